@@ -1,0 +1,39 @@
+/* backend.h: what the API needs from the rest of the daemon besides a snapshot. main.c fills it in,
+ * so that the API includes neither the store nor the pipeline and can be tested without both.
+ *
+ * Every slot is required and may be called from the serving thread only; none may wait for a
+ * measurement. Documents are JSON values that the callee makes and the caller owns.
+ */
+#ifndef REACH_API_BACKEND_H
+#define REACH_API_BACKEND_H
+
+#include "fingerprint/fingerprint.h"
+
+#include <jansson.h>
+
+struct api_backend {
+    void *self; /* handed back as the first argument of every slot */
+
+    /* Queues a measurement: {"id":"job-1", ...} as in job(). STATUS_FULL, STATUS_NOT_FOUND. */
+    enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_job,
+                          struct err *err);
+    /* {"id","gpu","depth","state","fraction","sentence","queued_at","started_at","ended_at",
+     *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
+    enum status (*job)(void *self, const char *id, json_t **out_job, struct err *err);
+    /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
+     * `before` is the "next" of the page before, 0 at first. limit is 1..1000. */
+    enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
+                           json_t **out_page, struct err *err);
+    /* An older fingerprint. */
+    enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
+                                  struct fingerprint *out, struct err *err);
+    /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count"}..],"next":..};
+     * run 0: of all runs. */
+    enum status (*observations)(void *self, const char *uuid, int64_t run, int64_t before,
+                                uint32_t limit, json_t **out_page, struct err *err);
+    /* One observation, whole, as observation_to_json writes it plus "id" and "run". */
+    enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
+                               struct err *err);
+};
+
+#endif

@@ -1,0 +1,37 @@
+/* server.h: the HTTP server. libmicrohttpd driven by external epoll: the daemon's own loop watches
+ * one descriptor and calls api_server_run when it is ready. (MHD's internal epoll thread stalls
+ * when exactly 128 connections are ready at once.) One thread.
+ */
+#ifndef REACH_API_SERVER_H
+#define REACH_API_SERVER_H
+
+#include "api/backend.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "snapshot/snapshot.h"
+
+struct api_server;
+
+struct api_options {
+    int listen_fds[4]; /* listening sockets (TCP or Unix), owned by the server from then on */
+    uint32_t listen_count;
+    uint32_t connection_limit;   /* per listener; 0: 256 */
+    nsec_t request_deadline_ns;  /* whole request, first byte to last; 0: 10 s */
+    const char *daemon_version;  /* static string */
+};
+
+/* Borrows cell and backend until api_server_free. */
+enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,
+                           const struct api_backend *backend, struct api_server **out,
+                           struct err *err);
+
+/* Descriptor to watch for reading in the daemon's epoll loop. */
+int api_server_fd(const struct api_server *server);
+/* Serves what is ready, never waits. */
+void api_server_run(struct api_server *server);
+/* Milliseconds until api_server_run wants to be called even if nothing is ready; -1: never. */
+int api_server_timeout_ms(const struct api_server *server);
+/* Finishes answers under way (at most 1 s) and closes everything. NULL is fine. */
+void api_server_free(struct api_server *take);
+
+#endif

@@ -1,0 +1,22 @@
+/* analysis.h: from observations to a fingerprint. Pure: no I/O, no clock, no globals; the same
+ * observations give the same fingerprint on any machine. Nothing here knows the name of a GPU.
+ *
+ *   levels.c    TLB levels from footprint sweeps (Karnagel 2017, Mei 2016)
+ *   sharing.c   SM groups from rounds, and from the pair matrix (Karnagel 2017)
+ *   reads.c     plateau, curve and windows from random reads (Walker 2024)
+ *   analysis.c  puts them together
+ */
+#ifndef REACH_ANALYSIS_ANALYSIS_H
+#define REACH_ANALYSIS_ANALYSIS_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+/* Concludes from all of `set`. What the observations do not show is left unknown with the reason;
+ * that is success. Leaves taken_at at the last observation's start, duration_ms at 0.
+ * STATUS_DISTURBED where the observations contradict each other so that no group map can be
+ * trusted; `*out` then holds what could be had, with the verdict in its conditions. */
+enum status analysis_conclude(const struct observation_set *set, enum depth depth,
+                              struct fingerprint *out, struct err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* clock.h: two clocks. Durations come from the monotonic one; the wall clock only dates things. */
+#ifndef REACH_BASE_CLOCK_H
+#define REACH_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t nsec_t; /* nanoseconds */
+
+#define NSEC_PER_MSEC ((nsec_t)1000000)
+#define NSEC_PER_SEC  ((nsec_t)1000000000)
+
+/* CLOCK_MONOTONIC, nanoseconds since an arbitrary point. */
+nsec_t clock_monotonic(void);
+/* Seconds since 1970, UTC. */
+int64_t clock_wall_seconds(void);
+/* RFC 3339, UTC: "2026-11-20T22:51:20Z". Writes 21 bytes; `out_size` must be at least that. */
+char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size);
+/* The reverse; -1 where the text is not of that form. */
+int64_t clock_parse_rfc3339(const char *text);
+
+#endif

@@ -1,0 +1,14 @@
+/* hash.h: FNV-1a, 64 bit (RFC 9923). Names values and guards stored rows against bit rot; not for
+ * secrets, not against an attacker. */
+#ifndef REACH_BASE_HASH_H
+#define REACH_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_START ((uint64_t)0xcbf29ce484222325u)
+
+/* Continues `h` (HASH_START at first) over `n` bytes. */
+uint64_t hash_bytes(uint64_t h, const void *data, size_t n);
+
+#endif

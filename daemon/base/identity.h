@@ -1,0 +1,42 @@
+/* identity.h: which GPU this is. A flat value that travels from the source to the last client.
+ * A result belongs to the UUID and the serial, never to an index. */
+#ifndef REACH_BASE_IDENTITY_H
+#define REACH_BASE_IDENTITY_H
+
+#include "base/maybe.h"
+
+#include <stdbool.h>
+
+enum {
+    REACH_MAX_GPUS = 32,   /* of one node, MIG instances counted */
+    REACH_MAX_SMS = 512,   /* of one GPU; also the bound on %smid */
+    REACH_MAX_GROUPS = 256 /* SM groups of one level of one GPU */
+};
+
+enum origin {
+    ORIGIN_MEASURED = 0, /* on hardware */
+    ORIGIN_SIMULATED,    /* by the MMU model, or through the stand-in driver */
+    ORIGIN_IMPORTED      /* somebody else's raw numbers */
+};
+/* "measured", "simulated", "imported". */
+const char *origin_name(enum origin o);
+/* False where the name is none of these; `*out` is then untouched. */
+bool origin_from_name(const char *name, enum origin *out);
+
+struct gpu_identity {
+    char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." where simulated */
+    char name[96];          /* as the driver says it; never used for a decision */
+    char serial[32];        /* "" where the driver does not tell */
+    char pci_bus_id[32];    /* "0000:3b:00.0", "" where there is none */
+    uint32_t compute_major; /* compute capability */
+    uint32_t compute_minor;
+    uint32_t sm_count;
+    uint64_t memory_bytes;   /* total, as the driver says it */
+    uint64_t l2_cache_bytes; /* data cache; 0 where the driver does not tell */
+    char driver_version[32]; /* "580.159.04"; the CUDA version where NVML is missing */
+    char cuda_version[16];   /* of the driver: "13.0" */
+    bool mig;                /* this is a MIG instance, or MIG mode is on */
+    enum origin origin;      /* measured or simulated */
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* status.h: the one error domain of the project.
+ *
+ * Every call that can fail returns `enum status` and takes, as its last argument, a `struct err *`
+ * that may be NULL. On failure the callee fills it with one sentence for a person. Numbers of
+ * other domains (CUresult, SQLite codes, errno) appear inside that sentence and are never
+ * returned. STATUS_OK is 0; nothing else about the values is promised.
+ *
+ *     if (!f) return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+ *
+ * "Nothing to measure" (STATUS_NOT_APPLICABLE) and "the hardware gives no signal"
+ * (STATUS_NOT_OBSERVABLE) are answers, kept apart from every failure.
+ */
+#ifndef REACH_BASE_STATUS_H
+#define REACH_BASE_STATUS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+enum status {
+    STATUS_OK = 0,
+    STATUS_INVALID_ARGUMENT, /* the caller asked for something that has no meaning */
+    STATUS_NOT_FOUND,
+    STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
+    STATUS_NOT_OBSERVABLE, /* asked for, looked for, and not there to be seen */
+    STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
+    STATUS_NO_MEMORY,      /* of the host */
+    STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
+    STATUS_DRIVER_TOO_OLD,
+    STATUS_GPU_BUSY,      /* exclusive or prohibited compute mode, or somebody else's */
+    STATUS_GPU_NO_MEMORY, /* not enough free memory on the device for a useful probe */
+    STATUS_GPU_LOST,      /* the device or its context is gone; only a new process helps */
+    STATUS_GPU_FAULT,     /* a driver call or kernel failed */
+    STATUS_DEADLINE,      /* took longer than it may */
+    STATUS_CANCELLED,
+    STATUS_DISTURBED, /* the measurement contradicts itself; measure again */
+    STATUS_PROTOCOL,  /* a peer said something that makes no sense */
+    STATUS_IO,
+    STATUS_CORRUPT,   /* stored data fails its check */
+    STATUS_READ_ONLY, /* the state file cannot be written */
+    STATUS_FULL,      /* no room: disk, queue, table */
+    STATUS_CONFLICT,  /* another instance holds it, or it changed meanwhile */
+    STATUS_INTERNAL,  /* a bug in reachd */
+    STATUS_COUNT
+};
+
+/* One failure, told to a person. Plain value: copy it by assignment. */
+struct err {
+    enum status status;
+    char text[400]; /* one sentence, no newline, always terminated */
+};
+
+/* What is the same for every failure of one kind. Static strings, never NULL. */
+struct status_info {
+    const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
+    const char *sentence;  /* what it means */
+    const char *next_step; /* what to do about it */
+};
+
+/* Describes `s`; an unknown value is described as STATUS_INTERNAL. */
+const struct status_info *status_info(enum status s);
+
+/* The status with this slug, or STATUS_INTERNAL where no status has it. */
+enum status status_from_slug(const char *slug);
+
+/* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */
+enum status err_set(struct err *err, enum status s, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the text that is there already; returns the status that is in it. */
+enum status err_prefix(struct err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

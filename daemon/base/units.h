@@ -1,0 +1,28 @@
+/* units.h: sizes as people write them. 1 KiB = 1024, and so are K, KB and k: nobody who writes
+ * "80G" about a GPU's memory means 80 * 10^9. */
+#ifndef REACH_BASE_UNITS_H
+#define REACH_BASE_UNITS_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+/* Parses "137438953472", "137GiB", "80G", "1.5GiB", "2 MiB": a decimal number, an optional blank,
+ * an optional unit (B, K, KB, KiB, ... T, TB, TiB; case does not matter). The result is in bytes
+ * and must be a whole number below 2^63. Errors: STATUS_INVALID_ARGUMENT with the reason
+ * (empty, negative, not a number, unknown unit, not a whole number of bytes, too large). */
+enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err);
+
+/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit behind the point) to `out`; returns
+ * `out`. Needs 24 bytes. */
+char *units_format_bytes(uint64_t bytes, char *out, size_t out_size);
+
+/* Writes the shortest text that units_parse_bytes reads back as exactly `bytes`:
+ * "128K", "2M", "64G", "1000". No blank. Returns `out`. Needs 24 bytes. */
+char *units_print_bytes(uint64_t bytes, char *out, size_t out_size);
+
+#endif

@@ -1,0 +1,141 @@
+/* fingerprint.h: what analysis concluded about one GPU. A flat value without pointers: copy it by
+ * assignment, compare and hash it by its content. It does not know how anything was found.
+ *
+ * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes a second).
+ * Every number is known, unknown or not observable (base/maybe.h).
+ */
+#ifndef REACH_FINGERPRINT_FINGERPRINT_H
+#define REACH_FINGERPRINT_FINGERPRINT_H
+
+#include "base/identity.h"
+#include "base/status.h"
+
+#include <jansson.h>
+
+enum {
+    FINGERPRINT_MAX_LEVELS = 6,
+    FINGERPRINT_MAX_CURVE = 32,
+    FINGERPRINT_MAX_NOTES = 8,
+    FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
+    FINGERPRINT_NO_GROUP = 0xffff
+};
+
+enum shared_by { SHARED_UNKNOWN = 0, SHARED_SM, SHARED_GROUP, SHARED_GPU };
+const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu" */
+
+enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
+const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
+
+enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MATRIX, DEPTH_COUNT };
+const char *depth_name(enum depth d); /* "quick", "full", "matrix" */
+bool depth_from_name(const char *name, enum depth *out);
+
+/* Which SMs share one thing. Groups are numbered by their lowest SM id. */
+struct sm_partition {
+    uint32_t group_count;                  /* 0: nothing known */
+    uint16_t group_of_sm[REACH_MAX_SMS];   /* by SM id; FINGERPRINT_NO_GROUP: no such SM, or not sure */
+};
+
+struct tlb_level {
+    uint32_t level;                 /* 1 is nearest to the SM */
+    struct maybe_u32 entries;       /* reach / entry_bytes, from the onset */
+    struct maybe_u64 entry_bytes;   /* virtual bytes one entry translates */
+    struct maybe_u64 page_bytes;    /* page the driver mapped the probe's memory with */
+    struct maybe_u64 reach_bytes;   /* largest cyclic footprint without a miss */
+    struct maybe_u64 onset_bytes;   /* smallest probed footprint with misses */
+    struct maybe_u64 saturation_bytes; /* smallest probed footprint where every load misses */
+    struct maybe_u32 sets, ways;
+    enum replacement replacement;
+    struct maybe_f64 miss_penalty_cycles; /* on top of a hit in this level */
+    enum shared_by shared_by;
+    struct sm_partition sharing;    /* where shared_by is SHARED_GROUP */
+    struct maybe_f64 confidence;    /* 0..1 */
+};
+
+struct sm_group {
+    uint32_t sm_count;
+    struct maybe_f64 miss_penalty_cycles;
+    struct maybe_f64 random_read_gbps; /* all SMs of this group, inside the reach, others working too */
+};
+
+struct topology {
+    struct maybe_u32 level;            /* the TLB level whose sharing makes the groups */
+    struct sm_partition partition;     /* SM id -> group */
+    struct sm_group groups[REACH_MAX_GROUPS];
+    struct maybe_u32 nominal_group_sms; /* SMs of a group of the full die */
+    struct maybe_u32 full_sm_count;     /* SMs of the full die */
+    struct maybe_f64 confidence;        /* 0..1: least agreement of any SM's votes */
+};
+
+struct curve_point {
+    uint64_t region_bytes;
+    struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
+    struct maybe_f64 by_group_gbps; /* each group in its own window */
+    struct maybe_f64 by_sm_gbps;    /* control: as many windows, SMs dealt without regard to groups */
+    uint32_t windows;               /* of the two columns before */
+};
+
+struct throughput {
+    struct maybe_f64 plateau_gbps;      /* random 128-byte reads inside the reach */
+    struct maybe_f64 whole_memory_gbps; /* naive, over the largest region probed */
+    uint32_t curve_count;
+    struct curve_point curve[FINGERPRINT_MAX_CURVE];
+};
+
+enum verdict { VERDICT_CLEAN = 0, VERDICT_DISTURBED, VERDICT_UNUSABLE };
+const char *verdict_name(enum verdict v);
+
+struct fingerprint_conditions {
+    enum verdict verdict;
+    char arena[16];               /* "alias", "plain", "simulated" */
+    uint64_t range_bytes;         /* virtual range the probes could use */
+    uint64_t backing_bytes;       /* device memory behind it */
+    struct maybe_u32 sm_clock_khz;
+    struct maybe_u32 other_processes;
+    uint32_t note_count;          /* what was lost, and why: one sentence each */
+    char notes[FINGERPRINT_MAX_NOTES][160];
+};
+
+struct fingerprint {
+    struct gpu_identity gpu;
+    enum depth depth;
+    int64_t taken_at;     /* seconds since 1970, UTC */
+    uint32_t duration_ms; /* of the whole measurement, context and all */
+    uint32_t probe_ms;    /* of the probes alone, after the context existed */
+    uint64_t device_memory_bytes;
+    uint32_t level_count;
+    struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
+    struct topology topology;
+    struct {
+        struct maybe_u64 reach_bytes;       /* of one group */
+        struct maybe_u64 entry_bytes;       /* alignment of windows */
+        struct maybe_u64 recommended_bytes; /* reach less one entry, for an unaligned base */
+    } windows;
+    struct throughput throughput;
+    struct fingerprint_conditions conditions;
+};
+
+/* A zeroed fingerprint knows nothing, and says "not measured" for every number; use this to start. */
+void fingerprint_init(struct fingerprint *out);
+
+/* Invariants that hold for every fingerprint, in every build: counts in range, strings terminated,
+ * groups numbered by lowest SM and complete, no number both absent and non-zero, reach >= entry,
+ * saturation >= onset, levels in order. Called after analysis, after load and in tests.
+ * STATUS_CORRUPT names the field. */
+enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
+
+/* The name of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES. */
+void fingerprint_id(const struct fingerprint *fp, char *out);
+
+/* Hash of what describes the chip alone: identity, levels' structure, groups. Two measurements of
+ * one quiet chip have the same. Numbers with noise (penalties, throughput, times, confidence) are
+ * left out. */
+uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
+
+/* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
+json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* Reads what fingerprint_to_json wrote, checks it. Unknown fields are ignored (a newer daemon may
+ * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
+enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* gpu.h: one GPU, wherever it comes from. The narrow contract: list, open, describe, run, close.
+ *
+ * Two sources implement it, listed in gpu.c in order of preference:
+ *   cuda       cuda/cuda_gpu.c   a real device through libcuda.so.1, loaded at run time
+ *   simulated  sim/sim_gpu.c     an MMU model described by a text (sim/sim_desc.h)
+ *
+ * A `struct gpu` is used by one thread at a time. It lives in a worker process, never in the
+ * serving one: libcuda must not enter that address space.
+ */
+#ifndef REACH_GPU_GPU_H
+#define REACH_GPU_GPU_H
+
+#include "base/identity.h"
+#include "base/status.h"
+#include "gpu/probe.h"
+
+struct gpu;
+
+/* Which GPUs exist and how to treat them. A plain value; strings are borrowed for the call. */
+struct gpu_options {
+    /* NULL-terminated list, one simulated GPU each: a profile's name ("h200") or a description
+     * ("sms=13 l1=16@128K/sm ..."). NULL or empty: the real devices, through the cuda source. */
+    const char *const *simulated;
+    const char *libcuda;          /* file name or path; NULL: "libcuda.so.1" */
+    uint64_t memory_limit_bytes;  /* most that the probes may hold on the device; 0: 1.1 GiB */
+    uint32_t deadline_ms;         /* most that one probe may take on the device; 0: 30 000 */
+    bool plain_arena;             /* do without the virtual memory API, as if it were missing */
+};
+
+/* Operations of one source. Every slot is required. */
+struct gpu_ops {
+    const char *name; /* "cuda", "simulated" */
+    /* Fills at most `max` identities, in the source's order, and their number. No context is
+     * made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD where there is nothing to ask. */
+    enum status (*list)(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
+                        uint32_t *out_count, struct err *err);
+    /* Opens the GPU with this UUID: context, kernels, arena. Everything is given back on failure. */
+    enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                        struct err *err);
+    void (*describe)(const struct gpu *gpu, struct gpu_identity *identity,
+                     struct gpu_limits *limits);
+    /* Runs a checked spec. On success the caller owns out->values. */
+    enum status (*run)(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
+                       struct err *err);
+    void (*close)(struct gpu *take);
+};
+
+/* First member of every source's own struct. */
+struct gpu {
+    const struct gpu_ops *ops;
+};
+
+/* The GPUs of this node under `options`. At most REACH_MAX_GPUS. */
+enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
+                     uint32_t *out_count, struct err *err);
+
+/* Opens one. On success the caller owns `*out` (gpu_close).
+ * Errors: STATUS_NOT_FOUND, STATUS_GPU_BUSY, STATUS_GPU_NO_MEMORY, STATUS_NO_DRIVER,
+ * STATUS_DRIVER_TOO_OLD, STATUS_NOT_SUPPORTED (no device code for this chip), STATUS_GPU_FAULT. */
+enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                     struct err *err);
+
+/* Who it is and how far it can be asked to go. Either output may be NULL. */
+void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct gpu_limits *limits);
+
+/* Runs one probe and waits for it, at most options.deadline_ms. Checks the spec first
+ * (STATUS_INVALID_ARGUMENT). After STATUS_GPU_LOST or STATUS_DEADLINE the GPU can only be closed,
+ * and closing may hang in the driver: leave the process instead. */
+enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
+                    struct err *err);
+
+/* Gives back all device memory, the context and the library. NULL is fine. */
+void gpu_close(struct gpu *take);
+
+#endif

@@ -1,0 +1,151 @@
+/* probe.h: what can be asked of a GPU, and the shape of the answer.
+ *
+ * A probe is a flat value (`struct probe_spec`). Every source, a real GPU or the MMU model, answers
+ * the same probes. A probe decides nothing: it returns raw cycles and raw counts.
+ *
+ * Addresses. A probe speaks of *pages*: page i of a probe with stride S is the one 128-byte line at
+ * virtual offset `base_bytes + i * S` of the arena. How the source backs the range with memory is
+ * its own affair and is reported in the conditions (probe_conditions.arena).
+ *
+ *   kind    who works            what it does                                   values[..]
+ *   CHASE   one SM, one thread   for every point n: walks pages 0..n-1 as a     [point][sample]
+ *                                cycle, `warm_laps` times untimed, and then     cycles of one load
+ *                                times the `samples` loads that follow, one
+ *                                by one, each dependent on the one before
+ *   ROUND   all SMs              for every repeat, twice: all SMs prime pages   [repeat][0 or 1]
+ *                                0..P-1 (P = number of SMs * slice_pages); in   [sm][slice page]
+ *                                the second half the pivot then walks           cycles of one load
+ *                                `thrash_pages` pages beyond P, `warm_laps`
+ *                                times; then every SM times a load of each
+ *                                page of its own slice [i*s, i*s+s), i being
+ *                                its position. Half 0 is the control
+ *                                without thrashing.
+ *   PAIRS   two SMs at a time    for every pivot p, and every SM k != p: k      [pivot][0 or 1]
+ *                                primes pages 0..s-1 and times them again       [sm][slice page]
+ *                                (control), primes once more, p walks           cycles of one load
+ *                                `thrash_pages` pages beyond s, k times
+ *                                pages 0..s-1. Nobody else touches memory.
+ *                                Karnagel 2017, section 4.2. For k == p the
+ *                                same SM does both.
+ *   READ    all SMs, all warps   for every point R (bytes): every SM reads      [point][repeat]
+ *                                random 128-byte lines for `duration_us`,       [1 + sm]
+ *                                each SM inside its own window of the region    column 0: elapsed
+ *                                [0, R) (see probe_window). Walker 2024.        ns; then the lines
+ *                                                                               each SM has read
+ *
+ * Positions and ids: `%smid` values need not be dense (MIG). A result lists the ids it saw in
+ * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
+ * Specs name SMs by id.
+ *
+ * All functions here are pure and may be called from any thread.
+ */
+#ifndef REACH_GPU_PROBE_H
+#define REACH_GPU_PROBE_H
+
+#include "base/clock.h"
+#include "base/identity.h"
+#include "base/status.h"
+
+enum {
+    PROBE_MAX_POINTS = 256,
+    PROBE_MAX_SAMPLES = 8192,
+    PROBE_MAX_SLICE = 64,
+    PROBE_MAX_REPEATS = 64,
+    PROBE_MAX_WINDOWS = 64,
+    PROBE_LINE_BYTES = 128,
+    PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
+};
+
+enum probe_kind { PROBE_CHASE = 0, PROBE_ROUND, PROBE_PAIRS, PROBE_READ, PROBE_KIND_COUNT };
+
+/* "chase", "round", "pairs", "read". */
+const char *probe_kind_name(enum probe_kind kind);
+bool probe_kind_from_name(const char *name, enum probe_kind *out);
+
+/* One question. Zero what a kind does not use; probe_check says what each kind needs. */
+struct probe_spec {
+    enum probe_kind kind;
+    uint64_t stride_bytes; /* CHASE, ROUND, PAIRS: distance of two pages; a multiple of 128 */
+    uint64_t base_bytes;   /* offset of page 0 (CHASE, ROUND, PAIRS) or of the region (READ) */
+    uint32_t point_count;  /* CHASE, READ: 1..PROBE_MAX_POINTS */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE: pages in the cycle; READ: bytes of the region */
+    uint32_t samples;      /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
+    uint32_t warm_laps;    /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
+    uint32_t slice_pages;  /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
+    uint32_t thrash_pages; /* ROUND, PAIRS: >= 1 */
+    uint32_t repeats;      /* ROUND, READ: 1..PROBE_MAX_REPEATS */
+    uint32_t duration_us;  /* READ: 100..100000 */
+    uint32_t seed;         /* READ: of the random positions */
+    uint32_t sm_count;     /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
+    uint16_t sms[REACH_MAX_SMS]; /* their ids */
+    uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
+    uint32_t window_sms;         /* READ: length of window_of_sm; index is the SM's id */
+    uint16_t window_of_sm[REACH_MAX_SMS]; /* READ: window index, or PROBE_SM_IDLE */
+};
+
+enum arena_kind {
+    ARENA_ALIAS = 0, /* a small backing, mapped again and again over a large virtual range */
+    ARENA_PLAIN,     /* one plain allocation as large as the range */
+    ARENA_SIMULATED
+};
+const char *arena_kind_name(enum arena_kind kind); /* "alias", "plain", "simulated" */
+bool arena_kind_from_name(const char *name, enum arena_kind *out);
+
+/* How far a source can be asked to go; known once it is open. */
+struct gpu_limits {
+    enum arena_kind arena;
+    uint64_t range_bytes;    /* base + points * stride (or + region) must stay within this */
+    uint64_t backing_bytes;  /* physical memory behind the range */
+    uint64_t granule_bytes;  /* allocation granularity: the page the driver maps with, usually 2 MiB */
+    uint64_t device_memory_bytes; /* what the probes hold on the device, all counted */
+    uint64_t free_bytes;     /* free on the device before anything was taken */
+    uint32_t sm_count;
+};
+
+/* The circumstances of one run. What the source cannot tell is unknown with the reason. */
+struct probe_conditions {
+    int64_t started_at; /* wall clock, seconds since 1970 UTC */
+    nsec_t duration_ns; /* of the whole run: launch, kernel, copy back */
+    enum arena_kind arena;
+    uint64_t range_bytes;
+    uint64_t backing_bytes;
+    uint64_t device_memory_bytes;
+    struct maybe_u32 sm_clock_khz;     /* read back after the run */
+    struct maybe_u32 memory_clock_khz;
+    struct maybe_u32 temperature_celsius;
+    struct maybe_u32 other_processes;  /* compute processes on this GPU besides ours */
+    struct maybe_u64 throttle_reasons; /* NVML's bit mask; 0: none */
+};
+
+/* One answer. `values` belongs to the result: probe_result_free. */
+struct probe_result {
+    uint32_t sm_count;               /* SMs that took part in the launch */
+    uint16_t sm_ids[REACH_MAX_SMS];  /* ascending */
+    uint32_t *values;                /* see the table above */
+    size_t value_count;
+    struct probe_conditions conditions;
+};
+
+/* Is this spec complete and within the limits? `limits` may be NULL: then ranges are not checked.
+ * STATUS_INVALID_ARGUMENT names the field. */
+enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
+                        struct err *err);
+
+/* Number of values that the answer to `spec` has on a GPU with `sm_count` SMs; `spec` must have
+ * passed probe_check. */
+size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
+
+/* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
+ * at UINT64_MAX. */
+uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
+
+/* READ: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the region,
+ * and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders are
+ * rounded down to whole lines. A window without SMs is empty. */
+void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
+                  uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
+
+/* Gives back what a result holds and zeroes it. A zeroed result is fine. */
+void probe_result_free(struct probe_result *take);
+
+#endif

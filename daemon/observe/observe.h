@@ -1,0 +1,70 @@
+/* observe.h: an observation is one probe run: what was asked, every raw number it gave, and the
+ * conditions it ran under. Observations are stored before anybody concludes from them, so every
+ * conclusion can be computed again from them on a machine without a GPU.
+ *
+ * One form for everything: the JSON text that observation_to_json writes travels from the worker
+ * to the daemon, lies in the store, is served by the API and is what tests/replay replays. Its
+ * schema is schema/json/observation.schema.json.
+ */
+#ifndef REACH_OBSERVE_OBSERVE_H
+#define REACH_OBSERVE_OBSERVE_H
+
+#include "base/identity.h"
+#include "base/status.h"
+#include "gpu/probe.h"
+
+#include <jansson.h>
+
+struct observation {
+    struct probe_spec spec;
+    struct probe_result result; /* owned */
+};
+
+/* Deep copy and release. A zeroed observation may be freed. */
+enum status observation_copy(const struct observation *from, struct observation *out,
+                             struct err *err);
+void observation_free(struct observation *take);
+
+/* New reference with every field; NULL without memory. */
+json_t *observation_to_json(const struct observation *o);
+/* Strict: unknown fields, wrong types, out-of-range numbers and a value count that does not fit the
+ * spec are STATUS_PROTOCOL, with the field's name. On success the caller owns `*out`. */
+enum status observation_from_json(const json_t *json, struct observation *out, struct err *err);
+
+/* Specs travel alone too, from the daemon to the worker. The same strictness. */
+json_t *probe_spec_to_json(const struct probe_spec *spec);
+enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err);
+json_t *gpu_identity_to_json(const struct gpu_identity *id);
+enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err);
+json_t *gpu_limits_to_json(const struct gpu_limits *limits);
+enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);
+
+/* All that one measurement has seen so far, in order: the input of plan and of analysis. */
+struct observation_set {
+    struct gpu_identity gpu;
+    struct gpu_limits limits;
+    struct observation *items; /* owned */
+    size_t count;
+    size_t capacity;
+};
+
+/* Appends; takes the observation also when it fails (STATUS_NO_MEMORY). */
+enum status observation_set_add(struct observation_set *set, struct observation *take,
+                                struct err *err);
+void observation_set_free(struct observation_set *take);
+
+/* CHASE: the row of point `p`: spec.samples values. */
+const uint32_t *observation_chase(const struct observation *o, uint32_t p);
+/* ROUND: half 0 (control) or 1 (after thrashing) of SM position `sm` in `repeat`:
+ * spec.slice_pages values. */
+const uint32_t *observation_round(const struct observation *o, uint32_t repeat, uint32_t half,
+                                  uint32_t sm);
+/* PAIRS: likewise, by the pivot's place in the spec. */
+const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, uint32_t half,
+                                 uint32_t sm);
+/* READ: GB/s (10^9 bytes a second) of all SMs together in one repeat, and of one SM position. */
+double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
+double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
+                                uint32_t sm);
+
+#endif

@@ -1,0 +1,59 @@
+/* pipeline.h: the way data flows, for each GPU in a thread of its own:
+ *
+ *     plan -> worker -> observations -> analysis -> fingerprint -> store -> snapshot
+ *      ^________________________|
+ *
+ * A thread sleeps until a job is queued for its GPU; at rest nothing runs and no GPU is held. The
+ * last good fingerprint stays published whatever happens to a job. Any thread may call anything.
+ */
+#ifndef REACH_PIPELINE_PIPELINE_H
+#define REACH_PIPELINE_PIPELINE_H
+
+#include "fingerprint/fingerprint.h"
+#include "snapshot/snapshot.h"
+#include "store/store.h"
+#include "worker/worker.h"
+
+struct pipeline;
+
+enum job_state { JOB_QUEUED = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED };
+const char *job_state_name(enum job_state s);
+
+struct job {
+    char id[24];  /* "job-17" */
+    char uuid[64];
+    enum depth depth;
+    enum job_state state;
+    double fraction;    /* 0..1 */
+    char sentence[160]; /* what it does, or how it ended */
+    int64_t queued_at;  /* wall clock, seconds; 0: not yet */
+    int64_t started_at;
+    int64_t ended_at;
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done */
+    struct err error;   /* once failed */
+};
+
+struct pipeline_options {
+    const char *executable;      /* of the worker: "/proc/self/exe" */
+    struct gpu_options gpu;      /* copied deep */
+    bool measure_unknown;        /* on start, queue a full fingerprint for each GPU that has none */
+};
+
+/* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first
+ * snapshot and starts the threads. A node without a driver is no error: the snapshot says why it is
+ * empty. Borrows `store` and `cell` until pipeline_stop. */
+enum status pipeline_start(const struct pipeline_options *options, struct store *store,
+                           struct snapshot_cell *cell, struct pipeline **out, struct err *err);
+
+/* Cancels what runs, joins the threads. NULL is fine. */
+void pipeline_stop(struct pipeline *take);
+
+/* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued job of the same depth is
+ * joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU. */
+enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
+                            struct job *out, struct err *err);
+
+/* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
+enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* plan.h: which probe next. Pure: observations so far in, next probes out; coarse to fine. The
+ * plan keeps no state between calls: asked again with the same observations it answers the same. */
+#ifndef REACH_PLAN_PLAN_H
+#define REACH_PLAN_PLAN_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+enum { PLAN_MAX_SPECS = 16 };
+
+struct plan_step {
+    uint32_t spec_count; /* 0: nothing left to ask */
+    struct probe_spec specs[PLAN_MAX_SPECS];
+    double fraction;     /* of the whole measurement done before this step, 0..1, never falls */
+    char sentence[96];   /* what this step does: "SM groups: round 3 of about 8" */
+};
+
+/* What to run next for a fingerprint at `depth`. STATUS_DISTURBED where the plan cannot go on
+ * because the observations contradict each other (a group map that never closes, say). */
+enum status plan_next(const struct observation_set *set, enum depth depth, struct plan_step *out,
+                      struct err *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* worker.h: the daemon's side of a measurement process. The other side is worker_main.c.
+ *
+ * A worker is this same binary, started again as `reachd --worker` with one end of a socket pair as
+ * file descriptor 3. It opens one GPU, runs the probes it is told, streams observations back and
+ * exits, which gives back context and memory. A sticky CUDA error, a hang or a crash costs one
+ * worker.
+ *
+ * Messages are JSON texts, one a line. To the worker: {"do":"list"} {"do":"open","uuid":..}
+ * {"do":"run","probe":{..}} {"do":"close"}; the first message is {"do":"options",..}. From it:
+ * {"ok":"list","gpus":[..]} {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
+ * {"ok":"run","observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
+ *
+ * One thread at a time per worker. Calls wait, at most as long as their deadline, and can be woken
+ * early by another thread through `worker_cancel`.
+ */
+#ifndef REACH_WORKER_WORKER_H
+#define REACH_WORKER_WORKER_H
+
+#include "base/clock.h"
+#include "gpu/gpu.h"
+#include "observe/observe.h"
+
+struct worker;
+
+/* Starts the process; `executable` is normally "/proc/self/exe". The caller owns `*out`. */
+enum status worker_start(const char *executable, const struct gpu_options *options,
+                         struct worker **out, struct err *err);
+
+/* The GPUs of this node, without a context on any. */
+enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identity *out,
+                        uint32_t max, uint32_t *out_count, struct err *err);
+
+/* Opens one GPU in the worker. */
+enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
+                        struct gpu_identity *identity, struct gpu_limits *limits, struct err *err);
+
+/* Runs one probe. On success the caller owns `*out`. STATUS_DEADLINE: the worker did not answer in
+ * time; STATUS_GPU_LOST: it died. */
+enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                       struct observation *out, struct err *err);
+
+/* Makes the call that waits in another thread, and every later one, end with STATUS_CANCELLED. */
+void worker_cancel(struct worker *w);
+
+/* Asks the worker to close and exit, waits `grace_ns`, then SIGTERM and as long again, then gives
+ * it up: it is SIGKILLed unless it is stuck in the driver, in which case it is left and logged.
+ * NULL is fine. */
+void worker_stop(struct worker *take, nsec_t grace_ns);
+
+/* The worker's main, in its own process: serves file descriptor `fd` until it is closed. Returns
+ * the exit code. (worker_main.c) */
+int worker_main(int fd);
+
+#endif
