@@ -47,8 +47,9 @@ void worker_cancel(struct worker *w);
  * NULL is fine. */
 void worker_stop(struct worker *take, nsec_t grace_ns);
 
-/* The worker's main, in its own process: serves file descriptor `fd` until it is closed. Returns
- * the exit code. (worker_main.c) */
-int worker_main(int fd);
+/* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
+ * the former is closed. Both are 3 where the daemon has started it, 0 and 1 where a person drives
+ * it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
+int worker_main(int in_fd, int out_fd);
 
 #endif
