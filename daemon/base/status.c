@@ -1,0 +1,141 @@
+/* status.c: the table of everything that can go wrong, and the two calls that fill a struct err.
+ *
+ * The table is what a client sees: the API prints slug, sentence and next step, reachctl the same.
+ * So each next step is something that the reader can do, and slugs never change. */
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct status_info table[STATUS_COUNT] = {
+    [STATUS_OK] = {"ok", "Done.", "Nothing to do."},
+    [STATUS_INVALID_ARGUMENT] = {"invalid-argument",
+                                 "The request asks for something that has no meaning.",
+                                 "Correct the value that the detail names and ask again."},
+    [STATUS_NOT_FOUND] = {"not-found", "There is nothing under this name.",
+                          "List what exists (GET /v1/gpus, reachctl gpus) and use a name from it."},
+    [STATUS_NOT_APPLICABLE] = {"not-applicable", "There is nothing to do here.",
+                               "Nothing to do: this is an answer, not a failure."},
+    [STATUS_NOT_OBSERVABLE] =
+        {"not-observable", "It was looked for, and the hardware gives no signal.",
+         "Nothing to do: this is an answer. A deeper measurement may look further."},
+    [STATUS_NOT_SUPPORTED] = {"not-supported", "This GPU, driver or build cannot do it.",
+                              "Read the detail for what is missing, and use a build, driver or GPU "
+                              "that has it."},
+    [STATUS_NO_MEMORY] = {"no-memory", "The host has no memory left.",
+                          "Free memory on the host, or raise the limit of the service, and try "
+                          "again."},
+    [STATUS_NO_DRIVER] = {"no-driver", "No NVIDIA driver, or the driver finds no device.",
+                          "Install the NVIDIA driver and check that nvidia-smi lists the GPU; "
+                          "without a GPU, use a simulated one."},
+    [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", "The NVIDIA driver is too old.",
+                               "Install a driver at least as new as the detail says."},
+    [STATUS_GPU_BUSY] = {"gpu-busy", "The GPU is held by somebody else.",
+                         "Wait until the other process is done, or set the compute mode to "
+                         "default, and measure again."},
+    [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory",
+                              "The GPU has too little free memory for a useful probe.",
+                              "Free memory on the GPU, 128 MiB at least, and measure again."},
+    [STATUS_GPU_LOST] = {"gpu-lost", "The GPU or its context is gone.",
+                         "Look for Xid lines in the kernel log; measure again once nvidia-smi "
+                         "lists the GPU."},
+    [STATUS_GPU_FAULT] = {"gpu-fault", "A driver call or a kernel failed.",
+                          "Measure again; if it fails again, report the detail together with the "
+                          "driver version."},
+    [STATUS_DEADLINE] = {"deadline", "It took longer than it may.",
+                         "Measure again when the GPU is less busy."},
+    [STATUS_CANCELLED] = {"cancelled", "Somebody asked to stop it.",
+                          "Start it again if it is still wanted."},
+    [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
+                          "Measure again when no other job runs on the GPU."},
+    [STATUS_PROTOCOL] = {"protocol", "The other side said something that makes no sense.",
+                         "Check that client and daemon are of the same release."},
+    [STATUS_IO] = {"io", "Reading or writing failed.",
+                   "Check that the path in the detail exists and may be used by the service."},
+    [STATUS_CORRUPT] = {"corrupt", "Stored data fails its check.",
+                        "Move the state file away, keep it for a look, and measure again."},
+    [STATUS_READ_ONLY] = {"read-only", "The state file cannot be written.",
+                          "Give the service write access to the state directory, or keep the state "
+                          "in memory (--state :memory:)."},
+    [STATUS_FULL] = {"full", "There is no room left.",
+                     "Make room (disk, queue) as the detail says and try again."},
+    [STATUS_CONFLICT] = {"conflict", "Another instance holds it, or it changed meanwhile.",
+                         "Stop the other instance, or read the current state and try again."},
+    [STATUS_INTERNAL] = {"internal", "A bug in reachd.",
+                         "Report it with the detail and the log around it."},
+};
+
+const struct status_info *status_info(enum status s)
+{
+    if ((unsigned)s >= STATUS_COUNT)
+        s = STATUS_INTERNAL;
+    return &table[s];
+}
+
+enum status status_from_slug(const char *slug)
+{
+    for (unsigned s = 0; slug && s < STATUS_COUNT; s++) {
+        if (strcmp(slug, table[s].slug) == 0)
+            return (enum status)s;
+    }
+    return STATUS_INTERNAL;
+}
+
+/* The text may hold parts of a request or of a driver's message: make it one printable line, and
+ * do not let the cut at the end of the buffer leave half of a UTF-8 character behind, which would
+ * make the whole answer invalid JSON. */
+static void tidy(char *text, size_t size)
+{
+    size_t n = strlen(text);
+    const bool cut = n + 1 == size;
+
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c < ' ' || c == 0x7f)
+            text[i] = ' ';
+    }
+    if (!cut)
+        return;
+    while (n > 0 && ((unsigned char)text[n - 1] & 0xc0) == 0x80)
+        text[--n] = '\0';
+    if (n > 0 && (unsigned char)text[n - 1] >= 0xc0)
+        text[n - 1] = '\0';
+}
+
+enum status err_set(struct err *err, enum status s, const char *format, ...)
+{
+    char text[sizeof(err->text)];
+    va_list args;
+
+    if (!err)
+        return s;
+    /* By way of a copy: the arguments may point into err->text itself. */
+    va_start(args, format);
+    if (vsnprintf(text, sizeof(text), format, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    tidy(text, sizeof(text));
+    err->status = s;
+    memcpy(err->text, text, sizeof(text));
+    return s;
+}
+
+enum status err_prefix(struct err *err, const char *format, ...)
+{
+    char context[sizeof(err->text)];
+    char text[2 * sizeof(err->text) + sizeof(": ")];
+    va_list args;
+
+    if (!err)
+        return STATUS_INTERNAL;
+    va_start(args, format);
+    if (vsnprintf(context, sizeof(context), format, args) < 0)
+        context[0] = '\0';
+    va_end(args);
+    (void)snprintf(text, sizeof(text), "%s: %s", context, err->text);
+    text[sizeof(err->text) - 1] = '\0';
+    tidy(text, sizeof(err->text));
+    memcpy(err->text, text, sizeof(err->text));
+    return err->status;
+}
