@@ -145,36 +145,34 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
     return out;
 }
 
-/* Writes bytes / 2^shift with all digits behind the point; false where that needs `room` or more
- * characters. A division by a power of two always ends, at the latest after `shift` digits. */
-static bool print_exactly(uint64_t bytes, unsigned shift, char *out, size_t room)
+/* Writes bytes / 2^shift with all digits behind the point and the unit's letter; false where that
+ * takes `size` bytes or more. A division by a power of two always ends, at the latest after
+ * `shift` digits. */
+static bool print_exactly(uint64_t bytes, unsigned u, char *out, size_t size)
 {
-    const uint64_t unit = (uint64_t)1 << shift;
+    const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
     uint64_t rest = bytes % unit;
-    size_t n = (size_t)snprintf(out, room, "%" PRIu64 "%s", bytes / unit, rest ? "." : "");
+    size_t n = (size_t)snprintf(out, size, "%" PRIu64 "%s", bytes / unit, rest ? "." : "");
 
-    for (; rest != 0 && n + 1 < room; rest %= unit) {
+    for (; rest != 0 && n + 2 < size; rest %= unit) {
         rest *= 10; /* below 10 * 2^40 */
         out[n++] = (char)('0' + rest / unit);
     }
-    if (rest != 0 || n + 1 >= room)
+    if (rest != 0 || n + 2 > size)
         return false;
+    out[n++] = unit_letters[u];
     out[n] = '\0';
     return true;
 }
 
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
-    char best[TEXT_BYTES];
-
     REACH_ASSERT(out_size >= TEXT_BYTES);
-    (void)snprintf(best, sizeof(best), "%" PRIu64, bytes);
+    (void)snprintf(out, out_size, "%" PRIu64, bytes);
     for (unsigned u = 1; u < UNIT_COUNT && bytes != 0; u++) {
         char text[TEXT_BYTES];
-        /* Room for what is shorter than the best so far by the letter and the zero. */
-        if (print_exactly(bytes, u * UNIT_STEP_BITS, text, strlen(best)))
-            (void)snprintf(best, sizeof(best), "%s%c", text, unit_letters[u]);
+        if (print_exactly(bytes, u, text, strlen(out))) /* room only for what is shorter */
+            memcpy(out, text, strlen(text) + 1);
     }
-    memcpy(out, best, sizeof(best));
     return out;
 }

@@ -1,0 +1,358 @@
+# One makefile, not recursive over directories; everything it makes is under build/.
+#
+#   make run        install what is missing, build, start the daemon in the foreground
+#   make check      install what is missing, build, run every test that needs no GPU
+#   make            build reachd, reachctl and, where nvcc is found, the examples
+#   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
+#   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
+#   make format     clang-format in place              make lint      format, clang-tidy, cppcheck
+#   make deps       only install what is missing       make clean
+#   make build/tests/unit/test_units   one test program (its release build)
+#
+# V=1 shows the commands. A new .c file is found by its directory; nothing is listed by hand.
+
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# ---- settings: override on the command line -------------------------------------------------
+VERSION     := 0.1.0
+PREFIX      ?= /usr/local
+DESTDIR     ?=
+# `cc` is make's own default and need not be there on a bare machine; gcc is what deps installs.
+ifeq ($(origin CC),default)
+CC          := gcc
+endif
+NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
+CFLAGS      ?=
+LDFLAGS     ?=
+TSAN_TESTS  := snapshot pipeline store
+# The newest glibc that a portable build may ask for.
+GLIBC_MAX   := 2.36
+JOBS        := $(shell nproc 2>/dev/null || echo 2)
+
+# ---- sources, by directory -----------------------------------------------------------------
+find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
+SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
+               $(wildcard api/*.c clients/c/*.c) $(GEN_SRC)
+CTL_SRC     := $(wildcard clients/reachctl/*.c)
+KERNELS     := $(wildcard kernels/*.cu)
+EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
+TEST_DIRS   := unit sim replay fakecuda
+TEST_SRC    := $(wildcard $(TEST_DIRS:%=tests/%/test_*.c))
+# What is not a test program itself: shared by the test programs, or the stand-in driver.
+SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c tests/replay/*.c))
+FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
+TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
+TOOL_CU     := $(if $(NVCC),$(wildcard tests/gpu/*.cu tests/bench/*.cu))
+SCRIPTS      = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
+C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC)
+
+# ---- flags ---------------------------------------------------------------------------------
+WARNINGS    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+               -Wformat=2 -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef
+CPPFLAGS    := -I. -Idaemon -D_GNU_SOURCE
+# Position independent throughout: the archive goes into programs and into the stand-in driver.
+COMMON      := -std=gnu11 $(WARNINGS) -g -fPIC -pthread
+HARDENED    := -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+# An old-style RPATH on purpose: unlike RUNPATH it also finds the libraries of the libraries, which
+# the portable folder needs. ../../lib is for the programs under tests/.
+RPATH       := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib'
+LINK        := -pie -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(RPATH)
+
+flags_release := -O2 $(HARDENED)
+flags_asan    := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+flags_tsan    := -O1 -fno-omit-frame-pointer -fsanitize=thread
+link_release  :=
+link_asan     := -fsanitize=address,undefined
+link_tsan     := -fsanitize=thread
+VARIANTS      := release asan tsan
+
+# pkg-config is asked when a recipe first needs the answer and then remembered: on a bare machine
+# it is not there yet when this file is read.
+DAEMON_PKGS := libmicrohttpd jansson sqlite3
+CTL_PKGS    := libcurl jansson
+TEST_PKGS   := $(DAEMON_PKGS) libcurl cmocka
+once         = $(eval $(1) := $(2))$($(1))
+pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-deps)
+PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl))
+DAEMON_LIBS  = $(call once,DAEMON_LIBS,$(call pkg_config,--libs $(DAEMON_PKGS)) -ldl -lm)
+CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -lm)
+TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) -ldl -lm)
+EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
+
+# The commit goes only into the objects whose source asks for it, so a commit rebuilds little.
+COMMIT      := $(shell GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null)
+FULL_VERSION := $(VERSION)$(if $(COMMIT),+g$(COMMIT))
+VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/%,$(LIB_SRC)) $(CTL_SRC) /dev/null)
+
+# ---- how a command is shown ----------------------------------------------------------------
+Q           := $(if $(V),,@)
+say          = $(if $(V),@:,@printf '  %-8s %s\n' $(1) $(2))
+# Rewrites $@ only where its text changed, so that what depends on it is rebuilt only then.
+define write_if_changed
+	@mkdir -p $(@D)
+	@printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) >$@
+endef
+FORCE:
+.PHONY: FORCE
+
+# ---- all -----------------------------------------------------------------------------------
+EXAMPLES    := $(if $(NVCC),$(EXAMPLE_SRC:clients/examples/%.cu=build/release/examples/%))
+PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES)
+
+.PHONY: all
+all: $(PROGRAMS)
+
+# ---- per variant: objects, archive, programs, tests ------------------------------------------
+define VARIANT_RULES
+build/$(1)/flags: FORCE
+	$$(call write_if_changed,'$$(CC) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS)')
+
+build/$(1)/obj/%.o: %.c build/$(1)/flags
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS) $$(DEFINES) -MMD -MP -c $$< -o $$@
+
+build/$(1)/obj/fatbin.o: build/gen/fatbin.S build/kernels/reach_kernels.fatbin
+	$$(call say,AS,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) -c $$< -o $$@
+
+$(VERSION_SRC:%.c=build/$(1)/obj/%.o): private DEFINES := -DREACHD_VERSION='"$(FULL_VERSION)"'
+$(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
+
+objects_$(1) := $(LIB_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
+support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
+fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
+tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
+fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
+
+# The list is a file of its own: a source that went away must leave the archive.
+build/$(1)/objects: FORCE
+	$$(call write_if_changed,$$(objects_$(1)))
+
+build/$(1)/libreachd.a: $$(objects_$(1)) build/$(1)/objects
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(objects_$(1))
+
+build/$(1)/reachd: build/$(1)/obj/daemon/main.o build/$(1)/libreachd.a
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
+
+build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
+
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a | $$(fakelib_$(1))
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$(filter-out %.so.1,$$^) $$(TEST_LIBS)
+
+# The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
+build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
+	    -Wl,--as-needed $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
+endef
+$(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
+
+# Short names for the release build of a test program.
+build/tests/%: build/release/tests/%
+	@mkdir -p $(@D) && ln -sfn $(abspath $<) $@
+
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+# ---- generated sources: texts that travel inside the binary ----------------------------------
+c_string     = sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
+
+build/gen/version: FORCE
+	$(call write_if_changed,'$(FULL_VERSION)')
+
+build/gen/sql-files: FORCE
+	$(call write_if_changed,'$(SQL)')
+
+build/gen/migrations.c: $(SQL) build/gen/sql-files Makefile
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from schema/db, in the order of the file names. */'; \
+	    echo 'extern const char *const store_migrations[];'; \
+	    echo 'extern const unsigned store_migration_count;'; \
+	    echo 'const char *const store_migrations[] = {'; \
+	    for f in $(SQL); do echo "    /* $$f */ \"\""; $(c_string) "$$f"; echo '    ,'; done; \
+	    echo '};'; \
+	    echo 'const unsigned store_migration_count = $(words $(SQL));'; \
+	} >$@
+
+build/gen/openapi.c: api/openapi.yaml Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q){ \
+	    echo '/* Generated from api/openapi.yaml. */'; \
+	    echo 'extern const char api_openapi_yaml[];'; \
+	    echo 'extern const unsigned long api_openapi_yaml_size;'; \
+	    echo 'const char api_openapi_yaml[] = ""'; \
+	    $(c_string) $<; \
+	    echo '    ;'; \
+	    echo 'const unsigned long api_openapi_yaml_size = sizeof(api_openapi_yaml) - 1;'; \
+	} >$@
+
+# ---- device code ---------------------------------------------------------------------------
+# Machine code for the chips we name, and PTX for all others. One PTX, of the lowest architecture:
+# a driver compiles PTX for any chip at or above its level, so the lowest also serves the chips
+# between the named ones (8.7, 11.0) and not only the later ones, and what is compiled is as good,
+# because the level limits which instructions may be written and the kernels use none above 7.5.
+CUDA_ARCHS  := 75 80 86 89 90 100 120
+nvcc_archs   = $(call once,nvcc_archs,$(shell $(NVCC) --list-gpu-arch 2>/dev/null))
+known_archs  = $(foreach a,$(CUDA_ARCHS),$(if $(filter compute_$(a),$(nvcc_archs)),$(a)))
+lowest_arch  = $(firstword $(known_archs))
+gencode      = $(foreach a,$(known_archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+               -gencode arch=compute_$(lowest_arch),code=compute_$(lowest_arch)
+NVCC_FLAGS  := -O3 -std=c++17 -lineinfo --threads $(JOBS) -I. -Idaemon
+
+build/kernels/flags: FORCE
+	$(call write_if_changed,'$(NVCC) $(NVCC_FLAGS) $(CUDA_ARCHS) $(KERNELS)')
+
+# All kernels are one translation unit, because a fatbin holds one.
+build/gen/reach_kernels.cu: build/kernels/flags
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(KERNELS) >$@
+
+ifneq ($(and $(NVCC),$(KERNELS)),)
+build/kernels/reach_kernels.fatbin: build/gen/reach_kernels.cu $(KERNELS) $(wildcard kernels/*.h)
+	$(call say,NVCC,$@)
+	@$(if $(filter-out $(known_archs),$(CUDA_ARCHS)),echo '  this nvcc does not know: $(filter-out $(known_archs),$(CUDA_ARCHS)) (left to PTX)',:)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -fatbin -o $@ $<
+else
+build/kernels/reach_kernels.fatbin: build/kernels/flags
+	@echo '  no nvcc: the device code is left out, so this build measures simulated GPUs only'
+	@: >$@
+endif
+
+build/gen/fatbin.S: Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' \
+	    '/* The device code, as bytes; start and end are equal in a build without nvcc. */' \
+	    '.section .rodata' \
+	    '.balign 16' \
+	    '.globl reach_fatbin_start' \
+	    '.globl reach_fatbin_end' \
+	    'reach_fatbin_start:' \
+	    '.incbin "build/kernels/reach_kernels.fatbin"' \
+	    'reach_fatbin_end:' \
+	    '.byte 0' \
+	    '.section .note.GNU-stack,"",@progbits' >$@
+
+# Example jobs, and tests and benchmarks written in CUDA: the runtime inside, nothing to install.
+define LINK_CU
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -cudart static -MD -MP -MF $@.d \
+	    -Xcompiler -fPIE -Xlinker -pie -Xlinker --as-needed -Xlinker --disable-new-dtags \
+	    -Xlinker -rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib' \
+	    -o $@ $< build/release/libreachd.a $(EXAMPLE_LIBS)
+endef
+
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu build/release/libreachd.a
+	$(LINK_CU)
+
+TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
+$(TOOLS_CU): build/release/%: %.cu build/release/libreachd.a
+	$(LINK_CU)
+
+# ---- deps, run -------------------------------------------------------------------------------
+.PHONY: deps run run-built
+deps:
+	@.ci/deps all
+
+run:
+	@.ci/deps run
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all
+	@$(MAKE) --no-print-directory run-built
+
+run-built:
+	@mkdir -p build/state
+	@exec build/release/reachd --state build/state/reachd.db --demo $(RUN_ARGS)
+
+# ---- check -----------------------------------------------------------------------------------
+TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
+E2E         := $(call SCRIPTS,e2e)
+CHECK_ITEMS  = make:lint-tidy make:lint-cppcheck make:lint-format \
+               $(wildcard tests/arrows/*.py) $(tests_asan) $(TSAN_PROGRAMS) $(tests_release) \
+               $(E2E:%=release:%) $(E2E:%=asan:%)
+
+.PHONY: check check-programs check-gpu check-gpu-built bench bench-built
+check:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
+	@tests/run -j 2 $(CHECK_ITEMS)
+
+check-programs: all $(tests_release) $(tests_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
+                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl)
+
+TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
+GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
+BENCH_TOOLS := $(filter build/release/tests/bench/%,$(TOOLS))
+
+# One after the other, because they share the GPU.
+check-gpu:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(GPU_TOOLS)
+	@tests/run -j 1 -t 600 $(filter build/release/tests/gpu/test_%,$(GPU_TOOLS)) $(call SCRIPTS,gpu)
+
+bench:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
+	@for b in $(BENCH_TOOLS) $(call SCRIPTS,bench); do \
+	    echo "== $$b"; REACH_TEST_BUILD=$(CURDIR)/build/release $$b || exit 1; done
+
+# ---- lint and format -------------------------------------------------------------------------
+TIDY_STAMPS := $(LINT_SRC:%=build/lint/%.tidy)
+
+.PHONY: lint lint-format lint-tidy lint-cppcheck format
+lint: lint-format lint-tidy lint-cppcheck
+
+lint-format:
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
+
+lint-tidy:
+	@$(MAKE) --no-print-directory -k -j$(JOBS) $(TIDY_STAMPS)
+
+build/lint/%.tidy: % .clang-tidy $(filter %.h,$(C_FILES))
+	$(call say,TIDY,$<)
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(CPPFLAGS) $(PKG_CFLAGS) -std=gnu11 -DREACHD_VERSION='"lint"' \
+	    >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@mv $@.log $@
+
+lint-cppcheck:
+	@mkdir -p build/lint/cppcheck
+	$(Q)cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
+	    --inline-suppr --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck \
+	    -j $(JOBS) -I. -Idaemon -D_GNU_SOURCE -DREACHD_VERSION='"lint"' $(LINT_SRC)
+
+format:
+	clang-format -i $(C_FILES)
+
+# ---- portable, install, clean ----------------------------------------------------------------
+.PHONY: portable install clean
+portable: all $(TOOLS)
+	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
+	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPTS,gpu) $(call SCRIPTS,bench)
+
+BINDIR      := $(PREFIX)/bin
+UNITDIR     := $(PREFIX)/lib/systemd/system
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
+	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
+	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
+	install -m 644 systemd/reachd.socket $(DESTDIR)$(UNITDIR)
+	test -e $(DESTDIR)/etc/default/reachd || install -m 644 systemd/reachd.default $(DESTDIR)/etc/default/reachd
+
+clean:
+	rm -rf build
