@@ -1,0 +1,32 @@
+/* borders.h: cuts [0, bytes) into windows whose lengths follow the SMs that work in them. Pure; no
+ * allocation; any thread. Part of placement. */
+#ifndef REACH_PLACEMENT_BORDERS_H
+#define REACH_PLACEMENT_BORDERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct borders_request {
+    uint64_t bytes;
+    uint64_t unit_bytes;    /* every border but the last is a multiple of this */
+    uint64_t limit_bytes;   /* no window is longer */
+    const uint32_t *shares; /* SMs of each window, each >= 1 */
+    uint32_t windows;       /* 1..PLACEMENT_MAX_WINDOWS */
+};
+
+struct borders_result {
+    bool fits;         /* all within the limit; if not, the rest says nothing */
+    bool empty;        /* fits, but some window has no byte */
+    bool proportional; /* no window had to be cut short at the limit */
+    double skew;       /* bytes per SM of the worst window over those of all; 1 is even */
+};
+
+/* The unit for an asked granularity (0: none asked): a multiple of both granularity and entry where
+ * that is fine enough for windows of limit_bytes, else the smallest multiple of the granularity
+ * that is not below the entry. */
+uint64_t borders_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes);
+
+/* Writes the length of each window to `lengths`. */
+struct borders_result borders_cut(const struct borders_request *request, uint64_t *lengths);
+
+#endif

@@ -1,0 +1,65 @@
+/* limit.c: the facts that both answers need, or a sentence about what is missing. */
+#include "placement/limit.h"
+
+#include "base/units.h"
+#include "placement/placement.h"
+
+static enum status check_bytes(uint64_t bytes, struct err *err)
+{
+    if (bytes == 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "bytes is 0: say how many the job touches");
+    if (bytes > PLACEMENT_MAX_BYTES)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "bytes is more than 1 PiB, which no GPU has: check the number");
+    return STATUS_OK;
+}
+
+/* The longest range that fits at any alignment; 0 where there is none. */
+static uint64_t usable_of(const struct fingerprint *fp)
+{
+    uint64_t reach = fp->windows.reach_bytes.v;
+    uint64_t entry = fp->windows.entry_bytes.v;
+    uint64_t less_one = reach > entry ? reach - entry : 0;
+
+    if (IS_KNOWN(fp->windows.recommended_bytes) && fp->windows.recommended_bytes.v < less_one)
+        return fp->windows.recommended_bytes.v;
+    return less_one;
+}
+
+enum status limit_read(const struct fingerprint *fp, uint64_t bytes, struct limit *out,
+                       struct err *err)
+{
+    enum status s = check_bytes(bytes, err);
+
+    if (s != STATUS_OK)
+        return s;
+    *out = (struct limit){.seen = false};
+    fingerprint_id(fp, out->fingerprint_id);
+    if (fp->conditions.verdict == VERDICT_UNUSABLE)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s was disturbed too much to be used: measure again on a quiet "
+                       "GPU",
+                       out->fingerprint_id);
+    if (fp->windows.reach_bytes.known == MAYBE_NOT_OBSERVABLE)
+        return STATUS_OK;
+    if (!IS_KNOWN(fp->windows.reach_bytes))
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s does not know how far an SM group reaches (%s): measure "
+                       "again, with depth full",
+                       out->fingerprint_id, reason_slug(fp->windows.reach_bytes.reason));
+    if (!IS_KNOWN(fp->windows.entry_bytes) || fp->windows.entry_bytes.v == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s does not know how many bytes a TLB entry covers (%s): "
+                       "measure again, with depth full",
+                       out->fingerprint_id, reason_slug(fp->windows.entry_bytes.reason));
+    out->seen = true;
+    out->reach_bytes = fp->windows.reach_bytes.v;
+    out->entry_bytes = fp->windows.entry_bytes.v;
+    out->usable_bytes = usable_of(fp);
+    if (out->usable_bytes == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s knows a reach of a single TLB entry, which leaves no room "
+                       "for an unaligned base: measure again, with depth full",
+                       out->fingerprint_id);
+    return STATUS_OK;
+}

@@ -1,0 +1,21 @@
+/* limit.h: what a fingerprint says about how far an SM group can reach, brought into the form that
+ * both answers start from. Pure; any thread. Part of placement. */
+#ifndef REACH_PLACEMENT_LIMIT_H
+#define REACH_PLACEMENT_LIMIT_H
+
+#include "fingerprint/fingerprint.h"
+
+struct limit {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    bool seen;            /* false: no limit was observable, the rest is 0 */
+    uint64_t reach_bytes; /* of one group */
+    uint64_t entry_bytes;
+    uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */
+};
+
+/* Checks `bytes` and reads the limit. Errors:
+ * STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (unknown reach). */
+enum status limit_read(const struct fingerprint *fp, uint64_t bytes, struct limit *out,
+                       struct err *err);
+
+#endif

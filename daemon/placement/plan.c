@@ -1,0 +1,362 @@
+/* plan.c: which SM should work in which window?
+ *
+ * Walker: A100 80 GB memory beyond 64 GB, 2024, section 2.4. The SMs of one group share a TLB that
+ * translates `reach` bytes. Tell all of a group to stay in one window no longer than that, and no
+ * load misses, although all groups together reach far more. (Dealing single SMs to windows without
+ * regard to groups gains nothing: then each TLB sees every window.)
+ *
+ *   memory   |<------ window 0 ------>|<------ window 1 ------>|<-- window 2 -->|
+ *   groups    0  3  5                  1  4  7                  2  6
+ *   SMs       50                       48                       34
+ *
+ * As few windows as the reach allows; groups dealt so that windows have equal numbers of SMs
+ * (partition.c); lengths in proportion to these numbers (borders.c). Where groups are few and the
+ * memory large, the fullest window can be beyond the reach though equal ones would not. Then more
+ * windows are tried first: smaller ones cost nothing, and SMs still finish together. Only where no
+ * number of windows helps are windows cut at the limit, with the number that is least uneven.
+ *
+ * Worked example: 132 SMs in 8 groups of 16 and 18, reach 64 GiB, 2 MiB entries, 137 GiB: three
+ * windows, since two would need 68.5 GiB each.
+ *
+ * Groups of which nobody is sure (FINGERPRINT_NO_GROUP) get no work where there is more than one
+ * window: one SM in the wrong window makes its whole group miss.
+ */
+#include "placement/placement.h"
+
+#include "base/units.h"
+#include "placement/borders.h"
+#include "placement/limit.h"
+#include "placement/partition.h"
+#include "placement/predict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SIZE_TEXT = 24 }; /* units_format_bytes */
+
+/* The groups that can be given work, densely numbered. */
+struct crew {
+    uint32_t count;
+    uint32_t sizes[REACH_MAX_GROUPS];
+    uint16_t dense_of[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
+    uint32_t sms;                        /* in all of them */
+    uint32_t slots;                      /* highest SM id + 1 */
+};
+
+/* One way to do it. */
+struct candidate {
+    uint32_t windows;
+    uint16_t window_of[REACH_MAX_GROUPS];
+    uint32_t totals[REACH_MAX_GROUPS];
+    uint64_t lengths[PLACEMENT_MAX_WINDOWS];
+    struct borders_result cut;
+};
+
+struct plan {
+    const struct fingerprint *fp;
+    const struct placement_request *request;
+    struct limit limit;
+    struct crew crew;
+    uint64_t unit_bytes;
+    struct candidate best;
+};
+
+static void count_crew(const struct fingerprint *fp, struct crew *crew)
+{
+    const struct sm_partition *p = &fp->topology.partition;
+    uint32_t sizes[REACH_MAX_GROUPS] = {0};
+
+    *crew =
+        (struct crew){.slots = fp->gpu.sm_count < REACH_MAX_SMS ? fp->gpu.sm_count : REACH_MAX_SMS};
+    if (p->group_count == 0)
+        return;
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        uint16_t group = p->group_of_sm[sm];
+        if (group >= p->group_count || group >= REACH_MAX_GROUPS)
+            continue;
+        sizes[group]++;
+        crew->sms++;
+        if (sm >= crew->slots)
+            crew->slots = sm + 1;
+    }
+    for (uint32_t g = 0; g < p->group_count && g < REACH_MAX_GROUPS; g++) {
+        if (sizes[g] == 0)
+            continue;
+        crew->dense_of[g] = (uint16_t)crew->count;
+        crew->sizes[crew->count++] = sizes[g];
+    }
+}
+
+/* Deals and cuts for one number of windows. */
+static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
+{
+    struct borders_request request = {.bytes = plan->request->bytes,
+                                      .unit_bytes = plan->unit_bytes,
+                                      .limit_bytes = plan->limit.usable_bytes,
+                                      .shares = out->totals,
+                                      .windows = windows};
+
+    out->windows = windows;
+    partition_balance(plan->crew.sizes, plan->crew.count, windows, out->window_of, out->totals);
+    out->cut = borders_cut(&request, out->lengths);
+}
+
+/* The first proportional number of windows from `from` to `to`, else the least uneven one. False
+ * where none fits; `*out_empty` then says whether one would, but for a window without a byte. */
+static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empty)
+{
+    struct candidate c;
+    bool found = false;
+
+    *out_empty = false;
+    for (uint32_t windows = from; windows <= to; windows++) {
+        try_windows(plan, windows, &c);
+        if (!c.cut.fits)
+            continue;
+        if (c.cut.empty) {
+            *out_empty = true;
+            continue;
+        }
+        if (!found || c.cut.proportional || c.cut.skew < plan->best.cut.skew)
+            plan->best = c;
+        found = true;
+        if (c.cut.proportional)
+            return true;
+    }
+    return found;
+}
+
+/* One window for everybody. */
+static void single_window(const struct plan *plan, struct placement_answer *out)
+{
+    const struct sm_partition *p = &plan->fp->topology.partition;
+    bool all_known = plan->crew.sms == plan->fp->gpu.sm_count;
+
+    out->window_count = 1;
+    out->windows[0] = (struct placement_window){.first_byte = 0,
+                                                .length_bytes = plan->request->bytes,
+                                                .sm_count = plan->fp->gpu.sm_count,
+                                                .group_count = plan->crew.count};
+    out->sm_slots = plan->crew.slots;
+    for (uint32_t sm = 0; sm < out->sm_slots; sm++)
+        out->window_of_sm[sm] = all_known && p->group_of_sm[sm] >= p->group_count ? -1 : 0;
+}
+
+static void write_windows(const struct plan *plan, struct placement_answer *out)
+{
+    const struct sm_partition *p = &plan->fp->topology.partition;
+    const struct candidate *best = &plan->best;
+    uint64_t first = 0;
+    uint64_t longest = 0;
+
+    out->window_count = best->windows;
+    for (uint32_t w = 0; w < best->windows; w++) {
+        out->windows[w] = (struct placement_window){
+            .first_byte = first, .length_bytes = best->lengths[w], .sm_count = best->totals[w]};
+        first += best->lengths[w];
+        if (best->lengths[w] > longest)
+            longest = best->lengths[w];
+    }
+    for (uint32_t g = 0; g < plan->crew.count; g++)
+        out->windows[best->window_of[g]].group_count++;
+    out->margin_bytes = plan->limit.reach_bytes - longest;
+    out->sm_slots = plan->crew.slots;
+    for (uint32_t sm = 0; sm < out->sm_slots; sm++) {
+        uint16_t group = p->group_of_sm[sm];
+        out->window_of_sm[sm] =
+            group < p->group_count ? (int16_t)best->window_of[plan->crew.dense_of[group]] : -1;
+    }
+}
+
+static struct maybe_f64 inside_reach(const struct fingerprint *fp, uint64_t bytes)
+{
+    struct maybe_f64 v = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
+
+    return IS_KNOWN(v) ? v : fp->throughput.plateau_gbps;
+}
+
+static void answer_unlimited(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char probed[SIZE_TEXT];
+
+    single_window(plan, out);
+    out->advice = ADVICE_NO_LIMIT_SEEN;
+    out->with_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    out->without_gbps = out->with_gbps;
+    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
+    units_format_bytes(plan->fp->conditions.range_bytes, probed, sizeof(probed));
+    snprintf(out->reason, sizeof(out->reason),
+             "No translation limit was observable up to the %s probed, so any SM may work anywhere "
+             "in %s (fingerprint %s).",
+             probed, asked, out->fingerprint_id);
+}
+
+static void answer_nothing_to_do(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char usable[SIZE_TEXT];
+
+    single_window(plan, out);
+    out->advice = ADVICE_NOTHING_TO_DO;
+    out->margin_bytes = plan->limit.reach_bytes - plan->request->bytes;
+    out->with_gbps = inside_reach(plan->fp, plan->request->bytes);
+    out->without_gbps = out->with_gbps;
+    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
+    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    snprintf(out->reason, sizeof(out->reason),
+             "%s fit the %s that every SM group reaches without a miss, one entry of margin kept: "
+             "any SM may work anywhere (fingerprint %s).",
+             asked, usable, out->fingerprint_id);
+}
+
+static void answer_not_enough(const struct plan *plan, uint64_t needed,
+                              struct placement_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char usable[SIZE_TEXT];
+
+    out->advice = ADVICE_NOT_ENOUGH_GROUPS;
+    out->with_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
+    out->without_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
+    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    snprintf(out->reason, sizeof(out->reason),
+             "%s need %llu windows of at most %s, and there are %u SM groups to work in them: make "
+             "%llu passes over scopes of %s instead (fingerprint %s).",
+             asked, (unsigned long long)needed, usable, plan->crew.count,
+             (unsigned long long)((plan->request->bytes - 1) / plan->limit.usable_bytes + 1),
+             usable, out->fingerprint_id);
+}
+
+static void windows_reason(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char usable[SIZE_TEXT];
+    char uneven[64] = "";
+    bool needed = plan->request->bytes > plan->limit.usable_bytes;
+
+    if (!plan->best.cut.proportional)
+        snprintf(uneven, sizeof(uneven), ", uneven by %.0f%% to stay within it",
+                 (plan->best.cut.skew - 1) * 100);
+    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
+    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    snprintf(out->reason, sizeof(out->reason),
+             "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
+             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
+             asked, needed ? "are more than" : "would fit", usable, out->window_count,
+             needed ? "" : ", as asked", plan->crew.sms, plan->crew.count, uneven,
+             out->fingerprint_id);
+}
+
+static void answer_windows(const struct plan *plan, struct placement_answer *out)
+{
+    struct maybe_f64 by_group =
+        predict_gbps(&plan->fp->throughput, PREDICT_BY_GROUP, plan->request->bytes);
+
+    write_windows(plan, out);
+    out->advice = ADVICE_WINDOWS;
+    out->with_gbps = IS_KNOWN(by_group) ? by_group : plan->fp->throughput.plateau_gbps;
+    out->without_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    windows_reason(plan, out);
+}
+
+/* No plan with the asked windows or granularity: say which of the two is to blame. */
+static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, struct err *err)
+{
+    char unit[SIZE_TEXT];
+    char usable[SIZE_TEXT];
+    uint32_t asked = plan->request->windows;
+
+    units_format_bytes(plan->unit_bytes, unit, sizeof(unit));
+    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    if (asked != 0 && asked < needed)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "windows=%u would make them longer than the %s that an SM group reaches: "
+                       "ask for at least %llu",
+                       asked, usable, (unsigned long long)needed);
+    if (empty)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "borders at multiples of %s leave a window empty: ask for fewer windows or "
+                       "a finer granularity",
+                       unit);
+    return err_set(err, STATUS_INVALID_ARGUMENT,
+                   "borders at multiples of %s leave a window beyond the %s that an SM group "
+                   "reaches: ask for a finer granularity, or more windows",
+                   unit, usable);
+}
+
+static enum status check_request(const struct plan *plan, struct err *err)
+{
+    const struct placement_request *r = plan->request;
+
+    if (r->granularity_bytes > PLACEMENT_MAX_BYTES)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "granularity is more than 1 PiB: check the number");
+    if (r->windows > PLACEMENT_MAX_WINDOWS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%u windows are more than the %d supported",
+                       r->windows, PLACEMENT_MAX_WINDOWS);
+    if (r->windows > 1 && plan->crew.count > 0 && r->windows > plan->crew.count)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "%u windows cannot be served by %u SM groups, since a group stays in one "
+                       "window: ask for at most %u",
+                       r->windows, plan->crew.count, plan->crew.count);
+    return STATUS_OK;
+}
+
+static enum status several_windows(struct plan *plan, struct placement_answer *out, struct err *err)
+{
+    const struct placement_request *r = plan->request;
+    uint64_t needed = (r->bytes - 1) / plan->limit.usable_bytes + 1;
+    uint32_t most =
+        plan->crew.count < PLACEMENT_MAX_WINDOWS ? plan->crew.count : PLACEMENT_MAX_WINDOWS;
+    bool empty;
+
+    if (plan->crew.count == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s does not know which SMs share a TLB: measure again, with "
+                       "depth full",
+                       out->fingerprint_id);
+    if (needed > most) {
+        answer_not_enough(plan, needed, out);
+        return STATUS_OK;
+    }
+    plan->unit_bytes =
+        borders_unit(plan->limit.entry_bytes, r->granularity_bytes, plan->limit.usable_bytes);
+    if (r->windows != 0) {
+        if (!search(plan, r->windows, r->windows, &empty))
+            return refuse(plan, needed, empty, err);
+    } else if (!search(plan, (uint32_t)needed, most, &empty)) {
+        if (plan->unit_bytes != plan->limit.entry_bytes)
+            return refuse(plan, needed, empty, err);
+        answer_not_enough(plan, (uint64_t)most + 1, out);
+        return STATUS_OK;
+    }
+    answer_windows(plan, out);
+    return STATUS_OK;
+}
+
+enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
+                           struct placement_answer *out, struct err *err)
+{
+    struct plan plan = {.fp = fp, .request = request};
+    enum status s = limit_read(fp, request->bytes, &plan.limit, err);
+
+    if (s != STATUS_OK)
+        return s;
+    count_crew(fp, &plan.crew);
+    s = check_request(&plan, err);
+    if (s != STATUS_OK)
+        return s;
+    memset(out, 0, sizeof(*out));
+    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", plan.limit.fingerprint_id);
+    if (!plan.limit.seen) {
+        answer_unlimited(&plan, out);
+        return STATUS_OK;
+    }
+    if (request->bytes <= plan.limit.usable_bytes && request->windows <= 1) {
+        answer_nothing_to_do(&plan, out);
+        return STATUS_OK;
+    }
+    return several_windows(&plan, out, err);
+}

@@ -1,0 +1,103 @@
+/* scope.c: how many bytes may one pass touch at random?
+ *
+ * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
+ * section 5. Instead of one pass over everything, a job makes several: each looks at all its
+ * positions but touches only those inside the scope of this pass, so that translation always hits.
+ * It pays where the passes over skipped positions cost less than the misses did.
+ *
+ * All SMs work in the same scope, so the scope is what one group can reach, less one entry for a
+ * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes.
+ */
+#include "placement/placement.h"
+
+#include "base/units.h"
+#include "placement/limit.h"
+#include "placement/predict.h"
+
+#include <stdio.h>
+
+enum { SIZE_TEXT = 24 }; /* units_format_bytes */
+
+/* Only reads were measured: what atomics would reach is nobody's guess. */
+static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
+                                  uint64_t bytes)
+{
+    if (request->access != ACCESS_READ)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    return predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
+}
+
+static struct maybe_f64 inside_reach(const struct fingerprint *fp,
+                                     const struct scope_request *request, uint64_t scope_bytes)
+{
+    struct maybe_f64 v = predicted(fp, request, scope_bytes);
+
+    if (!IS_KNOWN(v) && request->access == ACCESS_READ && IS_KNOWN(fp->throughput.plateau_gbps))
+        return fp->throughput.plateau_gbps;
+    return v;
+}
+
+static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
+                     const struct limit *limit, struct scope_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char other[SIZE_TEXT];
+
+    out->scope_bytes = request->bytes;
+    out->passes = 1;
+    units_format_bytes(request->bytes, asked, sizeof(asked));
+    if (!limit->seen) {
+        out->advice = ADVICE_NO_LIMIT_SEEN;
+        out->with_gbps = predicted(fp, request, request->bytes);
+        units_format_bytes(fp->conditions.range_bytes, other, sizeof(other));
+        snprintf(out->reason, sizeof(out->reason),
+                 "No translation limit was observable up to the %s probed, so one pass over %s is "
+                 "as good as several (fingerprint %s).",
+                 other, asked, out->fingerprint_id);
+    } else {
+        out->advice = ADVICE_NOTHING_TO_DO;
+        out->with_gbps = inside_reach(fp, request, request->bytes);
+        units_format_bytes(limit->usable_bytes, other, sizeof(other));
+        snprintf(out->reason, sizeof(out->reason),
+                 "%s fit the %s that an SM group reaches without a miss, one entry of margin kept: "
+                 "one pass is enough (fingerprint %s).",
+                 asked, other, out->fingerprint_id);
+    }
+    out->without_gbps = out->with_gbps;
+}
+
+static void several_passes(const struct fingerprint *fp, const struct scope_request *request,
+                           const struct limit *limit, struct scope_answer *out)
+{
+    char asked[SIZE_TEXT];
+    char scope[SIZE_TEXT];
+
+    out->advice = ADVICE_SCOPES;
+    out->scope_bytes = limit->usable_bytes;
+    out->passes = (request->bytes + limit->usable_bytes - 1) / limit->usable_bytes;
+    out->with_gbps = inside_reach(fp, request, limit->usable_bytes);
+    out->without_gbps = predicted(fp, request, request->bytes);
+    units_format_bytes(request->bytes, asked, sizeof(asked));
+    units_format_bytes(limit->usable_bytes, scope, sizeof(scope));
+    snprintf(out->reason, sizeof(out->reason),
+             "%s are more than the %s that an SM group reaches without a miss, one entry of margin "
+             "kept: %llu passes, each inside one scope of at most %s (fingerprint %s).",
+             asked, scope, (unsigned long long)out->passes, scope, out->fingerprint_id);
+}
+
+enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
+                            struct scope_answer *out, struct err *err)
+{
+    struct limit limit;
+    enum status s = limit_read(fp, request->bytes, &limit, err);
+
+    if (s != STATUS_OK)
+        return s;
+    *out = (struct scope_answer){.advice = ADVICE_SCOPES};
+    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", limit.fingerprint_id);
+    if (!limit.seen || request->bytes <= limit.usable_bytes)
+        one_pass(fp, request, &limit, out);
+    else
+        several_passes(fp, request, &limit, out);
+    return STATUS_OK;
+}
