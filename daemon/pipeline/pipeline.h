@@ -20,7 +20,7 @@ enum job_state { JOB_QUEUED = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED };
 const char *job_state_name(enum job_state s);
 
 struct job {
-    char id[24];  /* "job-17" */
+    char id[24]; /* "job-17" */
     char uuid[64];
     enum depth depth;
     enum job_state state;
@@ -30,13 +30,13 @@ struct job {
     int64_t started_at;
     int64_t ended_at;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done */
-    struct err error;   /* once failed */
+    struct err error;                          /* once failed */
 };
 
 struct pipeline_options {
-    const char *executable;      /* of the worker: "/proc/self/exe" */
-    struct gpu_options gpu;      /* copied deep */
-    bool measure_unknown;        /* on start, queue a full fingerprint for each GPU that has none */
+    const char *executable; /* of the worker: "/proc/self/exe" */
+    struct gpu_options gpu; /* copied deep */
+    bool measure_unknown;   /* on start, queue a full fingerprint for each GPU that has none */
 };
 
 /* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first
@@ -50,8 +50,8 @@ void pipeline_stop(struct pipeline *take);
 
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued job of the same depth is
  * joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU. */
-enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
-                            struct job *out, struct err *err);
+enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth, struct job *out,
+                            struct err *err);
 
 /* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);

@@ -10,8 +10,10 @@
  * {"ok":"list","gpus":[..]} {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
  * {"ok":"run","observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
  *
- * One thread at a time per worker. Calls wait, at most as long as their deadline, and can be woken
- * early by another thread through `worker_cancel`.
+ * One thread at a time per worker. Calls wait, at most as long as their deadline (`deadline_ns`:
+ * from now), and can be woken early by another thread through `worker_cancel`. After a call that
+ * ended out of step (deadline, cancellation, a broken message, a dead worker) every later one ends
+ * with the same status; the worker can only be stopped.
  */
 #ifndef REACH_WORKER_WORKER_H
 #define REACH_WORKER_WORKER_H
@@ -38,6 +40,18 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
  * time; STATUS_GPU_LOST: it died. */
 enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                        struct observation *out, struct err *err);
+
+/* `worker_run` in two halves, so that the caller can store one observation while the worker
+ * measures the next: ask puts a question, take waits for the oldest answer that is due. At most
+ * WORKER_MAX_ASKED questions may be open (asserted): the pipe holds no more for sure. */
+enum { WORKER_MAX_ASKED = 2 };
+enum status worker_ask(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                       struct err *err);
+enum status worker_take(struct worker *w, nsec_t deadline_ns, struct observation *out,
+                        struct err *err);
+
+/* The process, to be named in messages and killed in tests. */
+int worker_pid(const struct worker *w);
 
 /* Makes the call that waits in another thread, and every later one, end with STATUS_CANCELLED. */
 void worker_cancel(struct worker *w);

@@ -1,0 +1,206 @@
+/* measure.c: one measurement of one GPU.
+ *
+ *     start worker, open GPU, begin run
+ *     while plan_next(all observations so far) has probes:
+ *         ask 1, ask 2, take 1, store 1, ask 3, take 2, store 2, ...
+ *     conclude, check, finish run
+ *
+ * Storing an observation waits for the disk, so one probe is always on its way to the GPU while
+ * the answer before it is parsed and stored: the GPU waits only where the plan must think.
+ */
+#include "pipeline/measure.h"
+
+#include "analysis/analysis.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "plan/plan.h"
+
+#include <stdlib.h>
+
+enum {
+    MEASURE_ATTEMPTS = 2,        /* a disturbed measurement is repeated once */
+    MEASURE_MAX_STEPS = 4096,    /* no plan is this long; one that is does not end */
+    MEASURE_DEADLINE_MS = 30000, /* of one probe, where the options do not say (gpu.h) */
+};
+
+/* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
+#define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
+/* On top of what a probe may take on the device: the way there and back, a loaded machine. */
+#define MEASURE_PROBE_SLACK    (30 * NSEC_PER_SEC)
+#define MEASURE_GRACE          (5 * NSEC_PER_SEC)
+#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
+
+struct measurement {
+    const struct measure_request *request;
+    struct worker *worker;
+    struct observation_set set;
+    struct plan_step step; /* 70 KiB: too much for the stack */
+    int64_t run;           /* 0: not begun */
+    nsec_t probe_deadline_ns;
+};
+
+/* Takes the answer to the oldest question, stores it, adds it to the set. */
+static enum status measure_take(struct measurement *m, struct err *err)
+{
+    struct observation o = {0};
+    enum status status = worker_take(m->worker, m->probe_deadline_ns, &o, err);
+
+    if (status) {
+        return status;
+    }
+    status = store_add_observation(m->request->store, m->run, &o, NULL, err);
+    if (status) {
+        observation_free(&o);
+        return status;
+    }
+    return observation_set_add(&m->set, &o, err);
+}
+
+/* Asks all of a step's probes, one ahead. */
+static enum status measure_step(struct measurement *m, struct err *err)
+{
+    const struct plan_step *step = &m->step;
+    uint32_t asked = 0, taken = 0;
+    enum status status = STATUS_OK;
+
+    while (taken < step->spec_count && !status) {
+        while (!status && asked < step->spec_count && asked - taken < WORKER_MAX_ASKED) {
+            status = worker_ask(m->worker, &step->specs[asked], m->probe_deadline_ns, err);
+            asked++;
+        }
+        if (!status) {
+            status = measure_take(m, err);
+            taken++;
+        }
+    }
+    return status;
+}
+
+/* Asks the plan until it has nothing left to ask. */
+static enum status measure_probe(struct measurement *m, struct err *err)
+{
+    const struct measure_request *r = m->request;
+
+    for (uint32_t i = 0; i < MEASURE_MAX_STEPS; i++) {
+        enum status status = plan_next(&m->set, r->depth, &m->step, err);
+
+        if (status || m->step.spec_count == 0) {
+            return status;
+        }
+        r->progress(r->self, m->step.fraction, m->step.sentence);
+        status = measure_step(m, err);
+        if (status) {
+            return status;
+        }
+    }
+    return err_set(err, STATUS_INTERNAL, "the plan does not end after %d steps", MEASURE_MAX_STEPS);
+}
+
+/* Starts the worker, opens the GPU in it and begins a run in the store. */
+static enum status measure_begin(struct measurement *m, struct err *err)
+{
+    const struct measure_request *r = m->request;
+    enum status status = worker_start(r->executable, r->gpu, &m->worker, err);
+
+    if (status) {
+        return status;
+    }
+    if (!r->attach(r->self, m->worker)) {
+        return err_set(err, STATUS_CANCELLED, "the daemon is stopping");
+    }
+    status =
+        worker_open(m->worker, r->uuid, MEASURE_OPEN_DEADLINE, &m->set.gpu, &m->set.limits, err);
+    if (status) {
+        return status;
+    }
+    return store_begin_run(r->store, &m->set.gpu, &m->set.limits, r->depth, clock_wall_seconds(),
+                           &m->run, err);
+}
+
+static uint32_t measure_ms(nsec_t from, nsec_t to)
+{
+    return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
+}
+
+/* From all observations to a stored fingerprint. */
+static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t opened,
+                                    struct fingerprint *out, struct err *err)
+{
+    const struct measure_request *r = m->request;
+    nsec_t probed = clock_monotonic();
+    enum status status = analysis_conclude(&m->set, r->depth, out, err);
+
+    if (status) {
+        return status;
+    }
+    out->taken_at = clock_wall_seconds();
+    out->probe_ms = measure_ms(opened, probed);
+    out->duration_ms = measure_ms(start, clock_monotonic());
+    out->device_memory_bytes = m->set.limits.device_memory_bytes;
+    status = fingerprint_check(out, err);
+    if (status) {
+        err_prefix(err, "the conclusion breaks its own rules");
+        return status;
+    }
+    return store_finish_run(r->store, m->run, out, err);
+}
+
+/* Stops the worker; ends the run with its reason where it failed. */
+static void measure_end(struct measurement *m, enum status status, const struct err *why)
+{
+    const struct measure_request *r = m->request;
+    struct err err = {0};
+
+    if (m->worker) {
+        r->attach(r->self, NULL);
+        worker_stop(m->worker, status == STATUS_CANCELLED ? MEASURE_GRACE_STOPPING : MEASURE_GRACE);
+    }
+    if (status && m->run && store_fail_run(r->store, m->run, why, &err)) {
+        log_warning("run %lld cannot be marked as failed: %s", (long long)m->run, err.text);
+    }
+    observation_set_free(&m->set);
+}
+
+static enum status measure_once(const struct measure_request *request, struct fingerprint *out,
+                                struct err *err)
+{
+    struct measurement *m = calloc(1, sizeof *m);
+    nsec_t start = clock_monotonic();
+    uint32_t deadline_ms = request->gpu->deadline_ms;
+
+    if (!m) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
+    }
+    m->request = request;
+    m->probe_deadline_ns =
+        (deadline_ms ? deadline_ms : MEASURE_DEADLINE_MS) * NSEC_PER_MSEC + MEASURE_PROBE_SLACK;
+    request->progress(request->self, 0.0, "opening the GPU");
+    enum status status = measure_begin(m, err);
+    nsec_t opened = clock_monotonic();
+
+    status = status ? status : measure_probe(m, err);
+    status = status ? status : measure_conclude(m, start, opened, out, err);
+    measure_end(m, status, err);
+    free(m);
+    return status;
+}
+
+enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
+                        struct err *err)
+{
+    struct err local = {0};
+    enum status status = STATUS_DISTURBED;
+
+    for (int attempt = 1; attempt <= MEASURE_ATTEMPTS && status == STATUS_DISTURBED; attempt++) {
+        local = (struct err){0};
+        status = measure_once(request, out, &local);
+        if (status == STATUS_DISTURBED) {
+            log_warning("gpu %s: measurement %d of %d is disturbed: %s", request->uuid, attempt,
+                        MEASURE_ATTEMPTS, local.text);
+        }
+    }
+    if (status) {
+        err_set(err, status, "%s", local.text);
+    }
+    return status;
+}

@@ -1,0 +1,29 @@
+/* measure.h: one measurement of one GPU, from the start of a worker to a stored fingerprint. */
+#ifndef REACH_PIPELINE_MEASURE_H
+#define REACH_PIPELINE_MEASURE_H
+
+#include "fingerprint/fingerprint.h"
+#include "store/store.h"
+#include "worker/worker.h"
+
+struct measure_request {
+    const char *executable;
+    const struct gpu_options *gpu;
+    struct store *store;
+    const char *uuid;
+    enum depth depth;
+    void *self; /* first argument of the two slots below; both are called from the same thread */
+    /* How far it is. */
+    void (*progress)(void *self, double fraction, const char *sentence);
+    /* `worker` may be cancelled by others from now until it is called with NULL. False: do not
+     * begin, the daemon is stopping. */
+    bool (*attach)(void *self, struct worker *worker);
+};
+
+/* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) is made
+ * once more. `*out` is complete only with STATUS_OK. Every observation made is stored, also those
+ * of a failed run. */
+enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
+                        struct err *err);
+
+#endif

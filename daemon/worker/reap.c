@@ -1,0 +1,114 @@
+/* reap.c: the end of a child process. See reap.h.
+ *
+ * A process that hangs in a driver call sleeps uninterruptibly. SIGKILL is then only noted, and
+ * waiting for it would hang the daemon too, so such a child is left, logged, and taken whenever it
+ * has ended. The wait is a poll of waitpid in steps of a millisecond: it runs only while a worker
+ * is being stopped, and unlike a pidfd it works on every kernel.
+ */
+#include "worker/reap.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REAP_MAX_LEFTOVERS = 64 };
+
+static struct {
+    pthread_mutex_t mutex;
+    size_t count;
+    pid_t pids[REAP_MAX_LEFTOVERS];
+} leftovers = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
+{
+    const nsec_t until = clock_monotonic() + ns;
+    const struct timespec step = {.tv_nsec = (long)NSEC_PER_MSEC};
+
+    for (;;) {
+        pid_t got = waitpid(pid, out_status, WNOHANG);
+
+        if (got == pid) {
+            return true;
+        }
+        if (got < 0 && errno != EINTR) { /* not ours any more: somebody has taken it */
+            *out_status = 0;
+            return true;
+        }
+        if (clock_monotonic() >= until) {
+            return false;
+        }
+        nanosleep(&step, NULL);
+    }
+}
+
+bool reap_is_stuck(pid_t pid)
+{
+    char path[40], stat[512];
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t n = read(fd, stat, sizeof stat - 1);
+
+    close(fd);
+    if (n <= 0) {
+        return false;
+    }
+    stat[n] = '\0';
+    /* "pid (name) S ...": the name may hold anything, so look behind its last parenthesis. */
+    const char *state = strrchr(stat, ')');
+
+    return state && state[1] == ' ' && state[2] == 'D';
+}
+
+void reap_abandon(pid_t pid)
+{
+    pthread_mutex_lock(&leftovers.mutex);
+    bool kept = leftovers.count < REAP_MAX_LEFTOVERS;
+
+    if (kept) {
+        leftovers.pids[leftovers.count++] = pid;
+    }
+    pthread_mutex_unlock(&leftovers.mutex);
+    log_error("worker %d hangs in the driver; it is left alone%s", (int)pid,
+              kept ? "" : " and will not be reaped: there are too many of them");
+}
+
+void reap_leftovers(void)
+{
+    pthread_mutex_lock(&leftovers.mutex);
+    for (size_t i = 0; i < leftovers.count;) {
+        int status = 0;
+
+        if (waitpid(leftovers.pids[i], &status, WNOHANG) == 0) {
+            i++;
+            continue;
+        }
+        log_info("worker %d, given up before, has ended", (int)leftovers.pids[i]);
+        leftovers.pids[i] = leftovers.pids[--leftovers.count];
+    }
+    pthread_mutex_unlock(&leftovers.mutex);
+}
+
+char *reap_describe(int status, char *out, size_t out_size)
+{
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        const char *text = sigdescr_np(WTERMSIG(status));
+
+        snprintf(out, out_size, "was killed by SIG%s (%s)", name ? name : "?", text ? text : "?");
+    } else {
+        snprintf(out, out_size, "exited with code %d", WEXITSTATUS(status));
+    }
+    return out;
+}

@@ -1,0 +1,22 @@
+/* reap.h: the end of a child process, without ever waiting for one that hangs in a driver. */
+#ifndef REACH_WORKER_REAP_H
+#define REACH_WORKER_REAP_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Waits at most `ns` for the end of `pid` and takes its exit status. False: still there. */
+bool reap_wait(pid_t pid, nsec_t ns, int *out_status);
+/* Is it in uninterruptible sleep (state D), where SIGKILL does nothing but hide it? */
+bool reap_is_stuck(pid_t pid);
+/* Leaves `pid` alone; a later reap_leftovers takes it, should it ever end. */
+void reap_abandon(pid_t pid);
+/* Takes those abandoned ones that have ended. Any thread. */
+void reap_leftovers(void);
+/* "was killed by SIGSEGV (Segmentation fault)", "exited with code 3". Returns `out`. */
+char *reap_describe(int status, char *out, size_t out_size);
+
+#endif

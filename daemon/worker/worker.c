@@ -1,0 +1,382 @@
+/* worker.c: the daemon's side of a measurement process. See worker.h for the messages.
+ *
+ * A conversation that is out of step cannot be mended: after a deadline the late answer would be
+ * taken for that of the next question. So the first such failure marks the worker (`ended`), and
+ * all that is left to do is to stop it, which is cheap.
+ */
+#include "worker/worker.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "worker/line.h"
+#include "worker/reap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WORKER_FD = 3 };
+
+/* A new process reads its first message at once; this is for a machine that swaps. */
+#define WORKER_SEND_DEADLINE (10 * NSEC_PER_SEC)
+/* Between the end of the conversation and the end of the process: the kernel's work on exit. */
+#define WORKER_DEATH_DEADLINE (2 * NSEC_PER_SEC)
+
+struct worker {
+    pid_t pid;
+    bool reaped;
+    int exit_status; /* once reaped */
+    int fd;
+    int wake_fd; /* eventfd; readable for good once cancelled */
+    struct line_reader reader;
+    uint32_t asked;   /* questions without an answer yet */
+    struct err ended; /* status != STATUS_OK: out of step */
+};
+
+static enum status worker_end(struct worker *w, struct err *err, enum status status,
+                              const char *sentence)
+{
+    err_set(&w->ended, status, "%s", sentence);
+    return err_set(err, status, "%s", sentence);
+}
+
+/* The connection is closed: says how the process ended. */
+static enum status worker_died(struct worker *w, struct err *err)
+{
+    char how[100], sentence[160];
+
+    if (!w->reaped) {
+        w->reaped = reap_wait(w->pid, WORKER_DEATH_DEADLINE, &w->exit_status);
+    }
+    snprintf(sentence, sizeof sentence, "the measurement process %s",
+             w->reaped ? reap_describe(w->exit_status, how, sizeof how)
+                       : "has closed its connection and does not end");
+    return worker_end(w, err, STATUS_GPU_LOST, sentence);
+}
+
+static enum status worker_event(struct worker *w, enum line_event event, struct err *err)
+{
+    switch (event) {
+    case LINE_DONE:
+        return STATUS_OK;
+    case LINE_END:
+        return worker_died(w, err);
+    case LINE_TIMEOUT:
+        return worker_end(w, err, STATUS_DEADLINE,
+                          "the measurement process did not answer in time");
+    case LINE_WOKEN:
+        return worker_end(w, err, STATUS_CANCELLED, "the measurement was cancelled");
+    case LINE_TOO_LONG:
+        return worker_end(w, err, STATUS_PROTOCOL, "a message is longer than 64 MiB");
+    case LINE_FAILED:
+        break;
+    }
+    return worker_end(w, err, STATUS_IO, strerror(errno));
+}
+
+/* Sends one message; takes it. */
+static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_ns, struct err *err)
+{
+    const struct line_wait wait = {.until = clock_monotonic() + deadline_ns, .wake_fd = w->wake_fd};
+    enum status status = STATUS_OK;
+
+    if (!take) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a message to the worker");
+    }
+    if (w->ended.status) {
+        status = err_set(err, w->ended.status, "%s", w->ended.text);
+    } else {
+        enum line_event event = line_write(w->fd, take, &wait);
+
+        /* A worker that has left may have said why: whoever takes the answer will see. */
+        status = event == LINE_END ? STATUS_OK : worker_event(w, event, err);
+    }
+    json_decref(take);
+    return status;
+}
+
+/* The peer's words for a failure. */
+static enum status worker_told_error(const json_t *message, struct err *err)
+{
+    const char *slug = json_string_value(json_object_get(message, "error"));
+    const char *text = json_string_value(json_object_get(message, "text"));
+    enum status status = status_from_slug(slug ? slug : "");
+
+    return err_set(err, status, "%s", text && *text ? text : status_info(status)->sentence);
+}
+
+/* Waits for the answer to `verb`. On success the caller owns `*out`. */
+static enum status worker_receive(struct worker *w, const char *verb, nsec_t deadline_ns,
+                                  json_t **out, struct err *err)
+{
+    const struct line_wait wait = {.until = clock_monotonic() + deadline_ns, .wake_fd = w->wake_fd};
+    char why[200], sentence[300];
+    char *line = NULL;
+    size_t length = 0;
+
+    *out = NULL;
+    if (w->ended.status) {
+        return err_set(err, w->ended.status, "%s", w->ended.text);
+    }
+    enum status status = worker_event(w, line_read(&w->reader, &wait, &line, &length), err);
+
+    if (status) {
+        return status;
+    }
+    json_t *message = line_parse(line, length, why, sizeof why);
+
+    if (!message) {
+        snprintf(sentence, sizeof sentence, "the worker's answer is broken: %s", why);
+        return worker_end(w, err, STATUS_PROTOCOL, sentence);
+    }
+    const char *ok = json_string_value(json_object_get(message, "ok"));
+
+    if (ok && strcmp(ok, verb) == 0) {
+        *out = message;
+        return STATUS_OK;
+    }
+    if (json_object_get(message, "error")) {
+        status = worker_told_error(message, err);
+    } else {
+        snprintf(sentence, sizeof sentence, "the worker's answer to \"%s\" is not one", verb);
+        status = worker_end(w, err, STATUS_PROTOCOL, sentence);
+    }
+    json_decref(message);
+    return status;
+}
+
+static json_t *worker_options_json(const struct gpu_options *options)
+{
+    json_t *simulated = json_array();
+
+    for (const char *const *s = options->simulated; s && *s; s++) {
+        json_array_append_new(simulated, json_string(*s));
+    }
+    return json_pack("{s:s,s:o,s:s?,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
+                     "libcuda", options->libcuda, "memory_limit_bytes",
+                     (json_int_t)options->memory_limit_bytes, "deadline_ms",
+                     (json_int_t)options->deadline_ms, "plain_arena", options->plain_arena);
+}
+
+/* Starts the process with `child_fd` as its descriptor 3 and nothing else of ours but the standard
+ * ones. It gets a process group of its own, so that Ctrl-C in a terminal reaches the daemon alone,
+ * which then stops it in order. */
+static enum status worker_spawn(const char *executable, int child_fd, pid_t *out, struct err *err)
+{
+    char name[] = "reachd", option[] = "--worker";
+    char *const argv[] = {name, option, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGTERM);
+    sigaddset(&defaults, SIGINT);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, child_fd, WORKER_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawn(out, executable, &actions, &attributes, argv, environ);
+
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error) {
+        return err_set(err, STATUS_IO, "cannot start %s as a worker: %s", executable,
+                       strerror(error));
+    }
+    return STATUS_OK;
+}
+
+enum status worker_start(const char *executable, const struct gpu_options *options,
+                         struct worker **out, struct err *err)
+{
+    enum status status = STATUS_OK;
+    struct worker *w = calloc(1, sizeof *w);
+    int pair[2] = {-1, -1};
+
+    *out = NULL;
+    reap_leftovers();
+    if (!w) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+    }
+    w->fd = -1;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->wake_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        status = err_set(err, STATUS_IO, "no descriptors for a worker: %s", strerror(errno));
+        goto out;
+    }
+    w->fd = pair[0];
+    w->reader = (struct line_reader){.fd = w->fd};
+    if (fcntl(w->fd, F_SETFL, O_NONBLOCK) < 0) {
+        status = err_set(err, STATUS_IO, "cannot prepare a socket: %s", strerror(errno));
+        goto out;
+    }
+    status = worker_spawn(executable, pair[1], &w->pid, err);
+    if (status) {
+        goto out;
+    }
+    status = worker_send(w, worker_options_json(options), WORKER_SEND_DEADLINE, err);
+    if (!status) {
+        *out = w;
+        w = NULL;
+    }
+out:
+    if (pair[1] >= 0) {
+        close(pair[1]);
+    }
+    worker_stop(w, NSEC_PER_SEC);
+    return status;
+}
+
+enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identity *out,
+                        uint32_t max, uint32_t *out_count, struct err *err)
+{
+    json_t *answer = NULL;
+    enum status status =
+        worker_send(w, json_pack("{s:s}", "do", "list"), WORKER_SEND_DEADLINE, err);
+
+    *out_count = 0;
+    status = status ? status : worker_receive(w, "list", deadline_ns, &answer, err);
+    if (status) {
+        return status;
+    }
+    const json_t *list = json_object_get(answer, "gpus");
+    size_t count = json_array_size(list);
+
+    if (!json_is_array(list)) {
+        status = err_set(err, STATUS_PROTOCOL, "the worker's list of GPUs is missing");
+    }
+    for (size_t i = 0; i < count && i < max && !status; i++) {
+        status = gpu_identity_from_json(json_array_get(list, i), &out[i], err);
+    }
+    if (!status) {
+        *out_count = (uint32_t)(count < max ? count : max);
+    }
+    json_decref(answer);
+    return status;
+}
+
+enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
+                        struct gpu_identity *identity, struct gpu_limits *limits, struct err *err)
+{
+    json_t *answer = NULL;
+    enum status status = worker_send(w, json_pack("{s:s,s:s}", "do", "open", "uuid", uuid),
+                                     WORKER_SEND_DEADLINE, err);
+
+    status = status ? status : worker_receive(w, "open", deadline_ns, &answer, err);
+    status =
+        status ? status : gpu_identity_from_json(json_object_get(answer, "gpu"), identity, err);
+    status = status ? status : gpu_limits_from_json(json_object_get(answer, "limits"), limits, err);
+    json_decref(answer);
+    return status;
+}
+
+enum status worker_ask(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                       struct err *err)
+{
+    REACH_ASSERT(w->asked < WORKER_MAX_ASKED);
+    enum status status =
+        worker_send(w, json_pack("{s:s,s:o}", "do", "run", "probe", probe_spec_to_json(spec)),
+                    deadline_ns, err);
+
+    if (!status) {
+        w->asked++;
+    }
+    return status;
+}
+
+enum status worker_take(struct worker *w, nsec_t deadline_ns, struct observation *out,
+                        struct err *err)
+{
+    json_t *answer = NULL;
+
+    REACH_ASSERT(w->asked > 0);
+    enum status status = worker_receive(w, "run", deadline_ns, &answer, err);
+
+    w->asked--;
+    if (status) {
+        return status;
+    }
+    status = observation_from_json(json_object_get(answer, "observation"), out, err);
+    if (status) {
+        err_prefix(err, "the worker's answer");
+    }
+    json_decref(answer);
+    return status;
+}
+
+enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                       struct observation *out, struct err *err)
+{
+    enum status status = worker_ask(w, spec, deadline_ns, err);
+
+    return status ? status : worker_take(w, deadline_ns, out, err);
+}
+
+int worker_pid(const struct worker *w)
+{
+    return (int)w->pid;
+}
+
+void worker_cancel(struct worker *w)
+{
+    const uint64_t one = 1;
+    ssize_t ignored = write(w->wake_fd, &one, sizeof one); /* fails only when full: set already */
+
+    (void)ignored;
+}
+
+/* The end of the process, politely at first. */
+static void worker_end_process(struct worker *w, nsec_t grace_ns)
+{
+    bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
+
+    if (in_step && reap_wait(w->pid, grace_ns, &w->exit_status)) {
+        return;
+    }
+    kill(w->pid, SIGTERM);
+    if (reap_wait(w->pid, grace_ns, &w->exit_status)) {
+        return;
+    }
+    if (reap_is_stuck(w->pid)) {
+        reap_abandon(w->pid);
+        return;
+    }
+    log_warning("worker %d does not end; killing it", (int)w->pid);
+    kill(w->pid, SIGKILL);
+    if (!reap_wait(w->pid, grace_ns, &w->exit_status)) {
+        reap_abandon(w->pid);
+    }
+}
+
+void worker_stop(struct worker *take, nsec_t grace_ns)
+{
+    if (!take) {
+        return;
+    }
+    if (take->fd >= 0) {
+        close(take->fd); /* the worker's way to know that it may close its GPU and exit */
+    }
+    if (take->pid > 0 && !take->reaped) {
+        worker_end_process(take, grace_ns);
+    }
+    if (take->wake_fd >= 0) {
+        close(take->wake_fd);
+    }
+    line_reader_free(&take->reader);
+    free(take);
+    reap_leftovers();
+}
