@@ -213,7 +213,7 @@ known_archs  = $(foreach a,$(CUDA_ARCHS),$(if $(filter compute_$(a),$(nvcc_archs
 lowest_arch  = $(firstword $(known_archs))
 gencode      = $(foreach a,$(known_archs),-gencode arch=compute_$(a),code=sm_$(a)) \
                -gencode arch=compute_$(lowest_arch),code=compute_$(lowest_arch)
-NVCC_FLAGS  := -O3 -std=c++17 -lineinfo --threads $(JOBS) -I. -Idaemon
+NVCC_FLAGS  := -O3 -std=c++17 --threads $(JOBS) -I. -Idaemon
 
 build/kernels/flags: FORCE
 	$(call write_if_changed,'$(NVCC) $(NVCC_FLAGS) $(CUDA_ARCHS) $(KERNELS)')

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Reads the include lines of the project and fails on every arrow that the layer table of the
+design does not have. Prints TAP. Judges what a file itself includes, not what its headers bring.
+
+    daemon/analysis/levels.c  #include "store/store.h"   ->  not ok: analysis may not include store
+
+A layer is a directory; a file below it (daemon/gpu/cuda/x.c) belongs to it. A second test plants
+bad arrows in a scratch tree and checks that each is caught: a check that cannot fail proves
+nothing.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# Who may include whom. A layer may always include itself, and all but kernels may include base.
+# An entry with a slash is one header and not the whole layer.
+MAY_INCLUDE = {
+    "base": [],
+    "gpu": ["kernels/abi.h"],
+    "worker": ["gpu", "observe"],
+    "observe": ["gpu/probe.h"],
+    "fingerprint": [],
+    "analysis": ["observe", "fingerprint"],
+    "plan": ["observe", "analysis", "fingerprint"],
+    "store": ["observe", "fingerprint"],
+    "snapshot": ["fingerprint"],
+    "placement": ["fingerprint"],
+    "api": ["snapshot", "placement", "fingerprint"],
+    "pipeline": ["worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot"],
+    "main": ["gpu", "worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot",
+             "placement", "api", "pipeline"],
+    "clients": ["fingerprint", "placement"],
+    "kernels": [],
+}
+
+# Headers from outside that belong to some layers only. The cuda source has a mirror header of its
+# own, so the C build needs no CUDA header at all; nvcc's programs may use them.
+OUTSIDE = {
+    "microhttpd.h": ["api"],
+    "sqlite3.h": ["store"],
+    "curl/curl.h": ["clients"],
+    "cuda.h": ["clients", "kernels"],
+    "cuda_runtime.h": ["clients", "kernels"],
+    "nvml.h": [],
+}
+
+ROOTS = ("daemon", "api", "clients", "kernels")
+SUFFIXES = (".c", ".h", ".cu", ".cuh")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def layer_of(path):
+    """The layer of a path below the project root, or None."""
+    parts = path.split("/")
+    if parts[0] in ("api", "clients", "kernels"):
+        return parts[0]
+    if parts[0] != "daemon":
+        return None
+    # daemon/main.c and what stands beside it puts the layers together.
+    layer = parts[1] if len(parts) > 2 else "main"
+    return layer if layer in MAY_INCLUDE else None
+
+
+def resolve(root, includer, text):
+    """The path below the root that an include line means, in the compiler's order."""
+    for folder in (os.path.dirname(includer), "", "daemon", "clients/c", "clients/cuda"):
+        path = os.path.normpath(os.path.join(folder, text))
+        if os.path.isfile(os.path.join(root, path)):
+            return path
+    return None
+
+
+def judge(root, includer, mark, text):
+    """Why this include line is wrong, or None."""
+    layer = layer_of(includer)
+    if layer is None:
+        return "is in no layer of the table"
+    if text in OUTSIDE:
+        return None if layer in OUTSIDE[text] else f"{layer} may not include <{text}>"
+    if mark == "<":
+        return None
+    target = resolve(root, includer, text)
+    if target is None:
+        return f'includes "{text}", which is nowhere'
+    target_layer = layer_of(target)
+    if target_layer == layer or (target_layer == "base" and layer != "kernels"):
+        return None
+    allowed = MAY_INCLUDE[layer]
+    short = target[len("daemon/"):] if target.startswith("daemon/") else target
+    if target_layer in allowed or short in allowed:
+        return None
+    return f"{layer} may not include {short}"
+
+
+def source_files(root):
+    for top in ROOTS:
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def check_file(root, path):
+    """All wrong arrows of one file, as sentences."""
+    problems = []
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            found = INCLUDE.match(line)
+            if found:
+                problem = judge(root, path, found.group(1), found.group(2))
+                if problem:
+                    problems.append(f"{path}:{number}: {problem}")
+    return problems
+
+
+# Includer, include line, whether it is allowed: for the self-test.
+PLANTED = [
+    ("daemon/analysis/a.c", '#include "store/store.h"', False),
+    ("daemon/analysis/a.c", '#  include "gpu/gpu.h"', False),
+    ("daemon/analysis/a.c", '#include "observe/observe.h"', True),
+    ("daemon/observe/a.c", '#include "gpu/probe.h"', True),
+    ("daemon/observe/a.c", '#include "gpu/gpu.h"', False),
+    ("daemon/gpu/cuda/a.c", '#include "gpu/gpu.h"', True),
+    ("daemon/gpu/cuda/a.c", '#include "../../store/store.h"', False),
+    ("daemon/gpu/cuda/a.c", "#include <cuda.h>", False),
+    ("daemon/base/a.c", '#include "fingerprint/fingerprint.h"', False),
+    ("daemon/snapshot/a.c", '#include "store/store.h"', False),
+    ("daemon/placement/a.c", '#include "base/status.h"', True),
+    ("daemon/pipeline/a.c", '#include "gpu/gpu.h"', False),
+    ("daemon/pipeline/a.c", '#include "daemon/store/store.h"', True),
+    ("daemon/pipeline/a.c", "#include <sqlite3.h>", False),
+    ("daemon/store/a.c", "#include <sqlite3.h>", True),
+    ("daemon/store/a.c", '#include "store.h"', True),
+    ("daemon/elsewhere/a.c", '#include "base/status.h"', False),
+    ("daemon/a.c", '#include "api/server.h"', True),
+    ("daemon/a.c", "#include <microhttpd.h>", False),
+    ("daemon/gpu/a.c", '#include "nowhere.h"', False),
+    ("api/a.c", '#include "store/store.h"', False),
+    ("api/a.c", "#include <microhttpd.h>", True),
+    ("clients/c/a.c", '#include "placement/placement.h"', True),
+    ("clients/c/a.c", '#include "snapshot/snapshot.h"', False),
+    ("kernels/a.cu", '#include "base/status.h"', False),
+]
+PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
+                   "fingerprint/fingerprint.h", "placement/placement.h", "snapshot/snapshot.h"]
+
+
+def write(root, path, text):
+    full = os.path.join(root, path)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def self_test():
+    """What the planted arrows show to be wrong with this check, as sentences."""
+    problems = []
+    with tempfile.TemporaryDirectory() as root:
+        for header in PLANTED_HEADERS:
+            write(root, "daemon/" + header, "\n")
+        write(root, "api/server.h", "\n")
+        for path, line, allowed in PLANTED:
+            write(root, path, "/* planted */\n" + line + "\n")
+            found = path in list(source_files(root)) and not check_file(root, path)
+            if found != allowed:
+                problems.append(f"{path} with {line} was {'refused' if allowed else 'let through'}")
+            os.remove(os.path.join(root, path))
+    return problems
+
+
+def report(number, name, problems):
+    print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+    for problem in problems:
+        print(f"# {problem}")
+    return not problems
+
+
+def main():
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    files = list(source_files(root))
+    problems = [p for path in files for p in check_file(root, path)]
+    if not files:
+        problems = ["found no source files"]
+    print("1..2")
+    good = report(1, f"no arrow outside the layer table ({len(files)} files)", problems)
+    good = report(2, f"planted arrows are judged right ({len(PLANTED)} arrows)", self_test()) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
