@@ -1,0 +1,124 @@
+/* json_out.c: one flag instead of one check a field. jansson takes NULL values as failures and
+ * releases what it is given either way, so nothing leaks on the way to json_out_end. */
+#include "base/json_out.h"
+
+#include "base/clock.h"
+#include "base/maybe_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RFC3339_BYTES = 21 };
+#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z, as far as clock_rfc3339 goes  \
+                                             */
+
+void json_out_begin(struct json_out *o)
+{
+    *o = (struct json_out){.object = json_object()};
+    o->failed = !o->object;
+}
+
+void json_out_value(struct json_out *o, const char *name, json_t *take)
+{
+    if (o->failed)
+        json_decref(take);
+    else
+        o->failed = json_object_set_new(o->object, name, take) != 0;
+}
+
+void json_out_u64(struct json_out *o, const char *name, uint64_t v)
+{
+    json_out_value(o, name, v > INT64_MAX ? NULL : json_integer((json_int_t)v));
+}
+
+void json_out_real(struct json_out *o, const char *name, double v)
+{
+    json_out_value(o, name, json_real(v));
+}
+
+void json_out_bool(struct json_out *o, const char *name, bool v)
+{
+    json_out_value(o, name, json_boolean(v));
+}
+
+json_t *json_out_new_text(const char *v)
+{
+    const size_t n = strlen(v);
+    json_t *text = json_stringn(v, n); /* NULL for bad UTF-8, too */
+    char *ascii;
+
+    if (text)
+        return text;
+    ascii = strdup(v);
+    if (!ascii)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)ascii[i] >= 0x80)
+            ascii[i] = '?';
+    }
+    text = json_stringn(ascii, n);
+    free(ascii);
+    return text;
+}
+
+void json_out_text(struct json_out *o, const char *name, const char *v)
+{
+    json_out_value(o, name, json_out_new_text(v));
+}
+
+void json_out_text_or_null(struct json_out *o, const char *name, const char *v)
+{
+    json_out_value(o, name, v[0] ? json_out_new_text(v) : json_null());
+}
+
+void json_out_time(struct json_out *o, const char *name, int64_t wall_seconds)
+{
+    char text[RFC3339_BYTES];
+
+    if (wall_seconds < 0 || wall_seconds > LAST_SECOND)
+        o->failed = true;
+    else
+        json_out_text(o, name, clock_rfc3339(wall_seconds, text, sizeof(text)));
+}
+
+void json_out_u32_maybe(struct json_out *o, const char *name, struct maybe_u32 v)
+{
+    if (!o->failed)
+        o->failed = maybe_json_set_u32(o->object, name, v) != 0;
+}
+
+void json_out_u64_maybe(struct json_out *o, const char *name, struct maybe_u64 v)
+{
+    if (!o->failed)
+        o->failed = maybe_json_set_u64(o->object, name, v) != 0;
+}
+
+void json_out_f64_maybe(struct json_out *o, const char *name, struct maybe_f64 v)
+{
+    if (!o->failed)
+        o->failed = maybe_json_set_f64(o->object, name, v) != 0;
+}
+
+json_t *json_out_end(struct json_out *o)
+{
+    json_t *const object = o->object;
+
+    o->object = NULL;
+    if (!o->failed)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+bool json_out_append(json_t **array, json_t *take)
+{
+    if (!*array) {
+        json_decref(take);
+        return false;
+    }
+    if (json_array_append_new(*array, take) == 0)
+        return true;
+    json_decref(*array);
+    *array = NULL;
+    return false;
+}

@@ -1,0 +1,46 @@
+/* json_out.h: builds a JSON object field by field and tells at the end whether all went well, so
+ * that the callers need no check a line.
+ *
+ *     struct json_out o;
+ *     json_out_begin(&o);
+ *     json_out_u64(&o, "entries", 65);
+ *     json_out_value(&o, "more", other_to_json(..));   (NULL is a failure, told at the end)
+ *     return json_out_end(&o);
+ */
+#ifndef REACH_BASE_JSON_OUT_H
+#define REACH_BASE_JSON_OUT_H
+
+#include "base/maybe.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct json_out {
+    json_t *object; /* owned until json_out_end */
+    bool failed;
+};
+
+void json_out_begin(struct json_out *o);
+void json_out_u64(struct json_out *o, const char *name, uint64_t v); /* 2^63 and above fail */
+void json_out_real(struct json_out *o, const char *name, double v);  /* infinities fail */
+void json_out_bool(struct json_out *o, const char *name, bool v);
+/* Bytes that are no UTF-8 become '?': a driver's text or one cut short must not cost the rest. */
+void json_out_text(struct json_out *o, const char *name, const char *v);
+/* The text, or null where it is "". */
+void json_out_text_or_null(struct json_out *o, const char *name, const char *v);
+/* Seconds since 1970 as RFC 3339; years beyond 9999 fail. */
+void json_out_time(struct json_out *o, const char *name, int64_t wall_seconds);
+void json_out_u32_maybe(struct json_out *o, const char *name, struct maybe_u32 v);
+void json_out_u64_maybe(struct json_out *o, const char *name, struct maybe_u64 v);
+void json_out_f64_maybe(struct json_out *o, const char *name, struct maybe_f64 v);
+void json_out_value(struct json_out *o, const char *name, json_t *take);
+/* The object, a new reference; NULL where anything failed (everything is then freed). */
+json_t *json_out_end(struct json_out *o);
+
+/* For arrays: appends and returns true, or throws both away, sets `*array` to NULL and returns
+ * false. A NULL array stays NULL. */
+bool json_out_append(json_t **array, json_t *take);
+/* A JSON text for `v`, with the same rule for bad bytes. NULL without memory. */
+json_t *json_out_new_text(const char *v);
+
+#endif

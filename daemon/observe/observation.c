@@ -1,0 +1,139 @@
+/* observation.c: memory of observations, and where a value lies in the flat array.
+ *
+ * The axes are those of the table in gpu/probe.h, last one fastest. So value
+ * [repeat][half][sm][page] of a ROUND of 132 SMs with slices of 8 pages lies at ((repeat * 2 +
+ * half) * 132 + sm) * 8 + page.
+ */
+#include "observe/observe.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HALVES = 2, FIRST_CAPACITY = 16 };
+
+enum status observation_copy(const struct observation *from, struct observation *out,
+                             struct err *err)
+{
+    uint32_t *values = NULL;
+
+    if (from->result.value_count > 0) {
+        values = calloc(from->result.value_count, sizeof(*values));
+        if (!values)
+            return err_set(err, STATUS_NO_MEMORY, "no memory for an observation of %zu values",
+                           from->result.value_count);
+        memcpy(values, from->result.values, from->result.value_count * sizeof(*values));
+    }
+    *out = *from;
+    out->result.values = values;
+    return STATUS_OK;
+}
+
+void observation_free(struct observation *take)
+{
+    probe_result_free(&take->result);
+    *take = (struct observation){0};
+}
+
+static enum status grow(struct observation_set *set, struct err *err)
+{
+    const size_t capacity = set->capacity ? set->capacity * 2 : FIRST_CAPACITY;
+    struct observation *items;
+
+    items = reallocarray(set->items, capacity, sizeof(*items));
+    if (!items)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu observations", capacity);
+    set->items = items;
+    set->capacity = capacity;
+    return STATUS_OK;
+}
+
+enum status observation_set_add(struct observation_set *set, struct observation *take,
+                                struct err *err)
+{
+    const enum status s = set->count == set->capacity ? grow(set, err) : STATUS_OK;
+
+    if (s != STATUS_OK) {
+        observation_free(take);
+        return s;
+    }
+    set->items[set->count++] = *take;
+    *take = (struct observation){0};
+    return STATUS_OK;
+}
+
+void observation_set_free(struct observation_set *take)
+{
+    for (size_t i = 0; i < take->count; i++)
+        observation_free(&take->items[i]);
+    free(take->items);
+    *take = (struct observation_set){0};
+}
+
+const uint32_t *observation_chase(const struct observation *o, uint32_t p)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_CHASE && p < o->spec.point_count);
+    return o->result.values + (size_t)p * o->spec.samples;
+}
+
+/* ROUND and PAIRS have the same axes but for the first. */
+static const uint32_t *slice(const struct observation *o, uint32_t outer, uint32_t half,
+                             uint32_t sm)
+{
+    const size_t row = ((size_t)outer * HALVES + half) * o->result.sm_count + sm;
+
+    REACH_ASSERT(half < HALVES && sm < o->result.sm_count);
+    return o->result.values + row * o->spec.slice_pages;
+}
+
+const uint32_t *observation_round(const struct observation *o, uint32_t repeat, uint32_t half,
+                                  uint32_t sm)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_ROUND && repeat < o->spec.repeats);
+    return slice(o, repeat, half, sm);
+}
+
+const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, uint32_t half,
+                                 uint32_t sm)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_PAIRS && pivot < o->spec.sm_count);
+    return slice(o, pivot, half, sm);
+}
+
+/* Column 0 is the time, then one column an SM. */
+static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_t repeat)
+{
+    const size_t columns = (size_t)o->result.sm_count + 1;
+
+    REACH_ASSERT(o->spec.kind == PROBE_READ);
+    REACH_ASSERT(p < o->spec.point_count && repeat < o->spec.repeats);
+    return o->result.values + ((size_t)p * o->spec.repeats + repeat) * columns;
+}
+
+/* Bytes a nanosecond are 10^9 bytes a second. A run that took no time has moved nothing. */
+static double gbps(uint64_t lines, uint32_t elapsed_ns)
+{
+    if (elapsed_ns == 0)
+        return 0.0;
+    return (double)lines * PROBE_LINE_BYTES / (double)elapsed_ns;
+}
+
+double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat)
+{
+    const uint32_t *const row = read_row(o, p, repeat);
+    uint64_t lines = 0;
+
+    for (uint32_t sm = 0; sm < o->result.sm_count; sm++)
+        lines += row[1 + sm];
+    return gbps(lines, row[0]);
+}
+
+double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
+                                uint32_t sm)
+{
+    const uint32_t *const row = read_row(o, p, repeat);
+
+    REACH_ASSERT(sm < o->result.sm_count);
+    return gbps(row[1 + sm], row[0]);
+}

@@ -1,0 +1,497 @@
+/* test_observe.c: every observation survives its JSON, and no other JSON passes for one. */
+#include "base/rng.h"
+#include "observe/observe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROUND_TRIPS = 300, SPOILINGS = 2000 };
+
+static struct maybe_u32 any_u32(struct rng *r)
+{
+    switch (rng_below(r, 3)) {
+    case 0:
+        return KNOWN_U32((uint32_t)rng_next(r));
+    case 1:
+        return UNKNOWN_U32((enum reason)(1 + rng_below(r, REASON_COUNT - 1)));
+    default:
+        return NOT_OBSERVABLE_U32((enum reason)(1 + rng_below(r, REASON_COUNT - 1)));
+    }
+}
+
+static struct maybe_u64 any_u64(struct rng *r)
+{
+    if (rng_below(r, 2))
+        return KNOWN_U64(rng_next(r) >> 1);
+    return UNKNOWN_U64(REASON_NOT_REPORTED);
+}
+
+static void any_points(struct rng *r, uint64_t least, struct probe_spec *spec)
+{
+    spec->point_count = (uint32_t)(1 + rng_below(r, 6));
+    for (uint32_t i = 0; i < spec->point_count; i++)
+        spec->points[i] = least + (rng_next(r) >> (20 + rng_below(r, 30)));
+}
+
+static void any_read(struct rng *r, struct probe_spec *spec)
+{
+    any_points(r, 1 << 20, spec);
+    spec->repeats = (uint32_t)(1 + rng_below(r, 4));
+    spec->duration_us = (uint32_t)(100 + rng_below(r, 99000));
+    spec->seed = (uint32_t)rng_next(r);
+    spec->window_count = (uint32_t)(1 + rng_below(r, PROBE_MAX_WINDOWS));
+    spec->window_sms = (uint32_t)(1 + rng_below(r, REACH_MAX_SMS));
+    for (uint32_t i = 1; i < spec->window_sms; i++)
+        spec->window_of_sm[i] = rng_below(r, 4) == 0 ? (uint16_t)PROBE_SM_IDLE
+                                                     : (uint16_t)rng_below(r, spec->window_count);
+}
+
+static struct probe_spec any_spec(struct rng *r)
+{
+    struct probe_spec spec = {.kind = (enum probe_kind)rng_below(r, PROBE_KIND_COUNT),
+                              .base_bytes = rng_below(r, 1 << 20) * PROBE_LINE_BYTES};
+
+    if (spec.kind == PROBE_READ) {
+        any_read(r, &spec);
+        return spec;
+    }
+    spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;
+    spec.warm_laps = (uint32_t)(1 + rng_below(r, 16));
+    spec.sm_count = spec.kind == PROBE_PAIRS ? (uint32_t)(1 + rng_below(r, 5)) : 1;
+    for (uint32_t i = 0; i < spec.sm_count; i++)
+        spec.sms[i] = (uint16_t)rng_below(r, REACH_MAX_SMS);
+    if (spec.kind == PROBE_CHASE) {
+        any_points(r, 1, &spec);
+        spec.samples = (uint32_t)(1 + rng_below(r, 50));
+        return spec;
+    }
+    spec.slice_pages = (uint32_t)(1 + rng_below(r, PROBE_MAX_SLICE));
+    spec.thrash_pages = (uint32_t)(1 + rng_below(r, UINT32_MAX));
+    if (spec.kind == PROBE_ROUND)
+        spec.repeats = (uint32_t)(1 + rng_below(r, 4));
+    return spec;
+}
+
+static struct observation any_observation(struct rng *r)
+{
+    struct observation o = {.spec = any_spec(r)};
+    struct probe_result *const result = &o.result;
+
+    for (uint16_t id = 0; id < REACH_MAX_SMS && result->sm_count < 20; id++) {
+        if (rng_below(r, 8) == 0)
+            result->sm_ids[result->sm_count++] = id;
+    }
+    if (result->sm_count == 0)
+        result->sm_count = 1;
+    result->value_count = probe_value_count(&o.spec, result->sm_count);
+    result->values = calloc(result->value_count, sizeof(*result->values));
+    assert_non_null(result->values);
+    for (size_t i = 0; i < result->value_count; i++)
+        result->values[i] = (uint32_t)(rng_next(r) >> rng_below(r, 64));
+    result->conditions = (struct probe_conditions){
+        .started_at = (int64_t)rng_below(r, 4000000000u),
+        .duration_ns = rng_next(r) >> 20,
+        .arena = (enum arena_kind)rng_below(r, 3),
+        .range_bytes = rng_next(r) >> 10,
+        .backing_bytes = rng_next(r) >> 30,
+        .device_memory_bytes = rng_next(r) >> 30,
+        .sm_clock_khz = any_u32(r),
+        .memory_clock_khz = any_u32(r),
+        .temperature_celsius = any_u32(r),
+        .other_processes = any_u32(r),
+        .throttle_reasons = any_u64(r),
+    };
+    return o;
+}
+
+/* Structs have padding, documents have none. */
+static void assert_same_json(json_t *take_a, json_t *take_b)
+{
+    assert_non_null(take_a);
+    assert_int_equal(json_equal(take_a, take_b), 1);
+    json_decref(take_a);
+    json_decref(take_b);
+}
+
+static void assert_same_observation(const struct observation *a, const struct observation *b)
+{
+    assert_memory_equal(&a->spec, &b->spec, sizeof(a->spec));
+    assert_int_equal(a->result.sm_count, b->result.sm_count);
+    assert_memory_equal(a->result.sm_ids, b->result.sm_ids, sizeof(a->result.sm_ids));
+    assert_int_equal(a->result.value_count, b->result.value_count);
+    assert_memory_equal(a->result.values, b->result.values,
+                        a->result.value_count * sizeof(*a->result.values));
+    assert_memory_equal(&a->result.conditions, &b->result.conditions, sizeof(a->result.conditions));
+}
+
+/* By way of text, as it travels. */
+static json_t *through_text(json_t *take)
+{
+    json_error_t e;
+    char *const text = json_dumps(take, JSON_COMPACT);
+    json_t *again;
+
+    assert_non_null(text);
+    again = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    assert_non_null(again);
+    free(text);
+    json_decref(take);
+    return again;
+}
+
+static void test_round_trip(void **state)
+{
+    struct rng r = {.state = 20261120};
+
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)r.state);
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        struct observation a = any_observation(&r);
+        struct observation b = {0};
+        struct err err = {0};
+        json_t *const json = through_text(observation_to_json(&a));
+
+        assert_int_equal(observation_from_json(json, &b, &err), STATUS_OK);
+        assert_same_observation(&a, &b);
+        json_decref(json);
+        observation_free(&a);
+        observation_free(&b);
+    }
+}
+
+/* Takes one thing out of a document, or changes it: what comes out is refused with a sentence, or
+ * is an observation that writes itself as it was read. */
+static void spoil(struct rng *r, json_t *json)
+{
+    static const char *const victims[] = {"probe", "conditions", ""};
+    const char *const victim = victims[rng_below(r, 3)];
+    json_t *const object = victim[0] ? json_object_get(json, victim) : json;
+    size_t skip = rng_below(r, json_object_size(object));
+    void *iter = json_object_iter(object);
+    char key[64];
+
+    while (skip-- > 0)
+        iter = json_object_iter_next(object, iter);
+    (void)snprintf(key, sizeof(key), "%s", json_object_iter_key(iter));
+    switch (rng_below(r, 6)) {
+    case 0:
+        json_object_del(object, key);
+        break;
+    case 1:
+        json_object_set_new(object, key, json_integer(-1));
+        break;
+    case 2:
+        json_object_set_new(object, key, json_string("x"));
+        break;
+    case 3:
+        json_object_set_new(object, "unheard_of", json_true());
+        break;
+    case 4:
+        json_object_set_new(object, key, json_integer(INT64_MAX));
+        break;
+    default:
+        json_object_set_new(object, key, json_pack("[i,n]", 5));
+        break;
+    }
+}
+
+static void test_spoilt(void **state)
+{
+    struct rng r = {.state = 77};
+    int refused = 0;
+
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)r.state);
+    for (int i = 0; i < SPOILINGS; i++) {
+        struct observation a = any_observation(&r);
+        struct observation b = {0};
+        struct err err = {0};
+        json_t *const json = observation_to_json(&a);
+        enum status s;
+
+        spoil(&r, json);
+        s = observation_from_json(json, &b, &err);
+        if (s == STATUS_OK) {
+            json_t *const again = observation_to_json(&b);
+            assert_non_null(again);
+            json_decref(again);
+        } else {
+            assert_int_equal(s, STATUS_PROTOCOL);
+            assert_true(strlen(err.text) > 5);
+            assert_null(b.result.values);
+            refused++;
+        }
+        json_decref(json);
+        observation_free(&a);
+        observation_free(&b);
+    }
+    assert_true(refused > SPOILINGS / 2);
+}
+
+static struct observation small_chase(void)
+{
+    struct observation o = {
+        .spec = {.kind = PROBE_CHASE,
+                 .stride_bytes = 2 << 20,
+                 .point_count = 2,
+                 .points = {16, 32},
+                 .samples = 3,
+                 .warm_laps = 1,
+                 .sm_count = 1,
+                 .sms = {7}},
+        .result = {.sm_count = 2, .sm_ids = {6, 7}, .value_count = 6},
+    };
+
+    o.result.values = calloc(6, sizeof(uint32_t));
+    assert_non_null(o.result.values);
+    for (uint32_t i = 0; i < 6; i++)
+        o.result.values[i] = 100 + i;
+    return o;
+}
+
+/* Sets one field of one part and expects the sentence to name it. */
+static void expect_refusal(const char *part, const char *field, json_t *value, const char *named)
+{
+    struct observation o = small_chase();
+    struct observation out;
+    struct err err = {0};
+    json_t *const json = observation_to_json(&o);
+    json_t *const object = part[0] ? json_object_get(json, part) : json;
+
+    assert_non_null(object);
+    if (value)
+        assert_int_equal(json_object_set_new(object, field, value), 0);
+    else
+        assert_int_equal(json_object_del(object, field), 0);
+    assert_int_equal(observation_from_json(json, &out, &err), STATUS_PROTOCOL);
+    if (!strstr(err.text, named))
+        fail_msg("\"%s\" does not name %s", err.text, named);
+    json_decref(json);
+    observation_free(&o);
+}
+
+static void test_names_the_field(void **state)
+{
+    (void)state;
+    expect_refusal("", "values", NULL, "values");
+    expect_refusal("", "values", json_pack("[i,i]", 1, 2), "values");
+    expect_refusal("", "values", json_pack("[i,i,i,i,i,f]", 1, 2, 3, 4, 5, 6.0), "values");
+    expect_refusal("", "values", json_pack("[i,i,i,i,i,I]", 1, 2, 3, 4, 5, (json_int_t)1 << 32),
+                   "values");
+    expect_refusal("", "shape", json_pack("[i,i]", 3, 2), "shape");
+    expect_refusal("", "shape", json_pack("[i]", 6), "shape");
+    expect_refusal("", "sm_ids", json_pack("[i,i]", 7, 6), "sm_ids");
+    expect_refusal("", "sm_ids", json_array(), "sm_ids");
+    expect_refusal("", "sm_ids", json_pack("[i]", REACH_MAX_SMS), "sm_ids");
+    expect_refusal("", "colour", json_string("red"), "colour");
+    expect_refusal("", "conditions", json_array(), "conditions");
+    expect_refusal("conditions", "arena", json_string("imagined"), "conditions.arena");
+    expect_refusal("conditions", "started_at", json_integer(0), "conditions.started_at");
+    expect_refusal("conditions", "started_at", json_string("yesterday"), "conditions.started_at");
+    expect_refusal("conditions", "duration_ns", json_integer(-1), "conditions.duration_ns");
+    expect_refusal("conditions", "sm_clock_khz", json_integer(1980000), "conditions.sm_clock_khz");
+    expect_refusal("conditions", "weather", json_null(), "conditions.weather");
+    expect_refusal("conditions", "arena_reason", json_string("x"), "conditions.arena_reason");
+    expect_refusal("probe", "kind", json_string("guess"), "probe.kind");
+    expect_refusal("probe", "samples", json_integer(PROBE_MAX_SAMPLES + 1), "samples");
+    expect_refusal("probe", "samples", json_real(3.0), "probe.samples");
+    expect_refusal("probe", "repeats", json_integer(1), "probe.repeats");
+    expect_refusal("probe", "points", json_pack("[i,s]", 1, "2"), "probe.points");
+    expect_refusal("probe", "sms", json_pack("[n]"), "probe.sms");
+}
+
+static void test_not_an_object(void **state)
+{
+    struct observation out;
+    struct err err = {0};
+    json_t *const array = json_array();
+
+    (void)state;
+    assert_int_equal(observation_from_json(array, &out, &err), STATUS_PROTOCOL);
+    assert_int_equal(observation_from_json(NULL, &out, NULL), STATUS_PROTOCOL);
+    json_decref(array);
+}
+
+/* The two kinds of absence are told apart, and each keeps its reason. */
+static void test_absent_numbers(void **state)
+{
+    struct observation o = small_chase();
+    struct observation out;
+    json_t *json;
+    json_t *c;
+
+    (void)state;
+    o.result.conditions.sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
+    o.result.conditions.other_processes = NOT_OBSERVABLE_U32(REASON_NOT_APPLICABLE);
+    o.result.conditions.temperature_celsius = KNOWN_U32(41);
+    json = observation_to_json(&o);
+    c = json_object_get(json, "conditions");
+    assert_true(json_is_null(json_object_get(c, "sm_clock_khz")));
+    assert_string_equal(json_string_value(json_object_get(c, "sm_clock_khz_reason")),
+                        "not-reported");
+    assert_string_equal(json_string_value(json_object_get(c, "other_processes_reason")),
+                        "not-observable: not-applicable");
+    assert_int_equal(json_integer_value(json_object_get(c, "temperature_celsius")), 41);
+    assert_null(json_object_get(c, "temperature_celsius_reason"));
+    assert_int_equal(observation_from_json(json, &out, NULL), STATUS_OK);
+    assert_int_equal(out.result.conditions.other_processes.known, MAYBE_NOT_OBSERVABLE);
+    assert_int_equal(out.result.conditions.sm_clock_khz.known, MAYBE_UNKNOWN);
+    json_decref(json);
+    observation_free(&o);
+    observation_free(&out);
+}
+
+static struct gpu_identity a_gpu(void)
+{
+    return (struct gpu_identity){.uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef",
+                                 .name = "A \"quoted\" name \xc3\xa9",
+                                 .serial = "1650",
+                                 .pci_bus_id = "0000:3b:00.0",
+                                 .compute_major = 12,
+                                 .compute_minor = 1,
+                                 .sm_count = 132,
+                                 .memory_bytes = (uint64_t)141 << 30,
+                                 .l2_cache_bytes = 50 << 20,
+                                 .driver_version = "580.159.04",
+                                 .cuda_version = "13.0",
+                                 .mig = true,
+                                 .origin = ORIGIN_SIMULATED};
+}
+
+static void test_identity(void **state)
+{
+    struct gpu_identity id = a_gpu();
+    struct gpu_identity out;
+    struct err err = {0};
+    json_t *json = gpu_identity_to_json(&id);
+
+    (void)state;
+    assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
+    assert_same_json(gpu_identity_to_json(&id), gpu_identity_to_json(&out));
+    json_object_set_new(json, "compute_capability", json_string("9"));
+    assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
+    assert_non_null(strstr(err.text, "compute_capability"));
+    json_decref(json);
+
+    memset(id.serial, 0, sizeof(id.serial));
+    id.l2_cache_bytes = 0;
+    json = gpu_identity_to_json(&id);
+    assert_true(json_is_null(json_object_get(json, "serial")));
+    assert_string_equal(json_string_value(json_object_get(json, "l2_cache_bytes_reason")),
+                        "not-reported");
+    assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
+    assert_same_json(gpu_identity_to_json(&id), gpu_identity_to_json(&out));
+    json_object_set_new(json, "origin", json_string("guessed"));
+    assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
+    json_decref(json);
+
+    (void)snprintf(id.name, sizeof(id.name), "cut \xc3"); /* half a character */
+    json = gpu_identity_to_json(&id);
+    assert_string_equal(json_string_value(json_object_get(json, "name")), "cut ?");
+    json_decref(json);
+}
+
+static void test_limits(void **state)
+{
+    const struct gpu_limits limits = {.arena = ARENA_PLAIN,
+                                      .range_bytes = 1,
+                                      .backing_bytes = 2,
+                                      .granule_bytes = 3,
+                                      .device_memory_bytes = 4,
+                                      .free_bytes = INT64_MAX,
+                                      .sm_count = REACH_MAX_SMS};
+    struct gpu_limits out;
+    struct err err = {0};
+    json_t *const json = gpu_limits_to_json(&limits);
+
+    (void)state;
+    assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
+    assert_int_equal(out.sm_count, REACH_MAX_SMS);
+    assert_same_json(gpu_limits_to_json(&limits), gpu_limits_to_json(&out));
+    json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
+    assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
+    assert_non_null(strstr(err.text, "limits.sm_count"));
+    json_decref(json);
+}
+
+/* A spec that nobody checked is no way out of its arrays. */
+static void test_absurd_spec(void **state)
+{
+    struct probe_spec spec = {.kind = PROBE_CHASE, .point_count = PROBE_MAX_POINTS + 1};
+
+    (void)state;
+    assert_null(probe_spec_to_json(&spec));
+    spec = (struct probe_spec){.kind = PROBE_CHASE, .point_count = 1, .points = {UINT64_MAX}};
+    assert_null(probe_spec_to_json(&spec));
+}
+
+static void test_accessors(void **state)
+{
+    struct observation o = small_chase();
+
+    (void)state;
+    assert_int_equal(observation_chase(&o, 1)[2], 105);
+    observation_free(&o);
+    assert_null(o.result.values);
+
+    o = (struct observation){
+        .spec = {.kind = PROBE_ROUND, .repeats = 2, .slice_pages = 3},
+        .result = {.sm_count = 5, .value_count = 60},
+    };
+    o.result.values = calloc(60, sizeof(uint32_t));
+    for (uint32_t i = 0; i < 60; i++)
+        o.result.values[i] = i;
+    assert_int_equal(observation_round(&o, 1, 1, 4)[2], 59);
+    assert_int_equal(observation_round(&o, 1, 0, 2)[1], 30 + 6 + 1);
+    o.spec = (struct probe_spec){.kind = PROBE_PAIRS, .sm_count = 2, .slice_pages = 3};
+    assert_int_equal(observation_pair(&o, 1, 1, 0)[0], 30 + 15);
+    o.spec = (struct probe_spec){.kind = PROBE_READ, .point_count = 5, .repeats = 2};
+    o.result.values[18] = 1000; /* point 1, repeat 1: 1000 ns, 19..23 lines */
+    assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.128, 1e-9);
+    assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.128, 1e-9);
+    assert_float_equal(observation_read_gbps(&o, 0, 0), 0.0, 0.0); /* no time, no bytes */
+    observation_free(&o);
+}
+
+static void test_set(void **state)
+{
+    struct observation_set set = {0};
+    struct err err = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++) {
+        struct observation o = small_chase();
+        struct observation copy;
+        o.spec.base_bytes = i * PROBE_LINE_BYTES;
+        assert_int_equal(observation_copy(&o, &copy, &err), STATUS_OK);
+        assert_same_observation(&o, &copy);
+        assert_ptr_not_equal(o.result.values, copy.result.values);
+        observation_free(&o);
+        assert_int_equal(observation_set_add(&set, &copy, &err), STATUS_OK);
+        assert_null(copy.result.values); /* taken */
+    }
+    assert_int_equal(set.count, 100);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_int_equal(set.items[i].spec.base_bytes, i * PROBE_LINE_BYTES);
+    observation_set_free(&set);
+    assert_int_equal(set.count, 0);
+    observation_set_free(&set); /* once more is fine */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_names_the_field), cmocka_unit_test(test_not_an_object),
+        cmocka_unit_test(test_absent_numbers),  cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_absurd_spec),
+        cmocka_unit_test(test_accessors),       cmocka_unit_test(test_set),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
