@@ -1,0 +1,141 @@
+/* test_status.c: the error table is complete and stable, and the two fillers never overrun. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void every_status_is_described(void **state)
+{
+    (void)state;
+    for (int s = 0; s < STATUS_COUNT; s++) {
+        const struct status_info *info = status_info((enum status)s);
+        assert_non_null(info->slug);
+        assert_true(strlen(info->slug) > 0);
+        assert_int_equal(strspn(info->slug, "abcdefghijklmnopqrstuvwxyz-"), strlen(info->slug));
+        /* Sentences: they are shown as they are. */
+        assert_int_equal(info->sentence[strlen(info->sentence) - 1], '.');
+        assert_int_equal(info->next_step[strlen(info->next_step) - 1], '.');
+    }
+}
+
+static void slugs_are_unique_and_lead_back(void **state)
+{
+    (void)state;
+    for (int s = 0; s < STATUS_COUNT; s++)
+        assert_int_equal(status_from_slug(status_info((enum status)s)->slug), s);
+}
+
+/* Clients match on these: changing one is a new version of the API. */
+static void slugs_that_clients_know(void **state)
+{
+    (void)state;
+    assert_string_equal(status_info(STATUS_GPU_BUSY)->slug, "gpu-busy");
+    assert_string_equal(status_info(STATUS_NOT_FOUND)->slug, "not-found");
+    assert_string_equal(status_info(STATUS_INVALID_ARGUMENT)->slug, "invalid-argument");
+    assert_string_equal(status_info(STATUS_NO_DRIVER)->slug, "no-driver");
+    assert_string_equal(status_info(STATUS_READ_ONLY)->slug, "read-only");
+}
+
+static void unknown_is_internal(void **state)
+{
+    (void)state;
+    assert_ptr_equal(status_info(STATUS_COUNT), status_info(STATUS_INTERNAL));
+    assert_ptr_equal(status_info((enum status) - 1), status_info(STATUS_INTERNAL));
+    assert_int_equal(status_from_slug("no-such-slug"), STATUS_INTERNAL);
+    assert_int_equal(status_from_slug(""), STATUS_INTERNAL);
+    assert_int_equal(status_from_slug(NULL), STATUS_INTERNAL);
+}
+
+static void set_fills_and_returns(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(err_set(&err, STATUS_IO, "cannot open %s: %d", "x.db", 13), STATUS_IO);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_string_equal(err.text, "cannot open x.db: 13");
+    assert_int_equal(err_set(NULL, STATUS_FULL, "dropped"), STATUS_FULL);
+}
+
+static void prefix_goes_before(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    err_set(&err, STATUS_GPU_LOST, "context is gone");
+    assert_int_equal(err_prefix(&err, "gpu %d", 3), STATUS_GPU_LOST);
+    assert_string_equal(err.text, "gpu 3: context is gone");
+    assert_int_equal(err.status, STATUS_GPU_LOST);
+    (void)err_prefix(NULL, "nobody listens");
+}
+
+/* The arguments may come from the text that is about to be replaced. */
+static void text_may_quote_itself(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    err_set(&err, STATUS_IO, "inner");
+    err_set(&err, STATUS_CORRUPT, "outer (%s)", err.text);
+    assert_string_equal(err.text, "outer (inner)");
+    err_prefix(&err, "%s again", err.text);
+    assert_string_equal(err.text, "outer (inner) again: outer (inner)");
+}
+
+static void long_texts_are_cut_and_terminated(void **state)
+{
+    struct err err = {0};
+    char big[3 * sizeof(err.text)];
+
+    (void)state;
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    err_set(&err, STATUS_IO, "%s", big);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+    err_prefix(&err, "%s", big);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+    assert_int_equal(err.status, STATUS_IO);
+}
+
+/* Text from a request or a driver must not forge lines in a log, nor end in half a character. */
+static void text_is_one_line_of_whole_characters(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    err_set(&err, STATUS_IO, "a\nb\tc\x1b[31m\x7f");
+    assert_string_equal(err.text, "a b c [31m ");
+    for (size_t pad = sizeof(err.text) - 8; pad < sizeof(err.text); pad++) {
+        char text[sizeof(err.text) + 8];
+        memset(text, 'x', pad);
+        memcpy(text + pad, "\xe2\x82\xac", 4); /* the euro sign: three bytes */
+        err_set(&err, STATUS_IO, "%s", text);
+        const size_t n = strlen(err.text);
+        assert_true(n == pad || n == pad + 3);
+        assert_true(n < sizeof(err.text));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_is_described),
+        cmocka_unit_test(slugs_are_unique_and_lead_back),
+        cmocka_unit_test(slugs_that_clients_know),
+        cmocka_unit_test(unknown_is_internal),
+        cmocka_unit_test(set_fills_and_returns),
+        cmocka_unit_test(prefix_goes_before),
+        cmocka_unit_test(text_may_quote_itself),
+        cmocka_unit_test(long_texts_are_cut_and_terminated),
+        cmocka_unit_test(text_is_one_line_of_whole_characters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
