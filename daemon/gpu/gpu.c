@@ -1,0 +1,72 @@
+/* gpu.c: the two sources behind one contract, and the checks that are the same for both. */
+#include "gpu/gpu.h"
+
+#include "base/assert.h"
+#include "gpu/cuda/cuda_gpu.h"
+#include "gpu/sim/sim_gpu.h"
+
+#include <string.h>
+
+/* In order of preference. A node either has its real GPUs or, when asked, simulated ones; never a
+ * mixture, so that no result can be mistaken for the other kind. */
+enum source { SOURCE_CUDA = 0, SOURCE_SIMULATED };
+static const struct gpu_ops *const sources[] = {
+    [SOURCE_CUDA] = &cuda_gpu_ops,
+    [SOURCE_SIMULATED] = &sim_gpu_ops,
+};
+
+static const struct gpu_ops *source_for(const struct gpu_options *options)
+{
+    bool simulated = options->simulated && options->simulated[0];
+    return sources[simulated ? SOURCE_SIMULATED : SOURCE_CUDA];
+}
+
+enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
+                     uint32_t *out_count, struct err *err)
+{
+    *out_count = 0;
+    return source_for(options)->list(options, out, max, out_count, err);
+}
+
+enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                     struct err *err)
+{
+    *out = NULL;
+    if (!uuid || !uuid[0])
+        return err_set(err, STATUS_INVALID_ARGUMENT, "a GPU is opened by its UUID, none was given");
+    enum status s = source_for(options)->open(options, uuid, out, err);
+    REACH_ASSERT((s == STATUS_OK) == (*out != NULL));
+    return s;
+}
+
+void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct gpu_limits *limits)
+{
+    struct gpu_identity unwanted_identity;
+    struct gpu_limits unwanted_limits;
+    gpu->ops->describe(gpu, identity ? identity : &unwanted_identity,
+                       limits ? limits : &unwanted_limits);
+}
+
+enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
+                    struct err *err)
+{
+    memset(out, 0, sizeof *out);
+    struct gpu_limits limits;
+    gpu_describe(gpu, NULL, &limits);
+    enum status s = probe_check(spec, &limits, err);
+    if (s != STATUS_OK)
+        return s;
+    s = gpu->ops->run(gpu, spec, out, err);
+    if (s != STATUS_OK) {
+        probe_result_free(out);
+        return s;
+    }
+    REACH_ASSERT(out->value_count == probe_value_count(spec, out->sm_count));
+    return STATUS_OK;
+}
+
+void gpu_close(struct gpu *take)
+{
+    if (take)
+        take->ops->close(take);
+}

@@ -1,0 +1,127 @@
+/* sim_desc.h: a simulated GPU, described by one line of text.
+ *
+ *     sms=13 memory=12G l1=16@128K/sm;miss=9 l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;sets=17+8x6
+ *
+ * The text is a row of fields `key=value`, separated by blanks, in any order except that `sms` and
+ * `smids` stand before the first level, and levels stand in order. No field may come twice. Sizes
+ * are in bytes and may be written 128K, 2M, 80G (powers of 1024).
+ *
+ *   sms=132            number of SMs, 1..512. Required.
+ *   smids=0-63,66-133  their %smid values, ascending; default 0..sms-1
+ *   memory=80G         device memory. Required.
+ *   name=H200          letters, digits and - _ . only; shown as "H200 (simulated)"
+ *   cc=9.0             compute capability
+ *   l2cache=50M        data cache
+ *   range=564G         virtual range the probes may use; default: four times the memory
+ *   granule=2M         allocation granularity; default 2M
+ *   clock=1980000      SM clock in kHz, as read back after a run; default: not reported
+ *   latency=241        cycles of a load that hits the first level; default 300
+ *   spread=12          each SM sits 0..12 cycles further away, fixed by `seed`
+ *   noise=gauss:1.5    scatter of one load: gauss:<standard deviation> or uniform:<+-cycles>
+ *   outliers=0.001@2000  a share of the loads takes up to so many cycles more
+ *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
+ *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
+ *   read_noise=0.003   relative standard deviation of a throughput
+ *   seed=7             of everything random here; default 1
+ *
+ *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM. At least one.
+ *     <entries>@<entry bytes>/<sharing>{;<option>}
+ *     sharing  sm     every SM has its own
+ *              gpu    one for all
+ *              8      groups of eight SMs, in ascending order of their ids
+ *              0,5:1,6:2-4   the groups themselves, by SM id; each SM in exactly one
+ *     options  miss=55        cycles that a miss costs on top of a hit in this level; default 0
+ *              sets=17+8x6    one set of 17 ways and six of 8 ways; default: one set (fully
+ *                             associative). The ways add up to the entries.
+ *              policy=random  victim: lru (default) or random
+ *              hash=xor       how pages choose a set: mod (default), or xor: all bits of the page
+ *                             number folded over each other, for a power of two of equal sets
+ *              sectors=16     parts of an entry that are filled one by one; default 1
+ *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
+ *              walkers=4      walkers of each group; default 1
+ *
+ * `hash=mod` with unequal sets deals pages out in turn, one to each set that has room left, and
+ * starts again after as many pages as there are entries: so the 66th page overflows the set of 17
+ * and each of the six after it one set of 8 (Mei 2016, section 4.4).
+ *
+ * parse(print(x)) == x, byte for byte of the struct.
+ */
+#ifndef REACH_GPU_SIM_SIM_DESC_H
+#define REACH_GPU_SIM_SIM_DESC_H
+
+#include "base/identity.h"
+#include "base/status.h"
+
+enum {
+    SIM_MAX_LEVELS = 6,
+    SIM_MAX_RUNS = 4,        /* different set sizes of one level */
+    SIM_MAX_ENTRIES = 65536, /* of one instance of a level */
+    SIM_MAX_SECTORS = 64,
+    SIM_MAX_NAME = 48,
+    SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
+};
+
+enum sim_policy { SIM_LRU = 0, SIM_RANDOM };
+enum sim_hash { SIM_HASH_MOD = 0, SIM_HASH_XOR };
+enum sim_noise { SIM_NOISE_NONE = 0, SIM_NOISE_UNIFORM, SIM_NOISE_GAUSS };
+
+struct sim_run {
+    uint32_t ways;
+    uint32_t count; /* sets of that many ways */
+};
+
+struct sim_level {
+    uint64_t entry_bytes;
+    double miss_ns;
+    uint32_t entries;
+    uint32_t miss_cycles;
+    uint32_t walkers;
+    uint32_t sectors;
+    enum sim_policy policy;
+    enum sim_hash hash;
+    uint32_t run_count;
+    struct sim_run runs[SIM_MAX_RUNS];
+    uint32_t instance_count;
+    uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; numbered by the first SM of each */
+};
+
+/* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
+struct sim_desc {
+    char name[SIM_MAX_NAME];
+    uint64_t memory_bytes;
+    uint64_t l2_cache_bytes;
+    uint64_t range_bytes;   /* 0: four times the memory */
+    uint64_t granule_bytes; /* 0: 2 MiB */
+    double noise_cycles;
+    double outlier_share; /* of the loads, 0..1 */
+    double plateau_gbps;
+    double sm_gbps; /* 0: twice the share of the plateau */
+    double read_noise;
+    uint64_t seed;
+    uint32_t cc_major;
+    uint32_t cc_minor;
+    uint32_t clock_khz; /* 0: not reported */
+    uint32_t latency_cycles;
+    uint32_t spread_cycles;
+    uint32_t outlier_cycles;
+    enum sim_noise noise;
+    uint32_t sm_count;
+    uint32_t level_count;
+    uint16_t sm_ids[REACH_MAX_SMS]; /* ascending */
+    struct sim_level levels[SIM_MAX_LEVELS];
+};
+
+/* Reads a description. `base` (may be NULL) holds what the text does not say: a field of the text
+ * replaces the one there, `sms` and `smids` drop the base's levels with it. What `text` leaves out
+ * and `base` does not have takes the defaults above.
+ * STATUS_INVALID_ARGUMENT names the field and the place in it. */
+enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct sim_desc *out,
+                           struct err *err);
+
+/* Writes the canonical text; returns `out`. `out_size` must be at least SIM_DESC_TEXT_BYTES. */
+char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
+
+/* The virtual range in bytes, with the default filled in. */
+uint64_t sim_desc_range(const struct sim_desc *desc);
+
+#endif

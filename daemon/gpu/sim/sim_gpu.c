@@ -1,0 +1,239 @@
+/* sim_gpu.c: the simulated source behind the contract of gpu.h. Who it is, how far it can be asked,
+ * and the probes themselves in sim_machine.c. */
+#include "gpu/sim/sim_gpu.h"
+
+#include "base/hash.h"
+#include "base/units.h"
+#include "gpu/sim/sim_machine.h"
+#include "gpu/sim/sim_profiles.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MEMORY_LIMIT (GIB + GIB / 10)
+#define BACKING_BYTES        (512 * MIB)
+#define DEFAULT_GRANULE      (2 * MIB)
+
+struct sim_gpu {
+    struct gpu base;
+    struct sim_desc desc;
+    struct gpu_identity identity;
+    struct gpu_limits limits;
+    struct sim_machine *machine;
+};
+
+static const char driver_version[] = "simulated";
+
+void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out)
+{
+    char text[SIM_DESC_TEXT_BYTES];
+    sim_desc_print(desc, text, sizeof text);
+    uint64_t a = hash_bytes(HASH_START, text, strlen(text));
+    a = hash_bytes(a, &twin, sizeof twin);
+    uint64_t b = hash_bytes(a, text, strlen(text));
+
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->uuid, sizeof out->uuid, "SIM-%08x-%04x-%04x-%04x-%012llx",
+                   (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xffff,
+                   (unsigned)(b >> 48), (unsigned long long)(b & 0xffffffffffff));
+    (void)snprintf(out->name, sizeof out->name, "%s (simulated)",
+                   desc->name[0] ? desc->name : "GPU");
+    (void)snprintf(out->driver_version, sizeof out->driver_version, "%s", driver_version);
+    out->compute_major = desc->cc_major;
+    out->compute_minor = desc->cc_minor;
+    out->sm_count = desc->sm_count;
+    out->memory_bytes = desc->memory_bytes;
+    out->l2_cache_bytes = desc->l2_cache_bytes;
+    out->origin = ORIGIN_SIMULATED;
+}
+
+/* Reads every description, in order; `each` gets the description and the identity, and stops by
+ * returning false. */
+typedef bool (*visit_fn)(const struct sim_desc *desc, const struct gpu_identity *id, void *data);
+
+/* How many of the texts before the `n`th describe the same GPU. */
+static uint32_t count_twins(const char *const *texts, uint32_t n, const struct sim_desc *desc)
+{
+    uint32_t twins = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct sim_desc other;
+        if (sim_profiles_parse(texts[i], &other, NULL) == STATUS_OK)
+            twins += memcmp(&other, desc, sizeof other) == 0;
+    }
+    return twins;
+}
+
+static enum status visit_all(const struct gpu_options *options, visit_fn each, void *data,
+                             struct err *err)
+{
+    const char *const *texts = options->simulated;
+    for (uint32_t n = 0; texts && texts[n]; n++) {
+        if (n == REACH_MAX_GPUS) {
+            return err_set(err, STATUS_INVALID_ARGUMENT, "more than %d simulated GPUs",
+                           REACH_MAX_GPUS);
+        }
+        struct sim_desc desc;
+        struct gpu_identity id;
+        enum status s = sim_profiles_parse(texts[n], &desc, err);
+        if (s != STATUS_OK)
+            return s;
+        sim_gpu_identity(&desc, count_twins(texts, n, &desc), &id);
+        if (!each(&desc, &id, data))
+            break;
+    }
+    return STATUS_OK;
+}
+
+struct listing {
+    struct gpu_identity *out;
+    uint32_t max;
+    uint32_t count;
+};
+
+static bool add_to_listing(const struct sim_desc *desc, const struct gpu_identity *id, void *data)
+{
+    struct listing *listing = data;
+    (void)desc;
+    if (listing->count < listing->max)
+        listing->out[listing->count++] = *id;
+    return listing->count < listing->max;
+}
+
+static enum status sim_list(const struct gpu_options *options, struct gpu_identity *out,
+                            uint32_t max, uint32_t *out_count, struct err *err)
+{
+    struct listing listing = {.out = out, .max = max};
+    *out_count = 0;
+    enum status s = visit_all(options, add_to_listing, &listing, err);
+    if (s == STATUS_OK)
+        *out_count = listing.count;
+    return s;
+}
+
+struct search {
+    const char *uuid;
+    struct sim_gpu *gpu;
+    bool found;
+};
+
+static bool compare_uuid(const struct sim_desc *desc, const struct gpu_identity *id, void *data)
+{
+    struct search *search = data;
+    if (strcmp(id->uuid, search->uuid) != 0)
+        return true;
+    search->gpu->desc = *desc;
+    search->gpu->identity = *id;
+    search->found = true;
+    return false;
+}
+
+/* Simulated memory costs nothing, but what a real GPU could not grant is not granted here. */
+static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
+{
+    const struct sim_desc *d = &gpu->desc;
+    uint64_t most =
+        options->memory_limit_bytes ? options->memory_limit_bytes : DEFAULT_MEMORY_LIMIT;
+    most = most < d->memory_bytes ? most : d->memory_bytes;
+    uint64_t granule = d->granule_bytes ? d->granule_bytes : DEFAULT_GRANULE;
+    uint64_t backing = most;
+    uint64_t range = sim_desc_range(d);
+    if (options->plain_arena)
+        range = backing = most / granule * granule;
+    else if (backing > BACKING_BYTES)
+        backing = BACKING_BYTES;
+    gpu->limits = (struct gpu_limits){
+        .arena = ARENA_SIMULATED,
+        .range_bytes = range,
+        .backing_bytes = backing,
+        .granule_bytes = granule,
+        .device_memory_bytes = backing,
+        .free_bytes = d->memory_bytes,
+        .sm_count = d->sm_count,
+    };
+}
+
+static void sim_close(struct gpu *take)
+{
+    struct sim_gpu *gpu = (struct sim_gpu *)take;
+    sim_machine_free(gpu->machine);
+    free(gpu);
+}
+
+static enum status sim_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                            struct err *err)
+{
+    struct sim_gpu *gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a simulated GPU");
+    gpu->base.ops = &sim_gpu_ops;
+
+    struct search search = {.uuid = uuid, .gpu = gpu};
+    enum status s = visit_all(options, compare_uuid, &search, err);
+    if (s == STATUS_OK && !search.found)
+        s = err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
+    if (s != STATUS_OK)
+        goto out;
+    set_limits(gpu, options);
+    gpu->machine = sim_machine_new(&gpu->desc);
+    if (!gpu->machine) {
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for the MMU of a simulated GPU");
+        goto out;
+    }
+    *out = &gpu->base;
+    gpu = NULL;
+out:
+    if (gpu)
+        sim_close(&gpu->base);
+    return s;
+}
+
+static void sim_describe(const struct gpu *gpu, struct gpu_identity *identity,
+                         struct gpu_limits *limits)
+{
+    const struct sim_gpu *sim = (const struct sim_gpu *)gpu;
+    *identity = sim->identity;
+    *limits = sim->limits;
+}
+
+static void set_conditions(const struct sim_gpu *gpu, struct probe_conditions *c)
+{
+    const struct sim_desc *d = &gpu->desc;
+    c->arena = gpu->limits.arena;
+    c->range_bytes = gpu->limits.range_bytes;
+    c->backing_bytes = gpu->limits.backing_bytes;
+    c->device_memory_bytes = gpu->limits.device_memory_bytes;
+    c->sm_clock_khz = d->clock_khz ? KNOWN_U32(d->clock_khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED);
+}
+
+static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
+                           struct err *err)
+{
+    struct sim_gpu *sim = (struct sim_gpu *)gpu;
+    const struct sim_desc *d = &sim->desc;
+    nsec_t start = clock_monotonic();
+    set_conditions(sim, &out->conditions);
+    out->conditions.started_at = clock_wall_seconds();
+    out->sm_count = d->sm_count;
+    memcpy(out->sm_ids, d->sm_ids, sizeof out->sm_ids);
+    out->value_count = probe_value_count(spec, d->sm_count);
+    out->values = calloc(out->value_count, sizeof *out->values);
+    if (!out->values)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", out->value_count);
+    enum status s = sim_machine_run(sim->machine, spec, 0, out->values, err);
+    out->conditions.duration_ns = clock_monotonic() - start;
+    return s;
+}
+
+const struct gpu_ops sim_gpu_ops = {
+    .name = "simulated",
+    .list = sim_list,
+    .open = sim_open,
+    .describe = sim_describe,
+    .run = sim_run,
+    .close = sim_close,
+};

@@ -1,0 +1,188 @@
+/* sim_machine.c: CHASE, ROUND and PAIRS on the model, and the noise of one load.
+ *
+ * What runs at the same time on a GPU is interleaved here load by load: page by page, and within a
+ * page SM by SM. So the SMs of a group walk side by side, which is what a grid that starts together
+ * does, and nearly all of those loads are answered by the entry that the first of them brought in.
+ */
+#include "gpu/sim/sim_machine.h"
+
+#include "gpu/sim/sim_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAUSS_TERMS = 12 };
+
+double sim_gauss(struct rng *rng)
+{
+    /* The sum of twelve uniform numbers has variance 1; tails beyond 6 are missed by nobody. */
+    double sum = 0;
+    for (int i = 0; i < GAUSS_TERMS / 2; i++) {
+        uint64_t bits = rng_next(rng);
+        sum += (double)(uint32_t)bits * 0x1p-32 + (double)(uint32_t)(bits >> 32) * 0x1p-32;
+    }
+    return sum - GAUSS_TERMS / 2;
+}
+
+struct sim_machine *sim_machine_new(const struct sim_desc *desc)
+{
+    struct sim_machine *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->desc = *desc;
+    m->mmu = sim_mmu_new(desc);
+    if (!m->mmu) {
+        free(m);
+        return NULL;
+    }
+    m->rng.state = desc->seed;
+    for (uint32_t i = 0; i < desc->sm_count; i++)
+        m->far_cycles[i] = (uint32_t)rng_below(&m->rng, (uint64_t)desc->spread_cycles + 1);
+    return m;
+}
+
+void sim_machine_free(struct sim_machine *take)
+{
+    if (!take)
+        return;
+    sim_mmu_free(take->mmu);
+    free(take);
+}
+
+int32_t sim_machine_position(const struct sim_machine *m, uint32_t sm_id)
+{
+    for (uint32_t i = 0; i < m->desc.sm_count; i++) {
+        if (m->desc.sm_ids[i] == sm_id)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va)
+{
+    (void)sim_mmu_access(m->mmu, sm, va);
+}
+
+uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)
+{
+    const struct sim_desc *d = &m->desc;
+    uint32_t missed = sim_mmu_access(m->mmu, sm, va);
+    double cycles = (double)sim_mmu_cycles(m->mmu, missed) + m->far_cycles[sm];
+    if (d->noise == SIM_NOISE_GAUSS)
+        cycles += d->noise_cycles * sim_gauss(&m->rng);
+    else if (d->noise == SIM_NOISE_UNIFORM)
+        cycles += d->noise_cycles * (2 * rng_unit(&m->rng) - 1);
+    if (d->outlier_share > 0 && rng_unit(&m->rng) < d->outlier_share)
+        cycles += d->outlier_cycles * rng_unit(&m->rng);
+    return cycles < 1 ? 1 : (uint32_t)lround(cycles);
+}
+
+static void run_chase(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                      uint32_t *values)
+{
+    uint32_t sm = (uint32_t)sim_machine_position(m, spec->sms[0]);
+    for (uint32_t p = 0; p < spec->point_count; p++) {
+        uint64_t pages = spec->points[p];
+        for (uint32_t lap = 0; lap < spec->warm_laps; lap++) {
+            for (uint64_t i = 0; i < pages; i++)
+                sim_machine_load(m, sm, va + i * spec->stride_bytes);
+        }
+        uint64_t page = 0;
+        for (uint32_t i = 0; i < spec->samples; i++) {
+            *values++ = sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
+            page = page + 1 == pages ? 0 : page + 1;
+        }
+    }
+}
+
+/* SM `sm` alone walks pages first..first+count-1, `laps` times. */
+static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t va, uint32_t sm,
+                 uint64_t first, uint64_t count, uint32_t laps)
+{
+    for (uint32_t lap = 0; lap < laps; lap++) {
+        for (uint64_t i = first; i < first + count; i++)
+            sim_machine_load(m, sm, va + i * spec->stride_bytes);
+    }
+}
+
+static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                      uint32_t *values)
+{
+    uint32_t sms = m->desc.sm_count;
+    uint32_t slice = spec->slice_pages;
+    uint64_t primed = (uint64_t)sms * slice;
+    uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[0]);
+    for (uint32_t half = 0; half < 2 * spec->repeats; half++) {
+        for (uint64_t page = 0; page < primed; page++) {
+            for (uint32_t sm = 0; sm < sms; sm++)
+                sim_machine_load(m, sm, va + page * spec->stride_bytes);
+        }
+        if (half % 2 == 1)
+            walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
+        for (uint32_t i = 0; i < slice; i++) {
+            for (uint32_t sm = 0; sm < sms; sm++) {
+                uint64_t page = (uint64_t)sm * slice + i;
+                values[(size_t)sm * slice + i] =
+                    sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
+            }
+        }
+        values += primed;
+    }
+}
+
+static void time_slice(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                       uint32_t sm, uint32_t *values)
+{
+    for (uint32_t i = 0; i < spec->slice_pages; i++)
+        values[i] = sim_machine_timed_load(m, sm, va + i * spec->stride_bytes);
+}
+
+static void run_pairs(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                      uint32_t *values)
+{
+    uint32_t sms = m->desc.sm_count;
+    uint32_t slice = spec->slice_pages;
+    size_t half = (size_t)sms * slice;
+    for (uint32_t p = 0; p < spec->sm_count; p++) {
+        uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[p]);
+        for (uint32_t sm = 0; sm < sms; sm++) {
+            uint32_t *control = values + (size_t)sm * slice;
+            walk(m, spec, va, sm, 0, slice, 1);
+            time_slice(m, spec, va, sm, control);
+            walk(m, spec, va, sm, 0, slice, 1);
+            walk(m, spec, va, pivot, slice, spec->thrash_pages, spec->warm_laps);
+            time_slice(m, spec, va, sm, control + half);
+        }
+        values += 2 * half;
+    }
+}
+
+enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                            uint32_t *values, struct err *err)
+{
+    for (uint32_t i = 0; i < spec->sm_count; i++) {
+        if (spec->kind != PROBE_READ && sim_machine_position(m, spec->sms[i]) < 0) {
+            return err_set(err, STATUS_INVALID_ARGUMENT, "probe: this GPU has no SM with id %u",
+                           spec->sms[i]);
+        }
+    }
+    uint64_t base = va + spec->base_bytes;
+    switch (spec->kind) {
+    case PROBE_CHASE:
+        run_chase(m, spec, base, values);
+        return STATUS_OK;
+    case PROBE_ROUND:
+        run_round(m, spec, base, values);
+        return STATUS_OK;
+    case PROBE_PAIRS:
+        run_pairs(m, spec, base, values);
+        return STATUS_OK;
+    case PROBE_READ:
+        sim_read_run(m, spec, base, values);
+        return STATUS_OK;
+    case PROBE_KIND_COUNT:
+        break;
+    }
+    return err_set(err, STATUS_INVALID_ARGUMENT, "probe: kind %d is not known", (int)spec->kind);
+}

@@ -1,0 +1,433 @@
+/* sim_mmu.c: set-associative TLBs, tens of nanoseconds an access.
+ *
+ * A level is a row of slots for each instance; a set is a stretch of that row. What a slot holds
+ * is the entry's number plus one, so that 0 is an empty slot. Two ways to keep a set:
+ *
+ *   short (up to SHORT_WAYS ways)   LRU: the stretch is in order of use, the newest first. One loop
+ *                                   looks and moves: every slot passes its content to the next
+ *                                   until the tag is found or the oldest falls off the end.
+ *                                   Random: slots stay, a random one is overwritten.
+ *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
+ *                                   doubly linked list for each set keeps the order of use. Both
+ *                                   are arrays of slot numbers; nothing is allocated after start.
+ *
+ * Before either, each instance remembers the last entry it touched: it is resident and the newest
+ * by construction, so touching it again changes nothing. When many SMs of a group walk the same
+ * pages side by side, that is the answer for all of them but the first.
+ *
+ * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag).
+ * Which part is missing does not change the order of use.
+ */
+#include "gpu/sim/sim_mmu.h"
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT_WAYS = 32, NOT_POWER = -1, NO_SLOT = 0 };
+
+/* How a row of slots finds and orders its content when sets are long. Slot numbers are one-based,
+ * 0 (NO_SLOT) ends a list. */
+struct index {
+    uint32_t *bucket; /* [instance][bucket_count] first slot of the chain */
+    uint32_t *chain;  /* [instance][entries] next slot of the same bucket */
+    uint32_t *newer;  /* [instance][entries] order of use within the set */
+    uint32_t *older;
+    uint32_t *newest; /* [instance][set] */
+    uint32_t *oldest;
+    uint32_t *used;        /* [instance][set] slots in use */
+    uint32_t bucket_count; /* a power of two */
+};
+
+struct level {
+    struct sim_level desc;
+    uint64_t sector_bytes;
+    int sector_shift; /* NOT_POWER: divide */
+    int entry_shift;  /* sectors of an entry; NOT_POWER: divide */
+    uint32_t set_count;
+    uint32_t set_mask;     /* a power of two of equal sets: set_count - 1, otherwise 0 */
+    uint32_t equal_ways;   /* all sets are alike: their ways, otherwise 0 */
+    uint32_t xor_shift;    /* bits of a set number */
+    uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
+    uint32_t *set_of_turn; /* [entries] unequal sets: whose turn it is */
+    uint32_t *last;        /* [instance] sector touched last, plus one */
+    uint32_t *tags;        /* [instance][entries] */
+    uint64_t *filled;      /* [instance][entries] mask of sectors; NULL where there is one */
+    bool is_long;
+    struct index index;
+    struct rng rng;
+};
+
+struct sim_mmu {
+    uint32_t level_count;
+    uint64_t range_end;
+    uint32_t cycles[SIM_MAX_LEVELS + 1];
+    struct level levels[SIM_MAX_LEVELS];
+};
+
+static int log2_exact(uint64_t v)
+{
+    return v != 0 && (v & (v - 1)) == 0 ? __builtin_ctzll(v) : NOT_POWER;
+}
+
+/* ---- short sets ---- */
+
+static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag)
+{
+    uint32_t carried = tag;
+    for (uint32_t i = 0; i < ways; i++) {
+        uint32_t here = slot[i];
+        slot[i] = carried;
+        if (here == tag)
+            return true;
+        carried = here;
+    }
+    return false;
+}
+
+static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag,
+                               uint64_t bit)
+{
+    uint32_t i = 0;
+    while (i < ways && slot[i] != tag)
+        i++;
+    bool resident = i < ways;
+    bool hit = resident && (filled[i] & bit);
+    uint64_t mask = (resident ? filled[i] : 0) | bit;
+    uint32_t move = resident ? i : ways - 1;
+    memmove(slot + 1, slot, move * sizeof *slot);
+    memmove(filled + 1, filled, move * sizeof *filled);
+    slot[0] = tag;
+    filled[0] = mask;
+    return hit;
+}
+
+static bool short_random(struct level *l, uint32_t *slot, uint64_t *filled, uint32_t ways,
+                         uint32_t tag, uint64_t bit)
+{
+    uint32_t free_slot = ways;
+    for (uint32_t i = 0; i < ways; i++) {
+        if (slot[i] == tag) {
+            if (!filled)
+                return true;
+            bool hit = filled[i] & bit;
+            filled[i] |= bit;
+            return hit;
+        }
+        if (slot[i] == 0 && free_slot == ways)
+            free_slot = i;
+    }
+    uint32_t victim = free_slot < ways ? free_slot : (uint32_t)rng_below(&l->rng, ways);
+    slot[victim] = tag;
+    if (filled)
+        filled[victim] = bit;
+    return false;
+}
+
+/* ---- long sets ---- */
+
+/* The row of one instance, slots one-based. */
+struct row {
+    uint32_t *tags;
+    uint64_t *filled;
+    uint32_t *bucket, *chain, *newer, *older, *newest, *oldest, *used;
+};
+
+static struct row row_of(struct level *l, uint32_t instance)
+{
+    size_t slots = (size_t)instance * l->desc.entries;
+    size_t sets = (size_t)instance * l->set_count;
+    return (struct row){
+        .tags = l->tags + slots,
+        .filled = l->filled ? l->filled + slots : NULL,
+        .bucket = l->index.bucket + (size_t)instance * l->index.bucket_count,
+        .chain = l->index.chain + slots,
+        .newer = l->index.newer + slots,
+        .older = l->index.older + slots,
+        .newest = l->index.newest + sets,
+        .oldest = l->index.oldest + sets,
+        .used = l->index.used + sets,
+    };
+}
+
+static uint32_t bucket_of(const struct level *l, uint32_t tag)
+{
+    return (tag * 0x9e3779b1u >> 8) & (l->index.bucket_count - 1);
+}
+
+static void unlink_use(struct row *r, uint32_t set, uint32_t slot)
+{
+    uint32_t newer = r->newer[slot - 1];
+    uint32_t older = r->older[slot - 1];
+    if (newer != NO_SLOT)
+        r->older[newer - 1] = older;
+    else
+        r->newest[set] = older;
+    if (older != NO_SLOT)
+        r->newer[older - 1] = newer;
+    else
+        r->oldest[set] = newer;
+}
+
+static void link_newest(struct row *r, uint32_t set, uint32_t slot)
+{
+    uint32_t second = r->newest[set];
+    r->newer[slot - 1] = NO_SLOT;
+    r->older[slot - 1] = second;
+    if (second != NO_SLOT)
+        r->newer[second - 1] = slot;
+    else
+        r->oldest[set] = slot;
+    r->newest[set] = slot;
+}
+
+static void unlink_chain(const struct level *l, struct row *r, uint32_t slot)
+{
+    uint32_t *from = &r->bucket[bucket_of(l, r->tags[slot - 1])];
+    while (*from != slot)
+        from = &r->chain[*from - 1];
+    *from = r->chain[slot - 1];
+}
+
+/* A free slot of the set, or its victim, taken out of the index and the order. */
+static uint32_t long_make_room(struct level *l, struct row *r, uint32_t set)
+{
+    uint32_t ways = l->first[set + 1] - l->first[set];
+    if (r->used[set] < ways)
+        return l->first[set] + ++r->used[set];
+    uint32_t slot = r->oldest[set];
+    if (l->desc.policy == SIM_RANDOM)
+        slot = l->first[set] + 1 + (uint32_t)rng_below(&l->rng, ways);
+    unlink_chain(l, r, slot);
+    unlink_use(r, set, slot);
+    return slot;
+}
+
+static bool long_touch(struct level *l, uint32_t instance, uint32_t set, uint32_t tag, uint64_t bit)
+{
+    struct row r = row_of(l, instance);
+    uint32_t bucket = bucket_of(l, tag);
+    uint32_t slot = r.bucket[bucket];
+    while (slot != NO_SLOT && r.tags[slot - 1] != tag)
+        slot = r.chain[slot - 1];
+
+    bool hit = slot != NO_SLOT;
+    if (hit) {
+        unlink_use(&r, set, slot);
+    } else {
+        slot = long_make_room(l, &r, set);
+        r.tags[slot - 1] = tag;
+        r.chain[slot - 1] = r.bucket[bucket];
+        r.bucket[bucket] = slot;
+        if (r.filled)
+            r.filled[slot - 1] = 0;
+    }
+    link_newest(&r, set, slot);
+    if (r.filled) {
+        hit = r.filled[slot - 1] & bit;
+        r.filled[slot - 1] |= bit;
+    }
+    return hit;
+}
+
+/* ---- one level ---- */
+
+static uint32_t set_of(const struct level *l, uint32_t entry)
+{
+    if (l->set_count == 1)
+        return 0;
+    if (l->xor_shift > 0) {
+        uint32_t folded = 0;
+        for (uint32_t rest = entry; rest != 0; rest >>= l->xor_shift)
+            folded ^= rest;
+        return folded & l->set_mask;
+    }
+    if (l->set_mask > 0)
+        return entry & l->set_mask;
+    if (l->equal_ways > 0)
+        return entry % l->set_count;
+    return l->set_of_turn[entry % l->desc.entries];
+}
+
+/* True where the level hits; afterwards it holds the sector either way. */
+static bool level_touch(struct level *l, uint32_t instance, uint32_t sector)
+{
+    uint32_t entry = l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
+    uint64_t bit = (uint64_t)1 << (sector - entry * l->desc.sectors);
+    uint32_t tag = entry + 1;
+    uint32_t set = set_of(l, entry);
+    if (l->is_long)
+        return long_touch(l, instance, set, tag, bit);
+    uint32_t first = l->first[set];
+    uint32_t ways = l->first[set + 1] - first;
+    size_t at = (size_t)instance * l->desc.entries + first;
+    uint64_t *filled = l->filled ? l->filled + at : NULL;
+    if (l->desc.policy == SIM_RANDOM)
+        return short_random(l, l->tags + at, filled, ways, tag, bit);
+    if (filled)
+        return short_lru_sectored(l->tags + at, filled, ways, tag, bit);
+    return short_lru(l->tags + at, ways, tag);
+}
+
+uint32_t sim_mmu_access(struct sim_mmu *mmu, uint32_t sm, uint64_t va)
+{
+    REACH_ASSERT(va < mmu->range_end);
+    for (uint32_t i = 0; i < mmu->level_count; i++) {
+        struct level *l = &mmu->levels[i];
+        uint32_t instance = l->desc.instance_of_sm[sm];
+        uint32_t sector =
+            (uint32_t)(l->sector_shift >= 0 ? va >> l->sector_shift : va / l->sector_bytes);
+        if (l->last[instance] == sector + 1)
+            return i;
+        l->last[instance] = sector + 1;
+        if (level_touch(l, instance, sector))
+            return i;
+    }
+    return mmu->level_count;
+}
+
+uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed)
+{
+    REACH_ASSERT(missed <= mmu->level_count);
+    return mmu->cycles[missed];
+}
+
+/* ---- start and end ---- */
+
+/* Deals the turns 0..entries-1 out to the sets, one each while they have room. */
+static void deal_turns(struct level *l)
+{
+    uint32_t turn = 0;
+    for (uint32_t round = 0; turn < l->desc.entries; round++) {
+        for (uint32_t set = 0; set < l->set_count; set++) {
+            if (round < l->first[set + 1] - l->first[set])
+                l->set_of_turn[turn++] = set;
+        }
+    }
+}
+
+static uint32_t lay_out_sets(struct level *l)
+{
+    uint32_t set = 0;
+    uint32_t slot = 0;
+    uint32_t widest = 0;
+    for (uint32_t r = 0; r < l->desc.run_count; r++) {
+        const struct sim_run *run = &l->desc.runs[r];
+        widest = run->ways > widest ? run->ways : widest;
+        for (uint32_t i = 0; i < run->count; i++) {
+            l->first[set++] = slot;
+            slot += run->ways;
+        }
+    }
+    l->first[set] = slot;
+    return widest;
+}
+
+static bool allocate_index(struct level *l)
+{
+    size_t instances = l->desc.instance_count;
+    struct index *x = &l->index;
+    x->bucket_count = 1;
+    while (x->bucket_count < 2 * l->desc.entries)
+        x->bucket_count *= 2;
+    x->bucket = calloc(instances * x->bucket_count, sizeof *x->bucket);
+    x->chain = calloc(instances * l->desc.entries, sizeof *x->chain);
+    x->newer = calloc(instances * l->desc.entries, sizeof *x->newer);
+    x->older = calloc(instances * l->desc.entries, sizeof *x->older);
+    x->newest = calloc(instances * l->set_count, sizeof *x->newest);
+    x->oldest = calloc(instances * l->set_count, sizeof *x->oldest);
+    x->used = calloc(instances * l->set_count, sizeof *x->used);
+    return x->bucket && x->chain && x->newer && x->older && x->newest && x->oldest && x->used;
+}
+
+static bool level_init(struct level *l, const struct sim_level *desc)
+{
+    size_t instances = desc->instance_count;
+    l->desc = *desc;
+    l->sector_bytes = desc->entry_bytes / desc->sectors;
+    l->sector_shift = log2_exact(l->sector_bytes);
+    l->entry_shift = log2_exact(desc->sectors);
+    for (uint32_t r = 0; r < desc->run_count; r++)
+        l->set_count += desc->runs[r].count;
+    l->equal_ways = desc->run_count == 1 ? desc->runs[0].ways : 0;
+    if (l->equal_ways > 0 && log2_exact(l->set_count) > 0) {
+        l->set_mask = l->set_count - 1;
+        l->xor_shift = desc->hash == SIM_HASH_XOR ? (uint32_t)log2_exact(l->set_count) : 0;
+    }
+    l->first = calloc((size_t)l->set_count + 1, sizeof *l->first);
+    l->set_of_turn = calloc(desc->entries, sizeof *l->set_of_turn);
+    l->last = calloc(instances, sizeof *l->last);
+    l->tags = calloc(instances * desc->entries, sizeof *l->tags);
+    if (desc->sectors > 1)
+        l->filled = calloc(instances * desc->entries, sizeof *l->filled);
+    if (!l->first || !l->set_of_turn || !l->last || !l->tags || (desc->sectors > 1 && !l->filled))
+        return false;
+    l->is_long = lay_out_sets(l) > SHORT_WAYS;
+    deal_turns(l);
+    return !l->is_long || allocate_index(l);
+}
+
+static void level_free(struct level *l)
+{
+    free(l->index.used);
+    free(l->index.oldest);
+    free(l->index.newest);
+    free(l->index.older);
+    free(l->index.newer);
+    free(l->index.chain);
+    free(l->index.bucket);
+    free(l->filled);
+    free(l->tags);
+    free(l->last);
+    free(l->set_of_turn);
+    free(l->first);
+}
+
+struct sim_mmu *sim_mmu_new(const struct sim_desc *desc)
+{
+    struct sim_mmu *mmu = calloc(1, sizeof *mmu);
+    if (!mmu)
+        return NULL;
+    mmu->level_count = desc->level_count;
+    mmu->range_end = sim_desc_range(desc);
+    mmu->cycles[0] = desc->latency_cycles;
+    for (uint32_t i = 0; i < desc->level_count; i++) {
+        mmu->cycles[i + 1] = mmu->cycles[i] + desc->levels[i].miss_cycles;
+        if (!level_init(&mmu->levels[i], &desc->levels[i])) {
+            sim_mmu_free(mmu);
+            return NULL;
+        }
+        mmu->levels[i].rng.state = desc->seed + i + 1;
+    }
+    return mmu;
+}
+
+void sim_mmu_free(struct sim_mmu *take)
+{
+    if (!take)
+        return;
+    for (uint32_t i = 0; i < take->level_count; i++)
+        level_free(&take->levels[i]);
+    free(take);
+}
+
+void sim_mmu_flush(struct sim_mmu *mmu)
+{
+    for (uint32_t i = 0; i < mmu->level_count; i++) {
+        struct level *l = &mmu->levels[i];
+        size_t instances = l->desc.instance_count;
+        memset(l->last, 0, instances * sizeof *l->last);
+        memset(l->tags, 0, instances * l->desc.entries * sizeof *l->tags);
+        if (l->filled)
+            memset(l->filled, 0, instances * l->desc.entries * sizeof *l->filled);
+        if (!l->is_long)
+            continue;
+        struct index *x = &l->index;
+        memset(x->bucket, 0, instances * x->bucket_count * sizeof *x->bucket);
+        memset(x->newest, 0, instances * l->set_count * sizeof *x->newest);
+        memset(x->oldest, 0, instances * l->set_count * sizeof *x->oldest);
+        memset(x->used, 0, instances * l->set_count * sizeof *x->used);
+    }
+}

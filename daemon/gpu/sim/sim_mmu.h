@@ -1,0 +1,29 @@
+/* sim_mmu.h: the translation hardware of a GPU as a model: a few levels of set-associative TLBs,
+ * each level with instances shared by some of the SMs. Access by access, and nothing else: no
+ * time, no noise, no input or output.
+ *
+ * Every access looks into the levels of its SM, nearest first, until one hits; the levels that
+ * missed then hold the translation. The state lives on between calls, as it does on hardware.
+ */
+#ifndef REACH_GPU_SIM_SIM_MMU_H
+#define REACH_GPU_SIM_SIM_MMU_H
+
+#include "gpu/sim/sim_desc.h"
+
+struct sim_mmu;
+
+/* A cold MMU as described. `desc` is copied. NULL without memory. */
+struct sim_mmu *sim_mmu_new(const struct sim_desc *desc);
+void sim_mmu_free(struct sim_mmu *take);
+
+/* One load by the SM at position `sm` (not its id) from virtual address `va`, which must lie in the
+ * described range. Returns how many levels missed: 0 is a hit in the first, level_count a walk. */
+uint32_t sim_mmu_access(struct sim_mmu *mmu, uint32_t sm, uint64_t va);
+
+/* Cycles of a load whose first `missed` levels missed, without noise. */
+uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed);
+
+/* Forgets every translation. */
+void sim_mmu_flush(struct sim_mmu *mmu);
+
+#endif

@@ -1,0 +1,218 @@
+/* sim_profiles.c: the named GPUs. A number is here because somebody published it, because this
+ * project measured it, or because the model needs some number; `sources` says which. To correct a
+ * profile, edit its description and move the field's row from guess to measured, with the folder
+ * in docs/measurements/ that shows it.
+ *
+ * Published: Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, table 2 and figures
+ * 5 and 6; Mei and Chu, Dissecting GPU Memory Hierarchy through Microbenchmarking, TPDS 2017 (arXiv
+ * 2015), section 4.4; Walker, Enabling full-speed random access to the entire memory on the A100
+ * GPU, 2024; the public raw data of the cuda-gpu-tlb benchmark for the K80; NVIDIA's data sheets.
+ */
+#include "gpu/sim/sim_profiles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
+
+/* K80: one of the two GPUs of the board. The sharing of L2 is that of the published raw data: 13 of
+ * 15 SMs, two groups of two. */
+static const char k80_description[] =
+    "name=K80 cc=3.7 sms=13 memory=12G l2cache=1536K granule=128K latency=241 spread=12 "
+    "noise=gauss:1 outliers=0.001@1500 "
+    "l1=16@128K/sm;miss=9 "
+    "l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;miss=55;sets=17+8x6;miss_ns=4 "
+    "l3=1032@2M/gpu;miss=177;sets=16+8x127;miss_ns=8 "
+    "plateau=150 read_noise=0.003";
+
+static const struct sim_source k80_sources[] = {
+    {"sms", SIM_PUBLISHED, "Karnagel 2017, section 4.2: 13 of the 15 SMs of the GK210"},
+    {"memory", SIM_PUBLISHED, "Karnagel 2017, table 1: 12 GB for each of the two GPUs"},
+    {"l2cache", SIM_PUBLISHED, "Karnagel 2017, section 3: 1.5 MB"},
+    {"granule", SIM_PUBLISHED, "Karnagel 2017: allocations use the small page, 128 KB"},
+    {"latency", SIM_PUBLISHED, "cuda-gpu-tlb, raw data of the K80: 241 cycles below 2 MB"},
+    {"spread", SIM_PUBLISHED, "cuda-gpu-tlb, raw data of the K80: rows differ by some 12 cycles"},
+    {"l1", SIM_PUBLISHED, "Karnagel 2017, table 2: 16 x 128 KB, +9 cycles, each SM its own"},
+    {"l2", SIM_PUBLISHED, "Karnagel 2017, table 2 and figure 5b: 65 x 2 MB, +55 cycles"},
+    {"l2.sets", SIM_PUBLISHED, "Mei 2016, section 4.4, on a GTX 780: one set of 17, six of 8, LRU"},
+    {"l3", SIM_PUBLISHED,
+     "Karnagel 2017, table 2 and figure 5c: 1032 x 2 MB, +177 cycles, all SMs"},
+    {"l3.sets", SIM_GUESS, "fits the public raw data, where every load misses from 2320 MB on"},
+    {"l2.miss_ns", SIM_GUESS, "set so that the first drop of Karnagel's figure 1a is visible"},
+    {"l3.miss_ns", SIM_GUESS, "set so that random reads lose some 10 times (Karnagel: up to 13.3)"},
+    {"plateau", SIM_GUESS, "about 60% of the 240 GB/s of the data sheet"},
+    {"noise", SIM_GUESS, ""},
+    {"outliers", SIM_GUESS, ""},
+    {"read_noise", SIM_GUESS, ""},
+};
+
+/* P100: 56 of 60 SMs, ten to a GPC, two of the six GPCs with eight. L3 is beyond the memory of the
+ * card, but not beyond a virtual range, so the model has it where the paper predicts it. */
+static const char p100_description[] =
+    "name=P100 cc=6.0 sms=56 memory=16G l2cache=4M latency=260 spread=20 noise=gauss:1.5 "
+    "outliers=0.001@1500 range=16G "
+    "l1=16@2M/2;miss=9 "
+    "l2=65@32M/0,1,12,13,24,25,36,37,46,47:2,3,14,15,26,27,38,39,48,49:4,5,16,17,28,29,40,41,50,51:"
+    "6,7,18,19,30,31,42,43,52,53:8,9,20,21,32,33,44,45:10,11,22,23,34,35,54,55"
+    ";miss=110;sets=17+8x6;miss_ns=4 "
+    "l3=1032@32M/gpu;sets=16+8x127 "
+    "plateau=450 read_noise=0.003";
+
+static const struct sim_source p100_sources[] = {
+    {"sms", SIM_PUBLISHED, "Karnagel 2017: 56 of 60 SMs"},
+    {"memory", SIM_PUBLISHED, "Karnagel 2017, table 1: 16 GB"},
+    {"l2cache", SIM_PUBLISHED, "Karnagel 2017, section 3: 4 MB"},
+    {"l1", SIM_PUBLISHED, "Karnagel 2017, table 2 and figure 6a: 16 x 2 MB, +9 cycles, two SMs"},
+    {"l2", SIM_PUBLISHED, "Karnagel 2017, table 2: 65 x 32 MB, +110 cycles"},
+    {"l2.sharing", SIM_GUESS, "groups of 10, sometimes 8, are published; which SMs is made up"},
+    {"l2.sets", SIM_GUESS, "as on the K80, whose number of entries is the same"},
+    {"l3", SIM_PUBLISHED, "Karnagel 2017, section 4.1: predicted at 32 GB, never seen in 16 GB"},
+    {"range", SIM_GUESS, "no larger than the memory, so that L3 stays as unseen as in the paper"},
+    {"latency", SIM_GUESS, ""},
+    {"spread", SIM_GUESS, ""},
+    {"l2.miss_ns", SIM_GUESS, "set so that random reads lose some 4 times (Karnagel: 4.3)"},
+    {"plateau", SIM_GUESS, "about 60% of the 732 GB/s of the data sheet"},
+    {"noise", SIM_GUESS, ""},
+    {"outliers", SIM_GUESS, ""},
+    {"read_noise", SIM_GUESS, ""},
+};
+
+/* A100 SXM4-80GB: 14 groups of half a GPC, twelve of eight SMs and two of six. */
+static const char a100_description[] =
+    "name=A100-80G cc=8.0 sms=108 memory=80G l2cache=40M latency=290 spread=30 noise=gauss:2 "
+    "outliers=0.0005@3000 "
+    "l1=16@2M/2;miss=20 "
+    "l2=2048@32M/0,1,14,15,28,29,42,43:2,3,16,17,30,31,44,45:4,5,18,19,32,33,46,47:"
+    "6,7,20,21,34,35,48,49:8,9,22,23,36,37,50,51:10,11,24,25,38,39,52,53:"
+    "12,13,26,27,40,41,54,55:56,57,70,71,84,85,98,99:58,59,72,73,86,87,100,101:"
+    "60,61,74,75,88,89,102,103:62,63,76,77,90,91,104,105:64,65,78,79,92,93,106,107:"
+    "66,67,80,81,94,95:68,69,82,83,96,97"
+    ";miss=300;sets=8x256;miss_ns=4 "
+    "plateau=1240 sm_gbps=15 read_noise=0.003";
+
+static const struct sim_source a100_sources[] = {
+    {"sms", SIM_PUBLISHED, "data sheet; Walker 2024, section 1.1"},
+    {"memory", SIM_PUBLISHED, "data sheet: SXM4-80GB"},
+    {"l2cache", SIM_PUBLISHED, "data sheet: 40 MB"},
+    {"l2.reach", SIM_PUBLISHED, "Walker 2024: 64 GB for each group"},
+    {"l2.sharing", SIM_PUBLISHED,
+     "Walker 2024, figure 3: 14 groups of 8 or 6 SMs; which SMs is made up"},
+    {"plateau", SIM_PUBLISHED, "Walker 2024, figure 1, read off the plot: 1240 GB/s"},
+    {"sm_gbps", SIM_PUBLISHED, "Walker 2024, figure 4: 120 GB/s for a group of 8 SMs"},
+    {"l1", SIM_GUESS, "as on the P100"},
+    {"l2.entries", SIM_GUESS, "entries of 32 MB as on the P100, as many as 64 GB need"},
+    {"l2.sets", SIM_GUESS, ""},
+    {"l2.miss", SIM_GUESS, ""},
+    {"l2.miss_ns", SIM_GUESS, "the depth of the drop is not in the text of the paper"},
+    {"latency", SIM_GUESS, ""},
+    {"spread", SIM_GUESS, ""},
+    {"noise", SIM_GUESS, ""},
+    {"outliers", SIM_GUESS, ""},
+    {"read_noise", SIM_GUESS, ""},
+};
+
+/* H100 and H200: nothing about their translation is published. */
+#define HOPPER_GROUPS                                                                              \
+    "0,1,16,17,32,33,48,49,64,65,80,81,96,97,112,113:2,3,18,19,34,35,50,51,66,67,82,83,98,99,114," \
+    "115:4,5,20,21,36,37,52,53,68,69,84,85,100,101,116,117:6,7,22,23,38,39,54,55,70,71,86,87,102," \
+    "103,118,119:8,9,24,25,40,41,56,57,72,73,88,89,104,105,120,121:10,11,26,27,42,43,58,59,74,75," \
+    "90,91,106,107,122,123:12,13,28,29,44,45,60,61,76,77,92,93,108,109,124,125,128,129:14,15,30,"  \
+    "31,46,47,62,63,78,79,94,95,110,111,126,127,130,131"
+
+static const char h100_description[] =
+    "name=H100-80G cc=9.0 sms=132 memory=80G l2cache=50M latency=300 spread=40 noise=gauss:2 "
+    "outliers=0.0005@3000 "
+    "l1=16@2M/2;miss=20 "
+    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;miss_ns=3.2 "
+    "plateau=2000 sm_gbps=24 read_noise=0.003";
+
+static const char h200_description[] =
+    "name=H200 cc=9.0 sms=132 memory=141G l2cache=50M latency=300 spread=40 noise=gauss:2 "
+    "outliers=0.0005@3000 "
+    "l1=16@2M/2;miss=20 "
+    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;miss_ns=3.2 "
+    "plateau=2800 sm_gbps=32 read_noise=0.003";
+
+static const struct sim_source hopper_sources[] = {
+    {"sms", SIM_PUBLISHED, "data sheet: 132 SMs"},
+    {"memory", SIM_PUBLISHED, "data sheet: 80 GB (H100 SXM), 141 GB (H200)"},
+    {"l2cache", SIM_PUBLISHED, "data sheet: 50 MB"},
+    {"l1", SIM_GUESS, "as on the P100"},
+    {"l2", SIM_GUESS, "placeholder: six groups of 16 SMs and two of 18, 64 GB for each"},
+    {"latency", SIM_GUESS, ""},
+    {"spread", SIM_GUESS, ""},
+    {"noise", SIM_GUESS, ""},
+    {"outliers", SIM_GUESS, ""},
+    {"plateau", SIM_GUESS, "about 60% of the bandwidth of the data sheet"},
+    {"sm_gbps", SIM_GUESS, "one and a half times the SM's share of the plateau"},
+    {"read_noise", SIM_GUESS, ""},
+};
+
+static const struct sim_profile profiles[] = {
+    {"k80", k80_description, k80_sources, COUNT(k80_sources)},
+    {"p100", p100_description, p100_sources, COUNT(p100_sources)},
+    {"a100-80g", a100_description, a100_sources, COUNT(a100_sources)},
+    {"h100-80g", h100_description, hopper_sources, COUNT(hopper_sources)},
+    {"h200", h200_description, hopper_sources, COUNT(hopper_sources)},
+};
+
+static const char *const evidence_names[] = {
+    [SIM_PUBLISHED] = "published",
+    [SIM_MEASURED] = "measured",
+    [SIM_GUESS] = "guess",
+};
+
+const char *sim_evidence_name(enum sim_evidence e)
+{
+    return (unsigned)e < COUNT(evidence_names) ? evidence_names[e] : "guess";
+}
+
+const struct sim_profile *sim_profiles(uint32_t *out_count)
+{
+    *out_count = COUNT(profiles);
+    return profiles;
+}
+
+const struct sim_profile *sim_profile_find(const char *name)
+{
+    for (uint32_t i = 0; i < COUNT(profiles); i++) {
+        if (strcmp(profiles[i].name, name) == 0)
+            return &profiles[i];
+    }
+    return NULL;
+}
+
+static enum status no_such_profile(const char *name, struct err *err)
+{
+    char names[128] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < COUNT(profiles); i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "",
+                              profiles[i].name);
+    return err_set(err, STATUS_NOT_FOUND,
+                   "no simulated GPU is called \"%.40s\"; there are %s, or describe one: sms=.. "
+                   "memory=.. l1=..",
+                   name, names);
+}
+
+enum status sim_profiles_parse(const char *text, struct sim_desc *out, struct err *err)
+{
+    const char *blanks = " \t\n";
+    const char *word = text + strspn(text, blanks);
+    size_t n = strcspn(word, blanks);
+    if (n == 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "simulated GPU: the description is empty");
+    if (memchr(word, '=', n))
+        return sim_desc_parse(text, NULL, out, err);
+
+    char name[SIM_MAX_NAME];
+    (void)snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), word);
+    const struct sim_profile *p = n < sizeof name ? sim_profile_find(name) : NULL;
+    if (!p)
+        return no_such_profile(name, err);
+    struct sim_desc base;
+    enum status s = sim_desc_parse(p->description, NULL, &base, err);
+    if (s != STATUS_OK)
+        return err_prefix(err, "profile %s", p->name);
+    return sim_desc_parse(word + n, &base, out, err);
+}

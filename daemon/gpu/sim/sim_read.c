@@ -1,0 +1,228 @@
+/* sim_read.c: READ, the throughput of random reads. Two steps.
+ *
+ * 1. Miss rates, by the model: every level is first brought to where a long run would have it, then
+ *    some thousand random loads an instance are counted, the SMs taking turns. Random loads from
+ *    n pages hit a level of e < n entries e/n of the time, so sampling a fraction of 1/2 with 4096
+ *    loads is right to 0.8%.
+ * 2. Rates, by arithmetic. An SM reads at most sm_gbps. A walker takes miss_ns for a miss, so the
+ *    misses a second of all SMs of an instance cannot exceed walkers / miss_ns: its SMs slow down
+ *    together. What is left shares the plateau of the whole GPU: no SM gets more than a common cap.
+ *
+ *    Example: 16 SMs of an H200 placeholder group at 27 GB/s make 3.4e9 loads a second. Over 137 GB
+ *    with a reach of 64 GB 53% miss, and one walker with 3.2 ns a miss serves 0.31e9 of them a
+ * second: 0.59e9 loads, 75 GB/s. Eight groups: 600 of 2800 GB/s.
+ */
+#include "gpu/sim/sim_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SAMPLE_LOADS = 4096, /* of one instance */
+    MIN_SM_LOADS = 64,
+    MAX_SM_LOADS = 4096,
+    CAP_STEPS = 40 /* halvings on the way to the common cap */
+};
+
+static const double ELAPSED_JITTER = 0.01;
+
+struct window {
+    uint64_t va;
+    uint64_t bytes;
+};
+
+/* One point: who reads where, and how it went. */
+struct reading {
+    const struct sim_desc *desc;
+    struct window windows[PROBE_MAX_WINDOWS];
+    uint16_t window_of[REACH_MAX_SMS]; /* by position; PROBE_SM_IDLE */
+    uint32_t misses[SIM_MAX_LEVELS][REACH_MAX_SMS];
+    uint32_t loads;             /* of each SM, in the sample */
+    double rate[REACH_MAX_SMS]; /* loads a second */
+};
+
+static uint64_t random_line(struct sim_machine *m, const struct window *w)
+{
+    return w->va + rng_below(&m->rng, w->bytes / PROBE_LINE_BYTES) * PROBE_LINE_BYTES;
+}
+
+static void set_windows(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                        uint64_t region, struct reading *r)
+{
+    r->desc = &m->desc;
+    for (uint32_t w = 0; w < spec->window_count; w++) {
+        uint64_t first = 0;
+        probe_window(spec, m->desc.sm_ids, m->desc.sm_count, region, w, &first,
+                     &r->windows[w].bytes);
+        r->windows[w].va = va + first;
+    }
+    for (uint32_t i = 0; i < m->desc.sm_count; i++) {
+        uint16_t id = m->desc.sm_ids[i];
+        r->window_of[i] = id < spec->window_sms ? spec->window_of_sm[id] : PROBE_SM_IDLE;
+    }
+}
+
+/* Brings one instance of a level to its steady state. A window that fits is touched part by part;
+ * of a larger one the last pages seen are what an LRU level holds, and random loads choose them. */
+static void warm_instance(struct sim_machine *m, const struct reading *r, const struct sim_level *l,
+                          uint32_t instance)
+{
+    uint64_t part = l->entry_bytes / l->sectors;
+    bool done[PROBE_MAX_WINDOWS] = {false};
+    uint64_t random_loads = 0;
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+        uint32_t w = r->window_of[sm];
+        if (l->instance_of_sm[sm] != instance || w == PROBE_SM_IDLE || done[w])
+            continue;
+        done[w] = true;
+        const struct window *window = &r->windows[w];
+        if (window->bytes / l->entry_bytes > l->entries + l->entries / 8) {
+            random_loads = (uint64_t)l->entries * 2;
+            continue;
+        }
+        for (uint64_t at = 0; at < window->bytes; at += part)
+            sim_machine_load(m, sm, window->va + at);
+    }
+    while (random_loads > 0) {
+        for (uint32_t sm = 0; sm < r->desc->sm_count && random_loads > 0; sm++) {
+            if (l->instance_of_sm[sm] != instance || r->window_of[sm] == PROBE_SM_IDLE)
+                continue;
+            sim_machine_load(m, sm, random_line(m, &r->windows[r->window_of[sm]]));
+            random_loads--;
+        }
+    }
+}
+
+/* Levels that can limit throughput need warmth and samples; the others follow along. */
+static bool is_limit(const struct sim_level *l)
+{
+    return l->miss_ns > 0;
+}
+
+static void warm(struct sim_machine *m, const struct reading *r)
+{
+    for (uint32_t i = r->desc->level_count; i-- > 0;) {
+        const struct sim_level *l = &r->desc->levels[i];
+        for (uint32_t k = 0; is_limit(l) && k < l->instance_count; k++)
+            warm_instance(m, r, l, k);
+    }
+}
+
+/* Loads that each SM must make so that every instance of a limiting level sees enough. */
+static uint32_t loads_needed(const struct reading *r)
+{
+    uint32_t most = MIN_SM_LOADS;
+    for (uint32_t i = 0; i < r->desc->level_count; i++) {
+        const struct sim_level *l = &r->desc->levels[i];
+        uint32_t readers[REACH_MAX_SMS] = {0};
+        for (uint32_t sm = 0; sm < r->desc->sm_count; sm++)
+            readers[l->instance_of_sm[sm]] += r->window_of[sm] != PROBE_SM_IDLE;
+        for (uint32_t k = 0; is_limit(l) && k < l->instance_count; k++) {
+            uint32_t each = readers[k] > 0 ? SAMPLE_LOADS / readers[k] : 0;
+            most = each > most ? each : most;
+        }
+    }
+    return most < MAX_SM_LOADS ? most : MAX_SM_LOADS;
+}
+
+static void sample(struct sim_machine *m, struct reading *r)
+{
+    memset(r->misses, 0, sizeof r->misses);
+    r->loads = loads_needed(r);
+    for (uint32_t n = 0; n < r->loads; n++) {
+        for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+            if (r->window_of[sm] == PROBE_SM_IDLE)
+                continue;
+            uint64_t va = random_line(m, &r->windows[r->window_of[sm]]);
+            uint32_t missed = sim_mmu_access(m->mmu, sm, va);
+            for (uint32_t i = 0; i < missed; i++)
+                r->misses[i][sm]++;
+        }
+    }
+}
+
+static double loads_per_second(double gbps)
+{
+    return gbps * 1e9 / PROBE_LINE_BYTES;
+}
+
+/* An instance whose walkers cannot keep up slows the SMs that miss. */
+static void limit_by_walkers(struct reading *r, uint32_t level)
+{
+    const struct sim_level *l = &r->desc->levels[level];
+    double busy[REACH_MAX_SMS] = {0}; /* walkers' seconds a second, by instance */
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+        double share = (double)r->misses[level][sm] / r->loads;
+        busy[l->instance_of_sm[sm]] += r->rate[sm] * share * l->miss_ns * 1e-9 / l->walkers;
+    }
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+        double load = busy[l->instance_of_sm[sm]];
+        if (load > 1 && r->misses[level][sm] > 0)
+            r->rate[sm] /= load;
+    }
+}
+
+/* No SM gets more than a cap that makes the sum the plateau. */
+static void limit_by_plateau(struct reading *r)
+{
+    double plateau = loads_per_second(r->desc->plateau_gbps);
+    double low = 0;
+    double high = plateau;
+    for (int step = 0; step < CAP_STEPS; step++) {
+        double cap = (low + high) / 2;
+        double sum = 0;
+        for (uint32_t sm = 0; sm < r->desc->sm_count; sm++)
+            sum += r->rate[sm] < cap ? r->rate[sm] : cap;
+        if (sum > plateau)
+            high = cap;
+        else
+            low = cap;
+    }
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++)
+        r->rate[sm] = r->rate[sm] < high ? r->rate[sm] : high;
+}
+
+static void solve_rates(struct reading *r)
+{
+    const struct sim_desc *d = r->desc;
+    double fair = 2 * d->plateau_gbps / d->sm_count;
+    double alone = loads_per_second(d->sm_gbps > 0 ? d->sm_gbps : fair);
+    for (uint32_t sm = 0; sm < d->sm_count; sm++)
+        r->rate[sm] = r->window_of[sm] == PROBE_SM_IDLE ? 0 : alone;
+    for (uint32_t i = 0; i < d->level_count; i++) {
+        if (is_limit(&d->levels[i]))
+            limit_by_walkers(r, i);
+    }
+    limit_by_plateau(r);
+}
+
+/* One repeat's row: elapsed nanoseconds, then lines by SM. */
+static void write_row(struct sim_machine *m, const struct reading *r, uint32_t duration_us,
+                      uint32_t *row)
+{
+    double elapsed_ns = duration_us * 1e3 * (1 + ELAPSED_JITTER * rng_unit(&m->rng));
+    row[0] = (uint32_t)lround(elapsed_ns);
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+        double noise = 1 + r->desc->read_noise * sim_gauss(&m->rng);
+        double lines = r->rate[sm] * row[0] * 1e-9 * (noise > 0 ? noise : 0);
+        row[1 + sm] = lines < UINT32_MAX ? (uint32_t)lround(lines) : UINT32_MAX;
+    }
+}
+
+void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                  uint32_t *values)
+{
+    struct reading r;
+    memset(&r, 0, sizeof r);
+    m->rng.state ^= (uint64_t)spec->seed << 32;
+    for (uint32_t p = 0; p < spec->point_count; p++) {
+        set_windows(m, spec, va, spec->points[p], &r);
+        warm(m, &r);
+        for (uint32_t n = 0; n < spec->repeats; n++) {
+            sample(m, &r);
+            solve_rates(&r);
+            write_row(m, &r, spec->duration_us, values);
+            values += 1 + m->desc.sm_count;
+        }
+    }
+}
