@@ -1,15 +1,9 @@
-/* stats.c: order statistics by quickselect (Hoare, "Find", 1961).
+/* stats.c: order statistics by selection, which is linear; stats_select.h says how.
  *
- * select(v, n, k) reorders v until v[k] is what sorting would put there, everything before it is
- * no larger and everything behind no smaller. The pivot is the median of first, middle and last,
- * so sorted input, which sweeps produce all the time, is the good case and not the bad one. Equal
- * values stop both scans, so a flat curve splits in the middle as well. Worst case O(n^2), on
- * average about 3 n comparisons.
+ *     median of {4, 1, 3, 2}:  the third smallest is 3, the largest before it 2  ->  2.5
+ *     q = 0.9 of ten values:   rank ceil(9.0) = 9th smallest  ->  index 8
  *
- *     median of {4, 1, 3, 2}:  k = 2 gives 3, the largest before it is 2  ->  2.5
- *     q = 0.9 of ten values:   rank ceil(9.0) = 9th  ->  index 8
- *
- * Values of f64 functions must not be NaN: it compares false with everything and has no rank.
+ * Values must not be NaN: it has no rank. (The functions end all the same, with some value.)
  */
 #include "base/stats.h"
 
@@ -19,118 +13,135 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SELECT_TYPE double
+#define SELECT_NAME select_f64
+#include "base/stats_select.h"
+#undef SELECT_TYPE
+#undef SELECT_NAME
+
+#define SELECT_TYPE uint32_t
+#define SELECT_NAME select_u32
+#include "base/stats_select.h"
+#undef SELECT_TYPE
+#undef SELECT_NAME
+
 enum { STACK_VALUES = 512 }; /* copies up to this size need no allocation */
 
-/* The same ten lines for two types; a macro, because the type of the values is all that differs. */
-#define DEFINE_ORDER(type, suffix)                                                                 \
-    static void swap_##suffix(type *a, type *b)                                                    \
-    {                                                                                              \
-        const type t = *a;                                                                         \
-        *a = *b;                                                                                   \
-        *b = t;                                                                                    \
-    }                                                                                              \
-                                                                                                   \
-    /* Leaves the median of v[lo], v[mid], v[hi] in the middle, the others around it. */           \
-    static type pivot_##suffix(type *v, ptrdiff_t lo, ptrdiff_t hi)                                \
-    {                                                                                              \
-        const ptrdiff_t mid = lo + (hi - lo) / 2;                                                  \
-        if (v[mid] < v[lo])                                                                        \
-            swap_##suffix(&v[mid], &v[lo]);                                                        \
-        if (v[hi] < v[lo])                                                                         \
-            swap_##suffix(&v[hi], &v[lo]);                                                         \
-        if (v[hi] < v[mid])                                                                        \
-            swap_##suffix(&v[hi], &v[mid]);                                                        \
-        return v[mid];                                                                             \
-    }                                                                                              \
-                                                                                                   \
-    static type select_##suffix(type *v, size_t n, size_t k)                                       \
-    {                                                                                              \
-        ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1;                                                   \
-        const ptrdiff_t want = (ptrdiff_t)k;                                                       \
-        while (lo < hi) {                                                                          \
-            const type p = pivot_##suffix(v, lo, hi);                                              \
-            ptrdiff_t i = lo, j = hi;                                                              \
-            while (i <= j) {                                                                       \
-                while (v[i] < p)                                                                   \
-                    i++;                                                                           \
-                while (p < v[j])                                                                   \
-                    j--;                                                                           \
-                if (i <= j)                                                                        \
-                    swap_##suffix(&v[i++], &v[j--]);                                               \
-            }                                                                                      \
-            if (want <= j)                                                                         \
-                hi = j;                                                                            \
-            else if (want >= i)                                                                    \
-                lo = i;                                                                            \
-            else                                                                                   \
-                break; /* between the two halves: equal to the pivot, and in its place */          \
-        }                                                                                          \
-        return v[k];                                                                               \
-    }                                                                                              \
-                                                                                                   \
-    double stats_median_##suffix(type *v, size_t n)                                                \
-    {                                                                                              \
-        REACH_ASSERT(n >= 1);                                                                      \
-        const type upper = select_##suffix(v, n, n / 2);                                           \
-        if (n % 2 == 1)                                                                            \
-            return (double)upper;                                                                  \
-        type lower = v[0]; /* the largest of those that selecting left before the middle */        \
-        for (size_t i = 1; i < n / 2; i++)                                                         \
-            lower = v[i] > lower ? v[i] : lower;                                                   \
-        return (double)lower + ((double)upper - (double)lower) / 2;                                \
-    }                                                                                              \
-                                                                                                   \
-    type stats_quantile_##suffix(type *v, size_t n, double q)                                      \
-    {                                                                                              \
-        REACH_ASSERT(n >= 1);                                                                      \
-        return select_##suffix(v, n, rank_of(n, q));                                               \
-    }                                                                                              \
-                                                                                                   \
-    double stats_median_of_##suffix(const type *v, size_t n)                                       \
-    {                                                                                              \
-        type few[STACK_VALUES];                                                                    \
-        REACH_ASSERT(n >= 1);                                                                      \
-        type *copy = n <= STACK_VALUES ? few : allocate(n, sizeof(*v));                            \
-        memcpy(copy, v, n * sizeof(*v));                                                           \
-        const double median = stats_median_##suffix(copy, n);                                      \
-        if (copy != few)                                                                           \
-            free(copy);                                                                            \
-        return median;                                                                             \
-    }                                                                                              \
-                                                                                                   \
-    double stats_mad_of_##suffix(const type *v, size_t n)                                          \
-    {                                                                                              \
-        double few[STACK_VALUES];                                                                  \
-        const double median = stats_median_of_##suffix(v, n);                                      \
-        double *deviation = n <= STACK_VALUES ? few : allocate(n, sizeof(*deviation));             \
-        for (size_t i = 0; i < n; i++)                                                             \
-            deviation[i] = fabs((double)v[i] - median);                                            \
-        const double mad = stats_median_f64(deviation, n);                                         \
-        if (deviation != few)                                                                      \
-            free(deviation);                                                                       \
-        return mad;                                                                                \
-    }
+/* Where the product of q and n is whole it may come out a little too large: 0.7 * 10 is
+ * 7.000000000000001. Taking off this much of n keeps it from reaching the next rank. */
+static const double rank_slack = 1e-9;
 
-/* Index of the nearest rank: the ceil(q n)-th smallest, and the smallest for q = 0. The tiny
- * amount taken off keeps products like 0.7 * 10 = 7.000000000000001 from reaching the next rank. */
+/* Index of the nearest rank: the ceil(q n)-th smallest, and the smallest for q = 0. */
 static size_t rank_of(size_t n, double q)
 {
-    REACH_ASSERT(q >= 0 && q <= 1);
-    const double rank = ceil(q * (double)n - 1e-9 * (double)n);
+    REACH_ASSERT(n >= 1 && q >= 0 && q <= 1);
+    const double rank = ceil((q - rank_slack) * (double)n);
 
-    if (rank < 1)
-        return 0;
-    return rank > (double)n ? n - 1 : (size_t)rank - 1;
+    return rank < 1 ? 0 : (size_t)rank - 1;
 }
 
-static void *allocate(size_t n, size_t bytes)
+static double middle(double lower, double upper)
 {
-    void *p = calloc(n, bytes);
+    return lower + (upper - lower) / 2;
+}
+
+double stats_median_f64(double *v, size_t n)
+{
+    REACH_ASSERT(n >= 1);
+    const double upper = select_f64(v, n, n / 2);
+    double lower = v[0];
+
+    if (n % 2 == 1)
+        return upper;
+    /* Selecting has left all smaller ones before the middle: the largest of them is the other. */
+    for (size_t i = 1; i < n / 2; i++)
+        lower = v[i] > lower ? v[i] : lower;
+    return middle(lower, upper);
+}
+
+double stats_median_u32(uint32_t *v, size_t n)
+{
+    REACH_ASSERT(n >= 1);
+    const uint32_t upper = select_u32(v, n, n / 2);
+    uint32_t lower = v[0];
+
+    if (n % 2 == 1)
+        return upper;
+    for (size_t i = 1; i < n / 2; i++)
+        lower = v[i] > lower ? v[i] : lower;
+    return middle(lower, upper);
+}
+
+double stats_quantile_f64(double *v, size_t n, double q)
+{
+    return select_f64(v, n, rank_of(n, q));
+}
+
+uint32_t stats_quantile_u32(uint32_t *v, size_t n, double q)
+{
+    return select_u32(v, n, rank_of(n, q));
+}
+
+/* `few` where n values fit into it, else memory that release() gives back. */
+static void *room_for(size_t n, size_t bytes, void *few)
+{
+    REACH_ASSERT(n >= 1);
+    void *p = n <= STACK_VALUES ? few : calloc(n, bytes);
 
     REACH_ASSERT(p != NULL);
     return p;
 }
 
-/* f64 first: the deviations of both types are f64. */
-DEFINE_ORDER(double, f64)
-DEFINE_ORDER(uint32_t, u32)
+static void release(void *p, const void *few)
+{
+    if (p != few)
+        free(p);
+}
+
+double stats_median_of_f64(const double *v, size_t n)
+{
+    double few[STACK_VALUES];
+    double *copy = room_for(n, sizeof(*copy), few);
+
+    memcpy(copy, v, n * sizeof(*copy));
+    const double median = stats_median_f64(copy, n);
+    release(copy, few);
+    return median;
+}
+
+double stats_median_of_u32(const uint32_t *v, size_t n)
+{
+    uint32_t few[STACK_VALUES];
+    uint32_t *copy = room_for(n, sizeof(*copy), few);
+
+    memcpy(copy, v, n * sizeof(*copy));
+    const double median = stats_median_u32(copy, n);
+    release(copy, few);
+    return median;
+}
+
+double stats_mad_of_f64(const double *v, size_t n)
+{
+    double few[STACK_VALUES];
+    double *deviation = room_for(n, sizeof(*deviation), few);
+    const double median = stats_median_of_f64(v, n);
+
+    for (size_t i = 0; i < n; i++)
+        deviation[i] = fabs(v[i] - median);
+    const double mad = stats_median_f64(deviation, n);
+    release(deviation, few);
+    return mad;
+}
+
+double stats_mad_of_u32(const uint32_t *v, size_t n)
+{
+    double few[STACK_VALUES];
+    double *deviation = room_for(n, sizeof(*deviation), few);
+    const double median = stats_median_of_u32(v, n);
+
+    for (size_t i = 0; i < n; i++)
+        deviation[i] = fabs((double)v[i] - median);
+    const double mad = stats_median_f64(deviation, n);
+    release(deviation, few);
+    return mad;
+}
