@@ -24,6 +24,7 @@
  */
 #include "worker/worker.h"
 
+#include "base/json_out.h"
 #include "base/log.h"
 #include "worker/line.h"
 
@@ -80,11 +81,9 @@ static void session_reply(struct session *s, json_t *take)
 
 static void session_error(struct session *s, const struct err *err)
 {
-    /* A driver's words need not be UTF-8; the slug always is. */
-    json_t *text = json_string(err->text);
-
+    /* A driver's words need not be UTF-8. */
     session_reply(s, json_pack("{s:s,s:o}", "error", status_info(err->status)->slug, "text",
-                               text ? text : json_string(status_info(err->status)->sentence)));
+                               json_out_new_text(err->text)));
 }
 
 /* Is every name of `message` in the NULL-terminated list `known`? */

@@ -1,0 +1,258 @@
+/* listen.c: the sockets that the daemon serves. See listen.h.
+ *
+ * The Unix socket is open to every local user, as the TCP port on the loopback is: a job must be
+ * able to ask. A name left behind by a daemon that was killed is told from a living one by trying
+ * to connect to it.
+ */
+#include "listen.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0666 };
+
+/* "127.0.0.1:17322" of a bound socket. */
+static void listen_name(int fd, char *out, size_t out_size)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    char host[80], port[16];
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        snprintf(out, out_size, "?");
+    } else if (address.ss_family == AF_UNIX) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)&address;
+
+        snprintf(out, out_size, "%s", name->sun_path);
+    } else if (getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port,
+                           sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        bool v6 = address.ss_family == AF_INET6;
+
+        snprintf(out, out_size, "%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    } else {
+        snprintf(out, out_size, "?");
+    }
+}
+
+static void listen_add(struct listen_set *set, int fd)
+{
+    listen_name(fd, set->addresses[set->count], sizeof set->addresses[0]);
+    set->fds[set->count++] = fd;
+}
+
+/* Takes over what systemd passes: descriptors 3, 4, ... (sd_listen_fds(3)). */
+static enum status listen_passed(struct listen_set *set, struct err *err)
+{
+    const char *pid = getenv("LISTEN_PID");
+    const char *count_text = getenv("LISTEN_FDS");
+    long count = count_text ? strtol(count_text, NULL, 10) : 0;
+    bool ours = pid && strtol(pid, NULL, 10) == (long)getpid();
+
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (!ours || count <= 0) {
+        return STATUS_OK;
+    }
+    if (count > LISTEN_MAX) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%ld sockets were passed; at most %d are used",
+                       count, LISTEN_MAX);
+    }
+    for (int fd = LISTEN_FIRST_PASSED_FD; fd < LISTEN_FIRST_PASSED_FD + (int)count; fd++) {
+        int listening = 0;
+        socklen_t length = sizeof listening;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) < 0 || !listening) {
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "descriptor %d, passed by the service manager, does not listen", fd);
+        }
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        listen_add(set, fd);
+    }
+    return STATUS_OK;
+}
+
+/* Splits "[::1]:17322" or "127.0.0.1:17322" in place; an empty host means all addresses. */
+static void listen_split(char *text, const char **host, const char **port)
+{
+    char *colon = strrchr(text, ':');
+
+    *colon = '\0';
+    *port = colon + 1;
+    if (text[0] == '[' && colon > text && colon[-1] == ']') {
+        colon[-1] = '\0';
+        text++;
+    }
+    *host = *text ? text : NULL;
+}
+
+static enum status listen_tcp(const char *address, struct listen_set *set, struct err *err)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    const char *host, *port;
+    const int on = 1;
+    char text[LISTEN_TEXT_BYTES];
+    enum status status = STATUS_OK;
+
+    snprintf(text, sizeof text, "%s", address);
+    listen_split(text, &host, &port);
+    int error = getaddrinfo(host, port, &hints, &found);
+
+    if (error) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: %s", address,
+                       gai_strerror(error));
+    }
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    }
+    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        status = err_set(err, errno == EADDRINUSE ? STATUS_CONFLICT : STATUS_IO,
+                         "cannot listen on %s: %s", address, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+    } else {
+        listen_add(set, fd);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+/* Removes a socket's name that nobody listens on any more. */
+static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(name->sun_path, &st) < 0) {
+        return STATUS_OK;
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return err_set(err, STATUS_CONFLICT, "%s exists and is no socket; it is left alone",
+                       name->sun_path);
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (alive) {
+        return err_set(err, STATUS_CONFLICT, "another process serves %s", name->sun_path);
+    }
+    if (unlink(name->sun_path) < 0) {
+        return err_set(err, STATUS_IO, "cannot remove %s: %s", name->sun_path, strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+static enum status listen_unix(const char *path, struct listen_set *set, struct err *err)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    char directory[sizeof name.sun_path];
+
+    if (strlen(path) >= sizeof name.sun_path) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the socket's path is longer than %zu bytes",
+                       sizeof name.sun_path - 1);
+    }
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    snprintf(directory, sizeof directory, "%s", path);
+    const char *parent = dirname(directory);
+
+    if (mkdir(parent, 0755) < 0 && errno != EEXIST) {
+        return err_set(err, STATUS_IO, "cannot make %s: %s", parent, strerror(errno));
+    }
+    enum status status = listen_clear(&name, err);
+
+    if (status) {
+        return status;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ||
+        chmod(path, LISTEN_SOCKET_MODE) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+        status = err_set(err, STATUS_IO, "cannot listen on %s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status;
+    }
+    listen_add(set, fd);
+    snprintf(set->unlink_path, sizeof set->unlink_path, "%s", path);
+    return STATUS_OK;
+}
+
+/* Keeps an error about something that was asked for; logs one about a default. */
+static enum status listen_excuse(enum status status, bool given, const struct err *local,
+                                 struct err *err)
+{
+    if (status && given) {
+        return err_set(err, status, "%s", local->text);
+    }
+    if (status) {
+        log_warning("%s; going on without it", local->text);
+    }
+    return STATUS_OK;
+}
+
+enum status listen_open(const struct config *config, struct listen_set *out, struct err *err)
+{
+    struct err local = {0};
+    enum status status;
+
+    *out = (struct listen_set){0};
+    status = listen_passed(out, err);
+    if (status || out->count) {
+        return status;
+    }
+    if (config->listen) {
+        /* The port is how everybody finds the daemon: without it only where it was not wanted. */
+        status = listen_tcp(config->listen, out, err);
+    }
+    if (!status && config->socket) {
+        status = listen_unix(config->socket, out, &local);
+        status = listen_excuse(status, config->socket_given, &local, err);
+    }
+    if (!status && out->count == 0) {
+        status =
+            err_set(err, STATUS_INVALID_ARGUMENT, "there is neither a port nor a socket to serve");
+    }
+    if (status) {
+        listen_close(out);
+    }
+    return status;
+}
+
+void listen_forget(const struct listen_set *set)
+{
+    if (set->unlink_path[0]) {
+        unlink(set->unlink_path);
+    }
+}
+
+void listen_close(struct listen_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        close(set->fds[i]);
+    }
+    set->count = 0;
+    listen_forget(set);
+}

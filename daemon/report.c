@@ -1,0 +1,138 @@
+/* report.c: a fingerprint as a short table for a person. What is not known says why. */
+#include "report.h"
+
+#include "base/clock.h"
+#include "base/units.h"
+
+enum { REPORT_CELL_BYTES = 40 };
+
+/* One cell of a table. */
+struct cell {
+    char text[REPORT_CELL_BYTES];
+};
+
+static struct cell cell_bytes(struct maybe_u64 m)
+{
+    struct cell c;
+
+    if (IS_KNOWN(m)) {
+        units_format_bytes(m.v, c.text, sizeof c.text);
+    } else {
+        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
+    }
+    return c;
+}
+
+static struct cell cell_u32(struct maybe_u32 m)
+{
+    struct cell c;
+
+    if (IS_KNOWN(m)) {
+        snprintf(c.text, sizeof c.text, "%u", m.v);
+    } else {
+        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
+    }
+    return c;
+}
+
+static struct cell cell_f64(struct maybe_f64 m, int digits)
+{
+    struct cell c;
+
+    if (IS_KNOWN(m)) {
+        snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
+    } else {
+        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
+    }
+    return c;
+}
+
+static void report_levels(FILE *out, const struct fingerprint *fp)
+{
+    fprintf(out, "%-6s %-10s %-10s %-12s %-12s %-12s %-10s %-8s %s\n", "level", "entries", "entry",
+            "reach", "onset", "saturation", "penalty", "shared", "confidence");
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        const struct tlb_level *l = &fp->levels[i];
+
+        fprintf(out, "L%-5u %-10s %-10s %-12s %-12s %-12s %-10s %-8s %s\n", l->level,
+                cell_u32(l->entries).text, cell_bytes(l->entry_bytes).text,
+                cell_bytes(l->reach_bytes).text, cell_bytes(l->onset_bytes).text,
+                cell_bytes(l->saturation_bytes).text, cell_f64(l->miss_penalty_cycles, 1).text,
+                shared_by_name(l->shared_by), cell_f64(l->confidence, 2).text);
+    }
+}
+
+/* "SM groups: 16 sharing L2, sizes 8 8 8 ..., nominal 9, confidence 1.00". */
+static void report_groups(FILE *out, const struct fingerprint *fp)
+{
+    const struct topology *t = &fp->topology;
+
+    fprintf(out, "SM groups: %u, sharing level %s, sizes", t->partition.group_count,
+            cell_u32(t->level).text);
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        fprintf(out, " %u", t->groups[g].sm_count);
+    }
+    fprintf(out, "; nominal %s, full die %s SMs, confidence %s\n",
+            cell_u32(t->nominal_group_sms).text, cell_u32(t->full_sm_count).text,
+            cell_f64(t->confidence, 2).text);
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        fprintf(out, "  group %u: SMs", g);
+        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+            if (t->partition.group_of_sm[sm] == g) {
+                fprintf(out, " %u", sm);
+            }
+        }
+        fprintf(out, "\n");
+    }
+}
+
+static void report_throughput(FILE *out, const struct fingerprint *fp)
+{
+    const struct throughput *t = &fp->throughput;
+
+    fprintf(out, "random 128-byte reads: plateau %s GB/s, whole memory %s GB/s\n",
+            cell_f64(t->plateau_gbps, 1).text, cell_f64(t->whole_memory_gbps, 1).text);
+    if (t->curve_count) {
+        fprintf(out, "%-12s %-8s %-18s %-18s %s\n", "region", "windows", "naive GB/s",
+                "by group GB/s", "by SM GB/s (control)");
+    }
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        const struct curve_point *p = &t->curve[i];
+        char region[REPORT_CELL_BYTES];
+
+        fprintf(out, "%-12s %-8u %-18s %-18s %s\n",
+                units_format_bytes(p->region_bytes, region, sizeof region), p->windows,
+                cell_f64(p->naive_gbps, 1).text, cell_f64(p->by_group_gbps, 1).text,
+                cell_f64(p->by_sm_gbps, 1).text);
+    }
+}
+
+void report_print(FILE *out, const struct fingerprint *fp)
+{
+    const struct fingerprint_conditions *c = &fp->conditions;
+    char id[FINGERPRINT_ID_BYTES], when[REPORT_CELL_BYTES], memory[REPORT_CELL_BYTES],
+        held[REPORT_CELL_BYTES], range[REPORT_CELL_BYTES];
+
+    fingerprint_id(fp, id);
+    fprintf(out, "%s %s (%s), %u SMs, %s, driver %s\n", fp->gpu.name, fp->gpu.uuid,
+            origin_name(fp->gpu.origin), fp->gpu.sm_count,
+            units_format_bytes(fp->gpu.memory_bytes, memory, sizeof memory),
+            fp->gpu.driver_version);
+    fprintf(out, "%s, depth %s, %s: %u ms in all, %u ms probing, %s of device memory held\n", id,
+            depth_name(fp->depth), clock_rfc3339(fp->taken_at, when, sizeof when), fp->duration_ms,
+            fp->probe_ms, units_format_bytes(fp->device_memory_bytes, held, sizeof held));
+    fprintf(out, "conditions: %s, arena %s over %s, SM clock %s kHz, other processes %s\n",
+            verdict_name(c->verdict), c->arena,
+            units_format_bytes(c->range_bytes, range, sizeof range), cell_u32(c->sm_clock_khz).text,
+            cell_u32(c->other_processes).text);
+    for (uint32_t i = 0; i < c->note_count; i++) {
+        fprintf(out, "note: %s\n", c->notes[i]);
+    }
+    report_levels(out, fp);
+    report_groups(out, fp);
+    fprintf(out, "windows: reach %s, entry %s, recommended %s\n",
+            cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
+            cell_bytes(fp->windows.recommended_bytes).text);
+    report_throughput(out, fp);
+    fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
+}

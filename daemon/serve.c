@@ -1,0 +1,267 @@
+/* serve.c: the daemon proper.
+ *
+ * One thread waits in epoll for three things: the HTTP server's descriptor, a signal, and (only
+ * where the service manager asks for it, or a connection is open) a point in time. At rest it
+ * does not wake at all. Everything slow happens in the pipeline's threads.
+ */
+#include "serve.h"
+
+#include "api/server.h"
+#include "backend.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "demo.h"
+#include "listen.h"
+#include "notify.h"
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
+
+/* All that lives while the daemon serves. */
+struct serve {
+    const struct config *config;
+    struct store *store;
+    struct snapshot_cell *cell;
+    struct pipeline *pipeline;
+    struct backend backend;
+    struct api_backend api;
+    struct api_server *server;
+    struct listen_set sockets;
+    struct notify notify;
+    nsec_t watchdog_due;
+    int signal_fd;
+    int epoll_fd;
+    bool announced; /* --demo: the lines to try were printed */
+};
+
+/* Makes the directory of `path`, one level; an existing one is fine. */
+static void serve_make_directory(const char *path)
+{
+    char *copy = strdup(path);
+
+    if (copy && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST) {
+        log_warning("cannot make the state directory of %s: %s", path, strerror(errno));
+    }
+    free(copy);
+}
+
+enum status serve_open_store(const struct config *config, struct store **out, struct err *err)
+{
+    bool in_memory = strcmp(config->state, ":memory:") == 0;
+
+    if (!in_memory && (config->demo || !config->state_given)) {
+        serve_make_directory(config->state);
+    }
+    enum status status = store_open(config->state, out, err);
+
+    if (status && !in_memory && config->state_fallback_memory) {
+        log_warning("%s; going on in memory, what is measured now is lost at the end",
+                    err ? err->text : "the state file cannot be used");
+        status = store_open(":memory:", out, err);
+    }
+    return status;
+}
+
+/* Starts the pipeline; in a demo without a GPU, once more with a simulated one. */
+static enum status serve_start_pipeline(struct serve *s, struct err *err)
+{
+    static const char *const stand_in[] = {DEMO_PROFILE, NULL};
+    struct pipeline_options options = {.executable = "/proc/self/exe",
+                                       .gpu = config_gpu_options(s->config),
+                                       .measure_unknown = s->config->measure_on_start};
+    enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
+
+    if (status || !s->config->demo || options.gpu.simulated) {
+        return status;
+    }
+    const struct snapshot *view = snapshot_acquire(s->cell);
+    uint32_t count = view->gpu_count;
+
+    if (count == 0) {
+        demo_explain(&view->source_error);
+    }
+    snapshot_release(view);
+    if (count > 0) {
+        return STATUS_OK;
+    }
+    pipeline_stop(s->pipeline);
+    s->pipeline = NULL;
+    options.gpu.simulated = stand_in;
+    return pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
+}
+
+/* Blocks the signals that end the daemon, in this thread and all that it starts, and gives them a
+ * descriptor instead. */
+static enum status serve_signals(struct serve *s, struct err *err)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signal_fd < 0
+               ? err_set(err, STATUS_IO, "no descriptor for signals: %s", strerror(errno))
+               : STATUS_OK;
+}
+
+static enum status serve_watch(struct serve *s, int fd, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0
+               ? err_set(err, STATUS_IO, "cannot watch a descriptor: %s", strerror(errno))
+               : STATUS_OK;
+}
+
+static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
+{
+    struct api_options options = {.listen_count = s->sockets.count, .daemon_version = version};
+
+    memcpy(options.listen_fds, s->sockets.fds, sizeof options.listen_fds);
+    s->backend = (struct backend){.store = s->store, .pipeline = s->pipeline};
+    s->api = backend_api(&s->backend);
+    enum status status = api_server_new(&options, s->cell, &s->api, &s->server, err);
+
+    if (!status) {
+        s->sockets.count = 0; /* the server owns them now */
+        status = serve_watch(s, api_server_fd(s->server), err);
+    }
+    return status;
+}
+
+static int serve_sooner(int a_ms, int b_ms)
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
+static int serve_due(struct serve *s)
+{
+    int wait_ms = api_server_timeout_ms(s->server);
+
+    if (s->notify.watchdog_ms >= 0) {
+        nsec_t now = clock_monotonic();
+
+        if (now >= s->watchdog_due) {
+            notify_send(&s->notify, "WATCHDOG=1");
+            s->watchdog_due = now + (nsec_t)s->notify.watchdog_ms * NSEC_PER_MSEC;
+        }
+        nsec_t left_ms = (s->watchdog_due - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+
+        wait_ms = serve_sooner(wait_ms, (int)left_ms);
+    }
+    if (s->config->demo && !s->announced) {
+        const struct snapshot *view = snapshot_acquire(s->cell);
+
+        s->announced = demo_is_ready(view);
+        if (s->announced) {
+            demo_announce(&s->sockets, view);
+        } else {
+            wait_ms = serve_sooner(wait_ms, SERVE_DEMO_POLL_MS);
+        }
+        snapshot_release(view);
+    }
+    return wait_ms;
+}
+
+/* Serves until a signal comes. */
+static enum status serve_loop(struct serve *s, struct err *err)
+{
+    struct epoll_event events[SERVE_MAX_EVENTS];
+
+    for (;;) {
+        int n = epoll_wait(s->epoll_fd, events, SERVE_MAX_EVENTS, serve_due(s));
+
+        if (n < 0 && errno != EINTR) {
+            return err_set(err, STATUS_IO, "epoll: %s", strerror(errno));
+        }
+        for (int i = 0; i < n; i++) {
+            struct signalfd_siginfo info;
+
+            if (events[i].data.fd == s->signal_fd &&
+                read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+                log_info("stopping: SIG%s", sigabbrev_np((int)info.ssi_signo));
+                return STATUS_OK;
+            }
+        }
+        api_server_run(s->server);
+    }
+}
+
+/* Everything in order; what has been made is in `s`, whatever comes of it. */
+static enum status serve_start(struct serve *s, const char *version, struct err *err)
+{
+    enum status status = serve_signals(s, err);
+
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (!status && s->epoll_fd < 0) {
+        status = err_set(err, STATUS_IO, "no epoll: %s", strerror(errno));
+    }
+    status = status ? status : serve_watch(s, s->signal_fd, err);
+    status = status ? status : listen_open(s->config, &s->sockets, err);
+    status = status ? status : serve_open_store(s->config, &s->store, err);
+    if (!status) {
+        s->cell = snapshot_cell_new();
+        status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    }
+    status = status ? status : serve_start_pipeline(s, err);
+    if (!status) {
+        for (uint32_t i = 0; i < s->sockets.count; i++) {
+            log_info("serving %s", s->sockets.addresses[i]);
+        }
+    }
+    return status ? status : serve_start_api(s, version, err);
+}
+
+enum status serve_run(const struct config *config, const char *version, struct err *err)
+{
+    struct serve *s = calloc(1, sizeof *s);
+
+    if (!s) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory to start");
+    }
+    s->config = config;
+    s->signal_fd = -1;
+    s->epoll_fd = -1;
+    s->notify = notify_open();
+    log_info("reachd %s, state in %s", version, config->state);
+    enum status status = serve_start(s, version, err);
+
+    if (!status) {
+        malloc_trim(0);
+        notify_send(&s->notify, "READY=1\nSTATUS=serving");
+        status = serve_loop(s, err);
+        notify_send(&s->notify, "STOPPING=1");
+    }
+    api_server_free(s->server);
+    pipeline_stop(s->pipeline);
+    snapshot_cell_free(s->cell);
+    store_close(s->store);
+    listen_close(&s->sockets);
+    notify_close(&s->notify);
+    if (s->epoll_fd >= 0) {
+        close(s->epoll_fd);
+    }
+    if (s->signal_fd >= 0) {
+        close(s->signal_fd);
+    }
+    free(s);
+    return status;
+}
