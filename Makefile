@@ -92,7 +92,8 @@ VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/
 
 # ---- how a command is shown ----------------------------------------------------------------
 Q           := $(if $(V),,@)
-say          = $(if $(V),@:,@printf '  %-8s %s\n' $(1) $(2))
+silent      := $(findstring s,$(filter-out --%,$(firstword $(MAKEFLAGS))))
+say          = $(if $(V)$(silent),@:,@printf '  %-8s %s\n' $(1) $(2))
 # Rewrites $@ only where its text changed, so that what depends on it is rebuilt only then.
 define write_if_changed
 	@mkdir -p $(@D)
@@ -148,10 +149,12 @@ build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a | $$(fakelib_$(1))
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$(filter-out %.so.1,$$^) $$(TEST_LIBS)
+	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+
+$$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 
 # The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
 build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
@@ -169,7 +172,7 @@ build/tests/%: build/release/tests/%
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 # ---- generated sources: texts that travel inside the binary ----------------------------------
-c_string     = sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
+c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
 
 build/gen/version: FORCE
 	$(call write_if_changed,'$(FULL_VERSION)')
@@ -314,14 +317,17 @@ bench:
 # ---- lint and format -------------------------------------------------------------------------
 TIDY_STAMPS := $(LINT_SRC:%=build/lint/%.tidy)
 
-.PHONY: lint lint-format lint-tidy lint-cppcheck format
+.PHONY: lint lint-format lint-tidy lint-tidy-all lint-cppcheck format
 lint: lint-format lint-tidy lint-cppcheck
 
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 
 lint-tidy:
-	@$(MAKE) --no-print-directory -k -j$(JOBS) $(TIDY_STAMPS)
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-tidy-all
+
+lint-tidy-all: $(TIDY_STAMPS)
+	@:
 
 build/lint/%.tidy: % .clang-tidy $(filter %.h,$(C_FILES))
 	$(call say,TIDY,$<)
