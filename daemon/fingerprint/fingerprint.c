@@ -1,0 +1,271 @@
+/* fingerprint.c: the empty value, the names of its enums, and its two hashes.
+ *
+ * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
+ * give every double back exactly). So the id of a value does not depend on padding, on bytes behind
+ * the end of a text or on slots that are not in use, and it is the same after a round trip through
+ * the store. The text is hashed as it is written, without ever being held whole.
+ */
+#include "fingerprint/fingerprint.h"
+#include "fingerprint/fingerprint_json.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const shared_by_names[] = {
+    [SHARED_UNKNOWN] = "unknown",
+    [SHARED_SM] = "sm",
+    [SHARED_GROUP] = "group",
+    [SHARED_GPU] = "gpu",
+};
+static const char *const replacement_names[] = {
+    [REPLACEMENT_UNKNOWN] = "unknown",
+    [REPLACEMENT_LRU] = "lru",
+    [REPLACEMENT_NOT_LRU] = "not-lru",
+};
+static const char *const depth_names[] = {
+    [DEPTH_QUICK] = "quick",
+    [DEPTH_FULL] = "full",
+    [DEPTH_MATRIX] = "matrix",
+};
+static const char *const verdict_names[] = {
+    [VERDICT_CLEAN] = "clean",
+    [VERDICT_DISTURBED] = "disturbed",
+    [VERDICT_UNUSABLE] = "unusable",
+};
+
+#define COUNT_OF(names) (sizeof(names) / sizeof((names)[0]))
+
+/* Place of `name` in the table, or -1. */
+static int find_name(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; name && i < count; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+const char *shared_by_name(enum shared_by s)
+{
+    REACH_ASSERT((unsigned)s < COUNT_OF(shared_by_names));
+    return shared_by_names[s];
+}
+
+bool shared_by_from_name(const char *name, enum shared_by *out)
+{
+    const int i = find_name(shared_by_names, COUNT_OF(shared_by_names), name);
+
+    if (i >= 0)
+        *out = (enum shared_by)i;
+    return i >= 0;
+}
+
+const char *replacement_name(enum replacement r)
+{
+    REACH_ASSERT((unsigned)r < COUNT_OF(replacement_names));
+    return replacement_names[r];
+}
+
+bool replacement_from_name(const char *name, enum replacement *out)
+{
+    const int i = find_name(replacement_names, COUNT_OF(replacement_names), name);
+
+    if (i >= 0)
+        *out = (enum replacement)i;
+    return i >= 0;
+}
+
+const char *depth_name(enum depth d)
+{
+    REACH_ASSERT((unsigned)d < COUNT_OF(depth_names));
+    return depth_names[d];
+}
+
+bool depth_from_name(const char *name, enum depth *out)
+{
+    const int i = find_name(depth_names, COUNT_OF(depth_names), name);
+
+    if (i >= 0)
+        *out = (enum depth)i;
+    return i >= 0;
+}
+
+const char *verdict_name(enum verdict v)
+{
+    REACH_ASSERT((unsigned)v < COUNT_OF(verdict_names));
+    return verdict_names[v];
+}
+
+bool verdict_from_name(const char *name, enum verdict *out)
+{
+    const int i = find_name(verdict_names, COUNT_OF(verdict_names), name);
+
+    if (i >= 0)
+        *out = (enum verdict)i;
+    return i >= 0;
+}
+
+static void partition_init(struct sm_partition *p)
+{
+    p->group_count = 0;
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
+}
+
+static void level_init(struct tlb_level *l)
+{
+    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
+    const struct maybe_u64 no_u64 = UNKNOWN(REASON_NOT_MEASURED);
+    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
+
+    *l = (struct tlb_level){
+        .entries = no_u32,
+        .entry_bytes = no_u64,
+        .page_bytes = no_u64,
+        .reach_bytes = no_u64,
+        .onset_bytes = no_u64,
+        .saturation_bytes = no_u64,
+        .sets = no_u32,
+        .ways = no_u32,
+        .miss_penalty_cycles = no_f64,
+        .confidence = no_f64,
+    };
+    partition_init(&l->sharing);
+}
+
+static void topology_init(struct topology *t)
+{
+    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
+    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
+
+    partition_init(&t->partition);
+    t->level = t->nominal_group_sms = t->full_sm_count = no_u32;
+    t->confidence = no_f64;
+    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
+        t->groups[g].miss_penalty_cycles = t->groups[g].random_read_gbps = no_f64;
+}
+
+void fingerprint_init(struct fingerprint *out)
+{
+    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
+    const struct maybe_u64 no_u64 = UNKNOWN(REASON_NOT_MEASURED);
+    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
+
+    memset(out, 0, sizeof(*out));
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_LEVELS; i++)
+        level_init(&out->levels[i]);
+    topology_init(&out->topology);
+    out->windows.reach_bytes = out->windows.entry_bytes = out->windows.recommended_bytes = no_u64;
+    out->throughput.plateau_gbps = out->throughput.whole_memory_gbps = no_f64;
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++) {
+        struct curve_point *const p = &out->throughput.curve[i];
+        p->naive_gbps = p->by_group_gbps = p->by_sm_gbps = no_f64;
+    }
+    out->conditions.sm_clock_khz = out->conditions.other_processes = no_u32;
+}
+
+static int hash_text(const char *text, size_t size, void *data)
+{
+    uint64_t *const h = data;
+
+    *h = hash_bytes(*h, text, size);
+    return 0;
+}
+
+void fingerprint_json_id(const json_t *body, char *out)
+{
+    uint64_t h = HASH_START;
+
+    REACH_ASSERT(json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) == 0);
+    (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
+}
+
+void fingerprint_id(const struct fingerprint *fp, char *out)
+{
+    json_t *const body = fingerprint_json_body(fp);
+
+    REACH_ASSERT(body); /* a checked value always has one, unless the host has no memory left */
+    fingerprint_json_id(body, out);
+    json_decref(body);
+}
+
+static uint64_t hash_number(uint64_t h, uint64_t v)
+{
+    unsigned char bytes[sizeof(v)];
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(v >> (8 * i));
+    return hash_bytes(h, bytes, sizeof(bytes));
+}
+
+/* With its end, so that "ab","c" and "a","bc" differ. */
+static uint64_t hash_string(uint64_t h, const char *s)
+{
+    return hash_bytes(h, s, strlen(s) + 1);
+}
+
+static uint64_t hash_u32(uint64_t h, struct maybe_u32 m)
+{
+    return hash_number(hash_number(h, (uint64_t)m.known), m.v);
+}
+
+static uint64_t hash_u64(uint64_t h, struct maybe_u64 m)
+{
+    return hash_number(hash_number(h, (uint64_t)m.known), m.v);
+}
+
+static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
+{
+    h = hash_number(h, p->group_count);
+    for (uint32_t sm = 0; p->group_count > 0 && sm < REACH_MAX_SMS; sm++)
+        h = hash_number(h, p->group_of_sm[sm]);
+    return h;
+}
+
+/* Onset and saturation are left out: they are points of the sweep, which need not be the same ones
+ * at every depth. */
+static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
+{
+    h = hash_number(h, l->level);
+    h = hash_u32(h, l->entries);
+    h = hash_u64(h, l->entry_bytes);
+    h = hash_u64(h, l->page_bytes);
+    h = hash_u64(h, l->reach_bytes);
+    h = hash_u32(h, l->sets);
+    h = hash_u32(h, l->ways);
+    h = hash_number(h, (uint64_t)l->replacement);
+    h = hash_number(h, (uint64_t)l->shared_by);
+    return hash_partition(h, &l->sharing);
+}
+
+/* The slot (PCI) and the driver's versions are not of the chip. */
+static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
+{
+    h = hash_string(h, id->uuid);
+    h = hash_string(h, id->name);
+    h = hash_string(h, id->serial);
+    h = hash_number(h, id->compute_major);
+    h = hash_number(h, id->compute_minor);
+    h = hash_number(h, id->sm_count);
+    h = hash_number(h, id->memory_bytes);
+    h = hash_number(h, id->l2_cache_bytes);
+    h = hash_number(h, id->mig);
+    return hash_number(h, (uint64_t)id->origin);
+}
+
+uint64_t fingerprint_structure_hash(const struct fingerprint *fp)
+{
+    uint64_t h = hash_chip(HASH_START, &fp->gpu);
+
+    h = hash_number(h, fp->level_count);
+    for (uint32_t i = 0; i < fp->level_count; i++)
+        h = hash_level(h, &fp->levels[i]);
+    h = hash_u32(h, fp->topology.level);
+    h = hash_u32(h, fp->topology.nominal_group_sms);
+    h = hash_u32(h, fp->topology.full_sm_count);
+    return hash_partition(h, &fp->topology.partition);
+}

@@ -1,0 +1,258 @@
+/* fingerprint_check.c: what holds for every fingerprint, wherever it comes from.
+ *
+ * It runs in every build, after analysis, after load and in tests, and it is the reason why nobody
+ * else checks: placement may index groups and windows without a second look.
+ */
+#include "fingerprint/fingerprint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z */
+
+/* The first failure, and where the check is. */
+struct check {
+    enum status status;
+    struct err *err;
+    char where[32]; /* "levels[2]." */
+};
+
+static void fail(struct check *c, const char *field, const char *what)
+{
+    if (c->status == STATUS_OK)
+        c->status = err_set(c->err, STATUS_CORRUPT, "fingerprint: %s%s %s", c->where, field, what);
+}
+
+static void require(struct check *c, bool holds, const char *field, const char *what)
+{
+    if (!holds)
+        fail(c, field, what);
+}
+
+static void at(struct check *c, const char *where)
+{
+    (void)snprintf(c->where, sizeof(c->where), "%s", where);
+}
+
+static void at_index(struct check *c, const char *array, uint32_t i)
+{
+    (void)snprintf(c->where, sizeof(c->where), "%s[%u].", array, i);
+}
+
+/* The rules of base/maybe.h; `zero` says whether the number is 0. */
+static void check_state(struct check *c, const char *field, enum known known, enum reason reason,
+                        bool zero)
+{
+    require(c, (unsigned)known <= MAYBE_NOT_OBSERVABLE, field, "is neither known nor unknown");
+    require(c, (unsigned)reason < REASON_COUNT, field, "has a reason that does not exist");
+    if (known == MAYBE_KNOWN)
+        require(c, reason == REASON_NONE, field, "is known and has a reason why not");
+    else
+        require(c, zero, field, "is absent and not 0");
+    if (known == MAYBE_NOT_OBSERVABLE)
+        require(c, reason != REASON_NONE, field, "is not observable without a reason");
+}
+
+static void check_u32(struct check *c, const char *field, struct maybe_u32 m)
+{
+    check_state(c, field, m.known, m.reason, m.v == 0);
+}
+
+static void check_bytes(struct check *c, const char *field, uint64_t v)
+{
+    require(c, v <= INT64_MAX, field, "is 2^63 or more");
+}
+
+static void check_u64(struct check *c, const char *field, struct maybe_u64 m)
+{
+    check_state(c, field, m.known, m.reason, m.v == 0);
+    check_bytes(c, field, m.v);
+}
+
+static void check_f64(struct check *c, const char *field, struct maybe_f64 m)
+{
+    require(c, isfinite(m.v) && m.v >= 0.0, field, "is negative or not finite");
+    check_state(c, field, m.known, m.reason, !(m.v > 0.0));
+}
+
+static void check_confidence(struct check *c, struct maybe_f64 m)
+{
+    check_f64(c, "confidence", m);
+    require(c, m.v <= 1.0, "confidence", "is above 1");
+}
+
+static void check_text(struct check *c, const char *field, const char *text, size_t size)
+{
+    require(c, memchr(text, '\0', size) != NULL, field, "has no end");
+}
+
+static void check_identity(struct check *c, const struct gpu_identity *id)
+{
+    at(c, "gpu.");
+    check_text(c, "uuid", id->uuid, sizeof(id->uuid));
+    check_text(c, "name", id->name, sizeof(id->name));
+    check_text(c, "serial", id->serial, sizeof(id->serial));
+    check_text(c, "pci_bus_id", id->pci_bus_id, sizeof(id->pci_bus_id));
+    check_text(c, "driver_version", id->driver_version, sizeof(id->driver_version));
+    check_text(c, "cuda_version", id->cuda_version, sizeof(id->cuda_version));
+    require(c, id->sm_count <= REACH_MAX_SMS, "sm_count", "is more than any GPU has");
+    check_bytes(c, "memory_bytes", id->memory_bytes);
+    check_bytes(c, "l2_cache_bytes", id->l2_cache_bytes);
+    require(c, (unsigned)id->origin <= ORIGIN_IMPORTED, "origin", "does not exist");
+}
+
+/* Groups are numbered by their lowest SM: going up the ids, a new group is always the next number.
+ * `sizes` (may be NULL) gets the SMs of each. With no group nothing is known, whatever the slots
+ * hold. */
+static void check_partition(struct check *c, const struct sm_partition *p, uint32_t sm_count,
+                            uint32_t *sizes)
+{
+    uint32_t seen = 0;
+    uint32_t members = 0;
+
+    require(c, p->group_count <= REACH_MAX_GROUPS, "groups", "are too many");
+    if (c->status != STATUS_OK || p->group_count == 0)
+        return;
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        const uint32_t g = p->group_of_sm[sm];
+        if (g == FINGERPRINT_NO_GROUP)
+            continue;
+        if (g >= p->group_count || g > seen) {
+            fail(c, "groups", "are not numbered by their lowest SM");
+            return;
+        }
+        seen += g == seen ? 1 : 0;
+        members++;
+        if (sizes)
+            sizes[g]++;
+    }
+    require(c, seen == p->group_count, "groups", "have one without SMs");
+    require(c, sm_count == 0 || members <= sm_count, "groups", "have more SMs than the GPU");
+}
+
+static void check_level(struct check *c, const struct tlb_level *l, uint32_t sm_count)
+{
+    check_u32(c, "entries", l->entries);
+    check_u64(c, "entry_bytes", l->entry_bytes);
+    check_u64(c, "page_bytes", l->page_bytes);
+    check_u64(c, "reach_bytes", l->reach_bytes);
+    check_u64(c, "onset_bytes", l->onset_bytes);
+    check_u64(c, "saturation_bytes", l->saturation_bytes);
+    check_u32(c, "sets", l->sets);
+    check_u32(c, "ways", l->ways);
+    require(c, (unsigned)l->replacement <= REPLACEMENT_NOT_LRU, "replacement", "does not exist");
+    check_f64(c, "miss_penalty_cycles", l->miss_penalty_cycles);
+    require(c, (unsigned)l->shared_by <= SHARED_GPU, "shared_by", "does not exist");
+    check_partition(c, &l->sharing, sm_count, NULL);
+    check_confidence(c, l->confidence);
+    if (IS_KNOWN(l->reach_bytes) && IS_KNOWN(l->entry_bytes))
+        require(c, l->reach_bytes.v >= l->entry_bytes.v, "reach_bytes", "is below entry_bytes");
+    if (IS_KNOWN(l->saturation_bytes) && IS_KNOWN(l->onset_bytes))
+        require(c, l->saturation_bytes.v >= l->onset_bytes.v, "saturation_bytes",
+                "is below onset_bytes");
+}
+
+static void check_levels(struct check *c, const struct fingerprint *fp)
+{
+    uint32_t last_level = 0;
+    uint64_t last_reach = 0;
+
+    at(c, "");
+    require(c, fp->level_count <= FINGERPRINT_MAX_LEVELS, "level_count", "is too large");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < fp->level_count; i++) {
+        const struct tlb_level *const l = &fp->levels[i];
+        at_index(c, "levels", i);
+        check_level(c, l, fp->gpu.sm_count);
+        require(c, l->level > last_level, "level", "is not above the one before");
+        last_level = l->level;
+        if (!IS_KNOWN(l->reach_bytes))
+            continue;
+        require(c, l->reach_bytes.v >= last_reach, "reach_bytes",
+                "is below that of a nearer level");
+        last_reach = l->reach_bytes.v;
+    }
+}
+
+static void check_topology(struct check *c, const struct fingerprint *fp)
+{
+    const struct topology *const t = &fp->topology;
+    uint32_t sizes[REACH_MAX_GROUPS] = {0};
+
+    at(c, "topology.");
+    check_u32(c, "level", t->level);
+    check_u32(c, "nominal_group_sms", t->nominal_group_sms);
+    check_u32(c, "full_sm_count", t->full_sm_count);
+    check_confidence(c, t->confidence);
+    check_partition(c, &t->partition, fp->gpu.sm_count, sizes);
+    for (uint32_t g = 0; c->status == STATUS_OK && g < t->partition.group_count; g++) {
+        at_index(c, "groups", g);
+        require(c, t->groups[g].sm_count == sizes[g], "sm_count", "is not that of the partition");
+        check_f64(c, "miss_penalty_cycles", t->groups[g].miss_penalty_cycles);
+        check_f64(c, "random_read_gbps", t->groups[g].random_read_gbps);
+    }
+}
+
+static void check_windows(struct check *c, const struct fingerprint *fp)
+{
+    at(c, "windows.");
+    check_u64(c, "reach_bytes", fp->windows.reach_bytes);
+    check_u64(c, "entry_bytes", fp->windows.entry_bytes);
+    check_u64(c, "recommended_bytes", fp->windows.recommended_bytes);
+    if (IS_KNOWN(fp->windows.reach_bytes) && IS_KNOWN(fp->windows.entry_bytes))
+        require(c, fp->windows.reach_bytes.v >= fp->windows.entry_bytes.v, "reach_bytes",
+                "is below entry_bytes");
+    if (IS_KNOWN(fp->windows.reach_bytes) && IS_KNOWN(fp->windows.recommended_bytes))
+        require(c, fp->windows.recommended_bytes.v <= fp->windows.reach_bytes.v,
+                "recommended_bytes", "is above reach_bytes");
+}
+
+static void check_throughput(struct check *c, const struct throughput *t)
+{
+    uint64_t last = 0;
+
+    at(c, "throughput.");
+    check_f64(c, "plateau_gbps", t->plateau_gbps);
+    check_f64(c, "whole_memory_gbps", t->whole_memory_gbps);
+    require(c, t->curve_count <= FINGERPRINT_MAX_CURVE, "curve_count", "is too large");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < t->curve_count; i++) {
+        const struct curve_point *const p = &t->curve[i];
+        at_index(c, "curve", i);
+        check_bytes(c, "region_bytes", p->region_bytes);
+        require(c, p->region_bytes > last, "region_bytes", "is not above the one before");
+        last = p->region_bytes;
+        check_f64(c, "naive_gbps", p->naive_gbps);
+        check_f64(c, "by_group_gbps", p->by_group_gbps);
+        check_f64(c, "by_sm_gbps", p->by_sm_gbps);
+    }
+}
+
+static void check_conditions(struct check *c, const struct fingerprint_conditions *k)
+{
+    at(c, "conditions.");
+    require(c, (unsigned)k->verdict <= VERDICT_UNUSABLE, "verdict", "does not exist");
+    check_text(c, "arena", k->arena, sizeof(k->arena));
+    check_bytes(c, "range_bytes", k->range_bytes);
+    check_bytes(c, "backing_bytes", k->backing_bytes);
+    check_u32(c, "sm_clock_khz", k->sm_clock_khz);
+    check_u32(c, "other_processes", k->other_processes);
+    require(c, k->note_count <= FINGERPRINT_MAX_NOTES, "note_count", "is too large");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < k->note_count; i++)
+        check_text(c, "notes", k->notes[i], sizeof(k->notes[i]));
+}
+
+enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
+{
+    struct check c = {.status = STATUS_OK, .err = err};
+
+    require(&c, (unsigned)fp->depth < DEPTH_COUNT, "depth", "does not exist");
+    require(&c, fp->taken_at >= 0 && fp->taken_at <= LAST_SECOND, "taken_at", "is not a date");
+    check_bytes(&c, "device_memory_bytes", fp->device_memory_bytes);
+    check_identity(&c, &fp->gpu);
+    check_levels(&c, fp);
+    check_topology(&c, fp);
+    check_windows(&c, fp);
+    check_throughput(&c, &fp->throughput);
+    check_conditions(&c, &fp->conditions);
+    return c.status;
+}

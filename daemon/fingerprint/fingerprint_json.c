@@ -1,0 +1,208 @@
+/* fingerprint_json.c: writes a fingerprint as schema/json/fingerprint.schema.json says.
+ *
+ * The layout follows the words of the design, not the struct: levels under "tlb", each group with
+ * its SMs, the origin at the top, because it has to reach the last client.
+ */
+#include "fingerprint/fingerprint_json.h"
+
+#include "base/identity_json.h"
+#include "base/json_out.h"
+
+/* SM ids of one group, ascending. */
+static json_t *group_sms_to_json(const struct sm_partition *p, uint32_t group)
+{
+    json_t *array = json_array();
+
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        if (p->group_of_sm[sm] == group && !json_out_append(&array, json_integer(sm)))
+            break;
+    }
+    return array;
+}
+
+static json_t *partition_to_json(const struct sm_partition *p)
+{
+    json_t *array = json_array();
+
+    for (uint32_t g = 0; g < p->group_count; g++) {
+        if (!json_out_append(&array, group_sms_to_json(p, g)))
+            break;
+    }
+    return array;
+}
+
+static json_t *level_to_json(const struct tlb_level *l)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "level", l->level);
+    json_out_u32_maybe(&o, "entries", l->entries);
+    json_out_u64_maybe(&o, "entry_bytes", l->entry_bytes);
+    json_out_u64_maybe(&o, "page_bytes", l->page_bytes);
+    json_out_u64_maybe(&o, "reach_bytes", l->reach_bytes);
+    json_out_u64_maybe(&o, "onset_bytes", l->onset_bytes);
+    json_out_u64_maybe(&o, "saturation_bytes", l->saturation_bytes);
+    json_out_u32_maybe(&o, "sets", l->sets);
+    json_out_u32_maybe(&o, "ways", l->ways);
+    json_out_text(&o, "replacement", replacement_name(l->replacement));
+    json_out_f64_maybe(&o, "miss_penalty_cycles", l->miss_penalty_cycles);
+    json_out_text(&o, "shared_by", shared_by_name(l->shared_by));
+    if (l->sharing.group_count > 0)
+        json_out_value(&o, "groups", partition_to_json(&l->sharing));
+    json_out_f64_maybe(&o, "confidence", l->confidence);
+    return json_out_end(&o);
+}
+
+static json_t *tlb_to_json(const struct fingerprint *fp)
+{
+    struct json_out o;
+    json_t *levels = json_array();
+
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        if (!json_out_append(&levels, level_to_json(&fp->levels[i])))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_value(&o, "levels", levels);
+    return json_out_end(&o);
+}
+
+static json_t *group_to_json(const struct topology *t, uint32_t g)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "id", g);
+    json_out_value(&o, "sms", group_sms_to_json(&t->partition, g));
+    json_out_f64_maybe(&o, "miss_penalty_cycles", t->groups[g].miss_penalty_cycles);
+    json_out_f64_maybe(&o, "random_read_gbps", t->groups[g].random_read_gbps);
+    return json_out_end(&o);
+}
+
+static json_t *topology_to_json(const struct topology *t)
+{
+    struct json_out o;
+    json_t *groups = json_array();
+
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        if (!json_out_append(&groups, group_to_json(t, g)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_u32_maybe(&o, "level", t->level);
+    json_out_value(&o, "groups", groups);
+    json_out_u32_maybe(&o, "nominal_group_sms", t->nominal_group_sms);
+    json_out_u32_maybe(&o, "full_sm_count", t->full_sm_count);
+    json_out_f64_maybe(&o, "confidence", t->confidence);
+    return json_out_end(&o);
+}
+
+static json_t *windows_to_json(const struct fingerprint *fp)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64_maybe(&o, "reach_bytes", fp->windows.reach_bytes);
+    json_out_u64_maybe(&o, "entry_bytes", fp->windows.entry_bytes);
+    json_out_u64_maybe(&o, "recommended_bytes", fp->windows.recommended_bytes);
+    return json_out_end(&o);
+}
+
+static json_t *point_to_json(const struct curve_point *p)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "region_bytes", p->region_bytes);
+    json_out_f64_maybe(&o, "naive_gbps", p->naive_gbps);
+    json_out_f64_maybe(&o, "by_group_gbps", p->by_group_gbps);
+    json_out_f64_maybe(&o, "by_sm_gbps", p->by_sm_gbps);
+    json_out_u64(&o, "windows", p->windows);
+    return json_out_end(&o);
+}
+
+static json_t *throughput_to_json(const struct throughput *t)
+{
+    struct json_out o;
+    json_t *curve = json_array();
+
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        if (!json_out_append(&curve, point_to_json(&t->curve[i])))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_f64_maybe(&o, "plateau_gbps", t->plateau_gbps);
+    json_out_f64_maybe(&o, "whole_memory_gbps", t->whole_memory_gbps);
+    json_out_value(&o, "curve", curve);
+    return json_out_end(&o);
+}
+
+static json_t *conditions_to_json(const struct fingerprint_conditions *c)
+{
+    struct json_out o;
+    json_t *notes = json_array();
+
+    for (uint32_t i = 0; i < c->note_count; i++) {
+        if (!json_out_append(&notes, json_out_new_text(c->notes[i])))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "verdict", verdict_name(c->verdict));
+    json_out_text_or_null(&o, "arena", c->arena);
+    json_out_u64(&o, "range_bytes", c->range_bytes);
+    json_out_u64(&o, "backing_bytes", c->backing_bytes);
+    json_out_u32_maybe(&o, "sm_clock_khz", c->sm_clock_khz);
+    json_out_u32_maybe(&o, "other_processes", c->other_processes);
+    json_out_value(&o, "notes", notes);
+    return json_out_end(&o);
+}
+
+/* What nobody has checked yet must not lead out of its own arrays. */
+static bool counts_fit(const struct fingerprint *fp)
+{
+    return fp->level_count <= FINGERPRINT_MAX_LEVELS &&
+           fp->topology.partition.group_count <= REACH_MAX_GROUPS &&
+           fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE &&
+           fp->conditions.note_count <= FINGERPRINT_MAX_NOTES;
+}
+
+json_t *fingerprint_json_body(const struct fingerprint *fp)
+{
+    struct json_out o;
+
+    if (!counts_fit(fp))
+        return NULL;
+    json_out_begin(&o);
+    json_out_value(&o, "gpu", identity_json_new(&fp->gpu));
+    json_out_text(&o, "origin", origin_name(fp->gpu.origin));
+    json_out_text(&o, "depth", depth_name(fp->depth));
+    json_out_time(&o, "taken_at", fp->taken_at);
+    json_out_u64(&o, "duration_ms", fp->duration_ms);
+    json_out_u64(&o, "probe_ms", fp->probe_ms);
+    json_out_u64(&o, "device_memory_bytes", fp->device_memory_bytes);
+    json_out_value(&o, "tlb", tlb_to_json(fp));
+    json_out_value(&o, "topology", topology_to_json(&fp->topology));
+    json_out_value(&o, "windows", windows_to_json(fp));
+    json_out_value(&o, "throughput", throughput_to_json(&fp->throughput));
+    json_out_value(&o, "conditions", conditions_to_json(&fp->conditions));
+    return json_out_end(&o);
+}
+
+/* The id comes first: readers look for it. */
+json_t *fingerprint_to_json(const struct fingerprint *fp)
+{
+    char id[FINGERPRINT_ID_BYTES];
+    json_t *const body = fingerprint_json_body(fp);
+    struct json_out o;
+
+    if (!body)
+        return NULL;
+    fingerprint_json_id(body, id);
+    json_out_begin(&o);
+    json_out_text(&o, "id", id);
+    if (!o.failed && json_object_update(o.object, body) != 0)
+        o.failed = true;
+    json_decref(body);
+    return json_out_end(&o);
+}

@@ -1,0 +1,528 @@
+/* test_fingerprint.c: a fingerprint survives its JSON with its id, and nothing that breaks an
+ * invariant passes the check. */
+#include "base/rng.h"
+#include "base/units.h"
+#include "fingerprint/fingerprint.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROUND_TRIPS = 400, SPOILINGS = 3000 };
+
+static enum reason any_reason(struct rng *r)
+{
+    return (enum reason)(1 + rng_below(r, REASON_COUNT - 1));
+}
+
+static struct maybe_u64 any_u64(struct rng *r, uint64_t least)
+{
+    switch (rng_below(r, 4)) {
+    case 0:
+        return UNKNOWN_U64(any_reason(r));
+    case 1:
+        return NOT_OBSERVABLE_U64(any_reason(r));
+    default:
+        return KNOWN_U64(least + (rng_next(r) >> (10 + rng_below(r, 50))));
+    }
+}
+
+static struct maybe_u32 any_u32(struct rng *r)
+{
+    const struct maybe_u64 m = any_u64(r, 0);
+
+    return (struct maybe_u32){.known = m.known, .reason = m.reason, .v = (uint32_t)m.v};
+}
+
+/* Doubles of every size, with all their digits. */
+static struct maybe_f64 any_f64(struct rng *r)
+{
+    const struct maybe_u64 m = any_u64(r, 0);
+    const double v = ldexp(rng_unit(r), (int)rng_below(r, 200) - 100);
+
+    return (struct maybe_f64){
+        .known = m.known, .reason = m.reason, .v = m.known == MAYBE_KNOWN ? v : 0.0};
+}
+
+static struct maybe_f64 any_confidence(struct rng *r)
+{
+    struct maybe_f64 m = any_f64(r);
+
+    m.v = m.known == MAYBE_KNOWN ? rng_unit(r) : 0.0;
+    return m;
+}
+
+/* SMs dealt at random, groups then numbered by their lowest SM. */
+static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
+{
+    const uint32_t colours = (uint32_t)(1 + rng_below(r, 30));
+    uint32_t number[REACH_MAX_GROUPS];
+
+    memset(number, 0xff, sizeof(number));
+    p->group_count = 0;
+    for (uint32_t i = 0; i < REACH_MAX_SMS; i++)
+        p->group_of_sm[i] = FINGERPRINT_NO_GROUP;
+    for (uint32_t i = 0; i < sms; i++) {
+        const uint32_t sm = i * 3 / 2; /* ids with gaps */
+        const uint32_t colour = (uint32_t)rng_below(r, colours + 1);
+        if (colour == colours)
+            continue;
+        if (number[colour] == UINT32_MAX)
+            number[colour] = p->group_count++;
+        p->group_of_sm[sm] = (uint16_t)number[colour];
+    }
+}
+
+static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level *l)
+{
+    l->level = i + 1;
+    l->entries = any_u32(r);
+    l->entry_bytes = any_u64(r, 1);
+    l->page_bytes = any_u64(r, 1);
+    l->reach_bytes = rng_below(r, 3) ? KNOWN_U64((uint64_t)(i + 1) << 57)
+                                     : NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    l->onset_bytes = KNOWN_U64(rng_next(r) >> 40);
+    l->saturation_bytes = KNOWN_U64(l->onset_bytes.v + rng_below(r, 1000));
+    l->sets = any_u32(r);
+    l->ways = any_u32(r);
+    l->replacement = (enum replacement)rng_below(r, 3);
+    l->miss_penalty_cycles = any_f64(r);
+    l->shared_by = (enum shared_by)rng_below(r, 4);
+    if (l->shared_by == SHARED_GROUP)
+        any_partition(r, sms, &l->sharing);
+    l->confidence = any_confidence(r);
+}
+
+static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
+{
+    t->level = any_u32(r);
+    any_partition(r, sms, &t->partition);
+    for (uint32_t i = 0; i < REACH_MAX_SMS; i++) {
+        if (t->partition.group_of_sm[i] != FINGERPRINT_NO_GROUP)
+            t->groups[t->partition.group_of_sm[i]].sm_count++;
+    }
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        t->groups[g].miss_penalty_cycles = any_f64(r);
+        t->groups[g].random_read_gbps = any_f64(r);
+    }
+    t->nominal_group_sms = any_u32(r);
+    t->full_sm_count = any_u32(r);
+    t->confidence = any_confidence(r);
+}
+
+static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
+{
+    c->verdict = (enum verdict)rng_below(r, 3);
+    (void)snprintf(c->arena, sizeof(c->arena), "alias");
+    c->range_bytes = rng_next(r) >> 20;
+    c->backing_bytes = rng_next(r) >> 30;
+    c->sm_clock_khz = any_u32(r);
+    c->other_processes = any_u32(r);
+    c->note_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_NOTES + 1);
+    for (uint32_t i = 0; i < c->note_count; i++)
+        (void)snprintf(c->notes[i], sizeof(c->notes[i]), "note \"%u\" \xe2\x80\xa6 \\ \x01 end",
+                       (unsigned)rng_next(r));
+}
+
+static void any_fingerprint(struct rng *r, struct fingerprint *fp)
+{
+    fingerprint_init(fp);
+    (void)snprintf(fp->gpu.uuid, sizeof(fp->gpu.uuid), "GPU-%08x", (unsigned)rng_next(r));
+    (void)snprintf(fp->gpu.name, sizeof(fp->gpu.name), "chip %u", (unsigned)rng_below(r, 9));
+    fp->gpu.compute_major = (uint32_t)rng_below(r, 20);
+    fp->gpu.compute_minor = (uint32_t)rng_below(r, 10);
+    fp->gpu.sm_count = (uint32_t)(1 + rng_below(r, 300));
+    fp->gpu.memory_bytes = rng_next(r) >> 25;
+    fp->gpu.l2_cache_bytes = rng_below(r, 3) * MIB;
+    fp->gpu.mig = rng_below(r, 2);
+    fp->gpu.origin = (enum origin)rng_below(r, 3);
+    fp->depth = (enum depth)rng_below(r, DEPTH_COUNT);
+    fp->taken_at = (int64_t)rng_below(r, 4000000000u);
+    fp->duration_ms = (uint32_t)rng_next(r);
+    fp->probe_ms = (uint32_t)rng_next(r);
+    fp->device_memory_bytes = rng_next(r) >> 30;
+    fp->level_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_LEVELS + 1);
+    for (uint32_t i = 0; i < fp->level_count; i++)
+        any_level(r, fp->gpu.sm_count, i, &fp->levels[i]);
+    any_topology(r, fp->gpu.sm_count, &fp->topology);
+    fp->windows.entry_bytes = KNOWN_U64(1 + rng_below(r, GIB));
+    fp->windows.reach_bytes = KNOWN_U64(fp->windows.entry_bytes.v + (rng_next(r) >> 2));
+    fp->windows.recommended_bytes =
+        KNOWN_U64(fp->windows.reach_bytes.v - fp->windows.entry_bytes.v);
+    fp->throughput.plateau_gbps = any_f64(r);
+    fp->throughput.whole_memory_gbps = any_f64(r);
+    fp->throughput.curve_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CURVE + 1);
+    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
+        fp->throughput.curve[i] = (struct curve_point){.region_bytes = (i + 1) * GIB,
+                                                       .naive_gbps = any_f64(r),
+                                                       .by_group_gbps = any_f64(r),
+                                                       .by_sm_gbps = any_f64(r),
+                                                       .windows = (uint32_t)rng_below(r, 9)};
+    any_conditions(r, &fp->conditions);
+}
+
+/* By way of text, as it is stored. */
+static json_t *through_text(json_t *take)
+{
+    char *const text = json_dumps(take, JSON_COMPACT);
+    json_t *again;
+
+    assert_non_null(text);
+    again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(again);
+    free(text);
+    json_decref(take);
+    return again;
+}
+
+static void test_round_trip(void **state)
+{
+    struct rng r = {.state = 1120};
+
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)r.state);
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        struct fingerprint a;
+        struct fingerprint b;
+        struct err err = {0};
+        char id_a[FINGERPRINT_ID_BYTES];
+        char id_b[FINGERPRINT_ID_BYTES];
+        json_t *json;
+
+        any_fingerprint(&r, &a);
+        if (fingerprint_check(&a, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        json = through_text(fingerprint_to_json(&a));
+        memset(&b, 0xa5, sizeof(b));
+        if (fingerprint_from_json(json, &b, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        fingerprint_id(&a, id_a);
+        fingerprint_id(&b, id_b);
+        assert_string_equal(id_a, id_b);
+        assert_string_equal(json_string_value(json_object_get(json, "id")), id_a);
+        assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+        assert_memory_equal(a.topology.partition.group_of_sm, b.topology.partition.group_of_sm,
+                            sizeof(a.topology.partition.group_of_sm));
+        assert_memory_equal(a.conditions.notes, b.conditions.notes, sizeof(a.conditions.notes));
+        json_decref(json);
+    }
+}
+
+/* Changes or drops one leaf, wherever it lies. */
+static void change_leaf(struct rng *r, json_t *json)
+{
+    const char *key;
+    json_t *value;
+    size_t pick;
+
+    if (json_is_array(json) && json_array_size(json) > 0) {
+        const size_t i = (size_t)rng_below(r, json_array_size(json));
+        json_t *const inner = json_array_get(json, i);
+        if (json_is_object(inner) || json_is_array(inner))
+            change_leaf(r, inner);
+        else
+            json_array_set_new(json, i, json_integer((json_int_t)rng_below(r, 1000)));
+        return;
+    }
+    if (!json_is_object(json) || json_object_size(json) == 0)
+        return;
+    pick = (size_t)rng_below(r, json_object_size(json));
+    json_object_foreach(json, key, value)
+    {
+        if (pick-- > 0)
+            continue;
+        if (json_is_object(value) || json_is_array(value))
+            change_leaf(r, value);
+        else if (rng_below(r, 3) == 0)
+            json_object_del(json, key);
+        else if (rng_below(r, 2))
+            json_object_set_new(json, key, json_integer((json_int_t)(rng_next(r) >> 2)));
+        else
+            json_object_set_new(json, key, json_string("x"));
+        return;
+    }
+}
+
+/* A damaged document is refused with a sentence, or gives a value that passes its check. */
+static void test_spoilt(void **state)
+{
+    struct rng r = {.state = 4711};
+    int refused = 0;
+
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)r.state);
+    for (int i = 0; i < SPOILINGS; i++) {
+        struct fingerprint a;
+        struct fingerprint b;
+        struct err err = {0};
+        json_t *json;
+        enum status s;
+
+        any_fingerprint(&r, &a);
+        json = fingerprint_to_json(&a);
+        change_leaf(&r, json);
+        s = fingerprint_from_json(json, &b, &err);
+        if (s == STATUS_OK) {
+            assert_int_equal(fingerprint_check(&b, &err), STATUS_OK);
+        } else {
+            assert_int_equal(s, STATUS_CORRUPT);
+            assert_true(strlen(err.text) > 10);
+            refused++;
+        }
+        json_decref(json);
+    }
+    assert_in_range(refused, SPOILINGS / 4, SPOILINGS);
+}
+
+/* The smallest value that says something: three SMs in two groups, one level. */
+static void small(struct fingerprint *fp)
+{
+    fingerprint_init(fp);
+    (void)snprintf(fp->gpu.uuid, sizeof(fp->gpu.uuid), "SIM-1");
+    fp->gpu.sm_count = 3;
+    fp->gpu.origin = ORIGIN_SIMULATED;
+    fp->level_count = 1;
+    fp->levels[0].level = 1;
+    fp->levels[0].entry_bytes = KNOWN_U64(2 * MIB);
+    fp->levels[0].reach_bytes = KNOWN_U64(64 * MIB);
+    fp->levels[0].onset_bytes = KNOWN_U64(66 * MIB);
+    fp->levels[0].saturation_bytes = KNOWN_U64(70 * MIB);
+    fp->topology.partition.group_count = 2;
+    fp->topology.partition.group_of_sm[0] = 0;
+    fp->topology.partition.group_of_sm[1] = 1;
+    fp->topology.partition.group_of_sm[2] = 0;
+    fp->topology.groups[0].sm_count = 2;
+    fp->topology.groups[1].sm_count = 1;
+    fp->throughput.curve_count = 2;
+    fp->throughput.curve[0].region_bytes = GIB;
+    fp->throughput.curve[1].region_bytes = 2 * GIB;
+}
+
+static void expect_corrupt(const struct fingerprint *fp, const char *named)
+{
+    struct err err = {0};
+
+    assert_int_equal(fingerprint_check(fp, &err), STATUS_CORRUPT);
+    if (!strstr(err.text, named))
+        fail_msg("\"%s\" does not name %s", err.text, named);
+}
+
+#define EXPECT_CORRUPT(change, named)                                                              \
+    do {                                                                                           \
+        struct fingerprint fp;                                                                     \
+        small(&fp);                                                                                \
+        change;                                                                                    \
+        expect_corrupt(&fp, named);                                                                \
+    } while (0)
+
+static void test_check(void **state)
+{
+    struct fingerprint ok;
+
+    (void)state;
+    small(&ok);
+    assert_int_equal(fingerprint_check(&ok, NULL), STATUS_OK);
+    EXPECT_CORRUPT(fp.level_count = FINGERPRINT_MAX_LEVELS + 1, "level_count");
+    EXPECT_CORRUPT(fp.levels[0].level = 0, "levels[0].level");
+    EXPECT_CORRUPT(fp.levels[0].entries.v = 3, "levels[0].entries");
+    EXPECT_CORRUPT(fp.levels[0].reach_bytes.v = MIB, "levels[0].reach_bytes");
+    EXPECT_CORRUPT(fp.levels[0].saturation_bytes.v = 65 * MIB, "levels[0].saturation_bytes");
+    EXPECT_CORRUPT(fp.levels[0].onset_bytes.v = UINT64_MAX, "levels[0].onset_bytes");
+    EXPECT_CORRUPT(fp.levels[0].miss_penalty_cycles = KNOWN_F64(NAN), "miss_penalty_cycles");
+    EXPECT_CORRUPT(fp.levels[0].miss_penalty_cycles = KNOWN_F64(-1.0), "miss_penalty_cycles");
+    EXPECT_CORRUPT(fp.levels[0].miss_penalty_cycles.v = 1.0, "miss_penalty_cycles");
+    EXPECT_CORRUPT(fp.levels[0].confidence = KNOWN_F64(1.5), "levels[0].confidence");
+    EXPECT_CORRUPT(fp.levels[0].ways = NOT_OBSERVABLE_U32(REASON_NONE), "ways");
+    EXPECT_CORRUPT(fp.levels[0].ways.known = (enum known)7, "ways");
+    EXPECT_CORRUPT(fp.levels[0].ways.reason = REASON_COUNT, "ways");
+    EXPECT_CORRUPT(fp.levels[0].entry_bytes.reason = REASON_NO_CONTRAST, "entry_bytes");
+    EXPECT_CORRUPT(fp.levels[0].shared_by = (enum shared_by)9, "shared_by");
+    EXPECT_CORRUPT(fp.levels[0].replacement = (enum replacement)9, "replacement");
+    EXPECT_CORRUPT((fp.level_count = 2, fp.levels[1].level = 1), "levels[1].level");
+    EXPECT_CORRUPT(
+        (fp.level_count = 2, fp.levels[1].level = 2, fp.levels[1].reach_bytes = KNOWN_U64(MIB)),
+        "levels[1].reach_bytes");
+    EXPECT_CORRUPT(fp.topology.partition.group_of_sm[0] = 1, "lowest SM");
+    EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 2, "lowest SM");
+    EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 1, "more SMs than");
+    EXPECT_CORRUPT(fp.topology.partition.group_of_sm[1] = FINGERPRINT_NO_GROUP, "without SMs");
+    EXPECT_CORRUPT(fp.topology.partition.group_count = REACH_MAX_GROUPS + 1, "groups");
+    EXPECT_CORRUPT(fp.topology.groups[1].sm_count = 2, "groups[1].sm_count");
+    EXPECT_CORRUPT(fp.topology.confidence = KNOWN_F64(INFINITY), "topology.confidence");
+    EXPECT_CORRUPT(fp.windows.recommended_bytes.v = 1, "windows.recommended_bytes");
+    EXPECT_CORRUPT((fp.windows.reach_bytes = KNOWN_U64(1), fp.windows.entry_bytes = KNOWN_U64(2)),
+                   "windows.reach_bytes");
+    EXPECT_CORRUPT(
+        (fp.windows.reach_bytes = KNOWN_U64(1), fp.windows.recommended_bytes = KNOWN_U64(2)),
+        "windows.recommended_bytes");
+    EXPECT_CORRUPT(fp.throughput.curve_count = FINGERPRINT_MAX_CURVE + 1, "curve_count");
+    EXPECT_CORRUPT(fp.throughput.curve[1].region_bytes = GIB, "curve[1].region_bytes");
+    EXPECT_CORRUPT(fp.conditions.note_count = FINGERPRINT_MAX_NOTES + 1, "note_count");
+    EXPECT_CORRUPT((fp.conditions.note_count = 1, memset(fp.conditions.notes[0], 'x', 160)),
+                   "notes");
+    EXPECT_CORRUPT(memset(fp.conditions.arena, 'x', sizeof(fp.conditions.arena)), "arena");
+    EXPECT_CORRUPT(fp.conditions.verdict = (enum verdict)3, "verdict");
+    EXPECT_CORRUPT(memset(fp.gpu.uuid, 'x', sizeof(fp.gpu.uuid)), "gpu.uuid");
+    EXPECT_CORRUPT(fp.gpu.sm_count = REACH_MAX_SMS + 1, "gpu.sm_count");
+    EXPECT_CORRUPT(fp.gpu.origin = (enum origin)3, "gpu.origin");
+    EXPECT_CORRUPT(fp.depth = DEPTH_COUNT, "depth");
+    EXPECT_CORRUPT(fp.taken_at = -1, "taken_at");
+}
+
+static void test_knows_nothing(void **state)
+{
+    struct fingerprint fp;
+    struct fingerprint zero;
+    struct fingerprint from_empty;
+    char a[FINGERPRINT_ID_BYTES];
+    char b[FINGERPRINT_ID_BYTES];
+    json_t *json = json_object();
+
+    (void)state;
+    fingerprint_init(&fp);
+    memset(&zero, 0, sizeof(zero));
+    assert_int_equal(fingerprint_check(&fp, NULL), STATUS_OK);
+    assert_int_equal(fingerprint_check(&zero, NULL), STATUS_OK);
+    fingerprint_id(&fp, a);
+    fingerprint_id(&zero, b);
+    assert_string_equal(a, b); /* no reason given means not measured */
+    assert_int_equal(strlen(a), FINGERPRINT_ID_BYTES - 2);
+    assert_memory_equal(a, "fp", 2);
+
+    assert_int_equal(fingerprint_from_json(json, &from_empty, NULL), STATUS_OK);
+    fingerprint_id(&from_empty, b);
+    assert_string_equal(a, b); /* what is missing stays unknown */
+    json_decref(json);
+}
+
+static void test_newer_release(void **state)
+{
+    struct fingerprint fp;
+    struct fingerprint again;
+    json_t *json;
+
+    (void)state;
+    small(&fp);
+    json = fingerprint_to_json(&fp);
+    json_object_set_new(json, "forecast", json_string("sunny"));
+    json_object_set_new(json_object_get(json, "windows"), "shape", json_array());
+    json_object_set_new(json_object_get(json, "windows"), "reach_bytes_reason",
+                        json_string("a-reason-of-tomorrow"));
+    assert_int_equal(fingerprint_from_json(json, &again, NULL), STATUS_OK);
+    assert_int_equal(again.windows.reach_bytes.known, MAYBE_UNKNOWN);
+    assert_int_equal(again.windows.reach_bytes.reason, REASON_NOT_MEASURED);
+    json_decref(json);
+}
+
+/* The origin decides whether a number may be quoted: a document must not say two things. */
+static void test_origin_agrees(void **state)
+{
+    struct fingerprint fp;
+    struct fingerprint again;
+    struct err err = {0};
+    json_t *json;
+
+    (void)state;
+    small(&fp);
+    json = fingerprint_to_json(&fp);
+    assert_string_equal(json_string_value(json_object_get(json, "origin")), "simulated");
+    json_object_set_new(json, "origin", json_string("measured"));
+    assert_int_equal(fingerprint_from_json(json, &again, &err), STATUS_CORRUPT);
+    assert_non_null(strstr(err.text, "origin"));
+    json_decref(json);
+}
+
+static void test_layout(void **state)
+{
+    struct fingerprint fp;
+    json_t *json;
+    json_t *topology;
+    json_t *level;
+
+    (void)state;
+    small(&fp);
+    fp.levels[0].shared_by = SHARED_GROUP;
+    fp.levels[0].sharing = fp.topology.partition;
+    fp.levels[0].entries = NOT_OBSERVABLE_U32(REASON_BEYOND_MEMORY);
+    json = fingerprint_to_json(&fp);
+    topology = json_object_get(json, "topology");
+    level = json_array_get(json_object_get(json_object_get(json, "tlb"), "levels"), 0);
+    assert_string_equal(json_object_iter_key(json_object_iter(json)), "id");
+    assert_true(
+        json_equal(json_object_get(json_array_get(json_object_get(topology, "groups"), 0), "sms"),
+                   json_array_get(json_object_get(level, "groups"), 0)));
+    assert_int_equal(json_array_size(json_object_get(level, "groups")), 2);
+    assert_string_equal(json_string_value(json_object_get(level, "shared_by")), "group");
+    assert_true(json_is_null(json_object_get(level, "entries")));
+    assert_string_equal(json_string_value(json_object_get(level, "entries_reason")),
+                        "not-observable: beyond-memory");
+    assert_string_equal(json_string_value(json_object_get(json, "taken_at")),
+                        "1970-01-01T00:00:00Z");
+    json_decref(json);
+}
+
+/* Noise does not change what the chip is; a moved SM does. */
+static void test_structure_hash(void **state)
+{
+    struct fingerprint a;
+    struct fingerprint b;
+
+    (void)state;
+    small(&a);
+    b = a;
+    b.taken_at = 99;
+    b.duration_ms = 5;
+    b.levels[0].miss_penalty_cycles = KNOWN_F64(301.25);
+    b.levels[0].confidence = KNOWN_F64(0.5);
+    b.throughput.plateau_gbps = KNOWN_F64(1234.5);
+    b.topology.groups[0].random_read_gbps = KNOWN_F64(9.0);
+    b.topology.confidence = KNOWN_F64(0.75);
+    b.conditions.sm_clock_khz = KNOWN_U32(1980000);
+    (void)snprintf(b.gpu.driver_version, sizeof(b.gpu.driver_version), "999");
+    assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+    b.topology.partition.group_of_sm[2] = 1;
+    assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+    b = a;
+    b.levels[0].entry_bytes.v *= 2;
+    assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+    b = a;
+    b.gpu.uuid[4] = '2';
+    assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+    b = a;
+    b.gpu.origin = ORIGIN_MEASURED;
+    assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+}
+
+static void test_names(void **state)
+{
+    enum depth d = DEPTH_QUICK;
+
+    (void)state;
+    assert_true(depth_from_name("matrix", &d));
+    assert_int_equal(d, DEPTH_MATRIX);
+    assert_false(depth_from_name("deepest", &d));
+    assert_false(depth_from_name("", &d));
+    assert_int_equal(d, DEPTH_MATRIX);
+    assert_string_equal(depth_name(DEPTH_FULL), "full");
+    assert_string_equal(verdict_name(VERDICT_UNUSABLE), "unusable");
+    assert_string_equal(shared_by_name(SHARED_GPU), "gpu");
+    assert_string_equal(replacement_name(REPLACEMENT_NOT_LRU), "not-lru");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_knows_nothing),
+        cmocka_unit_test(test_newer_release), cmocka_unit_test(test_origin_agrees),
+        cmocka_unit_test(test_layout),        cmocka_unit_test(test_structure_hash),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
