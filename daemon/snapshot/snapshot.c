@@ -1,0 +1,171 @@
+/* snapshot.c: one pointer, one counter a view, one mutex.
+ *
+ *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
+ *
+ * A reader must not load the pointer and then find that the view behind it has gone before it could
+ * raise the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held
+ * across anything that waits). Reading and giving back need no lock: a published view never
+ * changes, and the counter is atomic. Whoever brings it to zero frees the view, in whatever thread
+ * that is.
+ */
+#include "snapshot/snapshot.h"
+
+#include "base/assert.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What stands before every snapshot in memory. */
+struct holder {
+    atomic_uint refs;
+    struct snapshot view; /* last: it ends in a flexible array */
+};
+
+struct snapshot_cell {
+    pthread_mutex_t mutex;
+    struct holder *newest; /* guarded by mutex; one reference is the cell's */
+};
+
+static const char *const state_names[] = {
+    [GPU_STATE_UNKNOWN] = "unknown",     [GPU_STATE_QUEUED] = "queued",
+    [GPU_STATE_MEASURING] = "measuring", [GPU_STATE_READY] = "ready",
+    [GPU_STATE_FAILED] = "failed",       [GPU_STATE_LOST] = "lost",
+};
+
+const char *gpu_state_name(enum gpu_state s)
+{
+    REACH_ASSERT((unsigned)s < sizeof(state_names) / sizeof(state_names[0]));
+    return state_names[s];
+}
+
+/* Published views are const to their readers, but the counter before them is not. */
+static struct holder *holder_of(const struct snapshot *s)
+{
+    return (struct holder *)((uintptr_t)s - offsetof(struct holder, view));
+}
+
+struct snapshot *snapshot_draft(uint32_t gpu_count)
+{
+    struct holder *h;
+
+    h = calloc(1, sizeof(*h) + gpu_count * sizeof(struct snapshot_gpu));
+    if (!h)
+        return NULL;
+    atomic_init(&h->refs, 1);
+    h->view.gpu_count = gpu_count;
+    return &h->view;
+}
+
+struct snapshot *snapshot_draft_copy(const struct snapshot *from)
+{
+    struct snapshot *const s = snapshot_draft(from->gpu_count);
+
+    if (s)
+        memcpy(s, from, sizeof(*from) + from->gpu_count * sizeof(from->gpus[0]));
+    return s;
+}
+
+void snapshot_discard(struct snapshot *take)
+{
+    if (take)
+        free(holder_of(take));
+}
+
+void snapshot_release(const struct snapshot *take)
+{
+    struct holder *h;
+
+    if (!take)
+        return;
+    h = holder_of(take);
+    /* Release, so that this thread's reads are over; acquire, so that the last one sees that. */
+    if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1)
+        free(h);
+}
+
+struct snapshot_cell *snapshot_cell_new(void)
+{
+    struct snapshot_cell *cell = NULL;
+    struct snapshot *empty = snapshot_draft(0);
+
+    cell = calloc(1, sizeof(*cell));
+    if (!cell || !empty)
+        goto out;
+    if (pthread_mutex_init(&cell->mutex, NULL) != 0)
+        goto out;
+    empty->generation = 1;
+    cell->newest = holder_of(empty);
+    return cell;
+out:
+    snapshot_discard(empty);
+    free(cell);
+    return NULL;
+}
+
+void snapshot_cell_free(struct snapshot_cell *take)
+{
+    if (!take)
+        return;
+    snapshot_release(&take->newest->view);
+    pthread_mutex_destroy(&take->mutex);
+    free(take);
+}
+
+const struct snapshot *snapshot_acquire(struct snapshot_cell *cell)
+{
+    struct holder *h;
+
+    pthread_mutex_lock(&cell->mutex);
+    h = cell->newest;
+    atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&cell->mutex);
+    return &h->view;
+}
+
+void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
+{
+    struct holder *const h = holder_of(take);
+    struct holder *before;
+
+    pthread_mutex_lock(&cell->mutex);
+    before = cell->newest;
+    take->generation = before->view.generation + 1;
+    cell->newest = h;
+    pthread_mutex_unlock(&cell->mutex);
+    snapshot_release(&before->view);
+}
+
+/* "0", "12": digits alone and no leading zero, so that no UUID and no typing error passes. */
+static bool parse_index(const char *text, uint32_t *out)
+{
+    uint32_t v = 0;
+
+    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
+        return false;
+    for (const char *p = text; *p; p++) {
+        if (*p < '0' || *p > '9' || v >= REACH_MAX_GPUS)
+            return false;
+        v = v * 10 + (uint32_t)(*p - '0');
+    }
+    *out = v;
+    return true;
+}
+
+const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index)
+{
+    uint32_t index;
+
+    if (!uuid_or_index || uuid_or_index[0] == '\0')
+        return NULL;
+    if (parse_index(uuid_or_index, &index))
+        return index < s->gpu_count ? &s->gpus[index] : NULL;
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        if (strcasecmp(s->gpus[i].identity.uuid, uuid_or_index) == 0)
+            return &s->gpus[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,193 @@
+/* test_snapshot.c: views never change, never mix, and go when nobody looks any more. */
+#include "snapshot/snapshot.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { READERS = 3, WRITERS = 2, PUBLICATIONS = 400, GPUS = 2 };
+
+static void test_starts_empty(void **state)
+{
+    struct snapshot_cell *const cell = snapshot_cell_new();
+    const struct snapshot *s;
+
+    (void)state;
+    assert_non_null(cell);
+    s = snapshot_acquire(cell);
+    assert_int_equal(s->generation, 1);
+    assert_int_equal(s->gpu_count, 0);
+    assert_null(snapshot_find(s, "0"));
+    snapshot_release(s);
+    snapshot_cell_free(cell);
+    snapshot_cell_free(NULL);
+    snapshot_release(NULL);
+    snapshot_discard(NULL);
+}
+
+/* A reader keeps what it has, whatever is published, and even when the cell has gone. */
+static void test_views_stay(void **state)
+{
+    struct snapshot_cell *const cell = snapshot_cell_new();
+    struct snapshot *draft = snapshot_draft(1);
+    const struct snapshot *old;
+    const struct snapshot *now;
+
+    (void)state;
+    (void)snprintf(draft->gpus[0].identity.uuid, sizeof(draft->gpus[0].identity.uuid), "GPU-a");
+    snapshot_publish(cell, draft);
+    old = snapshot_acquire(cell);
+    draft = snapshot_draft_copy(old);
+    assert_string_equal(draft->gpus[0].identity.uuid, "GPU-a");
+    draft->gpus[0].state = GPU_STATE_READY;
+    snapshot_publish(cell, draft);
+    now = snapshot_acquire(cell);
+    assert_int_equal(old->generation, 2);
+    assert_int_equal(now->generation, 3);
+    assert_int_equal(old->gpus[0].state, GPU_STATE_UNKNOWN);
+    assert_int_equal(now->gpus[0].state, GPU_STATE_READY);
+    snapshot_cell_free(cell);
+    assert_int_equal(now->gpus[0].state, GPU_STATE_READY);
+    snapshot_release(now);
+    snapshot_release(old);
+    snapshot_discard(snapshot_draft(REACH_MAX_GPUS));
+}
+
+static void test_find(void **state)
+{
+    struct snapshot *const s = snapshot_draft(12);
+
+    (void)state;
+    for (uint32_t i = 0; i < 12; i++)
+        (void)snprintf(s->gpus[i].identity.uuid, sizeof(s->gpus[i].identity.uuid), "GPU-ab%u", i);
+    assert_ptr_equal(snapshot_find(s, "0"), &s->gpus[0]);
+    assert_ptr_equal(snapshot_find(s, "11"), &s->gpus[11]);
+    assert_ptr_equal(snapshot_find(s, "gpu-AB7"), &s->gpus[7]);
+    assert_null(snapshot_find(s, "12"));
+    assert_null(snapshot_find(s, "GPU-ab"));
+    assert_null(snapshot_find(s, "GPU-ab77"));
+    assert_null(snapshot_find(s, ""));
+    assert_null(snapshot_find(s, NULL));
+    assert_null(snapshot_find(s, "-1"));
+    assert_null(snapshot_find(s, "+1"));
+    assert_null(snapshot_find(s, "01"));
+    assert_null(snapshot_find(s, " 1"));
+    assert_null(snapshot_find(s, "1x"));
+    assert_null(snapshot_find(s, "4294967296"));
+    assert_null(snapshot_find(s, "18446744073709551616"));
+    snapshot_discard(s);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_string_equal(gpu_state_name(GPU_STATE_UNKNOWN), "unknown");
+    assert_string_equal(gpu_state_name(GPU_STATE_MEASURING), "measuring");
+    assert_string_equal(gpu_state_name(GPU_STATE_LOST), "lost");
+}
+
+/* What the threads share, and what they have seen: cmocka asserts in the main thread alone. */
+struct play {
+    struct snapshot_cell *cell;
+    atomic_bool done;
+    atomic_uint mixed;     /* views whose parts do not belong together */
+    atomic_uint backwards; /* generations that fell */
+    atomic_uint views;
+};
+
+/* Every part of one view carries the same number. */
+static void stamp(struct snapshot *s, uint32_t number)
+{
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        s->gpus[i].fingerprint.duration_ms = number;
+        s->gpus[i].fingerprint.probe_ms = ~number;
+        (void)snprintf(s->gpus[i].fingerprint_id, sizeof(s->gpus[i].fingerprint_id), "%u", number);
+    }
+}
+
+static bool is_whole(const struct snapshot *s)
+{
+    char text[FINGERPRINT_ID_BYTES];
+    const uint32_t number = s->gpu_count ? s->gpus[0].fingerprint.duration_ms : 0;
+
+    (void)snprintf(text, sizeof(text), "%u", number);
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        if (s->gpus[i].fingerprint.duration_ms != number ||
+            s->gpus[i].fingerprint.probe_ms != ~number ||
+            strcmp(s->gpus[i].fingerprint_id, text) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void *reader(void *argument)
+{
+    struct play *const play = argument;
+    uint64_t last = 0;
+
+    while (!atomic_load(&play->done)) {
+        const struct snapshot *const s = snapshot_acquire(play->cell);
+        if (!is_whole(s))
+            atomic_fetch_add(&play->mixed, 1);
+        if (s->generation < last)
+            atomic_fetch_add(&play->backwards, 1);
+        last = s->generation;
+        atomic_fetch_add(&play->views, 1);
+        snapshot_release(s);
+    }
+    return NULL;
+}
+
+static void *writer(void *argument)
+{
+    struct play *const play = argument;
+
+    for (uint32_t i = 0; i < PUBLICATIONS; i++) {
+        struct snapshot *const draft = snapshot_draft(GPUS);
+        stamp(draft, i * 2654435761u);
+        snapshot_publish(play->cell, draft);
+    }
+    return NULL;
+}
+
+static void test_concurrent(void **state)
+{
+    struct play play = {.cell = snapshot_cell_new()};
+    pthread_t readers[READERS];
+    pthread_t writers[WRITERS];
+    const struct snapshot *last;
+
+    (void)state;
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, reader, &play), 0);
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&writers[i], NULL, writer, &play), 0);
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_join(writers[i], NULL), 0);
+    atomic_store(&play.done, true);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_join(readers[i], NULL), 0);
+    assert_int_equal(play.mixed, 0);
+    assert_int_equal(play.backwards, 0);
+    last = snapshot_acquire(play.cell);
+    assert_int_equal(last->generation, 1 + WRITERS * PUBLICATIONS);
+    snapshot_release(last);
+    snapshot_cell_free(play.cell);
+    print_message("%u views read\n", play.views);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_starts_empty), cmocka_unit_test(test_views_stay),
+        cmocka_unit_test(test_find),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_concurrent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
