@@ -129,6 +129,8 @@ static enum status check_thrash(const struct probe_spec *spec, uint32_t max_sms,
     if (s == STATUS_OK)
         s = check_range("slice_pages", spec->slice_pages, 1, PROBE_MAX_SLICE, err);
     if (s == STATUS_OK)
+        s = check_range("flush_pages", spec->flush_pages, 0, 1 << 20, err);
+    if (s == STATUS_OK)
         s = check_range("thrash_pages", spec->thrash_pages, 1, UINT32_MAX, err);
     if (s == STATUS_OK)
         s = check_range("warm_laps", spec->warm_laps, 1, MAX_WARM_LAPS, err);
@@ -248,10 +250,11 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
         pages = largest_point(spec);
         break;
     case PROBE_ROUND:
-        pages = (unsigned __int128)sm_count * spec->slice_pages + spec->thrash_pages;
+        pages = (unsigned __int128)sm_count * spec->slice_pages + spec->flush_pages +
+                spec->thrash_pages;
         break;
     case PROBE_PAIRS:
-        pages = (unsigned __int128)spec->slice_pages + spec->thrash_pages;
+        pages = (unsigned __int128)spec->slice_pages + spec->flush_pages + spec->thrash_pages;
         break;
     case PROBE_READ:
         return saturate((unsigned __int128)spec->base_bytes + largest_point(spec));

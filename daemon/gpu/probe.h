@@ -13,20 +13,25 @@
  *                                times the `samples` loads that follow, one
  *                                by one, each dependent on the one before
  *   ROUND   all SMs              for every repeat, twice: all SMs prime pages   [repeat][0 or 1]
- *                                0..P-1 (P = number of SMs * slice_pages); in   [sm][slice page]
- *                                the second half the pivot then walks           cycles of one load
+ *                                0..P-1 (P = number of SMs * slice_pages +      [sm][slice page]
+ *                                flush_pages), each from its own slice on; in   cycles of one load
+ *                                the second half the pivot then walks
  *                                `thrash_pages` pages beyond P, `warm_laps`
  *                                times; then every SM times a load of each
  *                                page of its own slice [i*s, i*s+s), i being
  *                                its position. Half 0 is the control
  *                                without thrashing.
- *   PAIRS   two SMs at a time    for every pivot p, and every SM k != p: k      [pivot][0 or 1]
- *                                primes pages 0..s-1 and times them again       [sm][slice page]
- *                                (control), primes once more, p walks           cycles of one load
- *                                `thrash_pages` pages beyond s, k times
- *                                pages 0..s-1. Nobody else touches memory.
- *                                Karnagel 2017, section 4.2. For k == p the
- *                                same SM does both.
+ *   PAIRS   two SMs at a time    for every pivot p, and every SM k: k primes    [pivot][0 or 1]
+ *                                pages 0..P-1 (P = s + flush_pages) and times   [sm][slice page]
+ *                                pages 0..s-1 (control), primes once more,      cycles of one load
+ *                                p walks `thrash_pages` pages beyond P,
+ *                                `warm_laps` times, k times pages 0..s-1 again.
+ *                                Nobody else touches memory. Karnagel 2017,
+ *                                section 4.2. For k == p one SM does it all.
+ *
+ * flush_pages are there to push the slice out of the levels nearer to the SM than the one that is
+ * asked about: their hits would hide the eviction.
+ *
  *   READ    all SMs, all warps   for every point R (bytes): every SM reads      [point][repeat]
  *                                random 128-byte lines for `duration_us`,       [1 + sm]
  *                                each SM inside its own window of the region    column 0: elapsed
@@ -69,14 +74,15 @@ struct probe_spec {
     uint64_t base_bytes;   /* offset of page 0 (CHASE, ROUND, PAIRS) or of the region (READ) */
     uint32_t point_count;  /* CHASE, READ: 1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE: pages in the cycle; READ: bytes of the region */
-    uint32_t samples;      /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
-    uint32_t warm_laps;    /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
-    uint32_t slice_pages;  /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
-    uint32_t thrash_pages; /* ROUND, PAIRS: >= 1 */
-    uint32_t repeats;      /* ROUND, READ: 1..PROBE_MAX_REPEATS */
-    uint32_t duration_us;  /* READ: 100..100000 */
-    uint32_t seed;         /* READ: of the random positions */
-    uint32_t sm_count;     /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
+    uint32_t samples;                  /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
+    uint32_t warm_laps;          /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
+    uint32_t slice_pages;        /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
+    uint32_t flush_pages;        /* ROUND, PAIRS: 0..2^20 */
+    uint32_t thrash_pages;       /* ROUND, PAIRS: >= 1 */
+    uint32_t repeats;            /* ROUND, READ: 1..PROBE_MAX_REPEATS */
+    uint32_t duration_us;        /* READ: 100..100000 */
+    uint32_t seed;               /* READ: of the random positions */
+    uint32_t sm_count;           /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
     uint16_t sms[REACH_MAX_SMS]; /* their ids */
     uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;         /* READ: length of window_of_sm; index is the SM's id */
@@ -94,11 +100,12 @@ bool arena_kind_from_name(const char *name, enum arena_kind *out);
 /* How far a source can be asked to go; known once it is open. */
 struct gpu_limits {
     enum arena_kind arena;
-    uint64_t range_bytes;    /* base + points * stride (or + region) must stay within this */
-    uint64_t backing_bytes;  /* physical memory behind the range */
-    uint64_t granule_bytes;  /* allocation granularity: the page the driver maps with, usually 2 MiB */
+    uint64_t range_bytes;   /* base + points * stride (or + region) must stay within this */
+    uint64_t backing_bytes; /* physical memory behind the range */
+    uint64_t
+        granule_bytes; /* allocation granularity: the page the driver maps with, usually 2 MiB */
     uint64_t device_memory_bytes; /* what the probes hold on the device, all counted */
-    uint64_t free_bytes;     /* free on the device before anything was taken */
+    uint64_t free_bytes;          /* free on the device before anything was taken */
     uint32_t sm_count;
 };
 
@@ -110,7 +117,7 @@ struct probe_conditions {
     uint64_t range_bytes;
     uint64_t backing_bytes;
     uint64_t device_memory_bytes;
-    struct maybe_u32 sm_clock_khz;     /* read back after the run */
+    struct maybe_u32 sm_clock_khz; /* read back after the run */
     struct maybe_u32 memory_clock_khz;
     struct maybe_u32 temperature_celsius;
     struct maybe_u32 other_processes;  /* compute processes on this GPU besides ours */
@@ -119,9 +126,9 @@ struct probe_conditions {
 
 /* One answer. `values` belongs to the result: probe_result_free. */
 struct probe_result {
-    uint32_t sm_count;               /* SMs that took part in the launch */
-    uint16_t sm_ids[REACH_MAX_SMS];  /* ascending */
-    uint32_t *values;                /* see the table above */
+    uint32_t sm_count;              /* SMs that took part in the launch */
+    uint16_t sm_ids[REACH_MAX_SMS]; /* ascending */
+    uint32_t *values;               /* see the table above */
     size_t value_count;
     struct probe_conditions conditions;
 };

@@ -4,8 +4,8 @@
  * asked and a zero is never taken for a wish:
  *
  *   chase   stride_bytes base_bytes points samples warm_laps sms
- *   round   stride_bytes base_bytes slice_pages thrash_pages warm_laps repeats sms
- *   pairs   stride_bytes base_bytes slice_pages thrash_pages warm_laps sms
+ *   round   stride_bytes base_bytes slice_pages flush_pages thrash_pages warm_laps repeats sms
+ *   pairs   stride_bytes base_bytes slice_pages flush_pages thrash_pages warm_laps sms
  *   read    base_bytes points repeats duration_us seed window_count window_of_sm
  *
  * Counts are the lengths of the arrays. An idle SM is null in window_of_sm.
@@ -51,6 +51,7 @@ static void pages_to_json(struct json_out *o, const struct probe_spec *spec)
 static void slices_to_json(struct json_out *o, const struct probe_spec *spec)
 {
     json_out_u64(o, "slice_pages", spec->slice_pages);
+    json_out_u64(o, "flush_pages", spec->flush_pages);
     json_out_u64(o, "thrash_pages", spec->thrash_pages);
 }
 
@@ -130,6 +131,7 @@ static void pages_from_json(struct json_in *in, struct probe_spec *out)
 static void slices_from_json(struct json_in *in, struct probe_spec *out)
 {
     json_in_u32(in, "slice_pages", UINT32_MAX, &out->slice_pages);
+    json_in_u32(in, "flush_pages", UINT32_MAX, &out->flush_pages);
     json_in_u32(in, "thrash_pages", UINT32_MAX, &out->thrash_pages);
 }
 

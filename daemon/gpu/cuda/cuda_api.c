@@ -1,0 +1,164 @@
+/* cuda_api.c: symbols as data. See cuda_api.h. */
+#include "gpu/cuda/cuda_api.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The oldest driver with every required symbol, and with sm_75: CUDA 10.2. */
+enum { OLDEST_DRIVER = 10020 };
+
+enum need { REQUIRED, OPTIONAL, VMM /* all of these or none */ };
+
+struct symbol {
+    size_t slot;      /* offset of the pointer in struct cuda_api */
+    const char *name; /* the ABI version is part of it (_v2) */
+    enum need need;
+};
+
+#define SLOT(member) offsetof(struct cuda_api, member)
+
+static const struct symbol symbols[] = {
+    {SLOT(init), "cuInit", REQUIRED},
+    {SLOT(driver_get_version), "cuDriverGetVersion", REQUIRED},
+    {SLOT(get_error_name), "cuGetErrorName", REQUIRED},
+    {SLOT(get_error_string), "cuGetErrorString", REQUIRED},
+    {SLOT(device_get_count), "cuDeviceGetCount", REQUIRED},
+    {SLOT(device_get), "cuDeviceGet", REQUIRED},
+    {SLOT(device_get_name), "cuDeviceGetName", REQUIRED},
+    {SLOT(device_get_uuid), "cuDeviceGetUuid", REQUIRED},
+    {SLOT(device_total_mem), "cuDeviceTotalMem_v2", REQUIRED},
+    {SLOT(device_get_attribute), "cuDeviceGetAttribute", REQUIRED},
+    {SLOT(device_get_pci_bus_id), "cuDeviceGetPCIBusId", REQUIRED},
+    {SLOT(primary_ctx_retain), "cuDevicePrimaryCtxRetain", REQUIRED},
+    {SLOT(primary_ctx_release), "cuDevicePrimaryCtxRelease_v2", REQUIRED},
+    {SLOT(ctx_set_current), "cuCtxSetCurrent", REQUIRED},
+    {SLOT(mem_get_info), "cuMemGetInfo_v2", REQUIRED},
+    {SLOT(mem_alloc), "cuMemAlloc_v2", REQUIRED},
+    {SLOT(mem_free), "cuMemFree_v2", REQUIRED},
+    {SLOT(memcpy_dtoh), "cuMemcpyDtoH_v2", REQUIRED},
+    {SLOT(memcpy_htod), "cuMemcpyHtoD_v2", REQUIRED},
+    {SLOT(memset_d8), "cuMemsetD8_v2", REQUIRED},
+    {SLOT(module_load_data), "cuModuleLoadData", REQUIRED},
+    {SLOT(module_unload), "cuModuleUnload", REQUIRED},
+    {SLOT(module_get_function), "cuModuleGetFunction", REQUIRED},
+    {SLOT(func_set_attribute), "cuFuncSetAttribute", REQUIRED},
+    {SLOT(launch_kernel), "cuLaunchKernel", REQUIRED},
+    {SLOT(stream_create), "cuStreamCreate", REQUIRED},
+    {SLOT(stream_destroy), "cuStreamDestroy_v2", REQUIRED},
+    {SLOT(stream_query), "cuStreamQuery", REQUIRED},
+    {SLOT(device_get_uuid_v2), "cuDeviceGetUuid_v2", OPTIONAL},
+    {SLOT(mem_get_granularity), "cuMemGetAllocationGranularity", VMM},
+    {SLOT(mem_create), "cuMemCreate", VMM},
+    {SLOT(mem_release), "cuMemRelease", VMM},
+    {SLOT(mem_address_reserve), "cuMemAddressReserve", VMM},
+    {SLOT(mem_address_free), "cuMemAddressFree", VMM},
+    {SLOT(mem_map), "cuMemMap", VMM},
+    {SLOT(mem_unmap), "cuMemUnmap", VMM},
+    {SLOT(mem_set_access), "cuMemSetAccess", VMM},
+};
+
+/* dlsym gives an object pointer; POSIX says it fits a function pointer. */
+static void put_pointer(struct cuda_api *api, size_t slot, void *pointer)
+{
+    memcpy((char *)api + slot, &pointer, sizeof pointer);
+}
+
+static enum status resolve(struct cuda_api *api, struct err *err)
+{
+    api->has_vmm = 1;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *pointer = dlsym(api->library, symbols[i].name);
+        if (!pointer && symbols[i].need == REQUIRED)
+            return err_set(err, STATUS_DRIVER_TOO_OLD,
+                           "the driver library lacks %s; CUDA %d.%d or later is needed",
+                           symbols[i].name, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
+        if (!pointer && symbols[i].need == VMM)
+            api->has_vmm = 0;
+        put_pointer(api, symbols[i].slot, pointer);
+    }
+    return STATUS_OK;
+}
+
+enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *err)
+{
+    enum status s;
+    struct cuda_api api = {.library = NULL};
+
+    name = name ? name : "libcuda.so.1";
+    api.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!api.library) {
+        s = err_set(err, STATUS_NO_DRIVER, "cannot load the driver library: %s", dlerror());
+        goto out;
+    }
+    s = resolve(&api, err);
+    if (s != STATUS_OK)
+        goto out;
+    s = cuda_api_check(&api, api.driver_get_version(&api.driver_version), "cuDriverGetVersion",
+                       err);
+    if (s != STATUS_OK)
+        goto out;
+    if (api.driver_version < OLDEST_DRIVER) {
+        s = err_set(err, STATUS_DRIVER_TOO_OLD,
+                    "the driver offers CUDA %d.%d; %d.%d or later is needed",
+                    api.driver_version / 1000, api.driver_version % 1000 / 10, OLDEST_DRIVER / 1000,
+                    OLDEST_DRIVER % 1000 / 10);
+        goto out;
+    }
+    s = cuda_api_check(&api, api.init(0), "cuInit", err);
+out:
+    if (s != STATUS_OK)
+        cuda_api_close(&api);
+    *out = api;
+    return s;
+}
+
+void cuda_api_close(struct cuda_api *api)
+{
+    if (api->library)
+        dlclose(api->library);
+    *api = (struct cuda_api){.library = NULL};
+}
+
+static enum status status_of(cu_result r)
+{
+    switch (r) {
+    case CU_SUCCESS:
+        return STATUS_OK;
+    case CU_ERROR_OUT_OF_MEMORY:
+        return STATUS_GPU_NO_MEMORY;
+    case CU_ERROR_NO_DEVICE:
+    case CU_ERROR_NOT_INITIALIZED:
+    case CU_ERROR_SYSTEM_NOT_READY:
+    case CU_ERROR_SYSTEM_DRIVER_MISMATCH:
+        return STATUS_NO_DRIVER;
+    case CU_ERROR_DEVICE_UNAVAILABLE:
+        return STATUS_GPU_BUSY;
+    case CU_ERROR_NO_BINARY_FOR_GPU:
+    case CU_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CU_ERROR_NOT_SUPPORTED:
+    case CU_ERROR_NOT_PERMITTED:
+        return STATUS_NOT_SUPPORTED;
+    case CU_ERROR_ECC_UNCORRECTABLE:
+    case CU_ERROR_CONTAINED:
+        return STATUS_GPU_LOST;
+    default:
+        /* 700 to 719: the context is corrupt, every later call in this process fails too. */
+        return r >= CU_ERROR_ILLEGAL_ADDRESS && r <= CU_ERROR_LAUNCH_FAILED ? STATUS_GPU_LOST
+                                                                            : STATUS_GPU_FAULT;
+    }
+}
+
+enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *call,
+                           struct err *err)
+{
+    const char *name = NULL;
+    const char *text = NULL;
+    if (r == CU_SUCCESS)
+        return STATUS_OK;
+    if (api->get_error_name && api->get_error_name(r, &name) != CU_SUCCESS)
+        name = NULL;
+    if (api->get_error_string && api->get_error_string(r, &text) != CU_SUCCESS)
+        text = NULL;
+    return err_set(err, status_of(r), "%s: %s (%d): %s", call, name ? name : "unknown error", r,
+                   text ? text : "no text");
+}

@@ -1,0 +1,217 @@
+/* cuda_arena.c: see cuda_arena.h for the idea. */
+#include "gpu/cuda/cuda_arena.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+/* Behind random reads: several times the L2 of today's chips, so that the data does not stay in it.
+ */
+#define BULK_BYTES     (512 * MIB)
+#define BULK_MIN_BYTES (64 * MIB)
+
+/* More pages than this are probed in the bulk range, where nothing needs mapping. */
+enum { LINE_MAX_PAGES = 1024 };
+
+static struct cu_mem_allocation_prop device_memory(int device)
+{
+    return (struct cu_mem_allocation_prop){.type = 1, .location = {.type = 1, .id = device}};
+}
+
+/* Makes the handle and reserves the range; maps nothing yet. */
+static enum status alias_open(const struct cuda_api *api, int device, uint64_t handle_bytes,
+                              uint64_t range_bytes, struct cuda_alias *out, struct err *err)
+{
+    const struct cu_mem_allocation_prop prop = device_memory(device);
+    enum status s;
+
+    *out = (struct cuda_alias){.mapped = NULL};
+    s = cuda_api_check(api, api->mem_create(&out->handle, handle_bytes, &prop, 0), "cuMemCreate",
+                       err);
+    if (s != STATUS_OK)
+        return s;
+    out->handle_bytes = handle_bytes;
+    s = cuda_api_check(api, api->mem_address_reserve(&out->base, range_bytes, 0, 0, 0),
+                       "cuMemAddressReserve", err);
+    if (s != STATUS_OK)
+        return s;
+    out->reserved_bytes = range_bytes;
+    out->mapped = calloc(range_bytes / handle_bytes, 1);
+    return out->mapped ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the arena");
+}
+
+/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
+static enum status alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
+                             uint64_t first, uint64_t count, struct err *err)
+{
+    const struct cu_mem_access_desc access = {.location = {.type = 1, .id = device}, .flags = 3};
+    const uint64_t before = a->mapped_count;
+
+    for (uint64_t slot = first; slot < first + count; slot++) {
+        enum status s;
+        if (a->mapped[slot])
+            continue;
+        s = cuda_api_check(
+            api, api->mem_map(a->base + slot * a->handle_bytes, a->handle_bytes, 0, a->handle, 0),
+            "cuMemMap", err);
+        if (s != STATUS_OK)
+            return s;
+        a->mapped[slot] = 1;
+        a->mapped_count += 1;
+    }
+    if (a->mapped_count == before)
+        return STATUS_OK;
+    return cuda_api_check(
+        api,
+        api->mem_set_access(a->base + first * a->handle_bytes, count * a->handle_bytes, &access, 1),
+        "cuMemSetAccess", err);
+}
+
+/* Undoes what was done, also after a failure half-way, run of slots by run of slots. Errors of the
+ * undoing have no better answer than going on: the context's end takes the rest. */
+static void alias_close(const struct cuda_api *api, struct cuda_alias *a)
+{
+    const uint64_t slots = a->mapped ? a->reserved_bytes / a->handle_bytes : 0;
+
+    for (uint64_t first = 0; first < slots && a->mapped_count > 0;) {
+        uint64_t end = first;
+        while (end < slots && a->mapped[end])
+            end++;
+        if (end > first)
+            api->mem_unmap(a->base + first * a->handle_bytes, (end - first) * a->handle_bytes);
+        a->mapped_count -= end - first;
+        first = end + 1;
+    }
+    if (a->reserved_bytes)
+        api->mem_address_free(a->base, a->reserved_bytes);
+    if (a->handle_bytes)
+        api->mem_release(a->handle);
+    free(a->mapped);
+    *a = (struct cuda_alias){.mapped = NULL};
+}
+
+/* The largest power-of-two multiple of the granule within what is allowed and free. */
+static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t granule_bytes)
+{
+    const uint64_t most = limit_bytes < free_bytes / 2 ? limit_bytes : free_bytes / 2;
+    uint64_t bytes = BULK_BYTES;
+    while (bytes > most && bytes / 2 >= granule_bytes)
+        bytes /= 2;
+    return bytes;
+}
+
+static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, uint64_t free_bytes,
+                              uint64_t range_bytes, struct err *err)
+{
+    const struct cuda_api *api = arena->api;
+    const struct cu_mem_allocation_prop prop = device_memory(arena->device);
+    size_t granule = 0;
+    enum status s;
+
+    s = cuda_api_check(api, api->mem_get_granularity(&granule, &prop, 0),
+                       "cuMemGetAllocationGranularity", err);
+    if (s != STATUS_OK)
+        return s;
+    arena->granule_bytes = granule;
+    const uint64_t bulk_bytes = bulk_size(limit_bytes, free_bytes, granule);
+    if (bulk_bytes < BULK_MIN_BYTES)
+        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB of device memory are free, 128 needed",
+                       (unsigned long long)(free_bytes / MIB));
+    arena->range_bytes = (range_bytes + bulk_bytes - 1) / bulk_bytes * bulk_bytes;
+    s = alias_open(api, arena->device, bulk_bytes, arena->range_bytes, &arena->bulk, err);
+    if (s == STATUS_OK)
+        s = alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes, err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(api, api->memset_d8(arena->bulk.base, 0, bulk_bytes), "cuMemsetD8", err);
+    if (s == STATUS_OK)
+        s = alias_open(api, arena->device, granule, arena->range_bytes, &arena->line, err);
+    if (s == STATUS_OK)
+        s = alias_map(api, arena->device, &arena->line, 0, 1, err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(api, api->memset_d8(arena->line.base, 0, granule), "cuMemsetD8", err);
+    return s;
+}
+
+/* One allocation, as large as it may be; the range is then no longer than the memory. */
+static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, uint64_t free_bytes,
+                              struct err *err)
+{
+    const struct cuda_api *api = arena->api;
+    uint64_t bytes = limit_bytes < free_bytes / 2 ? limit_bytes : free_bytes / 2;
+    enum status s;
+
+    arena->kind = ARENA_PLAIN;
+    arena->granule_bytes = 2 * MIB;
+    bytes -= bytes % arena->granule_bytes;
+    if (bytes < BULK_MIN_BYTES)
+        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB of device memory are free, 128 needed",
+                       (unsigned long long)(free_bytes / MIB));
+    s = cuda_api_check(api, api->mem_alloc(&arena->plain, bytes), "cuMemAlloc", err);
+    if (s != STATUS_OK) {
+        arena->plain = 0;
+        return s;
+    }
+    arena->bulk.base = arena->plain;
+    arena->range_bytes = bytes;
+    return cuda_api_check(api, api->memset_d8(arena->plain, 0, bytes), "cuMemsetD8", err);
+}
+
+enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
+                            uint64_t range_bytes, bool plain, struct cuda_arena *out,
+                            struct err *err)
+{
+    struct cuda_arena arena = {.api = api, .device = device, .kind = ARENA_ALIAS};
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    int vmm = 0;
+    enum status s;
+
+    s = cuda_api_check(api, api->mem_get_info(&free_bytes, &total_bytes), "cuMemGetInfo", err);
+    if (s != STATUS_OK)
+        goto out;
+    if (!plain && api->has_vmm &&
+        api->device_get_attribute(&vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT, device) !=
+            CU_SUCCESS)
+        vmm = 0;
+    s = vmm ? open_alias(&arena, limit_bytes, free_bytes, range_bytes, err)
+            : open_plain(&arena, limit_bytes, free_bytes, err);
+out:
+    if (s != STATUS_OK)
+        cuda_arena_close(&arena);
+    *out = arena;
+    return s;
+}
+
+void cuda_arena_close(struct cuda_arena *arena)
+{
+    if (arena->kind == ARENA_ALIAS) {
+        alias_close(arena->api, &arena->bulk);
+        alias_close(arena->api, &arena->line);
+    }
+    if (arena->plain)
+        arena->api->mem_free(arena->plain);
+    *arena = (struct cuda_arena){.api = arena->api};
+}
+
+enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byte,
+                                    uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
+                                    struct err *err)
+{
+    const uint64_t slot_bytes = arena->line.handle_bytes;
+    const bool same_line =
+        arena->kind == ARENA_ALIAS && pages <= LINE_MAX_PAGES && stride_bytes % slot_bytes == 0;
+
+    *out = (same_line ? arena->line.base : arena->bulk.base) + first_byte;
+    for (uint64_t i = 0; same_line && i < pages; i++) {
+        const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
+        enum status s = alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena)
+{
+    return arena->plain ? arena->range_bytes : arena->bulk.handle_bytes + arena->line.handle_bytes;
+}

@@ -1,0 +1,63 @@
+/* cuda_arena.h: the memory that probes touch.
+ *
+ * Alias arena. The virtual memory API maps one small physical handle again and again, side by side,
+ * over a large reserved range. TLBs hold virtual pages, so hundreds of GiB of reach are probed with
+ * a few hundred MiB of device memory, and the data of latency probes stays in L2.
+ *
+ * Latency probes want more: every page backed by the *same physical line*, or the distance to its
+ * slice of L2 adds some ten cycles of scatter. So there are two ranges over two handles:
+ *   bulk   a large handle (512 MiB, or what is free): random reads must miss in L2
+ *   line   a handle of one granule (2 MiB), mapped just where a probe will touch: page i at
+ *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
+ *          tens of microseconds, so this is for probes of up to a thousand pages or so
+ *
+ * Plain arena. Where the virtual memory API is missing, both are one plain allocation.
+ *
+ * All memory is zero. One thread.
+ */
+#ifndef REACH_GPU_CUDA_CUDA_ARENA_H
+#define REACH_GPU_CUDA_CUDA_ARENA_H
+
+#include "gpu/cuda/cuda_api.h"
+#include "gpu/probe.h"
+
+/* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
+ * Zero handle_bytes: no handle; zero reserved_bytes: no range. */
+struct cuda_alias {
+    cu_mem_handle handle;
+    uint64_t handle_bytes;
+    cu_deviceptr base;
+    uint64_t reserved_bytes;
+    unsigned char *mapped; /* [slots]: 1 where this slot is mapped; owned */
+    uint64_t mapped_count;
+};
+
+struct cuda_arena {
+    const struct cuda_api *api;
+    int device;
+    enum arena_kind kind;
+    uint64_t granule_bytes;
+    uint64_t range_bytes; /* from bulk.base: all of it can be touched */
+    struct cuda_alias bulk;
+    struct cuda_alias line;
+    cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
+};
+
+/* Takes at most `limit_bytes` of device memory and not more than half of what is free; maps
+ * `range_bytes` of virtual range (bulk at once, line as it is needed).
+ * STATUS_GPU_NO_MEMORY where not even 64 MiB can be had. */
+enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
+                            uint64_t range_bytes, bool plain, struct cuda_arena *out,
+                            struct err *err);
+void cuda_arena_close(struct cuda_arena *arena);
+
+/* Where page 0 of a latency probe is, for `pages` pages at this stride from `first_byte` on: in the
+ * line range where that pays, in the bulk range otherwise. */
+enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byte,
+                                    uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
+                                    struct err *err);
+
+/* Device memory that the arena holds. */
+uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);
+
+#endif

@@ -1,0 +1,305 @@
+/* cuda_gpu.c: the cuda source. Opens one device's primary context in this (worker) process, takes
+ * the arena, answers probes, and gives everything back. It never resets a device and never changes
+ * clocks or modes. */
+#include "gpu/cuda/cuda_gpu.h"
+
+#include "base/units.h"
+#include "gpu/cuda/cuda_api.h"
+#include "gpu/cuda/cuda_arena.h"
+#include "gpu/cuda/cuda_probe.h"
+#include "gpu/cuda/nvml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Twice the memory: a group's reach can be as long as the memory, and a sharing round thrashes with
+ * more pages than it primes. */
+enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
+#define DEFAULT_MEMORY_LIMIT_BYTES (1100 * MIB)
+
+struct cuda_gpu {
+    struct gpu base; /* first: gpu.h */
+    struct cuda_api api;
+    struct nvml *nvml;
+    cu_device device;
+    cu_context context;
+    struct cuda_arena arena;
+    struct cuda_probe probe;
+    struct gpu_identity identity;
+    struct maybe_u32 other_processes; /* when it was opened */
+    uint64_t free_bytes;
+};
+
+static enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out,
+                             uint32_t max, uint32_t *out_count, struct err *err);
+static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                             struct err *err);
+static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
+                          struct gpu_limits *limits);
+static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
+                            struct probe_result *out, struct err *err);
+static void cuda_close(struct gpu *take);
+
+const struct gpu_ops cuda_gpu_ops = {
+    .name = "cuda",
+    .list = cuda_list,
+    .open = cuda_open,
+    .describe = cuda_describe,
+    .run = cuda_run,
+    .close = cuda_close,
+};
+
+static struct cuda_gpu *cuda_of(struct gpu *gpu)
+{
+    return (struct cuda_gpu *)gpu;
+}
+
+static void print_uuid(const struct cu_uuid *uuid, bool mig, char *out, size_t out_size)
+{
+    const unsigned char *b = uuid->bytes;
+    snprintf(out, out_size,
+             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             mig ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
+             b[11], b[12], b[13], b[14], b[15]);
+}
+
+/* The UUID of the GPU, or of the MIG instance where this device is one: then the two calls differ.
+ */
+static enum status identify_uuid(const struct cuda_api *api, cu_device device,
+                                 struct gpu_identity *out, struct err *err)
+{
+    struct cu_uuid uuid;
+    struct cu_uuid instance;
+    enum status s =
+        cuda_api_check(api, api->device_get_uuid(&uuid, device), "cuDeviceGetUuid", err);
+    if (s != STATUS_OK)
+        return s;
+    if (!api->device_get_uuid_v2 || api->device_get_uuid_v2(&instance, device) != CU_SUCCESS)
+        instance = uuid;
+    out->mig = memcmp(&uuid, &instance, sizeof uuid) != 0;
+    print_uuid(&instance, out->mig, out->uuid, sizeof out->uuid);
+    return STATUS_OK;
+}
+
+static enum status identify_attributes(const struct cuda_api *api, cu_device device,
+                                       struct gpu_identity *out, struct err *err)
+{
+    const struct {
+        int attribute;
+        int *value;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &(int){0}},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &(int){0}},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &(int){0}},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &(int){0}},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        enum status s = cuda_api_check(
+            api, api->device_get_attribute(wanted[i].value, wanted[i].attribute, device),
+            "cuDeviceGetAttribute", err);
+        if (s != STATUS_OK)
+            return s;
+    }
+    out->compute_major = (uint32_t)*wanted[0].value;
+    out->compute_minor = (uint32_t)*wanted[1].value;
+    out->sm_count = (uint32_t)*wanted[2].value;
+    out->l2_cache_bytes = (uint64_t)*wanted[3].value;
+    return STATUS_OK;
+}
+
+static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_device device,
+                            struct gpu_identity *out, struct err *err)
+{
+    size_t bytes = 0;
+    enum status s;
+
+    memset(out, 0, sizeof *out);
+    out->origin = ORIGIN_MEASURED;
+    s = identify_uuid(api, device, out, err);
+    if (s == STATUS_OK)
+        s = identify_attributes(api, device, out, err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(api, api->device_get_name(out->name, sizeof out->name, device),
+                           "cuDeviceGetName", err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(api, api->device_total_mem(&bytes, device), "cuDeviceTotalMem", err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(
+            api, api->device_get_pci_bus_id(out->pci_bus_id, sizeof out->pci_bus_id, device),
+            "cuDeviceGetPCIBusId", err);
+    if (s != STATUS_OK)
+        return s;
+    out->name[sizeof out->name - 1] = '\0';
+    out->memory_bytes = bytes;
+    snprintf(out->cuda_version, sizeof out->cuda_version, "%d.%d", api->driver_version / 1000,
+             api->driver_version % 1000 / 10);
+    nvml_identify(nvml, out);
+    nvml_driver_version(nvml, out->driver_version, sizeof out->driver_version);
+    if (out->driver_version[0] == '\0')
+        snprintf(out->driver_version, sizeof out->driver_version, "CUDA %s", out->cuda_version);
+    return STATUS_OK;
+}
+
+static enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out,
+                             uint32_t max, uint32_t *out_count, struct err *err)
+{
+    struct cuda_api api;
+    struct nvml *nvml = NULL;
+    int count = 0;
+    enum status s = cuda_api_open(options->libcuda, &api, err);
+
+    *out_count = 0;
+    if (s != STATUS_OK)
+        return s;
+    nvml = nvml_open();
+    s = cuda_api_check(&api, api.device_get_count(&count), "cuDeviceGetCount", err);
+    if (s == STATUS_OK && count == 0)
+        s = err_set(err, STATUS_NO_DRIVER, "the driver shows no device");
+    for (int i = 0; i < count && *out_count < max && s == STATUS_OK; i++) {
+        cu_device device = 0;
+        s = cuda_api_check(&api, api.device_get(&device, i), "cuDeviceGet", err);
+        if (s == STATUS_OK)
+            s = identify(&api, nvml, device, &out[*out_count], err);
+        if (s == STATUS_OK)
+            *out_count += 1;
+    }
+    nvml_close(nvml);
+    cuda_api_close(&api);
+    return s;
+}
+
+static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err *err)
+{
+    int count = 0;
+    enum status s =
+        cuda_api_check(&g->api, g->api.device_get_count(&count), "cuDeviceGetCount", err);
+    for (int i = 0; i < count && s == STATUS_OK; i++) {
+        struct gpu_identity id = {.uuid = ""};
+        s = cuda_api_check(&g->api, g->api.device_get(&g->device, i), "cuDeviceGet", err);
+        if (s == STATUS_OK)
+            s = identify_uuid(&g->api, g->device, &id, err);
+        if (s == STATUS_OK && strcasecmp(id.uuid, uuid) == 0)
+            return identify(&g->api, g->nvml, g->device, &g->identity, err);
+    }
+    return s != STATUS_OK ? s : err_set(err, STATUS_NOT_FOUND, "the driver shows no GPU %s", uuid);
+}
+
+static enum status make_context(struct cuda_gpu *g, struct err *err)
+{
+    int mode = 0;
+    enum status s = cuda_api_check(
+        &g->api, g->api.device_get_attribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, g->device),
+        "cuDeviceGetAttribute", err);
+    if (s == STATUS_OK && mode == CU_COMPUTEMODE_PROHIBITED)
+        s = err_set(err, STATUS_GPU_BUSY, "the GPU is in compute mode \"prohibited\"");
+    if (s != STATUS_OK)
+        return s;
+    s = cuda_api_check(&g->api, g->api.primary_ctx_retain(&g->context, g->device),
+                       "cuDevicePrimaryCtxRetain", err);
+    if (s != STATUS_OK) {
+        g->context = NULL;
+        return s;
+    }
+    return cuda_api_check(&g->api, g->api.ctx_set_current(g->context), "cuCtxSetCurrent", err);
+}
+
+static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                             struct err *err)
+{
+    const uint64_t limit =
+        options->memory_limit_bytes ? options->memory_limit_bytes : DEFAULT_MEMORY_LIMIT_BYTES;
+    const uint32_t deadline_ms = options->deadline_ms ? options->deadline_ms : DEFAULT_DEADLINE_MS;
+    struct cuda_gpu *g = calloc(1, sizeof *g);
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    enum status s;
+
+    if (!g)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a GPU");
+    g->base.ops = &cuda_gpu_ops;
+    s = cuda_api_open(options->libcuda, &g->api, err);
+    if (s != STATUS_OK)
+        goto out;
+    g->nvml = nvml_open();
+    s = find_device(g, uuid, err);
+    if (s == STATUS_OK)
+        s = make_context(g, err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(&g->api, g->api.mem_get_info(&free_bytes, &total_bytes), "cuMemGetInfo",
+                           err);
+    if (s != STATUS_OK)
+        goto out;
+    g->free_bytes = free_bytes;
+    g->other_processes = nvml_other_processes(g->nvml, g->identity.uuid);
+    s = cuda_probe_open(&g->api, g->device, deadline_ms * NSEC_PER_MSEC, &g->probe, err);
+    if (s == STATUS_OK)
+        s = cuda_arena_open(&g->api, g->device, limit - CUDA_SCRATCH_BYTES,
+                            g->identity.memory_bytes * RANGE_FACTOR, options->plain_arena,
+                            &g->arena, err);
+out:
+    if (s != STATUS_OK) {
+        cuda_close(&g->base);
+        return s;
+    }
+    *out = &g->base;
+    return STATUS_OK;
+}
+
+static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
+                          struct gpu_limits *limits)
+{
+    const struct cuda_gpu *g = (const struct cuda_gpu *)gpu;
+    if (identity)
+        *identity = g->identity;
+    if (limits)
+        *limits = (struct gpu_limits){
+            .arena = g->arena.kind,
+            .range_bytes = g->arena.range_bytes,
+            .backing_bytes = g->arena.plain ? g->arena.range_bytes : g->arena.bulk.handle_bytes,
+            .granule_bytes = g->arena.granule_bytes,
+            .device_memory_bytes = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES,
+            .free_bytes = g->free_bytes,
+            .sm_count = g->probe.sm_count,
+        };
+}
+
+static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
+                            struct probe_result *out, struct err *err)
+{
+    struct cuda_gpu *g = cuda_of(gpu);
+    struct gpu_limits limits;
+    const nsec_t start = clock_monotonic();
+    enum status s;
+
+    cuda_describe(gpu, NULL, &limits);
+    memset(out, 0, sizeof *out);
+    out->conditions.started_at = clock_wall_seconds();
+    s = cuda_probe_run(&g->probe, &g->arena, spec, out, err);
+    if (s != STATUS_OK)
+        return s;
+    out->conditions.duration_ns = clock_monotonic() - start;
+    out->conditions.arena = limits.arena;
+    out->conditions.range_bytes = limits.range_bytes;
+    out->conditions.backing_bytes = limits.backing_bytes;
+    out->conditions.device_memory_bytes = limits.device_memory_bytes;
+    out->conditions.other_processes = g->other_processes;
+    nvml_read_clocks(g->nvml, g->identity.uuid, &out->conditions);
+    return STATUS_OK;
+}
+
+static void cuda_close(struct gpu *take)
+{
+    struct cuda_gpu *g = cuda_of(take);
+    if (g->api.library) {
+        if (g->probe.api)
+            cuda_probe_close(&g->probe);
+        if (g->arena.api)
+            cuda_arena_close(&g->arena);
+        if (g->context)
+            g->api.primary_ctx_release(g->device);
+        nvml_close(g->nvml);
+        cuda_api_close(&g->api);
+    }
+    free(g);
+}

@@ -1,0 +1,164 @@
+/* nvml.c: see nvml.h. The types mirror the public ABI of libnvidia-ml.so.1. */
+#include "gpu/cuda/nvml.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int nvml_result;
+typedef struct nvml_device_st *nvml_device;
+
+enum {
+    NVML_OK = 0,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_CLOCK_SM = 1,
+    NVML_CLOCK_MEMORY = 2,
+    NVML_TEMPERATURE_GPU = 0,
+    NVML_MAX_PROCESSES = 64
+};
+
+struct nvml_process {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance;
+    unsigned compute_instance;
+};
+
+struct nvml {
+    void *library;
+    char uuid[64]; /* of the cached handle */
+    nvml_device device;
+    nvml_result (*init)(void);
+    nvml_result (*shutdown)(void);
+    nvml_result (*driver_version)(char *out, unsigned size);
+    nvml_result (*handle_by_uuid)(const char *uuid, nvml_device *device);
+    nvml_result (*serial)(nvml_device device, char *out, unsigned size);
+    nvml_result (*mig_mode)(nvml_device device, unsigned *current, unsigned *pending);
+    nvml_result (*clock)(nvml_device device, int type, unsigned *mhz);
+    nvml_result (*temperature)(nvml_device device, int sensor, unsigned *celsius);
+    nvml_result (*throttle_reasons)(nvml_device device, unsigned long long *mask);
+    nvml_result (*processes)(nvml_device device, unsigned *count, struct nvml_process *out);
+};
+
+#define SLOT(member) offsetof(struct nvml, member)
+
+static const struct {
+    size_t slot;
+    const char *name;
+} symbols[] = {
+    {SLOT(init), "nvmlInit_v2"},
+    {SLOT(shutdown), "nvmlShutdown"},
+    {SLOT(driver_version), "nvmlSystemGetDriverVersion"},
+    {SLOT(handle_by_uuid), "nvmlDeviceGetHandleByUUID"},
+    {SLOT(serial), "nvmlDeviceGetSerial"},
+    {SLOT(mig_mode), "nvmlDeviceGetMigMode"},
+    {SLOT(clock), "nvmlDeviceGetClockInfo"},
+    {SLOT(temperature), "nvmlDeviceGetTemperature"},
+    {SLOT(throttle_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    {SLOT(processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
+};
+
+struct nvml *nvml_open(void)
+{
+    struct nvml *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!n->library)
+        goto fail;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *pointer = dlsym(n->library, symbols[i].name);
+        memcpy((char *)n + symbols[i].slot, &pointer, sizeof pointer);
+    }
+    if (!n->init || !n->shutdown || !n->handle_by_uuid || n->init() != NVML_OK)
+        goto fail;
+    return n;
+fail:
+    if (n->library)
+        dlclose(n->library);
+    free(n);
+    return NULL;
+}
+
+void nvml_close(struct nvml *take)
+{
+    if (!take)
+        return;
+    take->shutdown();
+    dlclose(take->library);
+    free(take);
+}
+
+void nvml_driver_version(struct nvml *n, char *out, unsigned out_size)
+{
+    if (!n || !n->driver_version || n->driver_version(out, out_size) != NVML_OK)
+        out[0] = '\0';
+    out[out_size - 1] = '\0';
+}
+
+/* The handle of this UUID, cached: looking it up costs milliseconds. */
+static nvml_device device_of(struct nvml *n, const char *uuid)
+{
+    if (!n)
+        return NULL;
+    if (n->device && strcmp(n->uuid, uuid) == 0)
+        return n->device;
+    n->device = NULL;
+    if (strlen(uuid) >= sizeof n->uuid || n->handle_by_uuid(uuid, &n->device) != NVML_OK)
+        return NULL;
+    strcpy(n->uuid, uuid);
+    return n->device;
+}
+
+void nvml_identify(struct nvml *n, struct gpu_identity *io)
+{
+    unsigned current = 0;
+    unsigned pending = 0;
+    nvml_device device = device_of(n, io->uuid);
+    if (!device)
+        return;
+    if (!n->serial || n->serial(device, io->serial, sizeof io->serial) != NVML_OK)
+        io->serial[0] = '\0';
+    io->serial[sizeof io->serial - 1] = '\0';
+    if (n->mig_mode && n->mig_mode(device, &current, &pending) == NVML_OK)
+        io->mig = io->mig || current != 0;
+}
+
+static struct maybe_u32 clock_khz(const struct nvml *n, nvml_device device, int type)
+{
+    unsigned mhz = 0;
+    if (!device || !n->clock || n->clock(device, type, &mhz) != NVML_OK)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(mhz * 1000);
+}
+
+void nvml_read_clocks(struct nvml *n, const char *uuid, struct probe_conditions *out)
+{
+    nvml_device device = device_of(n, uuid);
+    unsigned celsius = 0;
+    unsigned long long mask = 0;
+    out->sm_clock_khz = clock_khz(n, device, NVML_CLOCK_SM);
+    out->memory_clock_khz = clock_khz(n, device, NVML_CLOCK_MEMORY);
+    out->temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED);
+    out->throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED);
+    if (!device)
+        return;
+    if (n->temperature && n->temperature(device, NVML_TEMPERATURE_GPU, &celsius) == NVML_OK)
+        out->temperature_celsius = KNOWN_U32(celsius);
+    if (n->throttle_reasons && n->throttle_reasons(device, &mask) == NVML_OK)
+        out->throttle_reasons = KNOWN_U64((uint64_t)mask);
+}
+
+struct maybe_u32 nvml_other_processes(struct nvml *n, const char *uuid)
+{
+    struct nvml_process list[NVML_MAX_PROCESSES];
+    unsigned count = NVML_MAX_PROCESSES;
+    nvml_device device = device_of(n, uuid);
+    nvml_result r;
+    if (!device || !n->processes)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    r = n->processes(device, &count, list);
+    if (r != NVML_OK && r != NVML_INSUFFICIENT_SIZE)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(count > 0 ? count - 1 : 0);
+}

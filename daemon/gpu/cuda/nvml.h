@@ -1,0 +1,27 @@
+/* nvml.h: what only the management library tells (driver version, serial, clocks, who else is on
+ * the GPU), through libnvidia-ml.so.1 loaded at run time, where it is present. Everything here may
+ * be missing; then the answer is "not reported". Reads only: clocks and modes are never changed.
+ * One thread.
+ */
+#ifndef REACH_GPU_CUDA_NVML_H
+#define REACH_GPU_CUDA_NVML_H
+
+#include "base/identity.h"
+#include "gpu/probe.h"
+
+struct nvml;
+
+/* NULL where the library is missing or refuses. */
+struct nvml *nvml_open(void);
+void nvml_close(struct nvml *take);
+
+/* Driver version of the node; "" where not reported. `out` is always terminated. */
+void nvml_driver_version(struct nvml *n, char *out, unsigned out_size);
+/* Serial number and MIG mode of the GPU with this UUID; leaves what is not reported. */
+void nvml_identify(struct nvml *n, struct gpu_identity *io);
+/* Clocks, temperature, throttling: some tens of microseconds. `n` may be NULL. */
+void nvml_read_clocks(struct nvml *n, const char *uuid, struct probe_conditions *out);
+/* Compute processes besides the caller's own one (which must hold a context by now). */
+struct maybe_u32 nvml_other_processes(struct nvml *n, const char *uuid);
+
+#endif

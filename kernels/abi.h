@@ -1,0 +1,110 @@
+/* abi.h: the structs that host and device share. Plain C for both: fixed-width members only, device
+ * addresses as uint64_t, every struct a multiple of 8 bytes, sizes asserted on both sides.
+ *
+ * All kernels are launched with one block an SM: the dynamic shared memory of a block is more than
+ * half of what an SM has, so that no two fit. Each block adds one to `arrived` and waits until the
+ * whole grid has; only then does %smid decide who does what. Every wait gives up after `limit_ns`
+ * (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
+ */
+#ifndef REACH_KERNELS_ABI_H
+#define REACH_KERNELS_ABI_H
+
+#ifdef __CUDACC__
+#include <cstdint>
+#define REACH_ABI_ASSERT static_assert
+#else
+#include <stdint.h>
+#define REACH_ABI_ASSERT _Static_assert
+#endif
+
+/* Common to all launches. Addresses are of device memory. */
+struct reach_grid {
+    uint64_t arrived;   /* uint32_t[1], 0 at launch: barrier arrivals, turns of reach_pairs */
+    uint64_t gave_up;   /* uint32_t[1], 0 at launch: set when a wait ran past its limit */
+    uint64_t positions; /* uint32_t[sm_slots]: SM id -> position in the list of SMs */
+    uint64_t limit_ns;  /* most that one wait may take */
+    uint32_t blocks;    /* of the grid: the number of SMs */
+    uint32_t sm_slots;  /* highest SM id + 1 */
+};
+
+/* reach_census: seen[smid] counts the blocks that sat on this SM. */
+struct reach_census_args {
+    struct reach_grid grid;
+    uint64_t seen; /* uint32_t[sm_slots] */
+};
+
+/* reach_chase: one thread of SM `sm` walks cycles of pages, dependent load by dependent load. */
+struct reach_chase_args {
+    struct reach_grid grid;
+    uint64_t base;         /* address of page 0 */
+    uint64_t stride_bytes;
+    uint64_t points;       /* uint64_t[point_count]: pages of each cycle */
+    uint64_t values;       /* uint32_t[point_count * samples] */
+    uint32_t point_count;
+    uint32_t samples;      /* at most REACH_CHASE_MAX_SAMPLES */
+    uint32_t warm_laps;
+    uint32_t sm;
+};
+#define REACH_CHASE_MAX_SAMPLES 8192
+
+/* reach_round: see PROBE_ROUND. */
+struct reach_round_args {
+    struct reach_grid grid;
+    uint64_t base;
+    uint64_t stride_bytes;
+    uint64_t values; /* uint32_t[repeats * 2 * blocks * slice_pages] */
+    uint32_t pivot;  /* SM id */
+    uint32_t slice_pages;
+    uint32_t thrash_pages;
+    uint32_t laps;
+    uint32_t repeats;
+    uint32_t flush_pages;
+};
+
+/* reach_pairs: see PROBE_PAIRS. */
+struct reach_pairs_args {
+    struct reach_grid grid;
+    uint64_t base;
+    uint64_t stride_bytes;
+    uint64_t pivots; /* uint32_t[pivot_count]: SM ids */
+    uint64_t values; /* uint32_t[pivot_count * 2 * blocks * slice_pages] */
+    uint32_t pivot_count;
+    uint32_t slice_pages;
+    uint32_t thrash_pages;
+    uint32_t laps;
+    uint32_t flush_pages;
+    uint32_t pad;
+};
+
+/* One SM's window for reach_read; `lines` 0: idle. */
+struct reach_window {
+    uint64_t first_line;
+    uint64_t lines; /* at most 2^32 */
+};
+
+/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. */
+struct reach_read_args {
+    struct reach_grid grid;
+    uint64_t base;
+    uint64_t windows; /* struct reach_window[sm_slots] */
+    uint64_t lines;   /* uint32_t[blocks]: lines read, by position */
+    uint64_t started; /* uint64_t[blocks]: %globaltimer, by position */
+    uint64_t ended;   /* uint64_t[blocks] */
+    uint64_t sink;    /* uint32_t[1], never written: memory is zero */
+    uint64_t warm_ns; /* read, but not counted, before the clock starts */
+    uint64_t run_ns;
+    uint32_t seed;
+    uint32_t pad;
+};
+#define REACH_READ_UNROLL  8
+#define REACH_READ_THREADS 1024
+
+REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_chase_args) == 88, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_round_args) == 88, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_pairs_args) == 96, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 112, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_window) == 16, "abi");
+
+#endif

@@ -1,0 +1,344 @@
+/* probe_kernels.cu: the device side of the probes in daemon/gpu/probe.h.
+ *
+ * Idea. The arena is zero everywhere, so a chain needs no building: the next address is computed in
+ * registers, plus the value just loaded (always 0), which makes each load depend on the one before.
+ * Loads are ld.global.cg: they bypass L1, where a hit would not be translated at all (Mei 2016).
+ *
+ * A load is timed by two reads of %clock with the load and a use of its value between them. The
+ * hardware issues in order, so the second read waits for the value. The pair costs a constant few
+ * cycles, which stay in the numbers: analysis works with differences.
+ *
+ * A block cannot be asked onto an SM. One block an SM (by shared memory), a counter that all blocks
+ * wait on, then %smid decides the role: nothing else guarantees that a block sits on every SM.
+ *
+ * Built for each architecture into one fatbin, loaded by daemon/gpu/cuda/cuda_gpu.c. No includes
+ * of the CUDA runtime are needed on the host side.
+ */
+#include "abi.h"
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+static __device__ __forceinline__ u32 sm_id()
+{
+    u32 id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+static __device__ __forceinline__ u64 timer_ns()
+{
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+/* A load that L1 cannot answer. The assembler drops a load whose value nobody uses, "volatile" or
+ * not, so every value must end in something that is stored (see keep). */
+static __device__ __forceinline__ u32 load_line(u64 address)
+{
+    u32 v;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+    return v;
+}
+
+/* Loads and times: *v depends on the address, the result on *v. */
+static __device__ __forceinline__ u32 timed_load(u64 address, u32 *v)
+{
+    u32 t0, t1, x;
+    asm volatile("mov.u32 %0, %%clock;\n\t"
+                 "ld.global.cg.u32 %2, [%4];\n\t"
+                 "add.u32 %3, %2, %0;\n\t"
+                 "xor.b32 %3, %3, %0;\n\t"
+                 "mov.u32 %1, %%clock;"
+                 : "=&r"(t0), "=&r"(t1), "=&r"(*v), "=&r"(x)
+                 : "l"(address)
+                 : "memory");
+    /* x is 0 where *v is 0; it keeps the use of *v alive. */
+    return t1 - t0 + x;
+}
+
+/* Uses a value that is always 0, so that the loads it came from are really made. */
+static __device__ __forceinline__ void keep(u32 v, u32 *shared)
+{
+    if (v)
+        *shared = v;
+}
+
+static __device__ __forceinline__ u32 read_counter(const u32 *p)
+{
+    u32 v;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+/* Waits until *counter >= target. False when the time is up or another block gave up. */
+static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 sleep_ns)
+{
+    const u32 *counter = (const u32 *)g->arrived;
+    u32 *gave_up = (u32 *)g->gave_up;
+    const u64 start = timer_ns();
+    while (read_counter(counter) < target) {
+        if (sleep_ns)
+            __nanosleep(sleep_ns);
+        if (read_counter(gave_up))
+            return false;
+        if (timer_ns() - start > g->limit_ns) {
+            atomicExch(gave_up, 1u);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Barrier number `*round` (from 1) over one thread of each block. */
+static __device__ bool grid_barrier(const struct reach_grid *g, u32 *round)
+{
+    __threadfence();
+    atomicAdd((u32 *)g->arrived, 1u);
+    *round += 1;
+    return wait_for(g, *round * g->blocks, 0);
+}
+
+extern "C" __global__ void reach_census(struct reach_census_args a)
+{
+    u32 round = 0;
+    if (threadIdx.x != 0)
+        return;
+    atomicAdd((u32 *)a.seen + min(sm_id(), a.grid.sm_slots - 1), 1u);
+    grid_barrier(&a.grid, &round);
+}
+
+/* Walks `laps` cycles of n pages without timing; returns the sum of the values (0). */
+static __device__ u32 walk(u64 base, u64 stride, u64 n, u32 laps)
+{
+    u32 v = 0;
+    for (u32 lap = 0; lap < laps; lap++) {
+        u64 address = base;
+        for (u64 i = 0; i < n; i++) {
+            v = load_line(address + v);
+            address += stride;
+        }
+    }
+    return v;
+}
+
+extern "C" __global__ void reach_chase(struct reach_chase_args a)
+{
+    extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
+    u32 round = 0;
+    if (threadIdx.x != 0 || !grid_barrier(&a.grid, &round) || sm_id() != a.sm)
+        return;
+    const u64 *points = (const u64 *)a.points;
+    u32 *values = (u32 *)a.values;
+    for (u32 p = 0; p < a.point_count; p++) {
+        const u64 n = points[p];
+        const u64 end = a.base + n * a.stride_bytes;
+        u32 v = walk(a.base, a.stride_bytes, n, a.warm_laps);
+        u64 address = a.base;
+        for (u32 k = 0; k < a.samples; k++) {
+            taken[k] = timed_load(address + v, &v);
+            address += a.stride_bytes;
+            if (address == end)
+                address = a.base;
+        }
+        for (u32 k = 0; k < a.samples; k++)
+            values[(u64)p * a.samples + k] = taken[k];
+    }
+}
+
+/* The first warp loads pages [first, first + n) in any order, starting at `from` (< n) and wrapping
+ * around, `laps` times. */
+static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u32 laps,
+                             u32 *shared)
+{
+    u32 v = 0;
+    for (u32 lap = 0; lap < laps; lap++) {
+        for (u32 i = threadIdx.x; i < n; i += 32) {
+            u32 page = from + i;
+            if (page >= n)
+                page -= n;
+            v = load_line(base + (u64)(first + page) * stride + v);
+        }
+        __syncwarp();
+    }
+    keep(v, shared);
+}
+
+/* One thread times each page of [first, first + n) once. */
+static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *taken)
+{
+    u32 v = 0;
+    u64 address = base + (u64)first * stride;
+    for (u32 j = 0; j < n; j++) {
+        taken[j] = timed_load(address + v, &v);
+        address += stride;
+    }
+    keep(v, taken);
+}
+
+/* All SMs prime, the pivot thrashes (second half only), everybody times its own slice. The slice is
+ * primed first, so that the rest of the priming pushes it out of the levels nearer to the SM. */
+extern "C" __global__ void reach_round(struct reach_round_args a)
+{
+    extern __shared__ u32 taken[];
+    __shared__ u32 go_on;
+    const u32 smid = sm_id();
+    const u32 primed = a.grid.blocks * a.slice_pages + a.flush_pages;
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    u32 round = 0;
+    if (threadIdx.x >= 32)
+        return;
+    for (u32 step = 0; step < a.repeats * 2; step++) {
+        for (u32 phase = 0; phase < 3; phase++) {
+            if (threadIdx.x == 0)
+                go_on = grid_barrier(&a.grid, &round);
+            __syncwarp();
+            if (!go_on)
+                return;
+            if (phase == 0)
+                touch(a.base, a.stride_bytes, 0, primed, me * a.slice_pages, 1, taken);
+            else if (phase == 1 && (step & 1) && smid == a.pivot)
+                touch(a.base, a.stride_bytes, primed, a.thrash_pages, 0, a.laps, taken);
+            else if (phase == 2 && threadIdx.x == 0)
+                time_slice(a.base, a.stride_bytes, me * a.slice_pages, a.slice_pages, taken);
+            __syncwarp();
+        }
+        u32 *values = (u32 *)a.values + ((u64)step * a.grid.blocks + me) * a.slice_pages;
+        for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
+            values[j] = taken[j];
+    }
+}
+
+/* Waits for turn `turn` of the pair walk; then the caller works and calls pass_turn. */
+static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag)
+{
+    if (threadIdx.x == 0)
+        *flag = wait_for(g, g->blocks + turn, 256);
+    __syncwarp();
+    return *flag != 0;
+}
+
+static __device__ void pass_turn(const struct reach_grid *g)
+{
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd((u32 *)g->arrived, 1u);
+    }
+}
+
+/* Three turns a pair: the prober primes, times, primes again; the pivot thrashes; the prober times.
+ * Everybody else sleeps and polls one word. */
+extern "C" __global__ void reach_pairs(struct reach_pairs_args a)
+{
+    extern __shared__ u32 taken[];
+    __shared__ u32 flag;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const u32 s = a.slice_pages;
+    const u32 primed = s + a.flush_pages;
+    u32 round = 0;
+    if (threadIdx.x >= 32)
+        return;
+    if (threadIdx.x == 0)
+        flag = grid_barrier(&a.grid, &round);
+    __syncwarp();
+    if (!flag)
+        return;
+    for (u32 p = 0; p < a.pivot_count; p++) {
+        const bool pivot = ((const u32 *)a.pivots)[p] == smid;
+        for (u32 k = 0; k < a.grid.blocks; k++) {
+            const u32 turn = (p * a.grid.blocks + k) * 3;
+            u32 *values = (u32 *)a.values + ((u64)p * 2 * a.grid.blocks + k) * s;
+            if (k == me) {
+                if (!take_turn(&a.grid, turn, &flag))
+                    return;
+                touch(a.base, a.stride_bytes, 0, primed, 0, 1, taken);
+                if (threadIdx.x == 0)
+                    time_slice(a.base, a.stride_bytes, 0, s, taken);
+                __syncwarp();
+                for (u32 j = threadIdx.x; j < s; j += 32)
+                    values[j] = taken[j];
+                touch(a.base, a.stride_bytes, 0, primed, 0, 1, taken);
+                pass_turn(&a.grid);
+            }
+            if (pivot) {
+                if (!take_turn(&a.grid, turn + 1, &flag))
+                    return;
+                touch(a.base, a.stride_bytes, primed, a.thrash_pages, 0, a.laps, taken);
+                pass_turn(&a.grid);
+            }
+            if (k == me) {
+                if (!take_turn(&a.grid, turn + 2, &flag))
+                    return;
+                if (threadIdx.x == 0)
+                    time_slice(a.base, a.stride_bytes, 0, s, taken);
+                __syncwarp();
+                for (u32 j = threadIdx.x; j < s; j += 32)
+                    values[(u64)a.grid.blocks * s + j] = taken[j];
+                pass_turn(&a.grid);
+            }
+        }
+    }
+}
+
+/* One warp's stream of random lines; the state advances by a Weyl step and is mixed (Murmur3's
+ * finaliser), so that every warp reads its own sequence. */
+static __device__ __forceinline__ u32 next_random(u32 *state)
+{
+    u32 z = (*state += 0x9e3779b9u);
+    z = (z ^ (z >> 16)) * 0x85ebca6bu;
+    z = (z ^ (z >> 13)) * 0xc2b2ae35u;
+    return z ^ (z >> 16);
+}
+
+static __device__ u32 read_until(u64 first, u32 lines, u64 end_ns, u32 *state, u32 *sum)
+{
+    u32 n = 0;
+    do {
+        u32 v[REACH_READ_UNROLL];
+#pragma unroll
+        for (int j = 0; j < REACH_READ_UNROLL; j++)
+            v[j] = load_line(first + (u64)__umulhi(next_random(state), lines) * 128);
+#pragma unroll
+        for (int j = 0; j < REACH_READ_UNROLL; j++)
+            *sum |= v[j];
+        n += REACH_READ_UNROLL;
+    } while (timer_ns() < end_ns);
+    return n;
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read(struct reach_read_args a)
+{
+    __shared__ u32 total, go_on;
+    __shared__ u64 start;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
+    u32 round = 0, sum = 0, n = 0;
+    if (threadIdx.x == 0) {
+        total = 0;
+        go_on = grid_barrier(&a.grid, &round);
+        start = timer_ns() + a.warm_ns;
+    }
+    __syncthreads();
+    if (go_on && w.lines) {
+        const u32 lines = w.lines > 0xffffffffu ? 0xffffffffu : (u32)w.lines;
+        const u64 first = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
+        u32 state = a.seed ^ ((smid * 32 + threadIdx.x / 32) * 0x632be5abu);
+        read_until(first, lines, start, &state, &sum);
+        n = read_until(first, lines, start + a.run_ns, &state, &sum);
+    }
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, n);
+    if (sum)
+        *(u32 *)a.sink = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ((u32 *)a.lines)[me] = total;
+        ((u64 *)a.started)[me] = start;
+        ((u64 *)a.ended)[me] = timer_ns();
+    }
+}
