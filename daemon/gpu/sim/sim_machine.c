@@ -1,8 +1,8 @@
 /* sim_machine.c: CHASE, ROUND and PAIRS on the model, and the noise of one load.
  *
- * What runs at the same time on a GPU is interleaved here load by load: page by page, and within a
- * page SM by SM. So the SMs of a group walk side by side, which is what a grid that starts together
- * does, and nearly all of those loads are answered by the entry that the first of them brought in.
+ * What runs at the same time on a GPU is interleaved here load by load, the SMs taking turns, as a
+ * grid that starts together does. Loads that are timed carry the noise of the description; TLBs are
+ * left as they are between probes.
  */
 #include "gpu/sim/sim_machine.h"
 
@@ -106,18 +106,34 @@ static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t 
     }
 }
 
+/* Every SM loads all pages once, beginning half a turn away from its own slice. So what it loads
+ * last is far from its own slice and from those of its neighbours, and pushes them out of the
+ * levels nearer to the SM. (Beginning with its own slice it would end with a neighbour's, which
+ * then still hits a level that the two share.) */
+static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
+{
+    uint32_t sms = m->desc.sm_count;
+    uint64_t pages = (uint64_t)sms * spec->slice_pages;
+    uint64_t first = (uint64_t)(sms / 2) * spec->slice_pages;
+    for (uint64_t i = 0; i < pages; i++) {
+        uint64_t page = (first + i) % pages;
+        for (uint32_t sm = 0; sm < sms; sm++) {
+            sim_machine_load(m, sm, va + page * spec->stride_bytes);
+            page += spec->slice_pages;
+            page -= page >= pages ? pages : 0;
+        }
+    }
+}
+
 static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint32_t *values)
 {
     uint32_t sms = m->desc.sm_count;
     uint32_t slice = spec->slice_pages;
-    uint64_t primed = (uint64_t)sms * slice;
+    uint64_t primed = (uint64_t)sms * slice + spec->flush_pages;
     uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[0]);
     for (uint32_t half = 0; half < 2 * spec->repeats; half++) {
-        for (uint64_t page = 0; page < primed; page++) {
-            for (uint32_t sm = 0; sm < sms; sm++)
-                sim_machine_load(m, sm, va + page * spec->stride_bytes);
-        }
+        prime_all(m, spec, va);
         if (half % 2 == 1)
             walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
         for (uint32_t i = 0; i < slice; i++) {
@@ -127,7 +143,7 @@ static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint
                     sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
             }
         }
-        values += primed;
+        values += (size_t)sms * slice;
     }
 }
 
@@ -143,15 +159,16 @@ static void run_pairs(struct sim_machine *m, const struct probe_spec *spec, uint
 {
     uint32_t sms = m->desc.sm_count;
     uint32_t slice = spec->slice_pages;
+    uint32_t primed = slice + spec->flush_pages;
     size_t half = (size_t)sms * slice;
     for (uint32_t p = 0; p < spec->sm_count; p++) {
         uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[p]);
         for (uint32_t sm = 0; sm < sms; sm++) {
             uint32_t *control = values + (size_t)sm * slice;
-            walk(m, spec, va, sm, 0, slice, 1);
+            walk(m, spec, va, sm, 0, primed, 1);
             time_slice(m, spec, va, sm, control);
-            walk(m, spec, va, sm, 0, slice, 1);
-            walk(m, spec, va, pivot, slice, spec->thrash_pages, spec->warm_laps);
+            walk(m, spec, va, sm, 0, primed, 1);
+            walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
             time_slice(m, spec, va, sm, control + half);
         }
         values += 2 * half;

@@ -1,0 +1,316 @@
+/* test_probe.c: what is a sensible probe, how many values it answers, where windows lie. */
+#include "base/rng.h"
+#include "base/units.h"
+#include "gpu/probe.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct probe_spec chase(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_CHASE,
+        .stride_bytes = 2 * MIB,
+        .point_count = 2,
+        .points = {16, 100},
+        .samples = 64,
+        .warm_laps = 2,
+        .sm_count = 1,
+        .sms = {3},
+    };
+}
+
+static struct probe_spec round_of(uint32_t slice, uint32_t thrash)
+{
+    return (struct probe_spec){
+        .kind = PROBE_ROUND,
+        .stride_bytes = 2 * MIB,
+        .slice_pages = slice,
+        .thrash_pages = thrash,
+        .warm_laps = 1,
+        .repeats = 3,
+        .sm_count = 1,
+    };
+}
+
+static struct probe_spec pairs(void)
+{
+    struct probe_spec spec = round_of(4, 100);
+    spec.kind = PROBE_PAIRS;
+    spec.repeats = 0;
+    spec.sm_count = 2;
+    spec.sms[1] = 7;
+    return spec;
+}
+
+static struct probe_spec reads(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_READ,
+        .point_count = 1,
+        .points = {GIB},
+        .repeats = 2,
+        .duration_us = 1000,
+        .window_count = 1,
+        .window_sms = 8,
+    };
+}
+
+static void names_go_both_ways(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROBE_KIND_COUNT; i++) {
+        enum probe_kind kind = PROBE_KIND_COUNT;
+        assert_true(probe_kind_from_name(probe_kind_name((enum probe_kind)i), &kind));
+        assert_int_equal(kind, i);
+    }
+    for (unsigned i = ARENA_ALIAS; i <= ARENA_SIMULATED; i++) {
+        enum arena_kind kind = ARENA_ALIAS;
+        assert_true(arena_kind_from_name(arena_kind_name((enum arena_kind)i), &kind));
+        assert_int_equal(kind, i);
+    }
+    enum probe_kind kind = PROBE_PAIRS;
+    assert_false(probe_kind_from_name("Chase", &kind));
+    assert_false(probe_kind_from_name("", &kind));
+    assert_int_equal(kind, PROBE_PAIRS);
+    enum arena_kind arena = ARENA_PLAIN;
+    assert_false(arena_kind_from_name("plainer", &arena));
+    assert_int_equal(arena, ARENA_PLAIN);
+}
+
+static void complete_specs_pass(void **state)
+{
+    (void)state;
+    struct probe_spec specs[] = {chase(), round_of(8, 1000), pairs(), reads()};
+    struct gpu_limits limits = {.range_bytes = 16 * GIB, .sm_count = 132};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct err err = {0};
+        if (probe_check(&specs[i], NULL, &err) != STATUS_OK ||
+            probe_check(&specs[i], &limits, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+    }
+}
+
+/* One field made wrong; the message must name it. */
+struct damage {
+    size_t offset;
+    size_t size;
+    uint64_t value;
+    const char *field;
+};
+
+#define FIELD(member, v, name)                                                                     \
+    {                                                                                              \
+        offsetof(struct probe_spec, member), sizeof(((struct probe_spec *)0)->member), v, name     \
+    }
+
+static void expect_damage_found(struct probe_spec good, const struct damage *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct probe_spec bad = good;
+        struct err err = {0};
+        memcpy((char *)&bad + list[i].offset, &list[i].value, list[i].size);
+        assert_int_equal(probe_check(&bad, NULL, &err), STATUS_INVALID_ARGUMENT);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        if (!strstr(err.text, list[i].field))
+            fail_msg("%s with %llu: %s", list[i].field, (unsigned long long)list[i].value,
+                     err.text);
+    }
+}
+
+static void each_field_is_checked(void **state)
+{
+    static const struct damage of_chase[] = {
+        FIELD(kind, PROBE_KIND_COUNT, "kind"),
+        FIELD(stride_bytes, 0, "stride_bytes"),
+        FIELD(stride_bytes, 100, "stride_bytes"),
+        FIELD(base_bytes, 64, "base_bytes"),
+        FIELD(point_count, 0, "point_count"),
+        FIELD(point_count, PROBE_MAX_POINTS + 1, "point_count"),
+        FIELD(points[1], 0, "points"),
+        FIELD(samples, 0, "samples"),
+        FIELD(samples, PROBE_MAX_SAMPLES + 1, "samples"),
+        FIELD(warm_laps, 17, "warm_laps"),
+        FIELD(sm_count, 0, "sm_count"),
+        FIELD(sm_count, 2, "sm_count"),
+        FIELD(sms[0], REACH_MAX_SMS, "sms"),
+    };
+    static const struct damage of_round[] = {
+        FIELD(slice_pages, 0, "slice_pages"),
+        FIELD(slice_pages, PROBE_MAX_SLICE + 1, "slice_pages"),
+        FIELD(thrash_pages, 0, "thrash_pages"),
+        FIELD(warm_laps, 0, "warm_laps"),
+        FIELD(repeats, 0, "repeats"),
+        FIELD(repeats, PROBE_MAX_REPEATS + 1, "repeats"),
+        FIELD(sm_count, 2, "sm_count"),
+    };
+    static const struct damage of_pairs[] = {
+        FIELD(sm_count, 0, "sm_count"),
+        FIELD(sm_count, REACH_MAX_SMS + 1, "sm_count"),
+        FIELD(sms[1], 0xffff, "sms"),
+    };
+    static const struct damage of_read[] = {
+        FIELD(points[0], 65535, "points"),
+        FIELD(repeats, 0, "repeats"),
+        FIELD(duration_us, 99, "duration_us"),
+        FIELD(duration_us, 100001, "duration_us"),
+        FIELD(window_count, 0, "window_count"),
+        FIELD(window_count, PROBE_MAX_WINDOWS + 1, "window_count"),
+        FIELD(window_sms, 0, "window_sms"),
+        FIELD(window_sms, REACH_MAX_SMS + 1, "window_sms"),
+        FIELD(window_of_sm[5], 1, "window_of_sm"),
+    };
+
+    (void)state;
+    expect_damage_found(chase(), of_chase, sizeof of_chase / sizeof of_chase[0]);
+    expect_damage_found(round_of(4, 10), of_round, sizeof of_round / sizeof of_round[0]);
+    expect_damage_found(pairs(), of_pairs, sizeof of_pairs / sizeof of_pairs[0]);
+    expect_damage_found(reads(), of_read, sizeof of_read / sizeof of_read[0]);
+
+    struct probe_spec idle = reads();
+    for (uint32_t i = 0; i < idle.window_sms; i++)
+        idle.window_of_sm[i] = PROBE_SM_IDLE;
+    assert_int_equal(probe_check(&idle, NULL, NULL), STATUS_INVALID_ARGUMENT);
+}
+
+static void value_counts_follow_the_table(void **state)
+{
+    (void)state;
+    struct probe_spec spec = chase();
+    assert_int_equal(probe_value_count(&spec, 132), 2 * 64);
+    spec = round_of(8, 1000);
+    assert_int_equal(probe_value_count(&spec, 132), 3 * 2 * 132 * 8);
+    spec = pairs();
+    assert_int_equal(probe_value_count(&spec, 13), 2 * 2 * 13 * 4);
+    spec = reads();
+    assert_int_equal(probe_value_count(&spec, 132), 1 * 2 * 133);
+}
+
+static void ranges_end_behind_the_last_line(void **state)
+{
+    (void)state;
+    struct probe_spec spec = chase();
+    assert_int_equal(probe_range_bytes(&spec, 132), 99 * 2 * MIB + 128);
+    spec.base_bytes = 4 * MIB;
+    assert_int_equal(probe_range_bytes(&spec, 132), 101 * 2 * MIB + 128);
+    spec = round_of(8, 1000);
+    assert_int_equal(probe_range_bytes(&spec, 10), 1079 * 2 * MIB + 128);
+    spec = pairs();
+    assert_int_equal(probe_range_bytes(&spec, 10), 103 * 2 * MIB + 128);
+    spec = reads();
+    spec.base_bytes = 128;
+    assert_int_equal(probe_range_bytes(&spec, 10), GIB + 128);
+}
+
+static void ranges_saturate_and_are_limits(void **state)
+{
+    (void)state;
+    struct gpu_limits limits = {.range_bytes = 99 * 2 * MIB + 128, .sm_count = 13};
+    struct probe_spec spec = chase();
+    assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_OK);
+    limits.range_bytes--;
+    assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_INVALID_ARGUMENT);
+
+    limits.range_bytes = UINT64_MAX - 1;
+    spec.points[0] = UINT64_MAX;
+    spec.stride_bytes = UINT64_MAX / 128 * 128;
+    assert_true(probe_range_bytes(&spec, 13) == UINT64_MAX);
+    assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_INVALID_ARGUMENT);
+    spec = reads();
+    spec.points[0] = UINT64_MAX - 10;
+    spec.base_bytes = 128;
+    assert_true(probe_range_bytes(&spec, 13) == UINT64_MAX);
+}
+
+/* Windows lie side by side, cover the region to the last whole line, and are as long as their share
+ * of the SMs, to a line. */
+static void expect_windows_tile(const struct probe_spec *spec, const uint16_t *ids, uint32_t sms,
+                                uint64_t region)
+{
+    uint32_t inside[PROBE_MAX_WINDOWS] = {0};
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < sms; i++) {
+        if (ids[i] >= spec->window_sms || spec->window_of_sm[ids[i]] == PROBE_SM_IDLE)
+            continue;
+        inside[spec->window_of_sm[ids[i]]]++;
+        all++;
+    }
+    uint64_t next = 0;
+    for (uint32_t w = 0; w < spec->window_count; w++) {
+        uint64_t first, length;
+        probe_window(spec, ids, sms, region, w, &first, &length);
+        assert_int_equal(first % PROBE_LINE_BYTES, 0);
+        assert_int_equal(length % PROBE_LINE_BYTES, 0);
+        if (inside[w] == 0) {
+            assert_int_equal(length, 0);
+            continue;
+        }
+        assert_int_equal(first, next);
+        assert_true(length >= PROBE_LINE_BYTES);
+        double share = (double)region * inside[w] / all;
+        assert_true((double)length > share - 2 * PROBE_LINE_BYTES);
+        assert_true((double)length < share + 2 * PROBE_LINE_BYTES);
+        next = first + length;
+    }
+    if (all > 0)
+        assert_int_equal(next, region / PROBE_LINE_BYTES * PROBE_LINE_BYTES);
+}
+
+static void windows_tile_the_region(void **state)
+{
+    (void)state;
+    struct rng rng = {(uint64_t)time(NULL)};
+    print_message("seed %llu\n", (unsigned long long)rng.state);
+    for (int round = 0; round < 500; round++) {
+        struct probe_spec spec = reads();
+        uint16_t ids[REACH_MAX_SMS];
+        uint32_t sms = 0;
+        for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
+            if (rng_below(&rng, 3) > 0)
+                ids[sms++] = (uint16_t)id;
+        }
+        spec.window_count = 1 + (uint32_t)rng_below(&rng, PROBE_MAX_WINDOWS);
+        spec.window_sms = 1 + (uint32_t)rng_below(&rng, REACH_MAX_SMS);
+        for (uint32_t id = 0; id < spec.window_sms; id++) {
+            spec.window_of_sm[id] = rng_below(&rng, 5) == 0
+                                        ? (uint16_t)PROBE_SM_IDLE
+                                        : (uint16_t)rng_below(&rng, spec.window_count);
+        }
+        uint64_t region = 65536 + rng_below(&rng, rng_below(&rng, 2) ? 1 << 20 : 200 * GIB);
+        expect_windows_tile(&spec, ids, sms, region);
+    }
+}
+
+static void freeing_is_complete_and_repeatable(void **state)
+{
+    (void)state;
+    struct probe_result result = {.sm_count = 3, .value_count = 4};
+    static const struct probe_result zero;
+    result.values = malloc(4 * sizeof *result.values);
+    probe_result_free(&result);
+    assert_memory_equal(&result, &zero, sizeof zero);
+    probe_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_go_both_ways),
+        cmocka_unit_test(complete_specs_pass),
+        cmocka_unit_test(each_field_is_checked),
+        cmocka_unit_test(value_counts_follow_the_table),
+        cmocka_unit_test(ranges_end_behind_the_last_line),
+        cmocka_unit_test(ranges_saturate_and_are_limits),
+        cmocka_unit_test(windows_tile_the_region),
+        cmocka_unit_test(freeing_is_complete_and_repeatable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

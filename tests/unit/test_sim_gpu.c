@@ -1,0 +1,508 @@
+/* test_sim_gpu.c: the simulated source through the contract of gpu.h: identities, limits, and the
+ * four probes giving back what the description says. */
+#include "base/stats.h"
+#include "base/units.h"
+#include "gpu/gpu.h"
+#include "gpu/sim/sim_gpu.h"
+#include "gpu/sim/sim_profiles.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A simulated GPU that is open, and its description. */
+struct bench {
+    struct sim_desc desc;
+    struct gpu *gpu;
+    struct gpu_identity id;
+    struct gpu_limits limits;
+};
+
+static struct gpu_options options_of(const char *const *texts)
+{
+    return (struct gpu_options){.simulated = texts};
+}
+
+static struct bench open_bench(const char *text)
+{
+    const char *const texts[] = {text, NULL};
+    struct gpu_options options = options_of(texts);
+    struct bench b;
+    struct err err = {0};
+    uint32_t n = 0;
+    if (sim_profiles_parse(text, &b.desc, &err) != STATUS_OK ||
+        gpu_list(&options, &b.id, 1, &n, &err) != STATUS_OK ||
+        gpu_open(&options, b.id.uuid, &b.gpu, &err) != STATUS_OK)
+        fail_msg("%s: %s", text, err.text);
+    assert_int_equal(n, 1);
+    gpu_describe(b.gpu, &b.id, &b.limits);
+    return b;
+}
+
+static struct probe_result run(struct bench *b, const struct probe_spec *spec)
+{
+    struct probe_result r;
+    struct err err = {0};
+    if (gpu_run(b->gpu, spec, &r, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void lists_what_was_asked_for(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"h200", "k80", "h200", "sms=4 memory=1G l1=4@2M/sm", NULL};
+    struct gpu_options options = options_of(texts);
+    struct gpu_identity id[REACH_MAX_GPUS];
+    struct gpu_identity again[REACH_MAX_GPUS];
+    uint32_t n = 0;
+    assert_int_equal(gpu_list(&options, id, REACH_MAX_GPUS, &n, NULL), STATUS_OK);
+    assert_int_equal(n, 4);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(id[i].origin, ORIGIN_SIMULATED);
+        assert_int_equal(strncmp(id[i].uuid, "SIM-", 4), 0);
+        assert_int_equal(strlen(id[i].uuid), 40);
+        assert_non_null(strstr(id[i].name, "(simulated)"));
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal(id[i].uuid, id[k].uuid);
+    }
+    assert_string_equal(id[0].name, "H200 (simulated)");
+    assert_int_equal(id[1].sm_count, 13);
+    assert_int_equal(id[1].memory_bytes, 12 * GIB);
+    assert_int_equal(id[0].compute_major, 9);
+
+    /* The same descriptions have the same names, whatever stands around them. */
+    const char *const fewer[] = {"k80", "h200", NULL};
+    struct gpu_options other = options_of(fewer);
+    assert_int_equal(gpu_list(&other, again, REACH_MAX_GPUS, &n, NULL), STATUS_OK);
+    assert_string_equal(again[0].uuid, id[1].uuid);
+    assert_string_equal(again[1].uuid, id[0].uuid);
+
+    assert_int_equal(gpu_list(&options, again, 2, &n, NULL), STATUS_OK);
+    assert_int_equal(n, 2);
+}
+
+static void says_what_is_wrong_with_a_description(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"k80", "sms=4 memory=1G", NULL};
+    const char *const unknown[] = {"h300", NULL};
+    struct gpu_options options = options_of(texts);
+    struct gpu_identity id[4];
+    struct err err = {0};
+    uint32_t n = 7;
+    assert_int_equal(gpu_list(&options, id, 4, &n, &err), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(n, 0);
+    assert_non_null(strstr(err.text, "l1="));
+    options = options_of(unknown);
+    assert_int_equal(gpu_list(&options, id, 4, &n, &err), STATUS_NOT_FOUND);
+
+    const char *many[REACH_MAX_GPUS + 2] = {NULL};
+    for (int i = 0; i < REACH_MAX_GPUS + 1; i++)
+        many[i] = "k80";
+    struct gpu_identity lots[REACH_MAX_GPUS + 1];
+    options = options_of(many);
+    assert_int_equal(gpu_list(&options, lots, REACH_MAX_GPUS + 1, &n, &err),
+                     STATUS_INVALID_ARGUMENT);
+}
+
+static void opens_by_uuid_only(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"k80", "k80", NULL};
+    struct gpu_options options = options_of(texts);
+    struct gpu_identity id[2], opened;
+    struct gpu *gpu = NULL;
+    uint32_t n = 0;
+    assert_int_equal(gpu_list(&options, id, 2, &n, NULL), STATUS_OK);
+    assert_int_equal(gpu_open(&options, id[1].uuid, &gpu, NULL), STATUS_OK);
+    gpu_describe(gpu, &opened, NULL);
+    assert_memory_equal(&opened, &id[1], sizeof opened);
+    gpu_close(gpu);
+    assert_int_equal(gpu_open(&options, "SIM-nobody", &gpu, NULL), STATUS_NOT_FOUND);
+    assert_null(gpu);
+    assert_int_equal(gpu_open(&options, "", &gpu, NULL), STATUS_INVALID_ARGUMENT);
+    gpu_close(NULL);
+}
+
+static void limits_follow_the_options(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("h200");
+    assert_int_equal(b.limits.arena, ARENA_SIMULATED);
+    assert_int_equal(b.limits.range_bytes, 4 * 141 * GIB);
+    assert_int_equal(b.limits.sm_count, 132);
+    assert_true(b.limits.device_memory_bytes <= GIB + GIB / 10);
+    gpu_close(b.gpu);
+
+    const char *const texts[] = {"h200", NULL};
+    struct gpu_options options = options_of(texts);
+    struct gpu *gpu = NULL;
+    struct gpu_limits limits;
+    options.plain_arena = true;
+    options.memory_limit_bytes = 128 * MIB;
+    assert_int_equal(gpu_open(&options, b.id.uuid, &gpu, NULL), STATUS_OK);
+    gpu_describe(gpu, NULL, &limits);
+    assert_int_equal(limits.range_bytes, 128 * MIB);
+    assert_int_equal(limits.device_memory_bytes, 128 * MIB);
+    gpu_close(gpu);
+}
+
+static double chase_median(struct bench *b, uint64_t stride, uint64_t pages)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_CHASE,
+        .stride_bytes = stride,
+        .point_count = 1,
+        .points = {pages},
+        .samples = 1024,
+        .warm_laps = 2,
+        .sm_count = 1,
+    };
+    struct probe_result r = run(b, &spec);
+    double median = stats_median_u32(r.values, r.value_count);
+    probe_result_free(&r);
+    return median;
+}
+
+/* Karnagel 2017, table 2, as medians of single loads. */
+static void chases_show_the_levels_of_a_k80(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("k80 spread=0");
+    assert_true(fabs(chase_median(&b, 128 * KIB, 16) - 241) <= 1);
+    assert_true(fabs(chase_median(&b, 128 * KIB, 18) - 250) <= 1);
+    assert_true(fabs(chase_median(&b, 2 * MIB, 60) - 250) <= 1);
+    assert_true(fabs(chase_median(&b, 2 * MIB, 80) - 305) <= 1);
+    assert_true(fabs(chase_median(&b, 2 * MIB, 1000) - 305) <= 1);
+    assert_true(fabs(chase_median(&b, 2 * MIB, 1300) - 482) <= 1);
+    gpu_close(b.gpu);
+}
+
+static void a_chase_without_noise_is_exact(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=2 memory=4G latency=200 l1=8@2M/sm;miss=50 seed=5");
+    struct probe_spec spec = {
+        .kind = PROBE_CHASE,
+        .stride_bytes = 2 * MIB,
+        .base_bytes = 2 * MIB,
+        .point_count = 2,
+        .points = {8, 9},
+        .samples = 30,
+        .warm_laps = 1,
+        .sm_count = 1,
+        .sms = {1},
+    };
+    struct probe_result r = run(&b, &spec);
+    for (uint32_t i = 0; i < 30; i++) {
+        assert_int_equal(r.values[i], 200);
+        assert_int_equal(r.values[30 + i], 250);
+    }
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+static double median_of(const struct probe_result *r, const struct probe_spec *spec, uint32_t block,
+                        uint32_t sm)
+{
+    size_t at = ((size_t)block * r->sm_count + sm) * spec->slice_pages;
+    return stats_median_of_u32(r->values + at, spec->slice_pages);
+}
+
+/* The pivot's group, and nobody else, misses after thrashing. */
+static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t slice,
+                                  uint32_t thrash, double least)
+{
+    struct bench b = open_bench(text);
+    struct probe_spec spec = {
+        .kind = PROBE_ROUND,
+        .stride_bytes = stride,
+        .slice_pages = slice,
+        .thrash_pages = thrash,
+        .warm_laps = 1,
+        .repeats = 2,
+        .sm_count = 1,
+    };
+    for (uint32_t p = 0; p < b.desc.sm_count; p += 7) {
+        spec.sms[0] = b.desc.sm_ids[p];
+        struct probe_result r = run(&b, &spec);
+        assert_int_equal(r.sm_count, b.desc.sm_count);
+        for (uint32_t repeat = 0; repeat < spec.repeats; repeat++) {
+            for (uint32_t sm = 0; sm < r.sm_count; sm++) {
+                double rise =
+                    median_of(&r, &spec, 2 * repeat + 1, sm) - median_of(&r, &spec, 2 * repeat, sm);
+                bool same =
+                    b.desc.levels[1].instance_of_sm[sm] == b.desc.levels[1].instance_of_sm[p];
+                if ((rise > least) != same)
+                    fail_msg("%s, pivot %u, SM %u: +%g cycles", text, p, sm, rise);
+            }
+        }
+        probe_result_free(&r);
+    }
+    gpu_close(b.gpu);
+}
+
+static void rounds_find_groups(void **state)
+{
+    (void)state;
+    rounds_find_the_group("k80", 2 * MIB, 4, 160, 30);
+    rounds_find_the_group("h200", 32 * MIB, 8, 3000, 200);
+    rounds_find_the_group("a100-80g", 32 * MIB, 8, 3000, 150);
+}
+
+static void pairs_agree_with_the_description(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("k80");
+    struct probe_spec spec = {
+        .kind = PROBE_PAIRS,
+        .stride_bytes = 2 * MIB,
+        .slice_pages = 20,
+        .thrash_pages = 80,
+        .warm_laps = 1,
+        .sm_count = 13,
+    };
+    for (uint32_t i = 0; i < 13; i++)
+        spec.sms[i] = (uint16_t)i;
+    struct probe_result r = run(&b, &spec);
+    for (uint32_t pivot = 0; pivot < 13; pivot++) {
+        for (uint32_t sm = 0; sm < 13; sm++) {
+            double rise =
+                median_of(&r, &spec, 2 * pivot + 1, sm) - median_of(&r, &spec, 2 * pivot, sm);
+            bool same =
+                b.desc.levels[1].instance_of_sm[sm] == b.desc.levels[1].instance_of_sm[pivot];
+            assert_int_equal(rise > 30, same);
+        }
+    }
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+/* GB/s of one row. */
+static double row_gbps(const struct probe_result *r, size_t row)
+{
+    const uint32_t *v = r->values + row * (1 + r->sm_count);
+    double lines = 0;
+    for (uint32_t i = 0; i < r->sm_count; i++)
+        lines += v[1 + i];
+    return lines * PROBE_LINE_BYTES / v[0];
+}
+
+static struct probe_spec read_spec(const struct sim_desc *d, uint32_t windows)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_READ,
+        .repeats = 2,
+        .duration_us = 2000,
+        .window_count = windows,
+        .window_sms = REACH_MAX_SMS,
+        .seed = 17,
+    };
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        spec.window_of_sm[d->sm_ids[i]] =
+            (uint16_t)(windows > 1 ? d->levels[1].instance_of_sm[i] : 0);
+    return spec;
+}
+
+static void reads_fall_beyond_the_reach_and_windows_help(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("h200");
+    struct probe_spec spec = read_spec(&b.desc, 1);
+    spec.point_count = 3;
+    spec.points[0] = 8 * GIB;
+    spec.points[1] = 60 * GIB;
+    spec.points[2] = 137 * GIB;
+    struct probe_result naive = run(&b, &spec);
+    for (size_t row = 0; row < 4; row++)
+        assert_true(fabs(row_gbps(&naive, row) / b.desc.plateau_gbps - 1) < 0.01);
+    for (size_t row = 4; row < 6; row++)
+        assert_true(row_gbps(&naive, row) < 0.3 * b.desc.plateau_gbps);
+    for (size_t row = 0; row < 6; row++) {
+        uint32_t elapsed = naive.values[row * (1 + naive.sm_count)];
+        assert_in_range(elapsed, 2000000, 2040000);
+    }
+    probe_result_free(&naive);
+
+    struct probe_spec windows = read_spec(&b.desc, b.desc.levels[1].instance_count);
+    windows.point_count = 1;
+    windows.points[0] = 137 * GIB;
+    struct probe_result grouped = run(&b, &windows);
+    assert_true(fabs(row_gbps(&grouped, 0) / b.desc.plateau_gbps - 1) < 0.01);
+    probe_result_free(&grouped);
+    gpu_close(b.gpu);
+}
+
+/* Misses a second are what the walkers of a group can serve, so the rate says the miss share:
+ * beyond the reach 1 - reach / region of all loads. */
+static void miss_share_is_that_of_random_loads(void **state)
+{
+    (void)state;
+    struct bench b =
+        open_bench("sms=8 memory=64G l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
+    struct probe_spec spec = {
+        .kind = PROBE_READ,
+        .point_count = 1,
+        .points = {4 * GIB},
+        .repeats = 3,
+        .duration_us = 2000,
+        .window_count = 1,
+        .window_sms = 8,
+    };
+    struct probe_result r = run(&b, &spec);
+    for (size_t row = 0; row < 3; row++) {
+        /* Two groups, one miss each 10 ns, three loads of four miss. */
+        double expected = 2 * 0.1e9 / 0.75 * PROBE_LINE_BYTES / 1e9;
+        assert_true(fabs(row_gbps(&r, row) / expected - 1) < 0.04);
+    }
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+/* A single group reaches what its SMs can take, not the plateau of all (Walker 2024, figure 4). */
+static void idle_sms_read_nothing(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("a100-80g");
+    struct probe_spec spec = read_spec(&b.desc, 1);
+    uint32_t busy = 0;
+    spec.point_count = 1;
+    spec.points[0] = 40 * GIB;
+    for (uint32_t i = 0; i < b.desc.sm_count; i++) {
+        if (b.desc.levels[1].instance_of_sm[i] != 1)
+            spec.window_of_sm[i] = PROBE_SM_IDLE;
+        else
+            busy++;
+    }
+    struct probe_result r = run(&b, &spec);
+    for (uint32_t i = 0; i < b.desc.sm_count; i++)
+        assert_int_equal(r.values[1 + i] > 0, spec.window_of_sm[i] == 0);
+    assert_true(fabs(row_gbps(&r, 0) / (15.0 * busy) - 1) < 0.01);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+static void sm_ids_need_not_be_dense(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=4 smids=0,2,130,511 memory=4G l1=8@2M/2;miss=50");
+    struct probe_spec spec = {
+        .kind = PROBE_PAIRS,
+        .stride_bytes = 2 * MIB,
+        .slice_pages = 2,
+        .thrash_pages = 20,
+        .warm_laps = 1,
+        .sm_count = 1,
+        .sms = {511},
+    };
+    struct probe_result r = run(&b, &spec);
+    static const uint16_t ids[] = {0, 2, 130, 511};
+    assert_memory_equal(r.sm_ids, ids, sizeof ids);
+    for (uint32_t sm = 0; sm < 4; sm++) {
+        double rise = median_of(&r, &spec, 1, sm) - median_of(&r, &spec, 0, sm);
+        assert_int_equal(rise > 25, sm >= 2);
+    }
+    probe_result_free(&r);
+    spec.sms[0] = 3;
+    struct err err = {0};
+    assert_int_equal(gpu_run(b.gpu, &spec, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.text, "id 3"));
+    assert_null(r.values);
+    gpu_close(b.gpu);
+}
+
+static void refuses_probes_beyond_the_range(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=4 memory=4G range=4G l1=8@2M/sm");
+    struct probe_spec spec = {
+        .kind = PROBE_CHASE,
+        .stride_bytes = 2 * MIB,
+        .point_count = 1,
+        .points = {2049},
+        .samples = 1,
+        .sm_count = 1,
+    };
+    struct probe_result r;
+    assert_int_equal(gpu_run(b.gpu, &spec, &r, NULL), STATUS_INVALID_ARGUMENT);
+    assert_null(r.values);
+    spec.points[0] = 2048;
+    assert_int_equal(gpu_run(b.gpu, &spec, &r, NULL), STATUS_OK);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+static void conditions_are_reported_or_unknown(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=4 memory=4G clock=1500000 l1=8@2M/sm");
+    struct probe_spec spec = {
+        .kind = PROBE_CHASE,
+        .stride_bytes = 2 * MIB,
+        .point_count = 1,
+        .points = {4},
+        .samples = 4,
+        .sm_count = 1,
+    };
+    struct probe_result r = run(&b, &spec);
+    const struct probe_conditions *c = &r.conditions;
+    assert_int_equal(c->arena, ARENA_SIMULATED);
+    assert_int_equal(c->range_bytes, b.limits.range_bytes);
+    assert_true(c->started_at > 0);
+    assert_true(IS_KNOWN(c->sm_clock_khz) && c->sm_clock_khz.v == 1500000);
+    assert_false(IS_KNOWN(c->memory_clock_khz));
+    assert_int_equal(c->other_processes.reason, REASON_NOT_REPORTED);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+/* Two openings answer the same: nothing depends on anything but the description and the probes. */
+static void the_same_probes_get_the_same_answers(void **state)
+{
+    (void)state;
+    struct probe_result first = {0};
+    for (int i = 0; i < 2; i++) {
+        struct bench b = open_bench("h200 noise=gauss:3");
+        struct probe_spec spec = read_spec(&b.desc, 1);
+        spec.point_count = 1;
+        spec.points[0] = 100 * GIB;
+        struct probe_result r = run(&b, &spec);
+        if (i == 0) {
+            first = r;
+        } else {
+            assert_memory_equal(first.values, r.values, r.value_count * sizeof *r.values);
+            probe_result_free(&r);
+        }
+        gpu_close(b.gpu);
+    }
+    probe_result_free(&first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_what_was_asked_for),
+        cmocka_unit_test(says_what_is_wrong_with_a_description),
+        cmocka_unit_test(opens_by_uuid_only),
+        cmocka_unit_test(limits_follow_the_options),
+        cmocka_unit_test(chases_show_the_levels_of_a_k80),
+        cmocka_unit_test(a_chase_without_noise_is_exact),
+        cmocka_unit_test(rounds_find_groups),
+        cmocka_unit_test(pairs_agree_with_the_description),
+        cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
+        cmocka_unit_test(miss_share_is_that_of_random_loads),
+        cmocka_unit_test(idle_sms_read_nothing),
+        cmocka_unit_test(sm_ids_need_not_be_dense),
+        cmocka_unit_test(refuses_probes_beyond_the_range),
+        cmocka_unit_test(conditions_are_reported_or_unknown),
+        cmocka_unit_test(the_same_probes_get_the_same_answers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

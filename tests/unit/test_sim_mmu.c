@@ -1,0 +1,304 @@
+/* test_sim_mmu.c: the fast model does what the plainest one does, access by access, and shows the
+ * patterns that the papers show. */
+#include "base/rng.h"
+#include "base/units.h"
+#include "gpu/sim/sim_mmu.h"
+#include "gpu/sim/sim_profiles.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct sim_desc described(const char *text)
+{
+    struct sim_desc d;
+    struct err err = {0};
+    if (sim_profiles_parse(text, &d, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return d;
+}
+
+static struct sim_mmu *mmu_of(const char *text)
+{
+    struct sim_desc d = described(text);
+    struct sim_mmu *mmu = sim_mmu_new(&d);
+    assert_non_null(mmu);
+    return mmu;
+}
+
+/* Misses of level `level` in the third lap of a cyclic walk by SM `sm`. */
+static uint32_t lap_misses(struct sim_mmu *mmu, uint32_t sm, uint64_t stride, uint32_t pages,
+                           uint32_t level)
+{
+    uint32_t misses = 0;
+    for (int lap = 0; lap < 3; lap++) {
+        misses = 0;
+        for (uint32_t i = 0; i < pages; i++)
+            misses += sim_mmu_access(mmu, sm, i * stride) > level;
+    }
+    return misses;
+}
+
+/* ---- the plainest model: an unordered list of entries with the time of their last use ---- */
+
+enum { PLAIN_ENTRIES = 512, PLAIN_INSTANCES = 8 };
+
+struct plain_level {
+    uint64_t entry[PLAIN_INSTANCES][PLAIN_ENTRIES];
+    uint64_t sectors[PLAIN_INSTANCES][PLAIN_ENTRIES];
+    uint64_t used_at[PLAIN_INSTANCES][PLAIN_ENTRIES]; /* 0: empty */
+    uint32_t set[PLAIN_INSTANCES][PLAIN_ENTRIES];
+};
+
+static uint32_t plain_set(const struct sim_level *l, uint64_t entry, uint32_t *ways)
+{
+    uint32_t set_ways[PLAIN_ENTRIES];
+    uint32_t sets = 0;
+    for (uint32_t r = 0; r < l->run_count; r++) {
+        for (uint32_t i = 0; i < l->runs[r].count; i++)
+            set_ways[sets++] = l->runs[r].ways;
+    }
+    uint32_t set = 0;
+    if (l->hash == SIM_HASH_XOR) {
+        for (uint32_t bit = 0; sets > 1 && bit < 40; bit++) {
+            uint32_t bits = 0;
+            while ((1u << bits) < sets)
+                bits++;
+            set ^= (uint32_t)(entry >> bit & 1) << bit % bits;
+        }
+    } else {
+        uint64_t turn = entry % l->entries;
+        for (uint32_t round = 0;; round++) {
+            for (set = 0; set < sets; set++) {
+                if (round < set_ways[set] && turn-- == 0)
+                    goto found;
+            }
+        }
+    }
+found:
+    *ways = set_ways[set];
+    return set;
+}
+
+static bool plain_touch(struct plain_level *p, const struct sim_level *l, uint32_t sm, uint64_t va,
+                        uint64_t now)
+{
+    uint32_t k = l->instance_of_sm[sm];
+    uint64_t entry = va / l->entry_bytes;
+    uint64_t bit = (uint64_t)1 << (va % l->entry_bytes / (l->entry_bytes / l->sectors));
+    uint32_t ways;
+    uint32_t set = plain_set(l, entry, &ways);
+    uint32_t resident = 0;
+    uint32_t oldest = PLAIN_ENTRIES;
+    uint32_t empty = PLAIN_ENTRIES;
+    for (uint32_t i = 0; i < PLAIN_ENTRIES; i++) {
+        if (p->used_at[k][i] == 0) {
+            empty = empty == PLAIN_ENTRIES ? i : empty;
+            continue;
+        }
+        if (p->set[k][i] != set)
+            continue;
+        if (p->entry[k][i] == entry) {
+            bool hit = p->sectors[k][i] & bit;
+            p->sectors[k][i] |= bit;
+            p->used_at[k][i] = now;
+            return hit;
+        }
+        resident++;
+        if (oldest == PLAIN_ENTRIES || p->used_at[k][i] < p->used_at[k][oldest])
+            oldest = i;
+    }
+    uint32_t slot = resident == ways ? oldest : empty;
+    p->entry[k][slot] = entry;
+    p->sectors[k][slot] = bit;
+    p->used_at[k][slot] = now;
+    p->set[k][slot] = set;
+    return false;
+}
+
+static void equals_the_plainest_model(void **state)
+{
+    static const char *const texts[] = {
+        "sms=4 memory=1G l1=16@64K/sm l2=65@2M/2;sets=17+8x6 l3=200@2M/gpu;sets=8x25",
+        "sms=6 memory=1G l1=4@64K/2;sectors=4 l2=48@512K/0,3:1,2,4:5;sectors=8;sets=6x8",
+        "sms=3 memory=1G l1=8@96K/sm l2=64@1M/gpu;sets=4x16;hash=xor l3=100@3M/gpu",
+        "sms=2 memory=1G l1=100@128K/sm;sectors=2 l2=130@1M/gpu;sets=40+45x2",
+        "sms=1 memory=1G l1=1@64K/sm l2=33@1M/sm;sets=33 l3=256@2M/sm;sets=32x8;hash=xor",
+    };
+    (void)state;
+    struct rng rng = {(uint64_t)time(NULL)};
+    print_message("seed %llu\n", (unsigned long long)rng.state);
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        struct sim_desc d = described(texts[t]);
+        struct sim_mmu *mmu = sim_mmu_new(&d);
+        struct plain_level *plain = calloc(SIM_MAX_LEVELS, sizeof *plain);
+        assert_non_null(mmu);
+        assert_non_null(plain);
+        for (uint64_t now = 1; now < 30000; now++) {
+            uint32_t sm = (uint32_t)rng_below(&rng, d.sm_count);
+            /* Half of the loads nearby, so that there are hits at every level. */
+            uint64_t span = rng_below(&rng, 2) ? GIB : (uint64_t)1 << (18 + rng_below(&rng, 11));
+            uint64_t va = rng_below(&rng, span);
+            uint32_t missed = sim_mmu_access(mmu, sm, va);
+            uint32_t plainly = 0;
+            while (plainly < d.level_count &&
+                   !plain_touch(&plain[plainly], &d.levels[plainly], sm, va, now))
+                plainly++;
+            if (missed != plainly)
+                fail_msg("\"%s\", access %llu: %u levels missed, plainly %u", texts[t],
+                         (unsigned long long)now, missed, plainly);
+        }
+        free(plain);
+        sim_mmu_free(mmu);
+    }
+}
+
+/* Mei 2016, figure 8: one set of 17 and six of 8 overflow one after the other. A set of w ways that
+ * holds one page too many misses w + 1 times a lap. */
+static void unequal_sets_overflow_one_by_one(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu = mmu_of("k80");
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 65, 1), 0);
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 66, 1), 18);
+    for (uint32_t more = 1; more <= 6; more++)
+        assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 66 + more, 1), 18 + 9 * more);
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 100, 1), 100);
+    sim_mmu_free(mmu);
+}
+
+/* Karnagel 2017, table 2; the public raw data saturates at 2320 MB, 1160 pages. */
+static void k80_levels_begin_where_published(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu = mmu_of("k80");
+    assert_int_equal(lap_misses(mmu, 3, 128 * KIB, 16, 0), 0);
+    assert_int_equal(lap_misses(mmu, 3, 128 * KIB, 17, 0), 17);
+    assert_int_equal(lap_misses(mmu, 3, 2 * MIB, 1032, 2), 0);
+    assert_int_equal(lap_misses(mmu, 3, 2 * MIB, 1033, 2), 17);
+    assert_true(lap_misses(mmu, 3, 2 * MIB, 1159, 2) < 1159);
+    assert_int_equal(lap_misses(mmu, 3, 2 * MIB, 1160, 2), 1160);
+    assert_int_equal(sim_mmu_cycles(mmu, 0), 241);
+    assert_int_equal(sim_mmu_cycles(mmu, 3), 241 + 9 + 55 + 177);
+    sim_mmu_free(mmu);
+}
+
+/* Half the stride misses half as often from the same footprint on; twice the stride begins at twice
+ * the footprint (Karnagel 2017, figure 2). */
+static void three_strides_show_the_boundary(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu = mmu_of("sms=1 memory=4G l1=64@2M/sm");
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 64, 0), 0);
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 65, 0), 65);
+    assert_int_equal(lap_misses(mmu, 0, MIB, 128, 0), 0);
+    assert_int_equal(lap_misses(mmu, 0, MIB, 130, 0), 65);
+    assert_int_equal(lap_misses(mmu, 0, 4 * MIB, 64, 0), 0);
+    assert_int_equal(lap_misses(mmu, 0, 4 * MIB, 65, 0), 65);
+    sim_mmu_free(mmu);
+}
+
+static void only_sharers_evict(void **state)
+{
+    (void)state;
+    struct sim_desc d = described("sms=6 memory=4G l1=32@2M/0,3:1,4,5:2");
+    struct sim_mmu *mmu = sim_mmu_new(&d);
+    for (uint32_t pivot = 0; pivot < 6; pivot++) {
+        for (uint32_t sm = 0; sm < 6; sm++) {
+            for (uint64_t i = 0; i < 4; i++)
+                (void)sim_mmu_access(mmu, sm, i * 2 * MIB);
+            for (uint64_t i = 4; i < 40; i++)
+                (void)sim_mmu_access(mmu, pivot, i * 2 * MIB);
+            bool shared = d.levels[0].instance_of_sm[pivot] == d.levels[0].instance_of_sm[sm];
+            assert_int_equal(sim_mmu_access(mmu, sm, 0) > 0, shared);
+        }
+    }
+    sim_mmu_free(mmu);
+}
+
+static void a_sector_misses_without_evicting(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu = mmu_of("sms=1 memory=4G l1=4@2M/sm;sectors=16");
+    for (uint64_t i = 0; i < 4; i++)
+        assert_int_equal(sim_mmu_access(mmu, 0, i * 2 * MIB), 1);
+    assert_int_equal(sim_mmu_access(mmu, 0, 3 * 128 * KIB), 1);
+    assert_int_equal(sim_mmu_access(mmu, 0, 3 * 128 * KIB + 64), 0);
+    for (uint64_t i = 0; i < 4; i++)
+        assert_int_equal(sim_mmu_access(mmu, 0, i * 2 * MIB), 0);
+    sim_mmu_free(mmu);
+}
+
+/* Random loads from n pages hit e of them, whatever the policy, and in sets of any width. */
+static void random_loads_hit_reach_over_region(void **state)
+{
+    static const char *const texts[] = {
+        "sms=1 memory=8G l1=1024@2M/sm",
+        "sms=1 memory=8G l1=1024@2M/sm;policy=random",
+        "sms=1 memory=8G l1=1024@2M/sm;policy=random;sets=16x64",
+        "sms=1 memory=8G l1=1024@2M/sm;sets=16x64;hash=xor",
+    };
+    enum { PAGES = 2048, LOADS = 40000 };
+    (void)state;
+    struct rng rng = {12345};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        struct sim_mmu *mmu = mmu_of(texts[t]);
+        uint32_t hits = 0;
+        for (int i = -LOADS; i < LOADS; i++) {
+            uint32_t missed = sim_mmu_access(mmu, 0, rng_below(&rng, PAGES) * 2 * MIB);
+            hits += i >= 0 && missed == 0;
+        }
+        assert_true(fabs((double)hits / LOADS - 0.5) < 0.03);
+        sim_mmu_free(mmu);
+    }
+}
+
+/* A cyclic walk beyond a random level misses now and then, not always. */
+static void random_policy_shows_in_a_cycle(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu = mmu_of("sms=1 memory=4G l1=16@2M/sm;policy=random");
+    assert_int_equal(lap_misses(mmu, 0, 2 * MIB, 16, 0), 0);
+    uint32_t misses = 0;
+    for (int i = 0; i < 50; i++)
+        misses += lap_misses(mmu, 0, 2 * MIB, 18, 0);
+    assert_true(misses > 0 && misses < 50 * 18 * 8 / 10);
+    sim_mmu_free(mmu);
+}
+
+static void a_flush_forgets_everything(void **state)
+{
+    (void)state;
+    struct sim_mmu *mmu =
+        mmu_of("sms=2 memory=4G l1=8@2M/sm l2=64@2M/gpu;sectors=2 l3=100@4M/gpu;sets=50x2");
+    for (int i = 0; i < 2; i++) {
+        for (uint64_t page = 0; page < 40; page++)
+            assert_int_equal(sim_mmu_access(mmu, 0, page * 4 * MIB), 3);
+        assert_int_equal(sim_mmu_access(mmu, 1, 0), 1);
+        sim_mmu_flush(mmu);
+    }
+    sim_mmu_free(mmu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_the_plainest_model),
+        cmocka_unit_test(unequal_sets_overflow_one_by_one),
+        cmocka_unit_test(k80_levels_begin_where_published),
+        cmocka_unit_test(three_strides_show_the_boundary),
+        cmocka_unit_test(only_sharers_evict),
+        cmocka_unit_test(a_sector_misses_without_evicting),
+        cmocka_unit_test(random_loads_hit_reach_over_region),
+        cmocka_unit_test(random_policy_shows_in_a_cycle),
+        cmocka_unit_test(a_flush_forgets_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
