@@ -48,7 +48,9 @@ SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c 
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 TOOL_CU     := $(if $(NVCC),$(wildcard tests/gpu/*.cu tests/bench/*.cu))
-SCRIPTS      = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
+# Scripts; those whose name starts with lib or common are read by the others.
+SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
+SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
 LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC)
 
@@ -359,7 +361,7 @@ format:
 .PHONY: portable install clean
 portable: all $(TOOLS)
 	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
-	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPTS,gpu) $(call SCRIPTS,bench)
+	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 UNITDIR     := $(PREFIX)/lib/systemd/system

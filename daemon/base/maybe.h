@@ -17,17 +17,17 @@ enum known {
 };
 
 /* Why a number is absent: a static string, or NULL where it is known. Static on purpose: values
- * stay copyable by assignment. The set of reasons is closed (reason_from_text). */
+ * stay copyable by assignment. The set of reasons is closed (reason_from_slug). */
 enum reason {
-    REASON_NONE = 0,        /* the number is there */
-    REASON_NOT_MEASURED,    /* this depth does not look for it */
-    REASON_BEYOND_MEMORY,   /* would need a larger range than could be probed */
-    REASON_NO_CONTRAST,     /* hit and miss cannot be told apart */
-    REASON_DISAGREEMENT,    /* repeats or methods contradict each other */
-    REASON_TOO_LITTLE_DATA, /* not enough samples, or not enough points around the step */
+    REASON_NONE = 0,         /* the number is there */
+    REASON_NOT_MEASURED,     /* this depth does not look for it */
+    REASON_BEYOND_MEMORY,    /* would need a larger range than could be probed */
+    REASON_NO_CONTRAST,      /* hit and miss cannot be told apart */
+    REASON_DISAGREEMENT,     /* repeats or methods contradict each other */
+    REASON_TOO_LITTLE_DATA,  /* not enough samples, or not enough points around the step */
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */
-    REASON_NOT_APPLICABLE,  /* has no meaning here */
-    REASON_NOT_REPORTED,    /* the driver does not tell */
+    REASON_NOT_APPLICABLE,   /* has no meaning here */
+    REASON_NOT_REPORTED,     /* the driver does not tell */
     REASON_COUNT
 };
 
@@ -52,18 +52,21 @@ struct maybe_f64 {
     double v;
 };
 
-#define KNOWN(x)             {.known = MAYBE_KNOWN, .reason = REASON_NONE, .v = (x)}
-#define UNKNOWN(why)         {.known = MAYBE_UNKNOWN, .reason = (why), .v = 0}
-#define NOT_OBSERVABLE(why)  {.known = MAYBE_NOT_OBSERVABLE, .reason = (why), .v = 0}
-#define KNOWN_U32(x)         ((struct maybe_u32)KNOWN(x))
-#define KNOWN_U64(x)         ((struct maybe_u64)KNOWN(x))
-#define KNOWN_F64(x)         ((struct maybe_f64)KNOWN(x))
-#define UNKNOWN_U32(why)     ((struct maybe_u32)UNKNOWN(why))
-#define UNKNOWN_U64(why)     ((struct maybe_u64)UNKNOWN(why))
-#define UNKNOWN_F64(why)     ((struct maybe_f64)UNKNOWN(why))
+/* Each would be spread over four lines. */
+/* clang-format off */
+#define KNOWN(x)                {.known = MAYBE_KNOWN, .reason = REASON_NONE, .v = (x)}
+#define UNKNOWN(why)            {.known = MAYBE_UNKNOWN, .reason = (why), .v = 0}
+#define NOT_OBSERVABLE(why)     {.known = MAYBE_NOT_OBSERVABLE, .reason = (why), .v = 0}
+/* clang-format on */
+#define KNOWN_U32(x)            ((struct maybe_u32)KNOWN(x))
+#define KNOWN_U64(x)            ((struct maybe_u64)KNOWN(x))
+#define KNOWN_F64(x)            ((struct maybe_f64)KNOWN(x))
+#define UNKNOWN_U32(why)        ((struct maybe_u32)UNKNOWN(why))
+#define UNKNOWN_U64(why)        ((struct maybe_u64)UNKNOWN(why))
+#define UNKNOWN_F64(why)        ((struct maybe_f64)UNKNOWN(why))
 #define NOT_OBSERVABLE_U32(why) ((struct maybe_u32)NOT_OBSERVABLE(why))
 #define NOT_OBSERVABLE_U64(why) ((struct maybe_u64)NOT_OBSERVABLE(why))
 #define NOT_OBSERVABLE_F64(why) ((struct maybe_f64)NOT_OBSERVABLE(why))
-#define IS_KNOWN(m)          ((m).known == MAYBE_KNOWN)
+#define IS_KNOWN(m)             ((m).known == MAYBE_KNOWN)
 
 #endif
