@@ -112,6 +112,11 @@ static enum status listen_tcp(const char *address, struct listen_set *set, struc
 
     snprintf(text, sizeof text, "%s", address);
     listen_split(text, &host, &port);
+    if (strspn(port, "0123456789") != strlen(port) || !*port ||
+        strtoul(port, NULL, 10) > UINT16_MAX) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: a port is 0 to 65535",
+                       address);
+    }
     int error = getaddrinfo(host, port, &hints, &found);
 
     if (error) {

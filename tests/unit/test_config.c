@@ -1,0 +1,378 @@
+/* test_config.c: the command line, the sockets it asks for, the service manager's protocol. */
+#include "config.h"
+#include "listen.h"
+#include "notify.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { MAX_ARGUMENTS = 80 };
+
+/* Parses a NULL-terminated list. */
+static enum status parse(char **arguments, struct config *out, struct err *err)
+{
+    char *argv[MAX_ARGUMENTS];
+    char name[] = "reachd";
+    int argc = 1;
+
+    argv[0] = name;
+    while (arguments[argc - 1]) {
+        argv[argc] = arguments[argc - 1];
+        argc++;
+    }
+    argv[argc] = NULL;
+    return config_parse(argc, argv, out, err);
+}
+
+#define ARGS(...) ((char *[]){__VA_ARGS__, NULL})
+/* Literals are not written to; the cast says so once. */
+#define A(text) ((char[]){text})
+
+static void test_defaults(void **state)
+{
+    struct config c;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(parse((char *[]){NULL}, &c, &err), STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_SERVE);
+    assert_string_equal(c.listen, "127.0.0.1:17322");
+    assert_string_equal(c.state, "/var/lib/reachd/reachd.db");
+    assert_true(c.measure_on_start);
+    assert_false(c.state_given || c.listen_given || c.socket_given || c.demo);
+    assert_null(c.simulated[0]);
+    if (geteuid() == 0) {
+        assert_string_equal(c.socket, "/run/reachd/reachd.sock");
+    } else {
+        assert_null(c.socket);
+    }
+    struct gpu_options gpu = config_gpu_options(&c);
+
+    assert_null(gpu.simulated);
+    assert_null(gpu.libcuda);
+    assert_int_equal(gpu.memory_limit_bytes, 0);
+}
+
+static void test_values(void **state)
+{
+    struct config c;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(
+        parse(ARGS(A("--listen"), A("[::1]:0"), A("--socket=/tmp/s"), A("--state"), A(":memory:"),
+                   A("--simulate"), A("k80"), A("--simulate=h200"), A("--libcuda"),
+                   A("/x/libcuda.so"), A("--memory-limit"), A("256MiB"), A("--probe-deadline-ms"),
+                   A("500"), A("--plain-arena"), A("--no-measure-on-start"), A("--log-level"),
+                   A("debug"), A("--state-fallback-memory"), A("--demo")),
+              &c, &err),
+        STATUS_OK);
+    struct gpu_options gpu = config_gpu_options(&c);
+
+    assert_string_equal(c.listen, "[::1]:0");
+    assert_string_equal(c.socket, "/tmp/s");
+    assert_true(c.socket_given && c.state_given && c.listen_given);
+    assert_string_equal(gpu.simulated[0], "k80");
+    assert_string_equal(gpu.simulated[1], "h200");
+    assert_null(gpu.simulated[2]);
+    assert_string_equal(gpu.libcuda, "/x/libcuda.so");
+    assert_int_equal(gpu.memory_limit_bytes, 256 << 20);
+    assert_int_equal(gpu.deadline_ms, 500);
+    assert_true(gpu.plain_arena);
+    assert_false(c.measure_on_start);
+    assert_true(c.state_fallback_memory && c.demo);
+    assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
+}
+
+static void test_none(void **state)
+{
+    struct config c;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(parse(ARGS(A("--listen"), A("none"), A("--socket"), A("none")), &c, &err),
+                     STATUS_OK);
+    assert_null(c.listen);
+    assert_null(c.socket);
+}
+
+static void test_modes(void **state)
+{
+    struct config c;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(parse(ARGS(A("--worker")), &c, &err), STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_WORKER);
+    assert_int_equal(parse(ARGS(A("--worker=stdio")), &c, &err), STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_WORKER_STDIO);
+    assert_int_equal(parse(ARGS(A("--help"), A("--nonsense")), &c, &err), STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_HELP);
+    assert_int_equal(parse(ARGS(A("--version")), &c, &err), STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_VERSION);
+    assert_int_equal(parse(ARGS(A("--check-config"), A("--listen"), A(":80")), &c, &err),
+                     STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_CHECK);
+    assert_int_equal(parse(ARGS(A("--measure"), A("quick"), A("--measure=matrix"), A("--repeat"),
+                                A("50"), A("--export"), A("out")),
+                           &c, &err),
+                     STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_MEASURE);
+    assert_int_equal(c.depth_count, 2);
+    assert_int_equal(c.depths[1], DEPTH_MATRIX);
+    assert_int_equal(c.repeats, 50);
+    assert_int_equal(parse(ARGS(A("--conclude"), A("-"), A("--depth"), A("quick")), &c, &err),
+                     STATUS_OK);
+    assert_int_equal(c.mode, CONFIG_CONCLUDE);
+    assert_int_equal(c.conclude_depth, DEPTH_QUICK);
+}
+
+/* Every wrong line is refused, and the sentence names the option. */
+static void test_wrong(void **state)
+{
+    static const char *const cases[][3] = {
+        {"--nonsense", NULL, "--nonsense"},
+        {"nonsense", NULL, "nonsense"},
+        {"--listen", NULL, "--listen"},
+        {"--listen=", NULL, "--listen"},
+        {"--listen", "17322", "--listen"},
+        {"--list", "127.0.0.1:1", "--list"},
+        {"--simulate", NULL, "--simulate"},
+        {"--memory-limit", "much", "--memory-limit"},
+        {"--memory-limit", "-1", "--memory-limit"},
+        {"--memory-limit", "0", "--memory-limit"},
+        {"--probe-deadline-ms", "0", "--probe-deadline-ms"},
+        {"--probe-deadline-ms", "1s", "--probe-deadline-ms"},
+        {"--probe-deadline-ms", "-5", "--probe-deadline-ms"},
+        {"--probe-deadline-ms", "99999999999999999999", "--probe-deadline-ms"},
+        {"--log-level", "loud", "--log-level"},
+        {"--plain-arena=yes", NULL, "--plain-arena"},
+        {"--measure", "deep", "--measure"},
+        {"--repeat", "5", "--repeat"},
+        {"--export", "x", "--export"},
+        {"--depth", "quick", "--depth"},
+        {"--worker", "--demo", "--worker"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char first[40], second[40];
+        char *arguments[] = {first, cases[i][1] ? second : NULL, NULL};
+        struct config c;
+        struct err err = {0};
+
+        snprintf(first, sizeof first, "%s", cases[i][0]);
+        snprintf(second, sizeof second, "%s", cases[i][1] ? cases[i][1] : "");
+        assert_int_equal(parse(arguments, &c, &err), STATUS_INVALID_ARGUMENT);
+        if (!strstr(err.text, cases[i][2])) {
+            print_error("%s: %s\n", cases[i][0], err.text);
+        }
+        assert_non_null(strstr(err.text, cases[i][2]));
+    }
+}
+
+static void test_too_many(void **state)
+{
+    char *arguments[MAX_ARGUMENTS] = {0};
+    char option[] = "--simulate=k80", depth[] = "--measure=quick";
+    struct config c;
+    struct err err = {0};
+
+    (void)state;
+    for (int i = 0; i < REACH_MAX_GPUS; i++) {
+        arguments[i] = option;
+    }
+    assert_int_equal(parse(arguments, &c, &err), STATUS_OK);
+    arguments[REACH_MAX_GPUS] = option;
+    assert_int_equal(parse(arguments, &c, &err), STATUS_INVALID_ARGUMENT);
+    memset(arguments, 0, sizeof arguments);
+    for (int i = 0; i <= CONFIG_MAX_DEPTHS; i++) {
+        arguments[i] = depth;
+    }
+    assert_int_equal(parse(arguments, &c, &err), STATUS_INVALID_ARGUMENT);
+}
+
+/* ---- sockets ----------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/reach-config-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static int connect_unix(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    int failed = connect(fd, (struct sockaddr *)&name, sizeof name);
+
+    close(fd);
+    return failed;
+}
+
+static void test_sockets(void **state)
+{
+    char path[80];
+    struct stat st;
+    struct listen_set set, second;
+    struct err err = {0};
+    struct config c = {.listen = "127.0.0.1:0", .socket = path, .socket_given = true};
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/s", folder);
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+    assert_int_equal(set.count, 2);
+    assert_int_equal(strncmp(set.addresses[0], "127.0.0.1:", 10), 0);
+    assert_true(atoi(set.addresses[0] + 10) > 0);
+    assert_string_equal(set.addresses[1], path);
+    assert_int_equal(connect_unix(path), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0666);
+
+    /* A living socket is not taken away, a port neither. */
+    assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
+    assert_int_equal(connect_unix(path), 0);
+    c.socket_given = false; /* a default in the way is only left out */
+    assert_int_equal(listen_open(&c, &second, &err), STATUS_OK);
+    assert_int_equal(second.count, 1);
+    listen_close(&second);
+    c.listen = set.addresses[0];
+    assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
+    listen_close(&set);
+    assert_int_equal(stat(path, &st), -1);
+}
+
+/* What a killed daemon has left is taken over; what is no socket is left alone. */
+static void test_a_name_left_behind(void **state)
+{
+    char path[80];
+    struct listen_set set;
+    struct err err = {0};
+    struct config c = {.socket = path, .socket_given = true};
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/s", folder);
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+    close(set.fds[0]);
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+    listen_close(&set);
+
+    FILE *file = fopen(path, "we");
+
+    assert_non_null(file);
+    fputs("precious", file);
+    fclose(file);
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_CONFLICT);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_bad_addresses(void **state)
+{
+    static const char *const bad[] = {"127.0.0.1:", "127.0.0.1:port", "no.such.host.invalid:1",
+                                      "127.0.0.1:99999", "300.0.0.1:80"};
+    char path[300];
+    struct listen_set set;
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct config c = {.listen = bad[i], .listen_given = true};
+        enum status status = listen_open(&c, &set, &err);
+
+        if (status == STATUS_OK) {
+            print_error("%s is accepted\n", bad[i]);
+        }
+        assert_int_not_equal(status, STATUS_OK);
+    }
+    struct config none = {0};
+
+    assert_int_equal(listen_open(&none, &set, &err), STATUS_INVALID_ARGUMENT);
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    struct config longer = {.socket = path, .socket_given = true};
+
+    assert_int_equal(listen_open(&longer, &set, &err), STATUS_INVALID_ARGUMENT);
+}
+
+/* ---- service manager --------------------------------------------------------------------- */
+
+static void test_notify(void **state)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int manager = socket(AF_UNIX, SOCK_DGRAM, 0);
+    char message[100] = {0};
+
+    (void)state;
+    snprintf(name.sun_path, sizeof name.sun_path, "%s/n", folder);
+    assert_int_equal(bind(manager, (struct sockaddr *)&name, sizeof name), 0);
+    setenv("NOTIFY_SOCKET", name.sun_path, 1);
+    setenv("WATCHDOG_USEC", "30000000", 1);
+    struct notify n = notify_open();
+
+    assert_null(getenv("NOTIFY_SOCKET"));
+    assert_int_equal(n.watchdog_ms, 15000);
+    notify_send(&n, "READY=1");
+    assert_int_equal(recv(manager, message, sizeof message - 1, 0), 7);
+    assert_string_equal(message, "READY=1");
+    notify_close(&n);
+    close(manager);
+    unlink(name.sun_path);
+}
+
+static void test_nobody_to_notify(void **state)
+{
+    (void)state;
+    unsetenv("NOTIFY_SOCKET");
+    setenv("WATCHDOG_USEC", "30000000", 1);
+    struct notify n = notify_open();
+
+    assert_int_equal(n.fd, -1);
+    assert_int_equal(n.watchdog_ms, -1);
+    notify_send(&n, "READY=1");
+    notify_close(&n);
+
+    setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
+    n = notify_open();
+    assert_int_equal(n.fd, -1);
+    notify_close(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_a_name_left_behind),
+        cmocka_unit_test(test_bad_addresses),
+        cmocka_unit_test(test_notify),
+        cmocka_unit_test(test_nobody_to_notify),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
