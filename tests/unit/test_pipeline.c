@@ -1,0 +1,573 @@
+/* test_pipeline.c: jobs, their threads and what is published, over a real store and real workers.
+ *
+ * The plan and the analysis are stand-ins defined here, so that a test decides what the pipeline is
+ * told: when the plan ends, waits, or finds the measurement disturbed. The worker is this program,
+ * started with --worker; it measures a simulated K80, or dies where REACH_TEST_WORKER says so.
+ */
+#include "analysis/analysis.h"
+#include "pipeline/jobs.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3 };
+
+/* ---- the stand-ins ----------------------------------------------------------------------- */
+
+static atomic_int disturbed_left; /* conclusions that will be disturbed */
+static atomic_int nonsense;       /* the conclusion breaks the fingerprint's rules */
+static atomic_int plan_waits;     /* the plan waits for `plan_go` at its first step */
+static sem_t plan_is_waiting, plan_go;
+
+enum status plan_next(const struct observation_set *set, enum depth depth, struct plan_step *out,
+                      struct err *err)
+{
+    size_t step = set->count / SPECS_A_STEP;
+
+    (void)depth;
+    (void)err;
+    if (set->count == 0 && atomic_load(&plan_waits)) {
+        sem_post(&plan_is_waiting);
+        sem_wait(&plan_go);
+    }
+    *out = (struct plan_step){.fraction = (double)step / STEPS};
+    snprintf(out->sentence, sizeof out->sentence, "step %zu", step);
+    if (step < STEPS) {
+        out->spec_count = SPECS_A_STEP;
+    }
+    for (uint32_t i = 0; i < out->spec_count; i++) {
+        out->specs[i] = (struct probe_spec){.kind = PROBE_CHASE,
+                                            .stride_bytes = 2 << 20,
+                                            .point_count = 1,
+                                            .points = {4 + set->count + i},
+                                            .samples = 8,
+                                            .warm_laps = 1,
+                                            .sm_count = 1};
+    }
+    return STATUS_OK;
+}
+
+enum status analysis_conclude(const struct observation_set *set, enum depth depth,
+                              struct fingerprint *out, struct err *err)
+{
+    fingerprint_init(out);
+    out->gpu = set->gpu;
+    out->depth = depth;
+    out->taken_at = 1;
+    snprintf(out->conditions.arena, sizeof out->conditions.arena, "simulated");
+    if (atomic_load(&disturbed_left) > 0) {
+        atomic_fetch_sub(&disturbed_left, 1);
+        return err_set(err, STATUS_DISTURBED, "the votes disagree");
+    }
+    if (atomic_load(&nonsense)) {
+        out->level_count = FINGERPRINT_MAX_LEVELS + 1;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the worker's side ------------------------------------------------------------------- */
+
+static int child_main(void)
+{
+    const char *mode = getenv("REACH_TEST_WORKER");
+    const char *marker = getenv("REACH_TEST_MARKER");
+
+    if (mode && strcmp(mode, "dies") == 0) {
+        raise(SIGKILL);
+    }
+    if (mode && strcmp(mode, "sleeps") == 0) {
+        close(creat(marker, 0600));
+        for (;;) {
+            pause();
+        }
+    }
+    return worker_main(CHILD_FD, CHILD_FD);
+}
+
+/* ---- a daemon without its API ------------------------------------------------------------ */
+
+static char folder[] = "/tmp/reach-pipeline-XXXXXX";
+static char database[80], marker_path[80];
+
+struct node {
+    struct store *store;
+    struct snapshot_cell *cell;
+    struct pipeline *pipeline;
+};
+
+static const char *const two_gpus[] = {"k80", "p100", NULL};
+static const char *const one_gpu[] = {"k80", NULL};
+
+static struct node node_start(const char *state, const char *const *simulated, bool measure_unknown)
+{
+    struct node n = {0};
+    struct err err = {0};
+    const struct pipeline_options options = {
+        .executable = "/proc/self/exe",
+        .gpu = {.simulated = simulated, .libcuda = "/nowhere/libcuda.so.1"},
+        .measure_unknown = measure_unknown};
+
+    assert_int_equal(store_open(state, &n.store, &err), STATUS_OK);
+    n.cell = snapshot_cell_new();
+    assert_non_null(n.cell);
+    assert_int_equal(pipeline_start(&options, n.store, n.cell, &n.pipeline, &err), STATUS_OK);
+    return n;
+}
+
+static void node_stop(struct node *n)
+{
+    pipeline_stop(n->pipeline);
+    snapshot_cell_free(n->cell);
+    store_close(n->store);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a dead one */
+    assert_int_equal(errno, ECHILD);
+}
+
+static struct snapshot_gpu *gpu_of(const struct node *n, uint32_t index)
+{
+    static struct snapshot_gpu gpu;
+    const struct snapshot *s = snapshot_acquire(n->cell);
+
+    assert_true(index < s->gpu_count);
+    gpu = s->gpus[index];
+    snapshot_release(s);
+    return &gpu;
+}
+
+static struct job submit(const struct node *n, uint32_t index, enum depth depth)
+{
+    struct job job;
+    struct err err = {0};
+
+    assert_int_equal(
+        pipeline_submit(n->pipeline, gpu_of(n, index)->identity.uuid, depth, &job, &err),
+        STATUS_OK);
+    return job;
+}
+
+/* Waits until it has ended. */
+static struct job await(const struct node *n, const char *id)
+{
+    const struct timespec step = {.tv_nsec = 2000000};
+    struct job job;
+    struct err err = {0};
+
+    for (;;) {
+        assert_int_equal(pipeline_job(n->pipeline, id, &job, &err), STATUS_OK);
+        if (job.state == JOB_DONE || job.state == JOB_FAILED) {
+            return job;
+        }
+        nanosleep(&step, NULL);
+    }
+}
+
+static struct job measure(const struct node *n, uint32_t index, enum depth depth)
+{
+    struct job job = submit(n, index, depth);
+
+    return await(n, job.id);
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+static void test_first_snapshot(void **state)
+{
+    struct node n = node_start(":memory:", two_gpus, false);
+    const struct snapshot *s = snapshot_acquire(n.cell);
+
+    (void)state;
+    assert_string_equal(s->source, "simulated");
+    assert_int_equal(s->source_error.status, STATUS_OK);
+    assert_int_equal(s->gpu_count, 2);
+    assert_int_equal(s->gpus[1].state, GPU_STATE_UNKNOWN);
+    assert_false(s->gpus[1].has_fingerprint);
+    snapshot_release(s);
+    node_stop(&n);
+}
+
+static void test_no_driver_is_no_error(void **state)
+{
+    struct node n = node_start(":memory:", NULL, true);
+    const struct snapshot *s = snapshot_acquire(n.cell);
+    struct job job;
+    struct err err = {0};
+
+    (void)state;
+    assert_string_equal(s->source, "cuda");
+    assert_int_equal(s->gpu_count, 0);
+    assert_int_equal(s->source_error.status, STATUS_NO_DRIVER);
+    assert_true(s->source_error.text[0] != '\0');
+    snapshot_release(s);
+    assert_int_equal(pipeline_submit(n.pipeline, "GPU-0", DEPTH_QUICK, &job, &err),
+                     STATUS_NOT_FOUND);
+    node_stop(&n);
+}
+
+static void test_a_job_ends_in_a_fingerprint(void **state)
+{
+    struct node n = node_start(":memory:", two_gpus, false);
+    struct job job = measure(&n, 1, DEPTH_QUICK);
+    const struct snapshot_gpu *gpu = gpu_of(&n, 1);
+    struct store_observation_row rows[20];
+    struct fingerprint stored;
+    struct err err = {0};
+    uint32_t count = 0;
+
+    (void)state;
+    assert_int_equal(job.state, JOB_DONE);
+    assert_true(job.fraction == 1.0);
+    assert_true(job.queued_at && job.started_at >= job.queued_at && job.ended_at >= job.started_at);
+    assert_int_equal(gpu->state, GPU_STATE_READY);
+    assert_true(gpu->has_fingerprint);
+    assert_string_equal(gpu->fingerprint_id, job.fingerprint_id);
+    assert_true(gpu->fingerprint.taken_at >= job.started_at);
+    assert_true(gpu->fingerprint.probe_ms <= gpu->fingerprint.duration_ms);
+    assert_true(gpu->fingerprint.device_memory_bytes > 0);
+    assert_int_equal(store_current_fingerprint(n.store, job.uuid, &stored, &err), STATUS_OK);
+    char id[FINGERPRINT_ID_BYTES];
+
+    fingerprint_id(&stored, id);
+    assert_string_equal(id, job.fingerprint_id);
+    assert_int_equal(store_list_observations(n.store, job.uuid, 0, 0, rows, 20, &count, &err),
+                     STATUS_OK);
+    assert_int_equal(count, STEPS * SPECS_A_STEP);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_UNKNOWN);
+    node_stop(&n);
+}
+
+/* One probe ahead of the disk, and still in the order that the plan has asked. */
+static void test_observations_keep_their_order(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job job = measure(&n, 0, DEPTH_QUICK);
+    struct store_fingerprint_row row;
+    struct observation_set set = {0};
+    struct err err = {0};
+    uint32_t count = 0;
+
+    (void)state;
+    assert_int_equal(store_list_fingerprints(n.store, job.uuid, 0, &row, 1, &count, &err),
+                     STATUS_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(store_load_run(n.store, row.run, &set, &err), STATUS_OK);
+    assert_int_equal(set.count, STEPS * SPECS_A_STEP);
+    for (size_t i = 0; i < set.count; i++) {
+        assert_int_equal(set.items[i].spec.points[0], 4 + i);
+    }
+    observation_set_free(&set);
+    node_stop(&n);
+}
+
+static void test_unknown_names(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job job;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(pipeline_submit(n.pipeline, "SIM-none", DEPTH_QUICK, &job, &err),
+                     STATUS_NOT_FOUND);
+    assert_int_equal(
+        pipeline_submit(n.pipeline, gpu_of(&n, 0)->identity.uuid, DEPTH_COUNT, &job, &err),
+        STATUS_INVALID_ARGUMENT);
+    assert_int_equal(pipeline_job(n.pipeline, "job-1", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_job(n.pipeline, "", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_UNKNOWN);
+    node_stop(&n);
+}
+
+static void test_queue_and_join(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job running, queued, joined, other, now;
+    struct err err = {0};
+
+    (void)state;
+    atomic_store(&plan_waits, 1);
+    running = submit(&n, 0, DEPTH_QUICK);
+    sem_wait(&plan_is_waiting);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_MEASURING);
+    queued = submit(&n, 0, DEPTH_QUICK);
+    joined = submit(&n, 0, DEPTH_QUICK);
+    other = submit(&n, 0, DEPTH_FULL);
+    assert_string_not_equal(queued.id, running.id);
+    assert_string_equal(queued.id, joined.id);
+    assert_string_not_equal(queued.id, other.id);
+    assert_int_equal(pipeline_job(n.pipeline, running.id, &now, &err), STATUS_OK);
+    assert_int_equal(now.state, JOB_RUNNING);
+    assert_int_equal(pipeline_job(n.pipeline, other.id, &now, &err), STATUS_OK);
+    assert_int_equal(now.state, JOB_QUEUED);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_MEASURING);
+    atomic_store(&plan_waits, 0);
+    sem_post(&plan_go);
+    assert_int_equal(await(&n, running.id).state, JOB_DONE);
+    assert_int_equal(await(&n, queued.id).state, JOB_DONE);
+    now = await(&n, other.id);
+    assert_int_equal(now.state, JOB_DONE);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, now.fingerprint_id);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_FULL);
+    node_stop(&n);
+}
+
+static void test_unknown_gpus_are_measured_once(void **state)
+{
+    struct node n = node_start(database, two_gpus, true);
+    char ids[2][FINGERPRINT_ID_BYTES];
+    struct job job;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(await(&n, "job-1").state, JOB_DONE);
+    assert_int_equal(await(&n, "job-2").state, JOB_DONE);
+    for (uint32_t i = 0; i < 2; i++) {
+        snprintf(ids[i], sizeof ids[i], "%s", gpu_of(&n, i)->fingerprint_id);
+        assert_int_equal(gpu_of(&n, i)->fingerprint.depth, DEPTH_FULL);
+    }
+    node_stop(&n);
+
+    n = node_start(database, two_gpus, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(gpu_of(&n, i)->state, GPU_STATE_READY);
+        assert_string_equal(gpu_of(&n, i)->fingerprint_id, ids[i]);
+    }
+    assert_int_equal(pipeline_job(n.pipeline, "job-1", &job, &err), STATUS_NOT_FOUND);
+    node_stop(&n);
+}
+
+/* A fingerprint from the time of another driver is served, but said to be out of date. */
+static void test_another_driver(void **state)
+{
+    struct node n = node_start(database, one_gpu, false);
+    struct job job = measure(&n, 0, DEPTH_QUICK);
+    struct fingerprint old = gpu_of(&n, 0)->fingerprint;
+    struct gpu_limits limits = {.sm_count = old.gpu.sm_count, .arena = ARENA_SIMULATED};
+    struct err err = {0};
+    int64_t run = 0;
+
+    (void)state;
+    snprintf(old.gpu.driver_version, sizeof old.gpu.driver_version, "1.0");
+    assert_int_equal(store_begin_run(n.store, &old.gpu, &limits, DEPTH_QUICK, 1, &run, &err),
+                     STATUS_OK);
+    assert_int_equal(store_finish_run(n.store, run, &old, &err), STATUS_OK);
+    node_stop(&n);
+
+    n = node_start(database, one_gpu, false);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_FAILED);
+    assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_CONFLICT);
+    assert_true(gpu_of(&n, 0)->has_fingerprint);
+    node_stop(&n);
+
+    n = node_start(database, one_gpu, true);
+    job = await(&n, "job-1");
+    assert_int_equal(job.state, JOB_DONE);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
+    assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_OK);
+    node_stop(&n);
+}
+
+static void test_disturbed_is_repeated_once(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job job;
+
+    (void)state;
+    atomic_store(&disturbed_left, 1);
+    job = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(job.state, JOB_DONE);
+    atomic_store(&disturbed_left, 2);
+    job = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(job.state, JOB_FAILED);
+    assert_int_equal(job.error.status, STATUS_DISTURBED);
+    assert_string_equal(job.error.text, "the votes disagree");
+    assert_int_equal(atomic_load(&disturbed_left), 0);
+    node_stop(&n);
+}
+
+/* Whatever happens to a job, the last good fingerprint stays published. */
+static void test_failures_leave_the_last_good_one(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+
+    (void)state;
+    setenv("REACH_TEST_WORKER", "dies", 1);
+    bad = measure(&n, 0, DEPTH_QUICK);
+    unsetenv("REACH_TEST_WORKER");
+    assert_int_equal(bad.state, JOB_FAILED);
+    assert_int_equal(bad.error.status, STATUS_GPU_LOST);
+    assert_non_null(strstr(bad.error.text, "SIGKILL"));
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_FAILED);
+    assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_GPU_LOST);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
+
+    atomic_store(&nonsense, 1);
+    bad = measure(&n, 0, DEPTH_QUICK);
+    atomic_store(&nonsense, 0);
+    assert_int_equal(bad.state, JOB_FAILED);
+    assert_int_equal(bad.error.status, STATUS_CORRUPT);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
+
+    good = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(good.state, JOB_DONE);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
+    assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_OK);
+    node_stop(&n);
+}
+
+/* The disk is full in the middle of a run: the job fails and says so, serving goes on. */
+static void test_the_store_cannot_be_written(void **state)
+{
+    struct node n = node_start(database, one_gpu, false);
+    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+    struct rlimit before, none;
+
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = before;
+    none.rlim_cur = 1;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    bad = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(bad.state, JOB_FAILED);
+    assert_true(bad.error.status == STATUS_FULL || bad.error.status == STATUS_IO ||
+                bad.error.status == STATUS_READ_ONLY);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
+    good = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(good.state, JOB_DONE);
+    node_stop(&n);
+}
+
+/* A worker that hangs does not hold up the end; what waits in the queue is forgotten. */
+static void test_stop_while_measuring(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    const struct timespec step = {.tv_nsec = 2000000};
+    struct stat st;
+
+    (void)state;
+    setenv("REACH_TEST_WORKER", "sleeps", 1);
+    setenv("REACH_TEST_MARKER", marker_path, 1);
+    submit(&n, 0, DEPTH_QUICK);
+    submit(&n, 0, DEPTH_FULL);
+    while (stat(marker_path, &st) < 0) {
+        nanosleep(&step, NULL);
+    }
+    unsetenv("REACH_TEST_WORKER");
+    node_stop(&n);
+    unlink(marker_path);
+}
+
+static void test_job_table(void **state)
+{
+    struct jobs *jobs = calloc(1, sizeof *jobs);
+    int slot = 0;
+
+    (void)state;
+    assert_non_null(jobs);
+    for (int i = 0; i < JOBS_MAX; i++) {
+        slot = jobs_add(jobs, i % 2 ? "B" : "A", i % 4 < 2 ? DEPTH_QUICK : DEPTH_FULL, 1);
+        assert_true(slot >= 0);
+    }
+    assert_int_equal(jobs_queued(jobs, "A"), JOBS_MAX / 2);
+    assert_int_equal(jobs_add(jobs, "A", DEPTH_QUICK, 1), JOBS_NONE);
+    assert_string_equal(jobs->items[jobs_next(jobs, "B")].id, "job-2");
+    assert_string_equal(jobs->items[jobs_queued_like(jobs, "B", DEPTH_FULL)].id, "job-4");
+    assert_int_equal(jobs_queued_like(jobs, "B", DEPTH_MATRIX), JOBS_NONE);
+    assert_int_equal(jobs_next(jobs, "C"), JOBS_NONE);
+
+    /* The oldest of those that have ended makes room. */
+    jobs->items[jobs_find(jobs, "job-9")].state = JOB_DONE;
+    jobs->items[jobs_find(jobs, "job-5")].state = JOB_FAILED;
+    slot = jobs_add(jobs, "A", DEPTH_QUICK, 1);
+    assert_true(slot >= 0);
+    assert_string_equal(jobs->items[slot].id, "job-257");
+    assert_int_equal(jobs_find(jobs, "job-5"), JOBS_NONE);
+    assert_true(jobs_find(jobs, "job-9") >= 0);
+    free(jobs);
+}
+
+static void test_state_names(void **state)
+{
+    (void)state;
+    assert_string_equal(job_state_name(JOB_QUEUED), "queued");
+    assert_string_equal(job_state_name(JOB_RUNNING), "running");
+    assert_string_equal(job_state_name(JOB_DONE), "done");
+    assert_string_equal(job_state_name(JOB_FAILED), "failed");
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder) || sem_init(&plan_is_waiting, 0, 0) || sem_init(&plan_go, 0, 0)) {
+        return -1;
+    }
+    snprintf(database, sizeof database, "%s/reachd.db", folder);
+    snprintf(marker_path, sizeof marker_path, "%s/marker", folder);
+    return 0;
+}
+
+/* Every test starts without a database. */
+static int remove_database(void **state)
+{
+    static const char *const tails[] = {"", "-wal", "-shm", "-lock"};
+    char path[100];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", database, tails[i]);
+        unlink(path);
+    }
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(f) cmocka_unit_test_teardown(f, remove_database)
+    const struct CMUnitTest tests[] = {
+        TEST(test_first_snapshot),
+        TEST(test_no_driver_is_no_error),
+        TEST(test_a_job_ends_in_a_fingerprint),
+        TEST(test_observations_keep_their_order),
+        TEST(test_unknown_names),
+        TEST(test_queue_and_join),
+        TEST(test_unknown_gpus_are_measured_once),
+        TEST(test_another_driver),
+        TEST(test_disturbed_is_repeated_once),
+        TEST(test_failures_leave_the_last_good_one),
+        TEST(test_the_store_cannot_be_written),
+        TEST(test_stop_while_measuring),
+        TEST(test_job_table),
+        TEST(test_state_names),
+    };
+
+    if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
+        return child_main();
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
