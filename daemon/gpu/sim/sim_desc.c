@@ -181,7 +181,8 @@ static enum status read_sm_ids(struct cursor *c, struct sim_desc *d)
 {
     uint32_t n = 0;
     do {
-        uint32_t first, last;
+        uint32_t first = 0;
+        uint32_t last = 0;
         enum status s = read_ids(c, &first, &last);
         if (s != STATUS_OK)
             return s;
@@ -238,7 +239,8 @@ static enum status read_groups(struct cursor *c, const struct sim_desc *d, struc
         position[d->sm_ids[i]] = (int32_t)i;
     do {
         do {
-            uint32_t first, last;
+            uint32_t first = 0;
+            uint32_t last = 0;
             enum status s = read_ids(c, &first, &last);
             if (s != STATUS_OK)
                 return s;

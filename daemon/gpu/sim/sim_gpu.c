@@ -48,18 +48,22 @@ void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_ide
     out->origin = ORIGIN_SIMULATED;
 }
 
-/* Reads every description, in order; `each` gets the description and the identity, and stops by
- * returning false. */
+/* Gets each description and its identity, in order; stops by returning false. */
 typedef bool (*visit_fn)(const struct sim_desc *desc, const struct gpu_identity *id, void *data);
 
-/* How many of the texts before the `n`th describe the same GPU. */
+/* How many of the first `n` texts describe the same GPU, which is to say: would have its UUID. */
 static uint32_t count_twins(const char *const *texts, uint32_t n, const struct sim_desc *desc)
 {
+    struct gpu_identity id;
     uint32_t twins = 0;
+    sim_gpu_identity(desc, 0, &id);
     for (uint32_t i = 0; i < n; i++) {
         struct sim_desc other;
-        if (sim_profiles_parse(texts[i], &other, NULL) == STATUS_OK)
-            twins += memcmp(&other, desc, sizeof other) == 0;
+        struct gpu_identity other_id;
+        if (sim_profiles_parse(texts[i], &other, NULL) != STATUS_OK)
+            continue;
+        sim_gpu_identity(&other, 0, &other_id);
+        twins += strcmp(other_id.uuid, id.uuid) == 0;
     }
     return twins;
 }

@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAUSS_TERMS = 12 };
+enum { GAUSS_PAIRS = 6 };
 
 double sim_gauss(struct rng *rng)
 {
     /* The sum of twelve uniform numbers has variance 1; tails beyond 6 are missed by nobody. */
     double sum = 0;
-    for (int i = 0; i < GAUSS_TERMS / 2; i++) {
+    for (int i = 0; i < GAUSS_PAIRS; i++) {
         uint64_t bits = rng_next(rng);
         sum += (double)(uint32_t)bits * 0x1p-32 + (double)(uint32_t)(bits >> 32) * 0x1p-32;
     }
-    return sum - GAUSS_TERMS / 2;
+    return sum - GAUSS_PAIRS;
 }
 
 struct sim_machine *sim_machine_new(const struct sim_desc *desc)

@@ -124,7 +124,7 @@ static bool ids_are_dense(const struct sim_desc *d)
 /* The K of "groups of K in a row", or 0 where the groups are not like that. */
 static uint32_t group_size(const struct sim_desc *d, const struct sim_level *l)
 {
-    uint32_t k = 0;
+    uint32_t k = 1; /* the first SM is always in the first group */
     while (k < d->sm_count && l->instance_of_sm[k] == 0)
         k++;
     for (uint32_t i = 0; i < d->sm_count; i++) {
