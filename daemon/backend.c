@@ -2,7 +2,7 @@
  * measurement; those that read the database wait for the disk. */
 #include "backend.h"
 
-#include "base/clock.h"
+#include "api/encode.h"
 #include "base/json_out.h"
 
 #include <stdlib.h>
@@ -16,21 +16,6 @@ static void backend_time_or_null(struct json_out *o, const char *name, int64_t w
     } else {
         json_out_value(o, name, json_null());
     }
-}
-
-/* {"slug","sentence","next_step"}, or null. */
-static json_t *backend_error_json(const struct err *e)
-{
-    struct json_out o;
-
-    if (e->status == STATUS_OK) {
-        return json_null();
-    }
-    json_out_begin(&o);
-    json_out_text(&o, "slug", status_info(e->status)->slug);
-    json_out_text(&o, "sentence", e->text);
-    json_out_text(&o, "next_step", status_info(e->status)->next_step);
-    return json_out_end(&o);
 }
 
 json_t *backend_job_json(const struct job *job)
@@ -48,7 +33,7 @@ json_t *backend_job_json(const struct job *job)
     backend_time_or_null(&o, "started_at", job->started_at);
     backend_time_or_null(&o, "ended_at", job->ended_at);
     json_out_text_or_null(&o, "fingerprint_id", job->fingerprint_id);
-    json_out_value(&o, "error", backend_error_json(&job->error));
+    json_out_value(&o, "error", encode_err(&job->error));
     return json_out_end(&o);
 }
 
