@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     enum status status = main_run(&config, argc, argv, &err);
 
     if (status) {
-        log_error("%s; %s", err.text, status_info(status)->next_step);
+        log_error("%s", err.text);
         return status == STATUS_CONFLICT ? EXIT_TAKEN : EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
