@@ -37,7 +37,7 @@ find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
 LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*.c clients/c/*.c) $(GEN_SRC)
+               $(wildcard api/*.c clients/c/*.c clients/examples/*.c) $(GEN_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TEXT_BYTES = sizeof(((struct err *)NULL)->text) };
+
 static const struct status_info table[STATUS_COUNT] = {
     [STATUS_OK] = {"ok", "Done.", "Nothing to do."},
     [STATUS_INVALID_ARGUMENT] = {"invalid-argument",
@@ -105,7 +107,7 @@ static void tidy(char *text, size_t size)
 
 enum status err_set(struct err *err, enum status s, const char *format, ...)
 {
-    char text[sizeof(err->text)];
+    char text[TEXT_BYTES];
     va_list args;
 
     if (!err)
@@ -123,8 +125,8 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
 
 enum status err_prefix(struct err *err, const char *format, ...)
 {
-    char context[sizeof(err->text)];
-    char text[2 * sizeof(err->text) + sizeof(": ")];
+    char context[TEXT_BYTES];
+    char text[2 * TEXT_BYTES + sizeof(": ")];
     va_list args;
 
     if (!err)
@@ -134,8 +136,8 @@ enum status err_prefix(struct err *err, const char *format, ...)
         context[0] = '\0';
     va_end(args);
     (void)snprintf(text, sizeof(text), "%s: %s", context, err->text);
-    text[sizeof(err->text) - 1] = '\0';
-    tidy(text, sizeof(err->text));
-    memcpy(err->text, text, sizeof(err->text));
+    text[TEXT_BYTES - 1] = '\0';
+    tidy(text, TEXT_BYTES);
+    memcpy(err->text, text, TEXT_BYTES);
     return err->status;
 }
