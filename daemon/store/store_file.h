@@ -1,0 +1,27 @@
+/* store_file.h: whose file is this? Answered before SQLite may touch it, because opening a database
+ * can already write to it (a journal is rolled back, a log is checkpointed). */
+#ifndef REACH_STORE_STORE_FILE_H
+#define REACH_STORE_STORE_FILE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the header of every database of ours: "Rech". */
+#define STORE_FILE_APPLICATION_ID ((uint32_t)0x52656368)
+
+/* Takes path + "-lock"; never waits. `*out_made`: the lock file was not there before.
+ * STATUS_CONFLICT: another process has it. */
+enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struct err *err);
+/* Gives it back. `remove_file` only where it was made for nothing. */
+void store_file_unlock(const char *path, int fd, bool remove_file);
+
+/* STATUS_OK: there is no file, an empty one, or a database of ours that this release can read.
+ * Changes nothing. Needs the lock. Errors as store_open. */
+enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err);
+
+/* The status that a failed system call amounts to: no room, read-only, or input/output. */
+enum status store_file_status(int error_number);
+
+#endif

@@ -1,0 +1,220 @@
+/* store_runs.c: what is written. Each function is one transaction, durable when it returns. */
+#include "store/store_private.h"
+
+#include "base/clock.h"
+#include "base/json_out.h"
+#include "store/store_rows.h"
+#include "store/store_sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Text of a document that is made for it; NULL without memory. The caller frees it with free(). */
+static char *render(json_t *take)
+{
+    char *const text = take ? json_dumps(take, JSON_COMPACT) : NULL;
+
+    json_decref(take);
+    return text;
+}
+
+static enum status no_document(const char *what, struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY,
+                   "%s cannot be written as JSON (no memory, or a size of "
+                   "2^63 and above)",
+                   what);
+}
+
+enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
+                            const struct gpu_limits *limits, enum depth depth, int64_t started_at,
+                            int64_t *out_run, struct err *err)
+{
+    const struct store_run_row row = {
+        .uuid = gpu->uuid, .depth = depth_name(depth), .started_at = started_at};
+    struct json_out o;
+    uint64_t hash;
+    enum status s;
+    char *text;
+
+    json_out_begin(&o);
+    json_out_value(&o, "gpu", gpu_identity_to_json(gpu));
+    json_out_value(&o, "limits", gpu_limits_to_json(limits));
+    text = render(json_out_end(&o));
+    if (!text)
+        return no_document("the GPU", err);
+    hash = store_rows_document(text, strlen(text));
+    pthread_mutex_lock(&store->writing.mutex);
+    s = store_sql_run(
+        store->writing.db,
+        "INSERT INTO run (uuid, depth, started_at, document, document_hash, row_hash) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        SQL_VALUES(SQL_TEXT(row.uuid), SQL_TEXT(row.depth), SQL_INT(row.started_at), SQL_TEXT(text),
+                   SQL_INT(hash), SQL_INT(store_rows_run(&row, hash))),
+        NULL, err);
+    if (s == STATUS_OK)
+        *out_run = sqlite3_last_insert_rowid(store->writing.db);
+    pthread_mutex_unlock(&store->writing.mutex);
+    free(text);
+    return s;
+}
+
+/* Is there such a run, and does it go on? Fills `uuid` (of its GPU) where it is not NULL. */
+static enum status check_running(sqlite3 *db, int64_t run, char *uuid, size_t uuid_size,
+                                 struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum status s;
+
+    s = store_sql_query(db, "SELECT state, uuid FROM run WHERE id = ?", SQL_VALUES(SQL_INT(run)),
+                        &stmt, err);
+    if (s == STATUS_OK)
+        s = store_sql_next(stmt, &row, err);
+    if (s == STATUS_OK && !row)
+        s = err_set(err, STATUS_NOT_FOUND, "there is no run %lld", (long long)run);
+    if (s == STATUS_OK && strcmp((const char *)sqlite3_column_text(stmt, 0), "running") != 0)
+        s = err_set(err, STATUS_CONFLICT, "run %lld has ended (%s)", (long long)run,
+                    (const char *)sqlite3_column_text(stmt, 0));
+    if (s == STATUS_OK && uuid)
+        (void)snprintf(uuid, uuid_size, "%s", (const char *)sqlite3_column_text(stmt, 1));
+    sqlite3_finalize(stmt);
+    return s;
+}
+
+static enum status insert_observation(sqlite3 *db, const struct store_observation_row *row,
+                                      const char *text, struct err *err)
+{
+    const uint64_t hash = store_rows_document(text, strlen(text));
+
+    return store_sql_run(db,
+                         "INSERT INTO observation (run, kind, started_at, duration_ns, "
+                         "value_count, document, document_hash, row_hash) "
+                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                         SQL_VALUES(SQL_INT(row->run), SQL_TEXT(probe_kind_name(row->kind)),
+                                    SQL_INT(row->started_at), SQL_INT(row->duration_ns),
+                                    SQL_INT(row->value_count), SQL_TEXT(text), SQL_INT(hash),
+                                    SQL_INT(store_rows_observation(row, hash))),
+                         NULL, err);
+}
+
+enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
+                                  int64_t *out_id, struct err *err)
+{
+    const struct store_observation_row row = {.run = run,
+                                              .kind = o->spec.kind,
+                                              .started_at = o->result.conditions.started_at,
+                                              .duration_ns = o->result.conditions.duration_ns,
+                                              .value_count = o->result.value_count};
+    sqlite3 *const db = store->writing.db;
+    char *const text = render(observation_to_json(o));
+    int64_t id = 0;
+    enum status s;
+
+    if (!text)
+        return no_document("the observation", err);
+    pthread_mutex_lock(&store->writing.mutex);
+    s = store_sql_begin(db, err);
+    if (s != STATUS_OK)
+        goto out;
+    s = check_running(db, run, NULL, 0, err);
+    if (s == STATUS_OK)
+        s = insert_observation(db, &row, text, err);
+    id = sqlite3_last_insert_rowid(db);
+    s = store_sql_end(db, s, err);
+out:
+    pthread_mutex_unlock(&store->writing.mutex);
+    if (s == STATUS_OK && out_id)
+        *out_id = id;
+    free(text);
+    return s;
+}
+
+static enum status insert_fingerprint(sqlite3 *db, const struct store_fingerprint_row *row,
+                                      const char *uuid, const char *text, struct err *err)
+{
+    const uint64_t hash = store_rows_document(text, strlen(text));
+
+    return store_sql_run(
+        db,
+        "INSERT INTO fingerprint (run, uuid, id, depth, origin, taken_at, duration_ms, document, "
+        "document_hash, row_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        SQL_VALUES(SQL_INT(row->run), SQL_TEXT(uuid), SQL_TEXT(row->id),
+                   SQL_TEXT(depth_name(row->depth)), SQL_TEXT(origin_name(row->origin)),
+                   SQL_INT(row->taken_at), SQL_INT(row->duration_ms), SQL_TEXT(text), SQL_INT(hash),
+                   SQL_INT(store_rows_fingerprint(row, uuid, hash))),
+        NULL, err);
+}
+
+/* Inside a transaction: the run must go on and be of this GPU. */
+static enum status finish(sqlite3 *db, const struct store_fingerprint_row *row, const char *uuid,
+                          const char *text, struct err *err)
+{
+    char of_run[sizeof(((struct gpu_identity *)0)->uuid)] = "";
+    enum status s;
+
+    s = check_running(db, row->run, of_run, sizeof(of_run), err);
+    if (s == STATUS_OK && strcmp(of_run, uuid) != 0)
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "the fingerprint is of %s, run %lld of %s", uuid,
+                    (long long)row->run, of_run);
+    if (s == STATUS_OK)
+        s = insert_fingerprint(db, row, uuid, text, err);
+    if (s != STATUS_OK)
+        return s;
+    return store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
+                         SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(row->run)), NULL, err);
+}
+
+enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *fp,
+                             struct err *err)
+{
+    struct store_fingerprint_row row = {.run = run,
+                                        .depth = fp->depth,
+                                        .origin = fp->gpu.origin,
+                                        .taken_at = fp->taken_at,
+                                        .duration_ms = fp->duration_ms};
+    sqlite3 *const db = store->writing.db;
+    char *text;
+    enum status s;
+
+    s = fingerprint_check(fp, err);
+    if (s != STATUS_OK)
+        return s;
+    text = render(fingerprint_to_json(fp));
+    if (!text)
+        return no_document("the fingerprint", err);
+    fingerprint_id(fp, row.id);
+    pthread_mutex_lock(&store->writing.mutex);
+    s = store_sql_begin(db, err);
+    if (s == STATUS_OK)
+        s = store_sql_end(db, finish(db, &row, fp->gpu.uuid, text, err), err);
+    (void)sqlite3_db_release_memory(db); /* the next write may be days away */
+    pthread_mutex_unlock(&store->writing.mutex);
+    free(text);
+    return s;
+}
+
+enum status store_fail_run(struct store *store, int64_t run, const struct err *why, struct err *err)
+{
+    sqlite3 *const db = store->writing.db;
+    enum status s;
+
+    pthread_mutex_lock(&store->writing.mutex);
+    s = store_sql_begin(db, err);
+    if (s != STATUS_OK)
+        goto out;
+    s = check_running(db, run, NULL, 0, err);
+    if (s == STATUS_OK)
+        s = store_sql_run(db,
+                          "UPDATE run SET state = 'failed', ended_at = ?, failure = ?, "
+                          "failure_text = ? WHERE id = ?",
+                          SQL_VALUES(SQL_INT(clock_wall_seconds()),
+                                     SQL_TEXT(status_info(why->status)->slug), SQL_TEXT(why->text),
+                                     SQL_INT(run)),
+                          NULL, err);
+    s = store_sql_end(db, s, err);
+out:
+    (void)sqlite3_db_release_memory(db);
+    pthread_mutex_unlock(&store->writing.mutex);
+    return s;
+}

@@ -1,0 +1,169 @@
+/* store_sql.c: one place that knows SQLite's codes. They end here: what leaves is a status and a
+ * sentence. */
+#include "store/store_sql.h"
+
+#include "base/hash.h"
+#include "store/store_file.h"
+
+#include <string.h>
+
+enum { PRIMARY_CODE = 0xff };
+
+static enum status status_of(sqlite3 *db, int rc)
+{
+    if (rc == SQLITE_IOERR_NOMEM)
+        return STATUS_NO_MEMORY;
+    switch (rc & PRIMARY_CODE) {
+    case SQLITE_FULL:
+        return STATUS_FULL;
+    case SQLITE_READONLY:
+        return STATUS_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return STATUS_CORRUPT;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return STATUS_CONFLICT;
+    case SQLITE_NOMEM:
+        return STATUS_NO_MEMORY;
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+        return store_file_status(db ? sqlite3_system_errno(db) : 0);
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return STATUS_IO;
+    case SQLITE_TOOBIG:
+        return STATUS_INVALID_ARGUMENT;
+    default:
+        return STATUS_INTERNAL;
+    }
+}
+
+enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
+{
+    const char *const words = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+
+    return err_set(err, status_of(db, rc), "the state file: %s failed: %s (SQLite code %d)", what,
+                   words, rc);
+}
+
+/* The first word of a statement says enough about it in a sentence. */
+static const char *verb_of(const char *sql)
+{
+    static const char *const verbs[] = {"SELECT", "INSERT", "UPDATE", "PRAGMA",
+                                        "BEGIN",  "COMMIT", "CREATE"};
+
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (strncmp(sql, verbs[i], strlen(verbs[i])) == 0)
+            return verbs[i];
+    }
+    return "a statement";
+}
+
+enum status store_sql_exec(sqlite3 *db, const char *sql, struct err *err)
+{
+    const int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? STATUS_OK : store_sql_fail(db, rc, verb_of(sql), err);
+}
+
+static int bind_values(sqlite3_stmt *stmt, const struct sql_value *values, int count)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; rc == SQLITE_OK && i < count; i++) {
+        if (values[i].text)
+            rc = sqlite3_bind_text(stmt, i + 1, values[i].text, -1, SQLITE_STATIC);
+        else
+            rc = sqlite3_bind_int64(stmt, i + 1, values[i].number);
+    }
+    return rc;
+}
+
+enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
+                            sqlite3_stmt **out, struct err *err)
+{
+    enum status s;
+    int rc;
+
+    *out = NULL;
+    rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
+    if (rc == SQLITE_OK)
+        rc = bind_values(*out, values, count);
+    if (rc == SQLITE_OK)
+        return STATUS_OK;
+    s = store_sql_fail(db, rc, verb_of(sql), err); /* before errno and message are gone */
+    sqlite3_finalize(*out);
+    *out = NULL;
+    return s;
+}
+
+enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
+{
+    const int rc = sqlite3_step(stmt);
+
+    *out_row = rc == SQLITE_ROW;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return STATUS_OK;
+    return store_sql_fail(sqlite3_db_handle(stmt), rc, verb_of(sqlite3_sql(stmt)), err);
+}
+
+enum status store_sql_run(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
+                          int *out_changes, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum status s;
+
+    s = store_sql_query(db, sql, values, count, &stmt, err);
+    if (s == STATUS_OK)
+        s = store_sql_next(stmt, &row, err);
+    sqlite3_finalize(stmt);
+    if (s == STATUS_OK && out_changes)
+        *out_changes = sqlite3_changes(db);
+    return s;
+}
+
+enum status store_sql_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum status s;
+
+    s = store_sql_query(db, sql, NULL, 0, &stmt, err);
+    if (s == STATUS_OK)
+        s = store_sql_next(stmt, &row, err);
+    *out = row ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_finalize(stmt);
+    return s;
+}
+
+enum status store_sql_begin(sqlite3 *db, struct err *err)
+{
+    return store_sql_exec(db, "BEGIN IMMEDIATE", err);
+}
+
+enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err)
+{
+    if (so_far == STATUS_OK)
+        so_far = store_sql_exec(db, "COMMIT", err);
+    /* Some failures have rolled back already; a COMMIT that failed may have left it open. */
+    if (so_far != STATUS_OK && !sqlite3_get_autocommit(db))
+        (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return so_far;
+}
+
+uint64_t store_sql_hash_int(uint64_t h, int64_t v)
+{
+    unsigned char bytes[sizeof(v)];
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
+    return hash_bytes(h, bytes, sizeof(bytes));
+}
+
+/* With its end, so that "ab","c" and "a","bc" differ. */
+uint64_t store_sql_hash_text(uint64_t h, const char *text)
+{
+    return hash_bytes(h, text, strlen(text) + 1);
+}
