@@ -4,7 +4,6 @@
  * So each next step is something that the reader can do, and slugs never change. */
 #include "base/status.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,25 +83,37 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-/* The text may hold parts of a request or of a driver's message: make it one printable line, and
- * do not let the cut at the end of the buffer leave half of a UTF-8 character behind, which would
- * make the whole answer invalid JSON. */
-static void tidy(char *text, size_t size)
+/* Bytes of the UTF-8 character at `s`, a terminated string; 0 where there is none (RFC 3629: no
+ * overlong forms, no surrogates, nothing above U+10FFFF). */
+static size_t character_bytes(const unsigned char *s)
 {
-    size_t n = strlen(text);
-    const bool cut = n + 1 == size;
+    const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        if (c < ' ' || c == 0x7f)
-            text[i] = ' ';
+    if (n < 2)
+        return n;
+    if (s[0] > 0xf4 || (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
     }
-    if (!cut)
-        return;
-    while (n > 0 && ((unsigned char)text[n - 1] & 0xc0) == 0x80)
-        text[--n] = '\0';
-    if (n > 0 && (unsigned char)text[n - 1] >= 0xc0)
-        text[n - 1] = '\0';
+    return n;
+}
+
+/* The text may hold parts of a request or of a driver's message, and may have been cut within a
+ * character. Makes it one printable line of valid UTF-8, so that it can go into JSON as it is. */
+static void tidy(char *text)
+{
+    for (size_t i = 0; text[i] != '\0';) {
+        const unsigned char c = (unsigned char)text[i];
+        const size_t n = character_bytes((const unsigned char *)text + i);
+        if (n == 0)
+            text[i] = '?';
+        else if (c < ' ' || c == 0x7f)
+            text[i] = ' ';
+        i += n ? n : 1;
+    }
 }
 
 enum status err_set(struct err *err, enum status s, const char *format, ...)
@@ -117,7 +128,7 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     va_end(args);
-    tidy(text, sizeof(text));
+    tidy(text);
     err->status = s;
     memcpy(err->text, text, sizeof(text));
     return s;
@@ -137,7 +148,7 @@ enum status err_prefix(struct err *err, const char *format, ...)
     va_end(args);
     (void)snprintf(text, sizeof(text), "%s: %s", context, err->text);
     text[TEXT_BYTES - 1] = '\0';
-    tidy(text, TEXT_BYTES);
+    tidy(text);
     memcpy(err->text, text, TEXT_BYTES);
     return err->status;
 }

@@ -114,12 +114,44 @@ static void text_is_one_line_of_whole_characters(void **state)
     assert_string_equal(err.text, "a b c [31m ");
     for (size_t pad = sizeof(err.text) - 8; pad < sizeof(err.text); pad++) {
         char text[sizeof(err.text) + 8];
+        const size_t room = sizeof(err.text) - 1 - pad;
         memset(text, 'x', pad);
         memcpy(text + pad, "\xe2\x82\xac", 4); /* the euro sign: three bytes */
         err_set(&err, STATUS_IO, "%s", text);
-        const size_t n = strlen(err.text);
-        assert_true(n == pad || n == pad + 3);
-        assert_true(n < sizeof(err.text));
+        assert_int_equal(strlen(err.text), pad + (room < 3 ? room : 3));
+        if (room >= 3)
+            assert_string_equal(err.text + pad, "\xe2\x82\xac");
+        else
+            assert_int_equal(strspn(err.text + pad, "?"), room);
+    }
+}
+
+/* RFC 3629: what is not a character becomes a question mark, byte by byte; characters stay. */
+static void text_is_valid_utf8(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+        {"\xf0\x9f\x98\x80!", "\xf0\x9f\x98\x80!"},
+        {"\xed\x9f\xbf\xf4\x8f\xbf\xbf", "\xed\x9f\xbf\xf4\x8f\xbf\xbf"},
+        {"a\xff"
+         "b",
+         "a?b"},
+        {"\x80", "?"},
+        {"\xc0\xaf", "??"},           /* overlong */
+        {"\xe0\x80\xaf", "???"},      /* overlong */
+        {"\xed\xa0\x80", "???"},      /* a surrogate */
+        {"\xf4\x90\x80\x80", "????"}, /* above U+10FFFF */
+        {"\xe2\x82", "??"},           /* ends too early */
+        {"\xe2x", "?x"},
+    };
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        err_set(&err, STATUS_IO, "%s", cases[i].in);
+        assert_string_equal(err.text, cases[i].out);
     }
 }
 
@@ -135,6 +167,7 @@ int main(void)
         cmocka_unit_test(text_may_quote_itself),
         cmocka_unit_test(long_texts_are_cut_and_terminated),
         cmocka_unit_test(text_is_one_line_of_whole_characters),
+        cmocka_unit_test(text_is_valid_utf8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
