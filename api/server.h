@@ -13,11 +13,12 @@
 struct api_server;
 
 struct api_options {
-    int listen_fds[4]; /* listening sockets (TCP or Unix), owned by the server from then on */
+    int listen_fds[4]; /* listening sockets (TCP or Unix), the server's once api_server_new succeeds
+                        */
     uint32_t listen_count;
-    uint32_t connection_limit;   /* per listener; 0: 256 */
-    nsec_t request_deadline_ns;  /* whole request, first byte to last; 0: 10 s */
-    const char *daemon_version;  /* static string */
+    uint32_t connection_limit;  /* per listener; 0: 256 */
+    nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
+    const char *daemon_version; /* static string */
 };
 
 /* Borrows cell and backend until api_server_free. */

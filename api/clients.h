@@ -1,0 +1,41 @@
+/* clients.h: the open connections in the order of their age, so that none stays longer than it may.
+ * Used by the serving thread alone.
+ */
+#ifndef REACH_API_CLIENTS_H
+#define REACH_API_CLIENTS_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client {
+    struct client *older;
+    struct client *newer;
+    int fd;            /* libmicrohttpd's, which closes it */
+    nsec_t since;      /* when its current request began, or the one before ended */
+    uint32_t answered; /* requests */
+    bool in_request;   /* a request line has come and its answer is not out yet */
+};
+
+struct clients {
+    struct client *oldest;
+    struct client *newest;
+    uint32_t count;
+    uint32_t in_request;
+};
+
+/* A new connection. NULL without memory. */
+struct client *clients_add(struct clients *all, int fd, nsec_t now);
+void clients_remove(struct clients *all, struct client *take);
+
+/* A request line has come. */
+void clients_begin(struct clients *all, struct client *client, nsec_t now);
+/* Its answer is out, or it was given up. */
+void clients_end(struct clients *all, struct client *client, nsec_t now);
+
+/* Shuts down those whose clock has run for `deadline` or longer; libmicrohttpd then sees them hang
+ * up. Returns when the next one is due, 0: there is none. */
+nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline);
+
+#endif

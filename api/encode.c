@@ -1,0 +1,211 @@
+/* encode.c: the documents of answers, field by field, in the order in which a person reads them.
+ *
+ * An SM that gets no work is null in window_of_sm: 0 is a window, and there are no magic numbers.
+ */
+#include "api/encode.h"
+
+#include "base/identity_json.h"
+#include "base/json_out.h"
+
+#include <stdio.h>
+
+enum { LINK_BYTES = 96 };
+
+json_t *encode_err(const struct err *err)
+{
+    const struct status_info *info = status_info(err->status);
+    struct json_out o;
+
+    if (err->status == STATUS_OK)
+        return json_null();
+    json_out_begin(&o);
+    json_out_text(&o, "slug", info->slug);
+    json_out_text(&o, "text", err->text);
+    json_out_text(&o, "next_step", info->next_step);
+    return json_out_end(&o);
+}
+
+static json_t *links_to_json(const char *uuid)
+{
+    static const char *const parts[] = {"fingerprint", "fingerprints", "observations", "scope",
+                                        "placement"};
+    struct json_out o;
+    char link[LINK_BYTES];
+
+    json_out_begin(&o);
+    snprintf(link, sizeof(link), "/v1/gpus/%s", uuid);
+    json_out_text(&o, "self", link);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        snprintf(link, sizeof(link), "/v1/gpus/%s/%s", uuid, parts[i]);
+        json_out_text(&o, parts[i], link);
+    }
+    return json_out_end(&o);
+}
+
+/* What is known of the fingerprint without reading it. */
+static void state_to_json(struct json_out *o, const struct snapshot_gpu *gpu)
+{
+    json_out_text(o, "state", gpu_state_name(gpu->state));
+    json_out_text_or_null(o, "fingerprint_id", gpu->has_fingerprint ? gpu->fingerprint_id : "");
+    if (gpu->has_fingerprint) {
+        json_out_time(o, "fingerprint_taken_at", gpu->fingerprint.taken_at);
+        json_out_text(o, "fingerprint_depth", depth_name(gpu->fingerprint.depth));
+    } else {
+        json_out_value(o, "fingerprint_taken_at", json_null());
+        json_out_value(o, "fingerprint_depth", json_null());
+    }
+    json_out_value(o, "last_error", encode_err(&gpu->last_error));
+}
+
+json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
+{
+    json_t *identity = identity_json_new(&gpu->identity);
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "index", index);
+    if (!identity || json_object_update(o.object, identity) != 0)
+        o.failed = true;
+    json_decref(identity);
+    state_to_json(&o, gpu);
+    json_out_value(&o, "links", links_to_json(gpu->identity.uuid));
+    return json_out_end(&o);
+}
+
+json_t *encode_gpus(const struct snapshot *s)
+{
+    json_t *gpus = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        if (!json_out_append(&gpus, encode_gpu(&s->gpus[i], i)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_value(&o, "gpus", gpus);
+    json_out_value(&o, "source_error", encode_err(&s->source_error));
+    return json_out_end(&o);
+}
+
+json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version)
+{
+    const struct gpu_identity *first = s->gpu_count > 0 ? &s->gpus[0].identity : NULL;
+    json_t *sources = json_array();
+    struct json_out source;
+    struct json_out o;
+
+    json_out_begin(&source);
+    json_out_text_or_null(&source, "name", s->source);
+    json_out_u64(&source, "gpu_count", s->gpu_count);
+    json_out_value(&source, "error", encode_err(&s->source_error));
+    json_out_append(&sources, json_out_end(&source));
+
+    json_out_begin(&o);
+    json_out_text(&o, "hostname", hostname);
+    json_out_text(&o, "daemon_version", daemon_version);
+    json_out_text_or_null(&o, "driver_version", first ? first->driver_version : "");
+    json_out_text_or_null(&o, "cuda_version", first ? first->cuda_version : "");
+    json_out_value(&o, "sources", sources);
+    return json_out_end(&o);
+}
+
+json_t *encode_ready(const struct snapshot *s)
+{
+    json_t *gpus = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        struct json_out gpu;
+        json_out_begin(&gpu);
+        json_out_text(&gpu, "uuid", s->gpus[i].identity.uuid);
+        state_to_json(&gpu, &s->gpus[i]);
+        if (!json_out_append(&gpus, json_out_end(&gpu)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "status", "ready");
+    json_out_value(&o, "gpus", gpus);
+    return json_out_end(&o);
+}
+
+/* What both answers begin with. */
+static void answer_head(struct json_out *o, const struct gpu_identity *gpu,
+                        const char *fingerprint_id, uint64_t bytes)
+{
+    json_out_begin(o);
+    json_out_text(o, "gpu", gpu->uuid);
+    json_out_text(o, "fingerprint_id", fingerprint_id);
+    json_out_text(o, "origin", origin_name(gpu->origin));
+    json_out_u64(o, "bytes", bytes);
+}
+
+json_t *encode_scope(const struct gpu_identity *gpu, const struct scope_request *request,
+                     const struct scope_answer *answer)
+{
+    struct json_out o;
+
+    answer_head(&o, gpu, answer->fingerprint_id, request->bytes);
+    json_out_text(&o, "access", access_name(request->access));
+    json_out_text(&o, "advice", advice_name(answer->advice));
+    json_out_u64(&o, "scope_bytes", answer->scope_bytes);
+    json_out_u64(&o, "passes", answer->passes);
+    json_out_f64_maybe(&o, "with_gbps", answer->with_gbps);
+    json_out_f64_maybe(&o, "without_gbps", answer->without_gbps);
+    json_out_text(&o, "reason", answer->reason);
+    return json_out_end(&o);
+}
+
+static json_t *windows_to_json(const struct placement_answer *answer)
+{
+    json_t *windows = json_array();
+
+    for (uint32_t w = 0; w < answer->window_count; w++) {
+        struct json_out o;
+        json_out_begin(&o);
+        json_out_u64(&o, "index", w);
+        json_out_u64(&o, "first_byte", answer->windows[w].first_byte);
+        json_out_u64(&o, "length_bytes", answer->windows[w].length_bytes);
+        json_out_u64(&o, "sm_count", answer->windows[w].sm_count);
+        json_out_u64(&o, "group_count", answer->windows[w].group_count);
+        if (!json_out_append(&windows, json_out_end(&o)))
+            break;
+    }
+    return windows;
+}
+
+static json_t *window_of_sm_to_json(const struct placement_answer *answer)
+{
+    json_t *array = json_array();
+
+    for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
+        int16_t w = answer->window_of_sm[sm];
+        if (!json_out_append(&array, w < 0 ? json_null() : json_integer(w)))
+            break;
+    }
+    return array;
+}
+
+/* Without a limit, or without windows, there is nothing to keep a margin from. */
+static struct maybe_u64 margin_of(const struct placement_answer *answer)
+{
+    if (answer->advice == ADVICE_NO_LIMIT_SEEN || answer->window_count == 0)
+        return UNKNOWN_U64(REASON_NOT_APPLICABLE);
+    return KNOWN_U64(answer->margin_bytes);
+}
+
+json_t *encode_placement(const struct gpu_identity *gpu, const struct placement_request *request,
+                         const struct placement_answer *answer)
+{
+    struct json_out o;
+
+    answer_head(&o, gpu, answer->fingerprint_id, request->bytes);
+    json_out_text(&o, "advice", advice_name(answer->advice));
+    json_out_u64(&o, "window_count", answer->window_count);
+    json_out_value(&o, "windows", windows_to_json(answer));
+    json_out_value(&o, "window_of_sm", window_of_sm_to_json(answer));
+    json_out_u64_maybe(&o, "margin_bytes", margin_of(answer));
+    json_out_f64_maybe(&o, "with_gbps", answer->with_gbps);
+    json_out_f64_maybe(&o, "without_gbps", answer->without_gbps);
+    json_out_text(&o, "reason", answer->reason);
+    return json_out_end(&o);
+}

@@ -1,0 +1,58 @@
+/* handlers.h: one function a route. A handler reads the snapshot that was acquired for its request,
+ * or asks the backend, and fills the reply; it never waits for a measurement.
+ */
+#ifndef REACH_API_HANDLERS_H
+#define REACH_API_HANDLERS_H
+
+#include "api/backend.h"
+#include "api/cache.h"
+#include "api/reply.h"
+#include "api/request.h"
+#include "snapshot/snapshot.h"
+
+struct handlers_context {
+    const struct snapshot *snapshot; /* of this request */
+    const struct api_backend *backend;
+    struct cache *cache;
+    const char *daemon_version;
+};
+
+typedef void handlers_fn(struct handlers_context *c, const struct request *request,
+                         struct reply *reply);
+
+/* handlers_node.c */
+handlers_fn handlers_index;
+handlers_fn handlers_healthz;
+handlers_fn handlers_readyz;
+handlers_fn handlers_openapi;
+handlers_fn handlers_node;
+/* handlers_gpu.c */
+handlers_fn handlers_gpus;
+handlers_fn handlers_gpu;
+/* handlers_fingerprint.c */
+handlers_fn handlers_fingerprint;
+handlers_fn handlers_fingerprints;
+handlers_fn handlers_measure;
+handlers_fn handlers_job;
+/* handlers_observation.c */
+handlers_fn handlers_observations;
+handlers_fn handlers_observation;
+/* handlers_placement.c */
+handlers_fn handlers_scope;
+handlers_fn handlers_placement;
+
+/* Shared by them, in handlers_gpu.c. */
+
+/* The GPU that the path names; on NULL the reply is a 404. */
+const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
+                                             const struct request *request, struct reply *reply);
+/* Its place in the snapshot, which is the index in the API. */
+uint32_t handlers_index_of(const struct handlers_context *c, const struct snapshot_gpu *gpu);
+/* Says that this GPU has no fingerprint yet, why, and how to get one. */
+void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
+                             unsigned http_status, struct reply *reply);
+/* Keeps the document in a slot of the cache and makes it the reply. NULL: a problem. */
+void handlers_reply_kept(struct handlers_context *c, const struct request *request, uint32_t slot,
+                         struct document *take, struct reply *reply);
+
+#endif

@@ -1,0 +1,112 @@
+/* handlers_placement.c: the two questions that the service exists for. */
+#include "api/handlers.h"
+
+#include "api/decode.h"
+#include "api/encode.h"
+#include "api/problem.h"
+
+#include <string.h>
+
+/* The GPU with its fingerprint, or NULL and a problem. */
+static const struct snapshot_gpu *measured_gpu(struct handlers_context *c,
+                                               const struct request *request, struct reply *reply)
+{
+    const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
+
+    if (gpu && !gpu->has_fingerprint) {
+        handlers_no_fingerprint(request, gpu, MHD_HTTP_CONFLICT, reply);
+        return NULL;
+    }
+    return gpu;
+}
+
+static void reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
+                         struct reply *reply)
+{
+    struct document *document = document_new(take, NULL);
+
+    if (!document) {
+        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
+        return;
+    }
+    cache_keep_answer(c->cache, request->target, document);
+    reply_document(reply, document);
+}
+
+/* What placement refuses lies in the query, or in a fingerprint that knows too little. */
+static void reply_refusal(const struct request *request, const struct err *err, struct reply *reply)
+{
+    static const char *const names[] = {"granularity", "windows", "bytes"};
+    struct problem p = {.status = err->status};
+
+    memcpy(p.detail, err->text, sizeof(p.detail));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (err->status == STATUS_INVALID_ARGUMENT && !p.parameter &&
+            request_param(request, names[i]) && strstr(err->text, names[i]))
+            p.parameter = names[i];
+    }
+    if (err->status == STATUS_NOT_APPLICABLE)
+        p.next_step = "Measure again: POST /v1/gpus/{gpu}/fingerprint with {\"depth\": \"full\"}, "
+                      "or reachctl fingerprint --depth full.";
+    problem_write(reply, request, &p);
+}
+
+void handlers_scope(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    const struct document *kept = cache_get_answer(c->cache, request->target);
+    struct scope_request question = {.access = ACCESS_READ};
+    struct scope_answer answer;
+    const struct snapshot_gpu *gpu;
+    struct problem problem;
+    struct err err;
+
+    if (kept) {
+        reply_document(reply, kept);
+        return;
+    }
+    gpu = measured_gpu(c, request, reply);
+    if (!gpu)
+        return;
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &question.bytes, &problem) ||
+        !decode_access(request, &question.access, &problem)) {
+        problem_write(reply, request, &problem);
+        return;
+    }
+    if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+        reply_refusal(request, &err, reply);
+    else
+        reply_answer(c, request, encode_scope(&gpu->fingerprint.gpu, &question, &answer), reply);
+}
+
+void handlers_placement(struct handlers_context *c, const struct request *request,
+                        struct reply *reply)
+{
+    const struct document *kept = cache_get_answer(c->cache, request->target);
+    struct placement_request question = {.bytes = 0};
+    struct placement_answer answer;
+    const struct snapshot_gpu *gpu;
+    struct problem problem;
+    uint64_t windows = 0;
+    struct err err;
+
+    if (kept) {
+        reply_document(reply, kept);
+        return;
+    }
+    gpu = measured_gpu(c, request, reply);
+    if (!gpu)
+        return;
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &question.bytes, &problem) ||
+        !decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &windows, &problem) ||
+        !decode_bytes(request, "granularity", DECODE_OPTIONAL, &question.granularity_bytes,
+                      &problem)) {
+        problem_write(reply, request, &problem);
+        return;
+    }
+    question.windows = (uint32_t)windows;
+    if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+        reply_refusal(request, &err, reply);
+    else
+        reply_answer(c, request, encode_placement(&gpu->fingerprint.gpu, &question, &answer),
+                     reply);
+}

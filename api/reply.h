@@ -1,0 +1,57 @@
+/* reply.h: what a handler answers, and how it gets onto the wire.
+ *
+ * A reply either brings a body of its own, or names a document: a body rendered earlier, with its
+ * headers, which many answers share.
+ */
+#ifndef REACH_API_REPLY_H
+#define REACH_API_REPLY_H
+
+#include "api/request.h"
+
+#include <jansson.h>
+#include <microhttpd.h>
+
+enum { REPLY_ETAG_BYTES = 40, REPLY_LOCATION_BYTES = 64 };
+
+struct document; /* one rendered body with its tag; never changes */
+
+struct reply {
+    unsigned http_status;
+    const char *content_type; /* static */
+    char *body;               /* owned, from malloc */
+    size_t body_bytes;
+    char etag[REPLY_ETAG_BYTES];         /* with its quotes; "": none */
+    char location[REPLY_LOCATION_BYTES]; /* "": none */
+    const char *allow;                   /* static; NULL: none */
+    bool varies_by_accept;
+    bool close;                      /* the connection, after this answer */
+    uint32_t retry_after_seconds;    /* 0: none */
+    const struct document *document; /* instead of a body; borrowed until reply_send is over */
+};
+
+/* Takes the value and makes it the body, with a tag made of its bytes. NULL, or no memory, makes
+ * the reply a problem instead. */
+void reply_json(struct reply *reply, const struct request *request, unsigned http_status,
+                json_t *take);
+/* The same with a finished text from malloc. `content_type` is static. */
+void reply_text(struct reply *reply, const char *content_type, char *take, size_t bytes);
+void reply_document(struct reply *reply, const struct document *document);
+
+/* Queues the answer: 304 without a body where the request says that it has this tag already. Clears
+ * the reply. */
+enum MHD_Result reply_send(struct MHD_Connection *connection, const struct request *request,
+                           struct reply *take);
+void reply_clear(struct reply *take);
+
+/* Renders a document. `tag` is its ETag without quotes; NULL: made of its bytes. Takes the value.
+ * NULL without memory or value. */
+struct document *document_new(json_t *take, const char *tag);
+/* The same from a text that outlives everything. */
+struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
+/* Answers under way that use it stay whole. NULL is fine. */
+void document_free(struct document *take);
+
+/* Does the value of If-None-Match name this tag (with quotes)? NULL names nothing. */
+bool reply_tag_matches(const char *if_none_match, const char *etag);
+
+#endif

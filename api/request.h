@@ -1,0 +1,59 @@
+/* request.h: one HTTP request, taken apart. Borrowed texts live as long as the request.
+ *
+ * The target is parsed here and not by libmicrohttpd: that library cuts texts at %00, forgets which
+ * parameter came twice, and takes what is no percent code for itself.
+ */
+#ifndef REACH_API_REQUEST_H
+#define REACH_API_REQUEST_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    REQUEST_MAX_SEGMENTS = 8,
+    REQUEST_MAX_PARAMS = 16,
+    REQUEST_MAX_BODY_BYTES = 1 << 20,
+    REQUEST_MAX_INSTANCE_BYTES = 160
+};
+
+struct request_param {
+    const char *name;
+    const char *value;
+};
+
+struct request {
+    const char *method;
+    char *texts;        /* owned: what segments and params point into */
+    const char *target; /* as sent; borrowed from whoever called request_parse */
+    char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut where too long */
+    uint32_t segment_count;
+    const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two; "/" none */
+    uint32_t param_count;
+    struct request_param params[REQUEST_MAX_PARAMS];
+    const char *gpu; /* what stands for {gpu} and {id} in the route; NULL where it has none */
+    const char *id;
+    const char *accept; /* header values; NULL where not sent */
+    const char *content_type;
+    const char *if_none_match;
+    char *body; /* owned; NULL where nothing was sent */
+    size_t body_bytes;
+    bool body_too_large;
+};
+
+/* Parses a request target ("/v1/gpus?limit=3") into a zeroed request. Errors:
+ * STATUS_INVALID_ARGUMENT with a sentence (not a path, %00, bad percent code, control character,
+ * not UTF-8, a parameter twice, too many), STATUS_NO_MEMORY. */
+enum status request_parse(struct request *out, const char *target, struct err *err);
+
+/* The value of a query parameter; NULL where it was not sent. */
+const char *request_param(const struct request *request, const char *name);
+
+/* Appends to the body. More than REQUEST_MAX_BODY_BYTES sets body_too_large and drops it. */
+enum status request_add_body(struct request *request, const char *data, size_t bytes);
+
+void request_clear(struct request *take);
+
+#endif

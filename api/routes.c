@@ -1,0 +1,225 @@
+/* routes.c: the route table, and what follows from it.
+ *
+ * A row says it all: method, path, the query parameters that exist, the handler. So 404 (no path
+ * matches), 405 with Allow (a path matches, its methods do not), 400 for a parameter that nobody
+ * knows, and the list that GET / gives cannot disagree with each other. HEAD is GET without a body,
+ * which libmicrohttpd leaves out by itself.
+ */
+#include "api/routes.h"
+
+#include "api/problem.h"
+#include "base/json_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PARAMS = 4, ALLOW_BYTES = 32 };
+
+struct route {
+    const char *method; /* "GET" or "POST" */
+    const char *path;
+    const char *params[MAX_PARAMS];
+    handlers_fn *handler;
+    const char *about;
+};
+
+static const struct route routes[] = {
+    {"GET", "/", {NULL}, handlers_index, "this list"},
+    {"GET", "/healthz", {NULL}, handlers_healthz, "is the process alive?"},
+    {"GET", "/readyz", {NULL}, handlers_readyz, "does any GPU have a fingerprint?"},
+    {"GET", "/openapi.yaml", {NULL}, handlers_openapi, "the contract of all this"},
+    {"GET", "/v1/node", {NULL}, handlers_node, "host, daemon version, driver, GPU sources"},
+    {"GET", "/v1/gpus", {NULL}, handlers_gpus, "the GPUs and the state of each"},
+    {"GET", "/v1/gpus/{gpu}", {NULL}, handlers_gpu, "one GPU, by UUID or index"},
+    {"GET",
+     "/v1/gpus/{gpu}/fingerprint",
+     {"at"},
+     handlers_fingerprint,
+     "the current fingerprint; at=ID an older one"},
+    {"POST",
+     "/v1/gpus/{gpu}/fingerprint",
+     {NULL},
+     handlers_measure,
+     "measure again; the body may name a depth: quick, full, matrix"},
+    {"GET",
+     "/v1/gpus/{gpu}/fingerprints",
+     {"limit", "cursor"},
+     handlers_fingerprints,
+     "history, newest first"},
+    {"GET", "/v1/jobs/{id}", {NULL}, handlers_job, "how far a measurement is"},
+    {"GET",
+     "/v1/gpus/{gpu}/observations",
+     {"run", "limit", "cursor"},
+     handlers_observations,
+     "raw observations, newest first"},
+    {"GET",
+     "/v1/gpus/{gpu}/observations/{id}",
+     {NULL},
+     handlers_observation,
+     "one observation, as JSON or text/csv"},
+    {"GET",
+     "/v1/gpus/{gpu}/scope",
+     {"bytes", "access"},
+     handlers_scope,
+     "how many bytes may one pass touch at random?"},
+    {"GET",
+     "/v1/gpus/{gpu}/placement",
+     {"bytes", "windows", "granularity"},
+     handlers_placement,
+     "which SM should work in which window of memory?"},
+};
+enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
+
+/* Does the path fit? Then `request` gets its captures. */
+static bool path_matches(const struct route *route, struct request *request)
+{
+    const char *at = route->path;
+    const char *gpu = NULL;
+    const char *id = NULL;
+    uint32_t i = 0;
+
+    while (*at == '/' && at[1] != '\0') {
+        size_t length = strcspn(++at, "/");
+        if (i == request->segment_count)
+            return false;
+        if (strncmp(at, "{gpu}", length) == 0)
+            gpu = request->segments[i];
+        else if (strncmp(at, "{id}", length) == 0)
+            id = request->segments[i];
+        else if (strncmp(at, request->segments[i], length) != 0 ||
+                 request->segments[i][length] != '\0')
+            return false;
+        at += length;
+        i++;
+    }
+    if (i != request->segment_count)
+        return false;
+    request->gpu = gpu;
+    request->id = id;
+    return true;
+}
+
+static bool method_matches(const struct route *route, const char *method)
+{
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
+static const struct route *find(struct request *request, const char **out_allow)
+{
+    bool get = false;
+    bool post = false;
+
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (!path_matches(&routes[i], request))
+            continue;
+        if (method_matches(&routes[i], request->method))
+            return &routes[i];
+        get = get || strcmp(routes[i].method, "GET") == 0;
+        post = post || strcmp(routes[i].method, "POST") == 0;
+    }
+    *out_allow = get && post ? "GET, HEAD, POST" : get ? "GET, HEAD" : post ? "POST" : "";
+    return NULL;
+}
+
+static void no_such_path(const struct request *request, struct reply *reply)
+{
+    struct problem p = {.status = STATUS_NOT_FOUND, .next_step = "GET / lists what there is."};
+
+    snprintf(p.detail, sizeof(p.detail), "there is no path %.160s", request->instance);
+    problem_write(reply, request, &p);
+}
+
+static void no_such_method(const struct request *request, const char *allow, struct reply *reply)
+{
+    struct problem p = {.http_status = MHD_HTTP_METHOD_NOT_ALLOWED,
+                        .status = STATUS_INVALID_ARGUMENT,
+                        .slug = "method-not-allowed",
+                        .title = "This path does not have this method.",
+                        .next_step = "Use one of the methods in the Allow field."};
+
+    snprintf(p.detail, sizeof(p.detail), "%.20s is not one of %s", request->method, allow);
+    problem_write(reply, request, &p);
+    reply->allow = allow;
+}
+
+static const char *unknown_param(const struct route *route, const struct request *request)
+{
+    for (uint32_t i = 0; i < request->param_count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < MAX_PARAMS && route->params[k]; k++)
+            known = known || strcmp(request->params[i].name, route->params[k]) == 0;
+        if (!known)
+            return request->params[i].name;
+    }
+    return NULL;
+}
+
+static void no_such_param(const struct route *route, const struct request *request,
+                          const char *name, struct reply *reply)
+{
+    struct problem p = {.status = STATUS_INVALID_ARGUMENT,
+                        .parameter = name,
+                        .next_step = "Leave it out; /openapi.yaml names what each path takes."};
+    int at;
+
+    at = snprintf(p.detail, sizeof(p.detail), "%s takes no parameter \"%.40s\"; it takes ",
+                  route->path, name);
+    if (!route->params[0])
+        snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "none");
+    for (size_t k = 0; k < MAX_PARAMS && route->params[k]; k++)
+        at += snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "%s%s", k ? ", " : "",
+                       route->params[k]);
+    problem_write(reply, request, &p);
+}
+
+void routes_dispatch(struct handlers_context *c, struct request *request, struct reply *reply)
+{
+    const char *allow = "";
+    const struct route *route = find(request, &allow);
+    const char *unknown;
+
+    if (!route && !*allow) {
+        no_such_path(request, reply);
+        return;
+    }
+    if (!route) {
+        no_such_method(request, allow, reply);
+        return;
+    }
+    unknown = unknown_param(route, request);
+    if (unknown)
+        no_such_param(route, request, unknown, reply);
+    else
+        route->handler(c, request, reply);
+}
+
+bool routes_takes_body(const struct request *request)
+{
+    struct request copy = *request;
+    const char *allow;
+    const struct route *route = find(&copy, &allow);
+
+    return route && strcmp(route->method, "POST") == 0;
+}
+
+json_t *routes_to_json(void)
+{
+    json_t *list = json_array();
+    struct json_out o;
+
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        struct json_out row;
+        json_out_begin(&row);
+        json_out_text(&row, "method", routes[i].method);
+        json_out_text(&row, "path", routes[i].path);
+        json_out_text(&row, "about", routes[i].about);
+        if (!json_out_append(&list, json_out_end(&row)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "service", "reachd");
+    json_out_value(&o, "routes", list);
+    return json_out_end(&o);
+}

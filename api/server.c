@@ -1,0 +1,375 @@
+/* server.c: libmicrohttpd, tamed.
+ *
+ *   daemon's loop --watches--> epoll fd of the server --nests--> epoll fd of each MHD daemon
+ *                                                     \--------> timer of the request deadline
+ *
+ * One MHD daemon a listening socket, so that each has connection places of its own: whoever takes
+ * all places of the TCP port leaves those of the Unix socket alone. All run in external epoll mode.
+ * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
+ * ready connections; MHD_run always polls, so here nobody can cause that.
+ *
+ * Its inactivity timeout is off, since one byte a second defeats it: clients.c keeps the time.
+ */
+#include "api/server.h"
+
+#include "api/cache.h"
+#include "api/clients.h"
+#include "api/exchange.h"
+#include "api/handlers.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    MAX_LISTENERS = sizeof(((struct api_options *)0)->listen_fds) / sizeof(int),
+    DEFAULT_CONNECTION_LIMIT = 256,
+    RESERVED_FDS = 64,            /* for everything that is no connection */
+    CONNECTION_MEMORY = 16 << 10, /* header fields of one request and a piece of its body */
+    TIMER_EVENT = MAX_LISTENERS   /* tag beside the numbers of the listeners */
+};
+
+#define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
+#define DRAIN_TIME       NSEC_PER_SEC
+
+struct listener {
+    struct MHD_Daemon *daemon;
+    bool ready;
+};
+
+struct api_server {
+    int epoll_fd;
+    int timer_fd;
+    nsec_t timer_due; /* 0: not set */
+    nsec_t deadline_ns;
+    struct listener listeners[MAX_LISTENERS];
+    uint32_t listener_count;
+    struct clients clients;
+    struct cache *cache;
+    struct snapshot_cell *cell;
+    const struct api_backend *backend;
+    const char *daemon_version;
+};
+
+/* ---- what libmicrohttpd calls ---- */
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct api_server *server = cls;
+    const union MHD_ConnectionInfo *info;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        clients_remove(&server->clients, *socket_context);
+        *socket_context = NULL;
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info)
+        *socket_context = clients_add(&server->clients, info->connect_fd, clock_monotonic());
+}
+
+static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    struct api_server *server = cls;
+    struct client *client = client_of(connection);
+
+    if (!client)
+        return NULL; /* no memory for its clock: on_request closes it */
+    clients_begin(&server->clients, client, clock_monotonic());
+    return exchange_new(target);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_bytes, void **request_context)
+{
+    struct api_server *server = cls;
+    struct handlers_context c = {.backend = server->backend,
+                                 .cache = server->cache,
+                                 .daemon_version = server->daemon_version};
+    enum MHD_Result result;
+
+    (void)url;
+    if (!*request_context)
+        return MHD_NO;
+    c.snapshot = snapshot_acquire(server->cell);
+    cache_renew(server->cache, c.snapshot->generation);
+    result = exchange_step(*request_context, &c, connection, method, version, data, data_bytes);
+    snapshot_release(c.snapshot);
+    return result;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **request_context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct api_server *server = cls;
+    struct client *client = client_of(connection);
+
+    (void)code;
+    exchange_free(*request_context);
+    *request_context = NULL;
+    if (client)
+        clients_end(&server->clients, client, clock_monotonic());
+}
+
+/* The target is decoded by request.c: leave it alone. */
+static size_t on_unescape(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+static void on_log(void *cls, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void on_log(void *cls, const char *format, va_list args)
+{
+    char line[256];
+
+    (void)cls;
+    vsnprintf(line, sizeof(line), format, args);
+    line[strcspn(line, "\n")] = '\0';
+    log_debug("http: %s", line);
+}
+
+/* ---- start ---- */
+
+/* As many as asked for, and as the process may open. */
+static uint32_t connection_limit(const struct api_options *options)
+{
+    uint32_t limit =
+        options->connection_limit ? options->connection_limit : DEFAULT_CONNECTION_LIMIT;
+    struct rlimit files;
+    rlim_t room;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+        return limit;
+    room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 1;
+    room /= options->listen_count;
+    if (room < limit) {
+        limit = room > 0 ? (uint32_t)room : 1;
+        log_warning("http: at most %u connections a socket, since only %llu files may be open",
+                    limit, (unsigned long long)files.rlim_cur);
+    }
+    return limit;
+}
+
+static struct MHD_Daemon *start_daemon(struct api_server *server, int fd, uint32_t limit)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)limit, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+}
+
+static enum status watch(struct api_server *server, int fd, uint32_t tag, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = tag};
+
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return err_set(err, STATUS_IO, "cannot watch a descriptor: %s", strerror(errno));
+    return STATUS_OK;
+}
+
+/* The library gets a descriptor of its own, so that it is clear who closes which. */
+static enum status add_listener(struct api_server *server, int fd, uint32_t limit, struct err *err)
+{
+    struct listener *listener = &server->listeners[server->listener_count];
+    const union MHD_DaemonInfo *info;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int flags = own < 0 ? -1 : fcntl(own, F_GETFL);
+
+    if (own < 0 || flags < 0 || fcntl(own, F_SETFL, flags | O_NONBLOCK) != 0) {
+        if (own >= 0)
+            close(own);
+        return err_set(err, STATUS_IO, "cannot use a listening socket: %s", strerror(errno));
+    }
+    listener->daemon = start_daemon(server, own, limit);
+    if (!listener->daemon)
+        return err_set(err, STATUS_IO, "cannot serve HTTP on a listening socket");
+    server->listener_count++;
+    info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    if (!info)
+        return err_set(err, STATUS_NOT_SUPPORTED, "this libmicrohttpd has no epoll");
+    return watch(server, info->epoll_fd, server->listener_count - 1, err);
+}
+
+static enum status open_server(struct api_server *server, const struct api_options *options,
+                               struct err *err)
+{
+    uint32_t limit;
+    enum status s;
+
+    if (options->listen_count == 0 || options->listen_count > MAX_LISTENERS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
+                       options->listen_count, MAX_LISTENERS);
+    server->cache = cache_new();
+    if (!server->cache)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (server->epoll_fd < 0 || server->timer_fd < 0)
+        return err_set(err, STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
+    s = watch(server, server->timer_fd, TIMER_EVENT, err);
+    limit = connection_limit(options);
+    for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
+        s = add_listener(server, options->listen_fds[i], limit, err);
+    return s;
+}
+
+enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,
+                           const struct api_backend *backend, struct api_server **out,
+                           struct err *err)
+{
+    struct api_server *server = calloc(1, sizeof(*server));
+    enum status s;
+
+    if (!server)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+    server->epoll_fd = -1;
+    server->timer_fd = -1;
+    server->cell = cell;
+    server->backend = backend;
+    server->daemon_version = options->daemon_version ? options->daemon_version : "";
+    server->deadline_ns =
+        options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
+    s = open_server(server, options, err);
+    if (s != STATUS_OK) {
+        api_server_free(server);
+        return s;
+    }
+    for (uint32_t i = 0; i < options->listen_count; i++)
+        close(options->listen_fds[i]);
+    *out = server;
+    return STATUS_OK;
+}
+
+/* ---- run ---- */
+
+int api_server_fd(const struct api_server *server)
+{
+    return server->epoll_fd;
+}
+
+/* Has the library work left that no descriptor tells of? */
+static bool has_work(const struct listener *listener)
+{
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+
+    return MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+}
+
+int api_server_timeout_ms(const struct api_server *server)
+{
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        if (has_work(&server->listeners[i]))
+            return 0;
+    }
+    return -1; /* the deadlines have a descriptor */
+}
+
+static void set_timer(struct api_server *server, nsec_t due)
+{
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(due / NSEC_PER_SEC),
+                                           .tv_nsec = (long)(due % NSEC_PER_SEC)}};
+
+    if (timerfd_settime(server->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+        log_warning("http: cannot set the timer of the request deadline: %s", strerror(errno));
+    server->timer_due = due;
+}
+
+/* The timer is set once and asks again when it is due, so that a request costs no system call. */
+static void on_timer(struct api_server *server)
+{
+    uint64_t expirations;
+
+    if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
+        log_warning("http: cannot read the timer: %s", strerror(errno));
+    set_timer(server, clients_reap(&server->clients, clock_monotonic(), server->deadline_ns));
+}
+
+void api_server_run(struct api_server *server)
+{
+    struct epoll_event events[MAX_LISTENERS + 1];
+    int count = epoll_wait(server->epoll_fd, events, MAX_LISTENERS + 1, 0);
+
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u32 == TIMER_EVENT)
+            on_timer(server);
+        else
+            server->listeners[events[i].data.u32].ready = true;
+    }
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = &server->listeners[i];
+        if (listener->ready || has_work(listener))
+            MHD_run(listener->daemon);
+        listener->ready = false;
+    }
+    if (server->timer_due == 0 && server->clients.oldest)
+        set_timer(server, server->clients.oldest->since + server->deadline_ns);
+}
+
+/* ---- stop ---- */
+
+static void stop_listening(struct api_server *server)
+{
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        int fd = MHD_quiesce_daemon(server->listeners[i].daemon);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+static void finish_answers(struct api_server *server)
+{
+    nsec_t end = clock_monotonic() + DRAIN_TIME;
+
+    while (server->clients.in_request > 0) {
+        struct epoll_event event;
+        nsec_t now = clock_monotonic();
+        int wait_ms = api_server_timeout_ms(server);
+        if (now >= end)
+            return;
+        if (wait_ms < 0)
+            wait_ms = (int)((end - now) / NSEC_PER_MSEC) + 1;
+        (void)epoll_wait(server->epoll_fd, &event, 1, wait_ms);
+        api_server_run(server);
+    }
+}
+
+void api_server_free(struct api_server *take)
+{
+    if (!take)
+        return;
+    stop_listening(take);
+    finish_answers(take);
+    for (uint32_t i = 0; i < take->listener_count; i++)
+        MHD_stop_daemon(take->listeners[i].daemon);
+    cache_free(take->cache);
+    if (take->timer_fd >= 0)
+        close(take->timer_fd);
+    if (take->epoll_fd >= 0)
+        close(take->epoll_fd);
+    free(take);
+}
