@@ -41,6 +41,8 @@ LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
+# Host code that the examples share.
+EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
 TEST_DIRS   := unit sim replay fakecuda
 TEST_SRC    := $(wildcard $(TEST_DIRS:%=tests/%/test_*.c))
 # What is not a test program itself: shared by the test programs, or the stand-in driver.
@@ -263,10 +265,10 @@ define LINK_CU
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -cudart static -MD -MP -MF $@.d \
 	    -Xcompiler -fPIE -Xlinker -pie -Xlinker --as-needed -Xlinker --disable-new-dtags \
 	    -Xlinker -rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib' \
-	    -o $@ $< build/release/libreachd.a $(EXAMPLE_LIBS)
+	    -o $@ $< $(filter %.o,$^) build/release/libreachd.a $(EXAMPLE_LIBS)
 endef
 
-$(EXAMPLES): build/release/examples/%: clients/examples/%.cu build/release/libreachd.a
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) build/release/libreachd.a
 	$(LINK_CU)
 
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
