@@ -50,6 +50,7 @@ struct api_server {
     int timer_fd;
     nsec_t timer_due; /* 0: not set */
     nsec_t deadline_ns;
+    bool place_freed; /* a connection was closed since the last run */
     struct listener listeners[MAX_LISTENERS];
     uint32_t listener_count;
     struct clients clients;
@@ -78,6 +79,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         clients_remove(&server->clients, *socket_context);
         *socket_context = NULL;
+        server->place_freed = true;
         return;
     }
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -282,6 +284,8 @@ static bool has_work(const struct listener *listener)
 
 int api_server_timeout_ms(const struct api_server *server)
 {
+    if (server->place_freed)
+        return 0;
     for (uint32_t i = 0; i < server->listener_count; i++) {
         if (has_work(&server->listeners[i]))
             return 0;
@@ -313,6 +317,7 @@ void api_server_run(struct api_server *server)
 {
     struct epoll_event events[MAX_LISTENERS + 1];
     int count = epoll_wait(server->epoll_fd, events, MAX_LISTENERS + 1, 0);
+    bool run_all;
 
     for (int i = 0; i < count; i++) {
         if (events[i].data.u32 == TIMER_EVENT)
@@ -320,9 +325,13 @@ void api_server_run(struct api_server *server)
         else
             server->listeners[events[i].data.u32].ready = true;
     }
+    /* With all places taken the library stops watching its listening socket, and takes it up again
+     * not when a place is freed but at the next run, for which no descriptor might ever ask. */
+    run_all = server->place_freed;
+    server->place_freed = false;
     for (uint32_t i = 0; i < server->listener_count; i++) {
         struct listener *listener = &server->listeners[i];
-        if (listener->ready || has_work(listener))
+        if (run_all || listener->ready || has_work(listener))
             MHD_run(listener->daemon);
         listener->ready = false;
     }

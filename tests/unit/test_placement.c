@@ -1,174 +1,11 @@
-/* test_placement.c: scope and placement on hand-made and on random fingerprints. */
+/* test_placement.c: scope and placement on hand-made fingerprints. */
+#include "tests/unit/placement_fixture.h"
+
+#include "base/units.h"
 #include "placement/borders.h"
-#include "placement/partition.h"
-#include "placement/placement.h"
 #include "placement/predict.h"
 
-#include "base/rng.h"
-#include "base/units.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* ---- fingerprints to ask about ---- */
-
-/* SMs dealt to groups in turn, as real chips number them: group g gets sizes[g] of them. */
-static void make_groups(struct fingerprint *fp, const uint32_t *sizes, uint32_t groups)
-{
-    uint32_t left[REACH_MAX_GROUPS];
-    uint32_t sm = 0;
-    bool any = true;
-
-    memcpy(left, sizes, groups * sizeof(*left));
-    fp->topology.partition.group_count = groups;
-    while (any) {
-        any = false;
-        for (uint32_t g = 0; g < groups; g++) {
-            if (left[g] == 0)
-                continue;
-            left[g]--;
-            any = true;
-            fp->topology.partition.group_of_sm[sm++] = (uint16_t)g;
-        }
-    }
-    for (uint32_t g = 0; g < groups; g++)
-        fp->topology.groups[g].sm_count = sizes[g];
-    fp->gpu.sm_count = sm;
-    fp->topology.level = KNOWN_U32(2);
-}
-
-static void make_limits(struct fingerprint *fp, uint64_t reach, uint64_t entry)
-{
-    fp->windows.reach_bytes = KNOWN_U64(reach);
-    fp->windows.entry_bytes = KNOWN_U64(entry);
-    fp->windows.recommended_bytes = KNOWN_U64(reach - entry);
-}
-
-static void make_empty(struct fingerprint *fp)
-{
-    fingerprint_init(fp);
-    snprintf(fp->gpu.uuid, sizeof(fp->gpu.uuid), "SIM-placement-test");
-    fp->gpu.origin = ORIGIN_SIMULATED;
-    fp->conditions.range_bytes = 256 * GIB;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        fp->topology.partition.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-}
-
-/* Made up, and like no chip in particular: 132 SMs in 8 groups, 64 GiB of reach. */
-static void make_large(struct fingerprint *fp)
-{
-    static const uint32_t sizes[] = {16, 18, 16, 16, 18, 16, 16, 16};
-    static const struct curve_point curve[] = {
-        {.region_bytes = 32 * GIB,
-         .naive_gbps = KNOWN(4000),
-         .by_group_gbps = KNOWN(4000),
-         .by_sm_gbps = KNOWN(4000),
-         .windows = 1},
-        {.region_bytes = 64 * GIB,
-         .naive_gbps = KNOWN(3000),
-         .by_group_gbps = KNOWN(3990),
-         .by_sm_gbps = KNOWN(3000),
-         .windows = 2},
-        {.region_bytes = 128 * GIB,
-         .naive_gbps = KNOWN(1000),
-         .by_group_gbps = KNOWN(3950),
-         .by_sm_gbps = KNOWN(1000),
-         .windows = 3},
-    };
-
-    make_empty(fp);
-    make_groups(fp, sizes, 8);
-    make_limits(fp, 64 * GIB, 2 * MIB);
-    fp->throughput.plateau_gbps = KNOWN_F64(4000);
-    fp->throughput.curve_count = 3;
-    memcpy(fp->throughput.curve, curve, sizeof(curve));
-}
-
-/* ---- what must hold for every plan ---- */
-
-static void check_cover(const struct placement_answer *a, uint64_t bytes)
-{
-    uint64_t next = 0;
-
-    for (uint32_t w = 0; w < a->window_count; w++) {
-        assert_int_equal(a->windows[w].first_byte, next);
-        assert_true(a->windows[w].length_bytes > 0);
-        next += a->windows[w].length_bytes;
-    }
-    assert_int_equal(next, bytes);
-}
-
-static void check_windows(const struct fingerprint *fp, const struct placement_answer *a,
-                          uint64_t bytes, uint64_t unit)
-{
-    uint64_t reach = fp->windows.reach_bytes.v;
-    uint64_t limit = reach - fp->windows.entry_bytes.v;
-    uint64_t longest = 0;
-
-    check_cover(a, bytes);
-    for (uint32_t w = 0; w < a->window_count; w++) {
-        assert_int_equal(a->windows[w].first_byte % unit, 0);
-        assert_true(a->windows[w].length_bytes <= limit);
-        if (a->windows[w].length_bytes > longest)
-            longest = a->windows[w].length_bytes;
-    }
-    assert_int_equal(a->margin_bytes, reach - longest);
-}
-
-static void check_sms(const struct fingerprint *fp, const struct placement_answer *a)
-{
-    const struct sm_partition *p = &fp->topology.partition;
-    int16_t window_of_group[REACH_MAX_GROUPS];
-    uint32_t sms[PLACEMENT_MAX_WINDOWS] = {0};
-    uint32_t groups[PLACEMENT_MAX_WINDOWS] = {0};
-
-    memset(window_of_group, -1, sizeof(window_of_group));
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        uint16_t g = p->group_of_sm[sm];
-        int16_t w = sm < a->sm_slots ? a->window_of_sm[sm] : -1;
-        if (g == FINGERPRINT_NO_GROUP) {
-            assert_int_equal(w, -1);
-            continue;
-        }
-        assert_in_range(w, 0, a->window_count - 1);
-        if (window_of_group[g] < 0) {
-            window_of_group[g] = w;
-            groups[w]++;
-        }
-        assert_int_equal(window_of_group[g], w);
-        sms[w]++;
-    }
-    for (uint32_t w = 0; w < a->window_count; w++) {
-        assert_int_equal(a->windows[w].sm_count, sms[w]);
-        assert_int_equal(a->windows[w].group_count, groups[w]);
-    }
-}
-
-static void check_balance(const struct fingerprint *fp, const struct placement_answer *a)
-{
-    uint32_t largest = 0;
-    uint32_t most = 0;
-    uint32_t least = UINT32_MAX;
-
-    for (uint32_t g = 0; g < fp->topology.partition.group_count; g++) {
-        if (fp->topology.groups[g].sm_count > largest)
-            largest = fp->topology.groups[g].sm_count;
-    }
-    for (uint32_t w = 0; w < a->window_count; w++) {
-        if (a->windows[w].sm_count > most)
-            most = a->windows[w].sm_count;
-        if (a->windows[w].sm_count < least)
-            least = a->windows[w].sm_count;
-    }
-    assert_true(most - least <= largest);
-}
 
 /* ---- placement ---- */
 
@@ -180,14 +17,14 @@ static void test_three_windows(void **state)
     struct placement_request r = {.bytes = 137 * GIB};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_WINDOWS);
     assert_int_equal(a.window_count, 3);
     assert_int_equal(a.sm_slots, 132);
-    check_windows(&fp, &a, r.bytes, 2 * MIB);
-    check_sms(&fp, &a);
-    check_balance(&fp, &a);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_sms(&fp, &a);
+    placement_check_balance(&fp, &a);
     /* 16s and 18s into three: the closest to 44 each is 50, 50 and 32. */
     assert_int_equal(a.windows[0].sm_count + a.windows[1].sm_count + a.windows[2].sm_count, 132);
     /* 137 GiB is within an eighth of the last point. */
@@ -206,9 +43,9 @@ static void test_lengths_follow_sms(void **state)
     struct placement_request r = {.bytes = 80 * GIB};
 
     (void)state;
-    make_empty(&fp);
-    make_groups(&fp, sizes, 2);
-    make_limits(&fp, 64 * GIB, 2 * MIB);
+    placement_make_empty(&fp);
+    placement_make_groups(&fp, sizes, 2);
+    placement_make_limits(&fp, 64 * GIB, 2 * MIB);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 2);
     assert_int_equal(a.windows[0].length_bytes, 60 * GIB);
@@ -227,11 +64,11 @@ static void test_cut_at_limit(void **state)
     struct placement_request r = {.bytes = 100 * GIB};
 
     (void)state;
-    make_empty(&fp);
-    make_groups(&fp, sizes, 2);
-    make_limits(&fp, 64 * GIB, 2 * MIB);
+    placement_make_empty(&fp);
+    placement_make_groups(&fp, sizes, 2);
+    placement_make_limits(&fp, 64 * GIB, 2 * MIB);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
-    check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
     assert_int_equal(a.windows[0].length_bytes, 64 * GIB - 2 * MIB);
     assert_int_equal(a.margin_bytes, 2 * MIB);
     assert_non_null(strstr(a.reason, "uneven"));
@@ -246,9 +83,9 @@ static void test_more_windows_before_cutting(void **state)
     struct placement_request r = {.bytes = 120 * GIB};
 
     (void)state;
-    make_empty(&fp);
-    make_groups(&fp, sizes, 3);
-    make_limits(&fp, 64 * GIB, 2 * MIB);
+    placement_make_empty(&fp);
+    placement_make_groups(&fp, sizes, 3);
+    placement_make_limits(&fp, 64 * GIB, 2 * MIB);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 3);
     assert_int_equal(a.windows[0].length_bytes, 40 * GIB);
@@ -256,7 +93,7 @@ static void test_more_windows_before_cutting(void **state)
     r.windows = 2;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 2);
-    check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
 }
 
 static void test_nothing_to_do(void **state)
@@ -266,14 +103,14 @@ static void test_nothing_to_do(void **state)
     struct placement_request r = {.bytes = 64 * GIB - 2 * MIB};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NOTHING_TO_DO);
     assert_int_equal(a.window_count, 1);
     assert_int_equal(a.margin_bytes, 2 * MIB);
     assert_int_equal(a.windows[0].sm_count, 132);
-    check_cover(&a, r.bytes);
-    check_sms(&fp, &a);
+    placement_check_cover(&a, r.bytes);
+    placement_check_sms(&fp, &a);
     r.bytes++; /* one byte more needs a second window */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_WINDOWS);
@@ -288,9 +125,9 @@ static void test_nothing_to_do_without_groups(void **state)
     struct placement_request r = {.bytes = GIB};
 
     (void)state;
-    make_empty(&fp);
+    placement_make_empty(&fp);
     fp.gpu.sm_count = 13;
-    make_limits(&fp, 2 * GIB, 2 * MIB);
+    placement_make_limits(&fp, 2 * GIB, 2 * MIB);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NOTHING_TO_DO);
     assert_int_equal(a.sm_slots, 13);
@@ -310,9 +147,9 @@ static void test_not_enough_groups(void **state)
     struct placement_request r = {.bytes = 12 * GIB};
 
     (void)state;
-    make_empty(&fp);
-    make_groups(&fp, sizes, 3);
-    make_limits(&fp, 130 * MIB, 2 * MIB);
+    placement_make_empty(&fp);
+    placement_make_groups(&fp, sizes, 3);
+    placement_make_limits(&fp, 130 * MIB, 2 * MIB);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NOT_ENOUGH_GROUPS);
     assert_int_equal(a.window_count, 0);
@@ -329,14 +166,14 @@ static void test_no_limit_seen(void **state)
     struct scope_request q = {.bytes = 200 * GIB};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     fp.windows.reach_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     fp.windows.entry_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     fp.windows.recommended_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NO_LIMIT_SEEN);
     assert_int_equal(a.window_count, 1);
-    check_cover(&a, r.bytes);
+    placement_check_cover(&a, r.bytes);
     assert_int_equal(placement_scope(&fp, &q, &scope, NULL), STATUS_OK);
     assert_int_equal(scope.advice, ADVICE_NO_LIMIT_SEEN);
     assert_int_equal(scope.scope_bytes, 200 * GIB);
@@ -353,15 +190,15 @@ static void test_missing_facts(void **state)
     struct scope_request q = {.bytes = GIB};
 
     (void)state;
-    make_empty(&fp);
+    placement_make_empty(&fp);
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_non_null(strstr(err.text, "not-measured"));
     assert_int_equal(placement_scope(&fp, &q, &scope, &err), STATUS_NOT_APPLICABLE);
-    make_large(&fp);
+    placement_make_large(&fp);
     fp.windows.entry_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_non_null(strstr(err.text, "disagreement"));
-    make_large(&fp);
+    placement_make_large(&fp);
     fp.conditions.verdict = VERDICT_UNUSABLE;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
 }
@@ -381,7 +218,7 @@ static void test_refused_requests(void **state)
     struct fingerprint fp;
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     refused(&fp, (struct placement_request){.bytes = 0}, "bytes is 0");
     refused(&fp, (struct placement_request){.bytes = PLACEMENT_MAX_BYTES + 1}, "1 PiB");
     refused(&fp, (struct placement_request){.bytes = UINT64_MAX}, "1 PiB");
@@ -406,19 +243,19 @@ static void test_granularity(void **state)
     struct placement_request r = {.bytes = 137 * GIB + 12345};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     r.granularity_bytes = GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
-    check_windows(&fp, &a, r.bytes, GIB);
+    placement_check_windows(&fp, &a, r.bytes, GIB);
     r.granularity_bytes = 4 * KIB; /* finer than the entry: the entry rules */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
-    check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
     r.granularity_bytes = 1000; /* a record: 125 entries are 262 144 records */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
-    check_windows(&fp, &a, r.bytes, 125 * 2 * MIB);
+    placement_check_windows(&fp, &a, r.bytes, 125 * 2 * MIB);
     r.granularity_bytes = 5 * GIB + 1; /* no common multiple in sight: the asked one alone */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
-    check_windows(&fp, &a, r.bytes, 5 * GIB + 1);
+    placement_check_windows(&fp, &a, r.bytes, 5 * GIB + 1);
 }
 
 static void test_borders_unit(void **state)
@@ -440,12 +277,12 @@ static void test_windows_asked_though_not_needed(void **state)
     struct placement_request r = {.bytes = 16 * GIB, .windows = 4};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_WINDOWS);
     assert_int_equal(a.window_count, 4);
-    check_windows(&fp, &a, r.bytes, 2 * MIB);
-    check_sms(&fp, &a);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_sms(&fp, &a);
     assert_non_null(strstr(a.reason, "as asked"));
 }
 
@@ -456,14 +293,14 @@ static void test_unsure_sms_idle(void **state)
     struct placement_request r = {.bytes = 137 * GIB};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     fp.topology.partition.group_of_sm[5] = FINGERPRINT_NO_GROUP;
     fp.topology.partition.group_of_sm[131] = FINGERPRINT_NO_GROUP;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.sm_slots, 132);
     assert_int_equal(a.window_of_sm[5], -1);
     assert_int_equal(a.window_of_sm[131], -1);
-    check_sms(&fp, &a);
+    placement_check_sms(&fp, &a);
     r.bytes = GIB; /* where one window does, they may work */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_of_sm[5], 0);
@@ -478,8 +315,8 @@ static void test_scope(void **state)
     struct scope_request q = {.bytes = 200 * MIB};
 
     (void)state;
-    make_large(&fp);
-    make_limits(&fp, 64 * MIB, 2 * MIB);
+    placement_make_large(&fp);
+    placement_make_limits(&fp, 64 * MIB, 2 * MIB);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_SCOPES);
     assert_int_equal(a.scope_bytes, 62 * MIB);
@@ -501,7 +338,7 @@ static void test_scope_predictions(void **state)
     struct scope_request q = {.bytes = 96 * GIB};
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_float_equal(a.without_gbps.v, 2000, 1e-6); /* half way from 3000 to 1000 */
     assert_true(a.with_gbps.v > 3000);
@@ -518,7 +355,7 @@ static void test_predict(void **state)
     struct maybe_f64 v;
 
     (void)state;
-    make_large(&fp);
+    placement_make_large(&fp);
     assert_float_equal(predict_gbps(&fp.throughput, PREDICT_NAIVE, 1).v, 4000, 0);
     assert_float_equal(predict_gbps(&fp.throughput, PREDICT_NAIVE, 32 * GIB).v, 4000, 0);
     assert_float_equal(predict_gbps(&fp.throughput, PREDICT_NAIVE, 48 * GIB).v, 3500, 1e-9);
@@ -532,154 +369,6 @@ static void test_predict(void **state)
     v = predict_gbps(&fp.throughput, PREDICT_NAIVE, GIB);
     assert_int_equal(v.known, MAYBE_UNKNOWN);
     assert_int_equal(v.reason, REASON_NOT_MEASURED);
-}
-
-/* ---- partition ---- */
-
-static void test_partition_example(void **state)
-{
-    static const uint32_t sizes[] = {7, 7, 6, 6, 5, 5, 4, 4, 4};
-    uint16_t window_of[9];
-    uint32_t totals[3];
-
-    (void)state;
-    partition_balance(sizes, 9, 3, window_of, totals);
-    assert_int_equal(totals[0], 16);
-    assert_int_equal(totals[1], 16);
-    assert_int_equal(totals[2], 16);
-    assert_int_equal(window_of[0], 0);
-}
-
-/* Least possible difference of two sums, by looking at every subset. */
-static uint32_t best_split(const uint32_t *sizes, uint32_t count)
-{
-    uint32_t all = 0;
-    uint32_t best = UINT32_MAX;
-
-    for (uint32_t i = 0; i < count; i++)
-        all += sizes[i];
-    for (uint32_t set = 1; set + 1 < 1u << count; set++) {
-        uint32_t sum = 0;
-        uint32_t gap;
-        for (uint32_t i = 0; i < count; i++)
-            sum += set >> i & 1 ? sizes[i] : 0;
-        gap = 2 * sum > all ? 2 * sum - all : all - 2 * sum;
-        if (gap < best)
-            best = gap;
-    }
-    return best;
-}
-
-/* Chips have groups of two or three sizes: there the answer is the best there is, or one SM off. */
-static void test_partition_against_all_subsets(void **state)
-{
-    struct rng rng = {.state = 20161};
-
-    (void)state;
-    for (int round = 0; round < 300; round++) {
-        uint32_t count = 2 + (uint32_t)rng_below(&rng, 9);
-        uint32_t base = 2 + (uint32_t)rng_below(&rng, 17);
-        uint32_t sizes[10];
-        uint16_t window_of[10];
-        uint32_t totals[2];
-        uint32_t gap;
-        for (uint32_t i = 0; i < count; i++)
-            sizes[i] = base + 2 * (uint32_t)rng_below(&rng, 2);
-        partition_balance(sizes, count, 2, window_of, totals);
-        gap = totals[0] > totals[1] ? totals[0] - totals[1] : totals[1] - totals[0];
-        assert_int_equal(gap, best_split(sizes, count));
-    }
-}
-
-/* ---- properties over random fingerprints ---- */
-
-static void random_fingerprint(struct rng *rng, struct fingerprint *fp)
-{
-    uint32_t sizes[64];
-    uint32_t groups = 1 + (uint32_t)rng_below(rng, 64);
-    uint32_t base = 1 + (uint32_t)rng_below(rng, 6);
-    uint64_t entry = (uint64_t)1 << (12 + rng_below(rng, 14));
-
-    make_empty(fp);
-    for (uint32_t g = 0; g < groups; g++)
-        sizes[g] = base + (uint32_t)rng_below(rng, 3);
-    make_groups(fp, sizes, groups);
-    make_limits(fp, entry * (2 + rng_below(rng, 40000)), entry);
-    if (rng_below(rng, 4) == 0) { /* one SM of which nobody is sure */
-        uint16_t sm = (uint16_t)rng_below(rng, fp->gpu.sm_count);
-        uint16_t g = fp->topology.partition.group_of_sm[sm];
-        if (fp->topology.groups[g].sm_count > 1) {
-            fp->topology.groups[g].sm_count--;
-            fp->topology.partition.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-        }
-    }
-}
-
-static void random_request(struct rng *rng, const struct fingerprint *fp,
-                           struct placement_request *r)
-{
-    uint64_t most = fp->windows.recommended_bytes.v * fp->topology.partition.group_count;
-
-    *r = (struct placement_request){.bytes = 1 + rng_below(rng, most + most / 4)};
-    if (rng_below(rng, 3) == 0)
-        r->windows = (uint32_t)rng_below(rng, fp->topology.partition.group_count + 2);
-    if (rng_below(rng, 3) == 0)
-        r->granularity_bytes = 1 + rng_below(rng, 4 * fp->windows.entry_bytes.v);
-}
-
-static void check_answer(const struct fingerprint *fp, const struct placement_request *r,
-                         const struct placement_answer *a)
-{
-    uint64_t limit = fp->windows.recommended_bytes.v;
-    uint64_t needed = (r->bytes - 1) / limit + 1;
-
-    assert_non_null(strstr(a->reason, a->fingerprint_id));
-    assert_true(strlen(a->reason) < sizeof(a->reason) - 1);
-    if (a->advice == ADVICE_NOT_ENOUGH_GROUPS) {
-        assert_true(needed > fp->topology.partition.group_count);
-        return;
-    }
-    if (r->windows != 0)
-        assert_int_equal(a->window_count, r->windows);
-    assert_true(a->window_count >= needed);
-    if (a->advice == ADVICE_NOTHING_TO_DO) {
-        assert_true(r->bytes <= limit);
-        check_cover(a, r->bytes);
-        return;
-    }
-    check_windows(fp, a, r->bytes,
-                  borders_unit(fp->windows.entry_bytes.v, r->granularity_bytes, limit));
-    check_sms(fp, a);
-    check_balance(fp, a);
-}
-
-static void test_properties(void **state)
-{
-    static struct fingerprint fp;
-    static struct placement_answer a, again;
-    const char *given = getenv("TEST_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    struct rng rng = {.state = seed};
-    int answered = 0;
-
-    (void)state;
-    printf("seed %llu (TEST_SEED)\n", (unsigned long long)seed);
-    for (int round = 0; round < 2000; round++) {
-        struct placement_request r;
-        struct err err = {.status = STATUS_OK};
-        random_fingerprint(&rng, &fp);
-        random_request(&rng, &fp, &r);
-        if (placement_plan(&fp, &r, &a, &err) != STATUS_OK) {
-            assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
-            assert_true(r.windows != 0 || r.granularity_bytes != 0);
-            continue;
-        }
-        answered++;
-        check_answer(&fp, &r, &a);
-        assert_int_equal(placement_plan(&fp, &r, &again, NULL), STATUS_OK);
-        assert_memory_equal(&a, &again, sizeof(a));
-    }
-    assert_true(answered > 500);
 }
 
 static void test_names(void **state)
@@ -714,9 +403,6 @@ int main(void)
         cmocka_unit_test(test_scope),
         cmocka_unit_test(test_scope_predictions),
         cmocka_unit_test(test_predict),
-        cmocka_unit_test(test_partition_example),
-        cmocka_unit_test(test_partition_against_all_subsets),
-        cmocka_unit_test(test_properties),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,77 @@
+/* api_fixture.h: the HTTP server in the test's own process, on a Unix socket, and a client that
+ * writes bytes by hand. Server and client share one thread: the client writes, and then reads
+ * whatever comes while the server is run in between. So nothing depends on time but tests of the
+ * deadline. */
+#ifndef REACH_TESTS_API_FIXTURE_H
+#define REACH_TESTS_API_FIXTURE_H
+
+#include "api/server.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+
+extern const char API_UUID[];       /* GPU 0: made up, 4 groups of 4 SMs, 1 GiB of reach */
+extern const char API_UNMEASURED[]; /* GPU 1: never measured */
+
+/* What the backend was asked last. */
+struct fake_backend {
+    int submitted;
+    enum depth depth;
+    enum status submit_status;
+    int64_t before;
+    uint32_t limit;
+    int64_t run;
+};
+
+struct api_fixture {
+    struct fake_backend fake;
+    struct api_backend backend;
+    struct snapshot_cell *cell;
+    struct api_server *server;
+    char path[64];
+    char id[FINGERPRINT_ID_BYTES];
+};
+
+struct api_answer {
+    unsigned status;
+    bool closed; /* by the server, after the answer or without one */
+    char head[2048];
+    char *body;
+    size_t body_bytes;
+};
+
+/* A whole request from its first line and more header fields. */
+#define API_REQUEST(line, fields) line " HTTP/1.1\r\nHost: x\r\n" fields "\r\n"
+
+#define API_TEST(name) cmocka_unit_test_setup_teardown(name, api_set_up, api_tear_down)
+
+int api_set_up(void **state);
+int api_tear_down(void **state);
+/* The same with another deadline and connection limit; 0: the default. */
+int api_restart(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit);
+/* A connection. */
+int api_dial(const struct api_fixture *f);
+/* Runs the server until `fd` can be read (true), or nothing happens for `ms`. */
+bool api_pump(struct api_fixture *f, int fd, int ms);
+/* One answer; the test frees its body. `no_body`: it answers HEAD. */
+void api_read(struct api_fixture *f, int fd, bool no_body, struct api_answer *out);
+void api_send(struct api_fixture *f, int fd, const char *data, size_t bytes);
+/* Sends bytes as they are on a connection of their own, and reads one answer. */
+void api_ask_bytes(struct api_fixture *f, const char *data, size_t bytes, struct api_answer *out);
+void api_ask(struct api_fixture *f, const char *data, struct api_answer *out);
+unsigned api_status_of(struct api_fixture *f, const char *data);
+/* Writes a request to `out`. */
+char *api_line_of(char *out, size_t size, const char *method, const char *target,
+                  const char *fields);
+/* GET, which must have this status, and its JSON. */
+json_t *api_get(struct api_fixture *f, const char *target, unsigned status);
+const char *api_text_in(const json_t *json, const char *name);
+/* The same for a refusal, which must be whole: slug, sentence, next step; and blame `parameter`. */
+void api_refused(struct api_fixture *f, const char *target, unsigned status, const char *slug,
+                 const char *parameter);
+
+#endif
