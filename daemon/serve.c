@@ -115,6 +115,7 @@ static enum status serve_signals(struct serve *s, struct err *err)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a file at its limit is an error of one write */
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->signal_fd < 0
                ? err_set(err, STATUS_IO, "no descriptor for signals: %s", strerror(errno))

@@ -1,0 +1,235 @@
+"""common.py: what the end-to-end tests share: a daemon to talk to, and TAP.
+
+    daemon = common.Daemon("--simulate", "k80")
+    @common.case
+    def healthz_answers(): ...
+    common.main()
+
+Each script is a list of cases, run in order. Programs come from the folder REACH_TEST_BUILD
+(default build/release); REACHD and REACHCTL name others. Nothing is judged by the clock: waits have
+a generous end so that a hang becomes a failure.
+"""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")
+REACHD = os.environ.get("REACHD") or os.path.join(BUILD, "reachd")
+REACHCTL = os.environ.get("REACHCTL") or os.path.join(BUILD, "reachctl")
+SANITIZED = "asan" in BUILD or "tsan" in BUILD
+PATIENCE_S = 100
+
+folder = tempfile.mkdtemp(prefix="reach-e2e-")
+daemons = []
+cases = []
+
+
+class Skip(Exception):
+    """This case has nothing to test here; the text says why."""
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+def until(what, condition):
+    """Waits until condition() gives something true, and returns it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError("waited in vain until " + what)
+
+
+def equal(got, wanted, what=""):
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r}, not {wanted!r}")
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE_S)
+        self.sock.connect(self.path)
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+        self.type = (response.headers.get("Content-Type") or "").split(";")[0]
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Daemon:
+    """A reachd with a port, a Unix socket and a log of its own."""
+
+    def __init__(self, *options, state=":memory:", environment=None, wait=True):
+        self.socket = os.path.join(folder, f"s{len(daemons)}")
+        self.log_path = os.path.join(folder, f"log{len(daemons)}")
+        arguments = [REACHD, "--listen", "127.0.0.1:0", "--socket", self.socket]
+        if state:
+            arguments += ["--state", state]
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                arguments + list(options), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **(environment or {})})
+        daemons.append(self)
+        self.port = None
+        if wait:
+            found = until("the daemon serves", self._serving)
+            if found is not True:
+                self.port = int(found.group(1))
+
+    def _serving(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"reachd exited with {self.process.returncode}:\n{self.log()}")
+        return re.search(r"serving 127\.0\.0\.1:(\d+)", self.log())
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def request(self, method, path, body=None, headers=None, unix=False):
+        connection = (UnixConnection(self.socket) if unix else
+                      http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S))
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            return Answer(response, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    def json(self, path):
+        answer = self.get(path)
+        equal(answer.status, 200, path)
+        equal(answer.type, "application/json", path)
+        return answer.json()
+
+    def gpus(self):
+        return self.json("/v1/gpus")["gpus"]
+
+    def measured(self):
+        """Waits until no GPU is queued or measured any more; returns them."""
+        def rest():
+            gpus = self.gpus()
+            return all(g["state"] in ("ready", "failed", "lost") for g in gpus) and gpus
+        return until("all GPUs are measured", rest)
+
+    def submit(self, gpu, depth):
+        answer = self.request("POST", f"/v1/gpus/{gpu}/fingerprint",
+                              body=json.dumps({"depth": depth}),
+                              headers={"Content-Type": "application/json"})
+        equal(answer.status, 202, "submission")
+        equal(answer.headers["Location"], "/v1/jobs/" + answer.json()["id"], "Location")
+        return answer.json()
+
+    def finished(self, job):
+        def ended():
+            now = self.json("/v1/jobs/" + job["id"])
+            return now["state"] in ("done", "failed") and now
+        return until("the job has ended", ended)
+
+    def workers(self):
+        """Process ids of its children that are alive, whichever of its threads has started them."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+                    state, parent = stat.read().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if int(parent) == self.process.pid and state not in "ZX":
+                found.append(int(pid))
+        return found
+
+    def frozen_worker(self, gpu):
+        """Starts a long measurement and stops its worker (SIGSTOP) well before its end. Returns the
+        worker's process id and the job."""
+        for _ in range(50):
+            job = self.submit(gpu, "matrix")
+            while True:
+                workers = self.workers()
+                now = self.json("/v1/jobs/" + job["id"])
+                if now["state"] in ("done", "failed"):
+                    break
+                if not workers or now["fraction"] == 0:
+                    continue
+                os.kill(workers[0], signal.SIGSTOP)
+                now = self.json("/v1/jobs/" + job["id"])
+                if now["state"] == "running" and now["fraction"] < 0.8:
+                    return workers[0], job
+                os.kill(workers[0], signal.SIGCONT)
+                self.finished(job)
+        raise AssertionError("every measurement was over before its worker could be stopped")
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it and checks that it ends well, and that no sanitizer has complained."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(PATIENCE_S)
+        if number != signal.SIGKILL:
+            equal(code, 0, "exit status, log:\n" + self.log())
+        for complaint in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "ThreadSanitizer"):
+            if complaint in self.log():
+                raise AssertionError("a sanitizer complains:\n" + self.log())
+
+
+def run(*arguments, environment=None, stdin=None):
+    """Runs a program to its end; returns (exit status, standard output, standard error)."""
+    done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=PATIENCE_S, text=True,
+                          check=False, env={**os.environ, **(environment or {})})
+    return done.returncode, done.stdout, done.stderr
+
+
+def main():
+    failures = 0
+    if not os.path.exists(REACHD):
+        print(f"there is no {REACHD}")
+        sys.exit(77)
+    for number, function in enumerate(cases, 1):
+        name = function.__name__.replace("_", " ")
+        try:
+            function()
+            print(f"ok {number} - {name}")
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}")
+        except Exception:  # pylint: disable=broad-except
+            failures += 1
+            print(f"not ok {number} - {name}")
+            for line in traceback.format_exc().splitlines():
+                print("# " + line)
+            if daemons:
+                for line in daemons[-1].log().splitlines()[-30:]:
+                    print("# log: " + line)
+        sys.stdout.flush()
+    print(f"1..{len(cases)}")
+    for daemon in daemons:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+            daemon.process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failures else 0)
