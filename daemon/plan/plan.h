@@ -6,13 +6,13 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-enum { PLAN_MAX_SPECS = 16 };
+enum { PLAN_MAX_SPECS = 32 };
 
 struct plan_step {
     uint32_t spec_count; /* 0: nothing left to ask */
     struct probe_spec specs[PLAN_MAX_SPECS];
-    double fraction;     /* of the whole measurement done before this step, 0..1, never falls */
-    char sentence[96];   /* what this step does: "SM groups: round 3 of about 8" */
+    double fraction;   /* of the whole measurement done before this step, 0..1, never falls */
+    char sentence[96]; /* what this step does: "SM groups: round 3 of about 8" */
 };
 
 /* What to run next for a fingerprint at `depth`. STATUS_DISTURBED where the plan cannot go on

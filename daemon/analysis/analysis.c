@@ -1,0 +1,184 @@
+/* analysis.c: puts the parts together. See analysis.h. */
+#include "analysis/analysis.h"
+
+#include "analysis/levels.h"
+#include "analysis/reads.h"
+#include "analysis/sharing.h"
+#include "analysis/window_level.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_note(struct fingerprint *fp, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_note(struct fingerprint *fp, const char *format, ...)
+{
+    struct fingerprint_conditions *c = &fp->conditions;
+    va_list args;
+    if (c->note_count == FINGERPRINT_MAX_NOTES)
+        return;
+    va_start(args, format);
+    vsnprintf(c->notes[c->note_count], sizeof c->notes[0], format, args);
+    va_end(args);
+    c->note_count += 1;
+}
+
+/* Entries, entry and reach hang together: they are known together. */
+static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
+{
+    const enum reason reason = REASON_TOO_LITTLE_DATA;
+    out->entry_bytes = e->entry_known ? KNOWN_U64(e->entry_bytes) : UNKNOWN_U64(reason);
+    if (!e->entry_known || e->lo_pages == 0 || e->hi_pages == 0) {
+        out->entries = UNKNOWN_U32(reason);
+        out->reach_bytes = UNKNOWN_U64(reason);
+        out->onset_bytes = UNKNOWN_U64(reason);
+    } else {
+        out->entries = KNOWN_U32((uint32_t)e->lo_pages);
+        out->reach_bytes = KNOWN_U64(e->lo_pages * e->entry_bytes);
+        out->onset_bytes = KNOWN_U64(e->hi_pages * e->entry_bytes);
+    }
+    out->saturation_bytes = e->entry_known && e->sat_hi_pages && e->hi_pages
+                                ? KNOWN_U64(e->sat_hi_pages * e->entry_bytes)
+                                : UNKNOWN_U64(reason);
+}
+
+static void fill_levels(const struct observation_set *set, const struct structure *s,
+                        struct fingerprint *fp)
+{
+    fp->level_count = s->level_count;
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        struct tlb_level *level = &fp->levels[k];
+        level->level = k + 1;
+        level->page_bytes = set->limits.granule_bytes ? KNOWN_U64(set->limits.granule_bytes)
+                                                      : UNKNOWN_U64(REASON_NOT_REPORTED);
+        fill_reach(&s->levels[k], level);
+        level->miss_penalty_cycles = s->levels[k].penalty_cycles > 0
+                                         ? KNOWN_F64(s->levels[k].penalty_cycles)
+                                         : UNKNOWN_F64(REASON_NO_CONTRAST);
+        level->shared_by = s->shared_by[k];
+        if (level->shared_by == SHARED_GROUP)
+            level->sharing = s->sharing[k].found;
+        if (s->levels[k].entry_known)
+            level->confidence = KNOWN_F64(s->levels[k].separation);
+    }
+}
+
+/* Each SM a group of its own, for a window level that no two share. */
+static void one_group_each(const uint16_t *sm_ids, uint32_t sm_count, struct sm_partition *out)
+{
+    out->group_count = sm_count < REACH_MAX_GROUPS ? sm_count : 0;
+    for (uint32_t i = 0; i < out->group_count; i++)
+        out->group_of_sm[sm_ids[i]] = (uint16_t)i;
+}
+
+/* A group's penalty: the median over its SMs of what they lost when evicted. */
+static void fill_groups(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
+                        uint32_t sm_count, struct topology *t)
+{
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        double losses[REACH_MAX_SMS];
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < sm_count; i++) {
+            if (t->partition.group_of_sm[sm_ids[i]] != g)
+                continue;
+            t->groups[g].sm_count += 1;
+            if (sharing->loss_cycles[i] > 0)
+                losses[n++] = sharing->loss_cycles[i];
+        }
+        t->groups[g].miss_penalty_cycles =
+            n > 0 ? KNOWN_F64(stats_median_f64(losses, n)) : UNKNOWN_F64(REASON_NOT_MEASURED);
+    }
+}
+
+static void fill_topology(const struct observation_set *set, const struct structure *s,
+                          struct fingerprint *fp)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const uint32_t sm_count = sharing_sm_ids(set, sm_ids);
+    const int k = s->window_level;
+
+    fp->windows.reach_bytes = structure_reach_bytes(s);
+    fp->windows.recommended_bytes = structure_recommended_bytes(s);
+    if (k < 0)
+        return;
+    fp->windows.entry_bytes = fp->levels[k].entry_bytes;
+    fp->topology.level = KNOWN_U32((uint32_t)k + 1);
+    if (s->shared_by[k] == SHARED_GROUP)
+        fp->topology.partition = s->sharing[k].found;
+    else
+        one_group_each(sm_ids, sm_count, &fp->topology.partition);
+    fp->topology.confidence = KNOWN_F64(s->sharing[k].agreement);
+    fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
+}
+
+static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
+{
+    struct fingerprint_conditions *c = &fp->conditions;
+    char size[24];
+
+    snprintf(c->arena, sizeof c->arena, "%s", arena_kind_name(set->limits.arena));
+    c->range_bytes = set->limits.range_bytes;
+    c->backing_bytes = set->limits.backing_bytes;
+    fp->device_memory_bytes = set->limits.device_memory_bytes;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct probe_conditions *p = &set->items[i].result.conditions;
+        c->sm_clock_khz = p->sm_clock_khz;
+        if (IS_KNOWN(p->other_processes) &&
+            (!IS_KNOWN(c->other_processes) || p->other_processes.v > c->other_processes.v))
+            c->other_processes = p->other_processes;
+        fp->taken_at = p->started_at;
+    }
+    if (set->limits.arena == ARENA_PLAIN)
+        add_note(fp,
+                 "the virtual memory API is missing: a plain allocation of %s was probed, and what "
+                 "lies beyond it was not seen",
+                 units_format_bytes(set->limits.range_bytes, size, sizeof size));
+    if (!reads_are_from_memory(set))
+        add_note(fp,
+                 "%s of device memory lie behind the range, too little against the L2 cache: "
+                 "throughput was not measured",
+                 units_format_bytes(set->limits.backing_bytes, size, sizeof size));
+}
+
+/* Does any level's sharing contradict itself, or the rounds the pair matrix? */
+static bool contradicts(const struct observation_set *set, const struct structure *s)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        struct sharing_estimate pairs;
+        if (s->sharing[k].conflict)
+            return true;
+        if (s->shared_by[k] != SHARED_GROUP)
+            continue;
+        sharing_estimate(set, s->levels, s->level_count, k, SHARING_PAIRS, &pairs);
+        if (pairs.grouped_sms == set->limits.sm_count &&
+            memcmp(&pairs.found, &s->sharing[k].found, sizeof pairs.found) != 0)
+            return true;
+    }
+    return false;
+}
+
+enum status analysis_conclude(const struct observation_set *set, enum depth depth,
+                              struct fingerprint *out, struct err *err)
+{
+    struct structure s;
+
+    fingerprint_init(out);
+    out->gpu = set->gpu;
+    out->depth = depth;
+    structure_estimate(set, &s);
+    fill_levels(set, &s, out);
+    fill_topology(set, &s, out);
+    fill_conditions(set, out);
+    reads_conclude(set, out);
+    if (s.level_count == 0)
+        add_note(out, "no footprint within the range missed in any TLB level");
+    if (contradicts(set, &s)) {
+        out->conditions.verdict = VERDICT_DISTURBED;
+        return err_set(err, STATUS_DISTURBED,
+                       "the rounds do not agree on which SMs share a TLB level");
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,211 @@
+/* share_plan.c: see share_plan.h.
+ *
+ * A level of C entries on a chip of M SMs. The slices, primed together, must fit it with room to
+ * spare: P = M * s + flush <= 3/4 C, s >= 3. And all but the own slice must be enough to push the
+ * slice out of the levels nearer to the SM: P - s >= 5/4 of what saturates those. Where that cannot
+ * be had (16 entries, 132 SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
+ */
+#include "plan/share_plan.h"
+
+#include <stdio.h>
+
+enum {
+    ROUND_MIN_SLICE = 3,
+    ROUND_MAX_SLICE = 6,
+    ROUND_REPEATS = 3,
+    PAIR_MAX_SLICE = 8,
+    ROWS_A_STEP = 8,
+    MATRIX_ROWS = 12,
+    THRASH_LAPS = 1
+};
+
+/* Pages at level k's stride that push everything out of the levels nearer to the SM. */
+static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
+{
+    uint64_t most = 0;
+    for (uint32_t j = 0; j < k; j++) {
+        const struct level_estimate *near = &s->levels[j];
+        uint64_t pages = near->sat_hi_pages ? near->sat_hi_pages : near->full_pages;
+        if (near->entry_known && near->entry_bytes > s->levels[k].entry_bytes)
+            pages *= near->entry_bytes / s->levels[k].entry_bytes;
+        pages += pages / 4;
+        most = pages > most ? pages : most;
+    }
+    return most;
+}
+
+static uint64_t thrash_pages_for(const struct level_estimate *level)
+{
+    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->full_pages;
+    return full + full / 4 + 1;
+}
+
+static struct probe_spec base_spec(const struct level_estimate *level, enum probe_kind kind)
+{
+    return (struct probe_spec){.kind = kind,
+                               .stride_bytes = level->entry_bytes,
+                               .thrash_pages = (uint32_t)thrash_pages_for(level),
+                               .warm_laps = THRASH_LAPS};
+}
+
+/* A round for level k with this pivot; false where rounds do not fit the level. */
+static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       uint16_t pivot, struct probe_spec *out)
+{
+    const uint64_t sms = set->limits.sm_count;
+    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
+    const uint64_t flush = flush_pages_for(s, k);
+    uint64_t slice = room / sms;
+
+    slice = slice < ROUND_MAX_SLICE ? slice : ROUND_MAX_SLICE;
+    if (slice < ROUND_MIN_SLICE || slice + flush > room)
+        return false;
+    *out = base_spec(&s->levels[k], PROBE_ROUND);
+    out->slice_pages = (uint32_t)slice;
+    if (slice + flush > sms * slice)
+        out->flush_pages = (uint32_t)(slice + flush - sms * slice);
+    out->repeats = ROUND_REPEATS;
+    out->sm_count = 1;
+    out->sms[0] = pivot;
+    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+/* Pair rows for level k without pivots yet; false where pairs do not fit the level. */
+static bool make_pairs(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       struct probe_spec *out)
+{
+    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
+    const uint64_t flush = flush_pages_for(s, k);
+    uint64_t slice = room / 3 > 0 ? room / 3 : 1;
+
+    slice = slice < PAIR_MAX_SLICE ? slice : PAIR_MAX_SLICE;
+    if (slice + flush > room)
+        slice = room > flush ? room - flush : 0;
+    if (slice == 0)
+        return false;
+    *out = base_spec(&s->levels[k], PROBE_PAIRS);
+    out->slice_pages = (uint32_t)slice;
+    out->flush_pages = (uint32_t)flush;
+    out->sm_count = 1; /* for the check; the caller chooses the pivots */
+    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+static bool has_row(const struct observation_set *set, const struct structure *s, uint32_t k,
+                    uint16_t pivot)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (o->spec.kind != PROBE_PAIRS ||
+            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
+            continue;
+        for (uint32_t p = 0; p < o->spec.sm_count; p++)
+            if (o->spec.sms[p] == pivot)
+                return true;
+    }
+    return false;
+}
+
+/* The first rows: neighbours, and far apart, so that a level shared by two or by a cluster shows.
+ */
+static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
+{
+    const uint32_t wanted[SHARING_SAMPLE] = {0,       1,           2,           sms / 4,
+                                             sms / 2, sms / 2 + 1, sms * 3 / 4, sms - 1};
+    out->sm_count = 0;
+    for (uint32_t i = 0; i < SHARING_SAMPLE; i++) {
+        const uint16_t id = sm_ids[wanted[i] < sms ? wanted[i] : sms - 1];
+        bool known = false;
+        for (uint32_t j = 0; j < out->sm_count; j++)
+            known = known || out->sms[j] == id;
+        if (!known)
+            out->sms[out->sm_count++] = id;
+    }
+}
+
+/* The lowest SMs that are in no group yet. */
+static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
+                                 uint32_t sms, uint32_t most, uint16_t *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sms && n < most; i++)
+        if (sharing->found.group_of_sm[sm_ids[i]] == FINGERPRINT_NO_GROUP)
+            out[n++] = sm_ids[i];
+    return n;
+}
+
+/* The next probe of level k. False: neither method fits. */
+static bool plan_level(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       struct probe_spec *out)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    uint16_t next[ROWS_A_STEP];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+    const uint32_t open = choose_ungrouped(&s->sharing[k], sm_ids, sms, ROWS_A_STEP, next);
+
+    if (open == 0)
+        return false;
+    if (make_round(set, s, k, next[0], out))
+        return true;
+    if (!make_pairs(set, s, k, out))
+        return false;
+    if (s->sharing[k].rounds == 0) {
+        choose_sample(sm_ids, sms, out);
+        return true;
+    }
+    out->sm_count = open;
+    for (uint32_t i = 0; i < open; i++)
+        out->sms[i] = next[i];
+    return true;
+}
+
+enum status share_plan_next(const struct observation_set *set, const struct structure *s,
+                            double share, struct plan_step *out, struct err *err)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        const struct sharing_estimate *sharing = &s->sharing[k];
+        const uint32_t sms = set->limits.sm_count;
+        if (!s->levels[k].entry_known || s->levels[k].lo_pages == 0 || s->levels[k].hi_pages == 0)
+            continue;
+        if (sharing->conflict)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: the sharing rounds contradict each other", k + 1);
+        if (s->shared_by[k] != SHARED_UNKNOWN || !plan_level(set, s, k, &out->specs[0]))
+            continue;
+        if (sharing->rounds > sms + SHARING_SAMPLE)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: %u rounds did not put every SM into a group", k + 1,
+                           sharing->rounds);
+        out->spec_count = 1;
+        out->fraction =
+            share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);
+        snprintf(out->sentence, sizeof out->sentence,
+                 "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
+                 sharing->found.group_count);
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+void share_plan_matrix(const struct observation_set *set, const struct structure *s,
+                       double from_fraction, struct plan_step *out)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+    struct probe_spec *spec = &out->specs[0];
+    uint32_t done = 0;
+
+    if (s->window_level < 0 || !make_pairs(set, s, (uint32_t)s->window_level, spec))
+        return;
+    spec->sm_count = 0;
+    for (uint32_t i = 0; i < sms; i++) {
+        if (has_row(set, s, (uint32_t)s->window_level, sm_ids[i]))
+            done += 1;
+        else if (spec->sm_count < MATRIX_ROWS)
+            spec->sms[spec->sm_count++] = sm_ids[i];
+    }
+    if (spec->sm_count == 0)
+        return;
+    out->spec_count = 1;
+    out->fraction = from_fraction + (1 - from_fraction) * done / sms;
+    snprintf(out->sentence, sizeof out->sentence, "pair matrix, %u of %u rows", done, sms);
+}
