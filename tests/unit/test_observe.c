@@ -71,6 +71,7 @@ static struct probe_spec any_spec(struct rng *r)
         return spec;
     }
     spec.slice_pages = (uint32_t)(1 + rng_below(r, PROBE_MAX_SLICE));
+    spec.flush_pages = (uint32_t)rng_below(r, (1 << 20) + 1);
     spec.thrash_pages = (uint32_t)(1 + rng_below(r, UINT32_MAX));
     if (spec.kind == PROBE_ROUND)
         spec.repeats = (uint32_t)(1 + rng_below(r, 4));
