@@ -13,7 +13,7 @@ struct cell {
 
 static struct cell cell_bytes(struct maybe_u64 m)
 {
-    struct cell c;
+    struct cell c = {.text = ""};
 
     if (IS_KNOWN(m)) {
         units_format_bytes(m.v, c.text, sizeof c.text);
@@ -25,7 +25,7 @@ static struct cell cell_bytes(struct maybe_u64 m)
 
 static struct cell cell_u32(struct maybe_u32 m)
 {
-    struct cell c;
+    struct cell c = {.text = ""};
 
     if (IS_KNOWN(m)) {
         snprintf(c.text, sizeof c.text, "%u", m.v);
@@ -37,7 +37,7 @@ static struct cell cell_u32(struct maybe_u32 m)
 
 static struct cell cell_f64(struct maybe_f64 m, int digits)
 {
-    struct cell c;
+    struct cell c = {.text = ""};
 
     if (IS_KNOWN(m)) {
         snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);

@@ -168,16 +168,18 @@ static void lane_measure(struct lane *lane, enum depth depth)
                                             .attach = lane_attach};
     struct fingerprint *fp = calloc(1, sizeof *fp);
     struct err err = {0};
-    enum status status = fp ? measure_gpu(&request, fp, &err)
-                            : err_set(&err, STATUS_NO_MEMORY, "no memory for a fingerprint");
 
-    err.status = status;
+    if (fp) {
+        err.status = measure_gpu(&request, fp, &err);
+    } else {
+        err_set(&err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    }
     pthread_mutex_lock(&p->mutex);
     p->jobs.items[lane->slot].ended_at = clock_wall_seconds();
-    if (status) {
-        lane_failed(lane, &err);
-    } else {
+    if (fp && err.status == STATUS_OK) {
         lane_done(lane, fp);
+    } else {
+        lane_failed(lane, &err);
     }
     lane->slot = JOBS_NONE;
     pthread_mutex_unlock(&p->mutex);
