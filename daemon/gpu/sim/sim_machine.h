@@ -19,6 +19,19 @@ int32_t sim_machine_position(const struct sim_machine *m, uint32_t sm_id);
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
+/* Where an SM reads: whole lines from `va` on. */
+struct sim_window {
+    uint64_t va;
+    uint64_t bytes;
+};
+
+/* READ at one point: the SM at position i reads in windows[window_of[i]] (at most
+ * PROBE_MAX_WINDOWS), or not at all where that is PROBE_SM_IDLE. Writes `repeats` rows of elapsed
+ * nanoseconds and the lines of each SM. */
+void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
+                      const uint16_t *window_of, uint32_t duration_us, uint32_t repeats,
+                      uint32_t *rows);
+
 /* Runs a checked spec over a range that starts at virtual address `va`; writes
  * probe_value_count(spec, sm_count) values. STATUS_INVALID_ARGUMENT where an SM id of the spec does
  * not exist, STATUS_NO_MEMORY. */

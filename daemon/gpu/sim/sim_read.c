@@ -26,40 +26,19 @@ enum {
 
 static const double ELAPSED_JITTER = 0.01;
 
-struct window {
-    uint64_t va;
-    uint64_t bytes;
-};
-
 /* One point: who reads where, and how it went. */
 struct reading {
     const struct sim_desc *desc;
-    struct window windows[PROBE_MAX_WINDOWS];
-    uint16_t window_of[REACH_MAX_SMS]; /* by position; PROBE_SM_IDLE */
+    const struct sim_window *windows;
+    const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
     uint32_t misses[SIM_MAX_LEVELS][REACH_MAX_SMS];
     uint32_t loads;             /* of each SM, in the sample */
     double rate[REACH_MAX_SMS]; /* loads a second */
 };
 
-static uint64_t random_line(struct sim_machine *m, const struct window *w)
+static uint64_t random_line(struct sim_machine *m, const struct sim_window *w)
 {
     return w->va + rng_below(&m->rng, w->bytes / PROBE_LINE_BYTES) * PROBE_LINE_BYTES;
-}
-
-static void set_windows(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
-                        uint64_t region, struct reading *r)
-{
-    r->desc = &m->desc;
-    for (uint32_t w = 0; w < spec->window_count; w++) {
-        uint64_t first = 0;
-        probe_window(spec, m->desc.sm_ids, m->desc.sm_count, region, w, &first,
-                     &r->windows[w].bytes);
-        r->windows[w].va = va + first;
-    }
-    for (uint32_t i = 0; i < m->desc.sm_count; i++) {
-        uint16_t id = m->desc.sm_ids[i];
-        r->window_of[i] = id < spec->window_sms ? spec->window_of_sm[id] : PROBE_SM_IDLE;
-    }
 }
 
 /* Brings one instance of a level to its steady state. A window that fits is touched part by part;
@@ -75,7 +54,7 @@ static void warm_instance(struct sim_machine *m, const struct reading *r, const 
         if (l->instance_of_sm[sm] != instance || w == PROBE_SM_IDLE || done[w])
             continue;
         done[w] = true;
-        const struct window *window = &r->windows[w];
+        const struct sim_window *window = &r->windows[w];
         if (window->bytes / l->entry_bytes > l->entries + l->entries / 8) {
             random_loads = (uint64_t)l->entries * 2;
             continue;
@@ -209,20 +188,43 @@ static void write_row(struct sim_machine *m, const struct reading *r, uint32_t d
     }
 }
 
-void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
-                  uint32_t *values)
+void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
+                      const uint16_t *window_of, uint32_t duration_us, uint32_t repeats,
+                      uint32_t *rows)
 {
     struct reading r;
     memset(&r, 0, sizeof r);
+    r.desc = &m->desc;
+    r.windows = windows;
+    r.window_of = window_of;
+    warm(m, &r);
+    for (uint32_t n = 0; n < repeats; n++) {
+        sample(m, &r);
+        solve_rates(&r);
+        write_row(m, &r, duration_us, rows);
+        rows += 1 + m->desc.sm_count;
+    }
+}
+
+void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                  uint32_t *values)
+{
+    const struct sim_desc *d = &m->desc;
+    struct sim_window windows[PROBE_MAX_WINDOWS];
+    uint16_t window_of[REACH_MAX_SMS];
     m->rng.state ^= (uint64_t)spec->seed << 32;
+    for (uint32_t i = 0; i < d->sm_count; i++) {
+        uint16_t id = d->sm_ids[i];
+        window_of[i] = id < spec->window_sms ? spec->window_of_sm[id] : PROBE_SM_IDLE;
+    }
     for (uint32_t p = 0; p < spec->point_count; p++) {
-        set_windows(m, spec, va, spec->points[p], &r);
-        warm(m, &r);
-        for (uint32_t n = 0; n < spec->repeats; n++) {
-            sample(m, &r);
-            solve_rates(&r);
-            write_row(m, &r, spec->duration_us, values);
-            values += 1 + m->desc.sm_count;
+        for (uint32_t w = 0; w < spec->window_count; w++) {
+            uint64_t first = 0;
+            probe_window(spec, d->sm_ids, d->sm_count, spec->points[p], w, &first,
+                         &windows[w].bytes);
+            windows[w].va = va + first;
         }
+        sim_machine_read(m, windows, window_of, spec->duration_us, spec->repeats, values);
+        values += (size_t)spec->repeats * (1 + d->sm_count);
     }
 }

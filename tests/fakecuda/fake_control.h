@@ -1,0 +1,41 @@
+/* fake_control.h: what the stand-in driver was told to do, and when. */
+#ifndef REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
+#define REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
+
+#include "base/identity.h"
+#include "gpu/sim/sim_desc.h"
+
+#include <stdbool.h>
+
+enum { FAKE_MAX_FAULTS = 16, FAKE_MAX_CALLS = 64, FAKE_CALL_CHARS = 40 };
+
+enum fault_kind { FAULT_FAIL = 0, FAULT_HANG, FAULT_CRASH, FAULT_GIVE_UP };
+
+struct fault {
+    enum fault_kind kind;
+    char call[FAKE_CALL_CHARS]; /* of the API, or of a kernel; "*": any call of the API */
+    uint64_t use;               /* 1 is the first; 0: each */
+    bool onwards;               /* and all later ones */
+    int value;                  /* FAIL: the result; HANG: milliseconds, 0: for ever */
+};
+
+struct control {
+    uint32_t gpu_count;
+    struct sim_desc gpus[REACH_MAX_GPUS];
+    uint32_t fault_count;
+    struct fault faults[FAKE_MAX_FAULTS];
+    int driver_version;
+    int compute_mode;
+    uint64_t others_bytes; /* device memory that other processes hold */
+    bool no_vmm;
+    bool mig;
+};
+
+/* 0, or -1 with a line on stderr. */
+int control_parse(const char *text, struct control *out);
+
+/* The fault for use number `use` of `call`, or NULL. */
+const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,
+                                  uint64_t use);
+
+#endif

@@ -1,0 +1,53 @@
+/* fake_driver.h: the driver API that the stand-in exports, under the names of the real symbols, and
+ * the only functions of it that reachd uses. */
+#ifndef REACH_TESTS_FAKECUDA_FAKE_DRIVER_H
+#define REACH_TESTS_FAKECUDA_FAKE_DRIVER_H
+
+#include "gpu/cuda/cuda_api.h"
+
+cu_result cuInit(unsigned flags);
+cu_result cuDriverGetVersion(int *version);
+cu_result cuGetErrorName(cu_result r, const char **name);
+cu_result cuGetErrorString(cu_result r, const char **text);
+cu_result cuDeviceGetCount(int *count);
+cu_result cuDeviceGet(cu_device *device, int ordinal);
+cu_result cuDeviceGetName(char *name, int length, cu_device device);
+cu_result cuDeviceGetUuid(struct cu_uuid *uuid, cu_device device);
+cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device);
+cu_result cuDeviceTotalMem_v2(size_t *bytes, cu_device device);
+cu_result cuDeviceGetAttribute(int *value, int attribute, cu_device device);
+cu_result cuDeviceGetPCIBusId(char *id, int length, cu_device device);
+cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device);
+cu_result cuDevicePrimaryCtxRelease_v2(cu_device device);
+cu_result cuCtxSetCurrent(cu_context context);
+cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
+cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes);
+cu_result cuMemFree_v2(cu_deviceptr p);
+cu_result cuMemcpyDtoH_v2(void *to, cu_deviceptr from, size_t bytes);
+cu_result cuMemcpyHtoD_v2(cu_deviceptr to, const void *from, size_t bytes);
+cu_result cuMemsetD8_v2(cu_deviceptr p, unsigned char value, size_t bytes);
+cu_result cuModuleLoadData(cu_module *module, const void *image);
+cu_result cuModuleUnload(cu_module module);
+cu_result cuModuleGetFunction(cu_function *f, cu_module module, const char *name);
+cu_result cuFuncSetAttribute(cu_function f, int attribute, int value);
+cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                         unsigned by, unsigned bz, unsigned shared_bytes, cu_stream stream,
+                         void **parameters, void **extra);
+cu_result cuStreamCreate(cu_stream *stream, unsigned flags);
+cu_result cuStreamDestroy_v2(cu_stream stream);
+cu_result cuStreamQuery(cu_stream stream);
+cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_allocation_prop *prop,
+                                        int option);
+cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
+                      const struct cu_mem_allocation_prop *prop, unsigned long long flags);
+cu_result cuMemRelease(cu_mem_handle handle);
+cu_result cuMemAddressReserve(cu_deviceptr *p, size_t bytes, size_t alignment, cu_deviceptr hint,
+                              unsigned long long flags);
+cu_result cuMemAddressFree(cu_deviceptr p, size_t bytes);
+cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle handle,
+                   unsigned long long flags);
+cu_result cuMemUnmap(cu_deviceptr p, size_t bytes);
+cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access,
+                         size_t count);
+
+#endif

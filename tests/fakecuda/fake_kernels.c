@@ -1,0 +1,242 @@
+/* fake_kernels.c: what the device code does, done on the MMU model. A kernel gets the very structs
+ * of kernels/abi.h, finds its tables in device memory, and leaves its answers there. */
+#include "gpu/probe.h"
+#include "gpu/sim/sim_machine.h"
+#include "kernels/abi.h"
+#include "tests/fakecuda/fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAUNCH_NS = 5000, WARP = 32 };
+
+static const char *const kernel_names[FAKE_KERNELS] = {"reach_census", "reach_chase", "reach_round",
+                                                       "reach_pairs", "reach_read"};
+
+const char *fake_kernel_name(const char *name)
+{
+    for (int i = 0; i < FAKE_KERNELS; i++) {
+        if (strcmp(name, kernel_names[i]) == 0)
+            return kernel_names[i];
+    }
+    return NULL;
+}
+
+/* The launch at hand. */
+struct launch {
+    const struct sim_desc *desc;
+    struct fake_device *device;
+    const struct reach_grid *grid;
+};
+
+static cu_result illegal(const char *what)
+{
+    fake.sticky = CU_ERROR_ILLEGAL_ADDRESS;
+    return fake_misuse(CU_ERROR_ILLEGAL_ADDRESS, "a kernel touches memory that is not there: %s",
+                       what);
+}
+
+/* Every SM waits for all blocks first; positions must be those of the ids in ascending order. */
+static cu_result check_grid(const struct launch *l, unsigned blocks, bool positions_too)
+{
+    const struct reach_grid *g = l->grid;
+    uint32_t slots = l->desc->sm_ids[l->desc->sm_count - 1] + 1u;
+    uint32_t *arrived = fake_host(g->arrived, sizeof *arrived);
+    uint32_t *gave_up = fake_host(g->gave_up, sizeof *gave_up);
+    if (!arrived || !gave_up || *arrived != 0 || *gave_up != 0)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the counters of a grid are not zero");
+    if (g->blocks != blocks || blocks != l->desc->sm_count || g->sm_slots < slots)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u blocks, %u said, %u SMs", blocks, g->blocks,
+                           l->desc->sm_count);
+    if (!positions_too)
+        return CU_SUCCESS;
+    const uint32_t *positions = fake_host(g->positions, slots * sizeof *positions);
+    if (!positions)
+        return illegal("positions");
+    for (uint32_t i = 0; i < l->desc->sm_count; i++) {
+        if (positions[l->desc->sm_ids[i]] != i)
+            return fake_misuse(CU_ERROR_LAUNCH_FAILED, "SM %u is not at position %u",
+                               l->desc->sm_ids[i], i);
+    }
+    return CU_SUCCESS;
+}
+
+static bool pages_are_mapped(uint64_t base, uint64_t stride, uint64_t pages)
+{
+    for (uint64_t i = 0; i < pages; i++) {
+        if (!fake_is_mapped(base + i * stride, PROBE_LINE_BYTES))
+            return false;
+    }
+    return true;
+}
+
+static cu_result run_census(const struct launch *l, const struct reach_census_args *a)
+{
+    uint32_t *seen = fake_host(a->seen, a->grid.sm_slots * sizeof *seen);
+    if (!seen)
+        return illegal("seen");
+    for (uint32_t i = 0; i < l->desc->sm_count; i++)
+        seen[l->desc->sm_ids[i]]++;
+    return CU_SUCCESS;
+}
+
+/* Answers `spec` at address `base` into device memory at `values`. */
+static cu_result answer(const struct launch *l, const struct probe_spec *spec, uint64_t base,
+                        uint64_t values)
+{
+    struct err err = {.status = STATUS_OK};
+    size_t count = probe_value_count(spec, l->desc->sm_count);
+    uint64_t bytes = probe_range_bytes(spec, l->desc->sm_count);
+    uint64_t pages = (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
+    uint32_t *out = fake_host(values, count * sizeof *out);
+    if (probe_check(spec, NULL, &err) != STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    if (!out || !pages_are_mapped(base, spec->stride_bytes, pages))
+        return illegal(probe_kind_name(spec->kind));
+    if (sim_machine_run(l->device->machine, spec, base - l->device->base_va, out, &err) !=
+        STATUS_OK)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
+    return CU_SUCCESS;
+}
+
+static cu_result run_chase(const struct launch *l, const struct reach_chase_args *a)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_CHASE,
+        .stride_bytes = a->stride_bytes,
+        .point_count = a->point_count,
+        .samples = a->samples,
+        .warm_laps = a->warm_laps,
+        .sm_count = 1,
+        .sms = {(uint16_t)a->sm},
+    };
+    if (a->point_count > PROBE_MAX_POINTS)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u points", a->point_count);
+    const uint64_t *points = fake_host(a->points, a->point_count * sizeof *points);
+    if (!points)
+        return illegal("points");
+    memcpy(spec.points, points, a->point_count * sizeof *points);
+    return answer(l, &spec, a->base, a->values);
+}
+
+static cu_result run_round(const struct launch *l, const struct reach_round_args *a)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_ROUND,
+        .stride_bytes = a->stride_bytes,
+        .slice_pages = a->slice_pages,
+        .thrash_pages = a->thrash_pages,
+        .warm_laps = a->laps,
+        .repeats = a->repeats,
+        .sm_count = 1,
+        .sms = {(uint16_t)a->pivot},
+    };
+    return answer(l, &spec, a->base, a->values);
+}
+
+static cu_result run_pairs(const struct launch *l, const struct reach_pairs_args *a)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_PAIRS,
+        .stride_bytes = a->stride_bytes,
+        .slice_pages = a->slice_pages,
+        .thrash_pages = a->thrash_pages,
+        .warm_laps = a->laps,
+        .sm_count = a->pivot_count,
+    };
+    if (a->pivot_count > REACH_MAX_SMS)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u pivots", a->pivot_count);
+    const uint32_t *pivots = fake_host(a->pivots, a->pivot_count * sizeof *pivots);
+    if (!pivots)
+        return illegal("pivots");
+    for (uint32_t i = 0; i < a->pivot_count; i++)
+        spec.sms[i] = (uint16_t)pivots[i];
+    return answer(l, &spec, a->base, a->values);
+}
+
+/* The windows of all SMs, each different one once. */
+static cu_result collect_windows(const struct launch *l, const struct reach_read_args *a,
+                                 struct sim_window *windows, uint16_t *window_of)
+{
+    uint32_t count = 0;
+    const struct reach_window *table = fake_host(a->windows, a->grid.sm_slots * sizeof *table);
+    if (!table)
+        return illegal("windows");
+    for (uint32_t i = 0; i < l->desc->sm_count; i++) {
+        const struct reach_window *w = &table[l->desc->sm_ids[i]];
+        struct sim_window here = {
+            .va = a->base + w->first_line * PROBE_LINE_BYTES - l->device->base_va,
+            .bytes = w->lines * PROBE_LINE_BYTES,
+        };
+        uint32_t k = 0;
+        window_of[i] = PROBE_SM_IDLE;
+        if (w->lines == 0)
+            continue;
+        while (k < count && (windows[k].va != here.va || windows[k].bytes != here.bytes))
+            k++;
+        if (k == PROBE_MAX_WINDOWS)
+            return fake_misuse(CU_ERROR_LAUNCH_FAILED, "too many different windows");
+        if (k == count && !fake_is_mapped(here.va + l->device->base_va, here.bytes))
+            return illegal("a window");
+        windows[k] = here;
+        count += k == count;
+        window_of[i] = (uint16_t)k;
+    }
+    return CU_SUCCESS;
+}
+
+static cu_result run_read(const struct launch *l, const struct reach_read_args *a)
+{
+    struct sim_window windows[PROBE_MAX_WINDOWS];
+    uint16_t window_of[REACH_MAX_SMS];
+    uint32_t row[1 + REACH_MAX_SMS];
+    uint32_t sms = l->desc->sm_count;
+    cu_result r = collect_windows(l, a, windows, window_of);
+    if (r != CU_SUCCESS)
+        return r;
+    uint32_t *lines = fake_host(a->lines, sms * sizeof *lines);
+    uint64_t *started = fake_host(a->started, sms * sizeof *started);
+    uint64_t *ended = fake_host(a->ended, sms * sizeof *ended);
+    if (!lines || !started || !ended || !fake_host(a->sink, sizeof(uint32_t)))
+        return illegal("lines");
+    sim_machine_read(l->device->machine, windows, window_of, (uint32_t)(a->run_ns / 1000), 1, row);
+    uint64_t start = l->device->timer_ns + a->warm_ns;
+    for (uint32_t i = 0; i < sms; i++) {
+        lines[i] = row[1 + i];
+        started[i] = start;
+        ended[i] = start + row[0];
+    }
+    return CU_SUCCESS;
+}
+
+cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
+                          const void *args)
+{
+    struct launch l = {
+        .desc = &fake.control.gpus[device],
+        .device = &fake.devices[device],
+        .grid = args,
+    };
+    bool census = strcmp(name, kernel_names[0]) == 0;
+    bool read = strcmp(name, kernel_names[4]) == 0;
+    uint64_t use = fake_count_use(name);
+    if (threads != (read ? REACH_READ_THREADS : WARP))
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
+    cu_result r = check_grid(&l, blocks, !census);
+    if (r != CU_SUCCESS)
+        return r;
+    if (control_fault(&fake.control, FAULT_GIVE_UP, name, use)) {
+        *(uint32_t *)fake_host(l.grid->gave_up, sizeof(uint32_t)) = 1;
+        return CU_SUCCESS;
+    }
+    l.device->timer_ns += LAUNCH_NS;
+    if (census)
+        return run_census(&l, args);
+    if (strcmp(name, kernel_names[1]) == 0)
+        return run_chase(&l, args);
+    if (strcmp(name, kernel_names[2]) == 0)
+        return run_round(&l, args);
+    if (strcmp(name, kernel_names[3]) == 0)
+        return run_pairs(&l, args);
+    return run_read(&l, args);
+}

@@ -1,0 +1,134 @@
+/* fake_memory.c: addresses, allocations, mappings of the stand-in driver. */
+#include "base/units.h"
+#include "gpu/sim/sim_desc.h"
+#include "tests/fakecuda/fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *fake_list_add(struct fake_list *list, size_t item_bytes, size_t at)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 16;
+        void *items = realloc(list->items, capacity * item_bytes);
+        if (!items)
+            abort();
+        list->items = items;
+        list->capacity = capacity;
+    }
+    char *slot = (char *)list->items + at * item_bytes;
+    memmove(slot + item_bytes, slot, (list->count - at) * item_bytes);
+    memset(slot, 0, item_bytes);
+    list->count++;
+    return slot;
+}
+
+void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at)
+{
+    char *slot = (char *)list->items + at * item_bytes;
+    memmove(slot, slot + item_bytes, (list->count - at - 1) * item_bytes);
+    list->count--;
+}
+
+uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment)
+{
+    uint64_t end = device->base_va + sim_desc_range(&fake.control.gpus[device - fake.devices]);
+    uint64_t va = (device->next_va + alignment - 1) / alignment * alignment;
+    if (va > end || bytes > end - va)
+        return 0;
+    device->next_va = va + bytes;
+    return va;
+}
+
+void fake_settle_va(int device)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    const struct fake_range *ranges = fake.ranges.items;
+    for (size_t i = 0; i < fake.allocs.count; i++) {
+        if (allocs[i].device == device)
+            return;
+    }
+    for (size_t i = 0; i < fake.ranges.count; i++) {
+        if (ranges[i].device == device)
+            return;
+    }
+    fake.devices[device].next_va = fake.devices[device].base_va;
+}
+
+static bool alloc_covers(uint64_t va, uint64_t bytes)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++) {
+        if (va >= allocs[i].va && va - allocs[i].va <= allocs[i].bytes &&
+            bytes <= allocs[i].bytes - (va - allocs[i].va))
+            return true;
+    }
+    return false;
+}
+
+/* The last mapping that begins at or before `va`, as an index; count where there is none. */
+static size_t map_before(uint64_t va)
+{
+    const struct fake_map *maps = fake.maps.items;
+    size_t low = 0;
+    size_t high = fake.maps.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (maps[middle].va <= va)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : fake.maps.count;
+}
+
+bool fake_is_mapped(uint64_t va, uint64_t bytes)
+{
+    if (alloc_covers(va, bytes))
+        return true;
+    const struct fake_map *maps = fake.maps.items;
+    uint64_t at = va;
+    for (size_t i = map_before(va); i < fake.maps.count; i++) {
+        if (maps[i].va > at || at >= maps[i].va + maps[i].bytes || !maps[i].accessible)
+            return false;
+        at = maps[i].va + maps[i].bytes;
+        if (at >= va + bytes)
+            return true;
+    }
+    return false;
+}
+
+void *fake_host(uint64_t va, uint64_t bytes)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++) {
+        const struct fake_alloc *a = &allocs[i];
+        if (a->host && va >= a->va && va - a->va <= a->bytes && bytes <= a->bytes - (va - a->va))
+            return a->host + (va - a->va);
+    }
+    return NULL;
+}
+
+void fake_hold(int device, int64_t bytes)
+{
+    fake.devices[device].held_bytes += (uint64_t)bytes;
+    fake.report.device_bytes += (uint64_t)bytes;
+    if (fake.report.device_bytes > fake.report.most_device_bytes)
+        fake.report.most_device_bytes = fake.report.device_bytes;
+}
+
+void fake_free_all(void)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        free(allocs[i].host);
+    free(fake.allocs.items);
+    free(fake.handles.items);
+    free(fake.ranges.items);
+    free(fake.maps.items);
+    free(fake.streams.items);
+    for (int i = 0; i < REACH_MAX_GPUS; i++)
+        sim_machine_free(fake.devices[i].machine);
+    memset(&fake, 0, sizeof fake);
+    fake.current = -1;
+}

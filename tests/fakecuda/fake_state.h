@@ -1,0 +1,131 @@
+/* fake_state.h: all that the stand-in driver knows: one global, as a driver is one for a process.
+ * Used by one thread at a time, like the real thing in a worker.
+ *
+ * Device memory. Addresses are handed out side by side from a base for each GPU; the model sees an
+ * address less that base. An allocation of up to BACKED_BYTES has host memory behind it and can be
+ * copied to and from; larger ones, and what is mapped, can only be zeroed and read by kernels.
+ */
+#ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
+#define REACH_TESTS_FAKECUDA_FAKE_STATE_H
+
+#include "gpu/cuda/cuda_api.h"
+#include "gpu/sim/sim_machine.h"
+#include "tests/fakecuda/fake_control.h"
+#include "tests/fakecuda/fakecuda.h"
+
+enum { FAKE_SHARED_PER_SM = 228 << 10, FAKE_SHARED_PER_BLOCK = 227 << 10 };
+enum { CU_ERROR_INVALID_CONTEXT = 201, CU_ERROR_INVALID_HANDLE = 400 };
+
+struct fake_device {
+    struct sim_machine *machine;
+    uint64_t base_va;
+    uint64_t next_va;
+    uint64_t held_bytes;
+    uint32_t retains; /* of the primary context */
+    uint64_t timer_ns;
+};
+
+struct fake_alloc {
+    uint64_t va;
+    uint64_t bytes;
+    uint8_t *host; /* NULL: not backed */
+    int device;
+};
+
+struct fake_handle {
+    cu_mem_handle id;
+    uint64_t bytes;
+    uint32_t maps;
+    bool released;
+    int device;
+};
+
+struct fake_range {
+    uint64_t va;
+    uint64_t bytes;
+    int device;
+};
+
+struct fake_map {
+    uint64_t va;
+    uint64_t bytes;
+    cu_mem_handle handle;
+    bool accessible;
+};
+
+struct fake_function {
+    const char *name;
+    uint32_t module;
+    int shared_bytes;
+};
+
+struct fake_stream {
+    uint64_t id;
+    bool asked; /* since the last launch */
+    bool hung;
+    bool busy;
+};
+
+/* A list that grows. */
+struct fake_list {
+    void *items;
+    size_t count;
+    size_t capacity;
+};
+
+enum { FAKE_KERNELS = 5 };
+
+struct fake_use {
+    const char *call;
+    uint64_t count;
+};
+
+struct fake {
+    struct control control;
+    struct fake_device devices[REACH_MAX_GPUS];
+    struct fake_list allocs;  /* struct fake_alloc */
+    struct fake_list handles; /* struct fake_handle */
+    struct fake_list ranges;  /* struct fake_range: reservations */
+    struct fake_list maps;    /* struct fake_map, by address */
+    struct fake_list streams; /* struct fake_stream */
+    uint32_t modules;
+    uint32_t next_id;
+    struct fake_function functions[FAKE_KERNELS];
+    struct fake_use uses[FAKE_MAX_CALLS];
+    uint32_t use_count;
+    struct fakecuda_report report;
+    bool initialised;
+    int current; /* GPU of the current context, or -1 */
+    cu_result sticky;
+};
+
+extern struct fake fake;
+
+/* Records that the caller did something that a driver need not forgive; returns `r`. */
+cu_result fake_misuse(cu_result r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Counts a use of `call`; returns the result that it must fail with, or CU_SUCCESS. May hang, and
+ * may not return at all. */
+cu_result fake_enter(const char *call);
+uint64_t fake_count_use(const char *call);
+
+/* fake_memory.c */
+void *fake_list_add(struct fake_list *list, size_t item_bytes, size_t at);
+void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at);
+/* `bytes` of addresses on a GPU, or 0 where there are none left. */
+uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment);
+/* Lets addresses start anew once nothing holds one. */
+void fake_settle_va(int device);
+/* Does the device hold [va, va + bytes), with access? */
+bool fake_is_mapped(uint64_t va, uint64_t bytes);
+/* Host memory behind [va, va + bytes), or NULL. */
+void *fake_host(uint64_t va, uint64_t bytes);
+void fake_hold(int device, int64_t bytes);
+void fake_free_all(void);
+
+/* fake_kernels.c: runs a kernel by name. */
+const char *fake_kernel_name(const char *name);
+cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
+                          const void *args);
+
+#endif

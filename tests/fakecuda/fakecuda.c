@@ -1,0 +1,395 @@
+/* fakecuda.c: a stand-in libcuda.so.1 over the MMU model, so that the cuda source's own code runs
+ * where there is no GPU: the devices, their contexts, and how it fails. Memory, modules and
+ * launches are in fake_driver.c.
+ *
+ * It answers the calls that reachd makes, keeps count of all that is given out, and runs kernels by
+ * their names on the model, with the parameter structs of kernels/abi.h. The device code itself is
+ * not looked at. It is steered by the environment when it is loaded, or by fakecuda_start():
+ *
+ *     FAKECUDA="gpu=h200,fail=cuMemCreate@2=2"
+ *
+ * Items are separated by commas; or by bars, wherever there is a bar, for descriptions have commas:
+ *
+ *   gpu=<profile or description>   one GPU, as in sim_desc.h; again for one more. Default: h200
+ *   fail=<call>[@<n>[+]]=<result>  the nth use of this call, from 1, returns that CUresult; with a
+ * + all later ones too; without @ each one does. The name is that of the API without its version:
+ * cuMemAlloc. "*" counts all calls but cuGetErrorName and cuGetErrorString. After 214, 226 and 700
+ * to 719 all calls fail, as they do when a context is lost. hang=<call>[@<n>[+]][=<ms>]    the call
+ * returns only after that time, or never. With the name of a kernel (reach_round): that launch
+ * never ends. giveup=<kernel>[@<n>[+]]       the blocks of that launch do not meet, and say so
+ *   crash=<call>[@<n>]             the process aborts
+ *   driver=<version>               what cuDriverGetVersion says; default 13000
+ *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
+ *   others=<size>                  device memory that others hold
+ *   novmm                          the GPUs cannot do the virtual memory API
+ *   mig                            the GPUs are MIG instances
+ *
+ * With FAKECUDA_REPORT=<file> it appends one line there when it is unloaded: what is still held,
+ * and what was done wrong. Exported functions for tests: fakecuda.h.
+ *
+ * A call that gives something back counts as having done so even where it was told to fail: the
+ * caller has no better answer than to go on.
+ */
+#include "tests/fakecuda/fakecuda.h"
+
+#include "base/hash.h"
+#include "base/units.h"
+#include "gpu/sim/sim_gpu.h"
+#include "tests/fakecuda/fake_driver.h"
+#include "tests/fakecuda/fake_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BASE_VA   ((uint64_t)1 << 44)
+#define DEVICE_VA ((uint64_t)1 << 45) /* between the bases of two GPUs */
+
+struct fake fake = {.current = -1};
+
+/* ---- control ---- */
+
+int fakecuda_start(const char *control)
+{
+    fake_free_all();
+    if (control_parse(control, &fake.control) != 0)
+        return -1;
+    for (uint32_t i = 0; i < fake.control.gpu_count; i++) {
+        struct fake_device *d = &fake.devices[i];
+        d->base_va = BASE_VA + i * DEVICE_VA;
+        d->next_va = d->base_va;
+        d->machine = sim_machine_new(&fake.control.gpus[i]);
+        if (!d->machine)
+            abort();
+    }
+    return 0;
+}
+
+void fakecuda_report(struct fakecuda_report *out)
+{
+    const struct fake_handle *handles = fake.handles.items;
+    *out = fake.report;
+    for (uint32_t i = 0; i < fake.control.gpu_count; i++)
+        out->contexts += fake.devices[i].retains > 0;
+    out->modules = fake.modules;
+    out->streams = (uint32_t)fake.streams.count;
+    out->allocations = (uint32_t)fake.allocs.count;
+    out->reservations = (uint32_t)fake.ranges.count;
+    out->mappings = (uint32_t)fake.maps.count;
+    for (size_t i = 0; i < fake.handles.count; i++)
+        out->handles += !handles[i].released || handles[i].maps > 0;
+}
+
+uint64_t fakecuda_uses(const char *call)
+{
+    for (uint32_t i = 0; i < fake.use_count; i++) {
+        if (strcmp(fake.uses[i].call, call) == 0)
+            return fake.uses[i].count;
+    }
+    return 0;
+}
+
+static void __attribute__((constructor)) load(void)
+{
+    const char *control = getenv("FAKECUDA");
+    if (fakecuda_start(control ? control : "") != 0)
+        abort();
+}
+
+static void __attribute__((destructor)) unload(void)
+{
+    const char *path = getenv("FAKECUDA_REPORT");
+    FILE *f = path ? fopen(path, "ae") : NULL;
+    if (f) {
+        struct fakecuda_report r;
+        fakecuda_report(&r);
+        (void)fprintf(f,
+                      "pid=%d calls=%llu launches=%u contexts=%u modules=%u streams=%u "
+                      "allocations=%u handles=%u reservations=%u mappings=%u bytes=%llu "
+                      "most_bytes=%llu misuses=%u %s\n",
+                      (int)getpid(), (unsigned long long)r.calls, r.launches, r.contexts, r.modules,
+                      r.streams, r.allocations, r.handles, r.reservations, r.mappings,
+                      (unsigned long long)r.device_bytes, (unsigned long long)r.most_device_bytes,
+                      r.misuses, r.first_misuse);
+        (void)fclose(f);
+    }
+    fake_free_all();
+}
+
+/* ---- what every call does first ---- */
+
+cu_result fake_misuse(cu_result r, const char *format, ...)
+{
+    if (fake.report.misuses++ == 0) {
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(fake.report.first_misuse, sizeof fake.report.first_misuse, format, args);
+        va_end(args);
+    }
+    return r;
+}
+
+uint64_t fake_count_use(const char *call)
+{
+    uint32_t i = 0;
+    while (i < fake.use_count && strcmp(fake.uses[i].call, call) != 0)
+        i++;
+    if (i == fake.use_count) {
+        if (fake.use_count == FAKE_MAX_CALLS)
+            abort();
+        fake.uses[fake.use_count++] = (struct fake_use){.call = call};
+    }
+    return ++fake.uses[i].count;
+}
+
+static void hang(int ms)
+{
+    if (ms > 0)
+        (void)nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L},
+                        NULL);
+    while (ms == 0)
+        (void)pause();
+}
+
+static bool loses_context(cu_result r)
+{
+    return (r >= CU_ERROR_ILLEGAL_ADDRESS && r <= CU_ERROR_LAUNCH_FAILED) ||
+           r == CU_ERROR_ECC_UNCORRECTABLE || r == CU_ERROR_CONTAINED;
+}
+
+static const struct fault *find_fault(enum fault_kind kind, const char *call, uint64_t use)
+{
+    const struct fault *f = control_fault(&fake.control, kind, call, use);
+    return f ? f : control_fault(&fake.control, kind, "*", fake.report.calls);
+}
+
+cu_result fake_enter(const char *call)
+{
+    uint64_t use = fake_count_use(call);
+    fake.report.calls++;
+    if (find_fault(FAULT_CRASH, call, use))
+        abort();
+    const struct fault *f = find_fault(FAULT_HANG, call, use);
+    if (f)
+        hang(f->value);
+    if (fake.sticky != CU_SUCCESS)
+        return fake.sticky;
+    f = find_fault(FAULT_FAIL, call, use);
+    if (!f)
+        return CU_SUCCESS;
+    if (loses_context(f->value))
+        fake.sticky = f->value;
+    return f->value;
+}
+
+/* ---- the driver and its devices ---- */
+
+cu_result cuInit(unsigned flags)
+{
+    cu_result r = fake_enter("cuInit");
+    if (r != CU_SUCCESS)
+        return r;
+    if (flags != 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "cuInit with flags");
+    fake.initialised = true;
+    return CU_SUCCESS;
+}
+
+cu_result cuDriverGetVersion(int *version)
+{
+    cu_result r = fake_enter("cuDriverGetVersion");
+    *version = fake.control.driver_version;
+    return r;
+}
+
+cu_result cuGetErrorName(cu_result r, const char **name)
+{
+    switch (r) {
+    case CU_ERROR_OUT_OF_MEMORY:
+        *name = "CUDA_ERROR_OUT_OF_MEMORY";
+        return CU_SUCCESS;
+    case CU_ERROR_LAUNCH_FAILED:
+        *name = "CUDA_ERROR_LAUNCH_FAILED";
+        return CU_SUCCESS;
+    case CU_ERROR_ILLEGAL_ADDRESS:
+        *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+        return CU_SUCCESS;
+    default:
+        *name = NULL;
+        return CU_ERROR_INVALID_VALUE;
+    }
+}
+
+cu_result cuGetErrorString(cu_result r, const char **text)
+{
+    *text = r == CU_SUCCESS ? "no error" : "told to fail, by the stand-in driver";
+    return CU_SUCCESS;
+}
+
+/* First of every call that needs cuInit. */
+static cu_result enter_initialised(const char *call)
+{
+    cu_result r = fake_enter(call);
+    if (r == CU_SUCCESS && !fake.initialised)
+        r = fake_misuse(CU_ERROR_NOT_INITIALIZED, "%s before cuInit", call);
+    return r;
+}
+
+static cu_result enter_device(const char *call, cu_device device)
+{
+    cu_result r = enter_initialised(call);
+    if (r == CU_SUCCESS && (device < 0 || (uint32_t)device >= fake.control.gpu_count))
+        r = fake_misuse(CU_ERROR_INVALID_DEVICE, "%s for device %d", call, device);
+    return r;
+}
+
+cu_result cuDeviceGetCount(int *count)
+{
+    cu_result r = enter_initialised("cuDeviceGetCount");
+    if (r == CU_SUCCESS)
+        *count = (int)fake.control.gpu_count;
+    return r;
+}
+
+cu_result cuDeviceGet(cu_device *device, int ordinal)
+{
+    cu_result r = enter_device("cuDeviceGet", ordinal);
+    if (r == CU_SUCCESS)
+        *device = ordinal;
+    return r;
+}
+
+/* The identity that the same description has in the simulated source. */
+static struct gpu_identity identity_of(cu_device device)
+{
+    struct gpu_identity id;
+    sim_gpu_identity(&fake.control.gpus[device], (uint32_t)device, &id);
+    return id;
+}
+
+cu_result cuDeviceGetName(char *name, int length, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceGetName", device);
+    if (r == CU_SUCCESS && length > 0)
+        (void)snprintf(name, (size_t)length, "%s", identity_of(device).name);
+    return r;
+}
+
+static void make_uuid(cu_device device, uint64_t salt, struct cu_uuid *out)
+{
+    struct gpu_identity id = identity_of(device);
+    uint64_t a = hash_bytes(HASH_START ^ salt, id.uuid, sizeof id.uuid);
+    uint64_t b = hash_bytes(a, id.uuid, sizeof id.uuid);
+    memcpy(out->bytes, &a, sizeof a);
+    memcpy(out->bytes + sizeof a, &b, sizeof b);
+}
+
+cu_result cuDeviceGetUuid(struct cu_uuid *uuid, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceGetUuid", device);
+    if (r == CU_SUCCESS)
+        make_uuid(device, 0, uuid);
+    return r;
+}
+
+cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceGetUuid_v2", device);
+    if (r == CU_SUCCESS)
+        make_uuid(device, fake.control.mig, uuid);
+    return r;
+}
+
+cu_result cuDeviceTotalMem_v2(size_t *bytes, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceTotalMem", device);
+    if (r == CU_SUCCESS)
+        *bytes = fake.control.gpus[device].memory_bytes;
+    return r;
+}
+
+static int attribute_of(const struct sim_desc *d, int attribute)
+{
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
+        return fake.control.compute_mode;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        return (int)d->sm_count;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+        return (int)d->l2_cache_bytes;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        return (int)d->cc_major;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        return (int)d->cc_minor;
+    case CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR:
+        return FAKE_SHARED_PER_SM;
+    case CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        return FAKE_SHARED_PER_BLOCK;
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT:
+        return !fake.control.no_vmm;
+    default:
+        return -1;
+    }
+}
+
+cu_result cuDeviceGetAttribute(int *value, int attribute, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceGetAttribute", device);
+    if (r != CU_SUCCESS)
+        return r;
+    *value = attribute_of(&fake.control.gpus[device], attribute);
+    if (*value < 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "attribute %d is not known here", attribute);
+    return CU_SUCCESS;
+}
+
+cu_result cuDeviceGetPCIBusId(char *id, int length, cu_device device)
+{
+    cu_result r = enter_device("cuDeviceGetPCIBusId", device);
+    if (r == CU_SUCCESS && length > 0)
+        (void)snprintf(id, (size_t)length, "0000:%02x:00.0", (unsigned)device + 1);
+    return r;
+}
+
+/* ---- contexts ---- */
+
+cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
+{
+    cu_result r = enter_device("cuDevicePrimaryCtxRetain", device);
+    if (r != CU_SUCCESS)
+        return r;
+    fake.devices[device].retains++;
+    *context = (cu_context)(void *)&fake.devices[device];
+    return CU_SUCCESS;
+}
+
+cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
+{
+    cu_result r = fake_enter("cuDevicePrimaryCtxRelease");
+    if (device < 0 || (uint32_t)device >= fake.control.gpu_count ||
+        fake.devices[device].retains == 0)
+        return fake_misuse(CU_ERROR_INVALID_CONTEXT, "a context is released that is not there");
+    if (--fake.devices[device].retains == 0 && fake.current == device)
+        fake.current = -1;
+    return r;
+}
+
+cu_result cuCtxSetCurrent(cu_context context)
+{
+    cu_result r = enter_initialised("cuCtxSetCurrent");
+    if (r != CU_SUCCESS)
+        return r;
+    if (!context) {
+        fake.current = -1;
+        return CU_SUCCESS;
+    }
+    for (uint32_t i = 0; i < fake.control.gpu_count; i++) {
+        if ((void *)context == (void *)&fake.devices[i] && fake.devices[i].retains > 0) {
+            fake.current = (int)i;
+            return CU_SUCCESS;
+        }
+    }
+    return fake_misuse(CU_ERROR_INVALID_CONTEXT, "a context is made current that is not there");
+}

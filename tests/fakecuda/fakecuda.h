@@ -1,0 +1,38 @@
+/* fakecuda.h: what a test can ask of the stand-in driver, beside the driver API. Resolve with
+ * dlsym.
+ */
+#ifndef REACH_TESTS_FAKECUDA_FAKECUDA_H
+#define REACH_TESTS_FAKECUDA_FAKECUDA_H
+
+#include <stdint.h>
+
+/* What is held, and what went wrong, since the last start. */
+struct fakecuda_report {
+    uint64_t calls; /* all driver calls but cuGetErrorName and cuGetErrorString */
+    uint32_t contexts;
+    uint32_t modules;
+    uint32_t streams;
+    uint32_t allocations;  /* cuMemAlloc */
+    uint32_t handles;      /* cuMemCreate */
+    uint32_t reservations; /* cuMemAddressReserve */
+    uint32_t mappings;     /* cuMemMap */
+    uint64_t device_bytes; /* of allocations and handles */
+    uint64_t most_device_bytes;
+    uint32_t launches;
+    uint32_t misuses;       /* given back twice, unknown, out of range, without a context ... */
+    char first_misuse[160]; /* the first of them */
+};
+
+/* Forgets everything and starts anew under `control` (see fakecuda.c). 0, or -1 where the text
+ * makes no sense. */
+typedef int fakecuda_start_fn(const char *control);
+int fakecuda_start(const char *control);
+
+typedef void fakecuda_report_fn(struct fakecuda_report *out);
+void fakecuda_report(struct fakecuda_report *out);
+
+/* How often a call was made: fakecuda_uses("cuMemMap"). */
+typedef uint64_t fakecuda_uses_fn(const char *call);
+uint64_t fakecuda_uses(const char *call);
+
+#endif

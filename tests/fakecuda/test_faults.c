@@ -1,0 +1,486 @@
+/* test_faults.c: the cuda source's own code over the stand-in driver: it finds what the model has,
+ * gives everything back, and ends every failure of any driver call with a status and with nothing
+ * held. */
+#include "base/stats.h"
+#include "base/units.h"
+#include "gpu/gpu.h"
+#include "gpu/sim/sim_profiles.h"
+#include "tests/fakecuda/fakecuda.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The build may have no device code; the stand-in does not look at it. */
+extern const unsigned char reach_fatbin_start[];
+extern const unsigned char reach_fatbin_end[];
+const unsigned char reach_fatbin_start[16] = {0};
+const unsigned char reach_fatbin_end[1] = {0};
+
+/* A small GPU: few calls in a whole run, and everything there is to find. */
+#define SMALL                                                                                      \
+    "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
+    "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100"
+
+static char library[4096];
+static fakecuda_start_fn *start;
+static fakecuda_report_fn *report;
+static fakecuda_uses_fn *uses;
+
+/* ---- the library, which lies beside this program ---- */
+
+static void resolve(void *handle, const char *name, void *slot)
+{
+    void *symbol = dlsym(handle, name);
+    if (!symbol)
+        fail_msg("%s", dlerror());
+    memcpy(slot, &symbol, sizeof symbol);
+}
+
+static int load_library(void **state)
+{
+    ssize_t n = readlink("/proc/self/exe", library, sizeof library - 32);
+    if (n <= 0)
+        return -1;
+    library[n] = '\0';
+    strcpy(strrchr(library, '/'), "/libcuda.so.1");
+    /* Held for the whole test, so that what it counts outlives each opening by the source. */
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        print_error("%s\n", dlerror());
+        return -1;
+    }
+    resolve(handle, "fakecuda_start", &start);
+    resolve(handle, "fakecuda_report", &report);
+    resolve(handle, "fakecuda_uses", &uses);
+    *state = handle;
+    return 0;
+}
+
+static int unload_library(void **state)
+{
+    return dlclose(*state);
+}
+
+static void begin(const char *control)
+{
+    if (start(control) != 0)
+        fail_msg("%s", control);
+}
+
+static struct gpu_options real(void)
+{
+    return (struct gpu_options){.libcuda = library};
+}
+
+static void expect_nothing_held(const char *control)
+{
+    struct fakecuda_report r;
+    report(&r);
+    if (r.misuses > 0)
+        fail_msg("%s: misused %u times: %s", control, r.misuses, r.first_misuse);
+    uint32_t held = r.contexts + r.modules + r.streams + r.allocations + r.handles +
+                    r.reservations + r.mappings;
+    if (held > 0 || r.device_bytes > 0)
+        fail_msg("%s: still held: %u contexts, %u modules, %u streams, %u allocations, %u handles, "
+                 "%u reservations, %u mappings, %llu bytes",
+                 control, r.contexts, r.modules, r.streams, r.allocations, r.handles,
+                 r.reservations, r.mappings, (unsigned long long)r.device_bytes);
+}
+
+/* ---- one whole run ---- */
+
+static struct probe_spec chase_spec(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_CHASE,
+        .stride_bytes = 2 * MIB,
+        .point_count = 3,
+        .points = {8, 40, 80},
+        .samples = 200,
+        .warm_laps = 2,
+        .sm_count = 1,
+        .sms = {8},
+    };
+}
+
+static struct probe_spec round_spec(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_ROUND,
+        .stride_bytes = 2 * MIB,
+        .slice_pages = 5,
+        .thrash_pages = 100,
+        .warm_laps = 1,
+        .repeats = 2,
+        .sm_count = 1,
+        .sms = {9},
+    };
+}
+
+static struct probe_spec pairs_spec(void)
+{
+    struct probe_spec spec = round_spec();
+    spec.kind = PROBE_PAIRS;
+    spec.slice_pages = 16;
+    spec.sm_count = 2;
+    spec.sms[0] = 0;
+    spec.sms[1] = 3;
+    return spec;
+}
+
+static struct probe_spec read_spec(void)
+{
+    struct probe_spec spec = {
+        .kind = PROBE_READ,
+        .point_count = 2,
+        .points = {64 * MIB, 768 * MIB},
+        .repeats = 2,
+        .duration_us = 500,
+        .window_count = 2,
+        .window_sms = 10,
+    };
+    spec.window_of_sm[2] = spec.window_of_sm[3] = spec.window_of_sm[9] = 1;
+    return spec;
+}
+
+static enum status run_probe(struct gpu *gpu, struct probe_spec spec, struct err *err)
+{
+    struct probe_result r;
+    enum status s = gpu_run(gpu, &spec, &r, err);
+    if (s == STATUS_OK)
+        probe_result_free(&r);
+    return s;
+}
+
+/* List, open, all four probes, close; stops at the first failure. */
+static enum status whole_run(bool plain, struct err *err)
+{
+    struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    uint32_t n = 0;
+    options.plain_arena = plain;
+    enum status s = gpu_list(&options, &id, 1, &n, err);
+    if (s == STATUS_OK)
+        s = gpu_open(&options, id.uuid, &gpu, err);
+    if (s == STATUS_OK)
+        s = run_probe(gpu, chase_spec(), err);
+    if (s == STATUS_OK)
+        s = run_probe(gpu, round_spec(), err);
+    if (s == STATUS_OK)
+        s = run_probe(gpu, pairs_spec(), err);
+    if (s == STATUS_OK)
+        s = run_probe(gpu, read_spec(), err);
+    gpu_close(gpu);
+    return s;
+}
+
+static uint64_t calls_of_clean_run(bool plain)
+{
+    struct fakecuda_report r;
+    struct err err = {0};
+    begin(SMALL "|");
+    if (whole_run(plain, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    expect_nothing_held("clean");
+    report(&r);
+    assert_true(r.launches >= 8);
+    return r.calls;
+}
+
+static void a_clean_run_gives_everything_back(void **state)
+{
+    struct fakecuda_report r;
+    (void)state;
+    print_message("%llu driver calls\n", (unsigned long long)calls_of_clean_run(false));
+    report(&r);
+    assert_in_range(r.most_device_bytes, 512 * MIB, GIB + GIB / 10);
+    print_message("%llu driver calls, plain arena\n", (unsigned long long)calls_of_clean_run(true));
+}
+
+/* ---- faults ---- */
+
+static enum status expected_status(int result)
+{
+    switch (result) {
+    case 2:
+        return STATUS_GPU_NO_MEMORY;
+    case 700:
+    case 719:
+        return STATUS_GPU_LOST;
+    default:
+        return STATUS_GPU_FAULT;
+    }
+}
+
+/* Any call failing, at every place of a whole run. Some failures cost nothing: an optional
+ * question, or a thing given back. */
+static void fail_each_call(bool plain, int result)
+{
+    uint64_t calls = calls_of_clean_run(plain);
+    uint32_t harmless = 0;
+    for (uint64_t n = 1; n <= calls; n++) {
+        char control[400];
+        struct err err = {0};
+        (void)snprintf(control, sizeof control, SMALL "|fail=*@%llu=%d", (unsigned long long)n,
+                       result);
+        begin(control);
+        enum status s = whole_run(plain, &err);
+        harmless += s == STATUS_OK;
+        if (s != STATUS_OK && (s != expected_status(result) || s != err.status || !err.text[0]))
+            fail_msg("%s: status %d, \"%s\"", control, (int)s, err.text);
+        expect_nothing_held(control);
+    }
+    print_message("result %d: %llu places, %u without harm\n", result, (unsigned long long)calls,
+                  harmless);
+    assert_true(harmless < calls / 2);
+}
+
+static void every_call_may_fail(void **state)
+{
+    (void)state;
+    fail_each_call(false, 999);
+    fail_each_call(true, 999);
+}
+
+static void every_call_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    fail_each_call(false, 2);
+}
+
+static void every_call_may_lose_the_context(void **state)
+{
+    (void)state;
+    fail_each_call(false, 700);
+    fail_each_call(false, 719);
+    fail_each_call(true, 719);
+}
+
+/* What opening says to one fault, with a clean end. */
+static void expect_open(const char *control, enum status expected, const char *says)
+{
+    struct err err = {0};
+    char text[600];
+    (void)snprintf(text, sizeof text, SMALL "|%s", control);
+    begin(text);
+    enum status s = whole_run(false, &err);
+    if (s != expected || !strstr(err.text, says))
+        fail_msg("%s: status %d, \"%s\"", control, (int)s, err.text);
+    expect_nothing_held(control);
+}
+
+static void trouble_has_its_own_status(void **state)
+{
+    (void)state;
+    expect_open("fail=cuInit=100", STATUS_NO_DRIVER, "cuInit");
+    expect_open("fail=cuInit=803", STATUS_NO_DRIVER, "803");
+    expect_open("driver=10010", STATUS_DRIVER_TOO_OLD, "10.1");
+    expect_open("mode=2", STATUS_GPU_BUSY, "prohibited");
+    expect_open("fail=cuDevicePrimaryCtxRetain=46", STATUS_GPU_BUSY, "Retain");
+    expect_open("fail=cuModuleLoadData=209", STATUS_NOT_SUPPORTED, "cuModuleLoadData");
+    expect_open("fail=cuModuleGetFunction@2=500", STATUS_GPU_FAULT, "500");
+    expect_open("others=1950M", STATUS_GPU_NO_MEMORY, "");
+    expect_open("fail=cuMemCreate@1+=2", STATUS_GPU_NO_MEMORY, "cuMemCreate");
+    expect_open("fail=cuStreamQuery@3=719", STATUS_GPU_LOST, "719");
+    expect_open("giveup=reach_round@1", STATUS_DEADLINE, "reach_round");
+    expect_open("giveup=reach_census@1", STATUS_DEADLINE, "reach_census");
+}
+
+static void no_library_is_no_driver(void **state)
+{
+    (void)state;
+    struct gpu_options options = {.libcuda = "/nonexistent/libcuda.so.1"};
+    struct gpu_identity id;
+    struct err err = {0};
+    uint32_t n = 0;
+    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_NO_DRIVER);
+    assert_non_null(strstr(err.text, "libcuda"));
+}
+
+/* The kernel never ends: the caller is told within the deadline and a second. */
+static void a_hung_kernel_ends_at_the_deadline(void **state)
+{
+    (void)state;
+    begin(SMALL "|hang=reach_chase@1");
+    struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+    options.deadline_ms = 20;
+    assert_int_equal(gpu_list(&options, &id, 1, &n, NULL), STATUS_OK);
+    assert_int_equal(gpu_open(&options, id.uuid, &gpu, NULL), STATUS_OK);
+    assert_int_equal(run_probe(gpu, chase_spec(), &err), STATUS_DEADLINE);
+    assert_non_null(strstr(err.text, "reach_chase"));
+    gpu_close(gpu);
+    expect_nothing_held("hang");
+}
+
+/* ---- what is found ---- */
+
+static struct gpu *open_first(const char *control, struct gpu_identity *id)
+{
+    struct gpu_options options = real();
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+    begin(control);
+    if (gpu_list(&options, id, 1, &n, &err) != STATUS_OK ||
+        gpu_open(&options, id->uuid, &gpu, &err) != STATUS_OK)
+        fail_msg("%s: %s", control, err.text);
+    return gpu;
+}
+
+static void the_levels_of_the_model_are_found(void **state)
+{
+    (void)state;
+    struct gpu_identity id;
+    struct gpu *gpu = open_first(SMALL "|", &id);
+    struct probe_spec spec = chase_spec();
+    struct probe_result r;
+    assert_int_equal(gpu_run(gpu, &spec, &r, NULL), STATUS_OK);
+    assert_int_equal(stats_median_u32(r.values, 200), 300);
+    assert_int_equal(stats_median_u32(r.values + 200, 200), 320);
+    assert_int_equal(stats_median_u32(r.values + 400, 200), 420);
+    static const uint16_t ids[] = {0, 1, 2, 3, 8, 9};
+    assert_int_equal(r.sm_count, 6);
+    assert_memory_equal(r.sm_ids, ids, sizeof ids);
+    assert_int_equal(r.conditions.arena, ARENA_ALIAS);
+    probe_result_free(&r);
+    gpu_close(gpu);
+}
+
+static void the_groups_of_the_model_are_found(void **state)
+{
+    static const int group_of[] = {0, 0, 1, 1, 0, 1};
+    (void)state;
+    struct gpu_identity id;
+    struct gpu *gpu = open_first(SMALL "|", &id);
+    struct probe_spec spec = round_spec();
+    struct probe_result r;
+    assert_int_equal(gpu_run(gpu, &spec, &r, NULL), STATUS_OK);
+    for (uint32_t sm = 0; sm < 6; sm++) {
+        uint32_t *control = r.values + sm * spec.slice_pages;
+        double rise = stats_median_u32(control + 6 * spec.slice_pages, spec.slice_pages) -
+                      stats_median_u32(control, spec.slice_pages);
+        assert_int_equal(rise > 50, group_of[sm] == 1);
+    }
+    probe_result_free(&r);
+    gpu_close(gpu);
+    expect_nothing_held("rounds");
+}
+
+/* Windows by group keep 64 entries of 2 MiB enough for 256 MiB in two halves. */
+static void windows_of_the_model_help(void **state)
+{
+    (void)state;
+    struct gpu_identity id;
+    struct gpu *gpu = open_first(SMALL "|", &id);
+    struct probe_spec spec = read_spec();
+    double gbps[2];
+    spec.point_count = 1;
+    spec.points[0] = 256 * MIB;
+    for (int by_group = 0; by_group < 2; by_group++) {
+        struct probe_result r;
+        uint64_t lines = 0;
+        if (!by_group) {
+            memset(spec.window_of_sm, 0, sizeof spec.window_of_sm);
+            spec.window_count = 1;
+        } else {
+            spec = read_spec();
+            spec.point_count = 1;
+            spec.points[0] = 256 * MIB;
+        }
+        assert_int_equal(gpu_run(gpu, &spec, &r, NULL), STATUS_OK);
+        for (uint32_t sm = 0; sm < r.sm_count; sm++)
+            lines += r.values[1 + sm];
+        gbps[by_group] = (double)lines * PROBE_LINE_BYTES / r.values[0];
+        probe_result_free(&r);
+    }
+    gpu_close(gpu);
+    assert_true(gbps[1] > 98 && gbps[1] < 102);
+    assert_true(gbps[0] < 0.7 * gbps[1]);
+}
+
+static void without_virtual_memory_it_is_plain(void **state)
+{
+    (void)state;
+    struct gpu_identity id;
+    struct gpu_limits limits;
+    struct gpu *gpu = open_first(SMALL "|novmm", &id);
+    gpu_describe(gpu, NULL, &limits);
+    assert_int_equal(limits.arena, ARENA_PLAIN);
+    assert_true(limits.range_bytes <= GIB);
+    gpu_close(gpu);
+    expect_nothing_held("novmm");
+}
+
+static void little_free_memory_makes_it_small(void **state)
+{
+    (void)state;
+    struct gpu_identity id;
+    struct gpu_limits limits;
+    struct gpu *gpu = open_first(SMALL "|others=1800M", &id);
+    gpu_describe(gpu, NULL, &limits);
+    assert_int_equal(limits.arena, ARENA_ALIAS);
+    assert_true(limits.device_memory_bytes <= 248 * MIB);
+    assert_true(limits.range_bytes >= 4 * GIB);
+    gpu_close(gpu);
+    expect_nothing_held("others");
+}
+
+static void each_gpu_is_opened_by_its_uuid(void **state)
+{
+    (void)state;
+    struct gpu_options options = real();
+    struct gpu_identity id[4], opened;
+    uint32_t n = 0;
+    begin("gpu=k80,gpu=h200,gpu=h200");
+    assert_int_equal(gpu_list(&options, id, 4, &n, NULL), STATUS_OK);
+    assert_int_equal(n, 3);
+    assert_string_not_equal(id[1].uuid, id[2].uuid);
+    assert_int_equal(strncmp(id[0].uuid, "GPU-", 4), 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct gpu *gpu = NULL;
+        assert_int_equal(gpu_open(&options, id[i].uuid, &gpu, NULL), STATUS_OK);
+        gpu_describe(gpu, &opened, NULL);
+        assert_string_equal(opened.uuid, id[i].uuid);
+        assert_int_equal(opened.sm_count, i == 0 ? 13 : 132);
+        gpu_close(gpu);
+        expect_nothing_held("by UUID");
+    }
+    begin("gpu=h200,mig");
+    assert_int_equal(gpu_list(&options, id, 4, &n, NULL), STATUS_OK);
+    assert_true(id[0].mig);
+    assert_int_equal(strncmp(id[0].uuid, "MIG-", 4), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clean_run_gives_everything_back),
+        cmocka_unit_test(every_call_may_fail),
+        cmocka_unit_test(every_call_may_run_out_of_memory),
+        cmocka_unit_test(every_call_may_lose_the_context),
+        cmocka_unit_test(trouble_has_its_own_status),
+        cmocka_unit_test(no_library_is_no_driver),
+        cmocka_unit_test(a_hung_kernel_ends_at_the_deadline),
+        cmocka_unit_test(the_levels_of_the_model_are_found),
+        cmocka_unit_test(the_groups_of_the_model_are_found),
+        cmocka_unit_test(windows_of_the_model_help),
+        cmocka_unit_test(without_virtual_memory_it_is_plain),
+        cmocka_unit_test(little_free_memory_makes_it_small),
+        cmocka_unit_test(each_gpu_is_opened_by_its_uuid),
+    };
+    return cmocka_run_group_tests(tests, load_library, unload_library);
+}
