@@ -138,8 +138,9 @@ def other_content_types_are_refused():
 
 
 def raw(data):
-    """Sends bytes as they are; returns the status line's number, or None for a closed connection."""
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=common.PATIENCE_S) as s:
+    """Sends bytes as they are; returns the status line's number, or None where none came, because
+    the connection was closed or the server waits for the rest of the request."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=1) as s:
         answer = b""
         try:
             s.sendall(data)
