@@ -173,7 +173,9 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
         l->entries += l->runs[r].ways * l->runs[r].count;
     }
     l->policy = rng_below(rng, 2) ? SIM_RANDOM : SIM_LRU;
-    l->hash = l->run_count == 1 && rng_below(rng, 2) ? SIM_HASH_XOR : SIM_HASH_MOD;
+    l->hash = l->run_count == 1 && rng_below(rng, 2) ? SIM_HASH_XOR
+              : rng_below(rng, 2)                    ? SIM_HASH_SKEW
+                                                     : SIM_HASH_MOD;
     l->miss_cycles = (uint32_t)rng_below(rng, 1000);
     l->miss_ns = rng_below(rng, 2) ? random_f64(rng, 30) : 0;
     l->walkers = 1 + (uint32_t)rng_below(rng, 4);

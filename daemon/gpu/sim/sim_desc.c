@@ -334,6 +334,8 @@ static enum status read_option(struct cursor *c, struct sim_level *l)
         l->policy = SIM_LRU;
     else if (take_word(c, "hash=xor"))
         l->hash = SIM_HASH_XOR;
+    else if (take_word(c, "hash=skew"))
+        l->hash = SIM_HASH_SKEW;
     else if (take_word(c, "hash=mod"))
         l->hash = SIM_HASH_MOD;
     else

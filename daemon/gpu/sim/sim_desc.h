@@ -34,8 +34,10 @@
  *              sets=17+8x6    one set of 17 ways and six of 8 ways; default: one set (fully
  *                             associative). The ways add up to the entries.
  *              policy=random  victim: lru (default) or random
- *              hash=xor       how pages choose a set: mod (default), or xor: all bits of the page
- *                             number folded over each other, for a power of two of equal sets
+ *              hash=xor       how pages choose a set: mod (default); skew: as mod, moved on by one
+ *                             set after each round through the entries, so that pages at twice the
+ *                             distance also reach all sets; xor: all bits of the page number folded
+ *                             over each other, for a power of two of equal sets
  *              sectors=16     parts of an entry that are filled one by one; default 1
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
@@ -62,7 +64,7 @@ enum {
 };
 
 enum sim_policy { SIM_LRU = 0, SIM_RANDOM };
-enum sim_hash { SIM_HASH_MOD = 0, SIM_HASH_XOR };
+enum sim_hash { SIM_HASH_MOD = 0, SIM_HASH_SKEW, SIM_HASH_XOR };
 enum sim_noise { SIM_NOISE_NONE = 0, SIM_NOISE_UNIFORM, SIM_NOISE_GAUSS };
 
 struct sim_run {

@@ -244,6 +244,8 @@ static uint32_t set_of(const struct level *l, uint32_t entry)
             folded ^= rest;
         return folded & l->set_mask;
     }
+    if (l->desc.hash == SIM_HASH_SKEW)
+        return l->set_of_turn[(entry + entry / l->desc.entries) % l->desc.entries];
     if (l->set_mask > 0)
         return entry & l->set_mask;
     if (l->equal_ways > 0)

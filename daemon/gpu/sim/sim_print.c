@@ -171,6 +171,8 @@ static void put_level(struct writer *w, const struct sim_desc *d, const struct s
         put(w, ";policy=random");
     if (l->hash == SIM_HASH_XOR)
         put(w, ";hash=xor");
+    if (l->hash == SIM_HASH_SKEW)
+        put(w, ";hash=skew");
     if (l->sectors > 1)
         put(w, ";sectors=%u", l->sectors);
     if (l->miss_ns > 0) {

@@ -22,7 +22,7 @@ static const char k80_description[] =
     "noise=gauss:1 outliers=0.001@1500 "
     "l1=16@128K/sm;miss=9 "
     "l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;miss=55;sets=17+8x6;miss_ns=4 "
-    "l3=1032@2M/gpu;miss=177;sets=16+8x127;miss_ns=8 "
+    "l3=1032@2M/gpu;miss=177;sets=16+8x127;hash=skew;miss_ns=8 "
     "plateau=150 read_noise=0.003";
 
 static const struct sim_source k80_sources[] = {
@@ -37,7 +37,8 @@ static const struct sim_source k80_sources[] = {
     {"l2.sets", SIM_PUBLISHED, "Mei 2016, section 4.4, on a GTX 780: one set of 17, six of 8, LRU"},
     {"l3", SIM_PUBLISHED,
      "Karnagel 2017, table 2 and figure 5c: 1032 x 2 MB, +177 cycles, all SMs"},
-    {"l3.sets", SIM_GUESS, "fits the public raw data, where every load misses from 2320 MB on"},
+    {"l3.sets", SIM_GUESS,
+     "fits the public raw data: every load misses from 2320 MB on; half as dense, 4640"},
     {"l2.miss_ns", SIM_GUESS, "set so that the first drop of Karnagel's figure 1a is visible"},
     {"l3.miss_ns", SIM_GUESS, "set so that random reads lose some 10 times (Karnagel: up to 13.3)"},
     {"plateau", SIM_GUESS, "about 60% of the 240 GB/s of the data sheet"},
@@ -60,7 +61,7 @@ static const char p100_description[] =
     "outliers=0.001@1500 range=16G "
     "l1=16@2M/2;miss=9 "
     "l2=65@32M/" P100_GROUPS ";miss=110;sets=17+8x6;miss_ns=4 "
-    "l3=1032@32M/gpu;sets=16+8x127 "
+    "l3=1032@32M/gpu;sets=16+8x127;hash=skew "
     "plateau=450 read_noise=0.003";
 
 static const struct sim_source p100_sources[] = {
@@ -102,7 +103,7 @@ static const char a100_description[] =
     "name=A100-80G cc=8.0 sms=108 memory=80G l2cache=40M latency=290 spread=30 noise=gauss:2 "
     "outliers=0.0005@3000 "
     "l1=16@2M/2;miss=20 "
-    "l2=2048@32M/" A100_GROUPS ";miss=300;sets=8x256;miss_ns=15 "
+    "l2=2048@32M/" A100_GROUPS ";miss=300;sets=8x256;hash=xor;miss_ns=15 "
     "plateau=1240 sm_gbps=15 read_noise=0.003";
 
 static const struct sim_source a100_sources[] = {
@@ -116,7 +117,7 @@ static const struct sim_source a100_sources[] = {
     {"sm_gbps", SIM_PUBLISHED, "Walker 2024, figure 4: 120 GB/s for a group of 8 SMs"},
     {"l1", SIM_GUESS, "as on the P100"},
     {"l2.entries", SIM_GUESS, "entries of 32 MB as on the P100, as many as 64 GB need"},
-    {"l2.sets", SIM_GUESS, ""},
+    {"l2.sets", SIM_GUESS, "the A30's are reported to be chosen by eight folded bits"},
     {"l2.miss", SIM_GUESS, ""},
     {"l2.miss_ns", SIM_GUESS, "the depth of the drop is not in the text of the paper"},
     {"latency", SIM_GUESS, ""},
@@ -140,14 +141,14 @@ static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=80G l2cache=50M latency=300 spread=40 noise=gauss:2 "
     "outliers=0.0005@3000 "
     "l1=16@2M/2;miss=20 "
-    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;miss_ns=3.2 "
+    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;hash=xor;miss_ns=3.2 "
     "plateau=2000 sm_gbps=24 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=50M latency=300 spread=40 noise=gauss:2 "
     "outliers=0.0005@3000 "
     "l1=16@2M/2;miss=20 "
-    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;miss_ns=3.2 "
+    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;hash=xor;miss_ns=3.2 "
     "plateau=2800 sm_gbps=32 read_noise=0.003";
 
 static const struct sim_source hopper_sources[] = {
