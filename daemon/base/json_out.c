@@ -9,8 +9,7 @@
 #include <string.h>
 
 enum { RFC3339_BYTES = 21 };
-#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z, as far as clock_rfc3339 goes  \
-                                             */
+#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z: as far as clock.c goes */
 
 void json_out_begin(struct json_out *o)
 {

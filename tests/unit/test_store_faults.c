@@ -333,7 +333,7 @@ static void test_no_space_once(void **state)
 static void test_no_space_for_good(void **state)
 {
     (void)state;
-    every_call(ENOSPC, true, false);
+    every_call(ENOSPC, true, true);
 }
 
 /* Says on the pipe what has been acknowledged, until it is killed. */
