@@ -146,10 +146,12 @@ uint64_t fake_count_use(const char *call)
 
 static void hang(int ms)
 {
-    if (ms > 0)
+    if (ms > 0) {
         (void)nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L},
                         NULL);
-    while (ms == 0)
+        return;
+    }
+    for (;;)
         (void)pause();
 }
 

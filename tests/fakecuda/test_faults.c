@@ -4,7 +4,8 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
-#include "gpu/sim/sim_profiles.h"
+#include "observe/observe.h"
+#include "plan/plan.h"
 #include "tests/fakecuda/fakecuda.h"
 
 #include <stdarg.h>
@@ -184,6 +185,45 @@ static enum status whole_run(bool plain, struct err *err)
     return s;
 }
 
+/* All that a plan asks for at depth quick, as a worker would run it. */
+static enum status measure(struct gpu *gpu, struct err *err)
+{
+    struct observation_set set = {.count = 0};
+    struct plan_step step = {.spec_count = 0};
+    enum status s = STATUS_OK;
+    gpu_describe(gpu, &set.gpu, &set.limits);
+    for (;;) {
+        s = plan_next(&set, DEPTH_QUICK, &step, err);
+        if (s != STATUS_OK || step.spec_count == 0)
+            break;
+        for (uint32_t i = 0; i < step.spec_count && s == STATUS_OK; i++) {
+            struct observation o = {.spec = step.specs[i]};
+            s = gpu_run(gpu, &step.specs[i], &o.result, err);
+            if (s == STATUS_OK)
+                s = observation_set_add(&set, &o, err);
+        }
+        if (s != STATUS_OK)
+            break;
+    }
+    observation_set_free(&set);
+    return s;
+}
+
+static enum status quick_run(struct err *err)
+{
+    struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    uint32_t n = 0;
+    enum status s = gpu_list(&options, &id, 1, &n, err);
+    if (s == STATUS_OK)
+        s = gpu_open(&options, id.uuid, &gpu, err);
+    if (s == STATUS_OK)
+        s = measure(gpu, err);
+    gpu_close(gpu);
+    return s;
+}
+
 static uint64_t calls_of_clean_run(bool plain)
 {
     struct fakecuda_report r;
@@ -264,6 +304,31 @@ static void every_call_may_lose_the_context(void **state)
     fail_each_call(false, 700);
     fail_each_call(false, 719);
     fail_each_call(true, 719);
+}
+
+static void every_call_of_a_quick_fingerprint_may_fail(void **state)
+{
+    struct fakecuda_report clean;
+    struct err err = {0};
+    uint32_t harmless = 0;
+    (void)state;
+    begin(SMALL "|");
+    if (quick_run(&err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    expect_nothing_held("quick");
+    report(&clean);
+    for (uint64_t n = 1; n <= clean.calls; n++) {
+        char control[400];
+        (void)snprintf(control, sizeof control, SMALL "|fail=*@%llu=999", (unsigned long long)n);
+        begin(control);
+        enum status s = quick_run(&err);
+        harmless += s == STATUS_OK;
+        if (s != STATUS_OK && (s != STATUS_GPU_FAULT || !strstr(err.text, "999")))
+            fail_msg("%s: status %d, \"%s\"", control, (int)s, err.text);
+        expect_nothing_held(control);
+    }
+    print_message("%llu places, %u without harm\n", (unsigned long long)clean.calls, harmless);
+    assert_true(harmless < clean.calls / 2);
 }
 
 /* What opening says to one fault, with a clean end. */
@@ -472,6 +537,7 @@ int main(void)
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(every_call_may_run_out_of_memory),
         cmocka_unit_test(every_call_may_lose_the_context),
+        cmocka_unit_test(every_call_of_a_quick_fingerprint_may_fail),
         cmocka_unit_test(trouble_has_its_own_status),
         cmocka_unit_test(no_library_is_no_driver),
         cmocka_unit_test(a_hung_kernel_ends_at_the_deadline),
