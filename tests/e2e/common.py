@@ -205,6 +205,13 @@ def run(*arguments, environment=None, stdin=None):
     return done.returncode, done.stdout, done.stderr
 
 
+def kill(some):
+    for daemon in some:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+            daemon.process.wait()
+
+
 def main():
     failures = 0
     if not os.path.exists(REACHD):
@@ -212,6 +219,7 @@ def main():
         sys.exit(77)
     for number, function in enumerate(cases, 1):
         name = function.__name__.replace("_", " ")
+        before = len(daemons)
         try:
             function()
             print(f"ok {number} - {name}")
@@ -225,11 +233,9 @@ def main():
             if daemons:
                 for line in daemons[-1].log().splitlines()[-30:]:
                     print("# log: " + line)
+            kill(daemons[before:])  # so that one failure does not make the next
         sys.stdout.flush()
     print(f"1..{len(cases)}")
-    for daemon in daemons:
-        if daemon.process.poll() is None:
-            daemon.process.kill()
-            daemon.process.wait()
+    kill(daemons)
     shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if failures else 0)

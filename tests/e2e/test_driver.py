@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The daemon over the stand-in driver: the cuda source's code in real workers, and its troubles.
+
+The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. What it is told
+to do wrong ends one job; the fingerprint of before stays served, and the memory is given back.
+"""
+import os
+import re
+
+import common
+from common import case, equal
+
+LIBRARY = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
+state = os.path.join(common.folder, "reachd.db")
+reports = os.path.join(common.folder, "reports")
+
+
+def node(control, *options, measure=False):
+    # The stand-in is built as the daemon is; its own leaks are judged by what it reports.
+    environment = {"FAKECUDA": control, "FAKECUDA_REPORT": reports}
+    options = list(options) + ([] if measure else ["--no-measure-on-start"])
+    return common.Daemon("--libcuda", LIBRARY, *options, state=state, environment=environment)
+
+
+def held():
+    """Reports of the drivers that were unloaded in order: all of them hold nothing."""
+    with open(reports, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        for word in ("contexts", "modules", "streams", "allocations", "handles", "reservations",
+                     "mappings", "bytes", "misuses"):
+            equal(re.search(rf"\b{word}=(\d+)", line).group(1), "0", line)
+    return len(lines)
+
+
+def needs_the_driver():
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    if not os.path.exists(state):
+        raise common.Skip("no measurement through the driver worked")
+
+
+@case
+def the_cuda_source_measures_and_gives_everything_back():
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    daemon = node("gpu=h200", measure=True)
+    gpu = daemon.measured()[0]
+    if gpu["state"] == "failed" and gpu["last_error"]["slug"] == "not-supported":
+        daemon.stop()
+        os.unlink(state)
+        raise common.Skip("this build has no device code")
+    equal(gpu["state"], "ready", gpu)
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    equal(fp["conditions"]["arena"], "alias")
+    equal(fp["gpu"]["sm_count"], 132)
+    assert fp["device_memory_bytes"] <= 1.1 * (1 << 30), fp["device_memory_bytes"]
+    with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
+        assert "libcuda" not in file.read(), "the serving process has loaded the driver"
+    daemon.stop()
+    assert held() >= 2, "one report for listing, one for measuring"
+
+
+@case
+def what_the_stand_in_says_is_not_called_measured():
+    needs_the_driver()
+    daemon = node("gpu=h200")
+    equal(daemon.json("/v1/gpus/0/fingerprint")["origin"], "simulated")
+    daemon.stop()
+
+
+@case
+def the_driver_lives_in_the_worker_alone():
+    needs_the_driver()
+    daemon = node("gpu=h200")
+    worker, _ = daemon.frozen_worker(0)
+    with open(f"/proc/{worker}/maps", encoding="utf-8") as file:
+        assert "libcuda" in file.read(), "where else?"
+    with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
+        assert "libcuda" not in file.read()
+    daemon.stop()
+
+
+TROUBLES = [
+    # control, options, slug of the job's error, is everything given back?
+    ("gpu=h200,mode=2", (), {"gpu-busy"}, True),
+    ("gpu=h200,fail=cuDevicePrimaryCtxRetain=46", (), {"gpu-busy"}, True),
+    ("gpu=h200,others=144320M", (), {"gpu-no-memory"}, True),
+    ("gpu=h200,fail=cuMemCreate=2|fail=cuMemAlloc=2", (), {"gpu-no-memory"}, True),
+    ("gpu=h200,fail=cuModuleLoadData=209", (), {"not-supported", "gpu-fault"}, True),
+    ("gpu=h200,fail=cuLaunchKernel@5=719", (), {"gpu-lost", "gpu-fault"}, False),
+    ("gpu=h200,hang=reach_chase@3", ("--probe-deadline-ms", "300"), {"deadline"}, False),
+    ("gpu=h200,crash=cuLaunchKernel@4", (), {"gpu-lost"}, False),
+]
+
+
+@case
+def every_trouble_fails_the_job_and_nothing_else():
+    needs_the_driver()
+    for control, options, slugs, tidy in TROUBLES:
+        if os.path.exists(reports):
+            os.unlink(reports)
+        daemon = node(control.replace("|", ","), *options)
+        good = daemon.json("/v1/gpus/0/fingerprint")["id"]
+        job = daemon.finished(daemon.submit(0, "quick"))
+        equal(job["state"], "failed", control)
+        assert job["error"]["slug"] in slugs, (control, job["error"])
+        assert job["error"]["text"] and job["error"]["next_step"], job
+        gpu = daemon.gpus()[0]
+        equal((gpu["state"], gpu["fingerprint_id"]), ("failed", good), control)
+        equal(gpu["last_error"]["slug"], job["error"]["slug"])
+        equal(daemon.json("/v1/gpus/0/fingerprint")["id"], good, control)
+        equal(daemon.json("/v1/gpus/0/placement?bytes=100GiB")["fingerprint_id"], good)
+        daemon.stop()
+        if tidy:
+            assert held() >= 2, control
+
+
+@case
+def a_driver_that_cannot_be_used_is_a_reason():
+    needs_the_driver()
+    for control, slug in (("driver=9000", "driver-too-old"), ("fail=cuInit=100", "no-driver"),
+                          ("fail=cuInit=999", None)):
+        daemon = node(control)
+        document = daemon.json("/v1/gpus")
+        equal(document["gpus"], [], control)
+        if slug:
+            equal(document["source_error"]["slug"], slug, control)
+        assert document["source_error"]["text"], control
+        equal(daemon.get("/readyz").status, 503, control)
+        daemon.stop()
+
+
+@case
+def mig_and_no_virtual_memory_are_noted():
+    needs_the_driver()
+    for control, field in (("gpu=h200,mig", "mig"), ("gpu=h200,novmm", "arena")):
+        daemon = node(control)
+        job = daemon.finished(daemon.submit(0, "quick"))
+        equal(job["state"], "done", (control, job))
+        fp = daemon.json("/v1/gpus/0/fingerprint")
+        if field == "mig":
+            equal(fp["gpu"]["mig"], True)
+        else:
+            equal(fp["conditions"]["arena"], "plain")
+        daemon.stop()
+
+
+common.main()
