@@ -177,30 +177,33 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
     keep(v, taken);
 }
 
-/* All SMs prime, the pivot thrashes (second half only), everybody times its own slice. The slice is
- * primed first, so that the rest of the priming pushes it out of the levels nearer to the SM. */
+/* All SMs flush, prime all slices, flush again, then the pivot thrashes (second half only), then
+ * everybody times its own slice. */
 extern "C" __global__ void reach_round(struct reach_round_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 go_on;
     const u32 smid = sm_id();
-    const u32 primed = a.grid.blocks * a.slice_pages + a.flush_pages;
+    const u32 slices = a.grid.blocks * a.slice_pages;
     const u32 me = ((const u32 *)a.grid.positions)[smid];
     u32 round = 0;
     if (threadIdx.x >= 32)
         return;
     for (u32 step = 0; step < a.repeats * 2; step++) {
-        for (u32 phase = 0; phase < 3; phase++) {
+        for (u32 phase = 0; phase < 4; phase++) {
             if (threadIdx.x == 0)
                 go_on = grid_barrier(&a.grid, &round);
             __syncwarp();
             if (!go_on)
                 return;
+            if (phase < 2)
+                touch(a.base, a.stride_bytes, slices, a.flush_pages, 0, 1, taken);
             if (phase == 0)
-                touch(a.base, a.stride_bytes, 0, primed, me * a.slice_pages, 1, taken);
-            else if (phase == 1 && (step & 1) && smid == a.pivot)
-                touch(a.base, a.stride_bytes, primed, a.thrash_pages, 0, a.laps, taken);
-            else if (phase == 2 && threadIdx.x == 0)
+                touch(a.base, a.stride_bytes, 0, slices, me * a.slice_pages, 1, taken);
+            else if (phase == 2 && (step & 1) && smid == a.pivot)
+                touch(a.base, a.stride_bytes, slices + a.flush_pages, a.thrash_pages, 0, a.laps,
+                      taken);
+            else if (phase == 3 && threadIdx.x == 0)
                 time_slice(a.base, a.stride_bytes, me * a.slice_pages, a.slice_pages, taken);
             __syncwarp();
         }
@@ -208,6 +211,14 @@ extern "C" __global__ void reach_round(struct reach_round_args a)
         for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
             values[j] = taken[j];
     }
+}
+
+/* A page that still hits in a nearer level is not filled into the farther one: flush first too. */
+static __device__ void prime_slice(const struct reach_pairs_args *a, u32 *shared)
+{
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared);
+    touch(a->base, a->stride_bytes, 0, a->slice_pages, 0, 1, shared);
+    touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared);
 }
 
 /* Waits for turn `turn` of the pair walk; then the caller works and calls pass_turn. */
@@ -254,13 +265,13 @@ extern "C" __global__ void reach_pairs(struct reach_pairs_args a)
             if (k == me) {
                 if (!take_turn(&a.grid, turn, &flag))
                     return;
-                touch(a.base, a.stride_bytes, 0, primed, 0, 1, taken);
+                prime_slice(&a, taken);
                 if (threadIdx.x == 0)
                     time_slice(a.base, a.stride_bytes, 0, s, taken);
                 __syncwarp();
                 for (u32 j = threadIdx.x; j < s; j += 32)
                     values[j] = taken[j];
-                touch(a.base, a.stride_bytes, 0, primed, 0, 1, taken);
+                prime_slice(&a, taken);
                 pass_turn(&a.grid);
             }
             if (pivot) {

@@ -2,12 +2,19 @@
  *
  * Worked example, an H100 (docs/measurements): the sweep at a stride of 32 MiB steps by 10 cycles
  * between 16 and 19 pages and by 150 between 2048 and 2435. Entry tests of the second step: at
- * 32 MiB 3044 pages miss, at 16 MiB the same number of pages hits, at 64 MiB half of them hit, so
- * an entry covers 32 MiB. Refining at 32 MiB: 2048 pages fit, 2049 do not, at 2304 every load
- * misses.
+ * 32 MiB 3044 pages miss, every load; at 16 MiB the same number of pages hits and twice as many
+ * miss every other load, so an entry covers 32 MiB. Refining at 32 MiB: 2048 pages fit, 2049 do
+ * not, at 2304 every load misses.
+ *
+ * Two kinds of level have to be told apart on the way down from a long stride S to an entry E. One
+ * that picks its sets by a hash holds as many *pages* at any stride S >= E. One that picks them by
+ * the low bits of the page number holds as many *bytes*: each doubling of the stride halves the
+ * sets in use. So at half the stride the test is made with as many pages and, if those fit, with
+ * as many bytes; E is reached when neither makes every load miss.
  *
  * Limits: entries are taken to cover a power of two of bytes. A level that the one before it
- * outreaches leaves no step. A step below PLATEAU_TOLERANCE (sweep.c) is not seen.
+ * outreaches leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not seen, nor one
+ * that fewer than one load in 20 takes (an entry longer than 16 strides of the sweep).
  */
 #include "analysis/levels.h"
 
@@ -20,12 +27,17 @@
 enum {
     MOST_SWEEP_PAGES = 8192,
     FEWEST_TEST_PAGES = 4, /* fewer loads tell nothing about a cycle */
+    MOST_DOUBLINGS = 4,    /* of the first stride, where the sweep's share misled */
     REFINE_WARM_LAPS = 1,
     REFINE_LAPS = 3, /* timed; a page that misses in all of them was evicted, not unlucky */
     REFINE_MIN_SAMPLES = 256,
     FINE_ONSET = 4096,    /* an onset is found to one page in this many, */
     FINE_SATURATION = 128 /* a saturation to one in this many */
 };
+
+/* Share of the test's loads that counts as all, and as some: half an entry makes half. */
+#define ALL_SHARE  0.75
+#define SOME_SHARE 0.2
 
 uint64_t levels_sweep_stride(const struct gpu_limits *limits)
 {
@@ -61,28 +73,20 @@ static uint64_t well_beyond(uint64_t pages)
     return pages + pages / 4 + 1;
 }
 
-bool levels_entry_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                       uint64_t stride_bytes, uint16_t sm, struct probe_spec *out)
+bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
+                       uint16_t sm, struct probe_spec *out)
 {
-    uint64_t reference = seven_eighths(level->clean_pages);
-    uint64_t test = well_beyond(level->full_pages);
-
-    /* Upward the bytes stay the same, downward the pages do. */
-    if (stride_bytes > level->stride_bytes) {
-        const uint64_t ratio = stride_bytes / level->stride_bytes;
-        reference = reference / ratio > 0 ? reference / ratio : 1;
-        test = (test + ratio - 1) / ratio;
-    }
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = stride_bytes,
-                               .point_count = 2,
-                               .points = {reference, test},
-                               .samples = LEVELS_ENTRY_SAMPLES,
-                               .warm_laps = 2,
-                               .sm_count = 1,
-                               .sms = {sm}};
-    return test >= FEWEST_TEST_PAGES && test > reference &&
-           probe_check(out, limits, NULL) == STATUS_OK;
+    *out = (struct probe_spec){
+        .kind = PROBE_CHASE,
+        .stride_bytes = bracket->stride_bytes,
+        .point_count = 2,
+        .points = {seven_eighths(bracket->clean_pages), well_beyond(bracket->full_pages)},
+        .samples = LEVELS_ENTRY_SAMPLES,
+        .warm_laps = 2,
+        .sm_count = 1,
+        .sms = {sm}};
+    return bracket->stride_bytes >= LEVELS_MIN_STRIDE && out->points[1] >= FEWEST_TEST_PAGES &&
+           out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
 static double median_of_point(const struct observation *o, uint32_t point)
@@ -90,28 +94,45 @@ static double median_of_point(const struct observation *o, uint32_t point)
     return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
 }
 
-/* Did the test point miss? */
-static bool entry_test_missed(const struct observation *o, double penalty_cycles)
+/* The same footprint seen at half the stride: as many pages, or as many bytes. */
+static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
 {
-    return sweep_share_above(o, 1, median_of_point(o, 0) + penalty_cycles / 2) > 0.75;
+    const uint64_t times = same_bytes ? 2 : 1;
+    return (struct level_bracket){.stride_bytes = b->stride_bytes / 2,
+                                  .clean_pages = b->clean_pages * times,
+                                  .dirty_pages = b->dirty_pages * times,
+                                  .full_pages = b->full_pages * times};
 }
 
-enum answer { ANSWER_HITS, ANSWER_MISSES, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
+/* As many bytes at `ratio` times the stride. */
+static struct level_bracket lengthen(const struct level_bracket *b, uint64_t ratio)
+{
+    return (struct level_bracket){.stride_bytes = b->stride_bytes * ratio,
+                                  .clean_pages =
+                                      b->clean_pages > ratio ? b->clean_pages / ratio : 1,
+                                  .dirty_pages = (b->dirty_pages + ratio - 1) / ratio,
+                                  .full_pages = (b->full_pages + ratio - 1) / ratio};
+}
 
-/* What the entry test at this stride said. Notes a test that has not been made. */
+/* Of the test's loads, how many missed: all, some, none. */
+enum answer { ANSWER_ALL, ANSWER_SOME, ANSWER_NONE, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
+
+/* What the entry test of this bracket said. Notes a test that has not been made. */
 static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
-                             uint64_t stride_bytes, const struct observation **out)
+                             const struct level_bracket *bracket, const struct observation **out)
 {
     struct probe_spec spec;
-    if (stride_bytes < LEVELS_MIN_STRIDE ||
-        !levels_entry_test(level, &set->limits, stride_bytes, 0, &spec))
+    if (!levels_entry_test(bracket, &set->limits, 0, &spec))
         return ANSWER_OUT_OF_RANGE;
     *out = levels_find_chase(set, &spec);
     if (!*out) {
-        level->wanted_stride_bytes = stride_bytes;
+        level->test_wanted = true;
+        level->wanted = *bracket;
         return ANSWER_MISSING;
     }
-    return entry_test_missed(*out, level->penalty_cycles) ? ANSWER_MISSES : ANSWER_HITS;
+    const double share =
+        sweep_share_above(*out, 1, median_of_point(*out, 0) + level->penalty_cycles / 2);
+    return share > ALL_SHARE ? ANSWER_ALL : share > SOME_SHARE ? ANSWER_SOME : ANSWER_NONE;
 }
 
 /* The penalty as seen at a stride of one entry, and how cleanly hits and misses separate there. */
@@ -125,49 +146,51 @@ static void take_entry_test(const struct observation *o, struct level_estimate *
     level->separation = hits_right < misses_right ? hits_right : misses_right;
 }
 
-/* The largest stride at which the level still misses, searched upward from the sweep's with a
- * footprint of as many bytes; where already the first doubling hits, downward with as many pages,
- * to the smallest. The search is over when a stride beyond has hit; without that, nothing is
- * known: an entry may be larger, or smaller, than what could be tried. */
-static void conclude_entry(const struct observation_set *set, struct level_estimate *level)
+/* The first stride at which every load should miss: the sweep's, or as many times longer as the
+ * sweep's share of misses says. */
+static struct level_bracket first_bracket(const struct level_estimate *level)
 {
-    const struct observation *o = NULL;
-    const struct observation *last_miss = NULL;
-    enum answer answer = ask_entry(set, level, level->stride_bytes, &o);
-    uint64_t stride = level->stride_bytes;
-
-    for (int up = 0; answer == ANSWER_MISSES && up <= LEVELS_MAX_UPWARD; up++) {
-        last_miss = o;
-        stride = level->stride_bytes << up;
-        answer = ask_entry(set, level, stride * 2, &o);
-    }
-    if (last_miss && stride == level->stride_bytes && answer != ANSWER_MISSING) {
-        /* Doubling the stride halved the entries: one entry is no longer than this stride. */
-        answer = ask_entry(set, level, stride / 2, &o);
-        while (answer == ANSWER_MISSES) {
-            last_miss = o;
-            stride /= 2;
-            answer = ask_entry(set, level, stride / 2, &o);
-        }
-    }
-    if (!last_miss || answer != ANSWER_HITS)
-        return;
-    level->entry_known = true;
-    level->entry_bytes = stride;
-    take_entry_test(last_miss, level);
+    uint64_t ratio = 1;
+    while (level->share * (double)ratio < 0.7 && ratio < 64)
+        ratio *= 2;
+    return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
 }
 
-/* The sweep's counts of pages, in strides of one entry. */
-static uint64_t in_entries(const struct level_estimate *level, uint64_t pages)
+/* From the first stride at which all miss, down to the last. The search ends where half the stride
+ * makes only some loads miss, which is what half an entry does. */
+static void conclude_entry(const struct observation_set *set, struct level_estimate *level)
 {
-    if (level->entry_bytes <= level->stride_bytes)
-        return pages;
-    return pages * level->stride_bytes / level->entry_bytes;
+    struct level_bracket at = first_bracket(level);
+    const struct observation *o = NULL;
+    const struct observation *last_all = NULL;
+    enum answer answer = ask_entry(set, level, &at, &o);
+
+    for (int up = 0; answer == ANSWER_SOME && up < MOST_DOUBLINGS; up++) {
+        at = lengthen(&at, 2);
+        answer = ask_entry(set, level, &at, &o);
+    }
+    while (answer == ANSWER_ALL) {
+        struct level_bracket next = halve(&at, false);
+        last_all = o;
+        answer = ask_entry(set, level, &next, &o);
+        if (answer == ANSWER_NONE || answer == ANSWER_SOME) {
+            next = halve(&at, true);
+            answer = ask_entry(set, level, &next, &o);
+        }
+        if (answer == ANSWER_ALL)
+            at = next;
+    }
+    if (!last_all || answer != ANSWER_SOME)
+        return;
+    level->entry_known = true;
+    level->entry_bytes = at.stride_bytes;
+    level->at_entry = at;
+    take_entry_test(last_all, level);
 }
 
 static uint64_t refine_reference(const struct level_estimate *level)
 {
-    return seven_eighths(in_entries(level, level->clean_pages));
+    return seven_eighths(level->at_entry.clean_pages);
 }
 
 /* Points ascend; one that would not is left out. */
@@ -197,9 +220,9 @@ static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
  */
 static void choose_points(const struct level_estimate *level, struct probe_spec *out)
 {
-    const uint64_t clean = in_entries(level, level->clean_pages);
-    const uint64_t dirty = in_entries(level, level->dirty_pages) + 1;
-    const uint64_t beyond = well_beyond(in_entries(level, level->full_pages));
+    const uint64_t clean = level->at_entry.clean_pages;
+    const uint64_t dirty = level->at_entry.dirty_pages;
+    const uint64_t beyond = well_beyond(level->at_entry.full_pages);
 
     if (level->lo_pages == 0 && (level->hi_pages == 0 || level->hi_pages > dirty)) {
         add_point(out, clean);
@@ -307,7 +330,8 @@ static bool is_known(const struct level_estimate *levels, uint32_t count,
                      const struct sweep_step *step)
 {
     for (uint32_t k = 0; k < count; k++)
-        if (step->clean_pages < levels[k].full_pages && levels[k].clean_pages < step->full_pages)
+        if (step->clean_pages < levels[k].sweep.full_pages &&
+            levels[k].sweep.clean_pages < step->full_pages)
             return true;
     return false;
 }
@@ -317,14 +341,15 @@ static void take_sweep(const struct observation *o, struct level_estimate *level
     struct sweep_step steps[SWEEP_MAX_STEPS];
     const uint32_t n = sweep_find_steps(o, steps);
     for (uint32_t i = 0; i < n && *count < LEVELS_MAX; i++) {
-        if (steps[i].full_pages == 0 || is_known(levels, *count, &steps[i]))
+        if (is_known(levels, *count, &steps[i]))
             continue;
         levels[*count] = (struct level_estimate){
-            .stride_bytes = o->spec.stride_bytes,
-            .clean_pages = steps[i].clean_pages,
-            .dirty_pages = steps[i].dirty_pages,
-            .full_pages = steps[i].full_pages,
-            .penalty_cycles = steps[i].miss_cycles - steps[i].hit_cycles,
+            .sweep = {.stride_bytes = o->spec.stride_bytes,
+                      .clean_pages = steps[i].clean_pages,
+                      .dirty_pages = steps[i].dirty_pages,
+                      .full_pages = steps[i].full_pages},
+            .share = steps[i].share,
+            .penalty_cycles = steps[i].penalty_cycles,
         };
         *count += 1;
     }
@@ -333,7 +358,8 @@ static void take_sweep(const struct observation *o, struct level_estimate *level
 static void sort_by_pages(struct level_estimate *levels, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
-        for (uint32_t k = i; k > 0 && levels[k].clean_pages < levels[k - 1].clean_pages; k--) {
+        for (uint32_t k = i; k > 0 && levels[k].sweep.clean_pages < levels[k - 1].sweep.clean_pages;
+             k--) {
             const struct level_estimate swap = levels[k];
             levels[k] = levels[k - 1];
             levels[k - 1] = swap;

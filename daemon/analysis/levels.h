@@ -5,8 +5,9 @@
  *
  *   sweep   LEVELS_SWEEP_POINTS points or more at one large stride. Each step of the median latency
  *           from one plateau to the next is a level that overflows (Karnagel 2017, section 3.3).
- *   entry   two points {reference, test} at another stride: does the level still miss? That gives
- *           the bytes one entry translates (Karnagel's X/2, X, 2X rule, figure 2, as a search).
+ *   entry   two points {reference, test}: the test is well beyond saturation. The smallest stride
+ *           at which all of its loads miss is one entry long; at half of it, half of them do
+ *           (Karnagel's X/2, X, 2X rule, figure 2, as a search)
  *   refine  a reference and up to three points between the most pages known to fit and the fewest
  *           known not to, at a stride of one entry: onset and saturation to the page.
  *
@@ -24,25 +25,31 @@ enum {
     LEVELS_MAX = FINGERPRINT_MAX_LEVELS,
     LEVELS_SWEEP_POINTS = 8,
     LEVELS_MIN_STRIDE = 4096,   /* no GPU translates smaller pages */
-    LEVELS_MAX_UPWARD = 4,      /* doublings of the sweep's stride that are tried */
     LEVELS_SWEEP_SAMPLES = 256, /* timed loads a point */
     LEVELS_ENTRY_SAMPLES = 512
 };
 
+/* Where a level overflows, counted in pages of one stride. */
+struct level_bracket {
+    uint64_t stride_bytes;
+    uint64_t clean_pages; /* most that fit, of the points probed */
+    uint64_t dirty_pages; /* fewest with misses */
+    uint64_t full_pages;  /* fewest with as many misses as it gets */
+};
+
 /* What is known of one level so far. Pages are counted at the stride that stands beside them. */
 struct level_estimate {
-    /* From the sweep, at `stride_bytes`. */
-    uint64_t stride_bytes;
-    uint64_t clean_pages;  /* most that fit, of the points probed */
-    uint64_t dirty_pages;  /* fewest with misses */
-    uint64_t full_pages;   /* fewest where every load misses */
-    double penalty_cycles; /* of the step; from the entry test once that is there */
+    struct level_bracket sweep; /* as the sweep saw it */
+    double share;               /* of loads that miss beyond saturation, in the sweep */
+    double penalty_cycles;      /* of the step; from the entry test once that is there */
 
     /* From the entry tests. */
     bool entry_known;
-    uint64_t wanted_stride_bytes; /* the entry test to ask for next; 0: none */
     uint64_t entry_bytes;
+    struct level_bracket at_entry; /* the bracket, at a stride of one entry */
     double separation; /* share of loads on the right side of the threshold, worse of two */
+    bool test_wanted;  /* the search goes on with `wanted` */
+    struct level_bracket wanted;
 
     /* From the refinement, at a stride of entry_bytes. 0: nothing known. */
     uint64_t lo_pages;     /* most known to fit */
@@ -58,10 +65,10 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
  * range, and no less than the granule. */
 uint64_t levels_sweep_stride(const struct gpu_limits *limits);
 
-/* The entry test of a level (wanted_stride_bytes) at `stride_bytes` on SM `sm`. False where the
- * test has no meaning (too few pages) or is out of range. */
-bool levels_entry_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                       uint64_t stride_bytes, uint16_t sm, struct probe_spec *out);
+/* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False where it has no meaning
+ * (too few pages) or is out of range. */
+bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
+                       uint16_t sm, struct probe_spec *out);
 
 /* The next refinement of a level whose entry is known. False where it is as fine as it gets. */
 bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,

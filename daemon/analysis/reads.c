@@ -2,10 +2,18 @@
 #include "analysis/reads.h"
 
 #include "base/stats.h"
+#include "base/units.h"
 
 enum { L2_TIMES = 4 };
+#define SMALLEST_REGION_BYTES (32 * MIB)
 
 enum column { COLUMN_NAIVE, COLUMN_BY_GROUP, COLUMN_BY_SM };
+
+/* A region that fits the cache tells of the cache. */
+static bool region_counts(const struct observation_set *set, uint64_t bytes)
+{
+    return bytes >= L2_TIMES * set->gpu.l2_cache_bytes && bytes >= SMALLEST_REGION_BYTES;
+}
 
 bool reads_are_from_memory(const struct observation_set *set)
 {
@@ -59,12 +67,13 @@ static struct curve_point *point_for(struct throughput *t, uint64_t region_bytes
     return &t->curve[at];
 }
 
-static void take_read(const struct observation *o, const struct sm_partition *partition,
-                      struct throughput *t)
+static void take_read(const struct observation_set *set, const struct observation *o,
+                      const struct sm_partition *partition, struct throughput *t)
 {
     const enum column column = column_of(&o->spec, partition);
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        struct curve_point *c = point_for(t, o->spec.points[p]);
+        struct curve_point *c =
+            region_counts(set, o->spec.points[p]) ? point_for(t, o->spec.points[p]) : NULL;
         const struct maybe_f64 gbps = KNOWN_F64(median_gbps(o, p));
         if (!c)
             continue;
@@ -108,6 +117,8 @@ static void take_plateau(const struct observation_set *set, struct fingerprint *
             continue;
         for (uint32_t p = 0; p < o->spec.point_count; p++) {
             const uint64_t bytes = o->spec.points[p];
+            if (!region_counts(set, bytes))
+                continue;
             if (bytes >= best_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
                 best_bytes = bytes;
                 out->throughput.plateau_gbps = KNOWN_F64(median_gbps(o, p));
@@ -130,6 +141,6 @@ void reads_conclude(const struct observation_set *set, struct fingerprint *out)
     }
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i].spec.kind == PROBE_READ)
-            take_read(&set->items[i], &out->topology.partition, &out->throughput);
+            take_read(set, &set->items[i], &out->topology.partition, &out->throughput);
     take_plateau(set, out);
 }

@@ -4,18 +4,22 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Two medians belong to one plateau when they differ by less than this. Medians of 256 loads with
- * five cycles of noise scatter by some 0.4; the smallest penalty published is 9. */
+/* Two percentiles belong to one plateau when they differ by less than this. Those of 256 loads with
+ * five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
 #define PLATEAU_TOLERANCE_CYCLES 3.0
 
-/* Loads above the middle that count as none, and as all: one outlier in a hundred is normal. */
+#define STEP_QUANTILE 0.95
+
+/* Loads above the middle that count as none: one outlier in a hundred is normal. */
 #define SHARE_NONE 0.04
-#define SHARE_ALL  0.95
+/* Of the upper plateau's share, to count as saturated. */
+#define SHARE_FULL 0.9
 
 struct plateau {
     uint32_t first, last; /* points */
-    double cycles;        /* median of the medians */
+    double cycles;        /* median of the points' percentiles */
 };
 
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles)
@@ -29,23 +33,23 @@ double sweep_share_above(const struct observation *o, uint32_t point, double thr
 }
 
 /* The run of points from `first` on that stay together; its length is at least 1. */
-static struct plateau grow_plateau(const double *medians, uint32_t n, uint32_t first)
+static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
 {
-    struct plateau p = {.first = first, .last = first, .cycles = medians[first]};
-    while (p.last + 1 < n && fabs(medians[p.last + 1] - p.cycles) <= PLATEAU_TOLERANCE_CYCLES) {
+    struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
+    while (p.last + 1 < n && fabs(cycles[p.last + 1] - p.cycles) <= PLATEAU_TOLERANCE_CYCLES) {
         p.last += 1;
-        p.cycles = stats_median_of_f64(medians + first, p.last - first + 1);
+        p.cycles = stats_median_of_f64(cycles + first, p.last - first + 1);
     }
     return p;
 }
 
 /* Runs of at least two points. A run close to the one before it joins it: a lone point between
  * them was an outlier. */
-static uint32_t find_plateaus(const double *medians, uint32_t n, struct plateau *out)
+static uint32_t find_plateaus(const double *cycles, uint32_t n, struct plateau *out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n;) {
-        const struct plateau p = grow_plateau(medians, n, i);
+        const struct plateau p = grow_plateau(cycles, n, i);
         i = p.last + 1;
         if (p.last == p.first)
             continue;
@@ -57,40 +61,76 @@ static uint32_t find_plateaus(const double *medians, uint32_t n, struct plateau 
     return count;
 }
 
+static double median_of_medians(const struct observation *o, const struct plateau *p)
+{
+    double medians[PROBE_MAX_POINTS];
+    for (uint32_t i = p->first; i <= p->last; i++)
+        medians[i - p->first] = stats_median_of_u32(observation_chase(o, i), o->spec.samples);
+    return stats_median_f64(medians, p->last - p->first + 1);
+}
+
+static double median_share(const struct observation *o, const struct plateau *p, double threshold)
+{
+    double shares[PROBE_MAX_POINTS];
+    for (uint32_t i = p->first; i <= p->last; i++)
+        shares[i - p->first] = sweep_share_above(o, i, threshold);
+    return stats_median_f64(shares, p->last - p->first + 1);
+}
+
+/* The middle between hits and misses. Where most loads miss, medians tell the two apart better
+ * than percentiles, which sit at the upper edge of the noise. */
+static double middle_of(const struct observation *o, const struct plateau *from,
+                        const struct plateau *to, double *penalty_cycles)
+{
+    const double hit = median_of_medians(o, from);
+    const double miss = median_of_medians(o, to);
+    *penalty_cycles = to->cycles - from->cycles;
+    if (miss - hit > *penalty_cycles / 2) {
+        *penalty_cycles = miss - hit;
+        return (hit + miss) / 2;
+    }
+    return (from->cycles + to->cycles) / 2;
+}
+
 static bool read_step(const struct observation *o, const struct plateau *from,
                       const struct plateau *to, struct sweep_step *out)
 {
-    const double middle = (from->cycles + to->cycles) / 2;
+    const double middle = middle_of(o, from, to, &out->penalty_cycles);
     uint32_t clean = from->first;
 
     if (to->cycles <= from->cycles)
         return false;
-    *out = (struct sweep_step){.hit_cycles = from->cycles, .miss_cycles = to->cycles};
+    out->share = median_share(o, to, middle);
     for (uint32_t i = from->first; i <= to->first; i++) {
         if (sweep_share_above(o, i, middle) > SHARE_NONE)
             break;
         clean = i;
     }
-    if (clean >= to->last)
+    if (clean >= to->last || out->share <= SHARE_NONE)
         return false;
     out->clean_pages = o->spec.points[clean];
     out->dirty_pages = o->spec.points[clean + 1];
-    for (uint32_t i = clean + 1; i <= to->last && out->full_pages == 0; i++)
-        if (sweep_share_above(o, i, middle) >= SHARE_ALL)
-            out->full_pages = o->spec.points[i];
+    for (uint32_t i = clean + 1; i <= to->last; i++) {
+        out->full_pages = o->spec.points[i];
+        if (sweep_share_above(o, i, middle) >= SHARE_FULL * out->share)
+            break;
+    }
     return true;
 }
 
 uint32_t sweep_find_steps(const struct observation *o, struct sweep_step *out)
 {
     const uint32_t n = o->spec.point_count;
-    double medians[PROBE_MAX_POINTS];
+    double cycles[PROBE_MAX_POINTS];
+    uint32_t row[PROBE_MAX_SAMPLES];
     struct plateau plateaus[SWEEP_MAX_STEPS + 1];
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        medians[i] = stats_median_of_u32(observation_chase(o, i), o->spec.samples);
-    const uint32_t found = find_plateaus(medians, n, plateaus);
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(row, observation_chase(o, i), o->spec.samples * sizeof row[0]);
+        cycles[i] = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
+    }
+    const uint32_t found = find_plateaus(cycles, n, plateaus);
     for (uint32_t k = 0; k + 1 < found; k++)
         count += read_step(o, &plateaus[k], &plateaus[k + 1], &out[count]);
     return count;

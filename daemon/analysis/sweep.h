@@ -1,16 +1,18 @@
 /* sweep.h: steps in one footprint sweep. Pure.
  *
- *   cycles
- *     458 |                         ______   plateau
+ *   cycles (95th percentile)
+ *     473 |                         ______   plateau
  *         |                        /
- *     294 |        ________________        plateau: clean | dirty .. full
- *     284 | _______/
+ *     297 |        ________________        plateau: clean | dirty .. full
+ *     287 | _______/
  *         +--------------------------------> pages
  *            16 17             2048 2304
  *
- * A median is either a hit's or a miss's latency unless about half of the loads miss, so medians
- * form plateaus even where the share of misses rises slowly. A step is the way from one plateau to
- * a higher one; where it begins and ends is then read off the share of loads above the middle.
+ * A level that overflows lifts some loads by its miss penalty: all of them where the stride is an
+ * entry or longer, one in E / S where an entry covers E bytes and the stride is S < E (Karnagel
+ * 2017, figure 2: X/2 has the same onset and a lower plateau). The 95th percentile sees one in 16,
+ * and outliers of one load in a hundred leave it alone. Percentiles form plateaus; a step is the
+ * way from one to a higher one, and where it begins and ends is read off the share of slow loads.
  */
 #ifndef REACH_ANALYSIS_SWEEP_H
 #define REACH_ANALYSIS_SWEEP_H
@@ -20,11 +22,11 @@
 enum { SWEEP_MAX_STEPS = 8 };
 
 struct sweep_step {
-    uint64_t clean_pages; /* last point before, as good as no load above the middle */
-    uint64_t dirty_pages; /* the point after it */
-    uint64_t full_pages;  /* first point with nearly all loads above; 0: none in this sweep */
-    double hit_cycles;    /* the plateau before */
-    double miss_cycles;   /* the plateau after */
+    uint64_t clean_pages;  /* last point before, as good as no load above the middle */
+    uint64_t dirty_pages;  /* the point after it */
+    uint64_t full_pages;   /* first point with as many slow loads as it gets */
+    double penalty_cycles; /* from the one plateau to the other */
+    double share;          /* of loads that miss on the upper plateau, 0..1 */
 };
 
 /* Finds the steps of a CHASE observation whose points ascend. Returns their number. */

@@ -12,25 +12,28 @@
  *                                cycle, `warm_laps` times untimed, and then     cycles of one load
  *                                times the `samples` loads that follow, one
  *                                by one, each dependent on the one before
- *   ROUND   all SMs              for every repeat, twice: all SMs prime pages   [repeat][0 or 1]
- *                                0..P-1 (P = number of SMs * slice_pages +      [sm][slice page]
- *                                flush_pages), each from its own slice on; in   cycles of one load
- *                                the second half the pivot then walks
- *                                `thrash_pages` pages beyond P, `warm_laps`
- *                                times; then every SM times a load of each
- *                                page of its own slice [i*s, i*s+s), i being
- *                                its position. Half 0 is the control
- *                                without thrashing.
+ *   ROUND   all SMs              for every repeat, twice: all SMs prime the     [repeat][0 or 1]
+ *                                slices, pages 0..P-1 (P = number of SMs *      [sm][slice page]
+ *                                slice_pages), each from its own slice on;      cycles of one load
+ *                                when all are done, all walk the next
+ *                                `flush_pages` pages; in the second half the
+ *                                pivot then walks `thrash_pages` pages beyond
+ *                                those, `warm_laps` times; then every SM times
+ *                                a load of each page of its own slice
+ *                                [i*s, i*s+s), i being its position. Half 0 is
+ *                                the control without thrashing.
  *   PAIRS   two SMs at a time    for every pivot p, and every SM k: k primes    [pivot][0 or 1]
- *                                pages 0..P-1 (P = s + flush_pages) and times   [sm][slice page]
- *                                pages 0..s-1 (control), primes once more,      cycles of one load
- *                                p walks `thrash_pages` pages beyond P,
- *                                `warm_laps` times, k times pages 0..s-1 again.
- *                                Nobody else touches memory. Karnagel 2017,
- *                                section 4.2. For k == p one SM does it all.
+ *                                pages 0..s-1, walks the next `flush_pages`,    [sm][slice page]
+ *                                and times pages 0..s-1 (control); primes and   cycles of one load
+ *                                walks once more; p walks `thrash_pages` pages
+ *                                beyond those, `warm_laps` times; k times pages
+ *                                0..s-1 again. Nobody else touches memory.
+ *                                Karnagel 2017, section 4.2. For k == p one SM
+ *                                does it all.
  *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that is
- * asked about: their hits would hide the eviction.
+ * asked about: their hits would hide the eviction. They are walked before priming too: a page that
+ * still hits in a nearer level is not filled into the farther one.
  *
  *   READ    all SMs, all warps   for every point R (bytes): every SM reads      [point][repeat]
  *                                random 128-byte lines for `duration_us`,       [1 + sm]

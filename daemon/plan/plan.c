@@ -113,9 +113,8 @@ static void plan_entries(const struct observation_set *set, const struct structu
 {
     for (uint32_t k = 0; k < s->level_count; k++) {
         const struct level_estimate *level = &s->levels[k];
-        if (level->wanted_stride_bytes &&
-            levels_entry_test(level, &set->limits, level->wanted_stride_bytes, sm,
-                              &out->specs[out->spec_count]))
+        if (level->test_wanted &&
+            levels_entry_test(&level->wanted, &set->limits, sm, &out->specs[out->spec_count]))
             out->spec_count += 1;
     }
 }

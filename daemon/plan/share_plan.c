@@ -1,9 +1,9 @@
 /* share_plan.c: see share_plan.h.
  *
  * A level of C entries on a chip of M SMs. The slices, primed together, must fit it with room to
- * spare: P = M * s + flush <= 3/4 C, s >= 3. And all but the own slice must be enough to push the
- * slice out of the levels nearer to the SM: P - s >= 5/4 of what saturates those. Where that cannot
- * be had (16 entries, 132 SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
+ * spare: M * s <= 3/4 C, s >= 3; and so must the slices with the pages that push them out of the
+ * levels nearer to the SM, 5/4 of what saturates those. Where that cannot be had (16 entries, 132
+ * SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
  */
 #include "plan/share_plan.h"
 
@@ -25,7 +25,7 @@ static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
     uint64_t most = 0;
     for (uint32_t j = 0; j < k; j++) {
         const struct level_estimate *near = &s->levels[j];
-        uint64_t pages = near->sat_hi_pages ? near->sat_hi_pages : near->full_pages;
+        uint64_t pages = near->sat_hi_pages ? near->sat_hi_pages : near->sweep.full_pages;
         if (near->entry_known && near->entry_bytes > s->levels[k].entry_bytes)
             pages *= near->entry_bytes / s->levels[k].entry_bytes;
         pages += pages / 4;
@@ -36,7 +36,7 @@ static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
 
 static uint64_t thrash_pages_for(const struct level_estimate *level)
 {
-    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->full_pages;
+    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->at_entry.full_pages;
     return full + full / 4 + 1;
 }
 
@@ -58,12 +58,13 @@ static bool make_round(const struct observation_set *set, const struct structure
     uint64_t slice = room / sms;
 
     slice = slice < ROUND_MAX_SLICE ? slice : ROUND_MAX_SLICE;
-    if (slice < ROUND_MIN_SLICE || slice + flush > room)
+    if (sms * slice + flush > s->levels[k].lo_pages)
+        slice = s->levels[k].lo_pages > flush ? (s->levels[k].lo_pages - flush) / sms : 0;
+    if (slice < ROUND_MIN_SLICE)
         return false;
     *out = base_spec(&s->levels[k], PROBE_ROUND);
     out->slice_pages = (uint32_t)slice;
-    if (slice + flush > sms * slice)
-        out->flush_pages = (uint32_t)(slice + flush - sms * slice);
+    out->flush_pages = (uint32_t)flush;
     out->repeats = ROUND_REPEATS;
     out->sm_count = 1;
     out->sms[0] = pivot;

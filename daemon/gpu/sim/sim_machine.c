@@ -106,22 +106,29 @@ static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t 
     }
 }
 
-/* Every SM loads all pages once, beginning half a turn away from its own slice. So what it loads
- * last is far from its own slice and from those of its neighbours, and pushes them out of the
- * levels nearer to the SM. (Beginning with its own slice it would end with a neighbour's, which
- * then still hits a level that the two share.) */
+/* Every SM loads all slices once, each from its own slice on. So an SM ends with the slice of the
+ * one before it, which then may still hit a level that the two share: what flush_pages are for. */
 static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
 {
     uint32_t sms = m->desc.sm_count;
     uint64_t pages = (uint64_t)sms * spec->slice_pages;
-    uint64_t first = (uint64_t)(sms / 2) * spec->slice_pages;
     for (uint64_t i = 0; i < pages; i++) {
-        uint64_t page = (first + i) % pages;
+        uint64_t page = i;
         for (uint32_t sm = 0; sm < sms; sm++) {
             sim_machine_load(m, sm, va + page * spec->stride_bytes);
             page += spec->slice_pages;
             page -= page >= pages ? pages : 0;
         }
+    }
+}
+
+/* All walk the same further pages, before and after. */
+static void flush_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
+{
+    uint64_t first = (uint64_t)m->desc.sm_count * spec->slice_pages;
+    for (uint64_t page = first; page < first + spec->flush_pages; page++) {
+        for (uint32_t sm = 0; sm < m->desc.sm_count; sm++)
+            sim_machine_load(m, sm, va + page * spec->stride_bytes);
     }
 }
 
@@ -133,7 +140,9 @@ static void run_round(struct sim_machine *m, const struct probe_spec *spec, uint
     uint64_t primed = (uint64_t)sms * slice + spec->flush_pages;
     uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[0]);
     for (uint32_t half = 0; half < 2 * spec->repeats; half++) {
+        flush_all(m, spec, va);
         prime_all(m, spec, va);
+        flush_all(m, spec, va);
         if (half % 2 == 1)
             walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
         for (uint32_t i = 0; i < slice; i++) {
@@ -165,8 +174,10 @@ static void run_pairs(struct sim_machine *m, const struct probe_spec *spec, uint
         uint32_t pivot = (uint32_t)sim_machine_position(m, spec->sms[p]);
         for (uint32_t sm = 0; sm < sms; sm++) {
             uint32_t *control = values + (size_t)sm * slice;
+            walk(m, spec, va, sm, slice, spec->flush_pages, 1);
             walk(m, spec, va, sm, 0, primed, 1);
             time_slice(m, spec, va, sm, control);
+            walk(m, spec, va, sm, slice, spec->flush_pages, 1);
             walk(m, spec, va, sm, 0, primed, 1);
             walk(m, spec, va, pivot, primed, spec->thrash_pages, spec->warm_laps);
             time_slice(m, spec, va, sm, control + half);
