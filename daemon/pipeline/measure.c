@@ -2,11 +2,12 @@
  *
  *     start worker, open GPU, begin run
  *     while plan_next(all observations so far) has probes:
- *         ask 1, ask 2, take 1, store 1, ask 3, take 2, store 2, ...
- *     conclude, check, finish run
+ *         ask, store what came before, take, ...
+ *     store the rest, conclude, check, finish run
  *
- * Storing an observation waits for the disk, so one probe is always on its way to the GPU while
- * the answer before it is parsed and stored: the GPU waits only where the plan must think.
+ * Storing an observation waits for the disk, as long as a short probe takes. So it is done while
+ * the GPU is at the next probe, and within a step one question more is always on its way. The GPU
+ * waits only where the plan must think; nothing is concluded from what is not stored yet.
  */
 #include "pipeline/measure.h"
 
@@ -36,24 +37,30 @@ struct measurement {
     struct observation_set set;
     struct plan_step step; /* 70 KiB: too much for the stack */
     int64_t run;           /* 0: not begun */
+    size_t stored;         /* of the set's observations */
     nsec_t probe_deadline_ns;
 };
 
-/* Takes the answer to the oldest question, stores it, adds it to the set. */
+/* Stores what is not stored yet. */
+static enum status measure_store(struct measurement *m, struct err *err)
+{
+    enum status status = STATUS_OK;
+
+    while (m->stored < m->set.count && !status) {
+        status =
+            store_add_observation(m->request->store, m->run, &m->set.items[m->stored], NULL, err);
+        m->stored += !status;
+    }
+    return status;
+}
+
+/* Takes the answer to the oldest question. */
 static enum status measure_take(struct measurement *m, struct err *err)
 {
     struct observation o = {0};
     enum status status = worker_take(m->worker, m->probe_deadline_ns, &o, err);
 
-    if (status) {
-        return status;
-    }
-    status = store_add_observation(m->request->store, m->run, &o, NULL, err);
-    if (status) {
-        observation_free(&o);
-        return status;
-    }
-    return observation_set_add(&m->set, &o, err);
+    return status ? status : observation_set_add(&m->set, &o, err);
 }
 
 /* Asks all of a step's probes, one ahead. */
@@ -68,10 +75,9 @@ static enum status measure_step(struct measurement *m, struct err *err)
             status = worker_ask(m->worker, &step->specs[asked], m->probe_deadline_ns, err);
             asked++;
         }
-        if (!status) {
-            status = measure_take(m, err);
-            taken++;
-        }
+        status = status ? status : measure_store(m, err);
+        status = status ? status : measure_take(m, err);
+        taken++;
     }
     return status;
 }
@@ -128,8 +134,9 @@ static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t 
 {
     const struct measure_request *r = m->request;
     nsec_t probed = clock_monotonic();
-    enum status status = analysis_conclude(&m->set, r->depth, out, err);
+    enum status status = measure_store(m, err);
 
+    status = status ? status : analysis_conclude(&m->set, r->depth, out, err);
     if (status) {
         return status;
     }
@@ -145,18 +152,27 @@ static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t 
     return store_finish_run(r->store, m->run, out, err);
 }
 
-/* Stops the worker; ends the run with its reason where it failed. */
+/* Ends the run with its reason. What a failed run has seen is kept too: it is the more wanted. */
+static void measure_fail(struct measurement *m, const struct err *why)
+{
+    struct err err = {0};
+
+    if (measure_store(m, &err) || store_fail_run(m->request->store, m->run, why, &err)) {
+        log_warning("run %lld cannot be kept as failed: %s", (long long)m->run, err.text);
+    }
+}
+
+/* Stops the worker; ends the run where it failed. */
 static void measure_end(struct measurement *m, enum status status, const struct err *why)
 {
     const struct measure_request *r = m->request;
-    struct err err = {0};
 
     if (m->worker) {
         r->attach(r->self, NULL);
         worker_stop(m->worker, status == STATUS_CANCELLED ? MEASURE_GRACE_STOPPING : MEASURE_GRACE);
     }
-    if (status && m->run && store_fail_run(r->store, m->run, why, &err)) {
-        log_warning("run %lld cannot be marked as failed: %s", (long long)m->run, err.text);
+    if (status && m->run) {
+        measure_fail(m, why);
     }
     observation_set_free(&m->set);
 }

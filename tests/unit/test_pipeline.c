@@ -33,9 +33,10 @@ enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3 };
 
 /* ---- the stand-ins ----------------------------------------------------------------------- */
 
-static atomic_int disturbed_left; /* conclusions that will be disturbed */
-static atomic_int nonsense;       /* the conclusion breaks the fingerprint's rules */
-static atomic_int plan_waits;     /* the plan waits for `plan_go` at its first step */
+static atomic_int disturbed_left;    /* conclusions that will be disturbed */
+static atomic_int nonsense;          /* the conclusion breaks the fingerprint's rules */
+static atomic_int plan_is_disturbed; /* at its third step */
+static atomic_int plan_waits;        /* the plan waits for `plan_go` at its first step */
 static sem_t plan_is_waiting, plan_go;
 
 enum status plan_next(const struct observation_set *set, enum depth depth, struct plan_step *out,
@@ -44,10 +45,12 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
     size_t step = set->count / SPECS_A_STEP;
 
     (void)depth;
-    (void)err;
     if (set->count == 0 && atomic_load(&plan_waits)) {
         sem_post(&plan_is_waiting);
         sem_wait(&plan_go);
+    }
+    if (step == 2 && atomic_load(&plan_is_disturbed)) {
+        return err_set(err, STATUS_DISTURBED, "the rounds contradict each other");
     }
     *out = (struct plan_step){.fraction = (double)step / STEPS};
     snprintf(out->sentence, sizeof out->sentence, "step %zu", step);
@@ -402,6 +405,26 @@ static void test_disturbed_is_repeated_once(void **state)
     node_stop(&n);
 }
 
+/* A failed run keeps all that it has seen, the last observation too. */
+static void test_failed_runs_keep_their_observations(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct store_observation_row rows[20];
+    struct err err = {0};
+    uint32_t count = 0;
+    struct job job;
+
+    (void)state;
+    atomic_store(&plan_is_disturbed, 1);
+    job = measure(&n, 0, DEPTH_QUICK);
+    atomic_store(&plan_is_disturbed, 0);
+    assert_int_equal(job.error.status, STATUS_DISTURBED);
+    assert_int_equal(store_list_observations(n.store, job.uuid, 0, 0, rows, 20, &count, &err),
+                     STATUS_OK);
+    assert_int_equal(count, 2 * 2 * SPECS_A_STEP); /* two attempts of two steps */
+    node_stop(&n);
+}
+
 /* Whatever happens to a job, the last good fingerprint stays published. */
 static void test_failures_leave_the_last_good_one(void **state)
 {
@@ -559,6 +582,7 @@ int main(int argc, char **argv)
         TEST(test_unknown_gpus_are_measured_once),
         TEST(test_another_driver),
         TEST(test_disturbed_is_repeated_once),
+        TEST(test_failed_runs_keep_their_observations),
         TEST(test_failures_leave_the_last_good_one),
         TEST(test_the_store_cannot_be_written),
         TEST(test_stop_while_measuring),
