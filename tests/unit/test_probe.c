@@ -147,6 +147,7 @@ static void each_field_is_checked(void **state)
         FIELD(slice_pages, 0, "slice_pages"),
         FIELD(slice_pages, PROBE_MAX_SLICE + 1, "slice_pages"),
         FIELD(thrash_pages, 0, "thrash_pages"),
+        FIELD(flush_pages, (1 << 20) + 1, "flush_pages"),
         FIELD(warm_laps, 0, "warm_laps"),
         FIELD(repeats, 0, "repeats"),
         FIELD(repeats, PROBE_MAX_REPEATS + 1, "repeats"),
@@ -203,8 +204,12 @@ static void ranges_end_behind_the_last_line(void **state)
     assert_int_equal(probe_range_bytes(&spec, 132), 101 * 2 * MIB + 128);
     spec = round_of(8, 1000);
     assert_int_equal(probe_range_bytes(&spec, 10), 1079 * 2 * MIB + 128);
+    spec.flush_pages = 20;
+    assert_int_equal(probe_range_bytes(&spec, 10), 1099 * 2 * MIB + 128);
     spec = pairs();
     assert_int_equal(probe_range_bytes(&spec, 10), 103 * 2 * MIB + 128);
+    spec.flush_pages = 7;
+    assert_int_equal(probe_range_bytes(&spec, 10), 110 * 2 * MIB + 128);
     spec = reads();
     spec.base_bytes = 128;
     assert_int_equal(probe_range_bytes(&spec, 10), GIB + 128);

@@ -225,6 +225,7 @@ static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t sl
         .kind = PROBE_ROUND,
         .stride_bytes = stride,
         .slice_pages = slice,
+        .flush_pages = 40,
         .thrash_pages = thrash,
         .warm_laps = 1,
         .repeats = 2,
@@ -252,9 +253,36 @@ static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t sl
 static void rounds_find_groups(void **state)
 {
     (void)state;
-    rounds_find_the_group("k80", 2 * MIB, 4, 160, 30);
+    rounds_find_the_group("k80", 2 * MIB, 1, 160, 30);
     rounds_find_the_group("h200", 32 * MIB, 8, 3000, 200);
     rounds_find_the_group("a100-80g", 32 * MIB, 8, 3000, 150);
+}
+
+/* Without the flush a slice that fits the first level hides what happened to the second. */
+static void a_flush_uncovers_the_level_behind(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=4 memory=4G l1=16@2M/sm;miss=10 l2=64@2M/2;miss=50");
+    struct probe_spec spec = {
+        .stride_bytes = 2 * MIB,
+        .slice_pages = 4,
+        .thrash_pages = 80,
+        .warm_laps = 1,
+        .repeats = 1,
+        .sm_count = 1,
+    };
+    for (uint32_t flush = 0; flush <= 20; flush += 20) {
+        spec.flush_pages = flush;
+        for (int kind = PROBE_ROUND; kind <= PROBE_PAIRS; kind++) {
+            spec.kind = (enum probe_kind)kind;
+            struct probe_result r = run(&b, &spec);
+            /* SM 1 shares the second level with the pivot, SM 0, and has its own first one. */
+            assert_int_equal(median_of(&r, &spec, 1, 1), flush > 0 ? 360 : 300);
+            assert_int_equal(median_of(&r, &spec, 1, 3), flush > 0 ? 310 : 300);
+            probe_result_free(&r);
+        }
+    }
+    gpu_close(b.gpu);
 }
 
 static void pairs_agree_with_the_description(void **state)
@@ -495,6 +523,7 @@ int main(void)
         cmocka_unit_test(chases_show_the_levels_of_a_k80),
         cmocka_unit_test(a_chase_without_noise_is_exact),
         cmocka_unit_test(rounds_find_groups),
+        cmocka_unit_test(a_flush_uncovers_the_level_behind),
         cmocka_unit_test(pairs_agree_with_the_description),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
         cmocka_unit_test(miss_share_is_that_of_random_loads),
