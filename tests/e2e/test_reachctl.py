@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""reachctl against a running daemon: every command, as text and as JSON, over socket and URL."""
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import common
+from common import REACHCTL, case, equal, run
+
+if not os.path.exists(REACHCTL):
+    print(f"there is no {REACHCTL}")
+    sys.exit(77)
+
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+gpus = daemon.measured()
+DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
+
+
+def ctl(*arguments, code=DONE):
+    status, text, log = run(REACHCTL, "--socket", daemon.socket, *arguments)
+    equal(status, code, (arguments, text, log))
+    return text if code == DONE else log
+
+
+def ctl_json(*arguments):
+    return json.loads(ctl(*arguments, "--json"))
+
+
+@case
+def gpus_are_listed():
+    text = ctl("gpus")
+    for gpu in gpus:
+        assert gpu["uuid"] in text and gpu["name"] in text, text
+    assert "simulated" in text, text
+    equal([g["uuid"] for g in ctl_json("gpus")["gpus"]], [g["uuid"] for g in gpus])
+
+
+@case
+def socket_and_url_tell_the_same():
+    url = f"http://127.0.0.1:{daemon.port}"
+    equal(run(REACHCTL, "--url", url, "gpus", "--json")[1], ctl("gpus", "--json"))
+    equal(run(REACHCTL, "gpus", "--json", environment={"REACHD_URL": url})[1], ctl("gpus", "--json"))
+
+
+@case
+def show_prints_the_fingerprint():
+    fp = daemon.json("/v1/gpus/1/fingerprint")
+    text = ctl("show", "--gpu", "1")
+    assert fp["id"] in text and "simulated" in text, text
+    equal(ctl_json("show", "--gpu", "1"), fp)
+    equal(ctl_json("show", "--gpu", gpus[1]["uuid"]), fp)
+
+
+@case
+def scope_and_placement_are_answered():
+    text = ctl("scope", "137GiB", "--gpu", "1")
+    assert "GiB" in text, text
+    equal(ctl_json("scope", "137GiB", "--gpu", "1", "--access", "atomic"),
+          daemon.json("/v1/gpus/1/scope?bytes=137GiB&access=atomic"))
+    assert "window" in ctl("placement", "137GiB", "--gpu", "1")
+    equal(ctl_json("placement", "137GiB", "--gpu", "1"),
+          daemon.json("/v1/gpus/1/placement?bytes=137GiB"))
+
+
+@case
+def fingerprint_follows_a_job_in_plain_lines():
+    text = ctl("fingerprint", "--depth", "quick", "--follow")
+    assert "\r" not in text and "\x1b" not in text, text
+    assert daemon.json("/v1/gpus/0/fingerprint")["id"] in text, text
+    equal(daemon.json("/v1/gpus/0/fingerprint")["depth"], "quick")
+    job = ctl_json("fingerprint", "--depth", "full")
+    equal(daemon.finished(job)["state"], "done")
+
+
+@case
+def fingerprint_draws_a_bar_on_a_terminal():
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([REACHCTL, "--socket", daemon.socket, "fingerprint", "--depth", "quick",
+                           "--follow"], stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # the terminal goes away with its last process
+        equal(process.wait(common.PATIENCE_S), DONE, shown)
+    os.close(ours)
+    assert re.search(rb"\d%|#|=", shown), shown
+
+
+@case
+def show_at_prints_an_older_one():
+    older = daemon.json("/v1/gpus/0/fingerprints")["fingerprints"][-1]["id"]
+    equal(ctl_json("show", "--at", older)["id"], older)
+
+
+@case
+def observations_are_printed():
+    page = ctl_json("observations", "--gpu", "1")
+    row = page["observations"][0]
+    assert str(row["id"]) in ctl("observations", "--gpu", "1", "--run", str(row["run"]))
+    one = ctl_json("observations", str(row["id"]), "--gpu", "1")
+    equal(one["id"], row["id"])
+    table = ctl("observations", str(row["id"]), "--gpu", "1", "--csv")
+    assert table.count("\n") > 1 and "," in table, table[:200]
+
+
+@case
+def wrong_usage_is_told_apart():
+    for arguments in ((), ("dance",), ("scope",), ("scope", "1GiB", "2GiB"), ("gpus", "--depth", "full"),
+                      ("fingerprint", "--depth", "deep"), ("gpus", "--colour")):
+        log = ctl(*arguments, code=USAGE)
+        assert "reachctl" in log, log
+
+
+@case
+def refusals_say_what_to_do_next():
+    for arguments in (("show", "--gpu", "7"), ("scope", "--", "-1"), ("scope", "many"),
+                      ("placement", "0"), ("observations", "999999"), ("show", "--at", "fp00")):
+        log = ctl(*arguments, code=FAILED)
+        assert "next step" in log.lower(), (arguments, log)
+
+
+@case
+def no_daemon_is_told_apart():
+    code, _, log = run(REACHCTL, "--socket", "/nowhere/reachd.sock", "gpus")
+    equal(code, UNREACHABLE, log)
+    assert "/nowhere/reachd.sock" in log, log
+
+
+@case
+def the_daemon_ends_well():
+    daemon.stop()
+
+
+common.main()
