@@ -1,7 +1,6 @@
 /* limit.c: the facts that both answers need, or a sentence about what is missing. */
 #include "placement/limit.h"
 
-#include "base/units.h"
 #include "placement/placement.h"
 
 static enum status check_bytes(uint64_t bytes, struct err *err)

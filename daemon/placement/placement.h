@@ -44,15 +44,17 @@ struct scope_answer {
     enum advice advice;
     uint64_t scope_bytes; /* largest range one pass should touch; `bytes` where it fits */
     uint64_t passes;      /* ceil(bytes / scope_bytes) */
-    struct maybe_f64 with_gbps;    /* predicted for useful lines, passes over skipped ones not counted */
+    struct maybe_f64
+        with_gbps; /* predicted for useful lines, passes over skipped ones not counted */
     struct maybe_f64 without_gbps; /* predicted for one pass over everything */
-    char reason[320];     /* for a person: what was compared with what */
+    char reason[320];              /* for a person: what was compared with what */
 };
 
 struct placement_request {
     uint64_t bytes;             /* 1..PLACEMENT_MAX_BYTES: length of the allocation */
     uint32_t windows;           /* 0: as few as the reach allows */
-    uint64_t granularity_bytes; /* borders are multiples of this; 0: the TLB entry. A power of two not needed */
+    uint64_t granularity_bytes; /* borders are multiples of this; 0: the TLB entry. A power of two
+                                   not needed */
 };
 
 struct placement_window {
@@ -67,11 +69,12 @@ struct placement_answer {
     enum advice advice;
     uint32_t window_count;
     struct placement_window windows[PLACEMENT_MAX_WINDOWS];
-    uint32_t sm_slots;                       /* length of window_of_sm: highest SM id + 1 */
-    int16_t window_of_sm[REACH_MAX_SMS];     /* by SM id; -1: this id does not exist, or give it no work */
-    uint64_t margin_bytes;                   /* reach less the longest window */
-    struct maybe_f64 with_gbps;              /* predicted with this placement */
-    struct maybe_f64 without_gbps;           /* predicted without */
+    uint32_t sm_slots; /* length of window_of_sm: highest SM id + 1 */
+    int16_t
+        window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: this id does not exist, or give it no work */
+    uint64_t margin_bytes;           /* reach less the longest window */
+    struct maybe_f64 with_gbps;      /* predicted with this placement */
+    struct maybe_f64 without_gbps;   /* predicted without */
     char reason[320];
 };
 

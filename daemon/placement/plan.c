@@ -23,16 +23,14 @@
  */
 #include "placement/placement.h"
 
-#include "base/units.h"
 #include "placement/borders.h"
 #include "placement/limit.h"
 #include "placement/partition.h"
 #include "placement/predict.h"
+#include "placement/size_text.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { SIZE_TEXT = 24 }; /* units_format_bytes */
 
 /* The groups that can be given work, densely numbered. */
 struct crew {
@@ -177,15 +175,14 @@ static struct maybe_f64 inside_reach(const struct fingerprint *fp, uint64_t byte
 
 static void answer_unlimited(const struct plan *plan, struct placement_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char probed[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char probed[SIZE_TEXT_BYTES];
 
     single_window(plan, out);
     out->advice = ADVICE_NO_LIMIT_SEEN;
     out->with_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
     out->without_gbps = out->with_gbps;
-    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
-    units_format_bytes(plan->fp->conditions.range_bytes, probed, sizeof(probed));
+    size_text_pair(plan->request->bytes, plan->fp->conditions.range_bytes, asked, probed);
     snprintf(out->reason, sizeof(out->reason),
              "No translation limit was observable up to the %s probed, so any SM may work anywhere "
              "in %s (fingerprint %s).",
@@ -194,16 +191,15 @@ static void answer_unlimited(const struct plan *plan, struct placement_answer *o
 
 static void answer_nothing_to_do(const struct plan *plan, struct placement_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char usable[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char usable[SIZE_TEXT_BYTES];
 
     single_window(plan, out);
     out->advice = ADVICE_NOTHING_TO_DO;
     out->margin_bytes = plan->limit.reach_bytes - plan->request->bytes;
     out->with_gbps = inside_reach(plan->fp, plan->request->bytes);
     out->without_gbps = out->with_gbps;
-    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
-    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
     snprintf(out->reason, sizeof(out->reason),
              "%s fit the %s that every SM group reaches without a miss, one entry of margin kept: "
              "any SM may work anywhere (fingerprint %s).",
@@ -213,14 +209,13 @@ static void answer_nothing_to_do(const struct plan *plan, struct placement_answe
 static void answer_not_enough(const struct plan *plan, uint64_t needed,
                               struct placement_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char usable[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char usable[SIZE_TEXT_BYTES];
 
     out->advice = ADVICE_NOT_ENOUGH_GROUPS;
     out->with_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
     out->without_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
-    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
-    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
     snprintf(out->reason, sizeof(out->reason),
              "%s need %llu windows of at most %s, and there are %u SM groups to work in them: make "
              "%llu passes over scopes of %s instead (fingerprint %s).",
@@ -231,16 +226,15 @@ static void answer_not_enough(const struct plan *plan, uint64_t needed,
 
 static void windows_reason(const struct plan *plan, struct placement_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char usable[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char usable[SIZE_TEXT_BYTES];
     char uneven[64] = "";
     bool needed = plan->request->bytes > plan->limit.usable_bytes;
 
     if (!plan->best.cut.proportional)
         snprintf(uneven, sizeof(uneven), ", uneven by %.0f%% to stay within it",
                  (plan->best.cut.skew - 1) * 100);
-    units_format_bytes(plan->request->bytes, asked, sizeof(asked));
-    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
     snprintf(out->reason, sizeof(out->reason),
              "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
              "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
@@ -264,12 +258,11 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
 /* No plan with the asked windows or granularity: say which of the two is to blame. */
 static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, struct err *err)
 {
-    char unit[SIZE_TEXT];
-    char usable[SIZE_TEXT];
+    char unit[SIZE_TEXT_BYTES];
+    char usable[SIZE_TEXT_BYTES];
     uint32_t asked = plan->request->windows;
 
-    units_format_bytes(plan->unit_bytes, unit, sizeof(unit));
-    units_format_bytes(plan->limit.usable_bytes, usable, sizeof(usable));
+    size_text_pair(plan->unit_bytes, plan->limit.usable_bytes, unit, usable);
     if (asked != 0 && asked < needed)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "windows=%u would make them longer than the %s that an SM group reaches: "

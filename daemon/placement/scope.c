@@ -10,13 +10,11 @@
  */
 #include "placement/placement.h"
 
-#include "base/units.h"
 #include "placement/limit.h"
 #include "placement/predict.h"
+#include "placement/size_text.h"
 
 #include <stdio.h>
-
-enum { SIZE_TEXT = 24 }; /* units_format_bytes */
 
 /* Only reads were measured: what atomics would reach is nobody's guess. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
@@ -40,16 +38,16 @@ static struct maybe_f64 inside_reach(const struct fingerprint *fp,
 static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
                      const struct limit *limit, struct scope_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char other[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char other[SIZE_TEXT_BYTES];
 
     out->scope_bytes = request->bytes;
     out->passes = 1;
-    units_format_bytes(request->bytes, asked, sizeof(asked));
+    size_text(request->bytes, asked);
     if (!limit->seen) {
         out->advice = ADVICE_NO_LIMIT_SEEN;
         out->with_gbps = predicted(fp, request, request->bytes);
-        units_format_bytes(fp->conditions.range_bytes, other, sizeof(other));
+        size_text(fp->conditions.range_bytes, other);
         snprintf(out->reason, sizeof(out->reason),
                  "No translation limit was observable up to the %s probed, so one pass over %s is "
                  "as good as several (fingerprint %s).",
@@ -57,7 +55,7 @@ static void one_pass(const struct fingerprint *fp, const struct scope_request *r
     } else {
         out->advice = ADVICE_NOTHING_TO_DO;
         out->with_gbps = inside_reach(fp, request, request->bytes);
-        units_format_bytes(limit->usable_bytes, other, sizeof(other));
+        size_text(limit->usable_bytes, other);
         snprintf(out->reason, sizeof(out->reason),
                  "%s fit the %s that an SM group reaches without a miss, one entry of margin kept: "
                  "one pass is enough (fingerprint %s).",
@@ -69,16 +67,15 @@ static void one_pass(const struct fingerprint *fp, const struct scope_request *r
 static void several_passes(const struct fingerprint *fp, const struct scope_request *request,
                            const struct limit *limit, struct scope_answer *out)
 {
-    char asked[SIZE_TEXT];
-    char scope[SIZE_TEXT];
+    char asked[SIZE_TEXT_BYTES];
+    char scope[SIZE_TEXT_BYTES];
 
     out->advice = ADVICE_SCOPES;
     out->scope_bytes = limit->usable_bytes;
     out->passes = (request->bytes + limit->usable_bytes - 1) / limit->usable_bytes;
     out->with_gbps = inside_reach(fp, request, limit->usable_bytes);
     out->without_gbps = predicted(fp, request, request->bytes);
-    units_format_bytes(request->bytes, asked, sizeof(asked));
-    units_format_bytes(limit->usable_bytes, scope, sizeof(scope));
+    size_text_pair(request->bytes, limit->usable_bytes, asked, scope);
     snprintf(out->reason, sizeof(out->reason),
              "%s are more than the %s that an SM group reaches without a miss, one entry of margin "
              "kept: %llu passes, each inside one scope of at most %s (fingerprint %s).",

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "placement/borders.h"
 #include "placement/predict.h"
+#include "placement/size_text.h"
 
 #include <string.h>
 
@@ -371,6 +372,27 @@ static void test_predict(void **state)
     assert_int_equal(v.reason, REASON_NOT_MEASURED);
 }
 
+static void test_size_texts(void **state)
+{
+    char a[SIZE_TEXT_BYTES];
+    char b[SIZE_TEXT_BYTES];
+
+    (void)state;
+    assert_string_equal(size_text(137 * GIB, a), "137 GiB");
+    assert_string_equal(size_text(64 * GIB - 32 * MIB, a), "63.97 GiB");
+    assert_string_equal(size_text(3 * GIB / 2, a), "1.5 GiB");
+    assert_string_equal(size_text(0, a), "0 B");
+    assert_string_equal(size_text(UINT64_MAX, a), "16777216 TiB");
+    size_text_pair(64 * GIB, 64 * GIB - 32 * MIB, a, b);
+    assert_string_equal(a, "64 GiB");
+    assert_string_equal(b, "63.97 GiB");
+    size_text_pair(64 * GIB, 64 * GIB - 1, a, b);
+    assert_string_equal(a, "68719476736 bytes");
+    assert_string_equal(b, "68719476735 bytes");
+    size_text_pair(GIB, GIB, a, b);
+    assert_string_equal(a, b);
+}
+
 static void test_names(void **state)
 {
     enum access access = ACCESS_READ;
@@ -403,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_scope),
         cmocka_unit_test(test_scope_predictions),
         cmocka_unit_test(test_predict),
+        cmocka_unit_test(test_size_texts),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

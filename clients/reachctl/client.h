@@ -1,0 +1,42 @@
+/* client.h: asks the daemon, over a Unix socket or a URL, and tells what went wrong. */
+#ifndef REACHCTL_CLIENT_H
+#define REACHCTL_CLIENT_H
+
+#include "clients/reachctl/options.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+enum { CLIENT_PATH_BYTES = 512 };
+
+struct client;
+
+struct client_answer {
+    long http_status;
+    char *body; /* owned, terminated */
+    size_t body_bytes;
+    json_t *json; /* owned; NULL where the body is none */
+};
+
+/* Chooses whom to ask: --socket, --url, REACHD_URL, the default socket where there is one, else the
+ * default address. NULL without memory. */
+struct client *client_new(const struct options *options);
+void client_free(struct client *take);
+
+/* GET and POST. A `json_body` of NULL posts nothing; `accept` of NULL takes JSON. What is not a 2xx
+ * is printed to stderr and returned as its exit code; `*out` is then empty. */
+enum exit_code client_get(struct client *client, const char *path, const char *accept,
+                          struct client_answer *out);
+enum exit_code client_post(struct client *client, const char *path, const char *json_body,
+                           struct client_answer *out);
+void client_answer_free(struct client_answer *take);
+
+/* "/v1/gpus/{gpu}" + rest, with the GPU escaped. */
+void client_gpu_path(const struct options *options, const char *rest, char *out);
+/* Appends "?name=value" or "&name=value", the value escaped. NULL adds nothing. */
+void client_add_param(char *path, const char *name, const char *value);
+
+/* Prints "reachctl: title", the detail and the next step to stderr. */
+void client_print_problem(const json_t *problem);
+
+#endif

@@ -1,0 +1,235 @@
+/* main.c: reachctl, the command line of reachd.
+ *
+ * A row of the table is a command: its name, what it takes, what it does. Options may stand before
+ * or behind the command; one that a command does not take is refused, not ignored.
+ */
+#include "clients/reachctl/client.h"
+#include "clients/reachctl/options.h"
+
+#include <curl/curl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *operand; /* NULL: none; "[ID]": may be left out */
+    unsigned options;    /* option_bit that it takes besides --json, --socket, --url */
+    command_fn *run;
+    const char *usage;
+    const char *about;
+};
+
+static const struct command commands[] = {
+    {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
+    {"fingerprint", NULL, OPTION_GPU | OPTION_DEPTH | OPTION_FOLLOW, command_fingerprint,
+     "fingerprint [--depth quick|full|matrix] [--follow]",
+     "measure; --follow waits, and fails if the measurement does"},
+    {"show", NULL, OPTION_GPU | OPTION_AT, command_show, "show [--at ID]",
+     "the current fingerprint, or an older one"},
+    {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
+     "scope BYTES [--access read|atomic]", "how many bytes may one pass touch at random?"},
+    {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,
+     "placement BYTES [--windows N] [--granularity B]",
+     "which SM should work in which window of memory?"},
+    {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
+     "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(void)
+{
+    puts("reachctl asks reachd how far the GPUs of this node reach at full speed.\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        printf("  reachctl %-52s %s\n", commands[i].usage, commands[i].about);
+    puts(
+        "\n"
+        "  --gpu G        index or UUID of the GPU; 0 unless given\n"
+        "  --json         print the daemon's answer as it is\n"
+        "  --socket PATH  ask on this Unix socket\n"
+        "  --url URL      ask there; the environment's REACHD_URL does the same\n"
+        "  --help         this text\n"
+        "  --version      of reachctl\n"
+        "\n"
+        "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
+        "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
+        "\n"
+        "Exit code: 0 done, 1 the daemon refused or the measurement failed, 2 wrong usage,\n"
+        "3 no daemon answers.");
+}
+
+static enum exit_code usage_error(const char *what, const char *which)
+{
+    fprintf(stderr, "reachctl: %s%s%s\n  next step: reachctl --help\n", what, which ? " " : "",
+            which ? which : "");
+    return EXIT_USAGE;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+/* ---- the command line ---- */
+
+enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED = 0x1000 };
+
+static const struct option long_options[] = {
+    {"socket", required_argument, NULL, OPT_SOCKET},
+    {"url", required_argument, NULL, OPT_URL},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {"gpu", required_argument, NULL, OPT_LIMITED + OPTION_GPU},
+    {"depth", required_argument, NULL, OPT_LIMITED + OPTION_DEPTH},
+    {"follow", no_argument, NULL, OPT_LIMITED + OPTION_FOLLOW},
+    {"windows", required_argument, NULL, OPT_LIMITED + OPTION_WINDOWS},
+    {"granularity", required_argument, NULL, OPT_LIMITED + OPTION_GRANULARITY},
+    {"run", required_argument, NULL, OPT_LIMITED + OPTION_RUN},
+    {"csv", no_argument, NULL, OPT_LIMITED + OPTION_CSV},
+    {"at", required_argument, NULL, OPT_LIMITED + OPTION_AT},
+    {"access", required_argument, NULL, OPT_LIMITED + OPTION_ACCESS},
+    {NULL, 0, NULL, 0},
+};
+
+static void take_limited(struct options *o, unsigned bit, const char *value)
+{
+    const struct {
+        unsigned bit;
+        const char **place;
+    } places[] = {{OPTION_GPU, &o->gpu},         {OPTION_DEPTH, &o->depth},
+                  {OPTION_WINDOWS, &o->windows}, {OPTION_GRANULARITY, &o->granularity},
+                  {OPTION_RUN, &o->run},         {OPTION_AT, &o->at},
+                  {OPTION_ACCESS, &o->access}};
+
+    o->given |= bit;
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        if (places[i].bit == bit)
+            *places[i].place = value;
+    }
+}
+
+enum parsed { PARSED_RUN = 0, PARSED_HELP, PARSED_VERSION, PARSED_WRONG };
+
+static enum parsed parse(int argc, char **argv, struct options *o)
+{
+    int code;
+
+    while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        switch (code) {
+        case OPT_SOCKET:
+            o->socket_path = optarg;
+            break;
+        case OPT_URL:
+            o->url = optarg;
+            break;
+        case OPT_JSON:
+            o->json = true;
+            break;
+        case 'h':
+        case OPT_HELP:
+            return PARSED_HELP;
+        case OPT_VERSION:
+            return PARSED_VERSION;
+        case '?':
+            return PARSED_WRONG; /* getopt has said why */
+        default:
+            take_limited(o, (unsigned)code - OPT_LIMITED, optarg);
+        }
+    }
+    return PARSED_RUN;
+}
+
+static const char *name_of(unsigned bit)
+{
+    for (const struct option *o = long_options; o->name; o++) {
+        if (o->val == (int)(OPT_LIMITED + bit))
+            return o->name;
+    }
+    return "";
+}
+
+/* Everything that can be wrong without asking the daemon. */
+static enum exit_code check(const struct command *c, const struct options *o, int operands)
+{
+    const int most = c->operand ? 1 : 0;
+    const int least = c->operand && c->operand[0] != '[' ? 1 : 0;
+
+    for (unsigned bit = 1; bit <= OPTION_ACCESS; bit <<= 1) {
+        if (o->given & bit & ~c->options) {
+            fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n",
+                    c->name, name_of(bit));
+            return EXIT_USAGE;
+        }
+    }
+    if (operands < least)
+        return usage_error("this command needs", c->operand);
+    if (operands > most)
+        return usage_error("too many operands for", c->name);
+    if (o->url && o->socket_path)
+        return usage_error("--url and --socket exclude each other", NULL);
+    if (*o->gpu == '\0')
+        return usage_error("--gpu needs an index or a UUID", NULL);
+    if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
+        strcmp(o->depth, "matrix") != 0)
+        return usage_error("--depth is quick, full or matrix, not", o->depth);
+    return EXIT_DONE;
+}
+
+static enum exit_code run(const struct command *c, const struct options *o)
+{
+    struct client *client;
+    enum exit_code exit_code;
+
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        fputs("reachctl: libcurl cannot start\n", stderr);
+        return EXIT_FAILED;
+    }
+    client = client_new(o);
+    if (client)
+        exit_code = c->run(client, o);
+    else
+        exit_code = EXIT_FAILED;
+    client_free(client);
+    curl_global_cleanup();
+    if (fflush(stdout) != 0 && exit_code == EXIT_DONE) {
+        perror("reachctl: cannot write");
+        exit_code = EXIT_FAILED;
+    }
+    return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.gpu = "0"};
+    const struct command *command;
+    enum exit_code exit_code;
+
+    switch (parse(argc, argv, &options)) {
+    case PARSED_HELP:
+        print_help();
+        return EXIT_DONE;
+    case PARSED_VERSION:
+        puts("reachctl " REACHD_VERSION);
+        return EXIT_DONE;
+    case PARSED_WRONG:
+        return usage_error("the command line makes no sense", NULL);
+    case PARSED_RUN:
+        break;
+    }
+    if (optind == argc)
+        return usage_error("a command is missing", NULL);
+    command = find_command(argv[optind]);
+    if (!command)
+        return usage_error("there is no command", argv[optind]);
+    exit_code = check(command, &options, argc - optind - 1);
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    if (optind + 1 < argc)
+        options.operand = argv[optind + 1];
+    return run(command, &options);
+}

@@ -1,0 +1,137 @@
+/* observations.c: reachctl observations: a list of all, or one whole. */
+#include "clients/reachctl/client.h"
+#include "clients/reachctl/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELD_CHARACTERS = 72 };
+
+/* One line a field, long arrays cut. The reasons of absent numbers stand beside them already. */
+static void print_fields(const char *title, json_t *object)
+{
+    const char *name;
+    json_t *value;
+
+    puts(title);
+    json_object_foreach(object, name, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char cell[TEXT_CELL_BYTES];
+        const size_t length = text ? strlen(text) : 0;
+        if (json_is_null(value))
+            printf("  %-20s %s\n", name, text_count(object, name, cell));
+        else if (!strstr(name, "_reason"))
+            printf("  %-20s %.*s%s\n", name, FIELD_CHARACTERS, text ? text : "",
+                   length > FIELD_CHARACTERS ? "..." : "");
+        free(text);
+    }
+}
+
+static enum exit_code one(struct client *client, const struct options *options)
+{
+    const char *accept = options->given & OPTION_CSV ? "text/csv" : NULL;
+    struct client_answer answer;
+    char path[CLIENT_PATH_BYTES];
+    char rest[64];
+    enum exit_code exit_code;
+
+    snprintf(rest, sizeof(rest), "/observations/%.32s", options->operand);
+    client_gpu_path(options, rest, path);
+    exit_code = client_get(client, path, accept, &answer);
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    if (accept || options->json) {
+        fwrite(answer.body, 1, answer.body_bytes, stdout);
+    } else {
+        print_fields("probe", json_object_get(answer.json, "probe"));
+        print_fields("conditions", json_object_get(answer.json, "conditions"));
+        printf("%zu values: --csv or --json prints them\n",
+               json_array_size(json_object_get(answer.json, "values")));
+    }
+    client_answer_free(&answer);
+    return EXIT_DONE;
+}
+
+/* All pages as one array; NULL where one failed. */
+static json_t *all_pages(struct client *client, const struct options *options,
+                         enum exit_code *out_exit)
+{
+    json_t *all = json_array();
+    char cursor[32] = "";
+
+    do {
+        struct client_answer answer;
+        const json_t *next;
+        char path[CLIENT_PATH_BYTES];
+        client_gpu_path(options, "/observations", path);
+        client_add_param(path, "limit", "1000");
+        client_add_param(path, "run", options->run);
+        client_add_param(path, "cursor", *cursor ? cursor : NULL);
+        *out_exit = client_get(client, path, NULL, &answer);
+        if (*out_exit != EXIT_DONE) {
+            json_decref(all);
+            return NULL;
+        }
+        json_array_extend(all, json_object_get(answer.json, "observations"));
+        next = json_object_get(answer.json, "next");
+        cursor[0] = '\0';
+        if (json_is_integer(next))
+            snprintf(cursor, sizeof(cursor), "%lld", (long long)json_integer_value(next));
+        client_answer_free(&answer);
+    } while (*cursor);
+    return all;
+}
+
+static void print_list(const json_t *all)
+{
+    struct text_table t;
+    size_t i;
+    json_t *row;
+
+    if (json_array_size(all) == 0) {
+        puts("no observations");
+        return;
+    }
+    text_table_begin(&t, ">id|>run|kind|started at|>took|>values");
+    json_array_foreach(all, i, row)
+    {
+        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
+        text_count(row, "id", cells[0]);
+        text_count(row, "run", cells[1]);
+        text_word(row, "kind", cells[2]);
+        text_word(row, "started_at", cells[3]);
+        snprintf(cells[4], TEXT_CELL_BYTES, "%.1f ms",
+                 json_number_value(json_object_get(row, "duration_ns")) / 1e6);
+        text_count(row, "value_count", cells[5]);
+    }
+    text_table_end(&t, stdout);
+}
+
+enum exit_code command_observations(struct client *client, const struct options *options)
+{
+    enum exit_code exit_code;
+    json_t *all;
+
+    if (options->operand)
+        return one(client, options);
+    if (options->given & OPTION_CSV) {
+        fputs("reachctl: --csv needs the ID of one observation\n"
+              "  next step: reachctl observations lists them\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    all = all_pages(client, options, &exit_code);
+    if (!all)
+        return exit_code;
+    if (options->json) {
+        json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
+        json_dumpf(document, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(document);
+    } else {
+        print_list(all);
+    }
+    json_decref(all);
+    return EXIT_DONE;
+}

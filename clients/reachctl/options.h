@@ -1,0 +1,55 @@
+/* options.h: what the command line asked for. */
+#ifndef REACHCTL_OPTIONS_H
+#define REACHCTL_OPTIONS_H
+
+#include <stdbool.h>
+
+/* What the shell gets. In --help, and scripts rely on it. */
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
+    EXIT_USAGE = 2,       /* the command line makes no sense */
+    EXIT_UNREACHABLE = 3, /* no daemon answers */
+};
+
+/* Options that only some commands take: bits of options.given and of a command's row. */
+enum option_bit {
+    OPTION_GPU = 1 << 0,
+    OPTION_DEPTH = 1 << 1,
+    OPTION_FOLLOW = 1 << 2,
+    OPTION_WINDOWS = 1 << 3,
+    OPTION_GRANULARITY = 1 << 4,
+    OPTION_RUN = 1 << 5,
+    OPTION_CSV = 1 << 6,
+    OPTION_AT = 1 << 7,
+    OPTION_ACCESS = 1 << 8,
+};
+
+struct options {
+    const char *socket_path; /* NULL: not given */
+    const char *url;         /* NULL: not given */
+    const char *gpu;         /* index or UUID; "0" unless given */
+    bool json;
+    unsigned given; /* option_bit of those that were there */
+    const char *depth;
+    const char *windows;
+    const char *granularity;
+    const char *run;
+    const char *at;
+    const char *access;
+    const char *operand; /* BYTES or an ID; NULL: none */
+};
+
+struct client;
+
+/* One command: runs, prints, returns an exit code. */
+typedef enum exit_code command_fn(struct client *client, const struct options *options);
+
+command_fn command_gpus;
+command_fn command_fingerprint;
+command_fn command_show;
+command_fn command_scope;
+command_fn command_placement;
+command_fn command_observations;
+
+#endif

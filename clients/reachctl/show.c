@@ -1,0 +1,174 @@
+/* show.c: reachctl show: a fingerprint on one screen. */
+#include "clients/reachctl/client.h"
+#include "clients/reachctl/text.h"
+
+#include <string.h>
+
+enum { RANGES_BYTES = 1024 };
+
+static void show_head(const json_t *fp)
+{
+    const json_t *gpu = json_object_get(fp, "gpu");
+    const char *origin = json_string_value(json_object_get(fp, "origin"));
+    char a[TEXT_CELL_BYTES];
+    char b[TEXT_CELL_BYTES];
+    char c[TEXT_CELL_BYTES];
+
+    printf("%s  %s\n", text_word(gpu, "name", a), text_word(gpu, "uuid", b));
+    printf("%s SMs, %s, driver %s\n", text_count(gpu, "sm_count", a),
+           text_size(gpu, "memory_bytes", b), text_word(gpu, "driver_version", c));
+    printf("fingerprint %s, taken %s, depth %s", text_word(fp, "id", a),
+           text_word(fp, "taken_at", b), text_word(fp, "depth", c));
+    printf(", in %s ms", text_count(fp, "duration_ms", a));
+    printf(" with %s of device memory\n", text_size(fp, "device_memory_bytes", a));
+    if (origin && strcmp(origin, "measured") != 0)
+        printf("%s: not measured on this hardware\n", origin);
+}
+
+/* "64 x 8", or why not, once. */
+static void text_sets(const json_t *level, char *out)
+{
+    char sets[TEXT_CELL_BYTES];
+    char ways[TEXT_CELL_BYTES];
+
+    text_count(level, "sets", sets);
+    text_count(level, "ways", ways);
+    if (json_is_integer(json_object_get(level, "sets")) &&
+        json_is_integer(json_object_get(level, "ways")))
+        snprintf(out, TEXT_CELL_BYTES, "%.20s x %.20s", sets, ways);
+    else
+        memcpy(out, json_is_null(json_object_get(level, "sets")) ? sets : ways, TEXT_CELL_BYTES);
+}
+
+static void show_levels(const json_t *levels)
+{
+    struct text_table t;
+    size_t i;
+    json_t *level;
+
+    if (json_array_size(levels) == 0) {
+        puts("\nTLB: no level was seen");
+        return;
+    }
+    puts("\nTLB");
+    text_table_begin(&t, ">level|shared by|>entries|>each|>reach|>onset|>saturated|>a miss costs|"
+                         ">confidence|replacement|sets x ways");
+    json_array_foreach(levels, i, level)
+    {
+        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
+        text_count(level, "level", cells[0]);
+        text_word(level, "shared_by", cells[1]);
+        text_count(level, "entries", cells[2]);
+        text_size(level, "entry_bytes", cells[3]);
+        text_size(level, "reach_bytes", cells[4]);
+        text_size(level, "onset_bytes", cells[5]);
+        text_size(level, "saturation_bytes", cells[6]);
+        text_real(level, "miss_penalty_cycles", 1, "cycles", cells[7]);
+        text_real(level, "confidence", 2, "", cells[8]);
+        text_word(level, "replacement", cells[9]);
+        text_sets(level, cells[10]);
+    }
+    text_table_end(&t, stdout);
+}
+
+static void show_groups(const json_t *topology)
+{
+    const json_t *groups = json_object_get(topology, "groups");
+    char level[TEXT_CELL_BYTES];
+    char confidence[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *group;
+
+    if (json_array_size(groups) == 0) {
+        puts("\nSM groups: not known");
+        return;
+    }
+    printf("\n%zu SM groups that share level %s, confidence %s\n", json_array_size(groups),
+           text_count(topology, "level", level),
+           text_real(topology, "confidence", 2, "", confidence));
+    json_array_foreach(groups, i, group)
+    {
+        const json_t *sms = json_object_get(group, "sms");
+        char ranges[RANGES_BYTES];
+        char gbps[TEXT_CELL_BYTES];
+        text_real(group, "random_read_gbps", 0, "GB/s", gbps);
+        printf("%5zu  %3zu SMs  %s%s%s\n", i, json_array_size(sms),
+               json_is_null(json_object_get(group, "random_read_gbps")) ? "" : gbps,
+               json_is_null(json_object_get(group, "random_read_gbps")) ? "" : "  ",
+               text_ranges(sms, ranges, sizeof(ranges)));
+    }
+}
+
+static void show_throughput(const json_t *fp)
+{
+    const json_t *windows = json_object_get(fp, "windows");
+    const json_t *throughput = json_object_get(fp, "throughput");
+    const json_t *curve = json_object_get(throughput, "curve");
+    struct text_table t;
+    char a[TEXT_CELL_BYTES];
+    char b[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *point;
+
+    printf("\nwindows: a group reaches %s; recommended at most %s",
+           text_size(windows, "reach_bytes", a), text_size(windows, "recommended_bytes", b));
+    printf(", borders at multiples of %s\n", text_size(windows, "entry_bytes", a));
+    printf("random reads: %s inside the reach, %s over the largest region\n",
+           text_real(throughput, "plateau_gbps", 0, "GB/s", a),
+           text_real(throughput, "whole_memory_gbps", 0, "GB/s", b));
+    if (json_array_size(curve) == 0)
+        return;
+    text_table_begin(&t, ">region|>naive|>by group|>by SM (control)|>windows");
+    json_array_foreach(curve, i, point)
+    {
+        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
+        text_size(point, "region_bytes", cells[0]);
+        text_real(point, "naive_gbps", 0, "GB/s", cells[1]);
+        text_real(point, "by_group_gbps", 0, "GB/s", cells[2]);
+        text_real(point, "by_sm_gbps", 0, "GB/s", cells[3]);
+        text_count(point, "windows", cells[4]);
+    }
+    text_table_end(&t, stdout);
+}
+
+static void show_conditions(const json_t *conditions)
+{
+    char a[TEXT_CELL_BYTES];
+    char b[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *note;
+
+    printf("\nconditions: %s, arena %s", text_word(conditions, "verdict", a),
+           text_word(conditions, "arena", b));
+    printf(" of %s over %s of memory", text_size(conditions, "range_bytes", a),
+           text_size(conditions, "backing_bytes", b));
+    printf(", other processes: %s\n", text_count(conditions, "other_processes", a));
+    json_array_foreach(json_object_get(conditions, "notes"), i, note)
+    {
+        printf("  note: %s\n", json_string_value(note));
+    }
+}
+
+enum exit_code command_show(struct client *client, const struct options *options)
+{
+    struct client_answer answer;
+    char path[CLIENT_PATH_BYTES];
+    enum exit_code exit_code;
+
+    client_gpu_path(options, "/fingerprint", path);
+    client_add_param(path, "at", options->at);
+    exit_code = client_get(client, path, NULL, &answer);
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    if (options->json) {
+        fputs(answer.body, stdout);
+    } else {
+        show_head(answer.json);
+        show_levels(json_object_get(json_object_get(answer.json, "tlb"), "levels"));
+        show_groups(json_object_get(answer.json, "topology"));
+        show_throughput(answer.json);
+        show_conditions(json_object_get(answer.json, "conditions"));
+    }
+    client_answer_free(&answer);
+    return EXIT_DONE;
+}
