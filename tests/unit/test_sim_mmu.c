@@ -57,33 +57,41 @@ struct plain_level {
     uint32_t set[PLAIN_INSTANCES][PLAIN_ENTRIES];
 };
 
+/* Pages are dealt to the sets in turn, as long as each has room. */
+static uint32_t plain_deal(const uint32_t *set_ways, uint32_t sets, uint64_t turn)
+{
+    for (uint32_t round = 0;; round++) {
+        for (uint32_t set = 0; set < sets; set++) {
+            if (round < set_ways[set] && turn-- == 0)
+                return set;
+        }
+    }
+}
+
+/* The page number in pieces as long as a set number, all added without carry. */
+static uint32_t plain_fold(uint32_t sets, uint64_t entry)
+{
+    uint32_t bits = 0;
+    uint32_t set = 0;
+    while ((1u << bits) < sets)
+        bits++;
+    for (uint32_t bit = 0; sets > 1 && bit < 40; bit++)
+        set ^= (uint32_t)(entry >> bit & 1) << bit % bits;
+    return set;
+}
+
 static uint32_t plain_set(const struct sim_level *l, uint64_t entry, uint32_t *ways)
 {
-    uint32_t set_ways[PLAIN_ENTRIES];
+    uint32_t set_ways[PLAIN_ENTRIES] = {0};
     uint32_t sets = 0;
     for (uint32_t r = 0; r < l->run_count; r++) {
         for (uint32_t i = 0; i < l->runs[r].count; i++)
             set_ways[sets++] = l->runs[r].ways;
     }
-    uint32_t set = 0;
-    if (l->hash == SIM_HASH_XOR) {
-        for (uint32_t bit = 0; sets > 1 && bit < 40; bit++) {
-            uint32_t bits = 0;
-            while ((1u << bits) < sets)
-                bits++;
-            set ^= (uint32_t)(entry >> bit & 1) << bit % bits;
-        }
-    } else {
-        uint64_t skew = l->hash == SIM_HASH_SKEW ? entry / l->entries : 0;
-        uint64_t turn = (entry + skew) % l->entries;
-        for (uint32_t round = 0;; round++) {
-            for (set = 0; set < sets; set++) {
-                if (round < set_ways[set] && turn-- == 0)
-                    goto found;
-            }
-        }
-    }
-found:
+    uint64_t skew = l->hash == SIM_HASH_SKEW ? entry / l->entries : 0;
+    uint32_t set = l->hash == SIM_HASH_XOR
+                       ? plain_fold(sets, entry)
+                       : plain_deal(set_ways, sets, (entry + skew) % l->entries);
     *ways = set_ways[set];
     return set;
 }

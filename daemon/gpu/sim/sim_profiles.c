@@ -21,8 +21,8 @@ static const char k80_description[] =
     "name=K80 cc=3.7 sms=13 memory=12G l2cache=1536K granule=128K latency=241 spread=12 "
     "noise=gauss:1 outliers=0.001@1500 "
     "l1=16@128K/sm;miss=9 "
-    "l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;miss=55;sets=17+8x6;miss_ns=4 "
-    "l3=1032@2M/gpu;miss=177;sets=16+8x127;hash=skew;miss_ns=8 "
+    "l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;miss=55;sets=17+8x6;miss_ns=6 "
+    "l3=1032@2M/gpu;miss=177;sets=16+8x127;hash=skew;miss_ns=13.6 "
     "plateau=150 read_noise=0.003";
 
 static const struct sim_source k80_sources[] = {
@@ -40,7 +40,7 @@ static const struct sim_source k80_sources[] = {
     {"l3.sets", SIM_GUESS,
      "fits the public raw data: every load misses from 2320 MB on; half as dense, 4640"},
     {"l2.miss_ns", SIM_GUESS, "set so that the first drop of Karnagel's figure 1a is visible"},
-    {"l3.miss_ns", SIM_GUESS, "set so that random reads lose some 10 times (Karnagel: up to 13.3)"},
+    {"l3.miss_ns", SIM_GUESS, "set so that random reads lose some 13 times (Karnagel: up to 13.3)"},
     {"plateau", SIM_GUESS, "about 60% of the 240 GB/s of the data sheet"},
     {"noise", SIM_GUESS, ""},
     {"outliers", SIM_GUESS, ""},
@@ -60,7 +60,7 @@ static const char p100_description[] =
     "name=P100 cc=6.0 sms=56 memory=16G l2cache=4M latency=260 spread=20 noise=gauss:1.5 "
     "outliers=0.001@1500 range=16G "
     "l1=16@2M/2;miss=9 "
-    "l2=65@32M/" P100_GROUPS ";miss=110;sets=17+8x6;miss_ns=4 "
+    "l2=65@32M/" P100_GROUPS ";miss=110;sets=17+8x6;miss_ns=8.4 "
     "l3=1032@32M/gpu;sets=16+8x127;hash=skew "
     "plateau=450 read_noise=0.003";
 
