@@ -1,6 +1,6 @@
 /* cache.c: an array of documents, and a small ring of answers.
  *
- * A placement answer for 132 SMs costs some hundred microseconds to work out and to render, and
+ * A placement answer for 132 SMs costs some ten microseconds to work out and to render, and
  * jobs of one user ask the same again and again. The ring keeps the last 64, found by comparing
  * hash and text; the oldest goes first. All of it is dropped with the generation it came from.
  */

@@ -72,6 +72,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
         problem_write(reply, request, &problem);
         return;
     }
+    question.fingerprint_id = gpu->fingerprint_id;
     if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         reply_refusal(request, &err, reply);
     else
@@ -104,6 +105,7 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
         return;
     }
     question.windows = (uint32_t)windows;
+    question.fingerprint_id = gpu->fingerprint_id;
     if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         reply_refusal(request, &err, reply);
     else

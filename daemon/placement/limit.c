@@ -3,6 +3,8 @@
 
 #include "placement/placement.h"
 
+#include <stdio.h>
+
 static enum status check_bytes(uint64_t bytes, struct err *err)
 {
     if (bytes == 0)
@@ -25,15 +27,18 @@ static uint64_t usable_of(const struct fingerprint *fp)
     return less_one;
 }
 
-enum status limit_read(const struct fingerprint *fp, uint64_t bytes, struct limit *out,
-                       struct err *err)
+enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                       struct limit *out, struct err *err)
 {
     enum status s = check_bytes(bytes, err);
 
     if (s != STATUS_OK)
         return s;
     *out = (struct limit){.seen = false};
-    fingerprint_id(fp, out->fingerprint_id);
+    if (id)
+        snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", id);
+    else
+        fingerprint_id(fp, out->fingerprint_id);
     if (fp->conditions.verdict == VERDICT_UNUSABLE)
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "fingerprint %s was disturbed too much to be used: measure again on a quiet "

@@ -13,9 +13,9 @@ struct limit {
     uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */
 };
 
-/* Checks `bytes` and reads the limit. Errors:
+/* Checks `bytes` and reads the limit. `id` is the fingerprint's, NULL: worked out. Errors:
  * STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (unknown reach). */
-enum status limit_read(const struct fingerprint *fp, uint64_t bytes, struct limit *out,
-                       struct err *err);
+enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                       struct limit *out, struct err *err);
 
 #endif

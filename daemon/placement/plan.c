@@ -333,7 +333,7 @@ enum status placement_plan(const struct fingerprint *fp, const struct placement_
                            struct placement_answer *out, struct err *err)
 {
     struct plan plan = {.fp = fp, .request = request};
-    enum status s = limit_read(fp, request->bytes, &plan.limit, err);
+    enum status s = limit_read(fp, request->bytes, request->fingerprint_id, &plan.limit, err);
 
     if (s != STATUS_OK)
         return s;

@@ -86,7 +86,7 @@ enum status placement_scope(const struct fingerprint *fp, const struct scope_req
                             struct scope_answer *out, struct err *err)
 {
     struct limit limit;
-    enum status s = limit_read(fp, request->bytes, &limit, err);
+    enum status s = limit_read(fp, request->bytes, request->fingerprint_id, &limit, err);
 
     if (s != STATUS_OK)
         return s;

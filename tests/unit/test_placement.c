@@ -34,6 +34,10 @@ static void test_three_windows(void **state)
     assert_non_null(strstr(a.reason, a.fingerprint_id));
     assert_non_null(strstr(a.reason, "137 GiB"));
     assert_int_equal(a.reason[strlen(a.reason) - 1], '.');
+    r.fingerprint_id = "fp0123456789abcdef"; /* who has the id need not have it worked out */
+    assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
+    assert_string_equal(a.fingerprint_id, r.fingerprint_id);
+    assert_non_null(strstr(a.reason, r.fingerprint_id));
 }
 
 static void test_lengths_follow_sms(void **state)
