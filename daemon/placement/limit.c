@@ -1,7 +1,15 @@
-/* limit.c: the facts that both answers need, or a sentence about what is missing. */
+/* limit.c: the facts that both answers need, or a sentence about what is missing.
+ *
+ * A window must fit the level that groups share. A pass may go further: on a K80 a group reaches
+ * 130 MiB, and beyond it a level that all SMs share reaches 2 GiB. Its misses are the dear ones, so
+ * few passes of 2 GiB beat many of 128 MiB (Karnagel 2017, section 5). What "translation sets the
+ * speed" means is taken by its word: it costs more time than memory does, that is, reads are slower
+ * than half of the plateau. That needs a measured curve; without one the group's reach stands.
+ */
 #include "placement/limit.h"
 
 #include "placement/placement.h"
+#include "placement/predict.h"
 
 #include <stdio.h>
 
@@ -66,4 +74,24 @@ enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char 
                        "for an unaligned base: measure again, with depth full",
                        out->fingerprint_id);
     return STATUS_OK;
+}
+
+uint64_t limit_scope_bytes(const struct fingerprint *fp, const struct limit *limit)
+{
+    const struct maybe_f64 plateau = fp->throughput.plateau_gbps;
+    uint64_t best = limit->usable_bytes;
+
+    for (uint32_t i = 0; IS_KNOWN(plateau) && i < fp->level_count; i++) {
+        const struct tlb_level *level = &fp->levels[i];
+        const uint64_t reach = level->reach_bytes.v;
+        const uint64_t entry = level->entry_bytes.v;
+        struct maybe_f64 gbps;
+        if (!IS_KNOWN(level->reach_bytes) || !IS_KNOWN(level->entry_bytes) || reach <= entry ||
+            reach - entry <= best)
+            continue;
+        gbps = predict_gbps(&fp->throughput, PREDICT_NAIVE, reach - entry);
+        if (IS_KNOWN(gbps) && gbps.v * 2 >= plateau.v)
+            best = reach - entry;
+    }
+    return best;
 }

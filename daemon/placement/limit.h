@@ -18,4 +18,8 @@ struct limit {
 enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
                        struct limit *out, struct err *err);
 
+/* How far one pass may go: what one group reaches or, where a wider level was measured to cost less
+ * than half of the speed of reads, that level's reach less one entry. */
+uint64_t limit_scope_bytes(const struct fingerprint *fp, const struct limit *limit);
+
 #endif

@@ -209,19 +209,22 @@ static void answer_nothing_to_do(const struct plan *plan, struct placement_answe
 static void answer_not_enough(const struct plan *plan, uint64_t needed,
                               struct placement_answer *out)
 {
+    const uint64_t scope_bytes = limit_scope_bytes(plan->fp, &plan->limit);
     char asked[SIZE_TEXT_BYTES];
     char usable[SIZE_TEXT_BYTES];
+    char scope[SIZE_TEXT_BYTES];
 
     out->advice = ADVICE_NOT_ENOUGH_GROUPS;
     out->with_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
     out->without_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
     size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
+    size_text(scope_bytes, scope);
     snprintf(out->reason, sizeof(out->reason),
              "%s need %llu windows of at most %s, and there are %u SM groups to work in them: make "
-             "%llu passes over scopes of %s instead (fingerprint %s).",
-             asked, (unsigned long long)needed, usable, plan->crew.count,
-             (unsigned long long)((plan->request->bytes - 1) / plan->limit.usable_bytes + 1),
-             usable, out->fingerprint_id);
+             "passes over scopes of %s instead, %llu of them (fingerprint %s).",
+             asked, (unsigned long long)needed, usable, plan->crew.count, scope,
+             (unsigned long long)((plan->request->bytes - 1) / scope_bytes + 1),
+             out->fingerprint_id);
 }
 
 static void windows_reason(const struct plan *plan, struct placement_answer *out)

@@ -6,7 +6,8 @@
  * It pays where the passes over skipped positions cost less than the misses did.
  *
  * All SMs work in the same scope, so the scope is what one group can reach, less one entry for a
- * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes.
+ * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes. Where a
+ * wider level is measured to be nearly as good, it is that one's (limit.c).
  */
 #include "placement/placement.h"
 
@@ -35,66 +36,90 @@ static struct maybe_f64 inside_reach(const struct fingerprint *fp,
     return v;
 }
 
-static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
-                     const struct limit *limit, struct scope_answer *out)
+/* "the 63.97 GiB that an SM group reaches without a miss", or what else bounds a pass. */
+static const char *bound_text(const struct limit *limit, uint64_t scope_bytes)
+{
+    return scope_bytes == limit->usable_bytes
+               ? "that an SM group reaches without a miss"
+               : "up to which random reads keep at least half of their speed";
+}
+
+static void no_limit(const struct fingerprint *fp, const struct scope_request *request,
+                     struct scope_answer *out)
 {
     char asked[SIZE_TEXT_BYTES];
-    char other[SIZE_TEXT_BYTES];
+    char probed[SIZE_TEXT_BYTES];
 
+    out->advice = ADVICE_NO_LIMIT_SEEN;
     out->scope_bytes = request->bytes;
     out->passes = 1;
-    size_text(request->bytes, asked);
-    if (!limit->seen) {
-        out->advice = ADVICE_NO_LIMIT_SEEN;
-        out->with_gbps = predicted(fp, request, request->bytes);
-        size_text(fp->conditions.range_bytes, other);
-        snprintf(out->reason, sizeof(out->reason),
-                 "No translation limit was observable up to the %s probed, so one pass over %s is "
-                 "as good as several (fingerprint %s).",
-                 other, asked, out->fingerprint_id);
-    } else {
-        out->advice = ADVICE_NOTHING_TO_DO;
-        out->with_gbps = inside_reach(fp, request, request->bytes);
-        size_text(limit->usable_bytes, other);
-        snprintf(out->reason, sizeof(out->reason),
-                 "%s fit the %s that an SM group reaches without a miss, one entry of margin kept: "
-                 "one pass is enough (fingerprint %s).",
-                 asked, other, out->fingerprint_id);
-    }
+    out->with_gbps = predicted(fp, request, request->bytes);
     out->without_gbps = out->with_gbps;
+    size_text_pair(request->bytes, fp->conditions.range_bytes, asked, probed);
+    snprintf(out->reason, sizeof(out->reason),
+             "No translation limit was observable up to the %s probed, so one pass over %s is as "
+             "good as several (fingerprint %s).",
+             probed, asked, out->fingerprint_id);
+}
+
+static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
+                     const struct limit *limit, uint64_t scope_bytes, struct scope_answer *out)
+{
+    char asked[SIZE_TEXT_BYTES];
+    char scope[SIZE_TEXT_BYTES];
+
+    out->advice = ADVICE_NOTHING_TO_DO;
+    out->scope_bytes = request->bytes;
+    out->passes = 1;
+    out->with_gbps = inside_reach(fp, request, request->bytes);
+    out->without_gbps = out->with_gbps;
+    size_text_pair(request->bytes, scope_bytes, asked, scope);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s fit the %s %s, one entry of margin kept: one pass is enough (fingerprint %s).",
+             asked, scope, bound_text(limit, scope_bytes), out->fingerprint_id);
 }
 
 static void several_passes(const struct fingerprint *fp, const struct scope_request *request,
-                           const struct limit *limit, struct scope_answer *out)
+                           const struct limit *limit, uint64_t scope_bytes,
+                           struct scope_answer *out)
 {
     char asked[SIZE_TEXT_BYTES];
     char scope[SIZE_TEXT_BYTES];
 
     out->advice = ADVICE_SCOPES;
-    out->scope_bytes = limit->usable_bytes;
-    out->passes = (request->bytes + limit->usable_bytes - 1) / limit->usable_bytes;
-    out->with_gbps = inside_reach(fp, request, limit->usable_bytes);
+    out->scope_bytes = scope_bytes;
+    out->passes = (request->bytes - 1) / scope_bytes + 1;
+    out->with_gbps = inside_reach(fp, request, scope_bytes);
     out->without_gbps = predicted(fp, request, request->bytes);
-    size_text_pair(request->bytes, limit->usable_bytes, asked, scope);
+    size_text_pair(request->bytes, scope_bytes, asked, scope);
     snprintf(out->reason, sizeof(out->reason),
-             "%s are more than the %s that an SM group reaches without a miss, one entry of margin "
-             "kept: %llu passes, each inside one scope of at most %s (fingerprint %s).",
-             asked, scope, (unsigned long long)out->passes, scope, out->fingerprint_id);
+             "%s are more than the %s %s, one entry of margin kept: %llu passes, each inside one "
+             "scope of at most %s (fingerprint %s).",
+             asked, scope, bound_text(limit, scope_bytes), (unsigned long long)out->passes, scope,
+             out->fingerprint_id);
 }
 
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err)
 {
     struct limit limit;
+    uint64_t scope_bytes;
     enum status s = limit_read(fp, request->bytes, request->fingerprint_id, &limit, err);
 
     if (s != STATUS_OK)
         return s;
     *out = (struct scope_answer){.advice = ADVICE_SCOPES};
     snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", limit.fingerprint_id);
-    if (!limit.seen || request->bytes <= limit.usable_bytes)
-        one_pass(fp, request, &limit, out);
+    if (!limit.seen) {
+        no_limit(fp, request, out);
+        return STATUS_OK;
+    }
+    /* The curve that a wider scope rests on is one of reads. */
+    scope_bytes =
+        request->access == ACCESS_READ ? limit_scope_bytes(fp, &limit) : limit.usable_bytes;
+    if (request->bytes <= scope_bytes)
+        one_pass(fp, request, &limit, scope_bytes, out);
     else
-        several_passes(fp, request, &limit, out);
+        several_passes(fp, request, &limit, scope_bytes, out);
     return STATUS_OK;
 }

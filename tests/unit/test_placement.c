@@ -159,7 +159,7 @@ static void test_not_enough_groups(void **state)
     assert_int_equal(a.advice, ADVICE_NOT_ENOUGH_GROUPS);
     assert_int_equal(a.window_count, 0);
     assert_int_equal(a.sm_slots, 0);
-    assert_non_null(strstr(a.reason, "96 passes over scopes of 128 MiB"));
+    assert_non_null(strstr(a.reason, "passes over scopes of 128 MiB instead, 96 of them"));
 }
 
 static void test_no_limit_seen(void **state)
@@ -336,6 +336,39 @@ static void test_scope(void **state)
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_INVALID_ARGUMENT);
 }
 
+/* A level beyond the group's, shared by all, as a K80 has it: its reach bounds a pass as long as
+ * reads inside it keep half of their speed. */
+static void test_scope_of_a_wider_level(void **state)
+{
+    struct fingerprint fp;
+    struct scope_answer a;
+    struct scope_request q = {.bytes = 300 * GIB};
+
+    (void)state;
+    placement_make_large(&fp);
+    placement_make_limits(&fp, 32 * GIB, 2 * MIB);
+    fp.level_count = 1;
+    fp.levels[0].level = 3;
+    fp.levels[0].shared_by = SHARED_GPU;
+    fp.levels[0].reach_bytes = KNOWN_U64(64 * GIB); /* 3000 of 4000 GB/s there */
+    fp.levels[0].entry_bytes = KNOWN_U64(2 * MIB);
+    assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
+    assert_int_equal(a.scope_bytes, 64 * GIB - 2 * MIB);
+    assert_int_equal(a.passes, 5);
+    assert_non_null(strstr(a.reason, "half of their speed"));
+    fp.levels[0].reach_bytes = KNOWN_U64(128 * GIB); /* 1000 of 4000 */
+    assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
+    assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
+    fp.levels[0].reach_bytes = KNOWN_U64(64 * GIB);
+    q.access = ACCESS_ATOMIC; /* the curve speaks of reads */
+    assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
+    assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
+    q.access = ACCESS_READ;
+    fp.throughput.curve_count = 0;
+    assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
+    assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
+}
+
 static void test_scope_predictions(void **state)
 {
     struct fingerprint fp;
@@ -427,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_windows_asked_though_not_needed),
         cmocka_unit_test(test_unsure_sms_idle),
         cmocka_unit_test(test_scope),
+        cmocka_unit_test(test_scope_of_a_wider_level),
         cmocka_unit_test(test_scope_predictions),
         cmocka_unit_test(test_predict),
         cmocka_unit_test(test_size_texts),
