@@ -36,12 +36,12 @@ struct reach_census_args {
 /* reach_chase: one thread of SM `sm` walks cycles of pages, dependent load by dependent load. */
 struct reach_chase_args {
     struct reach_grid grid;
-    uint64_t base;         /* address of page 0 */
+    uint64_t base; /* address of page 0 */
     uint64_t stride_bytes;
-    uint64_t points;       /* uint64_t[point_count]: pages of each cycle */
-    uint64_t values;       /* uint32_t[point_count * samples] */
+    uint64_t points; /* uint64_t[point_count]: pages of each cycle */
+    uint64_t values; /* uint32_t[point_count * samples] */
     uint32_t point_count;
-    uint32_t samples;      /* at most REACH_CHASE_MAX_SAMPLES */
+    uint32_t samples; /* at most REACH_CHASE_MAX_SAMPLES */
     uint32_t warm_laps;
     uint32_t sm;
 };

@@ -31,6 +31,7 @@ enum {
     REFINE_WARM_LAPS = 1,
     REFINE_LAPS = 3, /* timed; a page that misses in all of them was evicted, not unlucky */
     REFINE_MIN_SAMPLES = 256,
+    WIDE_BRACKET = 32,
     FINE_ONSET = 4096,    /* an onset is found to one page in this many, */
     FINE_SATURATION = 128 /* a saturation to one in this many */
 };
@@ -243,6 +244,17 @@ static void choose_points(const struct level_estimate *level, struct probe_spec 
     }
 }
 
+/* A lap of each point is enough while the bracket is wide: many sets overflow in it. Near the onset
+ * the few pages of one set must be told from outliers. A saturation is a matter of shares. */
+static uint64_t refine_laps(const struct level_estimate *level)
+{
+    if (level->hi_pages == 0 || level->lo_pages == 0)
+        return 1;
+    if (is_fine(level->lo_pages, level->hi_pages, FINE_ONSET))
+        return 0;
+    return level->hi_pages - level->lo_pages > WIDE_BRACKET ? 1 : REFINE_LAPS;
+}
+
 bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
                         uint16_t sm, struct probe_spec *out)
 {
@@ -256,7 +268,7 @@ bool levels_refine_test(const struct level_estimate *level, const struct gpu_lim
                                .sm_count = 1,
                                .sms = {sm}};
     choose_points(level, out);
-    samples = out->points[out->point_count - 1] * REFINE_LAPS;
+    samples = out->points[out->point_count - 1] * refine_laps(level);
     samples = samples < REFINE_MIN_SAMPLES ? REFINE_MIN_SAMPLES : samples;
     out->samples = (uint32_t)(samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES);
     return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A pivot that lost less than this share of the level's penalty was not evicted by itself. */
@@ -11,14 +12,29 @@
 /* Votes of one round that are counted: 16 repeats of as many SMs as there can be. */
 enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
-/* One pivot's verdict over all SMs, by position. */
-struct verdict_row {
+enum {
+    MAX_VOTES = 16,     /* of one pivot: what is beyond is not counted */
+    SETTLED_VOTES = 15, /* a verdict of so many is taken as it is */
+};
+
+/* A verdict is settled before that when no SM is nearer to the threshold than this share of it. */
+#define SETTLED_MARGIN 0.25
+
+/* What every SM lost, vote by vote, when this pivot thrashed. */
+struct ballot {
     uint32_t pivot; /* position */
     uint32_t sm_count;
+    uint32_t votes;
+    double losses[MAX_VOTES][REACH_MAX_SMS]; /* by position, cycles */
+};
+
+/* The verdict over all SMs, by position. */
+struct verdict_row {
     bool usable;
+    bool settled;
     bool in[REACH_MAX_SMS];
-    double agreement[REACH_MAX_SMS]; /* share of votes for the majority, 0.5..1 */
-    double loss[REACH_MAX_SMS];      /* median of (after - control), cycles */
+    double agreement;           /* share of votes for the majority, of the worst SM */
+    double loss[REACH_MAX_SMS]; /* median of the votes */
 };
 
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out)
@@ -52,25 +68,30 @@ static double slice_loss(const uint32_t *control, const uint32_t *after, uint32_
     return stats_median_f64(differences, n);
 }
 
-/* Turns each SM's losses, one a repeat, into votes. losses: [repeat][position]. */
-static void vote(struct verdict_row *row, const double *losses, uint32_t repeats,
-                 double penalty_cycles)
+/* The median of an SM's votes against half of the pivot's own loss. */
+static void judge(const struct ballot *b, double penalty_cycles, struct verdict_row *row)
 {
-    double own[PROBE_MAX_REPEATS];
-    for (uint32_t i = 0; i < row->sm_count; i++) {
-        for (uint32_t r = 0; r < repeats; r++)
-            own[r] = losses[(size_t)r * row->sm_count + i];
-        row->loss[i] = stats_median_f64(own, repeats);
+    double own[MAX_VOTES];
+    double nearest = 1;
+    *row = (struct verdict_row){.agreement = 1};
+    for (uint32_t i = 0; i < b->sm_count; i++) {
+        for (uint32_t v = 0; v < b->votes; v++)
+            own[v] = b->losses[v][i];
+        row->loss[i] = stats_median_f64(own, b->votes);
     }
-    const double threshold = row->loss[row->pivot] / 2;
-    row->usable = row->loss[row->pivot] >= penalty_cycles * PIVOT_MIN_SHARE;
-    for (uint32_t i = 0; i < row->sm_count; i++) {
-        uint32_t for_in = 0;
-        for (uint32_t r = 0; r < repeats; r++)
-            for_in += losses[(size_t)r * row->sm_count + i] > threshold;
-        row->in[i] = 2 * for_in > repeats;
-        row->agreement[i] = (double)(row->in[i] ? for_in : repeats - for_in) / repeats;
+    const double threshold = row->loss[b->pivot] / 2;
+    row->usable = row->loss[b->pivot] >= penalty_cycles * PIVOT_MIN_SHARE && threshold > 0;
+    for (uint32_t i = 0; i < b->sm_count && row->usable; i++) {
+        const double margin = fabs(row->loss[i] - threshold) / threshold;
+        uint32_t agree = 0;
+        row->in[i] = row->loss[i] > threshold;
+        for (uint32_t v = 0; v < b->votes; v++)
+            agree += (b->losses[v][i] > threshold) == row->in[i];
+        nearest = margin < nearest ? margin : nearest;
+        if ((double)agree / b->votes < row->agreement)
+            row->agreement = (double)agree / b->votes;
     }
+    row->settled = b->votes >= SETTLED_VOTES || (row->usable && nearest >= SETTLED_MARGIN);
 }
 
 static uint32_t position_of(const struct probe_result *result, uint16_t sm_id)
@@ -81,72 +102,66 @@ static uint32_t position_of(const struct probe_result *result, uint16_t sm_id)
     return i;
 }
 
-static void judge_round(const struct observation *o, double penalty_cycles, struct verdict_row *row)
+static void cast_round(const struct observation *o, struct ballot *b)
 {
-    double losses[ROUND_MAX_VOTES];
-    const uint32_t sms = o->result.sm_count;
-    *row = (struct verdict_row){.pivot = position_of(&o->result, o->spec.sms[0]), .sm_count = sms};
-    if (row->pivot == sms)
-        return;
-    const uint32_t repeats = o->spec.repeats < 16 ? o->spec.repeats : 16;
-    for (uint32_t r = 0; r < repeats; r++)
-        for (uint32_t i = 0; i < sms; i++)
-            losses[(size_t)r * sms + i] = slice_loss(
-                observation_round(o, r, 0, i), observation_round(o, r, 1, i), o->spec.slice_pages);
-    vote(row, losses, repeats, penalty_cycles);
+    for (uint32_t r = 0; r < o->spec.repeats && b->votes < MAX_VOTES; r++, b->votes++)
+        for (uint32_t i = 0; i < b->sm_count; i++)
+            b->losses[b->votes][i] = slice_loss(observation_round(o, r, 0, i),
+                                                observation_round(o, r, 1, i), o->spec.slice_pages);
 }
 
-static void judge_pair_row(const struct observation *o, uint32_t p, double penalty_cycles,
-                           struct verdict_row *row)
+static void cast_pair_row(const struct observation *o, uint32_t p, struct ballot *b)
 {
-    double losses[REACH_MAX_SMS];
-    const uint32_t sms = o->result.sm_count;
-    *row = (struct verdict_row){.pivot = position_of(&o->result, o->spec.sms[p]), .sm_count = sms};
-    if (row->pivot == sms)
+    if (b->votes == MAX_VOTES)
         return;
-    for (uint32_t i = 0; i < sms; i++)
-        losses[i] = slice_loss(observation_pair(o, p, 0, i), observation_pair(o, p, 1, i),
-                               o->spec.slice_pages);
-    vote(row, losses, 1, penalty_cycles);
+    for (uint32_t i = 0; i < b->sm_count; i++)
+        b->losses[b->votes][i] = slice_loss(observation_pair(o, p, 0, i),
+                                            observation_pair(o, p, 1, i), o->spec.slice_pages);
+    b->votes += 1;
+}
+
+/* Is this observation one of ours: of this method, about this level, over the same SMs? */
+static bool is_about(const struct observation *o, enum probe_kind kind,
+                     const struct level_estimate *levels, uint32_t level_count, uint32_t k,
+                     uint32_t sms)
+{
+    return o->spec.kind == kind && o->result.sm_count == sms &&
+           sharing_level_of(&o->spec, sms, levels, level_count) == (int)k;
 }
 
 /* Joins one verdict to what is known. Groups are numbered as they come; renumber() orders them. */
-static void take_row(const struct verdict_row *row, const uint16_t *sm_ids,
-                     struct sharing_estimate *out)
+static void take_verdict(const struct verdict_row *row, const uint16_t *sm_ids, uint32_t sms,
+                         struct sharing_estimate *out)
 {
     uint32_t members = 0;
     uint16_t group = FINGERPRINT_NO_GROUP;
 
-    if (!row->usable) {
-        out->conflict = true;
-        return;
-    }
-    for (uint32_t i = 0; i < row->sm_count; i++) {
+    for (uint32_t i = 0; i < sms; i++) {
         members += row->in[i];
-        out->agreement = row->agreement[i] < out->agreement ? row->agreement[i] : out->agreement;
         if (row->in[i] && out->found.group_of_sm[sm_ids[i]] != FINGERPRINT_NO_GROUP)
             group = out->found.group_of_sm[sm_ids[i]];
     }
+    out->agreement = row->agreement < out->agreement ? row->agreement : out->agreement;
     out->rounds += 1;
     out->lone_pivots += members == 1;
-    out->whole_gpu = out->whole_gpu && members == row->sm_count;
-    if (group == FINGERPRINT_NO_GROUP) {
-        if (out->found.group_count == REACH_MAX_GROUPS)
-            return;
-        group = (uint16_t)out->found.group_count++;
-        for (uint32_t i = 0; i < row->sm_count; i++) {
-            if (!row->in[i])
-                continue;
-            out->found.group_of_sm[sm_ids[i]] = group;
-            out->loss_cycles[i] = row->loss[i];
-            out->grouped_sms += 1;
-        }
+    out->whole_gpu = out->whole_gpu && members == sms;
+    if (group != FINGERPRINT_NO_GROUP) {
+        /* This group has been seen: both verdicts must name the same SMs. */
+        for (uint32_t i = 0; i < sms; i++)
+            if (row->in[i] != (out->found.group_of_sm[sm_ids[i]] == group))
+                out->conflict = true;
         return;
     }
-    /* This group has been seen: both verdicts must name the same SMs. */
-    for (uint32_t i = 0; i < row->sm_count; i++)
-        if (row->in[i] != (out->found.group_of_sm[sm_ids[i]] == group))
-            out->conflict = true;
+    if (out->found.group_count == REACH_MAX_GROUPS)
+        return;
+    group = (uint16_t)out->found.group_count++;
+    for (uint32_t i = 0; i < sms; i++) {
+        if (!row->in[i])
+            continue;
+        out->found.group_of_sm[sm_ids[i]] = group;
+        out->loss_cycles[i] = row->loss[i];
+        out->grouped_sms += 1;
+    }
 }
 
 /* Numbers the groups by their lowest SM id. */
@@ -166,32 +181,78 @@ static void renumber(struct sm_partition *p)
     }
 }
 
+/* All votes of the pivot at `p` of observation `first`, from there on. */
+static void collect(const struct observation_set *set, size_t first, uint32_t p,
+                    const struct level_estimate *levels, uint32_t level_count, uint32_t k,
+                    struct ballot *b)
+{
+    const struct observation *o = &set->items[first];
+    const enum probe_kind kind = o->spec.kind;
+    const uint16_t pivot = o->spec.sms[p];
+
+    b->votes = 0;
+    b->sm_count = o->result.sm_count;
+    b->pivot = position_of(&o->result, pivot);
+    for (size_t i = first; i < set->count; i++) {
+        o = &set->items[i];
+        if (!is_about(o, kind, levels, level_count, k, b->sm_count))
+            continue;
+        for (uint32_t q = 0; q < o->spec.sm_count; q++) {
+            if (o->spec.sms[q] != pivot)
+                continue;
+            if (kind == PROBE_ROUND)
+                cast_round(o, b);
+            else
+                cast_pair_row(o, q, b);
+        }
+    }
+}
+
+/* Judges every pivot of one method once, with all its votes. */
+static void estimate_method(const struct observation_set *set, enum probe_kind kind,
+                            const struct level_estimate *levels, uint32_t level_count, uint32_t k,
+                            const uint16_t *sm_ids, uint32_t sms, struct sharing_estimate *out)
+{
+    bool judged[REACH_MAX_SMS] = {false};
+    struct verdict_row row;
+    struct ballot ballot;
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (!is_about(o, kind, levels, level_count, k, sms))
+            continue;
+        for (uint32_t p = 0; p < o->spec.sm_count; p++) {
+            if (judged[o->spec.sms[p]])
+                continue;
+            judged[o->spec.sms[p]] = true;
+            collect(set, i, p, levels, level_count, k, &ballot);
+            if (ballot.pivot == sms)
+                continue;
+            judge(&ballot, levels[k].penalty_cycles, &row);
+            if (!row.settled && out->unsettled_count < SHARING_MAX_UNSETTLED)
+                out->unsettled[out->unsettled_count++] = o->spec.sms[p];
+            else if (row.settled && row.usable)
+                take_verdict(&row, sm_ids, sms, out);
+            else if (row.settled)
+                out->conflict = true;
+        }
+    }
+}
+
 void sharing_estimate(const struct observation_set *set, const struct level_estimate *levels,
                       uint32_t level_count, uint32_t k, enum sharing_method methods,
                       struct sharing_estimate *out)
 {
     uint16_t sm_ids[REACH_MAX_SMS];
     const uint32_t sms = sharing_sm_ids(set, sm_ids);
-    struct verdict_row row;
 
     *out = (struct sharing_estimate){.whole_gpu = true, .agreement = 1};
     for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
         out->found.group_of_sm[id] = FINGERPRINT_NO_GROUP;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        const bool is_round = o->spec.kind == PROBE_ROUND;
-        if ((!is_round && o->spec.kind != PROBE_PAIRS) || o->result.sm_count != sms ||
-            !(methods & (is_round ? SHARING_ROUNDS : SHARING_PAIRS)) ||
-            sharing_level_of(&o->spec, sms, levels, level_count) != (int)k)
-            continue;
-        for (uint32_t p = 0; p < (is_round ? 1 : o->spec.sm_count); p++) {
-            if (is_round)
-                judge_round(o, levels[k].penalty_cycles, &row);
-            else
-                judge_pair_row(o, p, levels[k].penalty_cycles, &row);
-            take_row(&row, sm_ids, out);
-        }
-    }
+    if (methods & SHARING_ROUNDS)
+        estimate_method(set, PROBE_ROUND, levels, level_count, k, sm_ids, sms, out);
+    if (methods & SHARING_PAIRS)
+        estimate_method(set, PROBE_PAIRS, levels, level_count, k, sm_ids, sms, out);
     out->whole_gpu = out->whole_gpu && out->rounds > 0;
     renumber(&out->found);
 }

@@ -8,9 +8,11 @@
  *   PAIRS  one row finds it too, SM by SM, with nobody else at work (Karnagel 2017, section 4.2):
  *          the second method that the rounds are checked against
  *
- * Each repeat of a round is a vote: the median over the slice of (after - control) against half of
- * what the pivot itself lost, which was evicted for certain. Medians, because a mean over a dozen
- * loads puts one to three of 132 SMs into a wrong group.
+ * Each repeat of a round, and each row of pairs, is a vote: the median over the slice of (after -
+ * control). The median of an SM's votes is held against half of what the pivot itself lost, which
+ * was evicted for certain. Medians, because a mean over a dozen loads puts one to three of 132 SMs
+ * into a wrong group. Where any SM is near the threshold, the pivot is not settled and wants more
+ * votes; after fifteen the majority stands, and the agreement says how large it was.
  */
 #ifndef REACH_ANALYSIS_SHARING_H
 #define REACH_ANALYSIS_SHARING_H
@@ -18,6 +20,8 @@
 #include "analysis/levels.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
+
+enum { SHARING_MAX_UNSETTLED = 8 };
 
 /* What the rounds and pairs of one level say. */
 struct sharing_estimate {
@@ -27,6 +31,8 @@ struct sharing_estimate {
     bool conflict;        /* an SM in two groups, or a pivot that its own thrashing left alone */
     struct sm_partition found; /* groups so far, numbered by their lowest SM id; others NO_GROUP */
     uint32_t grouped_sms;
+    uint32_t unsettled_count; /* pivots that need more votes: ask the same again */
+    uint16_t unsettled[SHARING_MAX_UNSETTLED];
     double agreement; /* 0..1: of any SM's votes in any round, the worst */
     double
         loss_cycles[REACH_MAX_SMS]; /* by position: what each SM lost when evicted; 0: not seen */

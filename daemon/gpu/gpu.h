@@ -21,10 +21,10 @@ struct gpu_options {
     /* NULL-terminated list, one simulated GPU each: a profile's name ("h200") or a description
      * ("sms=13 l1=16@128K/sm ..."). NULL or empty: the real devices, through the cuda source. */
     const char *const *simulated;
-    const char *libcuda;          /* file name or path; NULL: "libcuda.so.1" */
-    uint64_t memory_limit_bytes;  /* most that the probes may hold on the device; 0: 1.1 GiB */
-    uint32_t deadline_ms;         /* most that one probe may take on the device; 0: 30 000 */
-    bool plain_arena;             /* do without the virtual memory API, as if it were missing */
+    const char *libcuda;         /* file name or path; NULL: "libcuda.so.1" */
+    uint64_t memory_limit_bytes; /* most that the probes may hold on the device; 0: 1.1 GiB */
+    uint32_t deadline_ms;        /* most that one probe may take on the device; 0: 30 000 */
+    bool plain_arena;            /* do without the virtual memory API, as if it were missing */
 };
 
 /* Operations of one source. Every slot is required. */
@@ -34,7 +34,8 @@ struct gpu_ops {
      * made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD where there is nothing to ask. */
     enum status (*list)(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                         uint32_t *out_count, struct err *err);
-    /* Opens the GPU with this UUID: context, kernels, arena. Everything is given back on failure. */
+    /* Opens the GPU with this UUID: context, kernels, arena. Everything is given back on failure.
+     */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
                         struct err *err);
     void (*describe)(const struct gpu *gpu, struct gpu_identity *identity,

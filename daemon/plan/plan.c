@@ -1,7 +1,7 @@
 /* plan.c: the order of a measurement, coarse to fine.
  *
  *   warm-up   idle chips clock down; also tells which SM ids there are
- *   sweeps    two at one large stride: up to 512 pages behind one line, and beyond (levels.h)
+ *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
  *   entries   bytes an entry translates, for each step the sweeps showed
  *   refine    onset and saturation to the page
  *   sharing   rounds or pairs for each level, until every SM is in a group (share_plan.c)
@@ -22,9 +22,9 @@
 #include <string.h>
 
 enum {
-    WARM_UP_US = 10000,
+    WARM_UP_US = 5000,
     WARM_UP_REPEATS = 2,
-    LINE_SWEEP_PAGES = 512, /* the cuda source backs up to 1024 pages by one line (cuda_arena.h) */
+    LINE_SWEEP_PAGES = 256, /* the cuda source backs up to 1024 pages by one line (cuda_arena.h) */
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4

@@ -8,6 +8,7 @@
 #include "plan/share_plan.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     ROUND_MIN_SLICE = 3,
@@ -77,11 +78,9 @@ static bool make_pairs(const struct observation_set *set, const struct structure
 {
     const uint64_t room = s->levels[k].lo_pages * 3 / 4;
     const uint64_t flush = flush_pages_for(s, k);
-    uint64_t slice = room / 3 > 0 ? room / 3 : 1;
+    uint64_t slice = room > flush ? room - flush : 0;
 
     slice = slice < PAIR_MAX_SLICE ? slice : PAIR_MAX_SLICE;
-    if (slice + flush > room)
-        slice = room > flush ? room - flush : 0;
     if (slice == 0)
         return false;
     *out = base_spec(&s->levels[k], PROBE_PAIRS);
@@ -134,21 +133,49 @@ static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const u
     return n;
 }
 
-/* The next probe of level k. False: neither method fits. */
-static bool plan_level(const struct observation_set *set, const struct structure *s, uint32_t k,
-                       struct probe_spec *out)
+/* More votes for pivots that are not settled, by the method that asked before. */
+static void plan_unsettled(const struct observation_set *set, const struct structure *s, uint32_t k,
+                           struct plan_step *step)
 {
+    const struct sharing_estimate *sharing = &s->sharing[k];
+    struct probe_spec pairs;
+
+    for (uint32_t i = 0; i < sharing->unsettled_count; i++)
+        if (make_round(set, s, k, sharing->unsettled[i], &step->specs[step->spec_count]))
+            step->spec_count += 1;
+    if (step->spec_count > 0 || !make_pairs(set, s, k, &pairs))
+        return;
+    pairs.sm_count = sharing->unsettled_count;
+    memcpy(pairs.sms, sharing->unsettled, sharing->unsettled_count * sizeof pairs.sms[0]);
+    step->specs[step->spec_count++] = pairs;
+}
+
+/* The next probes of level k. False: neither method fits. Of the SMs that are in no group yet every
+ * second is a pivot: neighbours often share a group, and a round that finds a known one is wasted
+ * but for the second opinion. */
+static bool plan_level(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       struct plan_step *step)
+{
+    struct probe_spec *out = &step->specs[0];
     uint16_t sm_ids[REACH_MAX_SMS];
     uint16_t next[ROWS_A_STEP];
     const uint32_t sms = sharing_sm_ids(set, sm_ids);
     const uint32_t open = choose_ungrouped(&s->sharing[k], sm_ids, sms, ROWS_A_STEP, next);
 
+    if (s->sharing[k].unsettled_count > 0) {
+        plan_unsettled(set, s, k, step);
+        return step->spec_count > 0;
+    }
     if (open == 0)
         return false;
-    if (make_round(set, s, k, next[0], out))
+    while (step->spec_count * 2 < open &&
+           make_round(set, s, k, next[step->spec_count * 2], &step->specs[step->spec_count]))
+        step->spec_count += 1;
+    if (step->spec_count > 0)
         return true;
     if (!make_pairs(set, s, k, out))
         return false;
+    step->spec_count = 1;
     if (s->sharing[k].rounds == 0) {
         choose_sample(sm_ids, sms, out);
         return true;
@@ -170,13 +197,12 @@ enum status share_plan_next(const struct observation_set *set, const struct stru
         if (sharing->conflict)
             return err_set(err, STATUS_DISTURBED,
                            "level %u: the sharing rounds contradict each other", k + 1);
-        if (s->shared_by[k] != SHARED_UNKNOWN || !plan_level(set, s, k, &out->specs[0]))
+        if (s->shared_by[k] != SHARED_UNKNOWN || !plan_level(set, s, k, out))
             continue;
         if (sharing->rounds > sms + SHARING_SAMPLE)
             return err_set(err, STATUS_DISTURBED,
                            "level %u: %u rounds did not put every SM into a group", k + 1,
                            sharing->rounds);
-        out->spec_count = 1;
         out->fraction =
             share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);
         snprintf(out->sentence, sizeof out->sentence,

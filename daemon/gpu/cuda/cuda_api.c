@@ -90,6 +90,7 @@ enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *er
         s = err_set(err, STATUS_NO_DRIVER, "cannot load the driver library: %s", dlerror());
         goto out;
     }
+    api.is_stand_in = dlsym(api.library, "fakecuda_start") != NULL;
     s = resolve(&api, err);
     if (s != STATUS_OK)
         goto out;

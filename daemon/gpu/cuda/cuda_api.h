@@ -139,6 +139,7 @@ struct cuda_api {
     cu_result (*mem_set_access)(cu_deviceptr p, size_t bytes,
                                 const struct cu_mem_access_desc *access, size_t count);
     int has_vmm;
+    int is_stand_in; /* the library of tests/fakecuda: its numbers are simulated */
 };
 
 /* Opens the library (`name` NULL: "libcuda.so.1") and resolves every symbol, then cuInit.

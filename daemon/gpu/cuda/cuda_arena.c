@@ -18,6 +18,21 @@ static struct cu_mem_allocation_prop device_memory(int device)
     return (struct cu_mem_allocation_prop){.type = 1, .location = {.type = 1, .id = device}};
 }
 
+/* Reserves a range that starts at a multiple of a power of two near its length, where the driver
+ * has one: TLBs that hash the page number fill their sets evenly from there, and a level's capacity
+ * is seen to the entry. Any other start serves too. */
+static enum status reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
+                           struct err *err)
+{
+    uint64_t alignment = 1;
+    while (alignment * 2 <= bytes)
+        alignment *= 2;
+    if (api->mem_address_reserve(out, bytes, alignment, 0, 0) == CU_SUCCESS)
+        return STATUS_OK;
+    return cuda_api_check(api, api->mem_address_reserve(out, bytes, 0, 0, 0), "cuMemAddressReserve",
+                          err);
+}
+
 /* Makes the handle and reserves the range; maps nothing yet. */
 static enum status alias_open(const struct cuda_api *api, int device, uint64_t handle_bytes,
                               uint64_t range_bytes, struct cuda_alias *out, struct err *err)
@@ -31,8 +46,7 @@ static enum status alias_open(const struct cuda_api *api, int device, uint64_t h
     if (s != STATUS_OK)
         return s;
     out->handle_bytes = handle_bytes;
-    s = cuda_api_check(api, api->mem_address_reserve(&out->base, range_bytes, 0, 0, 0),
-                       "cuMemAddressReserve", err);
+    s = reserve(api, range_bytes, &out->base, err);
     if (s != STATUS_OK)
         return s;
     out->reserved_bytes = range_bytes;

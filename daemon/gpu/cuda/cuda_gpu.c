@@ -115,7 +115,7 @@ static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_de
     enum status s;
 
     memset(out, 0, sizeof *out);
-    out->origin = ORIGIN_MEASURED;
+    out->origin = api->is_stand_in ? ORIGIN_SIMULATED : ORIGIN_MEASURED;
     s = identify_uuid(api, device, out, err);
     if (s == STATUS_OK)
         s = identify_attributes(api, device, out, err);

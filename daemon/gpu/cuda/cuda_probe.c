@@ -387,14 +387,32 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
+/* A kernel whose SM does not exist would leave its values unwritten. */
+static enum status check_sm_ids(const struct cuda_probe *p, const struct probe_spec *spec,
+                                struct err *err)
+{
+    for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++) {
+        uint32_t i = 0;
+        while (i < p->sm_count && p->sm_ids[i] != spec->sms[k])
+            i++;
+        if (i == p->sm_count)
+            return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
+                           spec->sms[k]);
+    }
+    return STATUS_OK;
+}
+
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct probe_spec *spec, struct probe_result *out, struct err *err)
 {
     const size_t count = probe_value_count(spec, probe->sm_count);
     cu_deviceptr base = arena->bulk.base + spec->base_bytes;
     uint32_t *values = NULL;
-    enum status s = STATUS_OK;
+    enum status s;
 
+    s = check_sm_ids(probe, spec, err);
+    if (s != STATUS_OK)
+        return s;
     if (count * sizeof *values > CUDA_SCRATCH_BYTES - AT_VALUES)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "the answer would have %zu values; ask in parts", count);
