@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""A fingerprint at depth quick, and one with very little memory: both know the TLB levels and the
+groups; what little memory costs is said; nothing stays behind on the device."""
+import os
+
+import common
+
+
+def check_structure(t, fp, name):
+    groups = common.groups_of(fp)
+    t.note(common.say_levels(fp), common.sizes_text(groups))
+    t.ok(fp["tlb"]["levels"], name + ": TLB levels are found", fp["conditions"])
+    t.ok([l["level"] for l in fp["tlb"]["levels"]] ==
+         list(range(1, len(fp["tlb"]["levels"]) + 1)), name + ": levels count from 1")
+    t.ok(all(l["reach_bytes"] is None or l["reach_bytes"] >= (l["entry_bytes"] or 1)
+             for l in fp["tlb"]["levels"]), name + ": no level reaches less than one entry")
+    t.ok(any(l["shared_by"] == "sm" for l in fp["tlb"]["levels"]), name + ": one level is an SM's")
+    t.ok(common.partitions_all_sms(fp), name + ": the groups hold every SM once", groups)
+    confidence = fp["topology"]["confidence"]
+    t.ok(confidence is not None and confidence > 0.5, name + ": the groups are sure", confidence)
+
+
+def check_little_memory(t, whole):
+    limit = 128 * common.MIB
+    fp = common.measure(["full"], "--memory-limit", "128MiB").fingerprint("full")
+    check_structure(t, fp, "128 MiB")
+    t.ok(common.groups_of(fp) == common.groups_of(whole), "128 MiB: the same groups")
+    if common.SIMULATE:
+        t.skip("128 MiB: no more is taken", "simulated")
+        t.skip("128 MiB: what was lost is said", "simulated")
+        return
+    t.ok(fp["device_memory_bytes"] <= limit, "128 MiB: no more is taken", fp["device_memory_bytes"])
+    t.ok(fp["conditions"]["notes"], "128 MiB: what was lost is said", fp["conditions"])
+    t.note(*fp["conditions"]["notes"])
+
+
+def main():
+    t = common.Tap()
+    common.need_gpu()
+    has_hog = os.path.exists(common.HOG) and not common.SIMULATE
+    before = common.hog_free_bytes() if has_hog else None
+    try:
+        fp = common.measure(["quick"]).fingerprint("quick")
+        t.note("probes took %d ms, the whole measurement %d ms" % (fp["probe_ms"], fp["duration_ms"]))
+        check_structure(t, fp, "quick")
+        t.ok(fp["device_memory_bytes"] <= common.MOST_DEVICE_BYTES,
+             "quick: at most 1.1 GiB of device memory", fp["device_memory_bytes"])
+        check_little_memory(t, fp)
+    except common.MeasureFailed as failed:
+        t.ok(False, "reachd measures", failed)
+    if has_hog:
+        after = common.hog_free_bytes()
+        t.ok(before == after, "as much device memory is free as before", before, after)
+    else:
+        t.skip("as much device memory is free as before", "nobody to ask")
+    t.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Beside a process that holds nearly all device memory, a measurement shrinks or ends as
+gpu-no-memory; the neighbour is not harmed and nothing stays behind."""
+import common
+
+NOTHING = 32 * common.MIB   # not even a context
+LITTLE = 1536 * common.MIB  # a context, and less than what the probes would like
+
+
+def main():
+    t = common.Tap()
+    common.need_gpu()
+    common.need_hog()
+    before = common.hog_free_bytes()
+
+    hog = common.Hog(NOTHING)
+    t.note(hog.said)
+    if t.ok(hog.said.startswith("holding"), "a neighbour takes nearly all memory", hog.said):
+        done = common.run_measure(["quick"])
+        t.ok(done.returncode == 1, "the measurement fails", done.returncode, done.stdout)
+        t.ok("gpu-no-memory" in done.stdout + done.stderr, "as gpu-no-memory", done.stdout,
+             done.stderr)
+    t.ok(hog.end() == 0, "the neighbour ends well")
+
+    hog = common.Hog(LITTLE)
+    t.note(hog.said)
+    try:
+        fp = common.measure(["quick"]).fingerprint("quick")
+        t.note("%d bytes of device memory" % fp["device_memory_bytes"], *fp["conditions"]["notes"])
+        t.ok(fp["device_memory_bytes"] < LITTLE, "the probes take what is there",
+             fp["device_memory_bytes"])
+        t.ok(common.partitions_all_sms(fp), "and find every SM's group")
+    except common.MeasureFailed as failed:
+        t.ok("gpu-no-memory" in str(failed), "or say that it is too little", failed)
+    t.ok(hog.end() == 0, "the second neighbour ends well")
+
+    after = common.hog_free_bytes()
+    t.ok(before == after, "as much device memory is free as before", before, after)
+    t.end()
+
+
+if __name__ == "__main__":
+    main()
