@@ -92,13 +92,24 @@ static double middle_of(const struct observation *o, const struct plateau *from,
     return (from->cycles + to->cycles) / 2;
 }
 
+/* How far apart the middle nine tenths of a point's loads lie. Lines of memory at different
+ * distances from the SM spread them by tens of cycles, and which lines a footprint meets changes
+ * with it. */
+static double spread_of(const struct observation *o, uint32_t point)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
+    const double high = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
+    return high - stats_quantile_u32(row, o->spec.samples, 1 - STEP_QUANTILE);
+}
+
 static bool read_step(const struct observation *o, const struct plateau *from,
                       const struct plateau *to, struct sweep_step *out)
 {
     const double middle = middle_of(o, from, to, &out->penalty_cycles);
     uint32_t clean = from->first;
 
-    if (to->cycles <= from->cycles)
+    if (to->cycles <= from->cycles || out->penalty_cycles < spread_of(o, from->last) / 2)
         return false;
     out->share = median_share(o, to, middle);
     for (uint32_t i = from->first; i <= to->first; i++) {
