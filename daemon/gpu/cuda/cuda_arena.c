@@ -7,7 +7,7 @@
 
 /* Behind random reads: several times the L2 of today's chips, so that the data does not stay in it.
  */
-#define BULK_BYTES     (512 * MIB)
+#define BULK_BYTES     (1024 * MIB)
 #define BULK_MIN_BYTES (64 * MIB)
 
 /* More pages than this are probed in the bulk range, where nothing needs mapping. */
