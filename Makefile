@@ -50,9 +50,10 @@ SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c 
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 TOOL_CU     := $(if $(NVCC),$(wildcard tests/gpu/*.cu tests/bench/*.cu))
-# Scripts; those whose name starts with lib or common are read by the others.
+# Scripts; those whose name starts with lib or common are read by the others, and a survey is run by
+# hand: it runs the others.
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
-SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common%,$(call SCRIPT_FILES,$(1)))
+SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
 LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC)
 

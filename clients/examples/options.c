@@ -9,19 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DEFAULT_LINES   ((uint64_t)1 << 30) /* 128 GiB of reads: some 45 ms at 3 TB/s */
 #define MAX_LINES       ((uint64_t)1 << 31)
 #define MAX_BYTES       ((uint64_t)1 << 39) /* line numbers have 32 bits */
 #define DEFAULT_REPEATS 5
+#define DEFAULT_URL     "http://127.0.0.1:17322"
+#define DEFAULT_SOCKET  "/run/reachd/reachd.sock"
 
 const char options_help[] =
     "random_read: reads random 128-byte lines of one large allocation, in four ways: inside a\n"
     "region that is in reach, naively over everything, in windows by SM, and as reachd "
     "recommends.\n"
     "\n"
-    "  --url URL       of the daemon, default http://127.0.0.1:17322\n"
-    "  --socket PATH   its Unix socket instead\n"
+    "  --url URL       of the daemon; the environment's REACHD_URL does the same\n"
+    "  --socket PATH   its Unix socket instead. With none of them " DEFAULT_SOCKET "\n"
+    "                  where it is there, and else " DEFAULT_URL "\n"
     "  --gpu N         CUDA's index of the GPU, default 0\n"
     "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest the GPU gives\n"
     "  --lines N       lines that each strategy reads, default 2^30\n"
@@ -101,6 +105,21 @@ static bool take(int option, const char *value, struct options *out)
     }
 }
 
+/* As reachctl chooses. */
+static void choose_daemon(struct ask_daemon *daemon)
+{
+    struct stat st;
+
+    if (!daemon->url && !daemon->socket)
+        daemon->url = getenv("REACHD_URL");
+    if (daemon->url || daemon->socket)
+        return;
+    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode))
+        daemon->socket = DEFAULT_SOCKET;
+    else
+        daemon->url = DEFAULT_URL;
+}
+
 bool options_parse(int argc, char **argv, struct options *out, char *why)
 {
     static const struct option known[] = {{"url", required_argument, NULL, 'u'},
@@ -116,11 +135,8 @@ bool options_parse(int argc, char **argv, struct options *out, char *why)
                                           {NULL, 0, NULL, 0}};
     int option, index = 0;
 
-    *out = (struct options){.daemon = {.url = "http://127.0.0.1:17322"},
-                            .gpu = "0",
-                            .lines = DEFAULT_LINES,
-                            .repeats = DEFAULT_REPEATS,
-                            .seed = 1};
+    *out =
+        (struct options){.gpu = "0", .lines = DEFAULT_LINES, .repeats = DEFAULT_REPEATS, .seed = 1};
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
         if (option == '?') {
@@ -137,5 +153,6 @@ bool options_parse(int argc, char **argv, struct options *out, char *why)
         snprintf(why, ASK_TEXT_BYTES, "\"%.60s\" is no option; try --help", argv[optind]);
         return false;
     }
+    choose_daemon(&out->daemon);
     return true;
 }

@@ -118,6 +118,7 @@ static __device__ u32 read_chunk(const u32 *memory, const device_window &w, u32 
     for (u32 batch = 0; batch < CHUNK_LINES; batch += WARP) {
         const u32 i = chunk * CHUNK_LINES + batch + lane;
         const u32 mine = w.first_line + __umulhi(mix(i * 0x9e3779b9u + w.key), w.lines);
+#pragma unroll 1
         for (u32 k = 0; k < WARP; k += IN_FLIGHT) {
             u32 line[IN_FLIGHT], v[IN_FLIGHT];
 #pragma unroll
@@ -367,7 +368,12 @@ int main(int argc, char **argv)
     const int index = atoi(options.gpu);
     snprintf(gpu, sizeof gpu, "%s", options.gpu);
     if (!options.dry_run) {
-        CHECK(cudaSetDevice(index));
+        const cudaError_t result = cudaSetDevice(index);
+        if (result != cudaSuccess) {
+            snprintf(why, sizeof why, "CUDA's GPU %d cannot be used: %s", index,
+                     cudaGetErrorString(result));
+            give_up(why);
+        }
         name_gpu(index, gpu, sizeof gpu);
     }
     if (!ask_chip(&options.daemon, gpu, &chip, why))

@@ -7,8 +7,10 @@ Python's standard library only, because nothing can be installed on a GPU node.
   REACH_SIMULATE     a simulated GPU instead of a real one, to try the tests themselves
   CUDA_VISIBLE_DEVICES   which GPU; the first where it is not set
 """
+import atexit
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ MOST_DEVICE_BYTES = int(1.1 * GIB)
 SIMULATE = os.environ.get("REACH_SIMULATE", "")
 SKIPPED = 77
 MEASURE_SECONDS = 300
+ANSWER_SECONDS = 60
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")
 
@@ -82,11 +85,16 @@ class Worker:
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         if SIMULATE:
             options["simulated"] = [SIMULATE]
-        self.options = self.ask(do="options", **options)
+        self.say(do="options", **options)  # no answer: that is fine
 
-    def ask(self, **message):
+    def say(self, **message):
         self.process.stdin.write((json.dumps(message) + "\n").encode())
         self.process.stdin.flush()
+
+    def ask(self, **message):
+        self.say(**message)
+        if not select.select([self.process.stdout], [], [], ANSWER_SECONDS)[0]:
+            self.process.kill()
         line = self.process.stdout.readline()
         if not line:
             return {"error": "died", "text": "the worker has ended"}
@@ -173,8 +181,6 @@ def clean_up():
     for folder in TEMPORARY:
         subprocess.run(["rm", "-rf", folder], check=False)
 
-
-import atexit  # noqa: E402  (beside its only use)
 
 atexit.register(clean_up)
 

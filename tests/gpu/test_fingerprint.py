@@ -14,7 +14,8 @@ def check_structure(t, fp, name):
          list(range(1, len(fp["tlb"]["levels"]) + 1)), name + ": levels count from 1")
     t.ok(all(l["reach_bytes"] is None or l["reach_bytes"] >= (l["entry_bytes"] or 1)
              for l in fp["tlb"]["levels"]), name + ": no level reaches less than one entry")
-    t.ok(any(l["shared_by"] == "sm" for l in fp["tlb"]["levels"]), name + ": one level is an SM's")
+    t.ok(all(l["shared_by"] != "unknown" for l in fp["tlb"]["levels"]),
+         name + ": who shares a level is known")
     t.ok(common.partitions_all_sms(fp), name + ": the groups hold every SM once", groups)
     confidence = fp["topology"]["confidence"]
     t.ok(confidence is not None and confidence > 0.5, name + ": the groups are sure", confidence)
