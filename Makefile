@@ -319,8 +319,8 @@ check-gpu:
 bench:
 	@.ci/deps check
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
-	@for b in $(BENCH_TOOLS) $(call SCRIPTS,bench); do \
-	    echo "== $$b"; REACH_TEST_BUILD=$(CURDIR)/build/release $$b || exit 1; done
+	@missed=0; for b in $(call SCRIPTS,bench); do \
+	    REACH_TEST_BUILD=$(CURDIR)/build/release $$b || missed=1; done; exit $$missed
 
 # ---- lint and format -------------------------------------------------------------------------
 # Linters differ from release to release in what they find and how they lay out. One release of each

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""The numbers that reachd must reach, those that can be measured on the machine at hand, as a table
+of target, measured and met. The exit status is 1 if one was missed. Timings: run it on a machine
+that does nothing else.
+
+  without a GPU   a simulated K80 and H200 at depth quick on one core; the daemon at rest
+  with a GPU      also the time and the memory that the probes take, their curves beside a plain
+                  allocation of all memory, and what a placement is worth
+"""
+import glob
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gpu"))
+import common  # noqa: E402  (its folder has to be named first)
+
+REACHCTL = common.BUILD + "/reachctl"
+RANDOM_READ = common.BUILD + "/examples/random_read"
+PLAIN_CURVE = common.BUILD + "/tests/bench/plain_curve"
+REPEATS = 5
+REST_SECONDS = 5
+PATIENCE_S = 120
+
+SIMULATED_MOST_S = 1.0
+REST_MOST_BYTES = 10 * common.MIB
+REST_MOST_US = 1000  # of CPU time in REST_SECONDS: what one tick of the clock could hide
+QUICK_MOST_MS = 400
+CURVE_MOST_MS = 500
+CURVE_MOST_DEVIATION = 0.02
+PLACED_LEAST_OF_PLATEAU = 0.98
+PLACED_LEAST_TIMES_NAIVE = 4.5
+
+
+class Table:
+    """Rows as they are found; what was missed decides about the exit status."""
+
+    def __init__(self):
+        self.missed = 0
+        print("%-58s %-22s %s" % ("target", "measured", "met"))
+
+    def row(self, target, measured, met):
+        self.missed += 0 if met else 1
+        print("%-58s %-22s %s" % (target, measured, "yes" if met else "NO"))
+        sys.stdout.flush()
+
+    def note(self, text):
+        for line in str(text).splitlines():
+            print("    " + line)
+        sys.stdout.flush()
+
+
+class Daemon:
+    """A daemon with a port of its own and a database in memory."""
+
+    def __init__(self, *options):
+        self.log = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(
+            [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", ":memory:"] +
+            list(options), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        try:
+            self.url = "http://" + self.wait_for(r"serving (127\.0\.0\.1:\d+)").group(1)
+        except RuntimeError:
+            self.end()
+            raise
+
+    def wait_for(self, pattern):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and self.process.poll() is None:
+            self.log.seek(0)
+            found = re.search(pattern, self.log.read())
+            if found:
+                return found
+            time.sleep(0.05)
+        self.log.seek(0)
+        raise RuntimeError("the daemon never said \"%s\":\n%s" % (pattern, self.log.read()))
+
+    def ctl(self, *arguments):
+        return subprocess.run([REACHCTL, "--url", self.url] + list(arguments), check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True,
+                              timeout=PATIENCE_S).stdout
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=PATIENCE_S)
+        self.log.close()
+
+
+def one_core():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def bench_simulated(table):
+    for profile in ("k80", "h200"):
+        times = []
+        for _ in range(REPEATS):
+            start = time.monotonic()
+            subprocess.run([common.REACHD, "--simulate", profile, "--measure", "quick"], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           preexec_fn=one_core)
+            times.append(time.monotonic() - start)
+        table.row("simulated %s, depth quick, one core: under %g s" % (profile, SIMULATED_MOST_S),
+                  "%.2f s" % statistics.median(times),
+                  statistics.median(times) < SIMULATED_MOST_S)
+
+
+def cpu_us(pid):
+    """CPU time of all threads so far."""
+    total = 0
+    for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
+        with open(path) as f:
+            total += int(f.read().split()[0])
+    return total / 1000
+
+
+def resident_bytes(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", f.read()).group(1))
+
+
+def cuda_libraries(pid):
+    with open("/proc/%d/maps" % pid) as f:
+        return sorted(set(re.findall(r"\S*/lib(?:cuda|nvidia)\S*", f.read())))
+
+
+def held_devices(pid):
+    links = []
+    for path in glob.glob("/proc/%d/fd/*" % pid):
+        try:
+            links.append(os.readlink(path))
+        except OSError:
+            continue  # closed since it was listed
+    return sorted({link for link in links if link.startswith("/dev/nvidia")})
+
+
+def bench_rest(table, has_gpu):
+    """After it has measured and answered."""
+    daemon = Daemon(*([] if has_gpu else ["--simulate", "h200"]))
+    try:
+        daemon.wait_for("measured in")
+        daemon.ctl("placement", "80GiB")
+        time.sleep(1)
+        pid = daemon.process.pid
+        before = cpu_us(pid)
+        time.sleep(REST_SECONDS)
+        used = cpu_us(pid) - before
+        table.row("daemon at rest: no CPU time (%d s, to %d us)" % (REST_SECONDS, REST_MOST_US),
+                  "%.0f us" % used, used <= REST_MOST_US)
+        rss = resident_bytes(pid)
+        table.row("daemon at rest: at most 10 MiB resident", "%.1f MiB" % (rss / common.MIB),
+                  rss <= REST_MOST_BYTES)
+        libraries = cuda_libraries(pid)
+        table.row("daemon at rest: no CUDA library in its address space",
+                  " ".join(libraries) or "none", not libraries)
+        devices = held_devices(pid)
+        table.row("daemon at rest: nothing held on a GPU", " ".join(devices) or "nothing",
+                  not devices)
+    finally:
+        daemon.end()
+
+
+def bench_probes(table):
+    """Returns the last full measurement."""
+    quick = [common.measure(["quick"]).fingerprint("quick") for _ in range(REPEATS)]
+    full = [common.measure(["full"]) for _ in range(REPEATS)]
+    fps = [m.fingerprint("full") for m in full]
+    quick_ms = statistics.median(fp["probe_ms"] for fp in quick)
+    full_ms = statistics.median(fp["probe_ms"] for fp in fps)
+    table.row("fingerprint at depth quick: at most %d ms" % QUICK_MOST_MS, "%d ms" % quick_ms,
+              quick_ms <= QUICK_MOST_MS)
+    table.row("throughput curve with controls: at most %d ms more" % CURVE_MOST_MS,
+              "%d ms" % (full_ms - quick_ms), full_ms - quick_ms <= CURVE_MOST_MS)
+    most = max(fp["device_memory_bytes"] for fp in quick + fps)
+    table.row("device memory the probes take: at most 1.1 GiB", "%d MiB" % (most >> 20),
+              most <= common.MOST_DEVICE_BYTES)
+    return full[-1]
+
+
+def bench_curve(table, measured):
+    if not os.path.exists(PLAIN_CURVE):
+        table.note("there is no plain_curve: it is built where nvcc is")
+        return
+    done = subprocess.run([PLAIN_CURVE, measured.folder + "/observations-full.jsonl"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, timeout=PATIENCE_S)
+    worst = re.search(r"worst ([\d.]+)", done.stdout)
+    value = float(worst.group(1)) if worst else None
+    table.row("curve within %g %% of a plain allocation of all memory" %
+              (100 * CURVE_MOST_DEVIATION),
+              "failed" if value is None else "%.2f %% off at worst" % (100 * value),
+              value is not None and value <= CURVE_MOST_DEVIATION)
+    table.note(done.stdout)
+
+
+def bench_placement(table):
+    if not os.path.exists(RANDOM_READ):
+        table.note("there is no random_read: it is built where nvcc is")
+        return
+    daemon = Daemon("--no-measure-on-start")
+    try:
+        daemon.ctl("fingerprint", "--depth", "full", "--follow")
+        with tempfile.NamedTemporaryFile(suffix=".json") as result:
+            done = subprocess.run([RANDOM_READ, "--url", daemon.url, "--json", result.name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  universal_newlines=True, timeout=PATIENCE_S)
+            strategies = json.load(result)["strategies"] if done.returncode == 0 else []
+    finally:
+        daemon.end()
+    placed = [s for s in strategies if s["strategy"] == "recommended"]
+    for field, least, text in (("of_plateau", PLACED_LEAST_OF_PLATEAU, "of the plateau"),
+                               ("times_naive", PLACED_LEAST_TIMES_NAIVE,
+                                "times naive (an H200's)")):
+        table.row("placement, largest allocation: at least %g %s" % (least, text),
+                  "%.3f" % placed[0][field] if placed else "failed",
+                  bool(placed) and placed[0][field] >= least)
+    table.note(done.stdout)
+
+
+def find_gpu():
+    worker = common.Worker()
+    gpus = worker.ask(do="list").get("gpus") or []
+    worker.end()
+    return gpus
+
+
+def main():
+    table = Table()
+    gpus = find_gpu()
+    bench_simulated(table)
+    bench_rest(table, bool(gpus))
+    if gpus:
+        table.note("on %s, %s" % (gpus[0]["name"], gpus[0]["uuid"]))
+        bench_curve(table, bench_probes(table))
+        bench_placement(table)
+    else:
+        table.note("no GPU here: what needs one is left out")
+    sys.exit(1 if table.missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,322 @@
+/* plain_curve.cu: the daemon's random-read probes once more, over a plain allocation of nearly all
+ * memory. The daemon reads through the alias arena, where little memory lies under all the
+ * addresses; this shows that its curves, with windows and without, are those of the whole memory.
+ *
+ *     plain_curve OBSERVATIONS.jsonl [GPU]
+ *
+ * Takes every READ probe of an exported run, with its windows and regions, and runs the very same
+ * kernel (kernels/probe_kernels.cu) over plain memory. Prints one line a region, "region_bytes
+ * windows alias plain ratio", and then "worst RATIO", the largest deviation from 1. Regions that do
+ * not fit into what is free are left out, and said so.
+ *
+ * Limit: both run at other moments; clocks and a neighbour's traffic may differ.
+ */
+#include "kernels/probe_kernels.cu"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <jansson.h>
+
+enum {
+    REPEATS = 5,
+    MOST_REPEATS = 64, /* of the daemon's probes */
+    SM_SLOTS = 512,
+    RUN_NS = 4000000, /* long against the start of a kernel, short enough for sixteen regions */
+    WARM_NS = RUN_NS / 2,
+    LIMIT_NS = 2000000000,
+    LINE = 128
+};
+
+#define CHECK(call) check((call), #call)
+
+static void check(cudaError_t result, const char *call)
+{
+    if (result == cudaSuccess)
+        return;
+    fprintf(stderr, "plain_curve: %s: %s\n", call, cudaGetErrorString(result));
+    exit(EXIT_FAILURE);
+}
+
+/* What a launch needs on the device. */
+struct setup {
+    u64 memory;
+    u64 bytes;
+    u32 sm_count;
+    int shared_bytes;
+    u32 *control; /* arrived, gave_up and sink, a line each */
+    u32 *positions;
+    reach_window *windows;
+    u32 *lines;
+    u64 *started;
+    u64 *ended;
+};
+
+template <typename T> static T *allocate(size_t count)
+{
+    T *p = NULL;
+    CHECK(cudaMalloc((void **)&p, count * sizeof(T)));
+    CHECK(cudaMemset(p, 0, count * sizeof(T)));
+    return p;
+}
+
+/* All that is free, or as much of it as one allocation can have; zeroed, as the kernel wants it. */
+static void take_memory(struct setup *s)
+{
+    const u64 step = 32ull << 20;
+    size_t free_bytes, total_bytes;
+    void *memory = NULL;
+    CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    for (s->bytes = free_bytes / step * step; s->bytes >= step; s->bytes -= step) {
+        const cudaError_t result = cudaMalloc(&memory, s->bytes);
+        if (result == cudaSuccess)
+            break;
+        if (result != cudaErrorMemoryAllocation)
+            CHECK(result);
+        (void)cudaGetLastError();
+    }
+    CHECK(cudaMemset(memory, 0, s->bytes));
+    s->memory = (u64)memory;
+}
+
+static reach_grid grid_of(const struct setup *s)
+{
+    reach_grid g = {};
+    g.arrived = (u64)s->control;
+    g.gave_up = (u64)(s->control + 32);
+    g.positions = (u64)s->positions;
+    g.limit_ns = LIMIT_NS;
+    g.blocks = s->sm_count;
+    g.sm_slots = SM_SLOTS;
+    return g;
+}
+
+static void launch_check(const struct setup *s)
+{
+    u32 control[64];
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(control, s->control, sizeof control, cudaMemcpyDeviceToHost));
+    if (control[32]) {
+        fprintf(stderr, "plain_curve: the blocks did not meet: is another job on this GPU?\n");
+        exit(EXIT_FAILURE);
+    }
+    CHECK(cudaMemset(s->control, 0, 96 * sizeof(u32)));
+}
+
+/* Which SM ids there are. */
+static void take_census(struct setup *s)
+{
+    u32 seen[SM_SLOTS], positions[SM_SLOTS] = {0}, n = 0;
+    u32 *on_device = allocate<u32>(SM_SLOTS);
+    reach_census_args args = {};
+    args.grid = grid_of(s);
+    args.seen = (u64)on_device;
+    reach_census<<<s->sm_count, 32, s->shared_bytes>>>(args);
+    launch_check(s);
+    CHECK(cudaMemcpy(seen, on_device, sizeof seen, cudaMemcpyDeviceToHost));
+    for (u32 id = 0; id < SM_SLOTS; id++) {
+        if (seen[id])
+            positions[id] = n++;
+    }
+    if (n != s->sm_count) {
+        fprintf(stderr, "plain_curve: %u blocks on %u SMs\n", s->sm_count, n);
+        exit(EXIT_FAILURE);
+    }
+    CHECK(cudaMemcpy(s->positions, positions, sizeof positions, cudaMemcpyHostToDevice));
+    CHECK(cudaFree(on_device));
+}
+
+static void open_setup(int gpu, struct setup *s)
+{
+    int sms = 0, shared = 0;
+    *s = {};
+    CHECK(cudaSetDevice(gpu));
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, gpu));
+    CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, gpu));
+    s->sm_count = (u32)sms;
+    s->shared_bytes = shared / 2 + 1024;
+    CHECK(cudaFuncSetAttribute(reach_census, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               s->shared_bytes));
+    CHECK(cudaFuncSetAttribute(reach_read, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               s->shared_bytes));
+    s->control = allocate<u32>(96);
+    s->positions = allocate<u32>(SM_SLOTS);
+    s->windows = allocate<reach_window>(SM_SLOTS);
+    s->lines = allocate<u32>(SM_SLOTS);
+    s->started = allocate<u64>(SM_SLOTS);
+    s->ended = allocate<u64>(SM_SLOTS);
+    take_memory(s);
+    take_census(s);
+}
+
+/* A READ probe, and what the daemon measured. */
+struct probe {
+    u32 window_count;
+    u32 repeats;
+    u32 sm_count;
+    u32 sm_ids[SM_SLOTS];
+    int window_of_sm[SM_SLOTS]; /* by SM id; -1: idle */
+    const json_t *regions;
+    const json_t *values; /* [region][repeat][1 + sm]: elapsed ns, then lines */
+};
+
+static void read_probe(const json_t *observation, struct probe *out)
+{
+    const json_t *spec = json_object_get(observation, "probe");
+    const json_t *sms = json_object_get(observation, "sm_ids");
+    const json_t *windows = json_object_get(spec, "window_of_sm");
+    *out = {};
+    out->window_count = (u32)json_integer_value(json_object_get(spec, "window_count"));
+    out->repeats = (u32)json_integer_value(json_object_get(spec, "repeats"));
+    out->sm_count = (u32)json_array_size(sms);
+    for (u32 i = 0; i < out->sm_count && i < SM_SLOTS; i++)
+        out->sm_ids[i] = (u32)json_integer_value(json_array_get(sms, i)) % SM_SLOTS;
+    for (u32 id = 0; id < SM_SLOTS; id++) {
+        const json_t *w = json_array_get(windows, id);
+        out->window_of_sm[id] = json_is_integer(w) ? (int)json_integer_value(w) : -1;
+    }
+    out->regions = json_object_get(spec, "points");
+    out->values = json_object_get(observation, "values");
+}
+
+/* The windows lie side by side and are as long as their share of the SMs, as daemon/gpu/probe.h
+ * says. */
+static void place_windows(const struct probe *p, u64 region, reach_window *out)
+{
+    u64 all = 0;
+    memset(out, 0, SM_SLOTS * sizeof *out);
+    for (u32 i = 0; i < p->sm_count; i++)
+        all += p->window_of_sm[p->sm_ids[i]] >= 0;
+    for (u32 i = 0; i < p->sm_count; i++) {
+        const int mine = p->window_of_sm[p->sm_ids[i]];
+        u64 before = 0, inside = 0;
+        for (u32 k = 0; k < p->sm_count && mine >= 0; k++) {
+            const int w = p->window_of_sm[p->sm_ids[k]];
+            before += w >= 0 && w < mine;
+            inside += w == mine;
+        }
+        const u64 lines = region / LINE;
+        out[p->sm_ids[i]].first_line = lines * before / all;
+        out[p->sm_ids[i]].lines = lines * (before + inside) / all - out[p->sm_ids[i]].first_line;
+    }
+}
+
+/* GB/s over plain memory, counted as the daemon counts. */
+static double read_once(const struct setup *s, const struct probe *p, u64 region, u32 seed)
+{
+    reach_window windows[SM_SLOTS];
+    u32 lines[SM_SLOTS];
+    u64 started[SM_SLOTS], ended[SM_SLOTS], total = 0, first = ~0ull, last = 0;
+    reach_read_args args = {};
+    place_windows(p, region, windows);
+    CHECK(cudaMemcpy(s->windows, windows, sizeof windows, cudaMemcpyHostToDevice));
+    args.grid = grid_of(s);
+    args.base = s->memory;
+    args.windows = (u64)s->windows;
+    args.lines = (u64)s->lines;
+    args.started = (u64)s->started;
+    args.ended = (u64)s->ended;
+    args.sink = (u64)(s->control + 64);
+    args.warm_ns = WARM_NS;
+    args.run_ns = RUN_NS;
+    args.seed = seed;
+    reach_read<<<s->sm_count, REACH_READ_THREADS, s->shared_bytes>>>(args);
+    launch_check(s);
+    CHECK(cudaMemcpy(lines, s->lines, sizeof lines, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(started, s->started, sizeof started, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(ended, s->ended, sizeof ended, cudaMemcpyDeviceToHost));
+    for (u32 i = 0; i < s->sm_count; i++) {
+        total += lines[i];
+        first = started[i] < first ? started[i] : first;
+        last = ended[i] > last ? ended[i] : last;
+    }
+    return (double)total * LINE / (double)(last - first);
+}
+
+/* The same from the daemon's numbers. */
+static double daemon_once(const struct probe *p, size_t region_index, u32 repeat)
+{
+    const size_t row = (region_index * p->repeats + repeat) * (1 + p->sm_count);
+    const double ns = (double)json_integer_value(json_array_get(p->values, row));
+    double lines = 0;
+    for (u32 i = 0; i < p->sm_count; i++)
+        lines += (double)json_integer_value(json_array_get(p->values, row + 1 + i));
+    return ns > 0 ? lines * LINE / ns : 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, u32 count)
+{
+    qsort(values, count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
+/* Prints one line; returns how far the two are apart, 0 where only one is known. */
+static double compare(const struct setup *s, const struct probe *p, size_t index)
+{
+    const u64 region = (u64)json_integer_value(json_array_get(p->regions, index));
+    double alias[MOST_REPEATS], plain[REPEATS];
+    for (u32 r = 0; r < p->repeats; r++)
+        alias[r] = daemon_once(p, index, r);
+    const double by_daemon = median(alias, p->repeats);
+    if (region > s->bytes) {
+        printf("%-16llu %7u %9.1f %9s %7s\n", (unsigned long long)region, p->window_count,
+               by_daemon, "no room", "-");
+        return 0;
+    }
+    for (u32 r = 0; r < REPEATS; r++)
+        plain[r] = read_once(s, p, region, r + 1);
+    const double by_us = median(plain, REPEATS);
+    printf("%-16llu %7u %9.1f %9.1f %7.4f\n", (unsigned long long)region, p->window_count,
+           by_daemon, by_us, by_daemon / by_us);
+    return fabs(by_daemon / by_us - 1);
+}
+
+static bool is_read(const json_t *observation)
+{
+    const char *kind =
+        json_string_value(json_object_get(json_object_get(observation, "probe"), "kind"));
+    return kind && strcmp(kind, "read") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    FILE *in = argc == 2 || argc == 3 ? fopen(argv[1], "r") : NULL;
+    struct setup s;
+    double worst = 0;
+    u32 found = 0;
+
+    if (!in) {
+        fprintf(stderr, "usage: plain_curve OBSERVATIONS.jsonl [GPU]\n");
+        return 2;
+    }
+    open_setup(argc > 2 ? atoi(argv[2]) : 0, &s);
+    printf("%-16s %7s %9s %9s %7s\n", "region_bytes", "windows", "alias", "plain", "ratio");
+    for (json_t *o; (o = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL)) != NULL; json_decref(o)) {
+        struct probe p;
+        if (!is_read(o))
+            continue;
+        read_probe(o, &p);
+        if (p.sm_count != s.sm_count || p.repeats < 1 || p.repeats > MOST_REPEATS) {
+            fprintf(stderr, "plain_curve: %s is of another GPU\n", argv[1]);
+            return EXIT_FAILURE;
+        }
+        for (size_t i = 0; i < json_array_size(p.regions); i++, found++)
+            worst = fmax(worst, compare(&s, &p, i));
+    }
+    fclose(in);
+    if (!found) {
+        fprintf(stderr, "plain_curve: %s has no reads; depth full has\n", argv[1]);
+        return EXIT_FAILURE;
+    }
+    printf("worst %.4f\n", worst);
+    return EXIT_SUCCESS;
+}
