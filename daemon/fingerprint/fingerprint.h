@@ -32,35 +32,36 @@ bool depth_from_name(const char *name, enum depth *out);
 
 /* Which SMs share one thing. Groups are numbered by their lowest SM id. */
 struct sm_partition {
-    uint32_t group_count;                  /* 0: nothing known */
-    uint16_t group_of_sm[REACH_MAX_SMS];   /* by SM id; FINGERPRINT_NO_GROUP: no such SM, or not sure */
+    uint32_t group_count; /* 0: nothing known */
+    /* by SM id; FINGERPRINT_NO_GROUP: no such SM, or not sure */
+    uint16_t group_of_sm[REACH_MAX_SMS];
 };
 
 struct tlb_level {
-    uint32_t level;                 /* 1 is nearest to the SM */
-    struct maybe_u32 entries;       /* reach / entry_bytes, from the onset */
-    struct maybe_u64 entry_bytes;   /* virtual bytes one entry translates */
-    struct maybe_u64 page_bytes;    /* page the driver mapped the probe's memory with */
-    struct maybe_u64 reach_bytes;   /* largest cyclic footprint without a miss */
-    struct maybe_u64 onset_bytes;   /* smallest probed footprint with misses */
+    uint32_t level;                    /* 1 is nearest to the SM */
+    struct maybe_u32 entries;          /* reach / entry_bytes, from the onset */
+    struct maybe_u64 entry_bytes;      /* virtual bytes one entry translates */
+    struct maybe_u64 page_bytes;       /* page the driver mapped the probe's memory with */
+    struct maybe_u64 reach_bytes;      /* largest cyclic footprint without a miss */
+    struct maybe_u64 onset_bytes;      /* smallest probed footprint with misses */
     struct maybe_u64 saturation_bytes; /* smallest probed footprint where every load misses */
     struct maybe_u32 sets, ways;
     enum replacement replacement;
     struct maybe_f64 miss_penalty_cycles; /* on top of a hit in this level */
     enum shared_by shared_by;
-    struct sm_partition sharing;    /* where shared_by is SHARED_GROUP */
-    struct maybe_f64 confidence;    /* 0..1 */
+    struct sm_partition sharing; /* where shared_by is SHARED_GROUP */
+    struct maybe_f64 confidence; /* 0..1 */
 };
 
 struct sm_group {
     uint32_t sm_count;
     struct maybe_f64 miss_penalty_cycles;
-    struct maybe_f64 random_read_gbps; /* all SMs of this group, inside the reach, others working too */
+    struct maybe_f64 random_read_gbps; /* all its SMs, inside the reach, others working too */
 };
 
 struct topology {
-    struct maybe_u32 level;            /* the TLB level whose sharing makes the groups */
-    struct sm_partition partition;     /* SM id -> group */
+    struct maybe_u32 level;        /* the TLB level whose sharing makes the groups */
+    struct sm_partition partition; /* SM id -> group */
     struct sm_group groups[REACH_MAX_GROUPS];
     struct maybe_u32 nominal_group_sms; /* SMs of a group of the full die */
     struct maybe_u32 full_sm_count;     /* SMs of the full die */
@@ -71,8 +72,8 @@ struct curve_point {
     uint64_t region_bytes;
     struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
     struct maybe_f64 by_group_gbps; /* each group in its own window */
-    struct maybe_f64 by_sm_gbps;    /* control: as many windows, SMs dealt without regard to groups */
-    uint32_t windows;               /* of the two columns before */
+    struct maybe_f64 by_sm_gbps; /* control: as many windows, SMs dealt without regard to groups */
+    uint32_t windows;            /* of the two columns before */
 };
 
 struct throughput {
@@ -87,12 +88,12 @@ const char *verdict_name(enum verdict v);
 
 struct fingerprint_conditions {
     enum verdict verdict;
-    char arena[16];               /* "alias", "plain", "simulated" */
-    uint64_t range_bytes;         /* virtual range the probes could use */
-    uint64_t backing_bytes;       /* device memory behind it */
+    char arena[16];         /* "alias", "plain", "simulated" */
+    uint64_t range_bytes;   /* virtual range the probes could use */
+    uint64_t backing_bytes; /* device memory behind it */
     struct maybe_u32 sm_clock_khz;
     struct maybe_u32 other_processes;
-    uint32_t note_count;          /* what was lost, and why: one sentence each */
+    uint32_t note_count; /* what was lost, and why: one sentence each */
     char notes[FINGERPRINT_MAX_NOTES][160];
 };
 
@@ -115,7 +116,7 @@ struct fingerprint {
     struct fingerprint_conditions conditions;
 };
 
-/* A zeroed fingerprint knows nothing, and says "not measured" for every number; use this to start. */
+/* Knows nothing, and says "not measured" for every number; use this to start. */
 void fingerprint_init(struct fingerprint *out);
 
 /* Invariants that hold for every fingerprint, in every build: counts in range, strings terminated,

@@ -103,10 +103,9 @@ bool arena_kind_from_name(const char *name, enum arena_kind *out);
 /* How far a source can be asked to go; known once it is open. */
 struct gpu_limits {
     enum arena_kind arena;
-    uint64_t range_bytes;   /* base + points * stride (or + region) must stay within this */
-    uint64_t backing_bytes; /* physical memory behind the range */
-    uint64_t
-        granule_bytes; /* allocation granularity: the page the driver maps with, usually 2 MiB */
+    uint64_t range_bytes;         /* base + points * stride (or + region) must stay within this */
+    uint64_t backing_bytes;       /* physical memory behind the range */
+    uint64_t granule_bytes;       /* the page the driver maps with, usually 2 MiB */
     uint64_t device_memory_bytes; /* what the probes hold on the device, all counted */
     uint64_t free_bytes;          /* free on the device before anything was taken */
     uint32_t sm_count;

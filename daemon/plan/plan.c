@@ -178,7 +178,7 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
             return STATUS_OK;
         }
     }
-    if (depth >= DEPTH_MATRIX) {
+    if (depth == DEPTH_MATRIX) {
         share_plan_matrix(set, &s, shares[depth].full_share, out);
         if (out->spec_count > 0)
             return STATUS_OK;

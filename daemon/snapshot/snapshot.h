@@ -13,24 +13,24 @@ enum gpu_state {
     GPU_STATE_UNKNOWN = 0, /* seen, never measured */
     GPU_STATE_QUEUED,      /* a measurement waits */
     GPU_STATE_MEASURING,
-    GPU_STATE_READY,       /* the fingerprint describes this chip as it is */
-    GPU_STATE_FAILED,      /* the last measurement failed; an older fingerprint may be served */
-    GPU_STATE_LOST         /* the driver no longer shows it */
+    GPU_STATE_READY,  /* the fingerprint describes this chip as it is */
+    GPU_STATE_FAILED, /* the last measurement failed; an older fingerprint may be served */
+    GPU_STATE_LOST    /* the driver no longer shows it */
 };
 const char *gpu_state_name(enum gpu_state s);
 
 struct snapshot_gpu {
     struct gpu_identity identity;
     enum gpu_state state;
-    struct err last_error;      /* status STATUS_OK: none */
+    struct err last_error; /* status STATUS_OK: none */
     bool has_fingerprint;
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" without one */
 };
 
 struct snapshot {
-    uint64_t generation; /* rises by one with every publication, from 1 */
-    char source[16];     /* "cuda", "simulated" */
+    uint64_t generation;     /* rises by one with every publication, from 1 */
+    char source[16];         /* "cuda", "simulated" */
     struct err source_error; /* why there are no GPUs, where there are none; STATUS_OK otherwise */
     uint32_t gpu_count;
     struct snapshot_gpu gpus[]; /* in the source's order: the index of the API */

@@ -81,8 +81,8 @@ struct store_observation_row {
 /* Observations of one GPU, newest first: at most `max` with id < `before` (0: from the newest),
  * of one run (0: of all). */
 enum status store_list_observations(struct store *store, const char *uuid, int64_t run,
-                                    int64_t before, struct store_observation_row *out,
-                                    uint32_t max, uint32_t *out_count, struct err *err);
+                                    int64_t before, struct store_observation_row *out, uint32_t max,
+                                    uint32_t *out_count, struct err *err);
 /* The JSON text of one observation of this GPU; the caller frees `*out_json` with free(). */
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
                                    char **out_json, struct err *err);

@@ -1,6 +1,8 @@
 /* cuda_api.c: symbols as data. See cuda_api.h. */
 #include "gpu/cuda/cuda_api.h"
 
+#include "base/assert.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -94,6 +96,7 @@ enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *er
     s = resolve(&api, err);
     if (s != STATUS_OK)
         goto out;
+    REACH_ASSERT(api.driver_get_version && api.init);
     s = cuda_api_check(&api, api.driver_get_version(&api.driver_version), "cuDriverGetVersion",
                        err);
     if (s != STATUS_OK)
