@@ -80,9 +80,16 @@ struct reach_pairs_args {
 struct reach_window {
     uint64_t first_line;
     uint64_t lines; /* at most 2^32 */
+    uint32_t rank;  /* of this SM among those that are not idle */
+    uint32_t pad;
 };
 
-/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. */
+/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp.
+ *
+ * Where the same memory is mapped again and again (period_lines > 0), a line would be found in L2
+ * more often than in a region of that many different lines. So a warp draws only some of its lines
+ * (random_share of 2^32) from the whole window. For the others it goes through a part of the period
+ * that is its own, in scattered order, and draws which of the copies it reads. */
 struct reach_read_args {
     struct reach_grid grid;
     uint64_t base;
@@ -93,7 +100,11 @@ struct reach_read_args {
     uint64_t sink;    /* uint32_t[1], never written: memory is zero */
     uint64_t warm_ns; /* read, but not counted, before the clock starts */
     uint64_t run_ns;
+    uint64_t period_lines; /* 0: every line of the range is another; otherwise a power of two,
+                              and copies begin at `base` */
     uint32_t seed;
+    uint32_t readers;      /* SMs that are not idle */
+    uint32_t random_share; /* of 2^32 */
     uint32_t pad;
 };
 #define REACH_READ_UNROLL  8
@@ -104,7 +115,7 @@ REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_chase_args) == 88, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_round_args) == 88, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_pairs_args) == 96, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_window) == 16, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 128, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

@@ -6,7 +6,8 @@
  *
  * Latency probes want more: every page backed by the *same physical line*, or the distance to its
  * slice of L2 adds some ten cycles of scatter. So there are two ranges over two handles:
- *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2
+ *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2, and
+ *          go round it in an order that lets them (random_share in cuda_probe.c)
  *   line   a handle of one granule (2 MiB), mapped just where a probe will touch: page i at
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to a thousand pages or so

@@ -17,6 +17,8 @@
  * more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
 #define DEFAULT_MEMORY_LIMIT_BYTES (1100 * MIB)
+/* What a context takes before any probe does: about 500 MiB on today's chips. */
+#define CONTEXT_BYTES (512 * MIB)
 
 struct cuda_gpu {
     struct gpu base; /* first: gpu.h */
@@ -185,6 +187,18 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
     return s != STATUS_OK ? s : err_set(err, STATUS_NOT_FOUND, "the driver shows no GPU %s", uuid);
 }
 
+/* Where the memory does not even suffice for a context, the driver may just say "unknown error". */
+static enum status explain_no_context(const struct cuda_gpu *g, struct err *err)
+{
+    const struct maybe_u64 free_bytes = nvml_free_bytes(g->nvml, g->identity.uuid);
+    if (!IS_KNOWN(free_bytes) || free_bytes.v >= CONTEXT_BYTES)
+        return STATUS_GPU_FAULT;
+    return err_set(err, STATUS_GPU_NO_MEMORY,
+                   "no context could be made: %llu MiB of device memory are free, and a context "
+                   "takes several hundred",
+                   (unsigned long long)(free_bytes.v / MIB));
+}
+
 static enum status make_context(struct cuda_gpu *g, struct err *err)
 {
     int mode = 0;
@@ -199,7 +213,7 @@ static enum status make_context(struct cuda_gpu *g, struct err *err)
                        "cuDevicePrimaryCtxRetain", err);
     if (s != STATUS_OK) {
         g->context = NULL;
-        return s;
+        return s == STATUS_GPU_FAULT ? explain_no_context(g, err) : s;
     }
     return cuda_api_check(&g->api, g->api.ctx_set_current(g->context), "cuCtxSetCurrent", err);
 }

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "kernels/abi.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,29 +310,24 @@ static enum status run_pairs(struct cuda_probe *p, const struct probe_spec *spec
     return s == STATUS_OK ? launch(p, KERNEL_PAIRS, WARP, &args, err) : s;
 }
 
-/* Reads one region once; row: elapsed ns, then the lines of each SM. */
-static enum status read_once(struct cuda_probe *p, const struct probe_spec *spec,
-                             uint64_t region_bytes, uint32_t seed, cu_deviceptr base, uint32_t *row,
-                             struct err *err)
+_Static_assert(AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= AT_LINES, "the table");
+
+/* Of a warp's lines over aliases, how many (of 2^32) to draw at random, so that as many of them hit
+ * in L2 as would in `region_bytes` of memory of its own. Be h the share that hits among random
+ * lines of one period B, of the size of L2 over B. Lines in order never meet one another again,
+ * only those drawn at random meet both kinds: p of them random gives about p * h + (1 - p) * p * h.
+ * A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 - B / R). */
+static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
 {
-    struct reach_window windows[REACH_MAX_SMS] = {{0}};
-    uint64_t times[2][REACH_MAX_SMS];
-    const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
-    struct reach_read_args args = {
-        .grid = grid_of(p),
-        .base = base,
-        .windows = p->scratch + AT_TABLE,
-        .lines = p->scratch + AT_LINES,
-        .started = p->scratch + AT_STARTED,
-        .ended = p->scratch + AT_ENDED,
-        .sink = p->scratch + AT_SINK,
-        .warm_ns = run_ns / READ_WARM_DIVISOR,
-        .run_ns = run_ns,
-        .seed = seed,
-    };
-    uint64_t first = UINT64_MAX;
-    uint64_t last = 0;
-    enum status s;
+    const double rest = 1 - (double)period_bytes / (double)region_bytes;
+    return rest > 0 ? (uint32_t)((1 - sqrt(rest)) * UINT32_MAX) : UINT32_MAX;
+}
+
+/* The window of each SM; Returns the number of SMs that read. */
+static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec *spec,
+                             uint64_t region_bytes, struct reach_window *out)
+{
+    uint32_t readers = 0;
 
     for (uint32_t i = 0; i < p->sm_count; i++) {
         const uint32_t id = p->sm_ids[i];
@@ -340,9 +336,54 @@ static enum status read_once(struct cuda_probe *p, const struct probe_spec *spec
         if (id < spec->window_sms && spec->window_of_sm[id] != PROBE_SM_IDLE)
             probe_window(spec, p->sm_ids, p->sm_count, region_bytes, spec->window_of_sm[id], &from,
                          &length);
-        windows[id] = (struct reach_window){.first_line = from / PROBE_LINE_BYTES,
-                                            .lines = length / PROBE_LINE_BYTES};
+        out[id] = (struct reach_window){
+            .first_line = (spec->base_bytes + from) / PROBE_LINE_BYTES,
+            .lines = length / PROBE_LINE_BYTES,
+            .rank = readers,
+        };
+        readers += out[id].lines > 0;
     }
+    return readers;
+}
+
+/* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
+ * are too few of them for each of the warps to have 32 of its own. */
+static uint64_t period_lines(const struct cuda_arena *arena, uint32_t readers)
+{
+    const uint64_t lines =
+        arena->kind == ARENA_ALIAS ? arena->bulk.handle_bytes / PROBE_LINE_BYTES : 0;
+    return lines >= (uint64_t)readers * REACH_READ_THREADS ? lines : 0;
+}
+
+/* Reads one region once; row: elapsed ns, then the lines of each SM. */
+static enum status read_once(struct cuda_probe *p, const struct cuda_arena *arena,
+                             const struct probe_spec *spec, uint64_t region_bytes, uint32_t seed,
+                             uint32_t *row, struct err *err)
+{
+    struct reach_window windows[REACH_MAX_SMS] = {{0}};
+    const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
+    const uint64_t period = period_lines(arena, readers);
+    uint64_t times[2][REACH_MAX_SMS];
+    const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
+    struct reach_read_args args = {
+        .grid = grid_of(p),
+        .base = arena->bulk.base,
+        .windows = p->scratch + AT_TABLE,
+        .lines = p->scratch + AT_LINES,
+        .started = p->scratch + AT_STARTED,
+        .ended = p->scratch + AT_ENDED,
+        .sink = p->scratch + AT_SINK,
+        .warm_ns = run_ns / READ_WARM_DIVISOR,
+        .run_ns = run_ns,
+        .period_lines = period,
+        .seed = seed,
+        .readers = readers,
+        .random_share = random_share(region_bytes, period * PROBE_LINE_BYTES),
+    };
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    enum status s;
+
     s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
         s = launch(p, KERNEL_READ, REACH_READ_THREADS, &args, err);
@@ -367,12 +408,12 @@ static enum status read_once(struct cuda_probe *p, const struct probe_spec *spec
     return STATUS_OK;
 }
 
-static enum status run_read(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                            uint32_t *values, struct err *err)
+static enum status run_read(struct cuda_probe *p, const struct cuda_arena *arena,
+                            const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
         const uint64_t region_bytes = spec->points[k / spec->repeats];
-        enum status s = read_once(p, spec, region_bytes, spec->seed + k, base,
+        enum status s = read_once(p, arena, spec, region_bytes, spec->seed + k,
                                   values + (size_t)k * (1 + p->sm_count), err);
         if (s != STATUS_OK)
             return s;
@@ -425,7 +466,7 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     if (s != STATUS_OK)
         goto out;
     if (spec->kind == PROBE_READ)
-        s = run_read(probe, spec, base, values, err);
+        s = run_read(probe, arena, spec, values, err);
     else if (spec->kind == PROBE_CHASE)
         s = run_chase(probe, spec, base, err);
     else if (spec->kind == PROBE_ROUND)

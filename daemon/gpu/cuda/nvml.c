@@ -24,6 +24,12 @@ struct nvml_process {
     unsigned compute_instance;
 };
 
+struct nvml_memory {
+    unsigned long long total_bytes;
+    unsigned long long free_bytes;
+    unsigned long long used_bytes;
+};
+
 struct nvml {
     void *library;
     char uuid[64]; /* of the cached handle */
@@ -37,6 +43,7 @@ struct nvml {
     nvml_result (*clock)(nvml_device device, int type, unsigned *mhz);
     nvml_result (*temperature)(nvml_device device, int sensor, unsigned *celsius);
     nvml_result (*throttle_reasons)(nvml_device device, unsigned long long *mask);
+    nvml_result (*memory)(nvml_device device, struct nvml_memory *out);
     nvml_result (*processes)(nvml_device device, unsigned *count, struct nvml_process *out);
 };
 
@@ -55,6 +62,7 @@ static const struct {
     {SLOT(clock), "nvmlDeviceGetClockInfo"},
     {SLOT(temperature), "nvmlDeviceGetTemperature"},
     {SLOT(throttle_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    {SLOT(memory), "nvmlDeviceGetMemoryInfo"},
     {SLOT(processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
 };
 
@@ -161,4 +169,13 @@ struct maybe_u32 nvml_other_processes(struct nvml *n, const char *uuid)
     if (r != NVML_OK && r != NVML_INSUFFICIENT_SIZE)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
     return KNOWN_U32(count > 0 ? count - 1 : 0);
+}
+
+struct maybe_u64 nvml_free_bytes(struct nvml *n, const char *uuid)
+{
+    struct nvml_memory memory = {0};
+    nvml_device device = device_of(n, uuid);
+    if (!device || !n->memory || n->memory(device, &memory) != NVML_OK)
+        return UNKNOWN_U64(REASON_NOT_REPORTED);
+    return KNOWN_U64(memory.free_bytes);
 }

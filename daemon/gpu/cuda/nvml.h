@@ -23,5 +23,7 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io);
 void nvml_read_clocks(struct nvml *n, const char *uuid, struct probe_conditions *out);
 /* Compute processes besides the caller's own one (which must hold a context by now). */
 struct maybe_u32 nvml_other_processes(struct nvml *n, const char *uuid);
+/* Device memory that nobody holds: known without a context, which needs some itself. */
+struct maybe_u64 nvml_free_bytes(struct nvml *n, const char *uuid);
 
 #endif
