@@ -107,7 +107,7 @@ struct reach_read_args {
     uint32_t random_share; /* of 2^32 */
     uint32_t pad;
 };
-#define REACH_READ_UNROLL  8
+#define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
 
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
