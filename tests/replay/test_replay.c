@@ -1,0 +1,207 @@
+/* test_replay.c: recorded measurements, concluded again, against committed fingerprints.
+ *
+ * A recording is what `reachd --measure DEPTH --export DIR` wrote: a folder with
+ * observations-DEPTH.jsonl, or that file as .jsonl.gz. Those under tests/replay/ and
+ * docs/measurements/ are all replayed, each a case of its own. The conclusion must be
+ * tests/replay/golden/FOLDER-DEPTH.json to the last digit; UPDATE_GOLDEN=1 writes that file anew,
+ * and the change to it is then there to be read before it is committed.
+ */
+#include "analysis/analysis.h"
+#include "export.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_RECORDINGS = 256, PATH_BYTES = 512 };
+
+static const char *const roots[] = {"tests/replay", "docs/measurements"};
+static const char golden_dir[] = "tests/replay/golden";
+
+struct recording {
+    char path[PATH_BYTES];
+    char name[PATH_BYTES]; /* FOLDER-DEPTH */
+};
+
+static struct recording recordings[MOST_RECORDINGS];
+static size_t recording_count;
+
+/* ---- what there is ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text);
+    return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct recording *)a)->path, ((const struct recording *)b)->path);
+}
+
+static void add_recording(const char *root, const char *folder, const char *file)
+{
+    static const char prefix[] = "observations-";
+    struct recording *r = &recordings[recording_count];
+    const bool is_one = strncmp(file, prefix, strlen(prefix)) == 0 && !strstr(file, "failed") &&
+                        (ends_with(file, ".jsonl") || ends_with(file, ".jsonl.gz"));
+    if (!is_one || recording_count == MOST_RECORDINGS)
+        return;
+    const char *depth = file + strlen(prefix);
+    const int n = snprintf(r->path, PATH_BYTES, "%s/%s/%s", root, folder, file);
+    const int m = snprintf(r->name, PATH_BYTES, "%s-%.*s", folder, (int)strcspn(depth, "."), depth);
+    recording_count += n > 0 && n < PATH_BYTES && m > 0 && m < PATH_BYTES;
+}
+
+static void list_folder(const char *root, const char *folder)
+{
+    char path[PATH_BYTES];
+    if (folder[0] == '.' || snprintf(path, sizeof path, "%s/%s", root, folder) >= PATH_BYTES)
+        return;
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        add_recording(root, folder, entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+static void list_recordings(void)
+{
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        DIR *dir = opendir(roots[i]);
+        const struct dirent *entry;
+        while (dir && (entry = readdir(dir)))
+            list_folder(roots[i], entry->d_name);
+        if (dir)
+            closedir(dir);
+    }
+    qsort(recordings, recording_count, sizeof recordings[0], by_path);
+}
+
+/* ---- concluding ---- */
+
+/* Paths are this repository's own: letters, digits, dots and dashes, checked all the same. */
+static FILE *open_recording(const char *path, bool *is_pipe)
+{
+    char command[PATH_BYTES + 16];
+    *is_pipe = ends_with(path, ".gz");
+    if (!*is_pipe)
+        return fopen(path, "re");
+    if (path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-")])
+        return NULL;
+    (void)snprintf(command, sizeof command, "gzip -dc %s", path);
+    return popen(command, "re");
+}
+
+/* The conclusion as JSON. */
+static json_t *conclude(const char *path)
+{
+    struct observation_set set = {0};
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    enum depth depth = DEPTH_QUICK;
+    struct err err = {0};
+    bool is_pipe = false;
+    FILE *in = open_recording(path, &is_pipe);
+
+    assert_non_null(fp);
+    if (!in)
+        fail_msg("cannot open %s", path);
+    enum status status = export_read_observations(in, &set, &depth, &err);
+    const int closed = is_pipe ? pclose(in) : fclose(in);
+    if (status == STATUS_OK)
+        status = analysis_conclude(&set, depth, fp, &err);
+    if (status == STATUS_OK)
+        status = fingerprint_check(fp, &err);
+    if (status != STATUS_OK || closed != 0)
+        fail_msg("%s: %s", path, err.text);
+    json_t *json = fingerprint_to_json(fp);
+    assert_non_null(json);
+    observation_set_free(&set);
+    free(fp);
+    return json;
+}
+
+/* The first line in which the two differ, of each. */
+static void show_difference(const json_t *was, const json_t *is)
+{
+    char *a = json_dumps(was, JSON_INDENT(1) | JSON_SORT_KEYS);
+    char *b = json_dumps(is, JSON_INDENT(1) | JSON_SORT_KEYS);
+    size_t start = 0;
+    assert_true(a && b);
+    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+        start = a[i] == '\n' ? i + 1 : start;
+    print_message("# golden:   %.*s\n# now:      %.*s\n", (int)strcspn(a + start, "\n"), a + start,
+                  (int)strcspn(b + start, "\n"), b + start);
+    free(a);
+    free(b);
+}
+
+static void concludes_as_before(void **state)
+{
+    const struct recording *r = *state;
+    char golden[PATH_BYTES * 2];
+    json_error_t error;
+    const char *update = getenv("UPDATE_GOLDEN");
+    json_t *now = conclude(r->path);
+
+    (void)snprintf(golden, sizeof golden, "%s/%s.json", golden_dir, r->name);
+    if (update && *update) {
+        (void)mkdir(golden_dir, 0755);
+        FILE *out = fopen(golden, "we");
+        assert_non_null(out);
+        assert_int_equal(export_json(out, now, NULL), STATUS_OK);
+        assert_int_equal(fclose(out), 0);
+        print_message("# wrote %s\n", golden);
+    }
+    json_t *was = json_load_file(golden, 0, &error);
+    if (!was)
+        fail_msg("%s: %s; UPDATE_GOLDEN=1 writes it", golden, error.text);
+    const bool same = json_equal(was, now);
+    if (!same)
+        show_difference(was, now);
+    json_decref(was);
+    json_decref(now);
+    if (!same)
+        fail_msg("%s does not lead to %s any more", r->path, golden);
+}
+
+/* A conclusion does not depend on what was concluded before it. */
+static void concludes_the_same_twice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < recording_count; i++) {
+        json_t *once = conclude(recordings[i].path);
+        json_t *twice = conclude(recordings[i].path);
+        assert_true(json_equal(once, twice));
+        json_decref(once);
+        json_decref(twice);
+    }
+}
+
+static void there_are_recordings(void **state)
+{
+    (void)state;
+    assert_true(recording_count > 0);
+}
+
+int main(void)
+{
+    static struct CMUnitTest tests[MOST_RECORDINGS + 2];
+    size_t n = 0;
+    list_recordings();
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(there_are_recordings);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(concludes_the_same_twice);
+    for (size_t i = 0; i < recording_count; i++)
+        tests[n++] = (struct CMUnitTest){.name = recordings[i].path,
+                                         .test_func = concludes_as_before,
+                                         .initial_state = &recordings[i]};
+    return _cmocka_run_group_tests("replay", tests, n, NULL, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

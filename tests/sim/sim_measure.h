@@ -1,0 +1,31 @@
+/* sim_measure.h: one measurement of a simulated GPU in the test's own process: plan, source and
+ * analysis, without worker and store. What the daemon's pipeline does, in twenty lines. */
+#ifndef REACH_TESTS_SIM_SIM_MEASURE_H
+#define REACH_TESTS_SIM_SIM_MEASURE_H
+
+#include "fingerprint/fingerprint.h"
+#include "gpu/sim/sim_desc.h"
+#include "observe/observe.h"
+#include "plan/plan.h"
+
+enum { SIM_MEASURE_MAX_STEPS = 1000 };
+
+/* Sees each step of the plan before it is carried out. */
+typedef void (*sim_step_fn)(const struct observation_set *set, const struct plan_step *step,
+                            void *data);
+
+struct sim_measure {
+    struct observation_set set; /* owned: sim_measure_free */
+    struct fingerprint fp;
+    uint32_t steps;
+    uint32_t probes;
+    struct err err;
+};
+
+/* `text` as sim_profiles_parse takes it; `on_step` may be NULL. STATUS_INTERNAL where the plan does
+ * not end. `*out` is to be freed whatever the status. */
+enum status sim_measure(const char *text, enum depth depth, sim_step_fn on_step, void *data,
+                        struct sim_measure *out);
+void sim_measure_free(struct sim_measure *take);
+
+#endif

@@ -1,0 +1,169 @@
+/* test_profiles.c: the named GPUs, measured at every depth, against what their own models say. */
+#include "gpu/sim/sim_profiles.h"
+#include "tests/sim/sim_measure.h"
+#include "tests/sim/truth.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PROFILES = 16, NAME_BYTES = 48, SEEDS = 3 };
+
+/* A measurement and what it should have come to. */
+struct take {
+    struct sim_desc desc;
+    struct truth truth;
+    struct truth_score score;
+    struct sim_measure m;
+};
+
+/* Measures `text`; nothing may be wrong. The caller frees (put_away). */
+static struct take *measure(const char *text, enum depth depth)
+{
+    struct take *t = calloc(1, sizeof *t);
+    struct err err = {0};
+    assert_non_null(t);
+    assert_int_equal(sim_profiles_parse(text, &t->desc, &err), STATUS_OK);
+    if (sim_measure(text, depth, NULL, NULL, &t->m) != STATUS_OK ||
+        fingerprint_check(&t->m.fp, &t->m.err) != STATUS_OK)
+        fail_msg("%s: %s", text, t->m.err.text);
+    truth_of(&t->desc, &t->truth);
+    truth_compare(&t->truth, &t->m.fp, &t->score);
+    if (t->score.wrong > 0)
+        fail_msg("%s at depth %s:\n%s", text, depth_name(depth), t->score.text);
+    return t;
+}
+
+static void put_away(struct take *take)
+{
+    sim_measure_free(&take->m);
+    free(take);
+}
+
+/* ---- every profile, every depth ---- */
+
+struct profile_case {
+    const char *profile;
+    enum depth depth;
+    char name[NAME_BYTES];
+};
+
+/* Reads inside the reach are as fast as the model's plateau, and windows by group keep that over
+ * the whole memory, where windows by SM do not. */
+static void check_throughput(const struct take *t)
+{
+    const struct fingerprint *fp = &t->m.fp;
+    const struct curve_point *last = &fp->throughput.curve[fp->throughput.curve_count - 1];
+    assert_true(fp->throughput.curve_count > 3);
+    assert_float_equal(fp->throughput.plateau_gbps.v, t->desc.plateau_gbps,
+                       t->desc.plateau_gbps * 0.02);
+    for (uint32_t g = 0; g < fp->topology.partition.group_count; g++)
+        assert_true(IS_KNOWN(fp->topology.groups[g].random_read_gbps));
+    if (!IS_KNOWN(last->by_group_gbps))
+        return;
+    assert_true(last->by_group_gbps.v > 1.2 * last->naive_gbps.v);
+    assert_true(last->by_group_gbps.v > 1.2 * last->by_sm_gbps.v);
+}
+
+static void found_as_modelled(void **state)
+{
+    const struct profile_case *c = *state;
+    struct take *t = measure(c->profile, c->depth);
+    if (t->score.not_sure > 0)
+        fail_msg("%s at depth %s:\n%s", c->profile, depth_name(c->depth), t->score.text);
+    assert_int_equal(t->m.fp.depth, c->depth);
+    assert_int_equal(t->m.fp.conditions.verdict, VERDICT_CLEAN);
+    assert_true(IS_KNOWN(t->m.fp.topology.level));
+    if (c->depth >= DEPTH_FULL)
+        check_throughput(t);
+    put_away(t);
+}
+
+/* ---- noise ---- */
+
+/* The structure of a profile does not depend on the seed of its noise. */
+static void another_seed_is_the_same_structure(void **state)
+{
+    const char *profile = *state;
+    uint64_t first = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        char text[NAME_BYTES];
+        (void)snprintf(text, sizeof text, "%s seed=%d", profile, seed);
+        struct take *t = measure(text, DEPTH_QUICK);
+        /* Which GPU it is follows from its description; the question is what was found. */
+        memset(&t->m.fp.gpu, 0, sizeof t->m.fp.gpu);
+        for (uint32_t k = 0; k < t->m.fp.level_count; k++)
+            t->m.fp.levels[k].saturation_bytes = UNKNOWN_U64(REASON_NONE);
+        const uint64_t hash = fingerprint_structure_hash(&t->m.fp);
+        first = seed == 1 ? hash : first;
+        assert_int_equal(hash, first);
+        put_away(t);
+    }
+}
+
+/* More noise than the profiles have of their own. */
+static void noise_makes_nothing_wrong(void **state)
+{
+    const char *profile = *state;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s noise=%s outliers=0.001@500 seed=%d", profile,
+                       seed % 2 ? "gauss:1.5" : "uniform:2", seed);
+        put_away(measure(text, DEPTH_QUICK));
+    }
+}
+
+/* ---- what cannot be seen ---- */
+
+/* The P100's third level lies beyond its memory (Karnagel 2017, section 4.1). */
+static void a_level_beyond_the_range_is_not_reported(void **state)
+{
+    (void)state;
+    struct take *t = measure("p100", DEPTH_QUICK);
+    assert_int_equal(t->desc.level_count, 3);
+    assert_int_equal(t->m.fp.level_count, 2);
+    put_away(t);
+    t = measure("sms=8 memory=4G range=4G l1=4096@2M/gpu;miss=200", DEPTH_QUICK);
+    assert_int_equal(t->m.fp.level_count, 0);
+    assert_int_equal(t->m.fp.windows.reach_bytes.known, MAYBE_NOT_OBSERVABLE);
+    assert_int_equal(t->m.fp.windows.reach_bytes.reason, REASON_BEYOND_MEMORY);
+    put_away(t);
+}
+
+int main(void)
+{
+    static struct profile_case cases[MOST_PROFILES * DEPTH_COUNT];
+    static struct CMUnitTest tests[MOST_PROFILES * (DEPTH_COUNT + 2) + 1];
+    static char names[MOST_PROFILES * 2][NAME_BYTES];
+    uint32_t profiles = 0;
+    size_t n = 0;
+    const struct sim_profile *profile = sim_profiles(&profiles);
+    for (uint32_t i = 0; i < profiles && i < MOST_PROFILES; i++) {
+        for (int d = 0; d < DEPTH_COUNT; d++) {
+            struct profile_case *c = &cases[i * DEPTH_COUNT + (uint32_t)d];
+            *c = (struct profile_case){.profile = profile[i].name, .depth = (enum depth)d};
+            (void)snprintf(c->name, NAME_BYTES, "%s at depth %s", c->profile, depth_name(c->depth));
+            tests[n++] = (struct CMUnitTest){
+                .name = c->name, .test_func = found_as_modelled, .initial_state = c};
+        }
+        (void)snprintf(names[2 * i], NAME_BYTES, "%s with other seeds", profile[i].name);
+        (void)snprintf(names[2 * i + 1], NAME_BYTES, "%s under noise", profile[i].name);
+        void *state = (void *)(uintptr_t)profile[i].name;
+        tests[n++] = (struct CMUnitTest){.name = names[2 * i],
+                                         .test_func = another_seed_is_the_same_structure,
+                                         .initial_state = state};
+        tests[n++] = (struct CMUnitTest){.name = names[2 * i + 1],
+                                         .test_func = noise_makes_nothing_wrong,
+                                         .initial_state = state};
+    }
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_level_beyond_the_range_is_not_reported);
+    return _cmocka_run_group_tests("named GPUs", tests, n, NULL, NULL) ? EXIT_FAILURE
+                                                                       : EXIT_SUCCESS;
+}
