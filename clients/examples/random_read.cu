@@ -33,7 +33,7 @@ typedef uint64_t u64;
 
 #define WARP            32u
 #define THREADS         1024u /* of a block: all that an SM runs with 64 registers each */
-#define IN_FLIGHT       16u   /* loads that each warp has under way */
+#define IN_FLIGHT       8u    /* loads that each warp has under way */
 #define CHUNK_LINES     512u  /* a warp takes from the queue at a time: some 90 us of work */
 #define WORDS_PER_LINE  (LINE_BYTES / 4u)
 #define COUNTER_SPACING 64u /* words between two queues, so that they do not share a line */
