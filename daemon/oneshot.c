@@ -101,7 +101,9 @@ static void oneshot_conditions(struct oneshot *o, const char *folder, uint32_t i
             "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
             o->version);
     for (int a = 0; a < o->argc; a++) {
-        fprintf(out, " %s", o->argv[a]);
+        /* Of the program its name: where it lies says nothing about the measurement. */
+        const char *slash = a == 0 ? strrchr(o->argv[a], '/') : NULL;
+        fprintf(out, " %s", slash ? slash + 1 : o->argv[a]);
     }
     fprintf(out,
             "\ngpu: %s\nuuid: %s\nserial: %s\norigin: %s\ndriver: %s\ncuda: %s\n"

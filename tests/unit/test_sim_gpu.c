@@ -254,7 +254,7 @@ static void rounds_find_groups(void **state)
 {
     (void)state;
     rounds_find_the_group("k80", 2 * MIB, 1, 160, 30);
-    rounds_find_the_group("h200", 32 * MIB, 8, 3000, 200);
+    rounds_find_the_group("h200", 32 * MIB, 8, 3000, 45);
     rounds_find_the_group("a100-80g", 32 * MIB, 8, 3000, 150);
 }
 

@@ -127,41 +127,77 @@ static const struct sim_source a100_sources[] = {
     {"read_noise", SIM_GUESS, ""},
 };
 
-/* H100 and H200: nothing about their translation is published. */
+/* H100 and H200: nothing about their translation is published. The H200's is that of GPU-32d7f372
+ * (docs/measurements/nvidia-h200-32d7f372-2026-11-21); the H100's is guessed to be the same. */
 #define HOPPER_GROUPS                                                                              \
-    "0,1,16,17,44,45,48,49,70,71,84,85,100,101,126,127:"                                           \
-    "2,3,18,19,42,43,54,55,64,65,82,83,108,109,122,123:"                                           \
-    "4,5,30,31,40,41,62,63,76,77,86,87,104,105,114,115:"                                           \
-    "6,7,26,27,34,35,52,53,74,75,92,93,98,99,120,121:"                                             \
-    "8,9,20,21,38,39,56,57,66,67,90,91,110,111,116,117:"                                           \
-    "10,11,24,25,46,47,58,59,78,79,88,89,106,107,124,125,130,131:"                                 \
-    "12,13,28,29,36,37,50,51,72,73,80,81,102,103,118,119,128,129:"                                 \
-    "14,15,22,23,32,33,60,61,68,69,94,95,96,97,112,113"
+    "0,1,48,49,128,129:"                                                                           \
+    "2,3,50,51,92,93:"                                                                             \
+    "4,5,52,53,94,95:"                                                                             \
+    "6,7,54,55,96,97:"                                                                             \
+    "8,9,56,57,98,99:"                                                                             \
+    "10,11,58,59,100,101:"                                                                         \
+    "12,13,60,61,102,103:"                                                                         \
+    "14,15,62,63,104,105:"                                                                         \
+    "16,17,124,125,130,131:"                                                                       \
+    "18,19,64,65,106,107:"                                                                         \
+    "20,21,66,67,108,109:"                                                                         \
+    "22,23,68,69,110,111:"                                                                         \
+    "24,25,70,71,112,113:"                                                                         \
+    "26,27,72,73,114,115:"                                                                         \
+    "28,29,74,75,116,117:"                                                                         \
+    "30,31,76,77,118,119:"                                                                         \
+    "32,33,126,127:"                                                                               \
+    "34,35,78,79:"                                                                                 \
+    "36,37,80,81:"                                                                                 \
+    "38,39,82,83:"                                                                                 \
+    "40,41,84,85:"                                                                                 \
+    "42,43,86,87:"                                                                                 \
+    "44,45,88,89,120,121:"                                                                         \
+    "46,47,90,91,122,123"
+#define HOPPER_TLBS                                                                                \
+    "l1=16@16M/sm;miss=10 "                                                                        \
+    "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=80G l2cache=50M latency=300 spread=40 noise=gauss:2 "
-    "outliers=0.0005@3000 "
-    "l1=16@2M/2;miss=20 "
-    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;hash=xor;miss_ns=3.2 "
-    "plateau=2000 sm_gbps=24 read_noise=0.003";
+    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=2940 sm_gbps=33 read_noise=0.003";
 
 static const char h200_description[] =
-    "name=H200 cc=9.0 sms=132 memory=141G l2cache=50M latency=300 spread=40 noise=gauss:2 "
-    "outliers=0.0005@3000 "
-    "l1=16@2M/2;miss=20 "
-    "l2=2048@32M/" HOPPER_GROUPS ";miss=400;sets=8x256;hash=xor;miss_ns=3.2 "
-    "plateau=2800 sm_gbps=32 read_noise=0.003";
+    "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
+    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
 
-static const struct sim_source hopper_sources[] = {
+static const struct sim_source h100_sources[] = {
     {"sms", SIM_PUBLISHED, "data sheet: 132 SMs"},
-    {"memory", SIM_PUBLISHED, "data sheet: 80 GB (H100 SXM), 141 GB (H200)"},
+    {"memory", SIM_PUBLISHED, "data sheet: 80 GB (H100 SXM)"},
     {"l2cache", SIM_PUBLISHED, "data sheet: 50 MB"},
-    {"l1", SIM_GUESS, "as on the P100"},
-    {"l2", SIM_GUESS, "placeholder: six groups of 16 SMs and two of 18, 64 GB for each"},
+    {"l1", SIM_GUESS, "as the H200's"},
+    {"l2", SIM_GUESS, "as the H200's"},
+    {"l2.miss_ns", SIM_GUESS, "as the H200's"},
     {"latency", SIM_GUESS, ""},
     {"spread", SIM_GUESS, ""},
     {"noise", SIM_GUESS, ""},
     {"outliers", SIM_GUESS, ""},
-    {"plateau", SIM_GUESS, "about 60% of the bandwidth of the data sheet"},
+    {"plateau", SIM_GUESS,
+     "88% of the bandwidth of the data sheet, the share that an H200 reaches"},
+    {"sm_gbps", SIM_GUESS, "one and a half times the SM's share of the plateau"},
+    {"read_noise", SIM_GUESS, ""},
+};
+
+#define H200_MEASURED "docs/measurements/nvidia-h200-32d7f372-2026-11-21"
+static const struct sim_source h200_sources[] = {
+    {"sms", SIM_PUBLISHED, "data sheet: 132 SMs"},
+    {"memory", SIM_PUBLISHED, "data sheet: 141 GB"},
+    {"l2cache", SIM_MEASURED, H200_MEASURED ": 60 MB, as the driver says"},
+    {"l1", SIM_MEASURED, H200_MEASURED ": 16 entries of 16 MB for each SM, +10 cycles"},
+    {"l2", SIM_MEASURED, H200_MEASURED ": entries of 32 MB for each group, +90 cycles"},
+    {"l2.entries", SIM_MEASURED, H200_MEASURED ": 2049; the model has 2048, as sets come out even"},
+    {"l2.sharing", SIM_MEASURED, H200_MEASURED},
+    {"l2.sets", SIM_GUESS, "256 of 8: all miss from 2304 pages on, nine for each set"},
+    {"l2.miss_ns", SIM_MEASURED, H200_MEASURED ": set so that reads over all memory are as fast"},
+    {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
+    {"latency", SIM_GUESS, ""},
+    {"spread", SIM_GUESS, ""},
+    {"noise", SIM_GUESS, ""},
+    {"outliers", SIM_GUESS, ""},
     {"sm_gbps", SIM_GUESS, "one and a half times the SM's share of the plateau"},
     {"read_noise", SIM_GUESS, ""},
 };
@@ -170,8 +206,8 @@ static const struct sim_profile profiles[] = {
     {"k80", k80_description, k80_sources, COUNT(k80_sources)},
     {"p100", p100_description, p100_sources, COUNT(p100_sources)},
     {"a100-80g", a100_description, a100_sources, COUNT(a100_sources)},
-    {"h100-80g", h100_description, hopper_sources, COUNT(hopper_sources)},
-    {"h200", h200_description, hopper_sources, COUNT(hopper_sources)},
+    {"h100-80g", h100_description, h100_sources, COUNT(h100_sources)},
+    {"h200", h200_description, h200_sources, COUNT(h200_sources)},
 };
 
 static const char *const evidence_names[] = {
