@@ -41,7 +41,7 @@ void demo_announce(const struct listen_set *sockets, const struct snapshot *s)
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
 
-        printf("GPU %u: %s (%s), %s\n", i, gpu->identity.name, origin_name(gpu->identity.origin),
+        printf("GPU %u: %s, %s, %s\n", i, gpu->identity.name, origin_name(gpu->identity.origin),
                gpu->has_fingerprint ? gpu->fingerprint_id : gpu->last_error.text);
     }
     printf("reachd serves %s%s; Ctrl-C ends it. Try:\n",

@@ -1,10 +1,10 @@
 /* levels.c: see levels.h.
  *
- * Worked example, an H100 (docs/measurements): the sweep at a stride of 32 MiB steps by 10 cycles
- * between 16 and 19 pages and by 150 between 2048 and 2435. Entry tests of the second step: at
- * 32 MiB 3044 pages miss, every load; at 16 MiB the same number of pages hits and twice as many
- * miss every other load, so an entry covers 32 MiB. Refining at 32 MiB: 2048 pages fit, 2049 do
- * not, at 2304 every load misses.
+ * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
+ * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
+ * and at 32 MiB all loads miss with 3044 pages; at 16 MiB the same number of pages hits, and twice
+ * as many miss every other load: an entry covers 32 MiB. Refining there: 2049 pages fit, 2050 do
+ * not, and from about 2304 on every load misses.
  *
  * Two kinds of level have to be told apart on the way down from a long stride S to an entry E. One
  * that picks its sets by a hash holds as many *pages* at any stride S >= E. One that picks them by

@@ -26,7 +26,7 @@ json_t *identity_json_new(const struct gpu_identity *id)
                        id->l2_cache_bytes ? KNOWN_U64(id->l2_cache_bytes)
                                           : UNKNOWN_U64(REASON_NOT_REPORTED));
     json_out_text(&o, "driver_version", id->driver_version);
-    json_out_text(&o, "cuda_version", id->cuda_version);
+    json_out_text_or_null(&o, "cuda_version", id->cuda_version);
     json_out_bool(&o, "mig", id->mig);
     json_out_text(&o, "origin", origin_name(id->origin));
     return json_out_end(&o);
@@ -70,7 +70,7 @@ enum status identity_json_read(struct json_in *in, struct gpu_identity *out)
     json_in_u64_maybe(in, "l2_cache_bytes", &l2);
     out->l2_cache_bytes = IS_KNOWN(l2) ? l2.v : 0;
     json_in_text(in, "driver_version", out->driver_version, sizeof(out->driver_version));
-    json_in_text(in, "cuda_version", out->cuda_version, sizeof(out->cuda_version));
+    json_in_text_or_null(in, "cuda_version", out->cuda_version, sizeof(out->cuda_version));
     json_in_bool(in, "mig", &out->mig);
     origin = json_in_word(in, "origin");
     if (origin && !origin_from_name(origin, &out->origin))
