@@ -138,6 +138,7 @@ static json_t *backend_observation_row(const struct store_observation_row *row)
     json_out_time(&o, "started_at", row->started_at);
     json_out_u64(&o, "duration_ns", row->duration_ns);
     json_out_u64(&o, "value_count", row->value_count);
+    json_out_text(&o, "verdict", verdict_name(row->verdict));
     return json_out_end(&o);
 }
 

@@ -142,6 +142,9 @@ enum status export_observations(const char *path, const struct observation_set *
     for (size_t i = 0; i < set->count && !status; i++) {
         status = export_line(file, observation_to_json(&set->items[i]), err);
     }
+    for (size_t i = 0; i < set->aside.count && !status; i++) {
+        status = export_line(file, observation_to_json(&set->aside.items[i]), err);
+    }
     return export_end(file, status, temporary, path, err);
 }
 

@@ -1,6 +1,7 @@
 /* analysis.c: puts the parts together. See analysis.h. */
 #include "analysis/analysis.h"
 
+#include "analysis/confirm.h"
 #include "analysis/levels.h"
 #include "analysis/reads.h"
 #include "analysis/sharing.h"
@@ -114,6 +115,21 @@ static void fill_topology(const struct observation_set *set, const struct struct
     fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
 }
 
+/* What was set aside, and what did no harm but should be known. */
+static void note_disturbance(const struct observation_set *set, struct fingerprint *fp)
+{
+    const struct observation_list *aside = &set->aside;
+    const struct maybe_u32 *others = &fp->conditions.other_processes;
+
+    if (aside->count > 0)
+        add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
+                 aside->count, aside->count + set->count,
+                 aside->items[aside->count - 1].judgement.sentence);
+    if (IS_KNOWN(*others) && others->v > 0)
+        add_note(fp, "%u other processes had this GPU open: not a disturbance by itself",
+                 others->v);
+}
+
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
 {
     struct fingerprint_conditions *c = &fp->conditions;
@@ -131,6 +147,7 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
             c->other_processes = p->other_processes;
         fp->taken_at = p->started_at;
     }
+    note_disturbance(set, fp);
     if (set->limits.arena == ARENA_PLAIN)
         add_note(fp,
                  "the virtual memory API is missing: a plain allocation of %s was probed, and what "
@@ -148,7 +165,7 @@ static bool contradicts(const struct observation_set *set, const struct structur
 {
     for (uint32_t k = 0; k < s->level_count; k++) {
         struct sharing_estimate pairs;
-        if (s->sharing[k].conflict)
+        if (s->sharing[k].conflict || confirm_level(set, &s->levels[k]) == CONFIRMATION_REFUTED)
             return true;
         if (s->shared_by[k] != SHARED_GROUP)
             continue;
@@ -177,8 +194,9 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
         add_note(out, "no footprint within the range missed in any TLB level");
     if (contradicts(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
-        return err_set(err, STATUS_DISTURBED,
-                       "the rounds do not agree on which SMs share a TLB level");
+        return err_set(
+            err, STATUS_DISTURBED,
+            "what was found does not hold when asked for again: an onset, or which SMs share");
     }
     return STATUS_OK;
 }

@@ -302,12 +302,45 @@ static bool has_misses(const struct observation *o, uint32_t point, double thres
            pages_always_above(o, point, threshold) >= 2;
 }
 
-static void take_refinement(const struct observation *o, struct level_estimate *level)
+bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles)
+{
+    const double threshold = median_of_point(o, 0) + penalty_cycles / 2;
+    if (point > 0)
+        return !has_misses(o, point, threshold);
+    return o->spec.samples < o->spec.points[0] * REFINE_LAPS ||
+           pages_always_above(o, 0, threshold) < 2;
+}
+
+/* Is this a confirmation (confirm.h) of this level's onset: two points of it, behind the reference?
+ */
+static bool is_confirmation(const struct observation *o, const struct level_estimate *level)
+{
+    const struct probe_spec *s = &o->spec;
+    return s->kind == PROBE_CHASE && s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
+           s->points[0] > refine_reference(level) && s->points[1] <= level->at_entry.full_pages;
+}
+
+/* Most pages that a confirmation saw fit. Outliers and disturbances make pages miss that fit, and
+ * nothing makes pages hit that do not: an onset seen below this was none. */
+static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (is_confirmation(o, level) && o->spec.points[1] > most &&
+            levels_fit(o, 0, level->penalty_cycles) && levels_fit(o, 1, level->penalty_cycles))
+            most = o->spec.points[1];
+    }
+    return most;
+}
+
+static void take_refinement(const struct observation *o, uint64_t refuted,
+                            struct level_estimate *level)
 {
     const double threshold = median_of_point(o, 0) + level->penalty_cycles / 2;
     for (uint32_t p = 1; p < o->spec.point_count; p++) {
         const uint64_t n = o->spec.points[p];
-        const bool dirty = has_misses(o, p, threshold);
+        const bool dirty = n > refuted && has_misses(o, p, threshold);
         const bool full = sweep_share_above(o, p, threshold) >= 0.95;
         if (dirty && (level->hi_pages == 0 || n < level->hi_pages))
             level->hi_pages = n;
@@ -324,11 +357,14 @@ static void take_refinement(const struct observation *o, struct level_estimate *
 static void conclude_refinement(const struct observation_set *set, struct level_estimate *level)
 {
     const uint64_t reference = refine_reference(level);
+    const uint64_t refuted = refuted_pages(set, level);
+
+    level->lo_pages = refuted;
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_spec *spec = &set->items[i].spec;
         if (spec->kind == PROBE_CHASE && spec->stride_bytes == level->entry_bytes &&
             spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference)
-            take_refinement(&set->items[i], level);
+            take_refinement(&set->items[i], refuted, level);
     }
     /* Below the first miss nothing fits "again", and below saturation nothing saturates. */
     if (level->hi_pages && level->lo_pages >= level->hi_pages)

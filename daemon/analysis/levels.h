@@ -74,6 +74,11 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
 bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
                         uint16_t sm, struct probe_spec *out);
 
+/* Do the pages of this point of a CHASE observation fit, whose point 0 does? A level's miss costs
+ * `penalty_cycles`. Outliers are told from misses; point 0 itself fits unless it shows misses of
+ * its own. */
+bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles);
+
 /* Is there a CHASE observation with just this stride and these points? */
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec);

@@ -31,11 +31,6 @@ static const char *const depth_names[] = {
     [DEPTH_FULL] = "full",
     [DEPTH_MATRIX] = "matrix",
 };
-static const char *const verdict_names[] = {
-    [VERDICT_CLEAN] = "clean",
-    [VERDICT_DISTURBED] = "disturbed",
-    [VERDICT_UNUSABLE] = "unusable",
-};
 
 #define COUNT_OF(names) (sizeof(names) / sizeof((names)[0]))
 
@@ -91,21 +86,6 @@ bool depth_from_name(const char *name, enum depth *out)
 
     if (i >= 0)
         *out = (enum depth)i;
-    return i >= 0;
-}
-
-const char *verdict_name(enum verdict v)
-{
-    REACH_ASSERT((unsigned)v < COUNT_OF(verdict_names));
-    return verdict_names[v];
-}
-
-bool verdict_from_name(const char *name, enum verdict *out)
-{
-    const int i = find_name(verdict_names, COUNT_OF(verdict_names), name);
-
-    if (i >= 0)
-        *out = (enum verdict)i;
     return i >= 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/verdict.h"
 
 #include <jansson.h>
 
@@ -82,9 +83,6 @@ struct throughput {
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
 };
-
-enum verdict { VERDICT_CLEAN = 0, VERDICT_DISTURBED, VERDICT_UNUSABLE };
-const char *verdict_name(enum verdict v);
 
 struct fingerprint_conditions {
     enum verdict verdict;

@@ -122,8 +122,13 @@ struct probe_conditions {
     struct maybe_u32 sm_clock_khz; /* read back after the run */
     struct maybe_u32 memory_clock_khz;
     struct maybe_u32 temperature_celsius;
-    struct maybe_u32 other_processes;  /* compute processes on this GPU besides ours */
-    struct maybe_u64 throttle_reasons; /* NVML's bit mask; 0: none */
+    struct maybe_u32 other_processes;     /* compute processes on this GPU besides ours */
+    struct maybe_u64 throttle_reasons;    /* NVML's bit mask, after the run; 0: none */
+    struct maybe_u32 sm_clock_before_khz; /* read before the run */
+    /* Share of the last second or so in which any kernel ran on this GPU, before it was opened. */
+    struct maybe_u32 busy_percent_before;
+    struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
+    struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
 };
 
 /* One answer. `values` belongs to the result: probe_result_free. */

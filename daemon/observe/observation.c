@@ -36,29 +36,38 @@ void observation_free(struct observation *take)
     *take = (struct observation){0};
 }
 
-static enum status grow(struct observation_set *set, struct err *err)
+/* Makes room for one more. */
+static enum status grow(struct observation **items, size_t count, size_t *capacity, struct err *err)
 {
-    const size_t capacity = set->capacity ? set->capacity * 2 : FIRST_CAPACITY;
-    struct observation *items;
+    const size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+    struct observation *grown;
 
-    items = reallocarray(set->items, capacity, sizeof(*items));
-    if (!items)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu observations", capacity);
-    set->items = items;
-    set->capacity = capacity;
+    if (count < *capacity)
+        return STATUS_OK;
+    grown = reallocarray(*items, wanted, sizeof(*grown));
+    if (!grown)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu observations", wanted);
+    *items = grown;
+    *capacity = wanted;
     return STATUS_OK;
 }
 
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err)
 {
-    const enum status s = set->count == set->capacity ? grow(set, err) : STATUS_OK;
+    const bool clean = take->judgement.verdict == VERDICT_CLEAN;
+    enum status s;
 
+    s = clean ? grow(&set->items, set->count, &set->capacity, err)
+              : grow(&set->aside.items, set->aside.count, &set->aside.capacity, err);
     if (s != STATUS_OK) {
         observation_free(take);
         return s;
     }
-    set->items[set->count++] = *take;
+    if (clean)
+        set->items[set->count++] = *take;
+    else
+        set->aside.items[set->aside.count++] = *take;
     *take = (struct observation){0};
     return STATUS_OK;
 }
@@ -67,7 +76,10 @@ void observation_set_free(struct observation_set *take)
 {
     for (size_t i = 0; i < take->count; i++)
         observation_free(&take->items[i]);
+    for (size_t i = 0; i < take->aside.count; i++)
+        observation_free(&take->aside.items[i]);
     free(take->items);
+    free(take->aside.items);
     *take = (struct observation_set){0};
 }
 

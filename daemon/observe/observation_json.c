@@ -1,7 +1,7 @@
 /* observation_json.c: an observation as one JSON document.
  *
  *     {"probe": {..}, "sm_ids": [0, 1, ..], "shape": [points, samples], "values": [..],
- *      "conditions": {..}}
+ *      "conditions": {..}, "verdict": "clean"}
  *
  * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
  * would cost a node a row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and 7
@@ -93,6 +93,10 @@ static json_t *conditions_to_json(const struct probe_conditions *c)
     json_out_u32_maybe(&o, "temperature_celsius", c->temperature_celsius);
     json_out_u32_maybe(&o, "other_processes", c->other_processes);
     json_out_u64_maybe(&o, "throttle_reasons", c->throttle_reasons);
+    json_out_u32_maybe(&o, "sm_clock_before_khz", c->sm_clock_before_khz);
+    json_out_u32_maybe(&o, "busy_percent_before", c->busy_percent_before);
+    json_out_u64_maybe(&o, "uncorrected_errors", c->uncorrected_errors);
+    json_out_u64_maybe(&o, "xid", c->xid);
     return json_out_end(&o);
 }
 
@@ -108,6 +112,8 @@ json_t *observation_to_json(const struct observation *o)
     json_out_value(&out, "shape", shape_to_json(o));
     json_out_value(&out, "values", values_to_json(&o->result));
     json_out_value(&out, "conditions", conditions_to_json(&o->result.conditions));
+    json_out_text(&out, "verdict", verdict_name(o->judgement.verdict));
+    json_out_text_or_null(&out, "verdict_reason", o->judgement.sentence);
     return json_out_end(&out);
 }
 
@@ -169,6 +175,44 @@ static void values_from_json(struct json_in *in, struct observation *o)
     }
 }
 
+/* What observations of the first release do not have. */
+static void later_conditions_from_json(struct json_in *in, struct probe_conditions *c)
+{
+    const struct {
+        const char *name;
+        struct maybe_u32 *u32; /* one of the two */
+        struct maybe_u64 *u64;
+    } fields[] = {{"sm_clock_before_khz", &c->sm_clock_before_khz, NULL},
+                  {"busy_percent_before", &c->busy_percent_before, NULL},
+                  {"uncorrected_errors", NULL, &c->uncorrected_errors},
+                  {"xid", NULL, &c->xid}};
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        const bool there = json_object_get(in->object, fields[i].name) != NULL;
+        if (there && fields[i].u32)
+            json_in_u32_maybe(in, fields[i].name, fields[i].u32);
+        else if (there)
+            json_in_u64_maybe(in, fields[i].name, fields[i].u64);
+        else if (fields[i].u32)
+            *fields[i].u32 = UNKNOWN_U32(REASON_NOT_REPORTED);
+        else
+            *fields[i].u64 = UNKNOWN_U64(REASON_NOT_REPORTED);
+    }
+}
+
+/* Observations of the first release were not judged: nobody has complained about them. */
+static void judgement_from_json(struct json_in *in, struct judgement *out)
+{
+    const char *word;
+
+    if (!json_object_get(in->object, "verdict") && !json_object_get(in->object, "verdict_reason"))
+        return;
+    word = json_in_word(in, "verdict");
+    if (word && !verdict_from_name(word, &out->verdict))
+        json_in_fail(in, "verdict", "must be clean, disturbed or unusable");
+    json_in_text_or_null(in, "verdict_reason", out->sentence, sizeof(out->sentence));
+}
+
 static void conditions_from_json(struct json_in *outer, struct probe_conditions *c)
 {
     const json_t *const json = json_in_object(outer, "conditions");
@@ -191,6 +235,7 @@ static void conditions_from_json(struct json_in *outer, struct probe_conditions 
     json_in_u32_maybe(&in, "temperature_celsius", &c->temperature_celsius);
     json_in_u32_maybe(&in, "other_processes", &c->other_processes);
     json_in_u64_maybe(&in, "throttle_reasons", &c->throttle_reasons);
+    later_conditions_from_json(&in, c);
     json_in_absorb(outer, json_in_end(&in));
 }
 
@@ -211,6 +256,7 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
         values_from_json(&in, out);
     }
     conditions_from_json(&in, &out->result.conditions);
+    judgement_from_json(&in, &out->judgement);
     s = json_in_end(&in);
     if (s != STATUS_OK)
         observation_free(out);

@@ -11,6 +11,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/verdict.h"
 #include "gpu/probe.h"
 
 #include <jansson.h>
@@ -18,6 +19,7 @@
 struct observation {
     struct probe_spec spec;
     struct probe_result result; /* owned */
+    struct judgement judgement; /* whether something else had a hand in it */
 };
 
 /* Deep copy and release. A zeroed observation may be freed. */
@@ -39,16 +41,26 @@ enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out,
 json_t *gpu_limits_to_json(const struct gpu_limits *limits);
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);
 
-/* All that one measurement has seen so far, in order: the input of plan and of analysis. */
-struct observation_set {
-    struct gpu_identity gpu;
-    struct gpu_limits limits;
+/* Observations in order, and their memory. Zero it to start. */
+struct observation_list {
     struct observation *items; /* owned */
     size_t count;
     size_t capacity;
 };
 
-/* Appends; takes the observation also when it fails (STATUS_NO_MEMORY). */
+/* All that one measurement has seen so far, in order: the input of plan and of analysis. What is
+ * not clean is set aside: it is kept as evidence, and nobody concludes from it. */
+struct observation_set {
+    struct gpu_identity gpu;
+    struct gpu_limits limits;
+    struct observation *items; /* owned; clean ones only */
+    size_t count;
+    size_t capacity;
+    struct observation_list aside; /* disturbed and unusable ones */
+};
+
+/* Appends, or sets aside, as its judgement says; takes the observation also when it fails
+ * (STATUS_NO_MEMORY). */
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err);
 void observation_set_free(struct observation_set *take);

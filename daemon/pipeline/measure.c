@@ -8,18 +8,28 @@
  * Storing an observation waits for the disk, as long as a short probe takes. So it is done while
  * the GPU is at the next probe, and within a step one question more is always on its way. The GPU
  * waits only where the plan must think; nothing is concluded from what is not stored yet.
+ *
+ * Each observation is judged as it comes (analysis/disturbance.h). One that something else had a
+ * hand in is stored and set aside, and its question is asked again, after a pause that grows: a
+ * neighbour's burst may be over by then. Neither plan nor analysis ever sees it. A question that
+ * gets no clean answer, or too many that needed more than one, end the run as disturbed.
  */
 #include "pipeline/measure.h"
 
 #include "analysis/analysis.h"
+#include "analysis/disturbance.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 enum {
-    MEASURE_ATTEMPTS = 2,        /* a disturbed measurement is repeated once */
+    MEASURE_ATTEMPTS = 2,   /* a disturbed measurement is repeated once */
+    MEASURE_TRIES = 4,      /* of one probe, in one measurement */
+    MEASURE_MAX_ASIDE = 48, /* disturbed observations that one measurement puts up with */
+    MEASURE_MAX_QUEUE = PLAN_MAX_SPECS * MEASURE_TRIES,
     MEASURE_MAX_STEPS = 4096,    /* no plan is this long; one that is does not end */
     MEASURE_DEADLINE_MS = 30000, /* of one probe, where the options do not say (gpu.h) */
 };
@@ -27,7 +37,9 @@ enum {
 /* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
 #define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
 /* On top of what a probe may take on the device: the way there and back, a loaded machine. */
-#define MEASURE_PROBE_SLACK    (30 * NSEC_PER_SEC)
+#define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
+/* Before a probe is asked for the second time; before the third twice as long. */
+#define MEASURE_PAUSE          (5 * NSEC_PER_MSEC)
 #define MEASURE_GRACE          (5 * NSEC_PER_SEC)
 #define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
 
@@ -38,45 +50,86 @@ struct measurement {
     struct plan_step step; /* 70 KiB: too much for the stack */
     int64_t run;           /* 0: not begun */
     size_t stored;         /* of the set's observations */
+    size_t stored_aside;   /* of those set aside */
+    struct judgement last; /* of the observation taken last */
     nsec_t probe_deadline_ns;
 };
 
 /* Stores what is not stored yet. */
 static enum status measure_store(struct measurement *m, struct err *err)
 {
+    struct store *store = m->request->store;
     enum status status = STATUS_OK;
 
     while (m->stored < m->set.count && !status) {
-        status =
-            store_add_observation(m->request->store, m->run, &m->set.items[m->stored], NULL, err);
+        status = store_add_observation(store, m->run, &m->set.items[m->stored], NULL, err);
         m->stored += !status;
+    }
+    while (m->stored_aside < m->set.aside.count && !status) {
+        status =
+            store_add_observation(store, m->run, &m->set.aside.items[m->stored_aside], NULL, err);
+        m->stored_aside += !status;
     }
     return status;
 }
 
-/* Takes the answer to the oldest question. */
+/* Takes the answer to the oldest question and judges it. */
 static enum status measure_take(struct measurement *m, struct err *err)
 {
     struct observation o = {0};
     enum status status = worker_take(m->worker, m->probe_deadline_ns, &o, err);
 
-    return status ? status : observation_set_add(&m->set, &o, err);
+    if (status) {
+        return status;
+    }
+    disturbance_judge(&o, &o.judgement);
+    m->last = o.judgement;
+    return observation_set_add(&m->set, &o, err);
 }
 
-/* Asks all of a step's probes, one ahead. */
+/* A question's answer was not clean: may it be asked again? Waits a little before. */
+static enum status measure_again(struct measurement *m, uint32_t tries, struct err *err)
+{
+    const struct timespec pause = {.tv_nsec = (long)(tries * MEASURE_PAUSE)};
+    const struct judgement *why = &m->last;
+
+    log_info("gpu %s: %s, asked again: %s", m->request->uuid, verdict_name(why->verdict),
+             why->sentence);
+    if (tries >= MEASURE_TRIES) {
+        return err_set(err, STATUS_DISTURBED, "asked %d times, the last answer was %s: %s",
+                       MEASURE_TRIES, verdict_name(why->verdict), why->sentence);
+    }
+    if (m->set.aside.count > MEASURE_MAX_ASIDE) {
+        return err_set(err, STATUS_DISTURBED, "%zu of %zu answers were not clean, the last: %s",
+                       m->set.aside.count, m->set.aside.count + m->set.count, why->sentence);
+    }
+    nanosleep(&pause, NULL);
+    return STATUS_OK;
+}
+
+/* Asks all of a step's probes, one ahead; those without a clean answer again, behind the others. */
 static enum status measure_step(struct measurement *m, struct err *err)
 {
     const struct plan_step *step = &m->step;
-    uint32_t asked = 0, taken = 0;
+    uint8_t queue[MEASURE_MAX_QUEUE];
+    uint32_t tries[PLAN_MAX_SPECS] = {0};
+    uint32_t asked = 0, taken = 0, queued = step->spec_count;
     enum status status = STATUS_OK;
 
-    while (taken < step->spec_count && !status) {
-        while (!status && asked < step->spec_count && asked - taken < WORKER_MAX_ASKED) {
-            status = worker_ask(m->worker, &step->specs[asked], m->probe_deadline_ns, err);
+    for (uint32_t i = 0; i < queued; i++) {
+        queue[i] = (uint8_t)i;
+    }
+    while (taken < queued && !status) {
+        while (!status && asked < queued && asked - taken < WORKER_MAX_ASKED) {
+            status = worker_ask(m->worker, &step->specs[queue[asked]], m->probe_deadline_ns, err);
             asked++;
         }
         status = status ? status : measure_store(m, err);
         status = status ? status : measure_take(m, err);
+        if (!status && m->last.verdict != VERDICT_CLEAN) {
+            status = measure_again(m, ++tries[queue[taken]], err);
+            queue[queued++] = queue[taken];
+        }
         taken++;
     }
     return status;

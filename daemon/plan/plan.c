@@ -5,6 +5,7 @@
  *   entries   bytes an entry translates, for each step the sweeps showed
  *   refine    onset and saturation to the page
  *   sharing   rounds or pairs for each level, until every SM is in a group (share_plan.c)
+ *   confirm   onsets once more (confirm_plan.c)
  *   reads     depth full: throughput with and without windows (read_plan.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
@@ -15,6 +16,7 @@
 
 #include "analysis/window_level.h"
 #include "base/units.h"
+#include "plan/confirm_plan.h"
 #include "plan/read_plan.h"
 #include "plan/share_plan.h"
 
@@ -171,6 +173,11 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
     status = plan_structure(set, &s, sm_ids[0], shares[depth].quick_share, out, err);
     if (status != STATUS_OK || out->spec_count > 0)
         return status;
+    status = confirm_plan_next(set, &s, sm_ids[0], out, err);
+    if (status != STATUS_OK || out->spec_count > 0) {
+        say(out, shares[depth].quick_share, "what was found, once more");
+        return status;
+    }
     if (depth >= DEPTH_FULL) {
         read_plan_next(set, &s, out);
         if (out->spec_count > 0) {

@@ -77,6 +77,7 @@ struct store_observation_row {
     int64_t started_at;
     nsec_t duration_ns;
     uint64_t value_count;
+    enum verdict verdict;
 };
 /* Observations of one GPU, newest first: at most `max` with id < `before` (0: from the newest),
  * of one run (0: of all). */
@@ -88,7 +89,8 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
                                    char **out_json, struct err *err);
 
 /* All observations of one run with the GPU and the limits it ran under, oldest first: the input of
- * analysis, to conclude again. The caller owns `*out` (observation_set_free). */
+ * analysis, to conclude again. Those that are not clean are set aside in it. The caller owns `*out`
+ * (observation_set_free). */
 enum status store_load_run(struct store *store, int64_t run, struct observation_set *out,
                            struct err *err);
 

@@ -20,9 +20,10 @@
 #define FINGERPRINT_COLUMNS                                                                        \
     "run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, row_hash"
 #define OBSERVATION_COLUMNS                                                                        \
-    "o.id, o.run, o.kind, o.started_at, o.duration_ns, o.value_count, o.document_hash, o.row_hash"
+    "o.id, o.run, o.kind, o.started_at, o.duration_ns, o.value_count, o.document_hash, "           \
+    "o.row_hash, o.verdict"
 
-enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 8 }; /* the column behind them */
+enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 9 }; /* the column behind them */
 
 static const char *text_column(sqlite3_stmt *stmt, int column)
 {
@@ -77,6 +78,7 @@ static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *ou
                                           .duration_ns = (nsec_t)sqlite3_column_int64(stmt, 4),
                                           .value_count = (uint64_t)sqlite3_column_int64(stmt, 5)};
     if (probe_kind_from_name(text_column(stmt, 2), &out->kind) &&
+        verdict_from_name(text_column(stmt, 8), &out->verdict) &&
         store_rows_observation(out, document_hash) == row_hash)
         return true;
     log_warning("state file: observation %lld fails its check and is passed over",

@@ -31,6 +31,9 @@ uint64_t store_rows_observation(const struct store_observation_row *row, uint64_
     h = store_sql_hash_int(h, row->started_at);
     h = store_sql_hash_int(h, (int64_t)row->duration_ns);
     h = store_sql_hash_int(h, (int64_t)row->value_count);
+    /* Clean ones are hashed as before there were verdicts: old rows stay good. */
+    if (row->verdict != VERDICT_CLEAN)
+        h = store_sql_hash_text(h, verdict_name(row->verdict));
     return store_sql_hash_int(h, (int64_t)document_hash);
 }
 

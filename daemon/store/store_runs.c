@@ -89,11 +89,12 @@ static enum status insert_observation(sqlite3 *db, const struct store_observatio
 
     return store_sql_run(db,
                          "INSERT INTO observation (run, kind, started_at, duration_ns, "
-                         "value_count, document, document_hash, row_hash) "
-                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                         "value_count, verdict, document, document_hash, row_hash) "
+                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                          SQL_VALUES(SQL_INT(row->run), SQL_TEXT(probe_kind_name(row->kind)),
                                     SQL_INT(row->started_at), SQL_INT(row->duration_ns),
-                                    SQL_INT(row->value_count), SQL_TEXT(text), SQL_INT(hash),
+                                    SQL_INT(row->value_count), SQL_TEXT(verdict_name(row->verdict)),
+                                    SQL_TEXT(text), SQL_INT(hash),
                                     SQL_INT(store_rows_observation(row, hash))),
                          NULL, err);
 }
@@ -105,7 +106,8 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
                                               .kind = o->spec.kind,
                                               .started_at = o->result.conditions.started_at,
                                               .duration_ns = o->result.conditions.duration_ns,
-                                              .value_count = o->result.value_count};
+                                              .value_count = o->result.value_count,
+                                              .verdict = o->judgement.verdict};
     sqlite3 *const db = store->writing.db;
     char *const text = render(observation_to_json(o));
     int64_t id = 0;

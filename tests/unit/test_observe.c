@@ -106,7 +106,15 @@ static struct observation any_observation(struct rng *r)
         .temperature_celsius = any_u32(r),
         .other_processes = any_u32(r),
         .throttle_reasons = any_u64(r),
+        .sm_clock_before_khz = any_u32(r),
+        .busy_percent_before = any_u32(r),
+        .uncorrected_errors = any_u64(r),
+        .xid = any_u64(r),
     };
+    o.judgement.verdict = (enum verdict)rng_below(r, 3);
+    if (o.judgement.verdict != VERDICT_CLEAN)
+        snprintf(o.judgement.sentence, sizeof(o.judgement.sentence), "reason %u",
+                 (unsigned)rng_below(r, 1000));
     return o;
 }
 
@@ -128,6 +136,8 @@ static void assert_same_observation(const struct observation *a, const struct ob
     assert_memory_equal(a->result.values, b->result.values,
                         a->result.value_count * sizeof(*a->result.values));
     assert_memory_equal(&a->result.conditions, &b->result.conditions, sizeof(a->result.conditions));
+    assert_int_equal(a->judgement.verdict, b->judgement.verdict);
+    assert_string_equal(a->judgement.sentence, b->judgement.sentence);
 }
 
 /* By way of text, as it travels. */

@@ -116,6 +116,9 @@ static void refuses_with_the_place(void **state)
         {"sms=512 memory=1G l1=65536@2M/sm", "four million"},
         {"sms=4 smids=0-2 memory=1G l1=4@2M/sm", "as many"},
         {"smids=0-2 sms=3 memory=1G l1=4@2M/sm", "before smids="},
+        {"sms=4 memory=1G l1=4@2M/sm neighbour=0@5", "at least one load"},
+        {"sms=4 memory=1G l1=4@2M/sm neighbour=5", "@<cycles>"},
+        {"sms=4 memory=1G l1=4@2M/sm reclock=5@11", "too large"},
         {"sms=2 smids=5,4 memory=1G l1=4@2M/sm", "ascend"},
         {"sms=2 smids=5,512 memory=1G l1=4@2M/sm", "too large"},
         {"sms=4 memory=99999999999999999999 l1=4@2M/sm", "memory="},
@@ -212,6 +215,14 @@ static void random_desc(struct rng *rng, struct sim_desc *d)
     d->clock_khz = (uint32_t)rng_below(rng, 2000000);
     d->latency_cycles = (uint32_t)rng_below(rng, 1000);
     d->spread_cycles = (uint32_t)rng_below(rng, 50);
+    if (rng_below(rng, 2)) {
+        (void)snprintf(d->uuid, sizeof d->uuid, "SIM-%u", (unsigned)rng_below(rng, 1000));
+        (void)snprintf(d->driver, sizeof d->driver, "580.%u", (unsigned)rng_below(rng, 1000));
+        d->neighbour_loads = 1 + (uint32_t)rng_below(rng, 1000000);
+        d->neighbour_cycles = (uint32_t)rng_below(rng, 1000000);
+        d->reclock_loads = 1 + (uint32_t)rng_below(rng, 1000000);
+        d->reclock_factor = rng_unit(rng);
+    }
     d->level_count = 1 + (uint32_t)rng_below(rng, SIM_MAX_LEVELS);
     for (uint32_t i = 0; i < d->level_count; i++)
         random_level(rng, d->sm_count, &d->levels[i]);

@@ -227,6 +227,67 @@ static void test_paging(void **state)
     store_close(store);
 }
 
+/* What is not clean comes back set aside, and is listed with its verdict; one that was changed from
+ * outside is passed over. */
+static void test_verdicts(void **state)
+{
+    const char *const path = fixture_path(*state, "state.db");
+    struct store *store = open_good(path);
+    const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
+    const struct gpu_limits limits = fixture_limits();
+    struct store_observation_row rows[4];
+    struct observation_set set;
+    struct err err = {0};
+    uint32_t count = 0;
+    int64_t run = 0;
+
+    assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_QUICK, 1, &run, &err), STATUS_OK);
+    for (int v = VERDICT_CLEAN; v <= VERDICT_UNUSABLE; v++) {
+        struct observation o = fixture_observation((uint32_t)v, 4);
+        o.judgement.verdict = (enum verdict)v;
+        snprintf(o.judgement.sentence, sizeof(o.judgement.sentence), "%s", v ? "why" : "");
+        assert_int_equal(store_add_observation(store, run, &o, NULL, &err), STATUS_OK);
+        observation_free(&o);
+    }
+    assert_int_equal(store_list_observations(store, FIXTURE_UUID, run, 0, rows, 4, &count, &err),
+                     STATUS_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(rows[0].verdict, VERDICT_UNUSABLE);
+    assert_int_equal(rows[2].verdict, VERDICT_CLEAN);
+    assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
+    assert_int_equal(set.count, 1);
+    assert_int_equal(set.aside.count, 2);
+    assert_string_equal(set.aside.items[0].judgement.sentence, "why");
+    observation_set_free(&set);
+    store_close(store);
+
+    tamper(path, "UPDATE observation SET verdict = 'clean' WHERE verdict = 'disturbed'");
+    store = open_good(path);
+    assert_int_equal(store_list_observations(store, FIXTURE_UUID, run, 0, rows, 4, &count, &err),
+                     STATUS_OK);
+    assert_int_equal(count, 2);
+    store_close(store);
+}
+
+/* A state file of the first release has no verdicts; its observations stay good. */
+static void test_a_file_without_verdicts(void **state)
+{
+    const char *const path = fixture_path(*state, "state.db");
+    struct store *store = open_good(path);
+    const int64_t run = good_run(store, FIXTURE_UUID, 1, 3);
+    struct observation_set set;
+    struct err err = {0};
+
+    store_close(store);
+    tamper(path, "ALTER TABLE observation DROP COLUMN verdict; PRAGMA user_version = 1;");
+    store = open_good(path);
+    assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
+    assert_int_equal(set.count, 3);
+    assert_int_equal(set.aside.count, 0);
+    observation_set_free(&set);
+    store_close(store);
+}
+
 static void test_rotten_rows(void **state)
 {
     const char *const path = strdup(fixture_path(*state, "state.db"));
@@ -349,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_memory), cmocka_unit_test(test_rules_of_runs),
         cmocka_unit_test(test_paging),    WITH_DIRECTORY(test_in_a_file),
+        WITH_DIRECTORY(test_verdicts),    WITH_DIRECTORY(test_a_file_without_verdicts),
         WITH_DIRECTORY(test_rotten_rows), WITH_DIRECTORY(test_threads),
     };
 

@@ -29,7 +29,8 @@ struct cuda_gpu {
     struct cuda_arena arena;
     struct cuda_probe probe;
     struct gpu_identity identity;
-    struct maybe_u32 other_processes; /* when it was opened */
+    struct maybe_u32 other_processes;     /* when it was opened */
+    struct maybe_u32 busy_percent_before; /* our first kernel */
     uint64_t free_bytes;
 };
 
@@ -246,6 +247,8 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         goto out;
     g->free_bytes = free_bytes;
     g->other_processes = nvml_other_processes(g->nvml, g->identity.uuid);
+    g->busy_percent_before = nvml_busy_percent(g->nvml, g->identity.uuid);
+    nvml_watch(g->nvml, g->identity.uuid);
     s = cuda_probe_open(&g->api, g->device, deadline_ms * NSEC_PER_MSEC, &g->probe, err);
     if (s == STATUS_OK)
         s = cuda_arena_open(&g->api, g->device, limit - CUDA_SCRATCH_BYTES,
@@ -289,6 +292,7 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     cuda_describe(gpu, NULL, &limits);
     memset(out, 0, sizeof *out);
     out->conditions.started_at = clock_wall_seconds();
+    out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml, g->identity.uuid);
     s = cuda_probe_run(&g->probe, &g->arena, spec, out, err);
     if (s != STATUS_OK)
         return s;
@@ -298,7 +302,9 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     out->conditions.backing_bytes = limits.backing_bytes;
     out->conditions.device_memory_bytes = limits.device_memory_bytes;
     out->conditions.other_processes = g->other_processes;
+    out->conditions.busy_percent_before = g->busy_percent_before;
     nvml_read_clocks(g->nvml, g->identity.uuid, &out->conditions);
+    nvml_read_faults(g->nvml, g->identity.uuid, &out->conditions);
     return STATUS_OK;
 }
 

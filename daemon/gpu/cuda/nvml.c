@@ -2,6 +2,7 @@
 #include "gpu/cuda/nvml.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,24 @@ enum {
     NVML_CLOCK_SM = 1,
     NVML_CLOCK_MEMORY = 2,
     NVML_TEMPERATURE_GPU = 0,
-    NVML_MAX_PROCESSES = 64
+    NVML_MAX_PROCESSES = 64,
+    NVML_ERROR_UNCORRECTED = 1,
+    NVML_COUNTER_VOLATILE = 0, /* since the driver was loaded */
+    NVML_EVENT_XID = 8,
+    NVML_MOST_EVENTS = 16 /* taken at once */
+};
+
+struct nvml_utilization {
+    unsigned gpu;
+    unsigned memory;
+};
+
+struct nvml_event {
+    nvml_device device;
+    unsigned long long type;
+    unsigned long long data; /* of an Xid event: its number */
+    unsigned gpu_instance;
+    unsigned compute_instance;
 };
 
 struct nvml_process {
@@ -30,10 +48,17 @@ struct nvml_memory {
     unsigned long long used_bytes;
 };
 
+typedef struct nvml_event_set_st *nvml_event_set;
+
 struct nvml {
     void *library;
     char uuid[64]; /* of the cached handle */
     nvml_device device;
+    /* Since nvml_watch. */
+    bool errors_known, events_known;
+    unsigned long long errors_before;
+    uint64_t last_xid;
+    nvml_event_set events;
     nvml_result (*init)(void);
     nvml_result (*shutdown)(void);
     nvml_result (*driver_version)(char *out, unsigned size);
@@ -45,6 +70,13 @@ struct nvml {
     nvml_result (*throttle_reasons)(nvml_device device, unsigned long long *mask);
     nvml_result (*memory)(nvml_device device, struct nvml_memory *out);
     nvml_result (*processes)(nvml_device device, unsigned *count, struct nvml_process *out);
+    nvml_result (*utilization)(nvml_device device, struct nvml_utilization *out);
+    nvml_result (*errors)(nvml_device device, int type, int counter, unsigned long long *count);
+    nvml_result (*events_new)(nvml_event_set *set);
+    nvml_result (*events_free)(nvml_event_set set);
+    nvml_result (*events_register)(nvml_device device, unsigned long long types,
+                                   nvml_event_set set);
+    nvml_result (*events_wait)(nvml_event_set set, struct nvml_event *out, unsigned timeout_ms);
 };
 
 #define SLOT(member) offsetof(struct nvml, member)
@@ -64,6 +96,12 @@ static const struct {
     {SLOT(throttle_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons"},
     {SLOT(memory), "nvmlDeviceGetMemoryInfo"},
     {SLOT(processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
+    {SLOT(utilization), "nvmlDeviceGetUtilizationRates"},
+    {SLOT(errors), "nvmlDeviceGetTotalEccErrors"},
+    {SLOT(events_new), "nvmlEventSetCreate"},
+    {SLOT(events_free), "nvmlEventSetFree"},
+    {SLOT(events_register), "nvmlDeviceRegisterEvents"},
+    {SLOT(events_wait), "nvmlEventSetWait_v2"},
 };
 
 struct nvml *nvml_open(void)
@@ -92,6 +130,8 @@ void nvml_close(struct nvml *take)
 {
     if (!take)
         return;
+    if (take->events)
+        take->events_free(take->events);
     take->shutdown();
     dlclose(take->library);
     free(take);
@@ -178,4 +218,59 @@ struct maybe_u64 nvml_free_bytes(struct nvml *n, const char *uuid)
     if (!device || !n->memory || n->memory(device, &memory) != NVML_OK)
         return UNKNOWN_U64(REASON_NOT_REPORTED);
     return KNOWN_U64(memory.free_bytes);
+}
+
+struct maybe_u32 nvml_sm_clock_khz(struct nvml *n, const char *uuid)
+{
+    return clock_khz(n, device_of(n, uuid), NVML_CLOCK_SM);
+}
+
+struct maybe_u32 nvml_busy_percent(struct nvml *n, const char *uuid)
+{
+    struct nvml_utilization u = {0};
+    nvml_device device = device_of(n, uuid);
+    if (!device || !n->utilization || n->utilization(device, &u) != NVML_OK)
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(u.gpu);
+}
+
+static bool count_errors(const struct nvml *n, nvml_device device, unsigned long long *out)
+{
+    return device && n->errors &&
+           n->errors(device, NVML_ERROR_UNCORRECTED, NVML_COUNTER_VOLATILE, out) == NVML_OK;
+}
+
+void nvml_watch(struct nvml *n, const char *uuid)
+{
+    nvml_device device = device_of(n, uuid);
+    if (!device)
+        return;
+    n->errors_known = count_errors(n, device, &n->errors_before);
+    if (!n->events_new || !n->events_free || !n->events_register || !n->events_wait || n->events)
+        return;
+    if (n->events_new(&n->events) != NVML_OK) {
+        n->events = NULL;
+        return;
+    }
+    n->events_known = n->events_register(device, NVML_EVENT_XID, n->events) == NVML_OK;
+}
+
+void nvml_read_faults(struct nvml *n, const char *uuid, struct probe_conditions *out)
+{
+    nvml_device device = device_of(n, uuid);
+    unsigned long long now = 0;
+    struct nvml_event event;
+
+    out->uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED);
+    out->xid = UNKNOWN_U64(REASON_NOT_REPORTED);
+    if (!device)
+        return;
+    if (n->errors_known && count_errors(n, device, &now))
+        out->uncorrected_errors =
+            KNOWN_U64(now > n->errors_before ? (uint64_t)(now - n->errors_before) : 0);
+    if (!n->events_known)
+        return;
+    for (int i = 0; i < NVML_MOST_EVENTS && n->events_wait(n->events, &event, 0) == NVML_OK; i++)
+        n->last_xid = event.data;
+    out->xid = KNOWN_U64(n->last_xid);
 }

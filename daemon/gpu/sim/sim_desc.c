@@ -165,6 +165,27 @@ static enum status read_outliers(struct cursor *c, struct sim_desc *d)
     return s == STATUS_OK ? read_u32(c, SIM_MAX_CYCLES, &d->outlier_cycles) : s;
 }
 
+/* "30000@": how many loads lie between two of something. */
+static enum status read_period(struct cursor *c, const char *unit, uint32_t *out)
+{
+    enum status s = read_u32(c, UINT32_MAX / 4, out);
+    if (s == STATUS_OK && *out == 0)
+        return complain(c, "at least one load lies between");
+    return s == STATUS_OK ? expect(c, '@', unit) : s;
+}
+
+static enum status read_neighbour(struct cursor *c, struct sim_desc *d)
+{
+    enum status s = read_period(c, "@<cycles> belongs here", &d->neighbour_loads);
+    return s == STATUS_OK ? read_u32(c, SIM_MAX_CYCLES, &d->neighbour_cycles) : s;
+}
+
+static enum status read_reclock(struct cursor *c, struct sim_desc *d)
+{
+    enum status s = read_period(c, "@<factor> belongs here", &d->reclock_loads);
+    return s == STATUS_OK ? read_f64(c, SIM_MAX_RECLOCK, &d->reclock_factor) : s;
+}
+
 /* One SM id, or a range of them: "7", "2-4". */
 static enum status read_ids(struct cursor *c, uint32_t *first, uint32_t *last)
 {
@@ -409,7 +430,7 @@ static enum status read_value(struct cursor *c, const struct sim_field *f, struc
     char *slot = (char *)d + f->offset;
     switch (f->kind) {
     case SIM_FIELD_NAME:
-        return read_name(c, d->name);
+        return read_name(c, slot);
     case SIM_FIELD_SMS:
         forget_levels(d);
         return read_sm_count(c, d);
@@ -434,6 +455,10 @@ static enum status read_value(struct cursor *c, const struct sim_field *f, struc
         return read_noise(c, d);
     case SIM_FIELD_OUTLIERS:
         return read_outliers(c, d);
+    case SIM_FIELD_NEIGHBOUR:
+        return read_neighbour(c, d);
+    case SIM_FIELD_RECLOCK:
+        return read_reclock(c, d);
     case SIM_FIELD_LEVEL:
         return read_level(c, d, f->max);
     }

@@ -24,6 +24,13 @@
  *   read_noise=0.003   relative standard deviation of a throughput
  *   seed=7             of everything random here; default 1
  *
+ *   uuid=SIM-1 serial=7 driver=580.1   who it says it is; the default UUID follows from the text
+ *   neighbour=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
+ *                      most) it gets the GPU for so many cycles, in which it fills all TLBs with
+ *                      pages of its own. The load that was under way takes that much longer.
+ *   reclock=50000@0.8  after so many loads the SM clock changes to 0.8 of what it was, and after as
+ *                      many back again: memory then takes 0.8 times as many cycles
+ *
  *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM. At least one.
  *     <entries>@<entry bytes>/<sharing>{;<option>}
  *     sharing  sm     every SM has its own
@@ -90,6 +97,9 @@ struct sim_level {
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
+    char uuid[SIM_MAX_NAME];   /* "": from the hash of the description */
+    char serial[SIM_MAX_NAME]; /* "": not told */
+    char driver[SIM_MAX_NAME]; /* "": "simulated" */
     uint64_t memory_bytes;
     uint64_t l2_cache_bytes;
     uint64_t range_bytes;   /* 0: four times the memory */
@@ -99,6 +109,7 @@ struct sim_desc {
     double plateau_gbps;
     double sm_gbps; /* 0: twice the share of the plateau */
     double read_noise;
+    double reclock_factor;
     uint64_t seed;
     uint32_t cc_major;
     uint32_t cc_minor;
@@ -106,6 +117,9 @@ struct sim_desc {
     uint32_t latency_cycles;
     uint32_t spread_cycles;
     uint32_t outlier_cycles;
+    uint32_t neighbour_loads; /* between two turns of the neighbour, on average; 0: none */
+    uint32_t neighbour_cycles;
+    uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;
     uint32_t sm_count;
     uint32_t level_count;

@@ -16,7 +16,8 @@ enum {
     SIM_MAX_MISS_NS = 1000000,
     SIM_MIN_ENTRY_BYTES = 4096,
     SIM_MAX_TOTAL_ENTRIES = 4 << 20,
-    SIM_MAX_GBPS = 1000000
+    SIM_MAX_GBPS = 1000000,
+    SIM_MAX_RECLOCK = 10
 };
 
 enum sim_field_kind {
@@ -30,13 +31,15 @@ enum sim_field_kind {
     SIM_FIELD_F64,
     SIM_FIELD_NOISE,
     SIM_FIELD_OUTLIERS,
+    SIM_FIELD_NEIGHBOUR,
+    SIM_FIELD_RECLOCK,
     SIM_FIELD_LEVEL
 };
 
 struct sim_field {
     const char *key;
     enum sim_field_kind kind;
-    size_t offset; /* of a number in struct sim_desc */
+    size_t offset; /* of a number or a name in struct sim_desc */
     uint32_t max;  /* of a number; of a level: its index */
 };
 

@@ -23,7 +23,7 @@ struct sim_gpu {
     struct sim_machine *machine;
 };
 
-static const char driver_version[] = "simulated";
+static const char default_driver[] = "simulated";
 
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out)
 {
@@ -37,9 +37,13 @@ void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_ide
     (void)snprintf(out->uuid, sizeof out->uuid, "SIM-%08x-%04x-%04x-%04x-%012llx",
                    (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xffff,
                    (unsigned)(b >> 48), (unsigned long long)(b & 0xffffffffffff));
+    if (desc->uuid[0] && twin == 0)
+        (void)snprintf(out->uuid, sizeof out->uuid, "%s", desc->uuid);
+    (void)snprintf(out->serial, sizeof out->serial, "%.31s", desc->serial);
     (void)snprintf(out->name, sizeof out->name, "%s (simulated)",
                    desc->name[0] ? desc->name : "GPU");
-    (void)snprintf(out->driver_version, sizeof out->driver_version, "%s", driver_version);
+    (void)snprintf(out->driver_version, sizeof out->driver_version, "%.31s",
+                   desc->driver[0] ? desc->driver : default_driver);
     out->compute_major = desc->cc_major;
     out->compute_minor = desc->cc_minor;
     out->sm_count = desc->sm_count;
@@ -200,18 +204,26 @@ static void sim_describe(const struct gpu *gpu, struct gpu_identity *identity,
     *limits = sim->limits;
 }
 
+static struct maybe_u32 clock_of(const struct sim_gpu *gpu)
+{
+    const double khz = gpu->desc.clock_khz * sim_machine_clock_factor(gpu->machine);
+    return gpu->desc.clock_khz ? KNOWN_U32((uint32_t)khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
+}
+
 static void set_conditions(const struct sim_gpu *gpu, struct probe_conditions *c)
 {
-    const struct sim_desc *d = &gpu->desc;
     c->arena = gpu->limits.arena;
     c->range_bytes = gpu->limits.range_bytes;
     c->backing_bytes = gpu->limits.backing_bytes;
     c->device_memory_bytes = gpu->limits.device_memory_bytes;
-    c->sm_clock_khz = d->clock_khz ? KNOWN_U32(d->clock_khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->sm_clock_khz = c->sm_clock_before_khz = clock_of(gpu);
     c->memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
     c->temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED);
     c->other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
     c->throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED);
+    c->busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED);
+    c->xid = UNKNOWN_U64(REASON_NOT_REPORTED);
 }
 
 static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
@@ -230,6 +242,7 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", out->value_count);
     enum status s = sim_machine_run(sim->machine, spec, 0, out->values, err);
     out->conditions.duration_ns = clock_monotonic() - start;
+    out->conditions.sm_clock_khz = clock_of(sim);
     return s;
 }
 

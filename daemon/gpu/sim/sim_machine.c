@@ -25,6 +25,12 @@ double sim_gauss(struct rng *rng)
     return sum - GAUSS_PAIRS;
 }
 
+/* Loads until the neighbour's next turn. */
+static uint32_t next_turn(struct sim_machine *m)
+{
+    return 1 + (uint32_t)rng_below(&m->others, (uint64_t)m->desc.neighbour_loads * 2 + 1);
+}
+
 struct sim_machine *sim_machine_new(const struct sim_desc *desc)
 {
     struct sim_machine *m = calloc(1, sizeof *m);
@@ -39,6 +45,9 @@ struct sim_machine *sim_machine_new(const struct sim_desc *desc)
     m->rng.state = desc->seed;
     for (uint32_t i = 0; i < desc->sm_count; i++)
         m->far_cycles[i] = (uint32_t)rng_below(&m->rng, (uint64_t)desc->spread_cycles + 1);
+    m->others.state = desc->seed + 1;
+    m->loads_to_turn = next_turn(m);
+    m->loads_to_reclock = desc->reclock_loads;
     return m;
 }
 
@@ -59,15 +68,44 @@ int32_t sim_machine_position(const struct sim_machine *m, uint32_t sm_id)
     return -1;
 }
 
+double sim_machine_clock_factor(const struct sim_machine *m)
+{
+    return m->reclocked ? m->desc.reclock_factor : 1;
+}
+
+/* What happens to the GPU beside our loads. */
+static uint32_t let_others(struct sim_machine *m)
+{
+    if (m->desc.reclock_loads > 0 && --m->loads_to_reclock == 0) {
+        m->reclocked = !m->reclocked;
+        m->loads_to_reclock = m->desc.reclock_loads;
+    }
+    if (m->desc.neighbour_loads == 0 || --m->loads_to_turn > 0)
+        return 0;
+    m->loads_to_turn = next_turn(m);
+    m->turns += 1;
+    sim_mmu_flush(m->mmu);
+    return m->desc.neighbour_cycles;
+}
+
+uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uint32_t *away_cycles)
+{
+    const uint32_t away = let_others(m);
+    if (away_cycles)
+        *away_cycles = away;
+    return sim_mmu_access(m->mmu, sm, va);
+}
+
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va)
 {
-    (void)sim_mmu_access(m->mmu, sm, va);
+    (void)sim_machine_access(m, sm, va, NULL);
 }
 
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)
 {
     const struct sim_desc *d = &m->desc;
-    uint32_t missed = sim_mmu_access(m->mmu, sm, va);
+    uint32_t away = 0;
+    uint32_t missed = sim_machine_access(m, sm, va, &away);
     double cycles = (double)sim_mmu_cycles(m->mmu, missed) + m->far_cycles[sm];
     if (d->noise == SIM_NOISE_GAUSS)
         cycles += d->noise_cycles * sim_gauss(&m->rng);
@@ -75,6 +113,7 @@ uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)
         cycles += d->noise_cycles * (2 * rng_unit(&m->rng) - 1);
     if (d->outlier_share > 0 && rng_unit(&m->rng) < d->outlier_share)
         cycles += d->outlier_cycles * rng_unit(&m->rng);
+    cycles = cycles * sim_machine_clock_factor(m) + away;
     return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }
 

@@ -19,6 +19,9 @@ int32_t sim_machine_position(const struct sim_machine *m, uint32_t sm_id);
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
+/* The SM clock as a part of what the description says: 1, but for `reclock`. */
+double sim_machine_clock_factor(const struct sim_machine *m);
+
 /* Where an SM reads: whole lines from `va` on. */
 struct sim_window {
     uint64_t va;

@@ -38,6 +38,11 @@ const struct sim_field sim_fields[] = {
     {"sm_gbps", SIM_FIELD_F64, AT(sm_gbps), SIM_MAX_GBPS},
     {"read_noise", SIM_FIELD_F64, AT(read_noise), 1},
     {"seed", SIM_FIELD_U64, AT(seed), 0},
+    {"uuid", SIM_FIELD_NAME, AT(uuid), 0},
+    {"serial", SIM_FIELD_NAME, AT(serial), 0},
+    {"driver", SIM_FIELD_NAME, AT(driver), 0},
+    {"neighbour", SIM_FIELD_NEIGHBOUR, 0, 0},
+    {"reclock", SIM_FIELD_RECLOCK, 0, 0},
 };
 
 const uint32_t sim_field_count = sizeof sim_fields / sizeof sim_fields[0];
@@ -195,7 +200,7 @@ static bool is_default(const struct sim_field *f, const struct sim_desc *d,
     size_t n = f->kind == SIM_FIELD_U32 ? sizeof(uint32_t) : sizeof(uint64_t);
     switch (f->kind) {
     case SIM_FIELD_NAME:
-        return d->name[0] == '\0';
+        return ((const char *)d)[f->offset] == '\0';
     case SIM_FIELD_CC:
         return d->cc_major == 0 && d->cc_minor == 0;
     case SIM_FIELD_SMS:
@@ -206,6 +211,10 @@ static bool is_default(const struct sim_field *f, const struct sim_desc *d,
         return d->noise == SIM_NOISE_NONE;
     case SIM_FIELD_OUTLIERS:
         return d->outlier_share == 0 && d->outlier_cycles == 0;
+    case SIM_FIELD_NEIGHBOUR:
+        return d->neighbour_loads == 0;
+    case SIM_FIELD_RECLOCK:
+        return d->reclock_loads == 0;
     case SIM_FIELD_LEVEL:
         return f->max >= d->level_count;
     case SIM_FIELD_BYTES:
@@ -222,7 +231,7 @@ static void put_value(struct writer *w, const struct sim_field *f, const struct 
     const void *slot = (const char *)d + f->offset;
     switch (f->kind) {
     case SIM_FIELD_NAME:
-        put(w, "%s", d->name);
+        put(w, "%s", (const char *)slot);
         break;
     case SIM_FIELD_CC:
         put(w, "%u.%u", d->cc_major, d->cc_minor);
@@ -251,6 +260,13 @@ static void put_value(struct writer *w, const struct sim_field *f, const struct 
     case SIM_FIELD_OUTLIERS:
         put_f64(w, d->outlier_share);
         put(w, "@%u", d->outlier_cycles);
+        break;
+    case SIM_FIELD_NEIGHBOUR:
+        put(w, "%u@%u", d->neighbour_loads, d->neighbour_cycles);
+        break;
+    case SIM_FIELD_RECLOCK:
+        put(w, "%u@", d->reclock_loads);
+        put_f64(w, d->reclock_factor);
         break;
     case SIM_FIELD_LEVEL:
         put_level(w, d, &d->levels[f->max]);

@@ -25,6 +25,7 @@ enum {
 };
 
 static const double ELAPSED_JITTER = 0.01;
+static const double CYCLE_NS = 0.5; /* of the cycles that a neighbour takes */
 
 /* One point: who reads where, and how it went. */
 struct reading {
@@ -113,7 +114,7 @@ static void sample(struct sim_machine *m, struct reading *r)
             if (r->window_of[sm] == PROBE_SM_IDLE)
                 continue;
             uint64_t va = random_line(m, &r->windows[r->window_of[sm]]);
-            uint32_t missed = sim_mmu_access(m->mmu, sm, va);
+            uint32_t missed = sim_machine_access(m, sm, va, NULL);
             for (uint32_t i = 0; i < missed; i++)
                 r->misses[i][sm]++;
         }
@@ -177,15 +178,17 @@ static void solve_rates(struct reading *r)
 
 /* One repeat's row: elapsed nanoseconds, then lines by SM. */
 static void write_row(struct sim_machine *m, const struct reading *r, uint32_t duration_us,
-                      uint32_t *row)
+                      uint64_t turns, uint32_t *row)
 {
     double elapsed_ns = duration_us * 1e3 * (1 + ELAPSED_JITTER * rng_unit(&m->rng));
+    double away_ns = (double)turns * m->desc.neighbour_cycles * CYCLE_NS;
     row[0] = (uint32_t)lround(elapsed_ns);
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
         double noise = 1 + r->desc->read_noise * sim_gauss(&m->rng);
         double lines = r->rate[sm] * row[0] * 1e-9 * (noise > 0 ? noise : 0);
         row[1 + sm] = lines < UINT32_MAX ? (uint32_t)lround(lines) : UINT32_MAX;
     }
+    row[0] += (uint32_t)lround(away_ns < UINT32_MAX / 2 ? away_ns : UINT32_MAX / 2);
 }
 
 void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
@@ -199,9 +202,10 @@ void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
     r.window_of = window_of;
     warm(m, &r);
     for (uint32_t n = 0; n < repeats; n++) {
+        const uint64_t turns = m->turns;
         sample(m, &r);
         solve_rates(&r);
-        write_row(m, &r, duration_us, rows);
+        write_row(m, &r, duration_us, m->turns - turns, rows);
         rows += 1 + m->desc.sm_count;
     }
 }

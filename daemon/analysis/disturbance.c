@@ -1,0 +1,257 @@
+/* disturbance.c: see disturbance.h.
+ *
+ * On a GPU that two processes use, each has it alone for a time slice of milliseconds. A probe that
+ * is cut in two shows it in one of these ways: the load that was under way took a million cycles;
+ * everything that was cached is gone, so that pages which fit miss once; a throughput run ends
+ * late. The rules below look for each. Where a rule compares cycles it takes its scale from the
+ * observation itself, so that none needs to know the chip.
+ */
+#include "analysis/disturbance.h"
+
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* NVML's throttle reasons by which the hardware itself halves clocks or worse; a power cap, a
+ * thermal limit in software and an idle clock are part of normal work. */
+enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 0x80 };
+
+/* The SM clock before and after may differ by this share. Memory's clock stays, so a load of 300
+ * cycles would otherwise move by more than the smallest penalty. */
+#define CLOCK_TOLERANCE 0.1
+
+/* Repeats of a throughput may differ by this share: those of a quiet GPU differ by 1%. */
+#define READ_TOLERANCE 0.1
+/* And a run may end so much later than asked for. */
+#define READ_OVERTIME 1.25
+/* Smaller regions tell of caches, and the first of them of a clock that is still rising. */
+#define READ_SMALLEST_BYTES (32 * MIB)
+
+/* A curve may fall by this much, or by the spread of the point that is lower. */
+#define CURVE_TOLERANCE_CYCLES 8.0
+#define SPREAD_QUANTILE        0.95
+
+enum { FEWEST_BYSTANDERS = 3 };
+
+static void blame(struct judgement *out, enum verdict verdict, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The worse verdict stays, and of two alike the first. */
+static void blame(struct judgement *out, enum verdict verdict, const char *format, ...)
+{
+    va_list args;
+    if (verdict <= out->verdict)
+        return;
+    out->verdict = verdict;
+    va_start(args, format);
+    vsnprintf(out->sentence, sizeof out->sentence, format, args);
+    va_end(args);
+}
+
+static void judge_faults(const struct probe_conditions *c, struct judgement *out)
+{
+    if (IS_KNOWN(c->uncorrected_errors) && c->uncorrected_errors.v > 0)
+        blame(out, VERDICT_UNUSABLE, "%llu memory errors that ECC could not correct",
+              (unsigned long long)c->uncorrected_errors.v);
+    if (IS_KNOWN(c->xid) && c->xid.v > 0)
+        blame(out, VERDICT_DISTURBED, "the driver reported Xid %llu", (unsigned long long)c->xid.v);
+}
+
+static void judge_clock(const struct probe_conditions *c, struct judgement *out)
+{
+    if (!IS_KNOWN(c->sm_clock_before_khz) || !IS_KNOWN(c->sm_clock_khz))
+        return;
+    const double before = c->sm_clock_before_khz.v;
+    const double after = c->sm_clock_khz.v;
+    if (fabs(before - after) > CLOCK_TOLERANCE * fmax(before, after))
+        blame(out, VERDICT_DISTURBED, "the SM clock went from %.0f to %.0f MHz", before / 1000,
+              after / 1000);
+}
+
+static void judge_throttling(const struct probe_conditions *c, struct judgement *out)
+{
+    const uint64_t mask = SLOWDOWN_HARDWARE | SLOWDOWN_THERMAL | SLOWDOWN_POWER_BRAKE;
+    if (IS_KNOWN(c->throttle_reasons) && (c->throttle_reasons.v & mask) != 0)
+        blame(out, VERDICT_DISTURBED, "the hardware slows itself down (throttle reasons 0x%llx)",
+              (unsigned long long)c->throttle_reasons.v);
+}
+
+/* Loads whose SM was taken away, and whether there is any signal at all. */
+static void judge_loads(const struct observation *o, struct judgement *out)
+{
+    const size_t n = o->result.value_count;
+    size_t away = 0;
+    size_t nothing = 0;
+    for (size_t i = 0; i < n; i++) {
+        away += o->result.values[i] > DISTURBANCE_AWAY_CYCLES;
+        nothing += o->result.values[i] == 0;
+    }
+    if (nothing * 2 > n)
+        blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took no time", nothing, n);
+    if (away > 0)
+        blame(out, VERDICT_DISTURBED,
+              "%zu of %zu loads took more than %u cycles: the GPU was somebody else's in between",
+              away, n, DISTURBANCE_AWAY_CYCLES);
+}
+
+static double spread_of(const struct observation *o, uint32_t point)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
+    const double high = stats_quantile_u32(row, o->spec.samples, SPREAD_QUANTILE);
+    return high - stats_quantile_u32(row, o->spec.samples, 1 - SPREAD_QUANTILE);
+}
+
+/* More pages cannot miss less: whichever way a level chooses its sets, a footprint that grows only
+ * adds to each. Points must ascend for that; those of every plan do. */
+static void judge_curve(const struct observation *o, struct judgement *out)
+{
+    double highest = 0;
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        const double median = stats_median_of_u32(observation_chase(o, p), o->spec.samples);
+        if (p > 0 && o->spec.points[p] < o->spec.points[p - 1])
+            return;
+        if (median > highest)
+            highest = median;
+        else if (highest - median > CURVE_TOLERANCE_CYCLES && highest - median > spread_of(o, p))
+            blame(out, VERDICT_DISTURBED,
+                  "%llu pages took %.0f cycles a load, fewer pages up to %.0f: not monotone",
+                  (unsigned long long)o->spec.points[p], median, highest);
+    }
+}
+
+/* One SM in one repeat of a round: what it lost, and its control. Medians over the slice. */
+struct seen {
+    double loss;
+    double control;
+};
+
+static struct seen look(const struct observation *o, uint32_t repeat, uint32_t sm)
+{
+    const uint32_t *control = observation_round(o, repeat, 0, sm);
+    const uint32_t *after = observation_round(o, repeat, 1, sm);
+    double differences[PROBE_MAX_SLICE];
+    for (uint32_t j = 0; j < o->spec.slice_pages; j++)
+        differences[j] = (double)after[j] - (double)control[j];
+    return (struct seen){.loss = stats_median_f64(differences, o->spec.slice_pages),
+                         .control = stats_median_of_u32(control, o->spec.slice_pages)};
+}
+
+static double pivot_loss(const struct observation *o)
+{
+    double losses[PROBE_MAX_REPEATS];
+    uint32_t at = 0;
+    while (at < o->result.sm_count && o->result.sm_ids[at] != o->spec.sms[0])
+        at++;
+    if (at == o->result.sm_count)
+        return 0;
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        losses[r] = look(o, r, at).loss;
+    return stats_median_f64(losses, o->spec.repeats);
+}
+
+/* Median over repeats of what this SM lost. */
+static double usual_loss(const struct observation *o, uint32_t sm)
+{
+    double losses[PROBE_MAX_REPEATS];
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        losses[r] = look(o, r, sm).loss;
+    return stats_median_f64(losses, o->spec.repeats);
+}
+
+/* What hits one SM by chance is noise, and votes take care of it. What hits half of the SMs in one
+ * repeat, and not in the others, came from outside. */
+static void judge_repeats(const struct observation *o, struct judgement *out)
+{
+    const uint32_t sms = o->result.sm_count;
+    const double half = pivot_loss(o) / 2;
+    double lowest = INFINITY;
+    double highest = 0;
+    bool bystander[REACH_MAX_SMS];
+
+    if (o->spec.repeats < 2 || half < CURVE_TOLERANCE_CYCLES / 2)
+        return;
+    for (uint32_t i = 0; i < sms; i++)
+        bystander[i] = usual_loss(o, i) <= half;
+    for (uint32_t r = 0; r < o->spec.repeats; r++) {
+        double controls[REACH_MAX_SMS];
+        double losses[REACH_MAX_SMS];
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < sms; i++) {
+            const struct seen s = look(o, r, i);
+            controls[i] = s.control;
+            if (bystander[i])
+                losses[n++] = s.loss;
+        }
+        const double control = stats_median_f64(controls, sms);
+        lowest = fmin(lowest, control);
+        highest = fmax(highest, control);
+        if (n >= FEWEST_BYSTANDERS && fabs(stats_median_f64(losses, n)) > half)
+            blame(out, VERDICT_DISTURBED,
+                  "repeat %u: SMs that lose nothing in the others lost as much as the pivot",
+                  r + 1);
+    }
+    if (highest - lowest > half)
+        blame(out, VERDICT_DISTURBED,
+              "the repeats disagree: undisturbed pages took %.0f cycles in one, %.0f in another",
+              lowest, highest);
+}
+
+static void judge_reads(const struct observation *o, struct judgement *out)
+{
+    const size_t columns = (size_t)o->result.sm_count + 1;
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        double least = INFINITY;
+        double most = 0;
+        if (o->spec.points[p] < READ_SMALLEST_BYTES)
+            continue;
+        for (uint32_t r = 0; r < o->spec.repeats; r++) {
+            const double ns = o->result.values[((size_t)p * o->spec.repeats + r) * columns];
+            const double gbps = observation_read_gbps(o, p, r);
+            least = fmin(least, gbps);
+            most = fmax(most, gbps);
+            if (ns > READ_OVERTIME * 1000.0 * o->spec.duration_us)
+                blame(out, VERDICT_DISTURBED,
+                      "a read of %u us took %.0f: the GPU was somebody else's in between",
+                      o->spec.duration_us, ns / 1000);
+        }
+        if (most - least > READ_TOLERANCE * most)
+            blame(out, VERDICT_DISTURBED,
+                  "the repeats disagree: %.0f and %.0f GB/s over the same %llu MiB", least, most,
+                  (unsigned long long)(o->spec.points[p] / MIB));
+    }
+}
+
+/* A read that stays in a cache asks about no level: it warms the GPU up. */
+static bool is_warm_up(const struct probe_spec *spec)
+{
+    bool small = spec->kind == PROBE_READ;
+    for (uint32_t p = 0; p < spec->point_count; p++)
+        small = small && spec->points[p] < READ_SMALLEST_BYTES;
+    return small;
+}
+
+void disturbance_judge(const struct observation *o, struct judgement *out)
+{
+    const struct probe_conditions *c = &o->result.conditions;
+
+    *out = (struct judgement){.verdict = VERDICT_CLEAN};
+    judge_faults(c, out);
+    if (is_warm_up(&o->spec))
+        return;
+    if (o->spec.kind == PROBE_READ) {
+        judge_throttling(c, out);
+        judge_reads(o, out);
+        return;
+    }
+    judge_clock(c, out);
+    judge_loads(o, out);
+    if (o->spec.kind == PROBE_CHASE)
+        judge_curve(o, out);
+    if (o->spec.kind == PROBE_ROUND)
+        judge_repeats(o, out);
+}
