@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    TRIES = 4,
+    TRIES = 5,
     AGREE_QUIET = 1,
     AGREE_DISTURBED = 2,
     LOOSE_QUIET = 256, /* the onset may have been seen this part too early */
@@ -42,8 +42,8 @@ static bool step_test(const struct level_estimate *level, const struct gpu_limit
  * it may then fail where a quiet one would not. */
 static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
 {
-    return level->hi_pages +
-           (set->aside.count > 0 ? 0 : (level->hi_pages + LOOSE_QUIET / 2) / LOOSE_QUIET);
+    return set->aside.count > 0 ? level->hi_pages
+                                : level->hi_pages + 1 + level->hi_pages / LOOSE_QUIET;
 }
 
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
