@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-    TRIES = 5,
     AGREE_QUIET = 1,
     AGREE_DISTURBED = 2,
     LOOSE_QUIET = 256, /* the onset may have been seen this part too early */
@@ -107,7 +106,7 @@ enum confirmation confirm_level(const struct observation_set *set,
     }
     if (agreed >= wanted)
         return CONFIRMATION_DONE;
-    return asked < TRIES ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
+    return asked < CONFIRM_MOST_ASKED ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
 }
 
 static uint32_t votes_of(const struct observation_set *set, const struct observation *row)

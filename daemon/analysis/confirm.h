@@ -20,6 +20,8 @@
 
 #include "analysis/window_level.h"
 
+enum { CONFIRM_MOST_ASKED = 5 }; /* times for one level */
+
 enum confirmation {
     CONFIRMATION_DONE = 0, /* agreed, or nothing to ask about */
     CONFIRMATION_OPEN,     /* ask (again) */

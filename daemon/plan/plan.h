@@ -11,7 +11,9 @@ enum { PLAN_MAX_SPECS = 32 };
 struct plan_step {
     uint32_t spec_count; /* 0: nothing left to ask */
     struct probe_spec specs[PLAN_MAX_SPECS];
-    double fraction;   /* of the whole measurement done before this step, 0..1, never falls */
+    /* Of the whole measurement done before this step, 0..1. Falls only where a confirmation did not
+     * hold, so that a part is done again. */
+    double fraction;
     char sentence[96]; /* what this step does: "SM groups: round 3 of about 8" */
 };
 
