@@ -2,6 +2,7 @@
 #include "analysis/analysis.h"
 
 #include "analysis/confirm.h"
+#include "analysis/detail.h"
 #include "analysis/levels.h"
 #include "analysis/reads.h"
 #include "analysis/sharing.h"
@@ -53,8 +54,9 @@ static void fill_levels(const struct observation_set *set, const struct structur
     for (uint32_t k = 0; k < s->level_count; k++) {
         struct tlb_level *level = &fp->levels[k];
         level->level = k + 1;
-        level->page_bytes = set->limits.granule_bytes ? KNOWN_U64(set->limits.granule_bytes)
-                                                      : UNKNOWN_U64(REASON_NOT_REPORTED);
+        level->page_bytes = set->limits.granule_bytes && set->limits.arena != ARENA_PLAIN
+                                ? KNOWN_U64(set->limits.granule_bytes)
+                                : UNKNOWN_U64(REASON_NOT_REPORTED);
         fill_reach(&s->levels[k], level);
         level->miss_penalty_cycles = s->levels[k].penalty_cycles > 0
                                          ? KNOWN_F64(s->levels[k].penalty_cycles)
@@ -187,6 +189,8 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
     out->depth = depth;
     structure_estimate(set, &s);
     fill_levels(set, &s, out);
+    if (depth >= DEPTH_FULL)
+        detail_conclude(set, &s, out);
     fill_topology(set, &s, out);
     fill_conditions(set, out);
     reads_conclude(set, out);

@@ -19,6 +19,7 @@
 #include "analysis/levels.h"
 
 #include "analysis/sweep.h"
+#include "analysis/traces.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -363,7 +364,8 @@ static void conclude_refinement(const struct observation_set *set, struct level_
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_spec *spec = &set->items[i].spec;
         if (spec->kind == PROBE_CHASE && spec->stride_bytes == level->entry_bytes &&
-            spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference)
+            spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference &&
+            !trace_is(spec))
             take_refinement(&set->items[i], refuted, level);
     }
     /* Below the first miss nothing fits "again", and below saturation nothing saturates. */
@@ -419,7 +421,7 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
     uint32_t count = 0;
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i].spec.kind == PROBE_CHASE &&
-            set->items[i].spec.point_count >= LEVELS_SWEEP_POINTS)
+            set->items[i].spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&set->items[i].spec))
             take_sweep(&set->items[i], out, &count);
     sort_by_pages(out, count);
     for (uint32_t k = 0; k < count; k++) {

@@ -26,6 +26,16 @@ static const char *const replacement_names[] = {
     [REPLACEMENT_LRU] = "lru",
     [REPLACEMENT_NOT_LRU] = "not-lru",
 };
+static const char *const fill_names[] = {
+    [FILL_UNKNOWN] = "unknown",
+    [FILL_WHOLE] = "whole",
+    [FILL_PARTS] = "parts",
+};
+static const char *const allocation_names[] = {
+    [ALLOCATION_VIRTUAL] = "virtual",
+    [ALLOCATION_PLAIN] = "plain",
+    [ALLOCATION_MANAGED] = "managed",
+};
 static const char *const depth_names[] = {
     [DEPTH_QUICK] = "quick",
     [DEPTH_FULL] = "full",
@@ -74,6 +84,27 @@ bool replacement_from_name(const char *name, enum replacement *out)
     return i >= 0;
 }
 
+const char *fill_name(enum fill f)
+{
+    REACH_ASSERT((unsigned)f < COUNT_OF(fill_names));
+    return fill_names[f];
+}
+
+bool fill_from_name(const char *name, enum fill *out)
+{
+    const int i = find_name(fill_names, COUNT_OF(fill_names), name);
+
+    if (i >= 0)
+        *out = (enum fill)i;
+    return i >= 0;
+}
+
+const char *allocation_name(enum allocation a)
+{
+    REACH_ASSERT((unsigned)a < COUNT_OF(allocation_names));
+    return allocation_names[a];
+}
+
 const char *depth_name(enum depth d)
 {
     REACH_ASSERT((unsigned)d < COUNT_OF(depth_names));
@@ -111,6 +142,9 @@ static void level_init(struct tlb_level *l)
         .saturation_bytes = no_u64,
         .sets = no_u32,
         .ways = no_u32,
+        .victim_entries = no_u32,
+        .entry_pages = no_u32,
+        .tag_bytes = no_u64,
         .miss_penalty_cycles = no_f64,
         .confidence = no_f64,
     };
@@ -139,6 +173,10 @@ void fingerprint_init(struct fingerprint *out)
     for (uint32_t i = 0; i < FINGERPRINT_MAX_LEVELS; i++)
         level_init(&out->levels[i]);
     topology_init(&out->topology);
+    out->beyond.reach_bytes = no_u64;
+    out->beyond.walk_cycles = no_f64;
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        out->page_bytes[a] = no_u64;
     out->windows.reach_bytes = out->windows.entry_bytes = out->windows.recommended_bytes = no_u64;
     out->throughput.plateau_gbps = out->throughput.whole_memory_gbps = no_f64;
     for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++) {
@@ -217,6 +255,8 @@ static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
     h = hash_u64(h, l->reach_bytes);
     h = hash_u32(h, l->sets);
     h = hash_u32(h, l->ways);
+    for (uint32_t i = 0; i < l->run_count; i++)
+        h = hash_number(hash_number(h, l->runs[i].ways), l->runs[i].sets);
     h = hash_number(h, (uint64_t)l->replacement);
     h = hash_number(h, (uint64_t)l->shared_by);
     return hash_partition(h, &l->sharing);

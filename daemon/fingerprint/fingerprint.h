@@ -17,6 +17,7 @@ enum {
     FINGERPRINT_MAX_LEVELS = 6,
     FINGERPRINT_MAX_CURVE = 32,
     FINGERPRINT_MAX_NOTES = 8,
+    FINGERPRINT_MAX_SET_RUNS = 8, /* different set sizes of one level */
     FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
     FINGERPRINT_NO_GROUP = 0xffff
 };
@@ -26,6 +27,14 @@ const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu"
 
 enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
 const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
+
+/* Does one miss fill all that an entry translates, or a part of it? */
+enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
+const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
+
+/* How memory comes to a process: the virtual memory API, a plain allocation, managed memory. */
+enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
+const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
 
 enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MATRIX, DEPTH_COUNT };
 const char *depth_name(enum depth d); /* "quick", "full", "matrix" */
@@ -38,6 +47,12 @@ struct sm_partition {
     uint16_t group_of_sm[REACH_MAX_SMS];
 };
 
+/* Sets of one level that have as many ways. */
+struct set_run {
+    uint32_t ways;
+    uint32_t sets;
+};
+
 struct tlb_level {
     uint32_t level;                    /* 1 is nearest to the SM */
     struct maybe_u32 entries;          /* reach / entry_bytes, from the onset */
@@ -46,8 +61,15 @@ struct tlb_level {
     struct maybe_u64 reach_bytes;      /* largest cyclic footprint without a miss */
     struct maybe_u64 onset_bytes;      /* smallest probed footprint with misses */
     struct maybe_u64 saturation_bytes; /* smallest probed footprint where every load misses */
-    struct maybe_u32 sets, ways;
-    enum replacement replacement;
+    struct maybe_u32 sets;             /* all of them */
+    struct maybe_u32 ways;             /* where every set has as many */
+    uint32_t run_count;                /* the sets by their ways, most ways first; 0: not known */
+    struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
+    struct maybe_u32 victim_entries; /* behind the sets, for what they evict */
+    enum replacement replacement;    /* LRU: a cyclic walk evicts the oldest; so does FIFO */
+    enum fill fill;
+    struct maybe_u32 entry_pages; /* allocation pages that one entry covers */
+    struct maybe_u64 tag_bytes;   /* filled in parts: all of an entry; entry_bytes is a part */
     struct maybe_f64 miss_penalty_cycles; /* on top of a hit in this level */
     enum shared_by shared_by;
     struct sm_partition sharing; /* where shared_by is SHARED_GROUP */
@@ -104,6 +126,13 @@ struct fingerprint {
     uint64_t device_memory_bytes;
     uint32_t level_count;
     struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
+    /* What lies beyond the last level that was seen. */
+    struct {
+        uint64_t probed_bytes;          /* largest footprint that was walked */
+        struct maybe_u64 reach_bytes;   /* of one level more */
+        struct maybe_f64 walk_cycles;   /* of a page walk that no level spares */
+    } beyond;
+    struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* by enum allocation */
     struct topology topology;
     struct {
         struct maybe_u64 reach_bytes;       /* of one group */

@@ -131,6 +131,24 @@ static void check_partition(struct check *c, const struct sm_partition *p, uint3
     require(c, sm_count == 0 || members <= sm_count, "groups", "have more SMs than the GPU");
 }
 
+/* The runs are all sets: most ways first, none without sets. */
+static void check_sets(struct check *c, const struct tlb_level *l)
+{
+    uint64_t sets = 0;
+
+    require(c, l->run_count <= FINGERPRINT_MAX_SET_RUNS, "set_sizes", "are too many");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < l->run_count; i++) {
+        require(c, l->runs[i].ways > 0 && l->runs[i].sets > 0, "set_sizes", "have an empty one");
+        require(c, i == 0 || l->runs[i].ways < l->runs[i - 1].ways, "set_sizes",
+                "are not in order");
+        sets += l->runs[i].sets;
+    }
+    if (l->run_count == 0)
+        return;
+    require(c, IS_KNOWN(l->sets) && sets == l->sets.v, "set_sizes", "do not add up to sets");
+    require(c, IS_KNOWN(l->ways) == (l->run_count == 1), "ways", "do not fit set_sizes");
+}
+
 static void check_level(struct check *c, const struct tlb_level *l, uint32_t sm_count)
 {
     check_u32(c, "entries", l->entries);
@@ -141,7 +159,12 @@ static void check_level(struct check *c, const struct tlb_level *l, uint32_t sm_
     check_u64(c, "saturation_bytes", l->saturation_bytes);
     check_u32(c, "sets", l->sets);
     check_u32(c, "ways", l->ways);
+    check_sets(c, l);
+    check_u32(c, "victim_entries", l->victim_entries);
     require(c, (unsigned)l->replacement <= REPLACEMENT_NOT_LRU, "replacement", "does not exist");
+    require(c, (unsigned)l->fill <= FILL_PARTS, "fill", "does not exist");
+    check_u32(c, "entry_pages", l->entry_pages);
+    check_u64(c, "tag_bytes", l->tag_bytes);
     check_f64(c, "miss_penalty_cycles", l->miss_penalty_cycles);
     require(c, (unsigned)l->shared_by <= SHARED_GPU, "shared_by", "does not exist");
     check_partition(c, &l->sharing, sm_count, NULL);
@@ -172,6 +195,17 @@ static void check_levels(struct check *c, const struct fingerprint *fp)
                 "is below that of a nearer level");
         last_reach = l->reach_bytes.v;
     }
+}
+
+static void check_beyond(struct check *c, const struct fingerprint *fp)
+{
+    at(c, "beyond.");
+    check_bytes(c, "probed_bytes", fp->beyond.probed_bytes);
+    check_u64(c, "reach_bytes", fp->beyond.reach_bytes);
+    check_f64(c, "walk_cycles", fp->beyond.walk_cycles);
+    at(c, "page_bytes.");
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        check_u64(c, allocation_name((enum allocation)a), fp->page_bytes[a]);
 }
 
 static void check_topology(struct check *c, const struct fingerprint *fp)
@@ -250,6 +284,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_bytes(&c, "device_memory_bytes", fp->device_memory_bytes);
     check_identity(&c, &fp->gpu);
     check_levels(&c, fp);
+    check_beyond(&c, fp);
     check_topology(&c, fp);
     check_windows(&c, fp);
     check_throughput(&c, &fp->throughput);

@@ -31,6 +31,21 @@ static json_t *partition_to_json(const struct sm_partition *p)
     return array;
 }
 
+static json_t *runs_to_json(const struct tlb_level *l)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < l->run_count; i++) {
+        struct json_out o;
+        json_out_begin(&o);
+        json_out_u64(&o, "ways", l->runs[i].ways);
+        json_out_u64(&o, "sets", l->runs[i].sets);
+        if (!json_out_append(&array, json_out_end(&o)))
+            break;
+    }
+    return array;
+}
+
 static json_t *level_to_json(const struct tlb_level *l)
 {
     struct json_out o;
@@ -45,12 +60,39 @@ static json_t *level_to_json(const struct tlb_level *l)
     json_out_u64_maybe(&o, "saturation_bytes", l->saturation_bytes);
     json_out_u32_maybe(&o, "sets", l->sets);
     json_out_u32_maybe(&o, "ways", l->ways);
+    if (l->run_count > 0)
+        json_out_value(&o, "set_sizes", runs_to_json(l));
+    json_out_u32_maybe(&o, "victim_entries", l->victim_entries);
     json_out_text(&o, "replacement", replacement_name(l->replacement));
+    json_out_text(&o, "fill", fill_name(l->fill));
+    json_out_u32_maybe(&o, "entry_pages", l->entry_pages);
+    json_out_u64_maybe(&o, "tag_bytes", l->tag_bytes);
     json_out_f64_maybe(&o, "miss_penalty_cycles", l->miss_penalty_cycles);
     json_out_text(&o, "shared_by", shared_by_name(l->shared_by));
     if (l->sharing.group_count > 0)
         json_out_value(&o, "groups", partition_to_json(&l->sharing));
     json_out_f64_maybe(&o, "confidence", l->confidence);
+    return json_out_end(&o);
+}
+
+static json_t *beyond_to_json(const struct fingerprint *fp)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "probed_bytes", fp->beyond.probed_bytes);
+    json_out_u64_maybe(&o, "reach_bytes", fp->beyond.reach_bytes);
+    json_out_f64_maybe(&o, "walk_cycles", fp->beyond.walk_cycles);
+    return json_out_end(&o);
+}
+
+static json_t *pages_to_json(const struct fingerprint *fp)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        json_out_u64_maybe(&o, allocation_name((enum allocation)a), fp->page_bytes[a]);
     return json_out_end(&o);
 }
 
@@ -65,6 +107,8 @@ static json_t *tlb_to_json(const struct fingerprint *fp)
     }
     json_out_begin(&o);
     json_out_value(&o, "levels", levels);
+    json_out_value(&o, "beyond", beyond_to_json(fp));
+    json_out_value(&o, "page_bytes", pages_to_json(fp));
     return json_out_end(&o);
 }
 
@@ -161,6 +205,9 @@ static json_t *conditions_to_json(const struct fingerprint_conditions *c)
 /* What nobody has checked yet must not lead out of its own arrays. */
 static bool counts_fit(const struct fingerprint *fp)
 {
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_LEVELS; i++)
+        if (fp->levels[i].run_count > FINGERPRINT_MAX_SET_RUNS)
+            return false;
     return fp->level_count <= FINGERPRINT_MAX_LEVELS &&
            fp->topology.partition.group_count <= REACH_MAX_GROUPS &&
            fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE &&

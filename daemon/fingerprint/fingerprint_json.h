@@ -12,5 +12,6 @@ void fingerprint_json_id(const json_t *body, char *out);
 /* False where the name is none of them; `*out` is then untouched. */
 bool shared_by_from_name(const char *name, enum shared_by *out);
 bool replacement_from_name(const char *name, enum replacement *out);
+bool fill_from_name(const char *name, enum fill *out);
 
 #endif

@@ -46,6 +46,30 @@ static void partition_from_json(struct json_in *in, struct sm_partition *out)
     out->group_count = (uint32_t)json_array_size(groups);
 }
 
+static void runs_from_json(struct json_in *in, struct tlb_level *out)
+{
+    const json_t *const runs = json_in_array(in, "set_sizes", FINGERPRINT_MAX_SET_RUNS);
+
+    for (uint32_t i = 0; json_in_ok(in) && i < json_array_size(runs); i++) {
+        struct json_in run;
+        json_in_begin_inside(&run, in, json_array_get(runs, i), "set_sizes", (int)i);
+        json_in_u32(&run, "ways", UINT32_MAX, &out->runs[i].ways);
+        json_in_u32(&run, "sets", UINT32_MAX, &out->runs[i].sets);
+        json_in_absorb(in, json_in_end(&run));
+        out->run_count = i + 1;
+    }
+}
+
+static void fill_from_json(struct json_in *in, struct tlb_level *out)
+{
+    const char *const word = json_in_word(in, "fill");
+
+    if (word && !fill_from_name(word, &out->fill))
+        json_in_fail(in, "fill", "must be unknown, whole or parts");
+    json_in_u32_maybe(in, "entry_pages", &out->entry_pages);
+    json_in_u64_maybe(in, "tag_bytes", &out->tag_bytes);
+}
+
 static void level_from_json(const struct json_in *outer, const json_t *json, uint32_t i,
                             struct tlb_level *l, enum status *status)
 {
@@ -62,6 +86,9 @@ static void level_from_json(const struct json_in *outer, const json_t *json, uin
     json_in_u64_maybe(&in, "saturation_bytes", &l->saturation_bytes);
     json_in_u32_maybe(&in, "sets", &l->sets);
     json_in_u32_maybe(&in, "ways", &l->ways);
+    runs_from_json(&in, l);
+    json_in_u32_maybe(&in, "victim_entries", &l->victim_entries);
+    fill_from_json(&in, l);
     word = json_in_word(&in, "replacement");
     if (word && !replacement_from_name(word, &l->replacement))
         json_in_fail(&in, "replacement", "must be unknown, lru or not-lru");
@@ -72,6 +99,33 @@ static void level_from_json(const struct json_in *outer, const json_t *json, uin
     partition_from_json(&in, &l->sharing);
     json_in_f64_maybe(&in, "confidence", &l->confidence);
     *status = json_in_end(&in);
+}
+
+static void beyond_from_json(struct json_in *outer, struct fingerprint *out)
+{
+    const json_t *const json = json_in_object(outer, "beyond");
+    struct json_in in;
+
+    if (!json)
+        return;
+    json_in_begin_inside(&in, outer, json, "beyond", -1);
+    json_in_u64(&in, "probed_bytes", &out->beyond.probed_bytes);
+    json_in_u64_maybe(&in, "reach_bytes", &out->beyond.reach_bytes);
+    json_in_f64_maybe(&in, "walk_cycles", &out->beyond.walk_cycles);
+    json_in_absorb(outer, json_in_end(&in));
+}
+
+static void pages_from_json(struct json_in *outer, struct fingerprint *out)
+{
+    const json_t *const json = json_in_object(outer, "page_bytes");
+    struct json_in in;
+
+    if (!json)
+        return;
+    json_in_begin_inside(&in, outer, json, "page_bytes", -1);
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        json_in_u64_maybe(&in, allocation_name((enum allocation)a), &out->page_bytes[a]);
+    json_in_absorb(outer, json_in_end(&in));
 }
 
 static void tlb_from_json(struct json_in *outer, struct fingerprint *out)
@@ -90,6 +144,8 @@ static void tlb_from_json(struct json_in *outer, struct fingerprint *out)
         json_in_absorb(&in, s);
         out->level_count = i + 1;
     }
+    beyond_from_json(&in, out);
+    pages_from_json(&in, out);
     json_in_absorb(outer, json_in_end(&in));
 }
 

@@ -6,6 +6,7 @@
  *   refine    onset and saturation to the page
  *   sharing   rounds or pairs for each level, until every SM is in a group (share_plan.c)
  *   confirm   onsets once more (confirm_plan.c)
+ *   sets      depth full: sets, ways, replacement, fill (structure_plan.c)
  *   reads     depth full: throughput with and without windows (read_plan.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
@@ -19,6 +20,7 @@
 #include "plan/confirm_plan.h"
 #include "plan/read_plan.h"
 #include "plan/share_plan.h"
+#include "plan/structure_plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +181,9 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
         return status;
     }
     if (depth >= DEPTH_FULL) {
+        structure_plan_next(set, &s, sm_ids[0], shares[depth].quick_share, out);
+        if (out->spec_count > 0)
+            return STATUS_OK;
         read_plan_next(set, &s, out);
         if (out->spec_count > 0) {
             say(out, shares[depth].quick_share, "random reads, with and without windows");

@@ -1,0 +1,13 @@
+/* detail.h: what depth full adds to the levels: sets, ways, replacement, fill, and what lies beyond
+ * the last level. Pure; a part of analysis.c. */
+#ifndef REACH_ANALYSIS_DETAIL_H
+#define REACH_ANALYSIS_DETAIL_H
+
+#include "analysis/window_level.h"
+#include "fingerprint/fingerprint.h"
+
+/* Fills in the levels of `out`, which must have their entries already. */
+void detail_conclude(const struct observation_set *set, const struct structure *s,
+                     struct fingerprint *out);
+
+#endif
