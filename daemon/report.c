@@ -47,6 +47,30 @@ static struct cell cell_f64(struct maybe_f64 m, int digits)
     return c;
 }
 
+/* "L2: 7 sets (1 of 17 ways, 6 of 8 ways), lru, an entry of 16 pages filled whole". */
+static void report_sets(FILE *out, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        const struct tlb_level *l = &fp->levels[i];
+
+        fprintf(out, "L%u: sets %s", l->level, cell_u32(l->sets).text);
+        for (uint32_t k = 0; k < l->run_count; k++) {
+            fprintf(out, "%s%u of %u ways", k == 0 ? " (" : ", ", l->runs[k].sets, l->runs[k].ways);
+        }
+        fprintf(out, "%s, victim entries %s, replacement %s", l->run_count > 0 ? ")" : "",
+                cell_u32(l->victim_entries).text, replacement_name(l->replacement));
+        fprintf(out, "; pages of an entry %s, filled: %s", cell_u32(l->entry_pages).text,
+                fill_name(l->fill));
+        if (IS_KNOWN(l->tag_bytes)) {
+            fprintf(out, " of %s", cell_bytes(l->tag_bytes).text);
+        }
+        fputc('\n', out);
+    }
+    fprintf(out, "beyond: walked up to %s; one level more: %s\n",
+            cell_bytes(KNOWN_U64(fp->beyond.probed_bytes)).text,
+            cell_bytes(fp->beyond.reach_bytes).text);
+}
+
 static void report_levels(FILE *out, const struct fingerprint *fp)
 {
     fprintf(out, "%-6s %-10s %-10s %-12s %-12s %-12s %-10s %-8s %s\n", "level", "entries", "entry",
@@ -129,6 +153,9 @@ void report_print(FILE *out, const struct fingerprint *fp)
         fprintf(out, "note: %s\n", c->notes[i]);
     }
     report_levels(out, fp);
+    if (fp->depth >= DEPTH_FULL) {
+        report_sets(out, fp);
+    }
     report_groups(out, fp);
     fprintf(out, "windows: reach %s, entry %s, recommended %s\n",
             cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,

@@ -25,12 +25,37 @@ static void show_head(const json_t *fp)
         printf("%s: not measured on this hardware\n", origin);
 }
 
+/* "1 x 17 + 6 x 8": sets of unequal size. False where they are equal or not known. */
+static bool text_unequal_sets(const json_t *level, char *out)
+{
+    const json_t *sizes = json_object_get(level, "set_sizes");
+    size_t used = 0;
+    size_t i;
+    json_t *size;
+
+    if (json_array_size(sizes) < 2)
+        return false;
+    json_array_foreach(sizes, i, size)
+    {
+        const int n =
+            snprintf(out + used, TEXT_CELL_BYTES - used, "%s%lld x %lld", i > 0 ? " + " : "",
+                     json_integer_value(json_object_get(size, "sets")),
+                     json_integer_value(json_object_get(size, "ways")));
+        if (n < 0 || used + (size_t)n >= TEXT_CELL_BYTES)
+            break;
+        used += (size_t)n;
+    }
+    return true;
+}
+
 /* "64 x 8", or why not, once. */
 static void text_sets(const json_t *level, char *out)
 {
     char sets[TEXT_CELL_BYTES];
     char ways[TEXT_CELL_BYTES];
 
+    if (text_unequal_sets(level, out))
+        return;
     text_count(level, "sets", sets);
     text_count(level, "ways", ways);
     if (json_is_integer(json_object_get(level, "sets")) &&
@@ -52,7 +77,7 @@ static void show_levels(const json_t *levels)
     }
     puts("\nTLB");
     text_table_begin(&t, ">level|shared by|>entries|>each|>reach|>onset|>saturated|>a miss costs|"
-                         ">confidence|replacement|sets x ways");
+                         ">confidence|replacement|sets x ways|filled");
     json_array_foreach(levels, i, level)
     {
         char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
@@ -67,6 +92,7 @@ static void show_levels(const json_t *levels)
         text_real(level, "confidence", 2, "", cells[8]);
         text_word(level, "replacement", cells[9]);
         text_sets(level, cells[10]);
+        text_word(level, "fill", cells[11]);
     }
     text_table_end(&t, stdout);
 }

@@ -8,6 +8,7 @@
 
 enum {
     BELOW_SAMPLES = 2048,
+    WARM_LAPS = 1,
     MOST_PARTS = 64, /* positions within an entry that are told apart */
     FEWEST_PAGES = 8 /* of a level, for the stride above */
 };
@@ -31,8 +32,7 @@ static uint64_t parts_below(const struct observation_set *set, const struct leve
 
 /* The observation of this walk, or asks for it. */
 static const struct observation *find_or_ask(const struct observation_set *set,
-                                             const struct trace_ask *ask,
-                                             struct fill_estimate *out)
+                                             const struct trace_ask *ask, struct fill_estimate *out)
 {
     uint32_t point = 0;
     const struct observation *o = trace_find(set, ask, &point);
@@ -79,7 +79,8 @@ static enum below ask_below(const struct observation_set *set, const struct leve
     const struct trace_ask ask = {.stride_bytes = level->entry_bytes / parts,
                                   .pages = (full + full / 4 + 2) * parts,
                                   .control_pages = level->lo_pages * parts / 2,
-                                  .samples = BELOW_SAMPLES};
+                                  .samples = BELOW_SAMPLES,
+                                  .warm_laps = WARM_LAPS};
     if (ask.pages * ask.stride_bytes > set->limits.range_bytes)
         return BELOW_UNSURE;
     o = find_or_ask(set, &ask, out);
@@ -90,26 +91,44 @@ static enum below ask_below(const struct observation_set *set, const struct leve
 
 enum above { ABOVE_PENDING, ABOVE_AS_MANY, ABOVE_FEWER, ABOVE_UNSURE };
 
-/* Do three quarters of the pages still fit at twice the stride? */
-static enum above ask_above(const struct observation_set *set, const struct level_estimate *level,
-                            struct fill_estimate *out)
+/* Pages that no nearer level holds; 0 where that is not known. */
+static uint64_t beyond_nearer(const struct structure *s, uint32_t k)
 {
+    uint64_t most = 1;
+    for (uint32_t j = 0; j < k; j++) {
+        if (s->levels[j].sat_hi_pages == 0)
+            return 0;
+        most = s->levels[j].sat_hi_pages > most ? s->levels[j].sat_hi_pages : most;
+    }
+    return most;
+}
+
+/* Do three quarters of the pages still fit at twice the stride? Held against fewer, which must miss
+ * the nearer levels as well. */
+static enum above ask_above(const struct observation_set *set, const struct structure *s,
+                            uint32_t k, struct fill_estimate *out)
+{
+    const struct level_estimate *level = &s->levels[k];
+    const uint64_t nearer = beyond_nearer(s, k);
+    const uint64_t half = level->lo_pages * 3 / 8;
     const struct trace_ask ask = {.stride_bytes = level->entry_bytes * 2,
                                   .pages = level->lo_pages * 3 / 4,
-                                  .control_pages = level->lo_pages * 3 / 8,
-                                  .samples = BELOW_SAMPLES};
+                                  .control_pages = half > nearer ? half : nearer,
+                                  .samples = BELOW_SAMPLES,
+                                  .warm_laps = WARM_LAPS};
     const struct observation *o;
     double threshold;
     uint32_t slow = 0;
 
-    if (level->lo_pages < FEWEST_PAGES || ask.pages * ask.stride_bytes > set->limits.range_bytes)
+    if (nearer == 0 || level->lo_pages < FEWEST_PAGES || ask.control_pages >= level->lo_pages / 2 ||
+        ask.pages * ask.stride_bytes > set->limits.range_bytes)
         return ABOVE_UNSURE;
     o = find_or_ask(set, &ask, out);
     if (!o)
         return ABOVE_PENDING;
     threshold = trace_threshold(o, level->penalty_cycles);
-    for (uint32_t k = 0; k < o->spec.samples; k++)
-        slow += observation_chase(o, 0)[k] > threshold;
+    for (uint32_t i = 0; i < o->spec.samples; i++)
+        slow += observation_chase(o, 0)[i] > threshold;
     const double share = (double)slow / o->spec.samples;
     return share < NONE_SHARE ? ABOVE_AS_MANY : share > SOME_SHARE ? ABOVE_FEWER : ABOVE_UNSURE;
 }
@@ -194,7 +213,7 @@ void fill_estimate(const struct observation_set *set, const struct structure *s,
         if (!s->levels[j].entry_known || s->levels[j].entry_bytes > level->entry_bytes)
             return;
     const enum below below = ask_below(set, level, out);
-    const enum above above = ask_above(set, level, out);
+    const enum above above = ask_above(set, s, k, out);
     if (below == BELOW_PENDING || above == ABOVE_PENDING)
         return;
     const enum neighbours neighbours = ask_neighbours(set, level, &block);

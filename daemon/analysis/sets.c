@@ -2,9 +2,9 @@
  *
  * Order: a few pages past the onset, and a quarter past it for the replacement. Then, where all
  * cycles up to the saturation are cheap enough, each of them: every set is seen (complete). Where
- * they are not, the first steps say how many sets there should be; then the miss counts at a quarter,
- * a half and three quarters of the way, and the last three cycles, must be just those that follow
- * (sampled). Anything else is left unknown.
+ * they are not, the first steps say how many sets there should be; then the miss counts at a
+ * quarter, a half and three quarters of the way, and the last three cycles, must be just those that
+ * follow (sampled). Anything else is left unknown.
  */
 #include "analysis/sets.h"
 
@@ -14,12 +14,13 @@
 #include <string.h>
 
 enum {
-    WINDOW = 12,       /* cycles past the onset */
-    MAX_POINTS = 320,  /* cycles of one level */
+    WINDOW = 12,        /* cycles past the onset */
+    MAX_POINTS = 320,   /* cycles of one level */
     FEW_SAMPLES = 2048, /* timed loads of a short cycle */
     CHEAP_LOADS = 512 * 1024,
     NEARER_TIMES = 16, /* so many times its entries, and an arbitrary level keeps nothing */
     SHIFTS = 3,
+    WARM_LAPS = 2,
     MID_POINTS = 4
 };
 
@@ -37,6 +38,7 @@ struct work {
     struct sets_estimate *out;
     uint64_t base_bytes;
     uint64_t control_pages;
+    uint32_t warm_laps;
     enum reason gave_up; /* votes that no more asking makes certain */
     uint32_t count;
     struct point points[MAX_POINTS]; /* ascending */
@@ -57,6 +59,7 @@ static void begin(struct work *w, const struct observation_set *set,
     w->base_bytes = 0;
     w->control_pages = sets_control_pages(level);
     w->gave_up = REASON_NONE;
+    w->warm_laps = WARM_LAPS;
     w->count = 0;
 }
 
@@ -99,6 +102,7 @@ static void ask(struct work *w, const struct trace *t, uint64_t pages)
     if (w->gave_up != REASON_NONE || out->ask_count == SETS_MAX_ASKS)
         return;
     out->asks[out->ask_count] = cycle_of(w, pages);
+    out->asks[out->ask_count].warm_laps = w->warm_laps;
     out->asks[out->ask_count++].samples = (uint32_t)samples_for(w, t, pages);
 }
 
@@ -292,6 +296,7 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
     for (uint32_t shift = 1; shift <= SHIFTS; shift++) {
         begin(other, w->set, w->level, w->out);
         other->base_bytes = shift * w->level->entry_bytes;
+        other->warm_laps = w->warm_laps;
         const int first = first_step_from(other, steps->first_at);
         pending = pending || first < 0;
         same += first == (int)steps->size[0];
@@ -378,8 +383,7 @@ static void conclude_steps(struct work *w, const struct steps *steps, uint32_t m
     if (answer == SHIFT_SETS || answer == SHIFT_VICTIM)
         conclude(w, steps, missing, answer == SHIFT_VICTIM);
     else
-        give_up(w->out,
-                answer == SHIFT_PENDING ? REASON_TOO_LITTLE_DATA : REASON_DISAGREEMENT);
+        give_up(w->out, answer == SHIFT_PENDING ? REASON_TOO_LITTLE_DATA : REASON_DISAGREEMENT);
 }
 
 /* ---- complete: every cycle from the onset to the saturation ---- */
@@ -446,8 +450,7 @@ static bool is_as_foretold(const struct work *w, const struct steps *steps)
 {
     for (uint32_t i = 0; i < w->count; i++) {
         const struct point *p = &w->points[i];
-        if (p->pages > w->level->lo_pages &&
-            p->trace.missed_pages != foretold(w, steps, p->pages))
+        if (p->pages > w->level->lo_pages && p->trace.missed_pages != foretold(w, steps, p->pages))
             return false;
         if (i > 0 && p->pages > w->level->lo_pages + 1 && p->pages == p[-1].pages + 1 &&
             joined(&p[-1], p) != (int)steps->size[1])
@@ -586,6 +589,7 @@ void sets_estimate_all(const struct observation_set *set, const struct structure
             continue;
         }
         begin(w, set, &s->levels[k], &out[k]);
+        w->warm_laps += k; /* each level nearer takes a lap to do the same in every lap */
         estimate_level(w);
     }
     free(w);

@@ -280,7 +280,7 @@ uint32_t trace_spec(const struct trace_ask *asks, uint32_t count, uint16_t sm,
     *out = (struct probe_spec){.kind = PROBE_CHASE,
                                .stride_bytes = asks[0].stride_bytes,
                                .base_bytes = asks[0].base_bytes,
-                               .warm_laps = 1,
+                               .warm_laps = asks[0].warm_laps,
                                .sm_count = 1,
                                .sms = {sm}};
     while (n < count && n + 1 < POINTS_A_SPEC && asks[n].stride_bytes == asks[0].stride_bytes &&

@@ -1,10 +1,10 @@
 /* traces.h: fine-grained walks: which pages of a cycle miss. Pure.
  *
  * A trace is a CHASE observation whose points descend. The last point, the smallest footprint, is
- * its control: it fits the level. A CHASE returns every load's latency in order, so where whole laps
- * of n pages are timed the page of every load is known (the fine-grained P-chase of Mei and Chu
- * 2016, section 4.1). Each load is a vote: a hit, a miss, or nothing where it took far longer than a
- * miss does. What a page's votes are worth follows from the control, where every load hits.
+ * its control: it fits the level. A CHASE returns every load's latency in order, so where whole
+ * laps of n pages are timed the page of every load is known (the fine-grained P-chase of Mei and
+ * Chu 2016, section 4.1). Each load is a vote: a hit, a miss, or nothing where it took far longer
+ * than a miss does. What a page's votes are worth follows from the control, where every load hits.
  */
 #ifndef REACH_ANALYSIS_TRACES_H
 #define REACH_ANALYSIS_TRACES_H
@@ -25,6 +25,7 @@ struct trace_ask {
     uint64_t pages;         /* > control_pages */
     uint64_t control_pages; /* fit the level */
     uint32_t samples;       /* timed loads */
+    uint32_t warm_laps;     /* until the levels on the way do the same in every lap */
 };
 
 /* What all observations of one cycle say together. Bit i stands for page i. */

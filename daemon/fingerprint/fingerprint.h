@@ -18,7 +18,7 @@ enum {
     FINGERPRINT_MAX_CURVE = 32,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8, /* different set sizes of one level */
-    FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
+    FINGERPRINT_ID_BYTES = 20,    /* "fp" and 16 hex digits, and the end */
     FINGERPRINT_NO_GROUP = 0xffff
 };
 
@@ -128,9 +128,9 @@ struct fingerprint {
     struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
     /* What lies beyond the last level that was seen. */
     struct {
-        uint64_t probed_bytes;          /* largest footprint that was walked */
-        struct maybe_u64 reach_bytes;   /* of one level more */
-        struct maybe_f64 walk_cycles;   /* of a page walk that no level spares */
+        uint64_t probed_bytes;        /* largest footprint that was walked */
+        struct maybe_u64 reach_bytes; /* of one level more */
+        struct maybe_f64 walk_cycles; /* of a page walk that no level spares */
     } beyond;
     struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* by enum allocation */
     struct topology topology;

@@ -78,6 +78,24 @@ static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
     }
 }
 
+/* Up to as many different sizes as fit, most ways first; or none known. */
+static void any_sets(struct rng *r, struct tlb_level *l)
+{
+    uint32_t sets = 0;
+
+    l->sets = any_u32(r);
+    l->ways = any_u32(r);
+    l->run_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_SET_RUNS + 1);
+    for (uint32_t i = 0; i < l->run_count; i++) {
+        l->runs[i] = (struct set_run){.ways = 64 - i * 2, .sets = (uint32_t)(1 + rng_below(r, 99))};
+        sets += l->runs[i].sets;
+    }
+    if (l->run_count == 0)
+        return;
+    l->sets = KNOWN_U32(sets);
+    l->ways = l->run_count == 1 ? KNOWN_U32(64) : UNKNOWN_U32(REASON_NOT_APPLICABLE);
+}
+
 static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level *l)
 {
     l->level = i + 1;
@@ -88,9 +106,12 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
                                      : NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     l->onset_bytes = KNOWN_U64(rng_next(r) >> 40);
     l->saturation_bytes = KNOWN_U64(l->onset_bytes.v + rng_below(r, 1000));
-    l->sets = any_u32(r);
-    l->ways = any_u32(r);
+    any_sets(r, l);
+    l->victim_entries = any_u32(r);
     l->replacement = (enum replacement)rng_below(r, 3);
+    l->fill = (enum fill)rng_below(r, 3);
+    l->entry_pages = any_u32(r);
+    l->tag_bytes = any_u64(r, 1);
     l->miss_penalty_cycles = any_f64(r);
     l->shared_by = (enum shared_by)rng_below(r, 4);
     if (l->shared_by == SHARED_GROUP)
@@ -149,6 +170,11 @@ static void any_fingerprint(struct rng *r, struct fingerprint *fp)
     fp->level_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_LEVELS + 1);
     for (uint32_t i = 0; i < fp->level_count; i++)
         any_level(r, fp->gpu.sm_count, i, &fp->levels[i]);
+    fp->beyond.probed_bytes = rng_next(r) >> 20;
+    fp->beyond.reach_bytes = any_u64(r, 1);
+    fp->beyond.walk_cycles = any_f64(r);
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        fp->page_bytes[a] = any_u64(r, 1);
     any_topology(r, fp->gpu.sm_count, &fp->topology);
     fp->windows.entry_bytes = KNOWN_U64(1 + rng_below(r, GIB));
     fp->windows.reach_bytes = KNOWN_U64(fp->windows.entry_bytes.v + (rng_next(r) >> 2));
