@@ -162,6 +162,7 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
                       struct err *err)
 {
     uint16_t sm_ids[REACH_MAX_SMS];
+    const double found = shares[depth].quick_share;
     struct structure s;
     enum status status;
 
@@ -172,21 +173,21 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
         return STATUS_OK;
     }
     structure_estimate(set, &s);
-    status = plan_structure(set, &s, sm_ids[0], shares[depth].quick_share, out, err);
+    status = plan_structure(set, &s, sm_ids[0], found, out, err);
     if (status != STATUS_OK || out->spec_count > 0)
         return status;
     status = confirm_plan_next(set, &s, sm_ids[0], out, err);
     if (status != STATUS_OK || out->spec_count > 0) {
-        say(out, shares[depth].quick_share, "what was found, once more");
+        say(out, found, "what was found, once more");
         return status;
     }
     if (depth >= DEPTH_FULL) {
-        structure_plan_next(set, &s, sm_ids[0], shares[depth].quick_share, out);
+        structure_plan_next(set, &s, sm_ids[0], found, out);
         if (out->spec_count > 0)
             return STATUS_OK;
         read_plan_next(set, &s, out);
         if (out->spec_count > 0) {
-            say(out, shares[depth].quick_share, "random reads, with and without windows");
+            say(out, found, "random reads, with and without windows");
             return STATUS_OK;
         }
     }
