@@ -17,7 +17,7 @@ struct api_backend {
     /* Queues a measurement: {"id":"job-1", ...} as in job(). STATUS_FULL, STATUS_NOT_FOUND. */
     enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_job,
                           struct err *err);
-    /* {"id","gpu","depth","state","fraction","sentence","queued_at","started_at","ended_at",
+    /* {"id","gpu","kind","depth","state","fraction","sentence","queued_at","started_at","ended_at",
      *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
     enum status (*job)(void *self, const char *id, json_t **out_job, struct err *err);
     /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
@@ -27,7 +27,7 @@ struct api_backend {
     /* An older fingerprint. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
                                   struct fingerprint *out, struct err *err);
-    /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count"}..],"next":..};
+    /* {"observations":[{"id","run","kind","started_at","duration_ns","value_count","verdict"}..],"next":..};
      * run 0: of all runs. */
     enum status (*observations)(void *self, const char *uuid, int64_t run, int64_t before,
                                 uint32_t limit, json_t **out_page, struct err *err);

@@ -54,6 +54,7 @@ static void state_to_json(struct json_out *o, const struct snapshot_gpu *gpu)
         json_out_value(o, "fingerprint_taken_at", json_null());
         json_out_value(o, "fingerprint_depth", json_null());
     }
+    json_out_bool(o, "fingerprint_stale", gpu->fingerprint_stale);
     json_out_value(o, "last_error", encode_err(&gpu->last_error));
 }
 

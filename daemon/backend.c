@@ -25,7 +25,8 @@ json_t *backend_job_json(const struct job *job)
     json_out_begin(&o);
     json_out_text(&o, "id", job->id);
     json_out_text(&o, "gpu", job->uuid);
-    json_out_text(&o, "depth", depth_name(job->depth));
+    json_out_text(&o, "kind", job_kind_name(job->kind));
+    json_out_text(&o, "depth", job->kind == JOB_CHECK ? "check" : depth_name(job->depth));
     json_out_text(&o, "state", job_state_name(job->state));
     json_out_real(&o, "fraction", job->fraction);
     json_out_text(&o, "sentence", job->sentence);

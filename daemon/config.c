@@ -20,7 +20,8 @@ static const char config_help_text[] =
     "                          \"none\" for none\n"
     "  --state PATH            database, default /var/lib/reachd/reachd.db; \":memory:\" forgets\n"
     "  --state-fallback-memory go on in memory where the database cannot be used\n"
-    "  --no-measure-on-start   do not measure GPUs that have no fingerprint\n"
+    "  --no-measure-on-start   do not measure GPUs that have no fingerprint, or a stale one\n"
+    "  --no-check-on-start     do not check whether stored fingerprints are still true\n"
     "  --log-level LEVEL       error, warning, info (default) or debug\n"
     "  --demo                  make the state directory, simulate an H200 where there is no GPU,\n"
     "                          print lines to try\n"
@@ -176,6 +177,14 @@ static enum status store_no_measure(struct config *c, const char *value, struct 
     return STATUS_OK;
 }
 
+static enum status store_no_check(struct config *c, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    c->check_on_start = false;
+    return STATUS_OK;
+}
+
 static enum status store_demo(struct config *c, const char *value, struct err *err)
 {
     (void)value;
@@ -274,6 +283,7 @@ static const struct option config_options[] = {
     {"--state", true, store_state},
     {"--state-fallback-memory", false, store_fallback},
     {"--no-measure-on-start", false, store_no_measure},
+    {"--no-check-on-start", false, store_no_check},
     {"--log-level", true, store_log_level},
     {"--demo", false, store_demo},
     {"--simulate", true, store_simulate},
@@ -361,6 +371,7 @@ enum status config_parse(int argc, char **argv, struct config *out, struct err *
         .socket = geteuid() == 0 ? "/run/reachd/reachd.sock" : NULL,
         .state = "/var/lib/reachd/reachd.db",
         .measure_on_start = true,
+        .check_on_start = true,
         .log_level = LOG_LEVEL_INFO,
     };
     if (argc > 1 && strcmp(argv[1], "--worker") == 0) {

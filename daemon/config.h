@@ -38,6 +38,7 @@ struct config {
     uint32_t probe_deadline_ms;
     bool plain_arena;
     bool measure_on_start;
+    bool check_on_start;
     bool demo;
     enum log_level log_level;
     uint32_t depth_count; /* CONFIG_MEASURE */

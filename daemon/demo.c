@@ -17,7 +17,7 @@ bool demo_is_ready(const struct snapshot *s)
         enum gpu_state state = s->gpus[i].state;
 
         if (state == GPU_STATE_UNKNOWN || state == GPU_STATE_QUEUED ||
-            state == GPU_STATE_MEASURING) {
+            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING) {
             return false;
         }
     }

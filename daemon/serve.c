@@ -80,7 +80,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
     static const char *const stand_in[] = {DEMO_PROFILE, NULL};
     struct pipeline_options options = {.executable = "/proc/self/exe",
                                        .gpu = config_gpu_options(s->config),
-                                       .measure_unknown = s->config->measure_on_start};
+                                       .measure_unknown = s->config->measure_on_start,
+                                       .check_known = s->config->check_on_start};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
     if (status || !s->config->demo || options.gpu.simulated) {

@@ -13,7 +13,7 @@
 
 struct command {
     const char *name;
-    const char *operand; /* NULL: none; "[ID]": may be left out */
+    const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two */
     unsigned options;    /* option_bit that it takes besides --json, --socket, --url */
     command_fn *run;
     const char *usage;
@@ -25,6 +25,8 @@ static const struct command commands[] = {
     {"fingerprint", NULL, OPTION_GPU | OPTION_DEPTH | OPTION_FOLLOW, command_fingerprint,
      "fingerprint [--depth quick|full|matrix] [--follow]",
      "measure; --follow waits, and fails if the measurement does"},
+    {"fingerprint diff", "A B", OPTION_GPU, command_diff, "fingerprint diff A B",
+     "compare two: ids, \"current\", or files"},
     {"show", NULL, OPTION_GPU | OPTION_AT, command_show, "show [--at ID]",
      "the current fingerprint, or an older one"},
     {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
@@ -35,7 +37,7 @@ static const struct command commands[] = {
     {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
 };
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
 static void print_help(void)
 {
@@ -55,7 +57,8 @@ static void print_help(void)
         "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
         "\n"
         "Exit code: 0 done, 1 the daemon refused or the measurement failed, 2 wrong usage,\n"
-        "3 no daemon answers.");
+        "3 no daemon answers. Of fingerprint diff: 0 the same, 1 changed, 2 different hardware,\n"
+        "3 anything else.");
 }
 
 static enum exit_code usage_error(const char *what, const char *which)
@@ -65,13 +68,24 @@ static enum exit_code usage_error(const char *what, const char *which)
     return EXIT_USAGE;
 }
 
-static const struct command *find_command(const char *name)
+/* The command that begins at `words`, which NULL ends, and of how many words its name is. The name
+ * of two words wins over the one it begins with. */
+static const struct command *find_command(char **words, int *out_words)
 {
+    const struct command *found = NULL;
+    char two[COMMAND_NAME_BYTES];
+
+    snprintf(two, sizeof(two), "%.60s %.60s", words[0], words[1] ? words[1] : "");
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(name, commands[i].name) == 0)
+        if (strcmp(two, commands[i].name) == 0) {
+            *out_words = 2;
             return &commands[i];
+        }
+        if (strcmp(words[0], commands[i].name) == 0)
+            found = &commands[i];
     }
-    return NULL;
+    *out_words = 1;
+    return found;
 }
 
 /* ---- the command line ---- */
@@ -156,8 +170,8 @@ static const char *name_of(unsigned bit)
 /* Everything that can be wrong without asking the daemon. */
 static enum exit_code check(const struct command *c, const struct options *o, int operands)
 {
-    const int most = c->operand ? 1 : 0;
-    const int least = c->operand && c->operand[0] != '[' ? 1 : 0;
+    const int most = !c->operand ? 0 : strchr(c->operand, ' ') ? 2 : 1;
+    const int least = c->operand && c->operand[0] != '[' ? most : 0;
 
     for (unsigned bit = 1; bit <= OPTION_ACCESS; bit <<= 1) {
         if (o->given & bit & ~c->options) {
@@ -208,6 +222,7 @@ int main(int argc, char **argv)
     struct options options = {.gpu = "0"};
     const struct command *command;
     enum exit_code exit_code;
+    int words = 1;
 
     switch (parse(argc, argv, &options)) {
     case PARSED_HELP:
@@ -223,13 +238,16 @@ int main(int argc, char **argv)
     }
     if (optind == argc)
         return usage_error("a command is missing", NULL);
-    command = find_command(argv[optind]);
+    command = find_command(&argv[optind], &words);
     if (!command)
         return usage_error("there is no command", argv[optind]);
-    exit_code = check(command, &options, argc - optind - 1);
+    optind += words;
+    exit_code = check(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
-        return exit_code;
+        return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
+    if (optind < argc)
+        options.operand = argv[optind];
     if (optind + 1 < argc)
-        options.operand = argv[optind + 1];
+        options.second = argv[optind + 1];
     return run(command, &options);
 }

@@ -10,6 +10,11 @@ enum exit_code {
     EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
     EXIT_USAGE = 2,       /* the command line makes no sense */
     EXIT_UNREACHABLE = 3, /* no daemon answers */
+
+    /* fingerprint diff speaks as diff does: 0 the same. */
+    EXIT_DIFF_CHANGED = 1,
+    EXIT_DIFF_OTHER = 2,
+    EXIT_DIFF_TROUBLE = 3, /* whatever kept the two from being compared, wrong usage too */
 };
 
 /* Options that only some commands take: bits of options.given and of a command's row. */
@@ -38,6 +43,7 @@ struct options {
     const char *at;
     const char *access;
     const char *operand; /* BYTES or an ID; NULL: none */
+    const char *second;  /* operand; NULL: none */
 };
 
 struct client;
@@ -51,5 +57,6 @@ command_fn command_show;
 command_fn command_scope;
 command_fn command_placement;
 command_fn command_observations;
+command_fn command_diff;
 
 #endif

@@ -20,7 +20,12 @@ const char *job_state_name(enum job_state s)
     return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
 }
 
-int jobs_add(struct jobs *jobs, const char *uuid, enum depth depth, int64_t now)
+const char *job_kind_name(enum job_kind k)
+{
+    return k == JOB_CHECK ? "check" : "measure";
+}
+
+int jobs_add(struct jobs *jobs, const char *uuid, enum job_kind kind, enum depth depth, int64_t now)
 {
     int slot = JOBS_NONE;
 
@@ -40,7 +45,7 @@ int jobs_add(struct jobs *jobs, const char *uuid, enum depth depth, int64_t now)
     struct job *job = &jobs->items[slot];
 
     jobs->numbers[slot] = ++jobs->last;
-    *job = (struct job){.depth = depth, .state = JOB_QUEUED, .queued_at = now};
+    *job = (struct job){.kind = kind, .depth = depth, .state = JOB_QUEUED, .queued_at = now};
     snprintf(job->id, sizeof job->id, "job-%llu", (unsigned long long)jobs->last);
     snprintf(job->uuid, sizeof job->uuid, "%s", uuid);
     snprintf(job->sentence, sizeof job->sentence, "waiting for its turn");
@@ -76,10 +81,12 @@ int jobs_next(const struct jobs *jobs, const char *uuid)
     return slot;
 }
 
-int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum depth depth)
+int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum job_kind kind,
+                     enum depth depth)
 {
     for (int i = 0; i < JOBS_MAX; i++) {
-        if (jobs_waits(jobs, i, uuid) && jobs->items[i].depth == depth) {
+        if (jobs_waits(jobs, i, uuid) && jobs->items[i].kind == kind &&
+            jobs->items[i].depth == depth) {
             return i;
         }
     }

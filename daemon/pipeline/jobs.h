@@ -18,13 +18,15 @@ struct jobs {
 
 /* Makes a queued job, in place of the oldest ended one where the table is full. JOBS_NONE: all of
  * them are still under way. */
-int jobs_add(struct jobs *jobs, const char *uuid, enum depth depth, int64_t now);
+int jobs_add(struct jobs *jobs, const char *uuid, enum job_kind kind, enum depth depth,
+             int64_t now);
 /* Slot of the job with this id, or JOBS_NONE. */
 int jobs_find(const struct jobs *jobs, const char *id);
 /* Slot of the oldest queued job of this GPU, or JOBS_NONE. */
 int jobs_next(const struct jobs *jobs, const char *uuid);
-/* Slot of the queued job of this GPU and depth, or JOBS_NONE. */
-int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum depth depth);
+/* Slot of the queued job of this GPU, kind and depth, or JOBS_NONE. */
+int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum job_kind kind,
+                     enum depth depth);
 /* How many jobs of this GPU are queued. */
 uint32_t jobs_queued(const struct jobs *jobs, const char *uuid);
 

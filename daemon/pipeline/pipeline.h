@@ -4,7 +4,9 @@
  *      ^________________________|
  *
  * A thread sleeps until a job is queued for its GPU; at rest nothing runs and no GPU is held. The
- * last good fingerprint stays published whatever happens to a job. Any thread may call anything.
+ * last good fingerprint stays published whatever happens to a job; one that a check found out of
+ * date is marked stale. The one thing that wakes by itself is the thread of a GPU that the driver
+ * has lost: it looks now and then whether it is back. Any thread may call anything.
  */
 #ifndef REACH_PIPELINE_PIPELINE_H
 #define REACH_PIPELINE_PIPELINE_H
@@ -19,10 +21,15 @@ struct pipeline;
 enum job_state { JOB_QUEUED = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED };
 const char *job_state_name(enum job_state s);
 
+/* A check looks whether the stored fingerprint is still true (recheck.h). */
+enum job_kind { JOB_MEASURE = 0, JOB_CHECK };
+const char *job_kind_name(enum job_kind k); /* "measure", "check" */
+
 struct job {
     char id[24]; /* "job-17" */
     char uuid[64];
-    enum depth depth;
+    enum job_kind kind;
+    enum depth depth; /* of a measurement */
     enum job_state state;
     double fraction;    /* 0..1 */
     char sentence[160]; /* what it does, or how it ended */
@@ -36,7 +43,9 @@ struct job {
 struct pipeline_options {
     const char *executable; /* of the worker: "/proc/self/exe" */
     struct gpu_options gpu; /* copied deep */
-    bool measure_unknown;   /* on start, queue a full fingerprint for each GPU that has none */
+    bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
+    bool check_known;       /* on start and when it comes back, check each GPU that has one */
+    uint32_t look_again_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
 };
 
 /* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first

@@ -34,6 +34,7 @@ static const char *const state_names[] = {
     [GPU_STATE_UNKNOWN] = "unknown",     [GPU_STATE_QUEUED] = "queued",
     [GPU_STATE_MEASURING] = "measuring", [GPU_STATE_READY] = "ready",
     [GPU_STATE_FAILED] = "failed",       [GPU_STATE_LOST] = "lost",
+    [GPU_STATE_CHECKING] = "checking",   [GPU_STATE_STALE] = "stale",
 };
 
 const char *gpu_state_name(enum gpu_state s)

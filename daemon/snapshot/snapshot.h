@@ -13,9 +13,11 @@ enum gpu_state {
     GPU_STATE_UNKNOWN = 0, /* seen, never measured */
     GPU_STATE_QUEUED,      /* a measurement waits */
     GPU_STATE_MEASURING,
-    GPU_STATE_READY,  /* the fingerprint describes this chip as it is */
-    GPU_STATE_FAILED, /* the last measurement failed; an older fingerprint may be served */
-    GPU_STATE_LOST    /* the driver no longer shows it */
+    GPU_STATE_READY,    /* the fingerprint describes this chip as it is */
+    GPU_STATE_FAILED,   /* the last measurement failed; an older fingerprint may be served */
+    GPU_STATE_LOST,     /* the driver no longer shows it */
+    GPU_STATE_CHECKING, /* a few probes look whether the fingerprint is still true */
+    GPU_STATE_STALE     /* it is not, and is served until a new one is there */
 };
 const char *gpu_state_name(enum gpu_state s);
 
@@ -24,6 +26,7 @@ struct snapshot_gpu {
     enum gpu_state state;
     struct err last_error; /* status STATUS_OK: none */
     bool has_fingerprint;
+    bool fingerprint_stale; /* known to be of before a change; last_error says which */
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" without one */
 };

@@ -136,7 +136,7 @@ class Daemon:
         """Waits until no GPU is queued or measured any more; returns them."""
         def rest():
             gpus = self.gpus()
-            return all(g["state"] in ("ready", "failed", "lost") for g in gpus) and gpus
+            return all(g["state"] in ("ready", "failed", "lost", "stale") for g in gpus) and gpus
         return until("all GPUs are measured", rest)
 
     def submit(self, gpu, depth):

@@ -137,4 +137,32 @@ def the_daemon_ends_well():
     daemon.stop()
 
 
+@case
+def fingerprints_are_compared():
+    fps = [daemon.json(f"/v1/gpus/{i}/fingerprint") for i in range(2)]
+    paths = []
+    for i, fp in enumerate(fps):
+        paths.append(os.path.join(common.folder, f"fp{i}.json"))
+        with open(paths[i], "w", encoding="utf-8") as file:
+            json.dump(fp, file)
+    newer = json.loads(json.dumps(fps[0]))
+    newer["gpu"]["driver_version"] = "600.1"
+    changed = os.path.join(common.folder, "changed.json")
+    with open(changed, "w", encoding="utf-8") as file:
+        json.dump(newer, file)
+    for a, b, code, word in ((paths[0], paths[0], 0, "the same"),
+                             ("current", fps[0]["id"], 0, "the same"),
+                             (fps[0]["id"], changed, 1, "driver"),
+                             (changed, "current", 1, "driver"),
+                             (paths[0], paths[1], 2, "UUID"),
+                             ("/nowhere", "current", 3, "/nowhere"),
+                             ("fp0123456789abcdef", "current", 3, "")):
+        status, text, log = run(REACHCTL, "--socket", daemon.socket, "fingerprint", "diff", a, b)
+        equal(status, code, (a, b, text, log))
+        assert word in text + log, (word, text, log)
+    status, text, _ = run(REACHCTL, "--json", "fingerprint", "diff", paths[0], changed)
+    equal((status, json.loads(text)["result"]), (1, "changed"))
+    equal(run(REACHCTL, "fingerprint", "diff", paths[0])[0], 3)
+
+
 common.main()

@@ -374,7 +374,8 @@ static void test_another_driver(void **state)
     node_stop(&n);
 
     n = node_start(database, one_gpu, false);
-    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_FAILED);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_STALE);
+    assert_true(gpu_of(&n, 0)->fingerprint_stale);
     assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_CONFLICT);
     assert_true(gpu_of(&n, 0)->has_fingerprint);
     node_stop(&n);
@@ -508,20 +509,22 @@ static void test_job_table(void **state)
     (void)state;
     assert_non_null(jobs);
     for (int i = 0; i < JOBS_MAX; i++) {
-        slot = jobs_add(jobs, i % 2 ? "B" : "A", i % 4 < 2 ? DEPTH_QUICK : DEPTH_FULL, 1);
+        slot =
+            jobs_add(jobs, i % 2 ? "B" : "A", JOB_MEASURE, i % 4 < 2 ? DEPTH_QUICK : DEPTH_FULL, 1);
         assert_true(slot >= 0);
     }
     assert_int_equal(jobs_queued(jobs, "A"), JOBS_MAX / 2);
-    assert_int_equal(jobs_add(jobs, "A", DEPTH_QUICK, 1), JOBS_NONE);
+    assert_int_equal(jobs_add(jobs, "A", JOB_MEASURE, DEPTH_QUICK, 1), JOBS_NONE);
     assert_string_equal(jobs->items[jobs_next(jobs, "B")].id, "job-2");
-    assert_string_equal(jobs->items[jobs_queued_like(jobs, "B", DEPTH_FULL)].id, "job-4");
-    assert_int_equal(jobs_queued_like(jobs, "B", DEPTH_MATRIX), JOBS_NONE);
+    assert_string_equal(jobs->items[jobs_queued_like(jobs, "B", JOB_MEASURE, DEPTH_FULL)].id,
+                        "job-4");
+    assert_int_equal(jobs_queued_like(jobs, "B", JOB_MEASURE, DEPTH_MATRIX), JOBS_NONE);
     assert_int_equal(jobs_next(jobs, "C"), JOBS_NONE);
 
     /* The oldest of those that have ended makes room. */
     jobs->items[jobs_find(jobs, "job-9")].state = JOB_DONE;
     jobs->items[jobs_find(jobs, "job-5")].state = JOB_FAILED;
-    slot = jobs_add(jobs, "A", DEPTH_QUICK, 1);
+    slot = jobs_add(jobs, "A", JOB_MEASURE, DEPTH_QUICK, 1);
     assert_true(slot >= 0);
     assert_string_equal(jobs->items[slot].id, "job-257");
     assert_int_equal(jobs_find(jobs, "job-5"), JOBS_NONE);

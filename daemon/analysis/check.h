@@ -1,0 +1,50 @@
+/* check.h: does a stored fingerprint still describe this chip? Pure: the fingerprint, who the GPU
+ * says it is now, and a handful of observations in; still true, changed or cannot say out.
+ *
+ * What the observations ask is defined here, so that the plan that asks (plan/check_plan.h) and the
+ * judge cannot drift apart:
+ *
+ *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
+ *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
+ *             about the stored penalty.
+ *   sharing   a ROUND (or a row of PAIRS) of the window level: the SMs of the pivot's group must be
+ *             evicted and no others.
+ */
+#ifndef REACH_ANALYSIS_CHECK_H
+#define REACH_ANALYSIS_CHECK_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+enum check_result {
+    CHECK_HOLDS = 0,
+    CHECK_UNSURE, /* the evidence is too weak either way */
+    CHECK_CHANGED
+};
+/* "still true", "cannot say", "changed". */
+const char *check_result_name(enum check_result r);
+
+struct check {
+    enum check_result result;
+    char sentence[VERDICT_SENTENCE_BYTES]; /* the first reason for the worst; always terminated */
+    uint32_t looked_at; /* levels and groups that were compared: 0: identity alone */
+};
+
+/* Who it is, without a probe: UUID, serial, driver, MIG, SMs, memory. What one side does not tell
+ * is not compared. */
+void check_identity(const struct gpu_identity *then, const struct gpu_identity *now,
+                    struct check *out);
+
+/* The question about level `k` (an index) of the fingerprint; false where it knows too little. */
+bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
+                      uint16_t sm, struct probe_spec *out);
+/* The question about the group of SM `pivot`; false where there is none, or it does not fit. */
+bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
+                        uint16_t pivot, struct probe_spec *out);
+
+/* What the observations say; `*out` starts as holding. Observations of other questions are passed
+ * over. */
+void check_observations(const struct fingerprint *fp, const struct observation_set *set,
+                        struct check *out);
+
+#endif

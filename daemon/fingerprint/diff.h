@@ -1,0 +1,30 @@
+/* diff.h: two fingerprints side by side: the same, a change that can be described, or another piece
+ * of hardware. Pure. The class does not depend on which of the two comes first.
+ *
+ * Other hardware is another UUID, serial number or origin, and also other SM groups under the same
+ * UUID: which SMs share a TLB is burnt into the die. What only one side knows (a quick measurement
+ * looks for less) is no difference, and neither is what two measurements of one quiet chip differ
+ * by: times, notes, the last cycles of a penalty, the last percents of a throughput.
+ */
+#ifndef REACH_FINGERPRINT_DIFF_H
+#define REACH_FINGERPRINT_DIFF_H
+
+#include "fingerprint/fingerprint.h"
+
+enum fingerprint_class { FINGERPRINT_SAME = 0, FINGERPRINT_CHANGED, FINGERPRINT_OTHER_HARDWARE };
+/* "same", "changed", "other-hardware". */
+const char *fingerprint_class_name(enum fingerprint_class c);
+
+enum { FINGERPRINT_MAX_DIFFERENCES = 40, FINGERPRINT_DIFFERENCE_BYTES = 160 };
+
+struct fingerprint_diff {
+    enum fingerprint_class result; /* the worst of all differences */
+    uint32_t count; /* at most FINGERPRINT_MAX_DIFFERENCES; what is more is dropped */
+    char sentences[FINGERPRINT_MAX_DIFFERENCES][FINGERPRINT_DIFFERENCE_BYTES];
+};
+
+/* Both must have passed fingerprint_check. */
+void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
+                         struct fingerprint_diff *out);
+
+#endif

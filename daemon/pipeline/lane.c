@@ -1,0 +1,370 @@
+/* lane.c: one GPU's thread: its jobs one after the other, and what is published about it. It sleeps
+ * on its condition until a job is queued for its GPU. See lane.h.
+ */
+#include "pipeline/lane.h"
+
+#include "base/log.h"
+#include "pipeline/measure.h"
+#include "pipeline/recheck.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* cuInit on a node of eight GPUs takes seconds, on one with a sick GPU much longer. */
+#define PIPELINE_LIST_DEADLINE (30 * NSEC_PER_SEC)
+#define PIPELINE_LIST_GRACE    (5 * NSEC_PER_SEC)
+
+/* What changes in a published GPU; what is not set stays. */
+struct lane_news {
+    enum gpu_state state;
+    const struct err *error;               /* STATUS_OK inside: none any more */
+    const struct fingerprint *fingerprint; /* a new one, which is not stale */
+    bool stale;                            /* the one there is */
+};
+
+/* Publishes the news of one lane. The mutex is held, so that no publication loses another. */
+static void lane_publish(struct lane *lane, const struct lane_news *news)
+{
+    struct snapshot_cell *cell = lane->pipeline->cell;
+    const struct snapshot *current = snapshot_acquire(cell);
+    struct snapshot *draft = snapshot_draft_copy(current);
+
+    snapshot_release(current);
+    if (!draft) {
+        log_error("no memory for a snapshot; an older one stays published");
+        return;
+    }
+    struct snapshot_gpu *gpu = &draft->gpus[lane->index];
+
+    gpu->state = news->state;
+    if (news->error) {
+        gpu->last_error = *news->error;
+    }
+    gpu->fingerprint_stale = gpu->fingerprint_stale || news->stale;
+    if (news->fingerprint) {
+        gpu->fingerprint_stale = false;
+        gpu->has_fingerprint = true;
+        gpu->fingerprint = *news->fingerprint;
+        fingerprint_id(&gpu->fingerprint, gpu->fingerprint_id);
+        gpu->identity = gpu->fingerprint.gpu;
+    }
+    snapshot_publish(cell, draft);
+}
+
+static void lane_progress(void *self, double fraction, const char *sentence)
+{
+    struct lane *lane = self;
+    struct pipeline *p = lane->pipeline;
+
+    pthread_mutex_lock(&p->mutex);
+    struct job *job = &p->jobs.items[lane->slot];
+
+    if (fraction > job->fraction) {
+        job->fraction = fraction < 1.0 ? fraction : 1.0;
+    }
+    snprintf(job->sentence, sizeof job->sentence, "%s", sentence);
+    pthread_mutex_unlock(&p->mutex);
+    log_debug("gpu %u: %3.0f%% %s", lane->index, fraction * 100.0, sentence);
+}
+
+static bool lane_attach(void *self, struct worker *worker)
+{
+    struct lane *lane = self;
+    struct pipeline *p = lane->pipeline;
+
+    pthread_mutex_lock(&p->mutex);
+    bool go_on = !p->stopping;
+
+    lane->worker = worker;
+    pthread_mutex_unlock(&p->mutex);
+    return go_on;
+}
+
+/* The job under way has ended well. The mutex is held. */
+static void lane_done(struct lane *lane, const struct fingerprint *fp)
+{
+    struct pipeline *p = lane->pipeline;
+    struct job *job = &p->jobs.items[lane->slot];
+    const struct err none = {0};
+    const struct lane_news news = {
+        .state = jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED : GPU_STATE_READY,
+        .error = &none,
+        .fingerprint = fp,
+    };
+
+    job->state = JOB_DONE;
+    job->fraction = 1.0;
+    fingerprint_id(fp, job->fingerprint_id);
+    snprintf(job->sentence, sizeof job->sentence, "measured in %u ms, %u ms of it probing",
+             fp->duration_ms, fp->probe_ms);
+    lane_publish(lane, &news);
+    log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid,
+             job->fingerprint_id, depth_name(job->depth), fp->duration_ms);
+}
+
+/* A check that could not be had says nothing against the fingerprint. */
+static bool is_unsure(const struct job *job, const struct err *why)
+{
+    return job->kind == JOB_CHECK && why->status == STATUS_DISTURBED;
+}
+
+/* The job under way has failed. The last good fingerprint stays as it is. The mutex is held. */
+static void lane_failed(struct lane *lane, const struct err *why)
+{
+    struct pipeline *p = lane->pipeline;
+    struct job *job = &p->jobs.items[lane->slot];
+    const struct lane_news news = {
+        .state = why->status == STATUS_NOT_FOUND    ? GPU_STATE_LOST
+                 : is_unsure(job, why)              ? GPU_STATE_READY
+                 : jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED
+                                                    : GPU_STATE_FAILED,
+        .error = why,
+    };
+
+    lane->lost = why->status == STATUS_NOT_FOUND;
+    job->state = JOB_FAILED;
+    job->error = *why;
+    snprintf(job->sentence, sizeof job->sentence, "failed: %.140s", why->text);
+    lane_publish(lane, &news);
+    log_warning("gpu %u %s: %s failed (%s): %s", lane->index, job->uuid, job->id,
+                status_info(why->status)->slug, why->text);
+}
+
+enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, struct job *out,
+                       struct err *err)
+{
+    struct jobs *jobs = &lane->pipeline->jobs;
+    const char *uuid = lane->identity.uuid;
+    int slot = jobs_queued_like(jobs, uuid, kind, depth);
+
+    if (slot != JOBS_NONE) {
+        *out = jobs->items[slot];
+        return STATUS_OK;
+    }
+    if (jobs_queued(jobs, uuid) >= JOBS_MAX_QUEUED) {
+        return err_set(err, STATUS_FULL, "%d measurements wait for this GPU already",
+                       JOBS_MAX_QUEUED);
+    }
+    slot = jobs_add(jobs, uuid, kind, depth, clock_wall_seconds());
+    if (slot == JOBS_NONE) {
+        return err_set(err, STATUS_FULL, "%d measurements are under way on this node", JOBS_MAX);
+    }
+    *out = jobs->items[slot];
+    if (lane->slot == JOBS_NONE) {
+        lane_publish(lane, &(struct lane_news){.state = GPU_STATE_QUEUED});
+    }
+    pthread_cond_signal(&lane->wake);
+    return STATUS_OK;
+}
+
+uint32_t lane_list_gpus(const struct pipeline *p, struct gpu_identity *out, struct err *why)
+{
+    struct worker *worker = NULL;
+    uint32_t count = 0;
+    enum status status = worker_start(p->executable, &p->gpu, &worker, why);
+
+    status = status ? status
+                    : worker_list(worker, PIPELINE_LIST_DEADLINE, out, REACH_MAX_GPUS, &count, why);
+    worker_stop(worker, PIPELINE_LIST_GRACE);
+    if (!status && count == 0) {
+        status = err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
+    }
+    if (status) {
+        log_warning("no GPUs: %s", why->text);
+    }
+    return status ? 0 : count;
+}
+
+/* Carries out the measurement in lane->slot. The mutex is not held. */
+static enum status lane_measure(struct lane *lane, const struct measure_request *request,
+                                struct fingerprint *fp, struct err *err)
+{
+    struct pipeline *p = lane->pipeline;
+    enum status status = measure_gpu(request, fp, err);
+
+    pthread_mutex_lock(&p->mutex);
+    if (status == STATUS_OK) {
+        lane->lost = false;
+        lane_done(lane, fp);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+/* A check has ended well: the fingerprint is true, or it is not. The mutex is held. */
+static void lane_checked(struct lane *lane, const struct check *check, nsec_t probe_ns)
+{
+    struct pipeline *p = lane->pipeline;
+    struct job *job = &p->jobs.items[lane->slot];
+    const bool changed = check->result == CHECK_CHANGED;
+    struct err why = {0};
+    struct job again;
+
+    lane->lost = false;
+    job->state = JOB_DONE;
+    job->fraction = 1.0;
+    snprintf(job->sentence, sizeof job->sentence, "%s: %.100s%s%u levels and groups in %llu ms",
+             check_result_name(check->result), check->sentence, changed ? "; " : "",
+             check->looked_at, (unsigned long long)(probe_ns / NSEC_PER_MSEC));
+    if (changed) {
+        err_set(&why, STATUS_CONFLICT, "%s; measure again", check->sentence);
+    }
+    if (changed && p->measure_unknown && lane_queue(lane, JOB_MEASURE, DEPTH_FULL, &again, NULL)) {
+        log_warning("gpu %u is stale, and its queue is full", lane->index);
+    }
+    const struct lane_news news = {.state = jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED
+                                            : changed                        ? GPU_STATE_STALE
+                                                                             : GPU_STATE_READY,
+                                   .error = &why,
+                                   .stale = changed};
+
+    lane_publish(lane, &news);
+    log_info("gpu %u %s: %s", lane->index, job->uuid, job->sentence);
+}
+
+/* Carries out the check in lane->slot. The mutex is not held. */
+static enum status lane_check(struct lane *lane, const struct measure_request *request,
+                              struct fingerprint *fp, struct err *err)
+{
+    struct pipeline *p = lane->pipeline;
+    const struct snapshot *s = snapshot_acquire(p->cell);
+    struct check check = {0};
+    nsec_t probe_ns = 0;
+
+    *fp = s->gpus[lane->index].fingerprint;
+    snapshot_release(s);
+    enum status status = recheck_gpu(request, fp, &check, &probe_ns, err);
+
+    if (!status && check.result == CHECK_UNSURE) {
+        status = err_set(err, STATUS_DISTURBED, "the check could not be had: %s", check.sentence);
+    }
+    if (status) {
+        return status;
+    }
+    pthread_mutex_lock(&p->mutex);
+    lane_checked(lane, &check, probe_ns);
+    pthread_mutex_unlock(&p->mutex);
+    return STATUS_OK;
+}
+
+/* Carries out the job in lane->slot. The mutex is not held. */
+static void lane_work(struct lane *lane, const struct job *job)
+{
+    struct pipeline *p = lane->pipeline;
+    const struct measure_request request = {.executable = p->executable,
+                                            .gpu = &p->gpu,
+                                            .store = p->store,
+                                            .uuid = lane->identity.uuid,
+                                            .depth = job->depth,
+                                            .self = lane,
+                                            .progress = lane_progress,
+                                            .attach = lane_attach};
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct err err = {0};
+
+    if (!fp) {
+        err_set(&err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    } else if (job->kind == JOB_CHECK) {
+        err.status = lane_check(lane, &request, fp, &err);
+    } else {
+        err.status = lane_measure(lane, &request, fp, &err);
+    }
+    pthread_mutex_lock(&p->mutex);
+    p->jobs.items[lane->slot].ended_at = clock_wall_seconds();
+    if (err.status) {
+        lane_failed(lane, &err);
+    }
+    lane->slot = JOBS_NONE;
+    pthread_mutex_unlock(&p->mutex);
+    free(fp);
+    malloc_trim(0); /* observations are large and measurements rare: give the pages back */
+}
+
+/* Does the driver show this GPU again? The mutex is not held. */
+static bool lane_is_back(struct lane *lane)
+{
+    struct pipeline *p = lane->pipeline;
+    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct err why = {0};
+    bool found = false;
+    uint32_t count = gpus ? lane_list_gpus(p, gpus, &why) : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        found = found || strcmp(gpus[i].uuid, lane->identity.uuid) == 0;
+    }
+    free(gpus);
+    return found;
+}
+
+/* Sleeps until there is work, or, where the GPU is lost, until it is time to look for it: then a
+ * check is queued, or a measurement where there is nothing to check. The mutex is held. */
+static void lane_sleep(struct lane *lane)
+{
+    struct pipeline *p = lane->pipeline;
+    const nsec_t until = clock_monotonic() + p->look_again_ns;
+    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    struct job job;
+
+    if (!lane->lost) {
+        pthread_cond_wait(&lane->wake, &p->mutex);
+        return;
+    }
+    if (pthread_cond_clockwait(&lane->wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT) {
+        return;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    bool back = lane_is_back(lane);
+
+    pthread_mutex_lock(&p->mutex);
+    if (!back || p->stopping) {
+        return;
+    }
+    const struct snapshot *s = snapshot_acquire(p->cell);
+    bool known = s->gpus[lane->index].has_fingerprint;
+
+    snapshot_release(s);
+    lane->lost = false;
+    log_info("gpu %u %s is back", lane->index, lane->identity.uuid);
+    if (known ? p->check_known : p->measure_unknown) {
+        (void)lane_queue(lane, known ? JOB_CHECK : JOB_MEASURE, DEPTH_FULL, &job, NULL);
+    } else {
+        lane_publish(lane,
+                     &(struct lane_news){.state = known ? GPU_STATE_READY : GPU_STATE_UNKNOWN});
+    }
+}
+
+void *lane_main(void *self)
+{
+    struct lane *lane = self;
+    struct pipeline *p = lane->pipeline;
+
+    pthread_mutex_lock(&p->mutex);
+    while (!p->stopping) {
+        int slot = jobs_next(&p->jobs, lane->identity.uuid);
+
+        if (slot == JOBS_NONE) {
+            lane_sleep(lane);
+            continue;
+        }
+        struct job *job = &p->jobs.items[slot];
+
+        lane->slot = slot;
+        job->state = JOB_RUNNING;
+        job->started_at = clock_wall_seconds();
+        lane_publish(lane,
+                     &(struct lane_news){.state = job->kind == JOB_CHECK ? GPU_STATE_CHECKING
+                                                                         : GPU_STATE_MEASURING});
+        struct job now = *job;
+
+        pthread_mutex_unlock(&p->mutex);
+        lane_work(lane, &now);
+        pthread_mutex_lock(&p->mutex);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}

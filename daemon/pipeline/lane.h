@@ -1,0 +1,55 @@
+/* lane.h: what the files of this layer share: a lane is one GPU's thread (lane.c), and a pipeline
+ * is all of them (pipeline.c).
+ *
+ * One mutex guards all that changes: the jobs, the workers under way, and the order of published
+ * snapshots. It is never held while something waits: not for a worker, not for the disk.
+ */
+#ifndef REACH_PIPELINE_LANE_H
+#define REACH_PIPELINE_LANE_H
+
+#include "base/clock.h"
+#include "pipeline/jobs.h"
+#include "pipeline/pipeline.h"
+
+#include <pthread.h>
+
+struct lane {
+    struct pipeline *pipeline;
+    uint32_t index; /* in the snapshot */
+    struct gpu_identity identity;
+    pthread_t thread;
+    bool started;
+    pthread_cond_t wake;
+    struct worker *worker; /* borrowed, while one is under way */
+    bool lost;             /* the driver did not show it last time */
+    int slot;              /* of the job under way, or JOBS_NONE */
+};
+
+struct pipeline {
+    pthread_mutex_t mutex;
+    struct store *store;
+    struct snapshot_cell *cell;
+    char *executable;
+    struct gpu_options gpu;
+    char **simulated; /* owned, NULL-terminated; the list in `gpu` */
+    char *libcuda;    /* owned */
+    bool stopping;
+    bool measure_unknown;
+    bool check_known;
+    nsec_t look_again_ns;
+    struct jobs jobs;
+    uint32_t lane_count;
+    struct lane lanes[REACH_MAX_GPUS];
+};
+
+/* The thread of one lane; `self` is the lane. */
+void *lane_main(void *self);
+
+/* Queues a job for `lane`, or joins one that waits. The mutex is held. STATUS_FULL. */
+enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, struct job *out,
+                       struct err *err);
+
+/* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`. */
+uint32_t lane_list_gpus(const struct pipeline *p, struct gpu_identity *out, struct err *why);
+
+#endif

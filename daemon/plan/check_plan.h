@@ -1,0 +1,16 @@
+/* check_plan.h: the probes of a check that a stored fingerprint still describes its chip, within a
+ * budget of time. Pure. The questions themselves are defined in analysis/check.h. */
+#ifndef REACH_PLAN_CHECK_PLAN_H
+#define REACH_PLAN_CHECK_PLAN_H
+
+#include "plan/plan.h"
+
+/* Of the probes alone, by estimate; opening the GPU is not counted. */
+enum { CHECK_BUDGET_US = 35000 };
+
+/* A warm-up, a probe for each level that the fingerprint knows, and rounds for as many of its
+ * groups as the budget allows, at least one. No probes where it knows nothing that can be asked. */
+void check_plan(const struct fingerprint *fp, const struct gpu_limits *limits,
+                struct plan_step *out);
+
+#endif

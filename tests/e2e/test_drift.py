@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""A stored fingerprint against the chip that is there now: the check on start, stale fingerprints,
+and measurements beside a neighbour. The GPU is simulated and says which UUID it has, so that another
+one can take its place."""
+import os
+
+import common
+from common import case, equal
+
+state = os.path.join(common.folder, "drift.db")
+UUID = "SIM-drift"
+BASE = ("sms=16 memory=16G latency=200 spread=6 {noise} l1=16@2M/2;miss=20 "
+        "l2=512@2M/{groups};miss=150 uuid=" + UUID)
+GROUPS = "0-3:4-7:8-11:12-15"
+OTHER_GROUPS = "0-2,4:3,5-7:8-11:12-15"  # SMs 3 and 4 have changed places
+
+
+def gpu(groups=GROUPS, more="", noise="noise=gauss:1"):
+    return BASE.format(groups=groups, noise=noise) + " " + more
+
+
+def node(description, *options):
+    return common.Daemon("--simulate", description, *options, state=state)
+
+
+def first_job(daemon):
+    return daemon.finished({"id": "job-1"})
+
+
+def history(daemon):
+    return daemon.json(f"/v1/gpus/{UUID}/fingerprints")["fingerprints"]
+
+
+@case
+def the_first_start_measures():
+    daemon = node(gpu())
+    job = first_job(daemon)
+    equal((job["kind"], job["depth"], job["state"]), ("measure", "full", "done"))
+    now = daemon.measured()[0]
+    equal((now["state"], now["fingerprint_stale"]), ("ready", False))
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    equal([len(g["sms"]) for g in fp["topology"]["groups"]], [4, 4, 4, 4])
+    daemon.stop()
+
+
+@case
+def an_unchanged_gpu_is_checked_and_not_measured():
+    for _ in range(3):
+        daemon = node(gpu())
+        job = first_job(daemon)
+        equal((job["kind"], job["depth"], job["state"]), ("check", "check", "done"), job)
+        assert job["sentence"].startswith("still true"), job
+        equal(daemon.measured()[0]["state"], "ready")
+        equal(len(history(daemon)), 1)
+        equal(daemon.get("/v1/jobs/job-2").status, 404)
+        daemon.stop()
+
+
+@case
+def noise_and_another_seed_are_no_change():
+    for seed in range(2, 8):
+        daemon = node(gpu(more=f"seed={seed}", noise="noise=gauss:3 outliers=0.01@500"))
+        job = first_job(daemon)
+        assert job["sentence"].startswith("still true"), job
+        daemon.stop()
+
+
+@case
+def other_groups_are_found_and_measured_again():
+    daemon = node(gpu(OTHER_GROUPS), "--no-measure-on-start")
+    job = first_job(daemon)
+    equal((job["kind"], job["state"]), ("check", "done"))
+    assert job["sentence"].startswith("changed: SMs"), job
+    now = daemon.measured()[0]
+    equal((now["state"], now["fingerprint_stale"]), ("stale", True))
+    equal(now["last_error"]["slug"], "conflict")
+    old = daemon.json("/v1/gpus/0/fingerprint")["id"]  # still served
+    daemon.stop()
+
+    daemon = node(gpu(OTHER_GROUPS))
+    first_job(daemon)
+    equal(daemon.finished({"id": "job-2"})["kind"], "measure")
+    now = daemon.measured()[0]
+    equal((now["state"], now["fingerprint_stale"]), ("ready", False), now)
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    assert fp["id"] != old
+    assert [0, 1, 2, 4] in [g["sms"] for g in fp["topology"]["groups"]], fp["topology"]
+    equal(len(history(daemon)), 2)
+    daemon.stop()
+
+
+@case
+def a_level_of_another_size_or_penalty_is_found():
+    for word, old, new in (("step", "l2=512@2M", "l2=300@2M"), ("step", "l2=512@2M", "l2=900@2M"),
+                           ("fit", "l2=512@2M", "l2=480@2M"),
+                           ("cost", "miss=150", "miss=90")):
+        daemon = node(gpu(OTHER_GROUPS).replace(old, new), "--no-measure-on-start")
+        job = first_job(daemon)
+        assert job["sentence"].startswith("changed: level 2") and word in job["sentence"], job
+        equal(daemon.measured()[0]["state"], "stale")
+        daemon.stop()
+
+
+@case
+def another_driver_or_serial_needs_no_probe():
+    for more, word in (("driver=600.1", "driver"), ("serial=77", None)):
+        daemon = node(gpu(OTHER_GROUPS, more), "--no-measure-on-start", "--no-check-on-start")
+        now = daemon.measured()[0] if word else daemon.gpus()[0]
+        equal(now["state"], "stale" if word else "ready", more)  # no serial was told before
+        if word:
+            assert word in now["last_error"]["text"], now
+        daemon.stop()
+
+
+@case
+def the_check_can_be_left_out():
+    daemon = node(gpu(OTHER_GROUPS), "--no-check-on-start")
+    equal(daemon.gpus()[0]["state"], "ready")
+    equal(daemon.get("/v1/jobs/job-1").status, 404)
+    daemon.stop()
+
+
+@case
+def a_check_beside_a_neighbour_is_right_or_says_so():
+    for seed in range(1, 6):
+        daemon = node(gpu(OTHER_GROUPS, f"neighbour=2000@400000 seed={seed}"))
+        job = first_job(daemon)
+        if job["state"] == "failed":
+            equal(job["error"]["slug"], "disturbed", job)
+        else:
+            assert job["sentence"].startswith("still true"), job
+        now = daemon.measured()[0]
+        equal((now["state"], now["fingerprint_stale"]), ("ready", False), now)
+        equal(len(history(daemon)), 2)
+        daemon.stop()
+
+
+def structure(fp):
+    levels = [(l["entries"], l["entry_bytes"], l["shared_by"]) for l in fp["tlb"]["levels"]]
+    return levels, [g["sms"] for g in fp["topology"]["groups"]]
+
+
+@case
+def a_measurement_beside_a_neighbour_is_right_or_disturbed():
+    daemon = common.Daemon("--simulate", gpu())
+    daemon.measured()
+    truth = structure(daemon.json("/v1/gpus/0/fingerprint"))
+    daemon.stop()
+    seen = {"done": 0, "failed": 0}
+    for loads in (1000, 10000, 100000, 1000000):
+        for seed in range(1, 4):
+            daemon = common.Daemon("--simulate", gpu(more=f"neighbour={loads}@400000 seed={seed}"),
+                                   "--no-measure-on-start")
+            job = daemon.finished(daemon.submit(0, "quick"))
+            seen[job["state"]] += 1
+            if job["state"] == "failed":
+                equal(job["error"]["slug"], "disturbed", job)
+            else:
+                equal(structure(daemon.json("/v1/gpus/0/fingerprint")), truth, (loads, seed))
+            rows = daemon.json("/v1/gpus/0/observations?limit=1000")["observations"]
+            verdicts = {row["verdict"] for row in rows}
+            assert loads > 10000 or "disturbed" in verdicts, (loads, seed, verdicts)
+            daemon.stop()
+    assert seen["done"] > 0 and seen["failed"] > 0, seen
+
+
+common.main()
