@@ -243,6 +243,8 @@ static double loss_of(const struct observation *o, uint32_t sm)
     return stats_median_f64(votes, repeats);
 }
 
+/* An SM that has changed its group is missing in one and new in another, so a change shows twice.
+ * One that shows once can be noise. */
 static void judge_sharing(const struct fingerprint *fp, const struct observation *o,
                           struct check *out)
 {
@@ -269,7 +271,8 @@ static void judge_sharing(const struct fingerprint *fp, const struct observation
         if (fabs(loss - own / 2) < UNCLEAR_SHARE * own)
             unclear += 1;
         else if ((loss > own / 2) != expected)
-            find(out, CHECK_CHANGED, "SMs %u and %u %s a TLB and now they %s", pivot, id,
+            find(out, out->moved_sms++ > 0 ? CHECK_CHANGED : CHECK_UNSURE,
+                 "SMs %u and %u %s a TLB and now they %s", pivot, id,
                  expected ? "shared" : "did not share", expected ? "do not" : "do");
     }
     if (unclear * 4 > o->result.sm_count)

@@ -27,6 +27,7 @@ const char *check_result_name(enum check_result r);
 struct check {
     enum check_result result;
     char sentence[VERDICT_SENTENCE_BYTES]; /* the first reason for the worst; always terminated */
+    uint32_t moved_sms; /* SMs seen in another group than before, by all rounds together */
     uint32_t looked_at; /* levels and groups that were compared: 0: identity alone */
 };
 

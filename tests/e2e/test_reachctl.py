@@ -133,11 +133,6 @@ def no_daemon_is_told_apart():
 
 
 @case
-def the_daemon_ends_well():
-    daemon.stop()
-
-
-@case
 def fingerprints_are_compared():
     fps = [daemon.json(f"/v1/gpus/{i}/fingerprint") for i in range(2)]
     paths = []
@@ -163,6 +158,11 @@ def fingerprints_are_compared():
     status, text, _ = run(REACHCTL, "--json", "fingerprint", "diff", paths[0], changed)
     equal((status, json.loads(text)["result"]), (1, "changed"))
     equal(run(REACHCTL, "fingerprint", "diff", paths[0])[0], 3)
+
+
+@case
+def the_daemon_ends_well():
+    daemon.stop()
 
 
 common.main()

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_BYTES = 8192, RANDOM_GPUS = 15 };
+enum { TEXT_BYTES = 8192, RANDOM_GPUS = 12 };
 
 static uint64_t seed;
 
