@@ -4,6 +4,7 @@
 #include "analysis/confirm.h"
 #include "analysis/detail.h"
 #include "analysis/levels.h"
+#include "analysis/means.h"
 #include "analysis/reads.h"
 #include "analysis/sharing.h"
 #include "analysis/window_level.h"
@@ -184,6 +185,8 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
 {
     struct structure s;
 
+    if (means_are_in(set))
+        return means_conclude(set, depth, out, err);
     fingerprint_init(out);
     out->gpu = set->gpu;
     out->depth = depth;

@@ -24,7 +24,8 @@ const char *origin_name(enum origin o);
 bool origin_from_name(const char *name, enum origin *out);
 
 struct gpu_identity {
-    char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." where simulated */
+    char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." where simulated,
+                               "IMPORTED-..." where imported */
     char name[96];          /* as the driver says it; never used for a decision */
     char serial[32];        /* "" where the driver does not tell */
     char pci_bus_id[32];    /* "0000:3b:00.0", "" where there is none */
@@ -36,7 +37,7 @@ struct gpu_identity {
     char driver_version[32]; /* "580.159.04"; the CUDA version where NVML is missing */
     char cuda_version[16];   /* of the driver: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
-    enum origin origin;      /* measured or simulated */
+    enum origin origin;      /* imported: not a GPU of this node */
 };
 
 #endif

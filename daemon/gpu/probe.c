@@ -21,10 +21,8 @@ enum {
 };
 
 static const char *const kind_names[PROBE_KIND_COUNT] = {
-    [PROBE_CHASE] = "chase",
-    [PROBE_ROUND] = "round",
-    [PROBE_PAIRS] = "pairs",
-    [PROBE_READ] = "read",
+    [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
+    [PROBE_READ] = "read",   [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs",
 };
 
 static const char *const arena_names[] = {
@@ -168,6 +166,19 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     return s;
 }
 
+static enum status check_means(const struct probe_spec *spec, struct err *err)
+{
+    enum status s = check_stride(spec, err);
+    if (s == STATUS_OK && spec->kind == PROBE_MEAN_PAIRS)
+        return check_range("thrash_pages", spec->thrash_pages, 1, UINT32_MAX, err);
+    if (s == STATUS_OK)
+        s = check_points(spec, 1, err);
+    for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
+        s = check_range("points", spec->points[i], 1, INT64_MAX / spec->stride_bytes, err);
+    }
+    return s;
+}
+
 static enum status check_kind(const struct probe_spec *spec, struct err *err)
 {
     enum status s;
@@ -182,6 +193,9 @@ static enum status check_kind(const struct probe_spec *spec, struct err *err)
         return check_thrash(spec, REACH_MAX_SMS, err);
     case PROBE_READ:
         return check_read(spec, err);
+    case PROBE_MEANS:
+    case PROBE_MEAN_PAIRS:
+        return check_means(spec, err);
     case PROBE_KIND_COUNT:
         break;
     }
@@ -199,6 +213,10 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     enum status s = check_kind(spec, err);
     if (s != STATUS_OK || !limits)
         return s;
+    if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS) {
+        return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
+                       probe_kind_name(spec->kind));
+    }
 
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (need > limits->range_bytes) {
@@ -222,6 +240,10 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         return spec->sm_count * halves;
     case PROBE_READ:
         return (size_t)spec->point_count * spec->repeats * (1 + (size_t)sm_count);
+    case PROBE_MEANS:
+        return spec->point_count;
+    case PROBE_MEAN_PAIRS:
+        return (size_t)sm_count * sm_count;
     case PROBE_KIND_COUNT:
         break;
     }
@@ -247,7 +269,11 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
     unsigned __int128 pages = 0;
     switch (spec->kind) {
     case PROBE_CHASE:
+    case PROBE_MEANS:
         pages = largest_point(spec);
+        break;
+    case PROBE_MEAN_PAIRS:
+        pages = (unsigned __int128)spec->thrash_pages * 2;
         break;
     case PROBE_ROUND:
         pages = (unsigned __int128)sm_count * spec->slice_pages + spec->flush_pages +

@@ -41,6 +41,16 @@
  *                                [0, R) (see probe_window). Walker 2024.        ns; then the lines
  *                                                                               each SM has read
  *
+ * Two more kinds are never asked of a GPU. They hold what others have measured and published
+ * (daemon/import), in thousandths of a cycle:
+ *
+ *   MEANS       one unnamed SM   a walk like CHASE of every point n, of which    [point]
+ *                                only the mean of all n loads is told            mean of one load
+ *   MEAN_PAIRS  two SMs          for every SM i, and every SM k: i walks         [sm i][sm k]
+ *                                pages 0..t-1 (t = thrash_pages), k walks        mean of one load
+ *                                the t pages beyond them, i walks its own
+ *                                again. Karnagel 2017, section 3.3.
+ *
  * Positions and ids: `%smid` values need not be dense (MIG). A result lists the ids it saw in
  * ascending order (probe_result.sm_ids); every [sm] axis is indexed by position in that list.
  * Specs name SMs by id.
@@ -64,24 +74,33 @@ enum {
     PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
 };
 
-enum probe_kind { PROBE_CHASE = 0, PROBE_ROUND, PROBE_PAIRS, PROBE_READ, PROBE_KIND_COUNT };
+enum probe_kind {
+    PROBE_CHASE = 0,
+    PROBE_ROUND,
+    PROBE_PAIRS,
+    PROBE_READ,
+    PROBE_MEANS,
+    PROBE_MEAN_PAIRS,
+    PROBE_KIND_COUNT
+};
+enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
 /* One question. Zero what a kind does not use; probe_check says what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
-    uint64_t stride_bytes; /* CHASE, ROUND, PAIRS: distance of two pages; a multiple of 128 */
+    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
     uint64_t base_bytes;   /* offset of page 0 (CHASE, ROUND, PAIRS) or of the region (READ) */
-    uint32_t point_count;  /* CHASE, READ: 1..PROBE_MAX_POINTS */
-    uint64_t points[PROBE_MAX_POINTS]; /* CHASE: pages in the cycle; READ: bytes of the region */
+    uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
+    uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
     uint32_t samples;                  /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;          /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages;        /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages;        /* ROUND, PAIRS: 0..2^20 */
-    uint32_t thrash_pages;       /* ROUND, PAIRS: >= 1 */
+    uint32_t thrash_pages;       /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
     uint32_t repeats;            /* ROUND, READ: 1..PROBE_MAX_REPEATS */
     uint32_t duration_us;        /* READ: 100..100000 */
     uint32_t seed;               /* READ: of the random positions */
@@ -141,7 +160,8 @@ struct probe_result {
 };
 
 /* Is this spec complete and within the limits? `limits` may be NULL: then ranges are not checked.
- * STATUS_INVALID_ARGUMENT names the field. */
+ * STATUS_INVALID_ARGUMENT names the field. With limits, MEANS and MEAN_PAIRS are
+ * STATUS_NOT_SUPPORTED: no GPU answers them. */
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err);
 

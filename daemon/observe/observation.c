@@ -149,3 +149,16 @@ double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_
     REACH_ASSERT(sm < o->result.sm_count);
     return gbps(row[1 + sm], row[0]);
 }
+
+double observation_mean(const struct observation *o, uint32_t p)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_MEANS && p < o->spec.point_count);
+    return o->result.values[p] / (double)PROBE_MEAN_SCALE;
+}
+
+double observation_mean_pair(const struct observation *o, uint32_t sm, uint32_t other)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_MEAN_PAIRS);
+    REACH_ASSERT(sm < o->result.sm_count && other < o->result.sm_count);
+    return o->result.values[(size_t)sm * o->result.sm_count + other] / (double)PROBE_MEAN_SCALE;
+}

@@ -36,6 +36,13 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[1] = spec->repeats;
         axes[2] = 1 + sm_count;
         return 3;
+    case PROBE_MEANS:
+        axes[0] = spec->point_count;
+        return 1;
+    case PROBE_MEAN_PAIRS:
+        axes[0] = sm_count;
+        axes[1] = sm_count;
+        return 2;
     case PROBE_KIND_COUNT:
         break;
     }
@@ -117,11 +124,12 @@ json_t *observation_to_json(const struct observation *o)
     return json_out_end(&out);
 }
 
-static void sm_ids_from_json(struct json_in *in, struct probe_result *out)
+/* Who has published means of a walk need not have told which SM walked. */
+static void sm_ids_from_json(struct json_in *in, enum probe_kind kind, struct probe_result *out)
 {
     out->sm_count =
         json_in_u16_array(in, "sm_ids", REACH_MAX_SMS, REACH_MAX_SMS - 1, UINT32_MAX, out->sm_ids);
-    if (json_in_ok(in) && out->sm_count == 0)
+    if (json_in_ok(in) && out->sm_count == 0 && kind != PROBE_MEANS)
         json_in_fail(in, "sm_ids", "must name the SMs that took part");
     for (uint32_t i = 1; i < out->sm_count; i++) {
         if (out->sm_ids[i] <= out->sm_ids[i - 1])
@@ -250,7 +258,7 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
     spec = json_in_object(&in, "probe");
     if (spec)
         json_in_absorb(&in, probe_spec_from_json(spec, &out->spec, err));
-    sm_ids_from_json(&in, &out->result);
+    sm_ids_from_json(&in, out->spec.kind, &out->result);
     if (json_in_ok(&in)) { /* only now do spec and SMs say how many values there are */
         shape_from_json(&in, out);
         values_from_json(&in, out);

@@ -78,5 +78,9 @@ const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, ui
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm);
+/* MEANS: mean cycles of one load at point `p`. MEAN_PAIRS: of SM position `sm` after SM position
+ * `other` has walked. */
+double observation_mean(const struct observation *o, uint32_t p);
+double observation_mean_pair(const struct observation *o, uint32_t sm, uint32_t other);
 
 #endif

@@ -7,6 +7,8 @@
  *   round   stride_bytes base_bytes slice_pages flush_pages thrash_pages warm_laps repeats sms
  *   pairs   stride_bytes base_bytes slice_pages flush_pages thrash_pages warm_laps sms
  *   read    base_bytes points repeats duration_us seed window_count window_of_sm
+ *   means   stride_bytes points
+ *   mean-pairs  stride_bytes thrash_pages
  *
  * Counts are the lengths of the arrays. An idle SM is null in window_of_sm.
  */
@@ -99,6 +101,14 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
     case PROBE_READ:
         read_to_json(&o, spec);
         break;
+    case PROBE_MEANS:
+        json_out_u64(&o, "stride_bytes", spec->stride_bytes);
+        json_out_value(&o, "points", points_to_json(spec));
+        break;
+    case PROBE_MEAN_PAIRS:
+        json_out_u64(&o, "stride_bytes", spec->stride_bytes);
+        json_out_u64(&o, "thrash_pages", spec->thrash_pages);
+        break;
     case PROBE_KIND_COUNT:
         break;
     }
@@ -147,6 +157,15 @@ static void read_from_json(struct json_in *in, struct probe_spec *out)
                                         PROBE_SM_IDLE, out->window_of_sm);
 }
 
+static void means_from_json(struct json_in *in, struct probe_spec *out)
+{
+    json_in_u64(in, "stride_bytes", &out->stride_bytes);
+    if (out->kind == PROBE_MEANS)
+        points_from_json(in, out);
+    else
+        json_in_u32(in, "thrash_pages", UINT32_MAX, &out->thrash_pages);
+}
+
 static void kind_from_json(struct json_in *in, struct probe_spec *out)
 {
     const char *const kind = json_in_word(in, "kind");
@@ -154,11 +173,15 @@ static void kind_from_json(struct json_in *in, struct probe_spec *out)
     if (!kind)
         return;
     if (!probe_kind_from_name(kind, &out->kind)) {
-        json_in_fail(in, "kind", "must be chase, round, pairs or read");
+        json_in_fail(in, "kind", "must be chase, round, pairs, read, means or mean-pairs");
         return;
     }
     if (out->kind == PROBE_READ) {
         read_from_json(in, out);
+        return;
+    }
+    if (out->kind == PROBE_MEANS || out->kind == PROBE_MEAN_PAIRS) {
+        means_from_json(in, out);
         return;
     }
     pages_from_json(in, out);

@@ -25,7 +25,7 @@ CREATE INDEX run_by_gpu ON run (uuid, id);
 CREATE TABLE observation (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     run           INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    kind          TEXT    NOT NULL,                  -- chase, round, pairs, read
+    kind          TEXT    NOT NULL,                  -- chase, round, pairs, read, means, mean-pairs
     started_at    INTEGER NOT NULL,
     duration_ns   INTEGER NOT NULL,
     value_count   INTEGER NOT NULL,

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "observe": ["gpu/probe.h"],
     "fingerprint": [],
     "analysis": ["observe", "fingerprint"],
+    "import": ["observe", "analysis", "fingerprint"],
     "plan": ["observe", "analysis", "fingerprint"],
     "store": ["observe", "fingerprint"],
     "snapshot": ["fingerprint"],

@@ -61,6 +61,16 @@ static struct probe_spec any_spec(struct rng *r)
         return spec;
     }
     spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;
+    if (spec.kind == PROBE_MEANS || spec.kind == PROBE_MEAN_PAIRS) {
+        spec.base_bytes = 0;
+        if (spec.kind == PROBE_MEANS) {
+            any_points(r, 1, &spec);
+            for (uint32_t i = 0; i < spec.point_count; i++)
+                spec.points[i] = 1 + spec.points[i] % (1 << 20);
+        } else
+            spec.thrash_pages = (uint32_t)(1 + rng_below(r, UINT32_MAX));
+        return spec;
+    }
     spec.warm_laps = (uint32_t)(1 + rng_below(r, 16));
     spec.sm_count = spec.kind == PROBE_PAIRS ? (uint32_t)(1 + rng_below(r, 5)) : 1;
     for (uint32_t i = 0; i < spec.sm_count; i++)

@@ -248,6 +248,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
     case PROBE_READ:
         sim_read_run(m, spec, base, values);
         return STATUS_OK;
+    case PROBE_MEANS:
+    case PROBE_MEAN_PAIRS: /* probe_check has refused them */
     case PROBE_KIND_COUNT:
         break;
     }

@@ -1,0 +1,238 @@
+/* curve_levels.c: see curve_levels.h. */
+#include "analysis/curve_levels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PAGES_SLACK 0.06 /* two onsets are the same when they are no further apart */
+#define RISE_SLACK  0.15 /* two rises likewise, of the larger */
+#define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
+
+/* Which steps a level has explained: [curve][step]. */
+struct ledger {
+    const struct mean_curves *curves;
+    bool used[MEAN_CURVES_MAX][MEAN_CURVE_MAX_STEPS];
+};
+
+static double rise_of(const struct mean_step *s)
+{
+    return s->to_cycles - s->from_cycles;
+}
+
+/* Do two intervals (clean, dirty] overlap, give or take the slack? In any one unit. */
+static bool overlap(double clean_a, double dirty_a, double clean_b, double dirty_b)
+{
+    return clean_a * (1 - PAGES_SLACK) < dirty_b && clean_b * (1 - PAGES_SLACK) < dirty_a;
+}
+
+static bool same_bytes(const struct mean_step *a, uint64_t stride_a, const struct mean_step *b,
+                       uint64_t stride_b)
+{
+    const double sa = (double)stride_a;
+    const double sb = (double)stride_b;
+    return overlap((double)a->clean_pages * sa, (double)a->dirty_pages * sa,
+                   (double)b->clean_pages * sb, (double)b->dirty_pages * sb);
+}
+
+static bool same_pages(const struct mean_step *a, const struct mean_step *b)
+{
+    return overlap((double)a->clean_pages, (double)a->dirty_pages, (double)b->clean_pages,
+                   (double)b->dirty_pages);
+}
+
+/* As many pages as `at`, or fewer, down to half: what a longer stride does to a level. */
+static bool same_or_fewer_pages(const struct mean_step *at, const struct mean_step *longer)
+{
+    return (double)longer->clean_pages * (1 - PAGES_SLACK) < (double)at->dirty_pages &&
+           (double)longer->dirty_pages >= (double)at->clean_pages / 2 * (1 - PAGES_SLACK);
+}
+
+/* Is `rise` the share of `full` that is expected? False too where the scatter would let half a
+ * rise pass for a whole one. */
+static bool rise_fits(double rise, double full, double share, double tolerance_cycles)
+{
+    const double slack = RISE_SLACK * share * full + tolerance_cycles / 4;
+    return slack < share * full / 2 && fabs(rise - share * full) <= slack;
+}
+
+/* The step of curve `c` whose rise is `share` of that of `full` (a step at `stride_bytes`), and
+ * whose onset fits it. -1: none. */
+static int find_partner(const struct ledger *l, uint32_t c, const struct mean_step *full,
+                        uint64_t stride_bytes, double tolerance_cycles)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+    const bool shorter = curve->stride_bytes < stride_bytes;
+    const double share = shorter ? (double)curve->stride_bytes / (double)stride_bytes : 1.0;
+    const double tolerance = fmax(tolerance_cycles, curve->tolerance_cycles);
+
+    for (uint32_t i = 0; i < curve->step_count; i++) {
+        const struct mean_step *const s = &curve->steps[i];
+        const bool onset_fits = shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
+                                        : same_or_fewer_pages(full, s);
+        if (!l->used[c][i] && onset_fits && rise_fits(rise_of(s), rise_of(full), share, tolerance))
+            return (int)i;
+    }
+    return -1;
+}
+
+static int curve_index(const struct mean_curves *curves, uint64_t stride_bytes)
+{
+    const struct mean_curve *const c = mean_curves_at(curves, stride_bytes);
+    return c ? (int)(c - curves->curves) : -1;
+}
+
+/* Marks the steps at all strides that this level explains. */
+static void explain(struct ledger *l, const struct curve_level *level)
+{
+    for (uint32_t c = 0; c < l->curves->count; c++) {
+        const struct mean_curve *const curve = &l->curves->curves[c];
+        if (curve->stride_bytes < level->stride_bytes && !level->entry_known)
+            continue;
+        const int i =
+            find_partner(l, c, &level->step, level->stride_bytes, level->tolerance_cycles);
+        if (i >= 0)
+            l->used[c][i] = true;
+    }
+}
+
+/* A small rise right behind a step is the same level's: some entries live longer than others. */
+static double tail_of(struct ledger *l, int c, int i)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+    double tail = 0;
+
+    for (uint32_t k = (uint32_t)i + 1; k < curve->step_count; k++) {
+        const double more = rise_of(&curve->steps[k]);
+        if (l->used[c][k] || tail + more > TAIL_SHARE * rise_of(&curve->steps[i]))
+            break;
+        tail += more;
+        l->used[c][k] = true;
+    }
+    return tail;
+}
+
+/* Entries from the step at one entry's length, with the curve at half of it as a second witness: n
+ * halves lie in ceil(n/2) entries or one more, whatever the alignment. */
+static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half)
+{
+    if (s->falls_back)
+        return UNKNOWN_U32(REASON_DISAGREEMENT);
+    if (s->dirty_pages != s->clean_pages + 1 || !s->sharp || s->clean_pages > UINT32_MAX)
+        return UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
+    if (half->clean_pages > 2 * s->clean_pages || half->dirty_pages < 2 * s->clean_pages)
+        return UNKNOWN_U32(REASON_DISAGREEMENT);
+    return KNOWN_U32((uint32_t)s->clean_pages);
+}
+
+static void add(struct curve_levels *out, const struct curve_level *level)
+{
+    if (out->count < FINGERPRINT_MAX_LEVELS)
+        out->levels[out->count++] = *level;
+}
+
+/* The levels whose entry is the stride of curve `x`. */
+static void find_triples(struct ledger *l, uint32_t x, struct curve_levels *out)
+{
+    const struct mean_curve *const curve = &l->curves->curves[x];
+    const int half = curve_index(l->curves, curve->stride_bytes / 2);
+    const int twice = curve_index(l->curves, curve->stride_bytes * 2);
+
+    for (uint32_t i = 0; half >= 0 && twice >= 0 && i < curve->step_count; i++) {
+        const struct mean_step *const s = &curve->steps[i];
+        const int h =
+            find_partner(l, (uint32_t)half, s, curve->stride_bytes, curve->tolerance_cycles);
+        const int t =
+            find_partner(l, (uint32_t)twice, s, curve->stride_bytes, curve->tolerance_cycles);
+        if (l->used[x][i] || h < 0 || t < 0)
+            continue;
+        const struct curve_level level = {.stride_bytes = curve->stride_bytes,
+                                          .entry_known = true,
+                                          .step = *s,
+                                          .tolerance_cycles = curve->tolerance_cycles,
+                                          .penalty_cycles = rise_of(s),
+                                          .hit_cycles = s->from_cycles,
+                                          .entries =
+                                              entries_of(s, &l->curves->curves[half].steps[h])};
+        add(out, &level);
+        explain(l, &level);
+    }
+}
+
+/* The levels that two strides show alike: both are longer than an entry. */
+static void find_pairs(struct ledger *l, uint32_t c, struct curve_levels *out)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+
+    for (uint32_t i = 0; i < curve->step_count; i++) {
+        const struct mean_step *const s = &curve->steps[i];
+        for (uint32_t d = c + 1; d < l->curves->count && !l->used[c][i]; d++) {
+            const int k = find_partner(l, d, s, curve->stride_bytes, curve->tolerance_cycles);
+            if (k < 0 || !same_pages(s, &l->curves->curves[d].steps[k]))
+                continue;
+            const struct curve_level level = {.stride_bytes = curve->stride_bytes,
+                                              .step = *s,
+                                              .tolerance_cycles = curve->tolerance_cycles,
+                                              .penalty_cycles = rise_of(s),
+                                              .hit_cycles = s->from_cycles,
+                                              .entries = UNKNOWN_U32(REASON_TOO_LITTLE_DATA)};
+            add(out, &level);
+            explain(l, &level);
+        }
+    }
+}
+
+/* Adds its small later rises to each level's penalty, now that all levels are known. */
+static void add_tails(struct ledger *l, struct curve_levels *out)
+{
+    for (uint32_t k = 0; k < out->count; k++) {
+        struct curve_level *const level = &out->levels[k];
+        for (uint32_t c = 0; c < l->curves->count; c++) {
+            const struct mean_curve *const curve = &l->curves->curves[c];
+            for (uint32_t i = 0; i < curve->step_count; i++) {
+                if (curve->stride_bytes == level->stride_bytes &&
+                    curve->steps[i].dirty_pages == level->step.dirty_pages)
+                    level->penalty_cycles += tail_of(l, (int)c, (int)i);
+            }
+        }
+    }
+}
+
+static void sort_levels(struct curve_levels *out)
+{
+    for (uint32_t i = 1; i < out->count; i++) {
+        const struct curve_level level = out->levels[i];
+        uint32_t k = i;
+        for (; k > 0 && out->levels[k - 1].hit_cycles > level.hit_cycles; k--)
+            out->levels[k] = out->levels[k - 1];
+        out->levels[k] = level;
+    }
+}
+
+static void collect_odd(const struct ledger *l, struct curve_levels *out)
+{
+    for (uint32_t c = 0; c < l->curves->count; c++) {
+        const struct mean_curve *const curve = &l->curves->curves[c];
+        for (uint32_t i = 0; i < curve->step_count; i++) {
+            if (l->used[c][i])
+                continue;
+            if (out->odd_count < CURVE_LEVELS_MAX_ODD)
+                out->odd[out->odd_count] =
+                    (struct odd_step){.stride_bytes = curve->stride_bytes, .step = curve->steps[i]};
+            out->odd_count += 1;
+        }
+    }
+}
+
+void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels *out)
+{
+    struct ledger ledger = {.curves = curves};
+
+    memset(out, 0, sizeof *out);
+    for (uint32_t c = 0; c < curves->count; c++)
+        find_triples(&ledger, c, out);
+    for (uint32_t c = 0; c < curves->count; c++)
+        find_pairs(&ledger, c, out);
+    add_tails(&ledger, out);
+    sort_levels(out);
+    collect_odd(&ledger, out);
+}

@@ -1,0 +1,32 @@
+/* formats.h: the two kinds of text that import.c tells apart; see import.h. */
+#ifndef REACH_IMPORT_FORMATS_H
+#define REACH_IMPORT_FORMATS_H
+
+#include "import/import.h"
+#include "import/lines.h"
+
+/* What the first line says: "#NAME: cuda MAJOR.MINOR[, reduction mode: avg|min]". */
+struct import_head {
+    char name[96];
+    uint32_t compute_major;
+    uint32_t compute_minor;
+    bool smallest; /* reduction mode min: the smallest of several numbers is told */
+};
+
+/* Reads that line, or the rest of it (", reduction mode: avg"). */
+enum status import_read_head(struct lines *l, struct import_head *out, struct err *err);
+enum status import_read_mode(struct lines *l, struct field f, struct import_head *out,
+                             struct err *err);
+
+/* Reads what follows: `l` stands on the line of the strides ("#,64,128,256,"). Appends MEANS. */
+enum status import_read_curves(struct lines *l, struct observation_set *set, struct err *err);
+
+/* Reads what follows: `l` stands on the line of the column heads ("#   000 001"). Appends one
+ * MEAN_PAIRS. */
+enum status import_read_sharing(struct lines *l, const struct import_head *head,
+                                struct observation_set *set, struct err *err);
+
+/* Reads a number of cycles in PROBE_MEAN_SCALE, above 0 and at most IMPORT_MAX_CYCLES. */
+bool import_read_cycles(struct field f, uint32_t *out);
+
+#endif

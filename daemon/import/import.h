@@ -1,0 +1,56 @@
+/* import.h: other people's measurements as observations. Pure: texts in, values out.
+ *
+ * What is read is the output of the public benchmark cuda-gpu-tlb (Karnagel and Werner 2017), two
+ * kinds of text:
+ *
+ *   curve    TLB-Test-*.csv                        sharing    TLBsharing-STRIDE-PAGES.txt
+ *     #NAME: cuda 3.7, reduction mode: avg           #NAME: cuda 3.7
+ *     #,1024,2048,4096,         strides in KiB       , reduction mode: avg
+ *     48,249,249,240,           MiB, mean cycles     #----- absolute values -----
+ *     49,250,,,                                      #   000 001
+ *                                                    000 284 276      row: the SM that is timed
+ *                                                    001 279 287
+ *
+ * The sharing text does not tell how far apart its pages were, nor how many: the file's name must.
+ * Its second part, marks that the benchmark derived from the numbers, is not read.
+ *
+ * The texts come from strangers. Every line is checked, everything has a limit, and what is wrong
+ * is told as a sentence with file and line (STATUS_INVALID_ARGUMENT).
+ */
+#ifndef REACH_IMPORT_IMPORT_H
+#define REACH_IMPORT_IMPORT_H
+
+#include "observe/observe.h"
+
+enum {
+    IMPORT_MAX_FILES = 64,
+    IMPORT_MAX_FILE_BYTES = 16 << 20,
+    IMPORT_MAX_LINE_BYTES = 16384, /* 512 SMs need 4 KB */
+    IMPORT_MAX_ROWS = 65536,       /* of one curve file */
+    IMPORT_MAX_STRIDES = 24,       /* of one curve file */
+    IMPORT_MAX_STRIDE_KIB = 4 << 20,
+    IMPORT_MAX_CYCLES = 1000000
+};
+
+/* One file, already in memory. */
+struct import_file {
+    const char *name; /* path or name; terminated */
+    const char *text; /* any bytes; need not be terminated */
+    size_t bytes;
+};
+
+struct import_options {
+    const char *gpu_name; /* what to call the GPU; NULL: as the files do */
+    int64_t
+        imported_at; /* seconds since 1970, UTC: the files do not tell when they were measured */
+};
+
+/* Reads 1..IMPORT_MAX_FILES files about one GPU into `*out`, which the caller then owns
+ * (observation_set_free). The GPU has origin imported and a UUID of its own, "IMPORTED-" and a hash
+ * of its name, so that it is never taken for an attached one and two imports under one name are one
+ * history. On failure `*out` is empty. STATUS_INVALID_ARGUMENT, STATUS_NO_MEMORY. */
+enum status import_read(const struct import_file *files, size_t count,
+                        const struct import_options *options, struct observation_set *out,
+                        struct err *err);
+
+#endif
