@@ -8,12 +8,13 @@
 
 #include <curl/curl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 struct command {
     const char *name;
-    const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two */
+    const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two; "FILE...": or more */
     unsigned options;    /* option_bit that it takes besides --json, --socket, --url */
     command_fn *run;
     const char *usage;
@@ -36,6 +37,9 @@ static const struct command commands[] = {
      "which SM should work in which window of memory?"},
     {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
+    {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT, command_import,
+     "import FILE... [--gpu-name NAME] [--export DIR]",
+     "conclude from files of the public cuda-gpu-tlb benchmark"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -53,6 +57,9 @@ static void print_help(void)
         "  --help         this text\n"
         "  --version      of reachctl\n"
         "\n"
+        "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
+        "number\n"
+        "of pages: TLBsharing-2048-65.txt.\n"
         "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
         "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
         "\n"
@@ -107,6 +114,8 @@ static const struct option long_options[] = {
     {"csv", no_argument, NULL, OPT_LIMITED + OPTION_CSV},
     {"at", required_argument, NULL, OPT_LIMITED + OPTION_AT},
     {"access", required_argument, NULL, OPT_LIMITED + OPTION_ACCESS},
+    {"gpu-name", required_argument, NULL, OPT_LIMITED + OPTION_GPU_NAME},
+    {"export", required_argument, NULL, OPT_LIMITED + OPTION_EXPORT},
     {NULL, 0, NULL, 0},
 };
 
@@ -115,10 +124,11 @@ static void take_limited(struct options *o, unsigned bit, const char *value)
     const struct {
         unsigned bit;
         const char **place;
-    } places[] = {{OPTION_GPU, &o->gpu},         {OPTION_DEPTH, &o->depth},
-                  {OPTION_WINDOWS, &o->windows}, {OPTION_GRANULARITY, &o->granularity},
-                  {OPTION_RUN, &o->run},         {OPTION_AT, &o->at},
-                  {OPTION_ACCESS, &o->access}};
+    } places[] = {{OPTION_GPU, &o->gpu},          {OPTION_DEPTH, &o->depth},
+                  {OPTION_WINDOWS, &o->windows},  {OPTION_GRANULARITY, &o->granularity},
+                  {OPTION_RUN, &o->run},          {OPTION_AT, &o->at},
+                  {OPTION_ACCESS, &o->access},    {OPTION_GPU_NAME, &o->gpu_name},
+                  {OPTION_EXPORT, &o->export_dir}};
 
     o->given |= bit;
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -170,10 +180,11 @@ static const char *name_of(unsigned bit)
 /* Everything that can be wrong without asking the daemon. */
 static enum exit_code check(const struct command *c, const struct options *o, int operands)
 {
-    const int most = !c->operand ? 0 : strchr(c->operand, ' ') ? 2 : 1;
-    const int least = c->operand && c->operand[0] != '[' ? most : 0;
+    const bool many = c->operand && strstr(c->operand, "...");
+    const int most = !c->operand ? 0 : many ? INT_MAX : strchr(c->operand, ' ') ? 2 : 1;
+    const int least = !c->operand || c->operand[0] == '[' ? 0 : many ? 1 : most;
 
-    for (unsigned bit = 1; bit <= OPTION_ACCESS; bit <<= 1) {
+    for (unsigned bit = 1; bit < OPTION_END; bit <<= 1) {
         if (o->given & bit & ~c->options) {
             fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n",
                     c->name, name_of(bit));
@@ -249,5 +260,7 @@ int main(int argc, char **argv)
         options.operand = argv[optind];
     if (optind + 1 < argc)
         options.second = argv[optind + 1];
+    options.operand_count = argc - optind;
+    options.operands = argv + optind;
     return run(command, &options);
 }

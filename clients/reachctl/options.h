@@ -28,6 +28,9 @@ enum option_bit {
     OPTION_CSV = 1 << 6,
     OPTION_AT = 1 << 7,
     OPTION_ACCESS = 1 << 8,
+    OPTION_GPU_NAME = 1 << 9,
+    OPTION_EXPORT = 1 << 10,
+    OPTION_END = 1 << 11, /* one beyond the last */
 };
 
 struct options {
@@ -42,8 +45,12 @@ struct options {
     const char *run;
     const char *at;
     const char *access;
-    const char *operand; /* BYTES or an ID; NULL: none */
+    const char *gpu_name;
+    const char *export_dir;
+    const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
+    int operand_count;   /* of them all */
+    char **operands;     /* borrowed from the command line */
 };
 
 struct client;
@@ -58,5 +65,6 @@ command_fn command_scope;
 command_fn command_placement;
 command_fn command_observations;
 command_fn command_diff;
+command_fn command_import;
 
 #endif

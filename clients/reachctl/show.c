@@ -1,4 +1,6 @@
 /* show.c: reachctl show: a fingerprint on one screen. */
+#include "clients/reachctl/show.h"
+
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -15,8 +17,11 @@ static void show_head(const json_t *fp)
     char c[TEXT_CELL_BYTES];
 
     printf("%s  %s\n", text_word(gpu, "name", a), text_word(gpu, "uuid", b));
-    printf("%s SMs, %s, driver %s\n", text_count(gpu, "sm_count", a),
-           text_size(gpu, "memory_bytes", b), text_word(gpu, "driver_version", c));
+    if (origin && strcmp(origin, "imported") == 0)
+        printf("%s SMs; its files do not tell memory and driver\n", text_count(gpu, "sm_count", a));
+    else
+        printf("%s SMs, %s, driver %s\n", text_count(gpu, "sm_count", a),
+               text_size(gpu, "memory_bytes", b), text_word(gpu, "driver_version", c));
     printf("fingerprint %s, taken %s, depth %s", text_word(fp, "id", a),
            text_word(fp, "taken_at", b), text_word(fp, "depth", c));
     printf(", in %s ms", text_count(fp, "duration_ms", a));
@@ -175,6 +180,15 @@ static void show_conditions(const json_t *conditions)
     }
 }
 
+void show_fingerprint(const json_t *fp)
+{
+    show_head(fp);
+    show_levels(json_object_get(json_object_get(fp, "tlb"), "levels"));
+    show_groups(json_object_get(fp, "topology"));
+    show_throughput(fp);
+    show_conditions(json_object_get(fp, "conditions"));
+}
+
 enum exit_code command_show(struct client *client, const struct options *options)
 {
     struct client_answer answer;
@@ -189,11 +203,7 @@ enum exit_code command_show(struct client *client, const struct options *options
     if (options->json) {
         fputs(answer.body, stdout);
     } else {
-        show_head(answer.json);
-        show_levels(json_object_get(json_object_get(answer.json, "tlb"), "levels"));
-        show_groups(json_object_get(answer.json, "topology"));
-        show_throughput(answer.json);
-        show_conditions(json_object_get(answer.json, "conditions"));
+        show_fingerprint(answer.json);
     }
     client_answer_free(&answer);
     return EXIT_DONE;

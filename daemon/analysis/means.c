@@ -128,6 +128,8 @@ static void fill_topology(const struct mean_sharing *sharing, struct fingerprint
     fp->windows.entry_bytes = level->entry_bytes;
     if (IS_KNOWN(level->reach_bytes) && level->reach_bytes.v > level->entry_bytes.v)
         fp->windows.recommended_bytes = KNOWN_U64(level->reach_bytes.v - level->entry_bytes.v);
+    else if (!IS_KNOWN(level->reach_bytes))
+        fp->windows.recommended_bytes = level->reach_bytes;
 }
 
 static void note_odd_steps(const struct curve_levels *levels, struct fingerprint *fp)

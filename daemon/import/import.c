@@ -2,6 +2,7 @@
  * together: all files must speak of the same one. */
 #include "import/import.h"
 
+#include "analysis/analysis.h"
 #include "base/hash.h"
 #include "import/formats.h"
 
@@ -234,5 +235,21 @@ enum status import_read(const struct import_file *files, size_t count,
         return STATUS_OK;
     }
     observation_set_free(out);
+    return s;
+}
+
+enum status import_conclude(const struct import_file *files, size_t count,
+                            const struct import_options *options, struct observation_set *out_set,
+                            struct fingerprint *out_fp, struct err *err)
+{
+    enum status s = import_read(files, count, options, out_set, err);
+
+    if (s != STATUS_OK)
+        return s;
+    s = analysis_conclude(out_set, DEPTH_QUICK, out_fp, err);
+    if (s == STATUS_OK)
+        s = fingerprint_check(out_fp, err);
+    if (s != STATUS_OK)
+        observation_set_free(out_set);
     return s;
 }

@@ -20,6 +20,7 @@
 #ifndef REACH_IMPORT_IMPORT_H
 #define REACH_IMPORT_IMPORT_H
 
+#include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
 enum {
@@ -52,5 +53,11 @@ struct import_options {
 enum status import_read(const struct import_file *files, size_t count,
                         const struct import_options *options, struct observation_set *out,
                         struct err *err);
+
+/* The same, and what the analysis concludes from it. The depth is quick: levels and groups, as far
+ * as the files tell. */
+enum status import_conclude(const struct import_file *files, size_t count,
+                            const struct import_options *options, struct observation_set *out_set,
+                            struct fingerprint *out_fp, struct err *err);
 
 #endif

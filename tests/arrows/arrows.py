@@ -31,8 +31,9 @@ MAY_INCLUDE = {
     "api": ["snapshot", "placement", "fingerprint"],
     "pipeline": ["worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot"],
     "main": ["gpu", "worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot",
-             "placement", "api", "pipeline"],
-    "clients": ["fingerprint", "placement"],
+             "placement", "api", "pipeline", "import"],
+    # reachctl import: concludes by itself, and writes the files that --export writes.
+    "clients": ["fingerprint", "placement", "import", "export.h"],
     "kernels": [],
 }
 
@@ -143,10 +144,16 @@ PLANTED = [
     ("api/a.c", "#include <microhttpd.h>", True),
     ("clients/c/a.c", '#include "placement/placement.h"', True),
     ("clients/c/a.c", '#include "snapshot/snapshot.h"', False),
+    ("clients/c/a.c", '#include "export.h"', True),
+    ("clients/c/a.c", '#include "observe/observe.h"', False),
+    ("daemon/import/a.c", '#include "observe/observe.h"', True),
+    ("daemon/import/a.c", '#include "store/store.h"', False),
+    ("daemon/analysis/a.c", '#include "import/import.h"', False),
     ("kernels/a.cu", '#include "base/status.h"', False),
 ]
 PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
-                   "fingerprint/fingerprint.h", "placement/placement.h", "snapshot/snapshot.h"]
+                   "fingerprint/fingerprint.h", "placement/placement.h", "snapshot/snapshot.h",
+                   "import/import.h", "export.h"]
 
 
 def write(root, path, text):
