@@ -126,30 +126,38 @@ static enum status print_result(const struct options *options, const struct fing
     return s;
 }
 
-enum exit_code command_import(struct client *client, const struct options *options)
+static enum status import_all(const struct options *options, struct reading *reading,
+                              struct fingerprint *fp, struct err *err)
 {
     const struct import_options how = {.gpu_name = options->gpu_name,
                                        .imported_at = clock_wall_seconds()};
+    struct observation_set set = {0};
+    enum status s = read_files(options, reading, err);
+
+    if (s == STATUS_OK)
+        s = import_conclude(reading->files, reading->count, &how, &set, fp, err);
+    if (s == STATUS_OK)
+        s = print_result(options, fp, err);
+    if (s == STATUS_OK && options->export_dir)
+        s = export_all(options->export_dir, &set, fp, err);
+    observation_set_free(&set);
+    return s;
+}
+
+enum exit_code command_import(struct client *client, const struct options *options)
+{
     struct reading *const reading = calloc(1, sizeof *reading);
     struct fingerprint *const fp = calloc(1, sizeof *fp);
-    struct observation_set set = {0};
     struct err err = {0};
-    enum status s = STATUS_OK;
+    enum status s;
 
     (void)client; /* nobody is asked */
-    if (!reading || !fp)
+    if (reading && fp)
+        s = import_all(options, reading, fp, &err);
+    else
         s = err_set(&err, STATUS_NO_MEMORY, "no memory to import");
-    if (s == STATUS_OK)
-        s = read_files(options, reading, &err);
-    if (s == STATUS_OK)
-        s = import_conclude(reading->files, reading->count, &how, &set, fp, &err);
-    if (s == STATUS_OK)
-        s = print_result(options, fp, &err);
-    if (s == STATUS_OK && options->export_dir)
-        s = export_all(options->export_dir, &set, fp, &err);
     if (s != STATUS_OK)
         fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, status_info(s)->next_step);
-    observation_set_free(&set);
     if (reading)
         reading_free(reading);
     free(fp);

@@ -43,6 +43,8 @@ static void order_points(struct mean_curve *c)
     uint32_t kept = 0;
     uint32_t same = 1;
 
+    if (c->count == 0)
+        return;
     qsort(c->points, c->count, sizeof c->points[0], compare_points);
     for (uint32_t i = 1; i < c->count; i++) {
         struct mean_point *const last = &c->points[kept];
@@ -54,7 +56,7 @@ static void order_points(struct mean_curve *c)
             c->points[++kept] = c->points[i];
         }
     }
-    c->count = c->count ? kept + 1 : 0;
+    c->count = kept + 1;
 }
 
 /* The scatter of neighbours, of which a slope takes nothing away: the median slope is subtracted.
@@ -208,7 +210,7 @@ static enum status append(struct mean_curve *c, const struct observation *o, str
 static enum status finish(struct mean_curve *c, struct err *err)
 {
     order_points(c);
-    double *const scratch = calloc(c->count, sizeof *scratch);
+    double *const scratch = calloc((size_t)c->count + 1, sizeof *scratch);
     if (!scratch)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a curve");
     c->tolerance_cycles = tolerance_of(c, scratch);

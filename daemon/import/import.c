@@ -213,7 +213,7 @@ enum status import_read(const struct import_file *files, size_t count,
                         struct err *err)
 {
     struct import_head first = {0};
-    struct import_head head;
+    struct import_head head = {0};
     enum status s = check_name(options->gpu_name, err);
 
     *out = (struct observation_set){0};

@@ -5,6 +5,8 @@
  */
 #include "import/formats.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +114,7 @@ static enum status read_matrix(struct lines *l, struct matrix *m, struct err *er
     enum status s = read_ids(l, m, err);
     if (s != STATUS_OK)
         return s;
+    REACH_ASSERT(m->sms > 0);
     m->values = calloc((size_t)m->sms * m->sms, sizeof *m->values);
     if (!m->values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a matrix of %u SMs", m->sms);
