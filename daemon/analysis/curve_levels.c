@@ -7,6 +7,7 @@
 #define PAGES_SLACK 0.06 /* two onsets are the same when they are no further apart */
 #define RISE_SLACK  0.15 /* two rises likewise, of the larger */
 #define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
+#define FULL_SHARE  0.1  /* a scatter below this share of the penalty shows where a rise ends */
 
 /* Which steps a level has explained: [curve][step]. */
 struct ledger {
@@ -40,13 +41,6 @@ static bool same_pages(const struct mean_step *a, const struct mean_step *b)
                    (double)b->dirty_pages);
 }
 
-/* As many pages as `at`, or fewer, down to half: what a longer stride does to a level. */
-static bool same_or_fewer_pages(const struct mean_step *at, const struct mean_step *longer)
-{
-    return (double)longer->clean_pages * (1 - PAGES_SLACK) < (double)at->dirty_pages &&
-           (double)longer->dirty_pages >= (double)at->clean_pages / 2 * (1 - PAGES_SLACK);
-}
-
 /* Is `rise` the share of `full` that is expected? False too where the scatter would let half a
  * rise pass for a whole one. */
 static bool rise_fits(double rise, double full, double share, double tolerance_cycles)
@@ -67,9 +61,11 @@ static int find_partner(const struct ledger *l, uint32_t c, const struct mean_st
 
     for (uint32_t i = 0; i < curve->step_count; i++) {
         const struct mean_step *const s = &curve->steps[i];
-        const bool onset_fits = shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
-                                        : same_or_fewer_pages(full, s);
-        if (!l->used[c][i] && onset_fits && rise_fits(rise_of(s), rise_of(full), share, tolerance))
+        const bool onset_fits =
+            shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
+                    : same_pages(full, s) || same_bytes(s, curve->stride_bytes, full, stride_bytes);
+        if (!l->used[c][i] && !s->gapped && onset_fits &&
+            rise_fits(rise_of(s), rise_of(full), share, tolerance))
             return (int)i;
     }
     return -1;
@@ -85,9 +81,6 @@ static int curve_index(const struct mean_curves *curves, uint64_t stride_bytes)
 static void explain(struct ledger *l, const struct curve_level *level)
 {
     for (uint32_t c = 0; c < l->curves->count; c++) {
-        const struct mean_curve *const curve = &l->curves->curves[c];
-        if (curve->stride_bytes < level->stride_bytes && !level->entry_known)
-            continue;
         const int i =
             find_partner(l, c, &level->step, level->stride_bytes, level->tolerance_cycles);
         if (i >= 0)
@@ -95,20 +88,37 @@ static void explain(struct ledger *l, const struct curve_level *level)
     }
 }
 
-/* A small rise right behind a step is the same level's: some entries live longer than others. */
-static double tail_of(struct ledger *l, int c, int i)
+/* What follows a level's step in its own curve. A small rise is the same level's: some entries live
+ * longer than others. A larger one that no level explains leaves open where this step ends. */
+static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level *level)
 {
     const struct mean_curve *const curve = &l->curves->curves[c];
+    const double most = TAIL_SHARE * rise_of(&curve->steps[i]);
     double tail = 0;
 
-    for (uint32_t k = (uint32_t)i + 1; k < curve->step_count; k++) {
-        const double more = rise_of(&curve->steps[k]);
-        if (l->used[c][k] || tail + more > TAIL_SHARE * rise_of(&curve->steps[i]))
-            break;
-        tail += more;
+    if (i > 0 && !l->used[c][i - 1] &&
+        curve->steps[i].dirty_pages < 2 * curve->steps[i - 1].full_pages) {
+        level->settled = false; /* a stage of something that is not understood */
+        level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
+        return;
+    }
+
+    uint32_t k = i + 1;
+    for (; k < curve->step_count && !l->used[c][k]; k++) {
+        tail += rise_of(&curve->steps[k]);
+        if (tail > most) {
+            level->settled = false;
+            return;
+        }
+        level->penalty_cycles = rise_of(&curve->steps[i]) + tail;
         l->used[c][k] = true;
     }
-    return tail;
+    /* The same where the curve creeps on to its end without a step. */
+    const double rest = curve->last_cycles - curve->steps[curve->step_count - 1].to_cycles;
+    if (k == curve->step_count && rest > 0 && tail + rest <= most)
+        level->penalty_cycles += rest;
+    else if (k == curve->step_count && rest > 0)
+        level->settled = false;
 }
 
 /* Entries from the step at one entry's length, with the curve at half of it as a second witness: n
@@ -143,56 +153,34 @@ static void find_triples(struct ledger *l, uint32_t x, struct curve_levels *out)
             find_partner(l, (uint32_t)half, s, curve->stride_bytes, curve->tolerance_cycles);
         const int t =
             find_partner(l, (uint32_t)twice, s, curve->stride_bytes, curve->tolerance_cycles);
-        if (l->used[x][i] || h < 0 || t < 0)
+        if (l->used[x][i] || s->gapped || h < 0 || t < 0)
             continue;
-        const struct curve_level level = {.stride_bytes = curve->stride_bytes,
-                                          .entry_known = true,
-                                          .step = *s,
-                                          .tolerance_cycles = curve->tolerance_cycles,
-                                          .penalty_cycles = rise_of(s),
-                                          .hit_cycles = s->from_cycles,
-                                          .entries =
-                                              entries_of(s, &l->curves->curves[half].steps[h])};
+        const struct curve_level level = {
+            .stride_bytes = curve->stride_bytes,
+            .settled = true,
+            .step = *s,
+            .tolerance_cycles = curve->tolerance_cycles,
+            .penalty_cycles = rise_of(s),
+            .saturation_known =
+                (curve->outliers == 0 && curve->tolerance_cycles <= FULL_SHARE * rise_of(s)) ||
+                (s->sharp && s->full_pages == s->dirty_pages),
+            .hit_cycles = s->from_cycles,
+            .entries = entries_of(s, &l->curves->curves[half].steps[h])};
         add(out, &level);
         explain(l, &level);
     }
 }
 
-/* The levels that two strides show alike: both are longer than an entry. */
-static void find_pairs(struct ledger *l, uint32_t c, struct curve_levels *out)
-{
-    const struct mean_curve *const curve = &l->curves->curves[c];
-
-    for (uint32_t i = 0; i < curve->step_count; i++) {
-        const struct mean_step *const s = &curve->steps[i];
-        for (uint32_t d = c + 1; d < l->curves->count && !l->used[c][i]; d++) {
-            const int k = find_partner(l, d, s, curve->stride_bytes, curve->tolerance_cycles);
-            if (k < 0 || !same_pages(s, &l->curves->curves[d].steps[k]))
-                continue;
-            const struct curve_level level = {.stride_bytes = curve->stride_bytes,
-                                              .step = *s,
-                                              .tolerance_cycles = curve->tolerance_cycles,
-                                              .penalty_cycles = rise_of(s),
-                                              .hit_cycles = s->from_cycles,
-                                              .entries = UNKNOWN_U32(REASON_TOO_LITTLE_DATA)};
-            add(out, &level);
-            explain(l, &level);
-        }
-    }
-}
-
-/* Adds its small later rises to each level's penalty, now that all levels are known. */
-static void add_tails(struct ledger *l, struct curve_levels *out)
+/* Looks behind each level's step, now that all levels are known. */
+static void settle_all(struct ledger *l, struct curve_levels *out)
 {
     for (uint32_t k = 0; k < out->count; k++) {
         struct curve_level *const level = &out->levels[k];
-        for (uint32_t c = 0; c < l->curves->count; c++) {
-            const struct mean_curve *const curve = &l->curves->curves[c];
-            for (uint32_t i = 0; i < curve->step_count; i++) {
-                if (curve->stride_bytes == level->stride_bytes &&
-                    curve->steps[i].dirty_pages == level->step.dirty_pages)
-                    level->penalty_cycles += tail_of(l, (int)c, (int)i);
-            }
+        const int c = curve_index(l->curves, level->stride_bytes);
+        const struct mean_curve *const curve = &l->curves->curves[c];
+        for (uint32_t i = 0; i < curve->step_count; i++) {
+            if (curve->steps[i].dirty_pages == level->step.dirty_pages)
+                settle(l, (uint32_t)c, i, level);
         }
     }
 }
@@ -205,6 +193,24 @@ static void sort_levels(struct curve_levels *out)
         for (; k > 0 && out->levels[k - 1].hit_cycles > level.hit_cycles; k--)
             out->levels[k] = out->levels[k - 1];
         out->levels[k] = level;
+    }
+}
+
+/* Two steps at one stride that lie less than a factor of two apart are taken for one level that
+ * overflows in two stages, because its sets are unequal: what a miss costs in all stays open. */
+static void join_stages(struct curve_levels *out)
+{
+    for (uint32_t k = 0; k + 1 < out->count;) {
+        struct curve_level *const a = &out->levels[k];
+        const struct curve_level *const b = a + 1;
+        if (a->stride_bytes != b->stride_bytes || b->step.dirty_pages >= 2 * a->step.full_pages) {
+            k += 1;
+            continue;
+        }
+        a->settled = false;
+        out->count -= 1;
+        for (uint32_t i = k + 1; i < out->count; i++)
+            out->levels[i] = out->levels[i + 1];
     }
 }
 
@@ -230,9 +236,8 @@ void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < curves->count; c++)
         find_triples(&ledger, c, out);
-    for (uint32_t c = 0; c < curves->count; c++)
-        find_pairs(&ledger, c, out);
-    add_tails(&ledger, out);
+    settle_all(&ledger, out);
     sort_levels(out);
+    join_stages(out);
     collect_odd(&ledger, out);
 }

@@ -1,9 +1,10 @@
 /* mean_curve.c: see mean_curve.h.
  *
- * Plateaus are grown greedily. One that lies inside a curve must span a quarter more pages at its
- * end than at its beginning: levels lie further apart than that, and the slow ramp of a level with
- * many sets never stays within the tolerance for so long. One at an end of the curve may be
- * shorter, because the curve stops there, but must not drift.
+ * Plateaus are grown greedily, and must not drift. One that lies inside a curve must span half as
+ * many pages more at its end than at its beginning: levels lie further apart than that, and the
+ * slow ramp of a level with many sets does not stay within the tolerance for so long. One at an end
+ * of the curve may be shorter, because the curve stops there; at the upper end, if it is long
+ * enough that the ramp before it would have shown.
  */
 #include "analysis/mean_curve.h"
 
@@ -17,12 +18,22 @@
 #define TOLERANCE_SIGMAS       4.0
 #define SIGMA_QUANTILE         0.6827 /* of what lies within one sigma of the middle */
 
-#define INNER_SPAN 1.25 /* pages at the end of an inner plateau over those at its beginning */
+/* Pages at the end of an inner plateau over those at its beginning; the smaller span will do where
+ * many points bear it out. */
+#define INNER_SPAN       1.5
+#define INNER_SPAN_DENSE 1.25
+#define GAP_SPAN         1.25
+
+/* A first rise of so many tolerances is the first: where misses grow as pages do, one that hid
+ * below the tolerance a page before would have been half as high, give or take the scatter. */
+#define SHARP 3.0
 
 enum {
     MIN_RUN = 3,     /* points of a plateau */
+    DENSE_RUN = 40,  /* points that are many */
     CENTER_RUN = 64, /* its first points, whose median is its height */
-    LOOK_AHEAD = 3   /* points back on the plateau that make the one before them an outlier */
+    TRIM_RUN = 5,
+    LOOK_AHEAD = 3 /* points back on the plateau that make the one before them an outlier */
 };
 
 struct run {
@@ -101,6 +112,21 @@ static bool comes_back(const struct mean_curve *c, uint32_t i, double center)
     return seen > 1;
 }
 
+/* A run may have begun on the ramp before it, and pulled its height after it. It begins where the
+ * next few points together are as high as it is. */
+static void trim(const struct mean_curve *c, struct run *r)
+{
+    while (r->last - r->first >= MIN_RUN) {
+        const uint32_t left = r->last - r->first + 1;
+        const uint32_t few = left < TRIM_RUN ? left : TRIM_RUN;
+        const double begins = median_of_points(c, r->first, few);
+        if (is_on(c, r->first, r->center) && fabs(begins - r->center) <= c->tolerance_cycles / 2)
+            return;
+        r->first += 1;
+        r->center = median_of_points(c, r->first, left - 1);
+    }
+}
+
 static struct run grow(const struct mean_curve *c, uint32_t first)
 {
     struct run r = {.first = first, .last = first};
@@ -116,6 +142,7 @@ static struct run grow(const struct mean_curve *c, uint32_t first)
         if (i - first < CENTER_RUN)
             r.center = median_of_points(c, first, r.last - first + 1);
     }
+    trim(c, &r);
     return r;
 }
 
@@ -130,13 +157,41 @@ static bool is_level(const struct mean_curve *c, const struct run *r)
     return fabs(ends - begins) <= c->tolerance_cycles / 2;
 }
 
+/* Would the ramp before a run at the curve's end have shown in it, had it gone on? */
+static bool has_settled(const struct mean_curve *c, const struct run *r)
+{
+    const uint32_t points = r->last - r->first + 1;
+    const uint32_t back = r->first > points ? points : r->first;
+
+    return r->center - c->points[r->first - back].cycles > 2 * c->tolerance_cycles;
+}
+
+/* Cuts what drifts off the end of a run: the next level may begin so gently that its first points
+ * are still within the tolerance. */
+static void cut_drift(const struct mean_curve *c, struct run *r)
+{
+    const uint32_t last = r->last;
+
+    while (!is_level(c, r))
+        r->last -= (r->last - r->first + 1) / 3;
+    if (r->last == last)
+        return;
+    r->center = median_of_points(c, r->first, r->last - r->first + 1);
+    while (r->last < last &&
+           fabs(c->points[r->last + 1].cycles - r->center) <= c->tolerance_cycles / 2)
+        r->last += 1;
+}
+
 static bool is_plateau(const struct mean_curve *c, const struct run *r)
 {
-    if (r->last - r->first + 1 < MIN_RUN)
+    const uint32_t points = r->last - r->first + 1;
+
+    if (points < MIN_RUN)
         return false;
-    if (r->first == 0 || r->last + 1 == c->count)
-        return is_level(c, r);
-    return (double)c->points[r->last].pages >= INNER_SPAN * (double)c->points[r->first].pages;
+    if (r->first == 0 || (r->last + 1 == c->count && has_settled(c, r)))
+        return true;
+    const double span = points >= DENSE_RUN ? INNER_SPAN_DENSE : INNER_SPAN;
+    return (double)c->points[r->last].pages >= span * (double)c->points[r->first].pages;
 }
 
 /* What lies between two plateaus, the lower one first. */
@@ -150,7 +205,13 @@ static void read_step(const struct mean_curve *c, const struct run *from, const 
                               .full_pages = c->points[to->first].pages,
                               .from_cycles = from->center,
                               .to_cycles = to->center};
-    out->sharp = c->points[dirty].cycles - from->center > 2 * c->tolerance_cycles;
+    out->sharp = c->points[dirty].cycles - from->center > SHARP * c->tolerance_cycles;
+    for (uint32_t i = dirty; i <= to->first; i++) {
+        const uint64_t before = c->points[i - 1].pages;
+        const uint64_t pages = c->points[i].pages;
+        if (pages > before + 1 && (double)pages >= GAP_SPAN * (double)before)
+            out->gapped = true;
+    }
     for (uint32_t i = dirty + 1; i < to->first; i++)
         out->falls_back = out->falls_back || is_on(c, i, from->center);
 }
@@ -161,7 +222,8 @@ static void find_steps(struct mean_curve *c)
     bool any = false;
 
     for (uint32_t i = 0; i + MIN_RUN <= c->count;) {
-        const struct run r = grow(c, i);
+        struct run r = grow(c, i);
+        cut_drift(c, &r);
         if (!is_plateau(c, &r)) {
             /* A long run that is none is skipped by halves, so that time stays linear. */
             i += 1 + (r.last - r.first) / 2;
@@ -170,6 +232,8 @@ static void find_steps(struct mean_curve *c)
         if (any && r.center - before.center > c->tolerance_cycles &&
             c->step_count < MEAN_CURVE_MAX_STEPS)
             read_step(c, &before, &r, &c->steps[c->step_count++]);
+        for (uint32_t k = r.first; k <= r.last; k++)
+            c->outliers += !is_on(c, k, r.center);
         before = r;
         any = true;
         i = r.last + 1;
@@ -216,6 +280,8 @@ static enum status finish(struct mean_curve *c, struct err *err)
     c->tolerance_cycles = tolerance_of(c, scratch);
     free(scratch);
     find_steps(c);
+    const uint32_t few = c->count < CENTER_RUN ? c->count : CENTER_RUN;
+    c->last_cycles = median_of_points(c, c->count - few, few);
     return STATUS_OK;
 }
 

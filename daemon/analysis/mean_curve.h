@@ -34,6 +34,7 @@ struct mean_step {
     double from_cycles;   /* the lower plateau */
     double to_cycles;     /* the upper one */
     bool sharp;      /* the first dirty point rises so far that no smaller rise hides before it */
+    bool gapped;     /* so many footprints of the step were not probed that a plateau could hide */
     bool falls_back; /* a point after the first dirty one is as low as the lower plateau */
 };
 
@@ -42,6 +43,8 @@ struct mean_curve {
     uint32_t count;
     struct mean_point *points; /* owned; ascending, each number of pages once */
     double tolerance_cycles;
+    double last_cycles; /* median of the last few points */
+    uint32_t outliers;  /* points that left a plateau alone */
     uint32_t step_count;
     struct mean_step steps[MEAN_CURVE_MAX_STEPS];
 };

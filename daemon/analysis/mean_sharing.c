@@ -8,12 +8,14 @@
 #include <string.h>
 
 /* A row's values are told apart in shares of what a lost walk costs. */
-#define CLEARLY_LOW    0.35
-#define CLEARLY_HIGH   0.65
-#define LOSS_LEAST     0.5  /* of the level's penalty, or the diagonal has not evicted itself */
-#define LOSS_MOST      1.6  /* or something else went slow */
-#define FLAT_SHARE     0.25 /* a row without contrast spreads less, in shares of the penalty */
-#define ABSOLUTE_SLACK 0.25 /* of the penalty: how near an absolute latency must come */
+#define CLEARLY_LOW      0.35
+#define CLEARLY_HIGH     0.65
+#define MOST_PAGES       1.06  /* of the onset: the pages of one SM fit, nearly */
+#define MOST_FALSE_PAIRS 0.001 /* that may be expected */
+#define LOSS_LEAST       0.5   /* of the level's penalty, or the diagonal has not evicted itself */
+#define LOSS_MOST        1.6   /* or something else went slow */
+#define FLAT_SHARE       0.25  /* a row without contrast spreads less, in shares of the penalty */
+#define ABSOLUTE_SLACK   0.25  /* of the penalty: how near an absolute latency must come */
 
 enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 
@@ -33,7 +35,7 @@ static double value_of(const struct matrix *m, uint32_t i, uint32_t k)
     return observation_mean_pair(m->o, i, k);
 }
 
-/* Entries of a level that `pages` touch. Known only with the entry, or at longer strides. */
+/* Entries of a level that `pages` touch. */
 static double entries_touched(const struct probe_spec *spec, const struct curve_level *level,
                               double pages)
 {
@@ -51,12 +53,11 @@ int mean_sharing_level_of(const struct probe_spec *spec, const struct curve_leve
         const double one = entries_touched(spec, level, spec->thrash_pages);
         const double first = (double)level->step.dirty_pages;
         const double full = (double)level->step.full_pages;
-        if (!level->entry_known && spec->stride_bytes < level->stride_bytes)
-            return -1; /* how many of its entries the pages touch cannot be told */
+
         if (2 * one < first || one >= full)
             continue; /* never lost, or always */
-        if (2 * one < full || found >= 0)
-            return -1; /* lost in part, or a second level with it */
+        if (one > first * MOST_PAGES || 2 * one < full || found >= 0 || !level->settled)
+            return -1; /* lost in part, or with a second level, or by one whose penalty is open */
         found = (int)k;
     }
     return found;
@@ -107,6 +108,42 @@ static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
     return a == CELL_HIGH && b == CELL_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
+/* How many pairs of SMs that share nothing would look as if they did, by the share of values that
+ * are high in one direction alone: something else went slow there. Only two SMs that seem to have
+ * no other partner can be taken in by one such pair. */
+static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_t groups)
+{
+    double odd = 0.5;
+    double pairs = 0;
+    double alone = 2;
+
+    for (uint32_t i = 0; i < m->sms; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            const unsigned char a = m->cells[(size_t)i * m->sms + k];
+            const unsigned char b = m->cells[(size_t)k * m->sms + i];
+            odd += (a == CELL_LOW) != (b == CELL_LOW);
+            pairs += 1;
+        }
+    }
+    for (uint32_t g = 0; g < groups; g++)
+        alone += sizes[g] == 1;
+    const double chance = odd / (2 * pairs);
+    return chance * chance * alone * (alone - 1) / 2;
+}
+
+/* Is there a group that rests on one pair, where chance makes pairs? */
+static bool is_doubtful(const struct matrix *m, const struct sm_partition *p)
+{
+    uint32_t sizes[REACH_MAX_GROUPS] = {0};
+    bool any_of_two = false;
+
+    for (uint32_t i = 0; i < m->sms; i++)
+        sizes[p->group_of_sm[m->o->result.sm_ids[i]]] += 1;
+    for (uint32_t g = 0; g < p->group_count; g++)
+        any_of_two = any_of_two || sizes[g] == 2;
+    return any_of_two && false_pairs(m, sizes, p->group_count) > MOST_FALSE_PAIRS;
+}
+
 /* Makes groups of the pairs. False where they are no groups: sharing must hold for every two of a
  * group and for nobody else. */
 static bool make_groups(const struct matrix *m, struct mean_sharing *out)
@@ -137,11 +174,18 @@ static bool make_groups(const struct matrix *m, struct mean_sharing *out)
     return true;
 }
 
+static void start(enum reason reason, struct mean_sharing *out)
+{
+    *out = (struct mean_sharing){.reason = reason, .confidence = UNKNOWN_F64(reason)};
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        out->found.group_of_sm[id] = FINGERPRINT_NO_GROUP;
+}
+
 static void conclude_contrast(struct matrix *m, double loss_cycles, struct mean_sharing *out)
 {
     judge_cells(m, loss_cycles);
-    if (!make_groups(m, out)) {
-        out->reason = REASON_DISAGREEMENT;
+    if (!make_groups(m, out) || is_doubtful(m, &out->found)) {
+        start(REASON_DISAGREEMENT, out);
         return;
     }
     /* One group of all would have left no low value to judge by. */
@@ -210,13 +254,6 @@ static void matrix_free(struct matrix *take)
 {
     free(take->low);
     free(take->cells);
-}
-
-static void start(enum reason reason, struct mean_sharing *out)
-{
-    *out = (struct mean_sharing){.reason = reason, .confidence = UNKNOWN_F64(reason)};
-    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
-        out->found.group_of_sm[id] = FINGERPRINT_NO_GROUP;
 }
 
 /* Joins what one matrix says about a level to what others have said. */

@@ -40,19 +40,24 @@ static void fill_level(const struct curve_level *from, struct tlb_level *out)
 {
     const enum reason little = REASON_TOO_LITTLE_DATA;
     const struct mean_step *const s = &from->step;
-    const bool onset_known = from->entry_known && (s->sharp || s->falls_back);
+    const uint64_t entry = from->stride_bytes;
 
     out->page_bytes = UNKNOWN_U64(REASON_NOT_REPORTED);
-    out->entry_bytes = from->entry_known ? KNOWN_U64(from->stride_bytes) : UNKNOWN_U64(little);
+    out->entry_bytes = KNOWN_U64(entry);
     out->entries = from->entries;
-    out->reach_bytes = IS_KNOWN(from->entries)
-                           ? KNOWN_U64((uint64_t)from->entries.v * from->stride_bytes)
-                           : UNKNOWN_U64(from->entries.reason);
-    out->onset_bytes =
-        onset_known ? KNOWN_U64(s->dirty_pages * from->stride_bytes) : UNKNOWN_U64(little);
-    out->saturation_bytes =
-        from->entry_known ? KNOWN_U64(s->full_pages * from->stride_bytes) : UNKNOWN_U64(little);
-    out->miss_penalty_cycles = KNOWN_F64(from->penalty_cycles);
+    out->reach_bytes = UNKNOWN_U64(from->entries.reason);
+    out->onset_bytes = UNKNOWN_U64(from->entries.reason);
+    if (IS_KNOWN(from->entries)) {
+        out->reach_bytes = KNOWN_U64(from->entries.v * entry);
+        out->onset_bytes = KNOWN_U64(s->dirty_pages * entry);
+    }
+    out->saturation_bytes = UNKNOWN_U64(little);
+    out->miss_penalty_cycles = UNKNOWN_F64(REASON_DISAGREEMENT);
+    if (from->settled) {
+        out->miss_penalty_cycles = KNOWN_F64(from->penalty_cycles);
+        if (from->saturation_known)
+            out->saturation_bytes = KNOWN_U64(s->full_pages * entry);
+    }
     out->confidence = KNOWN_F64(fmax(0, 1 - from->tolerance_cycles / from->penalty_cycles));
 }
 
@@ -142,10 +147,11 @@ static void note_odd_steps(const struct curve_levels *levels, struct fingerprint
         units_format_bytes(odd->stride_bytes, stride, sizeof stride);
         units_format_bytes(odd->step.dirty_pages * odd->stride_bytes, from, sizeof from);
         units_format_bytes(odd->step.full_pages * odd->stride_bytes, to, sizeof to);
-        add_note(fp,
-                 "stride %s: from %s to %s the mean rises by %.0f cycles; no other stride bears it "
-                 "out, so it is no level",
-                 stride, from, to, odd->step.to_cycles - odd->step.from_cycles);
+        add_note(
+            fp,
+            "stride %s: from %s to %s the mean rises by %.0f cycles; it fits no level's pattern "
+            "at three strides, so what it is stays open",
+            stride, from, to, odd->step.to_cycles - odd->step.from_cycles);
     }
 }
 
