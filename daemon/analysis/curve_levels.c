@@ -88,6 +88,18 @@ static void explain(struct ledger *l, const struct curve_level *level)
     }
 }
 
+/* Does this step come right behind one that no level explains? */
+static bool is_later_stage(const struct ledger *l, uint32_t c, const struct mean_step *step)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+
+    for (uint32_t k = 0; k + 1 < curve->step_count; k++) {
+        if (&curve->steps[k + 1] == step)
+            return !l->used[c][k] && step->dirty_pages < 2 * curve->steps[k].full_pages;
+    }
+    return false;
+}
+
 /* What follows a level's step in its own curve. A small rise is the same level's: some entries live
  * longer than others. A larger one that no level explains leaves open where this step ends. */
 static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level *level)
@@ -96,8 +108,7 @@ static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level 
     const double most = TAIL_SHARE * rise_of(&curve->steps[i]);
     double tail = 0;
 
-    if (i > 0 && !l->used[c][i - 1] &&
-        curve->steps[i].dirty_pages < 2 * curve->steps[i - 1].full_pages) {
+    if (is_later_stage(l, c, &curve->steps[i])) {
         level->settled = false; /* a stage of something that is not understood */
         level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
         return;

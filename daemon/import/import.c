@@ -189,7 +189,11 @@ static void settle_conditions(const struct import_options *options, struct obser
                                       .memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .other_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
-                                      .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED)};
+                                      .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
+                                      .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
+                                      .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
+                                      .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
+                                      .xid = UNKNOWN_U64(REASON_NOT_REPORTED)};
 }
 
 /* A name that somebody gives is text, and fits. */
