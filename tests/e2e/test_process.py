@@ -57,7 +57,9 @@ def an_address_in_use_is_refused():
 
 @case
 def at_rest_it_does_nothing_and_holds_little():
-    daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+    # With a file: a state in memory holds every observation there.
+    daemon = common.Daemon("--simulate", "k80", "--simulate", "h200",
+                           state=os.path.join(common.folder, "rest.db"))
     daemon.measured()
     pid = daemon.process.pid
     common.until("the workers have gone", lambda: not daemon.workers())
@@ -65,10 +67,18 @@ def at_rest_it_does_nothing_and_holds_little():
         maps = file.read()
     assert "libcuda" not in maps and "libnvidia" not in maps, maps
     tasks = os.listdir(f"/proc/{pid}/task")
-    before = [status_of(f"{pid}/task/{t}", "voluntary_ctxt_switches") for t in tasks]
+
+    def wakes():
+        return [status_of(f"{pid}/task/{t}", "voluntary_ctxt_switches") for t in tasks]
+
+    def settled():  # "ready" is published a moment before the thread goes to sleep
+        first = wakes()
+        time.sleep(0.1)
+        return wakes() == first
+    common.until("its threads sleep", settled)
+    before = wakes()
     time.sleep(0.5)
-    equal([status_of(f"{pid}/task/{t}", "voluntary_ctxt_switches") for t in tasks], before,
-          "times it woke up")
+    equal(wakes(), before, "times it woke up")
     resident = status_of(pid, "VmRSS")
     print(f"# resident at rest: {resident} KiB")
     if not common.SANITIZED:

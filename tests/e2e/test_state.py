@@ -37,7 +37,7 @@ def a_restart_keeps_fingerprints_and_observations():
     equal(sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone(), ("ok",))
 
     daemon = common.Daemon(*GPUS, state=path)
-    gpus = daemon.gpus()  # at once: nothing is measured again
+    gpus = daemon.measured()  # checked; nothing is measured again
     equal([gpu["state"] for gpu in gpus], ["ready", "ready"])
     equal([gpu["fingerprint_id"] for gpu in gpus], ids)
     equal([daemon.get(f"/v1/gpus/{i}/fingerprint").body for i in (0, 1)], documents)
@@ -63,7 +63,7 @@ def a_killed_daemon_loses_nothing_that_was_answered():
             return True
     common.until("the worker has followed its daemon", gone)
     daemon = common.Daemon("--simulate", "h200", state=state)
-    equal(daemon.gpus()[0]["fingerprint_id"], fingerprint)
+    equal(daemon.measured()[0]["fingerprint_id"], fingerprint)
     equal(daemon.gpus()[0]["state"], "ready")
     equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
     daemon.stop()
