@@ -223,11 +223,19 @@ def hog_free_bytes():
 class Hog:
     """A process that holds all device memory but `leave` bytes until it is told to end."""
 
-    def __init__(self, leave):
-        self.process = subprocess.Popen([HOG, "--leave", str(leave)], stdin=subprocess.PIPE,
+    mode = "--leave"
+
+    def __init__(self, bytes_):
+        self.process = subprocess.Popen([HOG, self.mode, str(bytes_)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, universal_newlines=True)
         self.said = self.process.stdout.readline().strip()
 
     def end(self):
         self.process.stdin.close()
         return self.process.wait(timeout=60)
+
+
+class Reader(Hog):
+    """A process that reads at random in so many bytes, without a pause, until it is told to end."""
+
+    mode = "--read"

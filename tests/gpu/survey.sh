@@ -12,7 +12,7 @@
 #   measure    reachd --measure quick, full and matrix, exported      export.tar.gz measure.txt
 #   example    a daemon, reachctl fingerprint, random_read            random_read.txt random_read.json daemon.txt
 #   bench      the targets of tests/bench                             bench.txt
-#   check-gpu  the GPU tests (REACH_RUNS: quick runs in a row)        check-gpu.txt
+#   check-gpu  the GPU tests (REACH_RUNS, REACH_LOAD_RUNS: how often)   check-gpu.txt
 # and a table over all of it                                         summary.txt, printed last
 #
 # REACH_SIMULATE=h200 tries the script itself, without a GPU. REACH_STEPS names the steps to make.

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Beside a process that reads at random on the same GPU without a pause, an answer is right or says
+that it could not be had. REACH_LOAD_RUNS (100) quick fingerprints in a row, every second one under
+that load: all quiet ones equal, each loaded one equal to them or disturbed, none wrong."""
+import os
+
+import common
+
+RUNS = int(os.environ.get("REACH_LOAD_RUNS", "100"))
+LOAD_BYTES = 8 * common.GIB
+LEVEL_FIELDS = ("level", "entries", "entry_bytes", "page_bytes", "reach_bytes", "onset_bytes",
+                "shared_by")
+
+
+def structure_of(fp):
+    """What describes the chip: a flat tuple of (name, value)."""
+    found = [("groups", common.groups_of(fp)), ("windows", fp["windows"]["recommended_bytes"]),
+             ("levels", len(fp["tlb"]["levels"]))]
+    for level in fp["tlb"]["levels"]:
+        found += [("L%d %s" % (level["level"], field), level[field]) for field in LEVEL_FIELDS]
+    return tuple(found)
+
+
+def wrong_values(structure, expected):
+    """Names of the values that are there and differ. A value that is missing is not wrong; a level
+    too few makes "levels" differ."""
+    right = dict(expected)
+    return [name for name, value in structure
+            if value is not None and value != () and right.get(name) != value]
+
+
+class Counts:
+    def __init__(self):
+        self.equal = self.partly = self.disturbed = 0
+        self.wrong = []
+        self.times = []
+        self.verdicts = {}
+
+    def add(self, expected):
+        """One run; where `expected` is None, its structure is returned as the one to expect."""
+        try:
+            fp = common.measure(["quick"]).fingerprint("quick")
+        except common.MeasureFailed as failed:
+            text = str(failed)
+            self.disturbed += 1
+            if "disturbed" not in text and "gpu-busy" not in text and "deadline" not in text:
+                self.wrong.append(text)
+            return expected
+        finally:
+            common.clean_up()
+        found = structure_of(fp)
+        verdict = fp["conditions"]["verdict"]
+        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
+        self.times.append(fp["probe_ms"])
+        expected = expected or found
+        differing = wrong_values(found, expected)
+        if differing and verdict == "clean":
+            self.wrong.append(", ".join(differing))
+        elif differing:
+            self.disturbed += 1
+        elif found == expected:
+            self.equal += 1
+        else:
+            self.partly += 1
+        return expected
+
+    def __str__(self):
+        times = sorted(self.times) or [0]
+        return "%d equal, %d with values missing, %d disturbed, %d wrong; verdicts %s; %d to %d ms" % (
+            self.equal, self.partly, self.disturbed, len(self.wrong), self.verdicts, times[0],
+            times[-1])
+
+
+def main():
+    t = common.Tap()
+    common.need_gpu()
+    common.need_hog()
+    quiet, loaded = Counts(), Counts()
+    expected = None
+    for _ in range(RUNS // 2):
+        expected = quiet.add(expected)
+        reader = common.Reader(LOAD_BYTES)
+        if reader.said != "reading":
+            t.ok(False, "the load reads", reader.said)
+            break
+        loaded.add(expected)
+        reader.end()
+    t.note("quiet: %s" % quiet, "loaded: %s" % loaded)
+    t.ok(quiet.equal == RUNS // 2, "%d quiet runs are all equal" % (RUNS // 2), quiet, *quiet.wrong)
+    t.ok(not loaded.wrong, "beside a load an answer is equal or disturbed, none wrong",
+         *loaded.wrong)
+    t.end()
+
+
+if __name__ == "__main__":
+    main()
