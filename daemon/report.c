@@ -99,6 +99,10 @@ static void report_groups(FILE *out, const struct fingerprint *fp)
     fprintf(out, "; nominal %s, full die %s SMs, confidence %s\n",
             cell_u32(t->nominal_group_sms).text, cell_u32(t->full_sm_count).text,
             cell_f64(t->confidence, 2).text);
+    fprintf(out, "  disabled SMs: %s, pattern %s, candidates %s\n",
+            cell_u32(t->disabled.sm_count).text,
+            t->disabled.signature[0] ? t->disabled.signature : "not known",
+            cell_u32(t->disabled.candidate_count).text);
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         fprintf(out, "  group %u: SMs", g);
         for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {

@@ -130,6 +130,45 @@ static void show_groups(const json_t *topology)
     }
 }
 
+/* "full die: 15 SMs in groups of 3; 2 disabled, pattern 5x3/10,11", and what they can be. */
+static void show_die(const json_t *topology)
+{
+    const json_t *disabled = json_object_get(topology, "disabled");
+    const json_t *candidates = json_object_get(disabled, "candidates");
+    char a[TEXT_CELL_BYTES];
+    char b[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *candidate;
+    json_t *lost;
+
+    if (!json_is_object(disabled))
+        return;
+    printf("\nfull die: %s", text_count(topology, "full_sm_count", a));
+    if (!json_is_integer(json_object_get(topology, "full_sm_count"))) {
+        puts("");
+        return;
+    }
+    printf(" SMs in groups of %s; ", text_count(topology, "nominal_group_sms", b));
+    printf("%s disabled", text_count(disabled, "sm_count", a));
+    if (json_is_string(json_object_get(disabled, "signature")))
+        printf(", pattern %s", json_string_value(json_object_get(disabled, "signature")));
+    puts("");
+    json_array_foreach(json_object_get(disabled, "by_group"), i, lost)
+    {
+        printf("  group %s lacks %s\n", text_count(lost, "group", a), text_count(lost, "sms", b));
+    }
+    if (json_integer_value(json_object_get(disabled, "lost_groups")) > 0)
+        printf("  groups lost whole: %s\n", text_count(disabled, "lost_groups", a));
+    printf("  candidates for which SMs of the die: %s\n",
+           text_count(disabled, "candidate_count", a));
+    json_array_foreach(candidates, i, candidate)
+    {
+        char ranges[RANGES_BYTES];
+        if (json_array_size(candidate) > 0)
+            printf("    %s\n", text_ranges(candidate, ranges, sizeof(ranges)));
+    }
+}
+
 static void show_throughput(const json_t *fp)
 {
     const json_t *windows = json_object_get(fp, "windows");
@@ -185,6 +224,7 @@ void show_fingerprint(const json_t *fp)
     show_head(fp);
     show_levels(json_object_get(json_object_get(fp, "tlb"), "levels"));
     show_groups(json_object_get(fp, "topology"));
+    show_die(json_object_get(fp, "topology"));
     show_throughput(fp);
     show_conditions(json_object_get(fp, "conditions"));
 }

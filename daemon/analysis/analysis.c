@@ -3,6 +3,7 @@
 
 #include "analysis/confirm.h"
 #include "analysis/detail.h"
+#include "analysis/floorplan.h"
 #include "analysis/levels.h"
 #include "analysis/means.h"
 #include "analysis/reads.h"
@@ -116,6 +117,7 @@ static void fill_topology(const struct observation_set *set, const struct struct
         one_group_each(sm_ids, sm_count, &fp->topology.partition);
     fp->topology.confidence = KNOWN_F64(s->sharing[k].agreement);
     fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
+    floorplan_conclude(sm_count, &fp->topology);
 }
 
 /* What was set aside, and what did no harm but should be known. */

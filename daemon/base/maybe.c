@@ -14,6 +14,8 @@ static const char *const slugs[REASON_COUNT] = {
     [REASON_NO_DEVICE_MEMORY] = "no-device-memory",
     [REASON_NOT_APPLICABLE] = "not-applicable",
     [REASON_NOT_REPORTED] = "not-reported",
+    [REASON_IRREGULAR] = "irregular",
+    [REASON_NO_TRACE] = "no-trace",
 };
 
 const char *reason_slug(enum reason r)

@@ -28,6 +28,8 @@ enum reason {
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */
     REASON_NOT_APPLICABLE,   /* has no meaning here */
     REASON_NOT_REPORTED,     /* the driver does not tell */
+    REASON_IRREGULAR,        /* follows no pattern that was found in the time allowed */
+    REASON_NO_TRACE,         /* leaves no trace in anything that can be measured */
     REASON_COUNT
 };
 

@@ -158,6 +158,8 @@ static void topology_init(struct topology *t)
 
     partition_init(&t->partition);
     t->level = t->nominal_group_sms = t->full_sm_count = no_u32;
+    t->disabled.sm_count = t->disabled.unit_sms = t->disabled.lost_groups = no_u32;
+    t->disabled.candidate_count = no_u32;
     t->confidence = no_f64;
     for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
         t->groups[g].miss_penalty_cycles = t->groups[g].random_read_gbps = no_f64;
@@ -287,5 +289,7 @@ uint64_t fingerprint_structure_hash(const struct fingerprint *fp)
     h = hash_u32(h, fp->topology.level);
     h = hash_u32(h, fp->topology.nominal_group_sms);
     h = hash_u32(h, fp->topology.full_sm_count);
+    h = hash_string(h, fp->topology.disabled.signature);
+    h = hash_u32(h, fp->topology.disabled.candidate_count);
     return hash_partition(h, &fp->topology.partition);
 }

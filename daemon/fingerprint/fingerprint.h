@@ -17,8 +17,11 @@ enum {
     FINGERPRINT_MAX_LEVELS = 6,
     FINGERPRINT_MAX_CURVE = 32,
     FINGERPRINT_MAX_NOTES = 8,
-    FINGERPRINT_MAX_SET_RUNS = 8, /* different set sizes of one level */
-    FINGERPRINT_ID_BYTES = 20,    /* "fp" and 16 hex digits, and the end */
+    FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
+    FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
+    FINGERPRINT_MAX_CANDIDATES = 32, /* listed; their number may be larger */
+    FINGERPRINT_SIGNATURE_BYTES = 512,
+    FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
     FINGERPRINT_NO_GROUP = 0xffff
 };
 
@@ -82,13 +85,32 @@ struct sm_group {
     struct maybe_f64 random_read_gbps; /* all its SMs, inside the reach, others working too */
 };
 
+/* The SMs of the full die that this chip does without, as far as the groups show it. Each number is
+ * that of the smallest regular die that explains the groups: what is lost without a trace (a group
+ * of every cluster, say) is not in it. */
+struct disabled_sms {
+    struct maybe_u32 sm_count;    /* full_sm_count less the SMs that are there */
+    struct maybe_u32 unit_sms;    /* SMs with neighbouring ids that always go together (a TPC) */
+    struct maybe_u32 lost_groups; /* groups of the die of which nothing is left */
+    /* Chips with the same pattern have the same: "5x3/10,11" (five groups of three, the first
+     * candidate) or "24x6/4:2,13:2" (groups 4 and 13 lack two each). "": not known. */
+    char signature[FINGERPRINT_SIGNATURE_BYTES];
+    /* Sets of SM ids of the full die that give the same pattern. Not observable where the ids were
+     * dealt to what is left: then there is no list. */
+    struct maybe_u32 candidate_count;
+    uint32_t listed; /* the latest ids first */
+    /* each has sm_count ids, rising; the rest of a slot is 0 */
+    uint16_t candidates[FINGERPRINT_MAX_CANDIDATES][FINGERPRINT_MAX_DISABLED];
+};
+
 struct topology {
     struct maybe_u32 level;        /* the TLB level whose sharing makes the groups */
     struct sm_partition partition; /* SM id -> group */
     struct sm_group groups[REACH_MAX_GROUPS];
     struct maybe_u32 nominal_group_sms; /* SMs of a group of the full die */
     struct maybe_u32 full_sm_count;     /* SMs of the full die */
-    struct maybe_f64 confidence;        /* 0..1: least agreement of any SM's votes */
+    struct disabled_sms disabled;
+    struct maybe_f64 confidence; /* 0..1: least agreement of any SM's votes */
 };
 
 struct curve_point {

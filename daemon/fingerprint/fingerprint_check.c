@@ -208,10 +208,52 @@ static void check_beyond(struct check *c, const struct fingerprint *fp)
         check_u64(c, allocation_name((enum allocation)a), fp->page_bytes[a]);
 }
 
+/* Sets of SMs in rising order, and the later set first. */
+static void check_candidates(struct check *c, const struct disabled_sms *d, uint32_t full)
+{
+    require(c, d->listed <= FINGERPRINT_MAX_CANDIDATES, "candidates", "are too many");
+    require(c, d->listed == 0 || (IS_KNOWN(d->sm_count) && full > 0), "candidates",
+            "are there without a die");
+    require(c, d->sm_count.v <= FINGERPRINT_MAX_DISABLED || d->listed == 0, "candidates",
+            "have too many SMs");
+    require(c, !IS_KNOWN(d->candidate_count) || d->listed <= d->candidate_count.v, "candidates",
+            "are more than candidate_count");
+    for (uint32_t k = 0; c->status == STATUS_OK && k < d->listed; k++) {
+        const uint16_t *const sms = d->candidates[k];
+        const uint16_t *const before = d->candidates[k > 0 ? k - 1 : 0];
+        int later = k > 0 ? 0 : 1; /* the sign of the first difference */
+        for (uint32_t i = 0; i < d->sm_count.v; i++) {
+            require(c, sms[i] < full && (i == 0 || sms[i] > sms[i - 1]), "candidates",
+                    "have an SM that is not of the die, or not in order");
+            later = later != 0 ? later : (int)before[i] - (int)sms[i];
+        }
+        require(c, later > 0, "candidates", "are not in order");
+    }
+}
+
+static void check_disabled(struct check *c, const struct topology *t, uint32_t members)
+{
+    const struct disabled_sms *const d = &t->disabled;
+
+    at(c, "topology.disabled.");
+    check_u32(c, "sm_count", d->sm_count);
+    check_u32(c, "unit_sms", d->unit_sms);
+    check_u32(c, "lost_groups", d->lost_groups);
+    check_u32(c, "candidate_count", d->candidate_count);
+    check_text(c, "signature", d->signature, sizeof(d->signature));
+    if (IS_KNOWN(d->sm_count))
+        require(c,
+                IS_KNOWN(t->full_sm_count) && t->full_sm_count.v >= members &&
+                    t->full_sm_count.v - members == d->sm_count.v,
+                "sm_count", "is not full_sm_count less the SMs that are there");
+    check_candidates(c, d, IS_KNOWN(t->full_sm_count) ? t->full_sm_count.v : 0);
+}
+
 static void check_topology(struct check *c, const struct fingerprint *fp)
 {
     const struct topology *const t = &fp->topology;
     uint32_t sizes[REACH_MAX_GROUPS] = {0};
+    uint32_t members = 0;
 
     at(c, "topology.");
     check_u32(c, "level", t->level);
@@ -221,10 +263,12 @@ static void check_topology(struct check *c, const struct fingerprint *fp)
     check_partition(c, &t->partition, fp->gpu.sm_count, sizes);
     for (uint32_t g = 0; c->status == STATUS_OK && g < t->partition.group_count; g++) {
         at_index(c, "groups", g);
+        members += sizes[g];
         require(c, t->groups[g].sm_count == sizes[g], "sm_count", "is not that of the partition");
         check_f64(c, "miss_penalty_cycles", t->groups[g].miss_penalty_cycles);
         check_f64(c, "random_read_gbps", t->groups[g].random_read_gbps);
     }
+    check_disabled(c, t, members);
 }
 
 static void check_windows(struct check *c, const struct fingerprint *fp)

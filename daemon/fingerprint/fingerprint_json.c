@@ -124,6 +124,56 @@ static json_t *group_to_json(const struct topology *t, uint32_t g)
     return json_out_end(&o);
 }
 
+static json_t *candidate_to_json(const uint16_t *sms, uint32_t count)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!json_out_append(&array, json_integer(sms[i])))
+            break;
+    }
+    return array;
+}
+
+/* What each group lacks follows from its size; it is written for readers' sake, and never read. */
+static json_t *lost_to_json(const struct topology *t, uint32_t g)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "group", g);
+    json_out_u64(&o, "sms", t->nominal_group_sms.v - t->groups[g].sm_count);
+    return json_out_end(&o);
+}
+
+static json_t *disabled_to_json(const struct topology *t)
+{
+    const struct disabled_sms *const d = &t->disabled;
+    json_t *candidates = json_array();
+    json_t *lost = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < d->listed; i++) {
+        if (!json_out_append(&candidates, candidate_to_json(d->candidates[i], d->sm_count.v)))
+            break;
+    }
+    for (uint32_t g = 0; IS_KNOWN(d->sm_count) && g < t->partition.group_count; g++) {
+        if (t->groups[g].sm_count >= t->nominal_group_sms.v)
+            continue;
+        if (!json_out_append(&lost, lost_to_json(t, g)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_u32_maybe(&o, "sm_count", d->sm_count);
+    json_out_u32_maybe(&o, "unit_sms", d->unit_sms);
+    json_out_u32_maybe(&o, "lost_groups", d->lost_groups);
+    json_out_value(&o, "by_group", lost);
+    json_out_text_or_null(&o, "signature", d->signature);
+    json_out_u32_maybe(&o, "candidate_count", d->candidate_count);
+    json_out_value(&o, "candidates", candidates);
+    return json_out_end(&o);
+}
+
 static json_t *topology_to_json(const struct topology *t)
 {
     struct json_out o;
@@ -138,6 +188,7 @@ static json_t *topology_to_json(const struct topology *t)
     json_out_value(&o, "groups", groups);
     json_out_u32_maybe(&o, "nominal_group_sms", t->nominal_group_sms);
     json_out_u32_maybe(&o, "full_sm_count", t->full_sm_count);
+    json_out_value(&o, "disabled", disabled_to_json(t));
     json_out_f64_maybe(&o, "confidence", t->confidence);
     return json_out_end(&o);
 }
@@ -210,6 +261,9 @@ static bool counts_fit(const struct fingerprint *fp)
             return false;
     return fp->level_count <= FINGERPRINT_MAX_LEVELS &&
            fp->topology.partition.group_count <= REACH_MAX_GROUPS &&
+           fp->topology.disabled.listed <= FINGERPRINT_MAX_CANDIDATES &&
+           (fp->topology.disabled.listed == 0 ||
+            fp->topology.disabled.sm_count.v <= FINGERPRINT_MAX_DISABLED) &&
            fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE &&
            fp->conditions.note_count <= FINGERPRINT_MAX_NOTES;
 }

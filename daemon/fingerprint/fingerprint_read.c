@@ -169,6 +169,50 @@ static void group_from_json(struct json_in *outer, const json_t *json, uint32_t 
     json_in_absorb(outer, json_in_end(&in));
 }
 
+static void candidate_from_json(struct json_in *in, const json_t *json, uint32_t k,
+                                struct disabled_sms *out)
+{
+    size_t i;
+    const json_t *value;
+
+    if (!json_is_array(json) || json_array_size(json) != out->sm_count.v ||
+        json_array_size(json) > FINGERPRINT_MAX_DISABLED) {
+        json_in_fail(in, "candidates", "element %u must be an array of sm_count SM ids", k);
+        return;
+    }
+    json_array_foreach(json, i, value)
+    {
+        const json_int_t sm = json_integer_value(value);
+        if (!json_is_integer(value) || sm < 0 || sm >= REACH_MAX_SMS)
+            json_in_fail(in, "candidates", "SM ids must be integers from 0 to %d",
+                         REACH_MAX_SMS - 1);
+        else
+            out->candidates[k][i] = (uint16_t)sm;
+    }
+}
+
+static void disabled_from_json(struct json_in *outer, struct disabled_sms *out)
+{
+    const json_t *const json = json_in_object(outer, "disabled");
+    const json_t *candidates;
+    struct json_in in;
+
+    if (!json)
+        return;
+    json_in_begin_inside(&in, outer, json, "disabled", -1);
+    json_in_u32_maybe(&in, "sm_count", &out->sm_count);
+    json_in_u32_maybe(&in, "unit_sms", &out->unit_sms);
+    json_in_u32_maybe(&in, "lost_groups", &out->lost_groups);
+    json_in_text_or_null(&in, "signature", out->signature, sizeof(out->signature));
+    json_in_u32_maybe(&in, "candidate_count", &out->candidate_count);
+    candidates = json_in_array(&in, "candidates", FINGERPRINT_MAX_CANDIDATES);
+    for (uint32_t k = 0; json_in_ok(&in) && k < json_array_size(candidates); k++) {
+        candidate_from_json(&in, json_array_get(candidates, k), k, out);
+        out->listed = k + 1;
+    }
+    json_in_absorb(outer, json_in_end(&in));
+}
+
 static void topology_from_json(struct json_in *outer, struct topology *out)
 {
     const json_t *const json = json_in_object(outer, "topology");
@@ -186,6 +230,7 @@ static void topology_from_json(struct json_in *outer, struct topology *out)
     }
     json_in_u32_maybe(&in, "nominal_group_sms", &out->nominal_group_sms);
     json_in_u32_maybe(&in, "full_sm_count", &out->full_sm_count);
+    disabled_from_json(&in, &out->disabled);
     json_in_f64_maybe(&in, "confidence", &out->confidence);
     json_in_absorb(outer, json_in_end(&in));
 }

@@ -50,6 +50,8 @@ def show_prints_the_fingerprint():
     fp = daemon.json("/v1/gpus/1/fingerprint")
     text = ctl("show", "--gpu", "1")
     assert fp["id"] in text and "simulated" in text, text
+    text = ctl("show", "--gpu", "0")
+    assert "full die: 15 SMs in groups of 3; 2 disabled, pattern 5x3/10,11\n" in text, text
     equal(ctl_json("show", "--gpu", "1"), fp)
     equal(ctl_json("show", "--gpu", gpus[1]["uuid"]), fp)
 

@@ -92,6 +92,16 @@ def fingerprint_describes_the_simulated_chip():
 
 
 @case
+def fingerprint_tells_what_the_die_has_lost():
+    topology = daemon.json("/v1/gpus/0/fingerprint")["topology"]
+    equal((topology["nominal_group_sms"], topology["full_sm_count"]), (3, 15))
+    disabled = topology["disabled"]
+    equal(disabled["signature"], "5x3/10,11")
+    equal((disabled["candidate_count"], disabled["candidates"]), (1, [[10, 11]]))
+    equal(disabled["by_group"], [{"group": 0, "sms": 1}, {"group": 1, "sms": 1}])
+
+
+@case
 def fingerprints_match_their_schema():
     for index in (0, 1):
         validate("fingerprint", daemon.json(f"/v1/gpus/{index}/fingerprint"))

@@ -119,6 +119,31 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
     l->confidence = any_confidence(r);
 }
 
+/* Up to 200 SMs of a die that has room for them, and sets of them, the latest first. */
+static void any_disabled(struct rng *r, struct topology *t)
+{
+    struct disabled_sms *const d = &t->disabled;
+    const uint32_t lost = (uint32_t)rng_below(r, rng_below(r, 2) ? 4 : 200);
+    uint32_t members = 0;
+
+    for (uint32_t g = 0; g < t->partition.group_count; g++)
+        members += t->groups[g].sm_count;
+    t->full_sm_count = KNOWN_U32(members + lost);
+    d->sm_count = KNOWN_U32(lost);
+    d->unit_sms = any_u32(r);
+    d->lost_groups = any_u32(r);
+    d->candidate_count = rng_below(r, 2) ? KNOWN_U32(100) : any_u32(r);
+    (void)snprintf(d->signature, sizeof(d->signature), "%ux6/1,2", (unsigned)rng_below(r, 99));
+    if (lost > FINGERPRINT_MAX_DISABLED || members < FINGERPRINT_MAX_CANDIDATES ||
+        (IS_KNOWN(d->candidate_count) && d->candidate_count.v < FINGERPRINT_MAX_CANDIDATES))
+        return;
+    d->listed = lost > 0 ? (uint32_t)rng_below(r, FINGERPRINT_MAX_CANDIDATES + 1) : 1;
+    for (uint32_t k = 0; k < d->listed; k++) {
+        for (uint32_t i = 0; i < lost; i++)
+            d->candidates[k][i] = (uint16_t)(FINGERPRINT_MAX_CANDIDATES - 1 - k + i);
+    }
+}
+
 static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
 {
     t->level = any_u32(r);
@@ -133,6 +158,8 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     }
     t->nominal_group_sms = any_u32(r);
     t->full_sm_count = any_u32(r);
+    if (rng_below(r, 2))
+        any_disabled(r, t);
     t->confidence = any_confidence(r);
 }
 
@@ -234,6 +261,10 @@ static void test_round_trip(void **state)
         assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
         assert_memory_equal(a.topology.partition.group_of_sm, b.topology.partition.group_of_sm,
                             sizeof(a.topology.partition.group_of_sm));
+        assert_int_equal(a.topology.disabled.listed, b.topology.disabled.listed);
+        assert_memory_equal(a.topology.disabled.candidates, b.topology.disabled.candidates,
+                            sizeof(a.topology.disabled.candidates));
+        assert_string_equal(a.topology.disabled.signature, b.topology.disabled.signature);
         assert_memory_equal(a.conditions.notes, b.conditions.notes, sizeof(a.conditions.notes));
         json_decref(json);
     }
@@ -324,6 +355,17 @@ static void small(struct fingerprint *fp)
     fp->topology.partition.group_of_sm[2] = 0;
     fp->topology.groups[0].sm_count = 2;
     fp->topology.groups[1].sm_count = 1;
+    fp->topology.nominal_group_sms = KNOWN_U32(2);
+    fp->topology.full_sm_count = KNOWN_U32(4);
+    fp->topology.disabled = (struct disabled_sms){
+        .sm_count = KNOWN_U32(1),
+        .unit_sms = KNOWN_U32(1),
+        .lost_groups = KNOWN_U32(0),
+        .signature = "2x2/3",
+        .candidate_count = KNOWN_U32(2),
+        .listed = 2,
+        .candidates = {{3}, {1}},
+    };
     fp->throughput.curve_count = 2;
     fp->throughput.curve[0].region_bytes = GIB;
     fp->throughput.curve[1].region_bytes = 2 * GIB;
@@ -380,6 +422,18 @@ static void test_check(void **state)
     EXPECT_CORRUPT(fp.topology.partition.group_count = REACH_MAX_GROUPS + 1, "groups");
     EXPECT_CORRUPT(fp.topology.groups[1].sm_count = 2, "groups[1].sm_count");
     EXPECT_CORRUPT(fp.topology.confidence = KNOWN_F64(INFINITY), "topology.confidence");
+    EXPECT_CORRUPT(fp.topology.disabled.sm_count.v = 2, "disabled.sm_count");
+    EXPECT_CORRUPT(fp.topology.full_sm_count = UNKNOWN_U32(REASON_IRREGULAR), "disabled.sm_count");
+    EXPECT_CORRUPT(fp.topology.full_sm_count.v = 2, "disabled.sm_count");
+    EXPECT_CORRUPT(fp.topology.disabled.candidate_count.v = 1, "disabled.candidates");
+    EXPECT_CORRUPT(fp.topology.disabled.listed = FINGERPRINT_MAX_CANDIDATES + 1,
+                   "disabled.candidates");
+    EXPECT_CORRUPT(fp.topology.disabled.candidates[0][0] = 4, "disabled.candidates");
+    EXPECT_CORRUPT(fp.topology.disabled.candidates[0][0] = 1, "disabled.candidates");
+    EXPECT_CORRUPT(fp.topology.disabled.sm_count = UNKNOWN_U32(REASON_IRREGULAR),
+                   "disabled.candidates");
+    EXPECT_CORRUPT(memset(fp.topology.disabled.signature, 'x', FINGERPRINT_SIGNATURE_BYTES),
+                   "disabled.signature");
     EXPECT_CORRUPT(fp.windows.recommended_bytes.v = 1, "windows.recommended_bytes");
     EXPECT_CORRUPT((fp.windows.reach_bytes = KNOWN_U64(1), fp.windows.entry_bytes = KNOWN_U64(2)),
                    "windows.reach_bytes");
@@ -468,6 +522,8 @@ static void test_layout(void **state)
     struct fingerprint fp;
     json_t *json;
     json_t *topology;
+    json_t *disabled;
+    json_t *lost;
     json_t *level;
 
     (void)state;
@@ -484,6 +540,15 @@ static void test_layout(void **state)
                    json_array_get(json_object_get(level, "groups"), 0)));
     assert_int_equal(json_array_size(json_object_get(level, "groups")), 2);
     assert_string_equal(json_string_value(json_object_get(level, "shared_by")), "group");
+    disabled = json_object_get(topology, "disabled");
+    assert_int_equal(json_integer_value(json_object_get(disabled, "sm_count")), 1);
+    assert_string_equal(json_string_value(json_object_get(disabled, "signature")), "2x2/3");
+    assert_int_equal(json_array_size(json_object_get(disabled, "candidates")), 2);
+    lost = json_object_get(disabled, "by_group");
+    assert_int_equal(json_array_size(lost), 1);
+    lost = json_array_get(lost, 0);
+    assert_int_equal(json_integer_value(json_object_get(lost, "group")), 1);
+    assert_int_equal(json_integer_value(json_object_get(lost, "sms")), 1);
     assert_true(json_is_null(json_object_get(level, "entries")));
     assert_string_equal(json_string_value(json_object_get(level, "entries_reason")),
                         "not-observable: beyond-memory");
@@ -512,6 +577,9 @@ static void test_structure_hash(void **state)
     (void)snprintf(b.gpu.driver_version, sizeof(b.gpu.driver_version), "999");
     assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
     b.topology.partition.group_of_sm[2] = 1;
+    assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
+    b = a;
+    b.topology.disabled.signature[0] = '3';
     assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
     b = a;
     b.levels[0].entry_bytes.v *= 2;
