@@ -11,6 +11,8 @@
  */
 #include "analysis/floorplan.h"
 
+#include "base/assert.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -299,7 +301,7 @@ static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out
             column_of[g] = (uint16_t)at;
             rank[g] = (*groups)++;
             most = *groups > most ? *groups : most;
-        } else if (column_of[g] != at || *units % *groups != rank[g]) {
+        } else if (column_of[g] != at || *groups == 0 || *units % *groups != rank[g]) {
             break;
         }
         (*units)++;
@@ -314,9 +316,10 @@ static uint32_t proof_units(uint32_t groups)
 {
     uint32_t bits = 0;
 
+    REACH_ASSERT(groups > 1); /* one group is one stretch, and not asked about */
     while (groups >> (bits + 1) > 0)
         bits++;
-    return 1 + (CHANCE_BITS + bits - 1) / bits;
+    return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
 /* Groups of the full die, where the order of the ids shows how they were dealt; 0: not sure. */
@@ -396,7 +399,7 @@ void floorplan_conclude(uint32_t sm_count, struct topology *topology)
         return;
     }
     read_chip(topology, &c);
-    if (c.sms != sm_count) {
+    if (c.sms == 0 || c.sms != sm_count) {
         set_absent(topology, UNKNOWN_U32(REASON_TOO_LITTLE_DATA));
         return;
     }
