@@ -206,6 +206,8 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
                 b->topology.nominal_group_sms);
     compare_u32(out, "", "SMs of the full die", a->topology.full_sm_count,
                 b->topology.full_sm_count);
+    compare_text(out, FINGERPRINT_CHANGED, "pattern of disabled SMs",
+                 a->topology.disabled.signature, b->topology.disabled.signature);
     compare_partition("", &a->topology.partition, &b->topology.partition, out);
     compare_bytes(out, "", "recommended window", a->windows.recommended_bytes,
                   b->windows.recommended_bytes);
