@@ -2,6 +2,7 @@
 #include "analysis/means.h"
 
 #include "analysis/curve_levels.h"
+#include "analysis/floorplan.h"
 #include "analysis/mean_sharing.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -129,6 +130,7 @@ static void fill_topology(const struct mean_sharing *sharing, struct fingerprint
     fp->topology.partition = sharing[k].found;
     fp->topology.confidence = sharing[k].confidence;
     fill_groups(&sharing[k], &fp->topology);
+    floorplan_conclude(fp->gpu.sm_count, &fp->topology);
     fp->windows.reach_bytes = level->reach_bytes;
     fp->windows.entry_bytes = level->entry_bytes;
     if (IS_KNOWN(level->reach_bytes) && level->reach_bytes.v > level->entry_bytes.v)
