@@ -1,10 +1,9 @@
 /* sets.c: see sets.h.
  *
- * Order: a few pages past the onset, and a quarter past it for the replacement. Then, where all
- * cycles up to the saturation are cheap enough, each of them: every set is seen (complete). Where
- * they are not, the first steps say how many sets there should be; then the miss counts at a
- * quarter, a half and three quarters of the way, and the last three cycles, must be just those that
- * follow (sampled). Anything else is left unknown.
+ * Order: a few pages past the onset, and a quarter past it for the replacement. Then each cycle up
+ * to the saturation where they are cheap enough (complete). Where they are not, the first steps
+ * foretell the rest, and a few cycles on the way must be as foretold (sampled). Anything else is
+ * left unknown.
  */
 #include "analysis/sets.h"
 
@@ -20,11 +19,14 @@ enum {
     CHEAP_LOADS = 512 * 1024,
     NEARER_TIMES = 16, /* so many times its entries, and an arbitrary level keeps nothing */
     SHIFTS = 3,
+    SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
     WARM_LAPS = 2,
     MID_POINTS = 4
 };
 
 #define MOST_FALSE_RATE 0.25
+/* Of what misses now and then, so few are as quick as a hit that no hit is among them. */
+#define MOST_QUICK_SHARE 0.005
 
 struct point {
     uint64_t pages;
@@ -197,7 +199,8 @@ static double flips_of(double rate)
     return 2 * rate * (1 - rate);
 }
 
-/* Do pages do the same in every lap? Held against what the control's noise explains. */
+/* Do pages do the same in every lap? The control's noise may explain it where they do not, and so
+ * may that of misses, which does not make them as quick as hits. */
 static enum replacement judge_replacement(const struct trace *t)
 {
     const double a = flips_of(t->false_miss_rate);
@@ -207,7 +210,7 @@ static enum replacement judge_replacement(const struct trace *t)
     if (t->pairs < 64 || t->miss_share < 0.05)
         return REPLACEMENT_UNKNOWN;
     const double flips = (double)t->flips / (double)t->pairs;
-    if (flips < noise * 1.3 + 0.02)
+    if (flips < noise * 1.3 + 0.02 || t->quick_share < MOST_QUICK_SHARE)
         return REPLACEMENT_LRU;
     return flips > noise * 1.5 + 0.08 ? REPLACEMENT_NOT_LRU : REPLACEMENT_UNKNOWN;
 }
@@ -273,11 +276,14 @@ static bool others_are_equal(const struct steps *steps)
 
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
-/* Pages of the first step from another start; 0 where that does not show it. -1: asked. */
-static int first_step_from(struct work *other, uint64_t first_at)
+/* Pages of the first step from another start; 0 where that does not show it. -1: asked.
+ * Where pages go by a hash, a start that is `shift` pages later leaves out as many that went to
+ * sets of their own, and takes in as many that do not fit: the step comes up to so many pages
+ * sooner. */
+static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift)
 {
     struct steps steps;
-    for (uint64_t pages = first_at - 1; pages <= first_at + 1; pages++)
+    for (uint64_t pages = first_at - 1 - shift; pages <= first_at + 1; pages++)
         load(other, pages);
     if (!settle(other))
         return other->gave_up != REASON_NONE ? 0 : -1;
@@ -297,7 +303,7 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
         begin(other, w->set, w->level, w->out);
         other->base_bytes = shift * w->level->entry_bytes;
         other->warm_laps = w->warm_laps;
-        const int first = first_step_from(other, steps->first_at);
+        const int first = first_step_from(other, steps->first_at, shift);
         pending = pending || first < 0;
         same += first == (int)steps->size[0];
         for (uint32_t i = 1; i < steps->count; i++)
@@ -308,7 +314,8 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
         return SHIFT_PENDING;
     if (ordinary)
         return SHIFT_SETS;
-    return same == SHIFTS && others_are_equal(steps) && steps->size[0] % steps->size[1] == 0
+    return same >= SHIFTS_THAT_AGREE && others_are_equal(steps) &&
+                   steps->size[0] % steps->size[1] == 0
                ? SHIFT_VICTIM
                : SHIFT_UNSURE;
 }

@@ -37,6 +37,7 @@ struct gauge {
 struct votes {
     uint16_t hits[TRACE_MAX_PAGES];
     uint16_t misses[TRACE_MAX_PAGES];
+    uint16_t quick[TRACE_MAX_PAGES]; /* of the hits: no slower than the control's middle */
 };
 
 enum vote { VOTE_NONE, VOTE_HIT, VOTE_MISS };
@@ -149,7 +150,9 @@ static void cast(const struct observation *o, uint32_t point, const struct gauge
             continue;
         const double base = g->own_bases > 0 ? g->base_of[page] : g->base;
         for (uint32_t lap = 0; lap < laps; lap++) {
-            const enum vote v = vote_of(row[(size_t)lap * out->pages + page], base, g->penalty);
+            const uint32_t cycles = row[(size_t)lap * out->pages + page];
+            const enum vote v = vote_of(cycles, base, g->penalty);
+            votes->quick[page] += (double)cycles <= base && votes->quick[page] < UINT16_MAX;
             votes->hits[page] += v == VOTE_HIT && votes->hits[page] < UINT16_MAX;
             votes->misses[page] += v == VOTE_MISS && votes->misses[page] < UINT16_MAX;
             out->pairs += before != VOTE_NONE && v != VOTE_NONE;
@@ -163,6 +166,22 @@ static void cast(const struct observation *o, uint32_t point, const struct gauge
         out->false_miss_rate = g->false_miss;
     if (g->false_hit > out->false_hit_rate)
         out->false_hit_rate = g->false_hit;
+}
+
+/* See trace.quick_share. */
+static double count_quick(const struct votes *votes, uint32_t pages)
+{
+    uint64_t quick = 0;
+    uint64_t all = 0;
+
+    for (uint32_t page = 0; page < pages; page++) {
+        const uint32_t mine = (uint32_t)votes->misses[page] + votes->hits[page];
+        if (votes->misses[page] * 5u < mine)
+            continue;
+        quick += votes->quick[page];
+        all += mine;
+    }
+    return all > 0 ? (double)quick / (double)all : 0;
 }
 
 static double at_least(double rate)
@@ -192,6 +211,7 @@ static void count_votes(const struct votes *votes, struct trace *out)
         misses += votes->misses[page];
         all += (uint64_t)votes->misses[page] + votes->hits[page];
     }
+    out->quick_share = count_quick(votes, out->pages);
     out->miss_share = all > 0 ? (double)misses / (double)all : 0;
 }
 

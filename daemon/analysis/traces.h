@@ -40,7 +40,11 @@ struct trace {
     /* Pairs of votes of one page in two laps in a row, and of these the ones that differ. */
     uint64_t pairs;
     uint64_t flips;
-    double miss_share;      /* of the votes */
+    double miss_share; /* of the votes */
+    /* Of the votes of pages that miss in a fifth of their laps or more: those as quick as the
+     * quicker half of the control's hits. A miss that the noise made quick is hardly ever among
+     * them, a true hit every other time. */
+    double quick_share;
     double false_miss_rate; /* of loads that hit, from the control; the worst observation's */
     double false_hit_rate;
 };

@@ -11,7 +11,7 @@
 #define BULK_MIN_BYTES (64 * MIB)
 
 /* More pages than this are probed in the bulk range, where nothing needs mapping. */
-enum { LINE_MAX_PAGES = 1024 };
+enum { LINE_MAX_PAGES = 2560 };
 
 static struct cu_mem_allocation_prop device_memory(int device)
 {

@@ -10,7 +10,7 @@
  *          go round it in an order that lets them (random_share in cuda_probe.c)
  *   line   a handle of one granule (2 MiB), mapped just where a probe will touch: page i at
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
- *          tens of microseconds, so this is for probes of up to a thousand pages or so
+ *          tens of microseconds, so this is for probes of up to 2560 pages
  *
  * Plain arena. Where the virtual memory API is missing, both are one plain allocation.
  *
