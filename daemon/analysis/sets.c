@@ -108,7 +108,7 @@ static void ask(struct work *w, const struct trace *t, uint64_t pages)
     out->asks[out->ask_count++].samples = (uint32_t)samples_for(w, t, pages);
 }
 
-/* Adds this cycle to the work, or asks for it. Cycles must come in ascending order. */
+/* Adds this cycle, or asks for it. Ascending. */
 static void load(struct work *w, uint64_t pages)
 {
     if (pages > TRACE_MAX_PAGES || w->count == MAX_POINTS) {
@@ -184,8 +184,6 @@ static bool settle(struct work *w)
     }
     return settled;
 }
-
-/* ---- replacement ---- */
 
 /* A quarter more pages than fit: with LRU most sets overflow, with an arbitrary victim most of
  * their pages now hit and now miss. */
@@ -273,7 +271,6 @@ static bool others_are_equal(const struct steps *steps)
 }
 
 /* ---- a first step unlike the others: a wider set, or a victim buffer ---- */
-
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
 /* Pages of the first step from another start; 0 where that does not show it. -1: asked.
@@ -373,7 +370,6 @@ static void conclude(struct work *w, const struct steps *steps, uint32_t missing
         out->run_count == 1 ? KNOWN_U32(out->runs[0].ways) : UNKNOWN_U32(REASON_NOT_APPLICABLE);
 }
 
-/* What is pending, or given up. */
 static void report_unsettled(struct work *w)
 {
     give_up(w->out, w->gave_up != REASON_NONE ? w->gave_up : REASON_TOO_LITTLE_DATA);
@@ -395,7 +391,7 @@ static void conclude_steps(struct work *w, const struct steps *steps, uint32_t m
 
 /* ---- complete: every cycle from the onset to the saturation ---- */
 
-/* The first cycle in which every page misses, by its place; -1: none yet. */
+/* The first cycle in which every page misses; -1: none yet. */
 static int full_point(const struct work *w)
 {
     for (uint32_t i = 1; i < w->count && w->points[i].pages == w->points[i - 1].pages + 1; i++)
@@ -412,7 +408,7 @@ static bool is_cheap(const struct work *w, uint64_t last_pages)
            cycles * last_pages * laps <= CHEAP_LOADS;
 }
 
-/* No page is known to hit. What is unsure in the last cycle is asked again. */
+/* No page is known to hit. */
 static bool is_full(const struct point *p)
 {
     return p->trace.missed_pages + p->trace.unsure_pages == p->pages;
@@ -447,7 +443,7 @@ static void estimate_complete(struct work *w)
 
 /* ---- sampled: what the first steps foretell, checked ---- */
 
-/* Pages that miss in a cycle of so many, if every page past the onset overflows one more set. */
+/* Pages that miss if every page past the onset overflows one more set. */
 static uint64_t foretold(const struct work *w, const struct steps *steps, uint64_t pages)
 {
     return steps->size[0] + (uint64_t)steps->size[1] * (pages - w->level->lo_pages - 1);
@@ -543,7 +539,7 @@ static bool load_window(struct work *w)
     return settled;
 }
 
-/* In sets of one way there is no choice of a victim. */
+/* One way leaves no choice of a victim. */
 static bool any_choice(const struct work *w)
 {
     struct steps steps;
