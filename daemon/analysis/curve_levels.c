@@ -49,8 +49,18 @@ static bool rise_fits(double rise, double full, double share, double tolerance_c
     return slack < share * full / 2 && fabs(rise - share * full) <= slack;
 }
 
+/* Do both steps start from the same nearer levels? These miss as often at longer strides, and at
+ * shorter ones no more often. */
+static bool same_base(const struct mean_step *s, bool shorter, const struct mean_step *full,
+                      double tolerance_cycles)
+{
+    const double above = s->from_cycles - full->from_cycles;
+
+    return above <= tolerance_cycles && (shorter || above >= -tolerance_cycles);
+}
+
 /* The step of curve `c` whose rise is `share` of that of `full` (a step at `stride_bytes`), and
- * whose onset fits it. -1: none. */
+ * whose onset and base fit it. -1: none. */
 static int find_partner(const struct ledger *l, uint32_t c, const struct mean_step *full,
                         uint64_t stride_bytes, double tolerance_cycles)
 {
@@ -64,7 +74,7 @@ static int find_partner(const struct ledger *l, uint32_t c, const struct mean_st
         const bool onset_fits =
             shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
                     : same_pages(full, s) || same_bytes(s, curve->stride_bytes, full, stride_bytes);
-        if (!l->used[c][i] && !s->gapped && onset_fits &&
+        if (!l->used[c][i] && !s->gapped && onset_fits && same_base(s, shorter, full, tolerance) &&
             rise_fits(rise_of(s), rise_of(full), share, tolerance))
             return (int)i;
     }
@@ -88,14 +98,16 @@ static void explain(struct ledger *l, const struct curve_level *level)
     }
 }
 
-/* Does this step come right behind one that no level explains? */
-static bool is_later_stage(const struct ledger *l, uint32_t c, const struct mean_step *step)
+/* Does the step at this stride that begins at `onset_pages` come right behind one that no level
+ * explains? */
+static bool is_later_stage(const struct ledger *l, uint64_t stride_bytes, uint64_t onset_pages)
 {
+    const int c = curve_index(l->curves, stride_bytes);
     const struct mean_curve *const curve = &l->curves->curves[c];
 
     for (uint32_t k = 0; k + 1 < curve->step_count; k++) {
-        if (&curve->steps[k + 1] == step)
-            return !l->used[c][k] && step->dirty_pages < 2 * curve->steps[k].full_pages;
+        if (curve->steps[k + 1].dirty_pages == onset_pages)
+            return !l->used[c][k] && onset_pages < 2 * curve->steps[k].full_pages;
     }
     return false;
 }
@@ -108,7 +120,9 @@ static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level 
     const double most = TAIL_SHARE * rise_of(&curve->steps[i]);
     double tail = 0;
 
-    if (is_later_stage(l, c, &curve->steps[i])) {
+    if (is_later_stage(l, level->stride_bytes, level->step.dirty_pages) ||
+        is_later_stage(l, level->stride_bytes / 2, level->half_onset_pages) ||
+        is_later_stage(l, level->stride_bytes * 2, level->twice_onset_pages)) {
         level->settled = false; /* a stage of something that is not understood */
         level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
         return;
@@ -132,15 +146,17 @@ static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level 
         level->settled = false;
 }
 
-/* Entries from the step at one entry's length, with the curve at half of it as a second witness: n
- * halves lie in ceil(n/2) entries or one more, whatever the alignment. */
-static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half)
+/* Entries from the step at one entry's length, with two more witnesses: n halves lie in ceil(n/2)
+ * entries or one more, whatever the alignment, and at twice the stride no more pages fit. */
+static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half,
+                                   const struct mean_step *twice)
 {
     if (s->falls_back)
         return UNKNOWN_U32(REASON_DISAGREEMENT);
     if (s->dirty_pages != s->clean_pages + 1 || !s->sharp || s->clean_pages > UINT32_MAX)
         return UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
-    if (half->clean_pages > 2 * s->clean_pages || half->dirty_pages < 2 * s->clean_pages)
+    if (half->clean_pages > 2 * s->clean_pages || half->dirty_pages < 2 * s->clean_pages ||
+        twice->clean_pages > s->clean_pages)
         return UNKNOWN_U32(REASON_DISAGREEMENT);
     return KNOWN_U32((uint32_t)s->clean_pages);
 }
@@ -176,7 +192,10 @@ static void find_triples(struct ledger *l, uint32_t x, struct curve_levels *out)
                 (curve->outliers == 0 && curve->tolerance_cycles <= FULL_SHARE * rise_of(s)) ||
                 (s->sharp && s->full_pages == s->dirty_pages),
             .hit_cycles = s->from_cycles,
-            .entries = entries_of(s, &l->curves->curves[half].steps[h])};
+            .half_onset_pages = l->curves->curves[half].steps[h].dirty_pages,
+            .twice_onset_pages = l->curves->curves[twice].steps[t].dirty_pages,
+            .entries = entries_of(s, &l->curves->curves[half].steps[h],
+                                  &l->curves->curves[twice].steps[t])};
         add(out, &level);
         explain(l, &level);
     }

@@ -26,6 +26,8 @@ enum { CURVE_LEVELS_MAX_ODD = 4 };
 struct curve_level {
     uint64_t stride_bytes;
     struct mean_step step;
+    uint64_t half_onset_pages; /* at half the stride, in pages of that */
+    uint64_t twice_onset_pages;
     double tolerance_cycles;  /* of the curve it was read from */
     double penalty_cycles;    /* of the step, and of the small rises that follow it */
     bool settled;             /* what follows the step shows where it ends */

@@ -25,7 +25,8 @@
 #define GAP_SPAN         1.25
 
 /* A first rise of so many tolerances is the first: where misses grow as pages do, one that hid
- * below the tolerance a page before would have been half as high, give or take the scatter. */
+ * below the tolerance a page before would have been half as high, give or take the scatter. If the
+ * next point falls again, this one was an outlier. */
 #define SHARP 3.0
 
 enum {
@@ -205,7 +206,9 @@ static void read_step(const struct mean_curve *c, const struct run *from, const 
                               .full_pages = c->points[to->first].pages,
                               .from_cycles = from->center,
                               .to_cycles = to->center};
-    out->sharp = c->points[dirty].cycles - from->center > SHARP * c->tolerance_cycles;
+    out->sharp = c->points[dirty].cycles - from->center > SHARP * c->tolerance_cycles &&
+                 c->points[dirty + 1 < c->count ? dirty + 1 : dirty].cycles >
+                     c->points[dirty].cycles - c->tolerance_cycles;
     for (uint32_t i = dirty; i <= to->first; i++) {
         const uint64_t before = c->points[i - 1].pages;
         const uint64_t pages = c->points[i].pages;

@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 
 import common
 from common import REACHCTL, case, equal, run
@@ -160,6 +161,49 @@ def fingerprints_are_compared():
     status, text, _ = run(REACHCTL, "--json", "fingerprint", "diff", paths[0], changed)
     equal((status, json.loads(text)["result"]), (1, "changed"))
     equal(run(REACHCTL, "fingerprint", "diff", paths[0])[0], 3)
+
+
+def curve(entries, stride_kib):
+    """A curve as the public TLB benchmark writes it: one level of `entries` entries, 60 cycles."""
+    strides = [stride_kib // 2, stride_kib, stride_kib * 2]
+    rows = ["#Made-up: cuda 9.1, reduction mode: avg", "#," + "".join(f"{s}," for s in strides)]
+    for size in range(stride_kib * 4, entries * stride_kib * 5, strides[0]):
+        cells = []
+        for s in strides:
+            pages = size // s
+            touched = (size + stride_kib - 1) // stride_kib if s < stride_kib else pages
+            share = min(1, s / stride_kib) if touched > entries else 0
+            cells.append(str(int(300 + 60 * share)) if size % s == 0 else "")
+        rows.append(f"{size / 1024:g}," + "".join(c + "," for c in cells))
+    return "\n".join(rows) + "\n"
+
+
+@case
+def files_of_others_are_imported():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "TLB-Test.csv")
+        with open(path, "w", encoding="ascii") as f:
+            f.write(curve(40, 1024))
+        arguments = ("--socket", "/nowhere", "import", path, "--gpu-name", "left one")
+        status, text, log = run(REACHCTL, *arguments)
+        equal(status, DONE, log)
+        assert "imported: not measured on this hardware" in text and "40 MiB" in text, text
+        status, text, log = run(REACHCTL, *arguments, "--json", "--export", folder)
+        equal(status, DONE, log)
+        fp = json.loads(text)
+        equal((fp["origin"], fp["gpu"]["name"]), ("imported", "left one"))
+        assert fp["gpu"]["uuid"].startswith("IMPORTED-"), fp["gpu"]
+        level = fp["tlb"]["levels"][0]
+        equal((level["entries"], level["entry_bytes"], level["miss_penalty_cycles"]),
+              (40, 1 << 20, 60.0))
+        lines = os.path.join(log.split("exported to ")[1].strip(), "observations-quick.jsonl")
+        status, again, log = run(common.REACHD, "--conclude", lines)
+        equal((status, json.loads(again)), (DONE, fp), log)
+        with open(path, "a", encoding="ascii") as f:
+            f.write("1,2\n")
+        status, text, log = run(REACHCTL, *arguments)
+        equal((status, text), (FAILED, ""))
+        assert "TLB-Test.csv, line " in log and "do not ascend" in log, log
 
 
 @case
