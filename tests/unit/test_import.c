@@ -84,11 +84,11 @@ static void k80_is_as_published(void **state)
     struct import_file files[K80_FILES];
     struct observation_set set;
     struct err err = {0};
-    struct fingerprint *const fp = calloc(1, sizeof *fp);
 
     (void)state;
-    assert_non_null(fp);
     with_k80(files);
+    struct fingerprint *const fp = calloc(1, sizeof *fp);
+    assert_non_null(fp);
     if (import_conclude(files, K80_FILES, &options, &set, fp, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     assert_int_equal(fp->gpu.origin, ORIGIN_IMPORTED);
@@ -124,11 +124,11 @@ static void marks_are_not_input(void **state)
 {
     struct import_file files[K80_FILES];
     struct observation_set set;
-    struct fingerprint *const fp = calloc(1, sizeof *fp);
 
     (void)state;
-    assert_non_null(fp);
     with_k80(files);
+    struct fingerprint *const fp = calloc(1, sizeof *fp);
+    assert_non_null(fp);
     assert_int_equal(import_conclude(files + 3, 3, &options, &set, fp, NULL), STATUS_OK);
     assert_int_equal(fp->level_count, 0);
     assert_int_equal(fp->topology.partition.group_count, 0);
