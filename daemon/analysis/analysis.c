@@ -35,16 +35,17 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
 {
     const enum reason reason = REASON_TOO_LITTLE_DATA;
     out->entry_bytes = e->entry_known ? KNOWN_U64(e->entry_bytes) : UNKNOWN_U64(reason);
-    if (!e->entry_known || e->lo_pages == 0 || e->hi_pages == 0) {
-        out->entries = UNKNOWN_U32(reason);
-        out->reach_bytes = UNKNOWN_U64(reason);
-        out->onset_bytes = UNKNOWN_U64(reason);
+    if (!e->counted) {
+        const enum reason why = e->erratic ? REASON_DISAGREEMENT : reason;
+        out->entries = UNKNOWN_U32(why);
+        out->reach_bytes = UNKNOWN_U64(why);
+        out->onset_bytes = UNKNOWN_U64(why);
     } else {
         out->entries = KNOWN_U32((uint32_t)e->lo_pages);
         out->reach_bytes = KNOWN_U64(e->lo_pages * e->entry_bytes);
         out->onset_bytes = KNOWN_U64(e->hi_pages * e->entry_bytes);
     }
-    out->saturation_bytes = e->entry_known && e->sat_hi_pages && e->hi_pages
+    out->saturation_bytes = e->counted && e->sat_hi_pages
                                 ? KNOWN_U64(e->sat_hi_pages * e->entry_bytes)
                                 : UNKNOWN_U64(reason);
 }
@@ -60,9 +61,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
                                 ? KNOWN_U64(set->limits.granule_bytes)
                                 : UNKNOWN_U64(REASON_NOT_REPORTED);
         fill_reach(&s->levels[k], level);
-        level->miss_penalty_cycles = s->levels[k].penalty_cycles > 0
-                                         ? KNOWN_F64(s->levels[k].penalty_cycles)
-                                         : UNKNOWN_F64(REASON_NO_CONTRAST);
+        level->miss_penalty_cycles = levels_penalty(&s->levels[k]);
         level->shared_by = s->shared_by[k];
         if (level->shared_by == SHARED_GROUP)
             level->sharing = s->sharing[k].found;

@@ -53,7 +53,7 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
 
     if (!level->entry_known)
         return step_test(level, &set->limits, sm, out);
-    if (level->lo_pages == 0 || level->hi_pages == 0)
+    if (!level->counted)
         return false;
     samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
     *out = (struct probe_spec){

@@ -18,6 +18,7 @@
  */
 #include "analysis/levels.h"
 
+#include "analysis/refine.h"
 #include "analysis/sweep.h"
 #include "analysis/traces.h"
 #include "base/stats.h"
@@ -28,18 +29,26 @@
 enum {
     MOST_SWEEP_PAGES = 8192,
     FEWEST_TEST_PAGES = 4, /* fewer loads tell nothing about a cycle */
-    MOST_DOUBLINGS = 4,    /* of the first stride, where the sweep's share misled */
-    REFINE_WARM_LAPS = 1,
-    REFINE_LAPS = 3, /* timed; a page that misses in all of them was evicted, not unlucky */
-    REFINE_MIN_SAMPLES = 256,
-    WIDE_BRACKET = 32,
-    FINE_ONSET = 4096,    /* an onset is found to one page in this many, */
-    FINE_SATURATION = 128 /* a saturation to one in this many */
+    MOST_DOUBLINGS = 4     /* of the first stride, where the sweep's share misled */
 };
 
-/* Share of the test's loads that counts as all, and as some: half an entry makes half. */
-#define ALL_SHARE  0.75
-#define SOME_SHARE 0.2
+/* Share of the test's loads that counts as all, at the first stride; of those that missed there, at
+ * the ones after; and around a half, which is what half an entry makes. */
+#define ALL_SHARE       0.75
+#define STILL_ALL_SHARE 0.85
+#define LEAST_HALF      0.35
+#define MOST_HALF       0.65
+
+#define MORE_OF_A_STEP 1.1
+
+/* Of hits that look like misses and the reverse: with more nothing can be told of shares. */
+#define MOST_OVERLAP 0.6
+
+/* Of the entry test's loads, for its median to be that of misses. */
+#define TEST_ALL_MISS 0.96
+
+/* Hits of one level that differ by no more than this are of that level. */
+#define SAME_HITS_CYCLES 4.0
 
 uint64_t levels_sweep_stride(const struct gpu_limits *limits)
 {
@@ -62,15 +71,13 @@ const struct observation *levels_find_chase(const struct observation_set *set,
     return NULL;
 }
 
-/* Fits for certain, and is still far beyond the levels before this one. */
-static uint64_t seven_eighths(uint64_t pages)
+uint64_t levels_reference_pages(uint64_t pages)
 {
     const uint64_t eighth = pages / 8 > 1 ? pages / 8 : 1;
     return pages > eighth ? pages - eighth : 1;
 }
 
-/* A quarter more than it takes to overflow every set. */
-static uint64_t well_beyond(uint64_t pages)
+uint64_t levels_well_beyond(uint64_t pages)
 {
     return pages + pages / 4 + 1;
 }
@@ -78,15 +85,15 @@ static uint64_t well_beyond(uint64_t pages)
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
                        uint16_t sm, struct probe_spec *out)
 {
-    *out = (struct probe_spec){
-        .kind = PROBE_CHASE,
-        .stride_bytes = bracket->stride_bytes,
-        .point_count = 2,
-        .points = {seven_eighths(bracket->clean_pages), well_beyond(bracket->full_pages)},
-        .samples = LEVELS_ENTRY_SAMPLES,
-        .warm_laps = 2,
-        .sm_count = 1,
-        .sms = {sm}};
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = bracket->stride_bytes,
+                               .point_count = 2,
+                               .points = {levels_reference_pages(bracket->clean_pages),
+                                          levels_well_beyond(bracket->full_pages)},
+                               .samples = LEVELS_ENTRY_SAMPLES,
+                               .warm_laps = 2,
+                               .sm_count = 1,
+                               .sms = {sm}};
     return bracket->stride_bytes >= LEVELS_MIN_STRIDE && out->points[1] >= FEWEST_TEST_PAGES &&
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
@@ -116,12 +123,14 @@ static struct level_bracket lengthen(const struct level_bracket *b, uint64_t rat
                                   .full_pages = (b->full_pages + ratio - 1) / ratio};
 }
 
-/* Of the test's loads, how many missed: all, some, none. */
-enum answer { ANSWER_ALL, ANSWER_SOME, ANSWER_NONE, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
+/* Of the test's loads, how many missed: all, half of them, any other number. */
+enum answer { ANSWER_ALL, ANSWER_HALF, ANSWER_OTHER, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
 
-/* What the entry test of this bracket said. Notes a test that has not been made. */
+/* What the entry test of this bracket said; `*all` is the share of misses when all missed last, 0
+ * before. Notes a test that has not been made. */
 static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
-                             const struct level_bracket *bracket, const struct observation **out)
+                             const struct level_bracket *bracket, double *all,
+                             const struct observation **out)
 {
     struct probe_spec spec;
     if (!levels_entry_test(bracket, &set->limits, 0, &spec))
@@ -134,7 +143,13 @@ static enum answer ask_entry(const struct observation_set *set, struct level_est
     }
     const double share =
         sweep_share_above(*out, 1, median_of_point(*out, 0) + level->penalty_cycles / 2);
-    return share > ALL_SHARE ? ANSWER_ALL : share > SOME_SHARE ? ANSWER_SOME : ANSWER_NONE;
+    if (share > (*all > 0 ? STILL_ALL_SHARE * *all : ALL_SHARE)) {
+        *all = share;
+        return ANSWER_ALL;
+    }
+    if (*all > 0)
+        return share > LEAST_HALF * *all && share < MOST_HALF * *all ? ANSWER_HALF : ANSWER_OTHER;
+    return share > LEAST_HALF ? ANSWER_HALF : ANSWER_OTHER;
 }
 
 /* The penalty as seen at a stride of one entry, and how cleanly hits and misses separate there. */
@@ -144,8 +159,48 @@ static void take_entry_test(const struct observation *o, struct level_estimate *
     const double miss = median_of_point(o, 1);
     const double hits_right = 1 - sweep_share_above(o, 0, (hit + miss) / 2);
     const double misses_right = sweep_share_above(o, 1, (hit + miss) / 2);
+    const double slow = sweep_share_above(o, 0, (hit + miss) / 2);
+    const double fast = 1 - sweep_share_above(o, 0, hit - (miss - hit) / 2);
     level->penalty_cycles = miss - hit;
+    level->test_misses = slow + fast < MOST_OVERLAP ? (misses_right - slow) / (1 - slow - fast) : 0;
     level->separation = hits_right < misses_right ? hits_right : misses_right;
+}
+
+/* Are the hits at `b` slower than those at `a`? Lines of memory at other distances move a median
+ * by less than the spread of their loads. */
+static bool slower_hits(double a, double b, const struct observation *o)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    const size_t bytes = o->spec.samples * sizeof row[0];
+    memcpy(row, observation_chase(o, 0), bytes);
+    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
+    const double spread = high - stats_quantile_u32(row, o->spec.samples, 0.25);
+    return b - a > fmax(SAME_HITS_CYCLES, spread / 2);
+}
+
+/* Median of the loads of point 1 that hit. */
+static double median_of_hits(const struct observation *o, double threshold)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    const uint32_t *values = observation_chase(o, 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->spec.samples; i++)
+        if (values[i] <= threshold)
+            row[n++] = values[i];
+    return n > 0 ? stats_median_u32(row, n) : threshold;
+}
+
+/* At the entry all of the test's loads miss, at half of it some still hit. If those hits, or the
+ * reference's, are slower than the reference was at the entry, then a nearer level has overflowed
+ * in between, and the step is of two. */
+static bool is_veiled(const struct level_estimate *level, const struct observation *all,
+                      const struct observation *some)
+{
+    const double hit = median_of_point(all, 0);
+    const double hit_at_half = median_of_point(some, 0);
+    return slower_hits(hit, hit_at_half, all) ||
+           slower_hits(hit_at_half, median_of_hits(some, hit_at_half + level->penalty_cycles / 2),
+                       some);
 }
 
 /* The first stride at which every load should miss: the sweep's, or as many times longer as the
@@ -159,30 +214,34 @@ static struct level_bracket first_bracket(const struct level_estimate *level)
 }
 
 /* From the first stride at which all miss, down to the last. The search ends where half the stride
- * makes only some loads miss, which is what half an entry does. */
+ * over as many bytes makes half of the loads miss, which is what half an entry does. */
 static void conclude_entry(const struct observation_set *set, struct level_estimate *level)
 {
     struct level_bracket at = first_bracket(level);
     const struct observation *o = NULL;
     const struct observation *last_all = NULL;
-    enum answer answer = ask_entry(set, level, &at, &o);
+    double all = 0;
+    enum answer answer = ask_entry(set, level, &at, &all, &o);
 
-    for (int up = 0; answer == ANSWER_SOME && up < MOST_DOUBLINGS; up++) {
+    for (int up = 0; answer == ANSWER_HALF && up < MOST_DOUBLINGS; up++) {
         at = lengthen(&at, 2);
-        answer = ask_entry(set, level, &at, &o);
+        answer = ask_entry(set, level, &at, &all, &o);
     }
     while (answer == ANSWER_ALL) {
         struct level_bracket next = halve(&at, false);
         last_all = o;
-        answer = ask_entry(set, level, &next, &o);
-        if (answer == ANSWER_NONE || answer == ANSWER_SOME) {
+        answer = ask_entry(set, level, &next, &all, &o);
+        if (answer == ANSWER_HALF || answer == ANSWER_OTHER) {
             next = halve(&at, true);
-            answer = ask_entry(set, level, &next, &o);
+            answer = ask_entry(set, level, &next, &all, &o);
         }
         if (answer == ANSWER_ALL)
             at = next;
     }
-    if (!last_all || answer != ANSWER_SOME)
+    if (!last_all || answer != ANSWER_HALF)
+        return;
+    level->veiled = is_veiled(level, last_all, o);
+    if (level->veiled)
         return;
     level->entry_known = true;
     level->entry_bytes = at.stride_bytes;
@@ -190,210 +249,31 @@ static void conclude_entry(const struct observation_set *set, struct level_estim
     take_entry_test(last_all, level);
 }
 
-static uint64_t refine_reference(const struct level_estimate *level)
-{
-    return seven_eighths(level->at_entry.clean_pages);
-}
-
-/* Points ascend; one that would not is left out. */
-static void add_point(struct probe_spec *spec, uint64_t pages)
-{
-    if (pages > spec->points[spec->point_count - 1])
-        spec->points[spec->point_count++] = pages;
-}
-
-/* Up to three points evenly inside (lo, hi). */
-static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
-{
-    for (uint64_t q = 1; q <= 3; q++)
-        if (lo + (hi - lo) * q / 4 < hi)
-            add_point(spec, lo + (hi - lo) * q / 4);
-}
-
-/* Fine enough? Then the two numbers are neighbours, or as good as. */
-static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
-{
-    const uint64_t step = lo / parts > 1 ? lo / parts : 1;
-    return hi - lo <= step;
-}
-
-/* Chooses the points after the reference: first the bracket that the sweep gave and, if it did not
- * hold at this stride, all that is beyond; then ever closer to the onset; then to the saturation.
- */
-static void choose_points(const struct level_estimate *level, struct probe_spec *out)
-{
-    const uint64_t clean = level->at_entry.clean_pages;
-    const uint64_t dirty = level->at_entry.dirty_pages;
-    const uint64_t beyond = well_beyond(level->at_entry.full_pages);
-
-    if (level->lo_pages == 0 && (level->hi_pages == 0 || level->hi_pages > dirty)) {
-        add_point(out, clean);
-        add_between(out, clean, dirty);
-        add_point(out, dirty);
-    } else if (level->hi_pages == 0) {
-        add_between(out, level->lo_pages, beyond);
-        add_point(out, beyond);
-    } else if (level->lo_pages == 0) {
-        add_between(out, out->points[0], level->hi_pages);
-    } else if (!is_fine(level->lo_pages, level->hi_pages, FINE_ONSET)) {
-        add_between(out, level->lo_pages, level->hi_pages);
-    } else if (level->sat_hi_pages == 0) {
-        add_between(out, level->sat_lo_pages, beyond);
-        add_point(out, beyond);
-    } else if (!is_fine(level->sat_lo_pages, level->sat_hi_pages, FINE_SATURATION)) {
-        add_between(out, level->sat_lo_pages, level->sat_hi_pages);
-    }
-}
-
-/* A lap of each point is enough while the bracket is wide: many sets overflow in it. Near the onset
- * the few pages of one set must be told from outliers. A saturation is a matter of shares. */
-static uint64_t refine_laps(const struct level_estimate *level)
-{
-    if (level->hi_pages == 0 || level->lo_pages == 0)
-        return 1;
-    if (is_fine(level->lo_pages, level->hi_pages, FINE_ONSET))
-        return 0;
-    return level->hi_pages - level->lo_pages > WIDE_BRACKET ? 1 : REFINE_LAPS;
-}
-
-bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                        uint16_t sm, struct probe_spec *out)
-{
-    uint64_t samples;
-
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = level->entry_bytes,
-                               .point_count = 1,
-                               .points = {refine_reference(level)},
-                               .warm_laps = REFINE_WARM_LAPS,
-                               .sm_count = 1,
-                               .sms = {sm}};
-    choose_points(level, out);
-    samples = out->points[out->point_count - 1] * refine_laps(level);
-    samples = samples < REFINE_MIN_SAMPLES ? REFINE_MIN_SAMPLES : samples;
-    out->samples = (uint32_t)(samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES);
-    return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
-}
-
-/* Pages whose every timed load was slow. Where there are laps enough, this tells an evicted page
- * from an unlucky load. */
-static uint32_t pages_always_above(const struct observation *o, uint32_t point, double threshold)
-{
-    const uint64_t n = o->spec.points[point];
-    const uint32_t *values = observation_chase(o, point);
-    uint32_t count = 0;
-    for (uint64_t page = 0; page < n && page < o->spec.samples; page++) {
-        bool always = true;
-        for (uint64_t k = page; k < o->spec.samples && always; k += n)
-            always = values[k] > threshold;
-        count += always;
-    }
-    return count;
-}
-
-/* Does this footprint miss at all? Either some pages miss in every one of at least three laps, or
- * more loads are slow than the reference's outliers explain (four standard deviations). */
-static bool has_misses(const struct observation *o, uint32_t point, double threshold)
-{
-    const double expected = sweep_share_above(o, 0, threshold) * o->spec.samples;
-    const double slow = sweep_share_above(o, point, threshold) * o->spec.samples;
-    if (slow > expected + 4 * sqrt(expected + 1) + 2)
-        return true;
-    return o->spec.samples >= o->spec.points[point] * REFINE_LAPS &&
-           pages_always_above(o, point, threshold) >= 2;
-}
-
-bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles)
-{
-    const double threshold = median_of_point(o, 0) + penalty_cycles / 2;
-    if (point > 0)
-        return !has_misses(o, point, threshold);
-    return o->spec.samples < o->spec.points[0] * REFINE_LAPS ||
-           pages_always_above(o, 0, threshold) < 2;
-}
-
-/* Is this a confirmation (confirm.h) of this level's onset: two points of it, behind the reference?
- */
-static bool is_confirmation(const struct observation *o, const struct level_estimate *level)
-{
-    const struct probe_spec *s = &o->spec;
-    return s->kind == PROBE_CHASE && s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
-           s->points[0] > refine_reference(level) && s->points[1] <= level->at_entry.full_pages;
-}
-
-/* Most pages that a confirmation saw fit. Outliers and disturbances make pages miss that fit, and
- * nothing makes pages hit that do not: an onset seen below this was none. */
-static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
-{
-    uint64_t most = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (is_confirmation(o, level) && o->spec.points[1] > most &&
-            levels_fit(o, 0, level->penalty_cycles) && levels_fit(o, 1, level->penalty_cycles))
-            most = o->spec.points[1];
-    }
-    return most;
-}
-
-static void take_refinement(const struct observation *o, uint64_t refuted,
-                            struct level_estimate *level)
-{
-    const double threshold = median_of_point(o, 0) + level->penalty_cycles / 2;
-    for (uint32_t p = 1; p < o->spec.point_count; p++) {
-        const uint64_t n = o->spec.points[p];
-        const bool dirty = n > refuted && has_misses(o, p, threshold);
-        const bool full = sweep_share_above(o, p, threshold) >= 0.95;
-        if (dirty && (level->hi_pages == 0 || n < level->hi_pages))
-            level->hi_pages = n;
-        if (!dirty && n > level->lo_pages)
-            level->lo_pages = n;
-        if (full && (level->sat_hi_pages == 0 || n < level->sat_hi_pages))
-            level->sat_hi_pages = n;
-        if (!full && n > level->sat_lo_pages)
-            level->sat_lo_pages = n;
-    }
-}
-
-/* Refinements of this level: at a stride of its entry, from its reference on. */
-static void conclude_refinement(const struct observation_set *set, struct level_estimate *level)
-{
-    const uint64_t reference = refine_reference(level);
-    const uint64_t refuted = refuted_pages(set, level);
-
-    level->lo_pages = refuted;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *spec = &set->items[i].spec;
-        if (spec->kind == PROBE_CHASE && spec->stride_bytes == level->entry_bytes &&
-            spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference &&
-            !trace_is(spec))
-            take_refinement(&set->items[i], refuted, level);
-    }
-    /* Below the first miss nothing fits "again", and below saturation nothing saturates. */
-    if (level->hi_pages && level->lo_pages >= level->hi_pages)
-        level->lo_pages = level->hi_pages - 1;
-    if (level->sat_hi_pages && level->sat_lo_pages >= level->sat_hi_pages)
-        level->sat_lo_pages = level->sat_hi_pages - 1;
-}
-
-/* Two sweeps overlap; a step that both show is taken from the first. */
-static bool is_known(const struct level_estimate *levels, uint32_t count,
-                     const struct sweep_step *step)
+/* Two sweeps overlap; the level that shows this step already, or NULL. */
+static struct level_estimate *find_step(struct level_estimate *levels, uint32_t count,
+                                        const struct sweep_step *step)
 {
     for (uint32_t k = 0; k < count; k++)
         if (step->clean_pages < levels[k].sweep.full_pages &&
             levels[k].sweep.clean_pages < step->full_pages)
-            return true;
-    return false;
+            return &levels[k];
+    return NULL;
 }
 
+/* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
+ * ended within the step. */
 static void take_sweep(const struct observation *o, struct level_estimate *levels, uint32_t *count)
 {
     struct sweep_step steps[SWEEP_MAX_STEPS];
     const uint32_t n = sweep_find_steps(o, steps);
-    for (uint32_t i = 0; i < n && *count < LEVELS_MAX; i++) {
-        if (is_known(levels, *count, &steps[i]))
+    for (uint32_t i = 0; i < n; i++) {
+        struct level_estimate *level = find_step(levels, *count, &steps[i]);
+        if (level && steps[i].share <= level->share * MORE_OF_A_STEP)
             continue;
-        levels[*count] = (struct level_estimate){
+        if (!level && *count == LEVELS_MAX)
+            break;
+        level = level ? level : &levels[(*count)++];
+        *level = (struct level_estimate){
             .sweep = {.stride_bytes = o->spec.stride_bytes,
                       .clean_pages = steps[i].clean_pages,
                       .dirty_pages = steps[i].dirty_pages,
@@ -401,7 +281,6 @@ static void take_sweep(const struct observation *o, struct level_estimate *level
             .share = steps[i].share,
             .penalty_cycles = steps[i].penalty_cycles,
         };
-        *count += 1;
     }
 }
 
@@ -416,6 +295,27 @@ static void sort_by_pages(struct level_estimate *levels, uint32_t count)
         }
 }
 
+/* Two steps that led to one entry and to the same pages are one level, seen by two sweeps. */
+static bool is_same_level(const struct level_estimate *a, const struct level_estimate *b)
+{
+    return a->entry_known && b->entry_known && a->entry_bytes == b->entry_bytes &&
+           ((a->at_entry.clean_pages < b->at_entry.full_pages &&
+             b->at_entry.clean_pages < a->at_entry.full_pages) ||
+            (a->lo_pages > 0 && a->lo_pages == b->lo_pages && a->hi_pages == b->hi_pages));
+}
+
+static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (kept == 0 || !is_same_level(&levels[kept - 1], &levels[k]))
+            levels[kept++] = levels[k];
+        else if (levels[k].share > levels[kept - 1].share)
+            levels[kept - 1] = levels[k];
+    }
+    return kept;
+}
+
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out)
 {
     uint32_t count = 0;
@@ -427,7 +327,18 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
     for (uint32_t k = 0; k < count; k++) {
         conclude_entry(set, &out[k]);
         if (out[k].entry_known)
-            conclude_refinement(set, &out[k]);
+            refine_conclude(set, &out[k]);
     }
-    return count;
+    return drop_doubles(out, count);
+}
+
+struct maybe_f64 levels_penalty(const struct level_estimate *level)
+{
+    if (!level->entry_known || level->veiled)
+        return UNKNOWN_F64(REASON_NO_CONTRAST);
+    if (level->onset_penalty_cycles > 0)
+        return KNOWN_F64(level->onset_penalty_cycles);
+    if (level->penalty_cycles > 0 && level->test_misses >= TEST_ALL_MISS)
+        return KNOWN_F64(level->penalty_cycles);
+    return UNKNOWN_F64(REASON_NO_CONTRAST);
 }

@@ -47,8 +47,9 @@ struct level_estimate {
     bool entry_known;
     uint64_t entry_bytes;
     struct level_bracket at_entry; /* the bracket, at a stride of one entry */
-    double separation; /* share of loads on the right side of the threshold, worse of two */
-    bool test_wanted;  /* the search goes on with `wanted` */
+    double test_misses; /* share of the last such test's loads that missed, noise taken out */
+    double separation;  /* share of loads on the right side of the threshold, worse of two */
+    bool test_wanted;   /* the search goes on with `wanted` */
     struct level_bracket wanted;
 
     /* From the refinement, at a stride of entry_bytes. 0: nothing known. */
@@ -56,14 +57,31 @@ struct level_estimate {
     uint64_t hi_pages;     /* fewest known with misses */
     uint64_t sat_lo_pages; /* most known where some load still hits */
     uint64_t sat_hi_pages; /* fewest known where every load misses */
+    double
+        onset_penalty_cycles; /* of the first pages that miss; 0: too few of them, or too noisy */
+    /* lo_pages and hi_pages are neighbours, and nothing speaks against them: the number of entries.
+     * Where this is false they are good enough to choose other probes by, and no more. */
+    bool counted;
+    bool erratic; /* a page that hits in one lap misses in the next: not LRU, or disturbed */
+    bool veiled;  /* a nearer level overflows within this step: neither is seen by itself */
+    uint64_t undecided_pages; /* between the two: neither to be said; 0: none, or asked twice */
 };
 
 /* All levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out);
 
+/* What a miss costs: by the first pages that miss or, where they are too few to tell, by the entry
+ * test. Unknown where noise hides it, or where two levels overflow together. */
+struct maybe_f64 levels_penalty(const struct level_estimate *level);
+
 /* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the
  * range, and no less than the granule. */
 uint64_t levels_sweep_stride(const struct gpu_limits *limits);
+
+/* Of a bracket's clean pages: fits for certain, and is still far beyond the nearer levels. */
+uint64_t levels_reference_pages(uint64_t clean_pages);
+/* Of a bracket's full pages: a quarter more than it takes to overflow every set. */
+uint64_t levels_well_beyond(uint64_t full_pages);
 
 /* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False where it has no meaning
  * (too few pages) or is out of range. */

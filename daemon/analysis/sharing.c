@@ -20,18 +20,35 @@ enum {
 /* A verdict is settled before that when no SM is nearer to the threshold than this share of it. */
 #define SETTLED_MARGIN 0.25
 
+/* And the chance that any of its SMs is on the wrong side, as their pages speak, is this at most.
+ */
+#define MOST_DOUBT  0.005
+#define LEAST_SIGMA 0.5 /* cycles come as whole numbers */
+#define MOST_STRAYS 0.45
+
 /* What every SM lost, vote by vote, when this pivot thrashed. */
 struct ballot {
     uint32_t pivot; /* position */
     uint32_t sm_count;
     uint32_t votes;
     double losses[MAX_VOTES][REACH_MAX_SMS]; /* by position, cycles */
+    double odds[REACH_MAX_SMS]; /* by position: how its pages speak for a loss; logarithm */
 };
+
+/* How single pages scatter about what they lost, over all SMs of one verdict. */
+struct scatter {
+    double loss;  /* of the pivot, cycles */
+    double sigma; /* cycles */
+    double stray; /* share of pages that are off by a whole loss */
+};
+
+enum { MOST_RESIDUALS = 4096 }; /* enough to know a scatter by */
 
 /* The verdict over all SMs, by position. */
 struct verdict_row {
-    bool usable;
-    bool settled;
+    bool usable;    /* the pivot evicted itself */
+    bool settled;   /* every SM is on one side or the other */
+    bool exhausted; /* more votes would not help */
     bool in[REACH_MAX_SMS];
     double agreement;           /* share of votes for the majority, of the worst SM */
     double loss[REACH_MAX_SMS]; /* median of the votes */
@@ -68,19 +85,34 @@ static double slice_loss(const uint32_t *control, const uint32_t *after, uint32_
     return stats_median_f64(differences, n);
 }
 
-/* The median of an SM's votes against half of the pivot's own loss. */
-static void judge(const struct ballot *b, double penalty_cycles, struct verdict_row *row)
+/* The medians of the votes, and half of what the pivot itself lost: the threshold. */
+static double weigh_votes(const struct ballot *b, struct verdict_row *row)
 {
     double own[MAX_VOTES];
-    double nearest = 1;
-    *row = (struct verdict_row){.agreement = 1};
     for (uint32_t i = 0; i < b->sm_count; i++) {
         for (uint32_t v = 0; v < b->votes; v++)
             own[v] = b->losses[v][i];
         row->loss[i] = stats_median_f64(own, b->votes);
     }
-    const double threshold = row->loss[b->pivot] / 2;
-    row->usable = row->loss[b->pivot] >= penalty_cycles * PIVOT_MIN_SHARE && threshold > 0;
+    return row->loss[b->pivot] / 2;
+}
+
+/* Chance that some SM is on the wrong side. */
+static double doubt_of(const struct ballot *b, const struct verdict_row *row)
+{
+    double doubt = 0;
+    for (uint32_t i = 0; i < b->sm_count; i++)
+        doubt += exp(row->in[i] ? -b->odds[i] : b->odds[i]);
+    return doubt;
+}
+
+/* The median of an SM's votes against the threshold, and whether more votes are wanted. */
+static void judge(const struct ballot *b, double threshold, double penalty_cycles,
+                  struct verdict_row *row)
+{
+    double nearest = 1;
+    row->agreement = 1;
+    row->usable = threshold * 2 >= penalty_cycles * PIVOT_MIN_SHARE && threshold > 0;
     for (uint32_t i = 0; i < b->sm_count && row->usable; i++) {
         const double margin = fabs(row->loss[i] - threshold) / threshold;
         uint32_t agree = 0;
@@ -91,7 +123,9 @@ static void judge(const struct ballot *b, double penalty_cycles, struct verdict_
         if ((double)agree / b->votes < row->agreement)
             row->agreement = (double)agree / b->votes;
     }
-    row->settled = b->votes >= SETTLED_VOTES || (row->usable && nearest >= SETTLED_MARGIN);
+    row->exhausted = b->votes >= SETTLED_VOTES;
+    row->settled = row->usable && doubt_of(b, row) <= MOST_DOUBT &&
+                   (row->exhausted || nearest >= SETTLED_MARGIN);
 }
 
 static uint32_t position_of(const struct probe_result *result, uint16_t sm_id)
@@ -102,21 +136,45 @@ static uint32_t position_of(const struct probe_result *result, uint16_t sm_id)
     return i;
 }
 
-static void cast_round(const struct observation *o, struct ballot *b)
-{
-    for (uint32_t r = 0; r < o->spec.repeats && b->votes < MAX_VOTES; r++, b->votes++)
-        for (uint32_t i = 0; i < b->sm_count; i++)
-            b->losses[b->votes][i] = slice_loss(observation_round(o, r, 0, i),
-                                                observation_round(o, r, 1, i), o->spec.slice_pages);
-}
+/* The rows of one vote: SM i's slice, before and after. */
+typedef const uint32_t *(*row_fn)(const struct observation *o, uint32_t outer, uint32_t half,
+                                  uint32_t sm);
 
-static void cast_pair_row(const struct observation *o, uint32_t p, struct ballot *b)
+static void cast_vote(const struct observation *o, row_fn row, uint32_t outer, struct ballot *b)
 {
+    const uint32_t n = o->spec.slice_pages;
     if (b->votes == MAX_VOTES)
         return;
     for (uint32_t i = 0; i < b->sm_count; i++)
-        b->losses[b->votes][i] = slice_loss(observation_pair(o, p, 0, i),
-                                            observation_pair(o, p, 1, i), o->spec.slice_pages);
+        b->losses[b->votes][i] = slice_loss(row(o, outer, 0, i), row(o, outer, 1, i), n);
+    b->votes += 1;
+}
+
+/* What one page says: it lost about as much as the pivot, or nothing, and may be a stray: a page
+ * that the control had lost too, or an outlier. Natural logarithm of odds. */
+static double odds_of(double lost, const struct scatter *scatter)
+{
+    const double far = (lost - scatter->loss) / scatter->sigma;
+    const double near = lost / scatter->sigma;
+    const double in = exp(-fmin(far * far, 400) / 2);
+    const double out = exp(-fmin(near * near, 400) / 2);
+    const double floor = exp(-200.0);
+    return log(((1 - scatter->stray) * in + scatter->stray * out + floor) /
+               ((1 - scatter->stray) * out + scatter->stray * in + floor));
+}
+
+/* The same vote again, page by page, once the scatter is known. */
+static void weigh_vote(const struct observation *o, row_fn row, uint32_t outer,
+                       const struct scatter *scatter, struct ballot *b)
+{
+    if (b->votes == MAX_VOTES)
+        return;
+    for (uint32_t i = 0; i < b->sm_count; i++) {
+        const uint32_t *control = row(o, outer, 0, i);
+        const uint32_t *after = row(o, outer, 1, i);
+        for (uint32_t j = 0; j < o->spec.slice_pages; j++)
+            b->odds[i] += odds_of((double)after[j] - (double)control[j], scatter);
+    }
     b->votes += 1;
 }
 
@@ -181,31 +239,113 @@ static void renumber(struct sm_partition *p)
     }
 }
 
-/* All votes of the pivot at `p` of observation `first`, from there on. */
-static void collect(const struct observation_set *set, size_t first, uint32_t p,
-                    const struct level_estimate *levels, uint32_t level_count, uint32_t k,
-                    struct ballot *b)
-{
-    const struct observation *o = &set->items[first];
-    const enum probe_kind kind = o->spec.kind;
-    const uint16_t pivot = o->spec.sms[p];
+/* What is done with each vote of a pivot. */
+typedef void (*vote_fn)(const struct observation *o, row_fn row, uint32_t outer, void *data);
 
-    b->votes = 0;
-    b->sm_count = o->result.sm_count;
-    b->pivot = position_of(&o->result, pivot);
-    for (size_t i = first; i < set->count; i++) {
-        o = &set->items[i];
-        if (!is_about(o, kind, levels, level_count, k, b->sm_count))
+/* One pivot's votes: those of `first`, from its place `p` on, and of all like it that follow. */
+struct search {
+    const struct observation_set *set;
+    const struct level_estimate *levels;
+    uint32_t level_count;
+    uint32_t k;
+    uint32_t sms;
+    size_t first;
+    uint32_t p;
+};
+
+static void each_vote(const struct search *s, vote_fn take, void *data)
+{
+    const struct observation *o = &s->set->items[s->first];
+    const enum probe_kind kind = o->spec.kind;
+    const row_fn row = kind == PROBE_ROUND ? observation_round : observation_pair;
+    const uint16_t pivot = o->spec.sms[s->p];
+
+    for (size_t i = s->first; i < s->set->count; i++) {
+        o = &s->set->items[i];
+        if (!is_about(o, kind, s->levels, s->level_count, s->k, s->sms))
             continue;
-        for (uint32_t q = 0; q < o->spec.sm_count; q++) {
-            if (o->spec.sms[q] != pivot)
-                continue;
-            if (kind == PROBE_ROUND)
-                cast_round(o, b);
-            else
-                cast_pair_row(o, q, b);
+        const uint32_t rows = kind == PROBE_ROUND ? o->spec.repeats : o->spec.sm_count;
+        for (uint32_t q = 0; q < rows; q++)
+            if (o->spec.sms[kind == PROBE_ROUND ? 0 : q] == pivot)
+                take(o, row, q, data);
+    }
+}
+
+static void take_cast(const struct observation *o, row_fn row, uint32_t outer, void *data)
+{
+    cast_vote(o, row, outer, data);
+}
+
+/* Residuals about the side that each SM seems to be on. */
+struct residuals {
+    const struct verdict_row *row;
+    double loss;
+    uint32_t count;
+    uint32_t seen;   /* pages, also those beyond MOST_RESIDUALS */
+    uint32_t strays; /* of them: nearer to the other side */
+    double size[MOST_RESIDUALS];
+};
+
+static void take_residuals(const struct observation *o, row_fn row, uint32_t outer, void *data)
+{
+    struct residuals *r = data;
+    for (uint32_t i = 0; i < o->result.sm_count; i++) {
+        const uint32_t *control = row(o, outer, 0, i);
+        const uint32_t *after = row(o, outer, 1, i);
+        const double centre = r->row->loss[i] > r->loss / 2 ? r->loss : 0;
+        for (uint32_t j = 0; j < o->spec.slice_pages; j++) {
+            const double off = fabs((double)after[j] - (double)control[j] - centre);
+            r->seen += 1;
+            r->strays += off > r->loss / 2;
+            if (r->count < MOST_RESIDUALS)
+                r->size[r->count++] = off;
         }
     }
+}
+
+/* The scatter from the middle of the residuals, and how many pages are off by more than it makes
+ * probable. */
+static struct scatter scatter_of(const struct search *s, const struct verdict_row *row, double loss)
+{
+    static const double sigma_of_median = 1.4826; /* of a normal distribution's residuals */
+    struct residuals r;
+    struct scatter out = {.loss = loss};
+
+    r.row = row;
+    r.loss = loss;
+    r.count = r.seen = r.strays = 0;
+    each_vote(s, take_residuals, &r);
+    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_of_f64(r.size, r.count));
+    const double by_noise = erfc(loss / 2 / out.sigma / sqrt(2)) / 2;
+    const double strays = r.strays + 2 * sqrt(r.strays) + 2;
+    out.stray = fmin(fmax(strays / r.seen - by_noise, 2.0 / r.seen), MOST_STRAYS);
+    return out;
+}
+
+struct weighing {
+    const struct scatter *scatter;
+    struct ballot *ballot;
+};
+
+static void take_weigh(const struct observation *o, row_fn row, uint32_t outer, void *data)
+{
+    const struct weighing *w = data;
+    weigh_vote(o, row, outer, w->scatter, w->ballot);
+}
+
+/* The verdict of one pivot, from all its votes. */
+static void try_pivot(const struct search *s, uint32_t position, struct verdict_row *row)
+{
+    struct ballot ballot = {.sm_count = s->sms, .pivot = position};
+    each_vote(s, take_cast, &ballot);
+    const double threshold = weigh_votes(&ballot, row);
+    if (threshold > 0) {
+        const struct scatter scatter = scatter_of(s, row, 2 * threshold);
+        struct weighing w = {.scatter = &scatter, .ballot = &ballot};
+        ballot.votes = 0;
+        each_vote(s, take_weigh, &w);
+    }
+    judge(&ballot, threshold, s->levels[s->k].penalty_cycles, row);
 }
 
 /* Judges every pivot of one method once, with all its votes. */
@@ -214,8 +354,6 @@ static void estimate_method(const struct observation_set *set, enum probe_kind k
                             const uint16_t *sm_ids, uint32_t sms, struct sharing_estimate *out)
 {
     bool judged[REACH_MAX_SMS] = {false};
-    struct verdict_row row;
-    struct ballot ballot;
 
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
@@ -224,17 +362,19 @@ static void estimate_method(const struct observation_set *set, enum probe_kind k
         for (uint32_t p = 0; p < o->spec.sm_count; p++) {
             if (judged[o->spec.sms[p]])
                 continue;
+            const struct search search = {set, levels, level_count, k, sms, i, p};
+            const uint32_t position = position_of(&o->result, o->spec.sms[p]);
+            struct verdict_row row = {0};
             judged[o->spec.sms[p]] = true;
-            collect(set, i, p, levels, level_count, k, &ballot);
-            if (ballot.pivot == sms)
+            if (position == sms)
                 continue;
-            judge(&ballot, levels[k].penalty_cycles, &row);
-            if (!row.settled && out->unsettled_count < SHARING_MAX_UNSETTLED)
-                out->unsettled[out->unsettled_count++] = o->spec.sms[p];
-            else if (row.settled && row.usable)
+            try_pivot(&search, position, &row);
+            if (row.settled)
                 take_verdict(&row, sm_ids, sms, out);
-            else if (row.settled)
-                out->conflict = true;
+            else if (row.exhausted)
+                out->doubtful = true;
+            else if (out->unsettled_count < SHARING_MAX_UNSETTLED)
+                out->unsettled[out->unsettled_count++] = o->spec.sms[p];
         }
     }
 }

@@ -11,8 +11,10 @@
  * Each repeat of a round, and each row of pairs, is a vote: the median over the slice of (after -
  * control). The median of an SM's votes is held against half of what the pivot itself lost, which
  * was evicted for certain. Medians, because a mean over a dozen loads puts one to three of 132 SMs
- * into a wrong group. Where any SM is near the threshold, the pivot is not settled and wants more
- * votes; after fifteen the majority stands, and the agreement says how large it was.
+ * into a wrong group. Where any SM is near the threshold, or its pages one by one do not speak for
+ * one side beyond doubt, the pivot is not settled and wants more votes. After fifteen it is settled
+ * by the pages alone or, where those leave a doubt too, not at all: who shares the level is then
+ * not known.
  */
 #ifndef REACH_ANALYSIS_SHARING_H
 #define REACH_ANALYSIS_SHARING_H
@@ -25,10 +27,11 @@ enum { SHARING_MAX_UNSETTLED = 8 };
 
 /* What the rounds and pairs of one level say. */
 struct sharing_estimate {
-    uint32_t rounds;      /* pivots judged, by either method */
-    uint32_t lone_pivots; /* of these: nobody else was evicted */
-    bool whole_gpu;       /* of these, every one: everybody was evicted */
-    bool conflict;        /* an SM in two groups, or a pivot that its own thrashing left alone */
+    uint32_t rounds;           /* pivots judged, by either method */
+    uint32_t lone_pivots;      /* of these: nobody else was evicted */
+    bool whole_gpu;            /* of these, every one: everybody was evicted */
+    bool conflict;             /* an SM in two groups */
+    bool doubtful;             /* a pivot whose votes, all that there may be, do not settle */
     struct sm_partition found; /* groups so far, numbered by their lowest SM id; others NO_GROUP */
     uint32_t grouped_sms;
     uint32_t unsettled_count; /* pivots that need more votes: ask the same again */

@@ -44,14 +44,15 @@ static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t fi
 }
 
 /* Runs of at least two points. A run close to the one before it joins it: a lone point between
- * them was an outlier. */
+ * them was an outlier. The first point may stand alone: a level that holds one or two pages of so
+ * long a stride is seen in no other. */
 static uint32_t find_plateaus(const double *cycles, uint32_t n, struct plateau *out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n;) {
         const struct plateau p = grow_plateau(cycles, n, i);
         i = p.last + 1;
-        if (p.last == p.first)
+        if (p.last == p.first && p.first > 0)
             continue;
         if (count > 0 && fabs(p.cycles - out[count - 1].cycles) <= PLATEAU_TOLERANCE_CYCLES)
             out[count - 1].last = p.last;
@@ -69,12 +70,15 @@ static double median_of_medians(const struct observation *o, const struct platea
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 
+/* Over the plateau's second half: percentiles reach their height when one load in 20 is slow, and
+ * the share of slow loads still grows then. */
 static double median_share(const struct observation *o, const struct plateau *p, double threshold)
 {
     double shares[PROBE_MAX_POINTS];
-    for (uint32_t i = p->first; i <= p->last; i++)
-        shares[i - p->first] = sweep_share_above(o, i, threshold);
-    return stats_median_f64(shares, p->last - p->first + 1);
+    const uint32_t first = p->first + (p->last - p->first + 1) / 2;
+    for (uint32_t i = first; i <= p->last; i++)
+        shares[i - first] = sweep_share_above(o, i, threshold);
+    return stats_median_f64(shares, p->last - first + 1);
 }
 
 /* The middle between hits and misses. Where most loads miss, medians tell the two apart better
@@ -112,8 +116,9 @@ static bool read_step(const struct observation *o, const struct plateau *from,
     if (to->cycles <= from->cycles || out->penalty_cycles < spread_of(o, from->last) / 2)
         return false;
     out->share = median_share(o, to, middle);
+    const double none = fmin(median_share(o, from, middle), out->share / 4) + SHARE_NONE;
     for (uint32_t i = from->first; i <= to->first; i++) {
-        if (sweep_share_above(o, i, middle) > SHARE_NONE)
+        if (sweep_share_above(o, i, middle) > none)
             break;
         clean = i;
     }
@@ -129,19 +134,42 @@ static bool read_step(const struct observation *o, const struct plateau *from,
     return true;
 }
 
+/* Where few loads miss, the percentile is one of the lowest misses, and climbs by the noise while
+ * they become more. The medians tell that nothing else happened: they rise by the whole penalty
+ * when half of the loads miss, the percentiles by next to nothing. Such plateaus are one. */
+static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
+{
+    uint32_t kept = count > 0;
+    for (uint32_t k = 1; k < count; k++) {
+        struct plateau *last = &plateaus[kept - 1];
+        const double rise = plateaus[k].cycles - last->cycles;
+        const bool same =
+            kept > 1 && rise > 0 &&
+            median_of_medians(o, &plateaus[k]) - median_of_medians(o, last) > 2 * rise;
+        if (same) {
+            last->last = plateaus[k].last;
+            last->cycles = plateaus[k].cycles;
+        } else {
+            plateaus[kept++] = plateaus[k];
+        }
+    }
+    return kept;
+}
+
 uint32_t sweep_find_steps(const struct observation *o, struct sweep_step *out)
 {
     const uint32_t n = o->spec.point_count;
     double cycles[PROBE_MAX_POINTS];
     uint32_t row[PROBE_MAX_SAMPLES];
-    struct plateau plateaus[SWEEP_MAX_STEPS + 1];
+    struct plateau plateaus[SWEEP_MAX_STEPS + 1] = {{0}};
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         memcpy(row, observation_chase(o, i), o->spec.samples * sizeof row[0]);
         cycles[i] = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
     }
-    const uint32_t found = find_plateaus(cycles, n, plateaus);
+    uint32_t found = find_plateaus(cycles, n, plateaus);
+    found = join_climbing(o, plateaus, found);
     for (uint32_t k = 0; k + 1 < found; k++)
         count += read_step(o, &plateaus[k], &plateaus[k + 1], &out[count]);
     return count;

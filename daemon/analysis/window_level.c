@@ -11,7 +11,7 @@
 
 enum shared_by sharing_conclude(const struct sharing_estimate *s, uint32_t sm_count)
 {
-    if (s->rounds == 0 || s->conflict)
+    if (s->rounds == 0 || s->conflict || s->doubtful)
         return SHARED_UNKNOWN;
     if (s->whole_gpu && sm_count > 1)
         return SHARED_GPU;
@@ -46,8 +46,8 @@ struct maybe_u64 structure_reach_bytes(const struct structure *s)
     if (s->window_level < 0)
         return UNKNOWN_U64(REASON_TOO_LITTLE_DATA);
     const struct level_estimate *level = &s->levels[s->window_level];
-    if (level->lo_pages == 0 || level->hi_pages == 0)
-        return UNKNOWN_U64(REASON_TOO_LITTLE_DATA);
+    if (!level->counted)
+        return UNKNOWN_U64(level->erratic ? REASON_DISAGREEMENT : REASON_TOO_LITTLE_DATA);
     return KNOWN_U64(level->lo_pages * level->entry_bytes);
 }
 

@@ -101,7 +101,7 @@ static void plan_sweeps(const struct observation_set *set, uint16_t sm, struct p
     struct probe_spec spec;
 
     most = most < SWEEP_PAGES ? most : SWEEP_PAGES;
-    plan_sweep(set, sm, 2, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, &spec);
+    plan_sweep(set, sm, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, &spec);
     if (spec.point_count >= LEVELS_SWEEP_POINTS && !levels_find_chase(set, &spec))
         out->specs[out->spec_count++] = spec;
     if (most <= LINE_SWEEP_PAGES)
@@ -109,6 +109,20 @@ static void plan_sweeps(const struct observation_set *set, uint16_t sm, struct p
     plan_sweep(set, sm, BULK_SWEEP_FIRST, most, &spec);
     if (!levels_find_chase(set, &spec))
         out->specs[out->spec_count++] = spec;
+}
+
+/* Two levels that look alike may ask for the same: once is enough. */
+static void keep_new(struct plan_step *out)
+{
+    const struct probe_spec *spec = &out->specs[out->spec_count];
+    for (uint32_t i = 0; i < out->spec_count; i++) {
+        const struct probe_spec *s = &out->specs[i];
+        if (s->kind == spec->kind && s->stride_bytes == spec->stride_bytes &&
+            s->point_count == spec->point_count && s->samples == spec->samples &&
+            memcmp(s->points, spec->points, sizeof s->points) == 0)
+            return;
+    }
+    out->spec_count += 1;
 }
 
 /* One entry test for each level whose search is not over. */
@@ -119,7 +133,7 @@ static void plan_entries(const struct observation_set *set, const struct structu
         const struct level_estimate *level = &s->levels[k];
         if (level->test_wanted &&
             levels_entry_test(&level->wanted, &set->limits, sm, &out->specs[out->spec_count]))
-            out->spec_count += 1;
+            keep_new(out);
     }
 }
 
@@ -132,7 +146,7 @@ static void plan_refinements(const struct observation_set *set, const struct str
         struct probe_spec *spec = &out->specs[out->spec_count];
         if (s->levels[k].entry_known && levels_refine_test(&s->levels[k], &set->limits, sm, spec) &&
             !levels_find_chase(set, spec))
-            out->spec_count += 1;
+            keep_new(out);
     }
 }
 

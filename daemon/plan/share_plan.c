@@ -26,7 +26,9 @@ static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
     uint64_t most = 0;
     for (uint32_t j = 0; j < k; j++) {
         const struct level_estimate *near = &s->levels[j];
-        uint64_t pages = near->sat_hi_pages ? near->sat_hi_pages : near->sweep.full_pages;
+        uint64_t pages = near->sat_hi_pages  ? near->sat_hi_pages
+                         : near->entry_known ? near->at_entry.full_pages
+                                             : near->sweep.full_pages;
         if (near->entry_known && near->entry_bytes > s->levels[k].entry_bytes)
             pages *= near->entry_bytes / s->levels[k].entry_bytes;
         pages += pages / 4;
@@ -192,12 +194,13 @@ enum status share_plan_next(const struct observation_set *set, const struct stru
     for (uint32_t k = 0; k < s->level_count; k++) {
         const struct sharing_estimate *sharing = &s->sharing[k];
         const uint32_t sms = set->limits.sm_count;
-        if (!s->levels[k].entry_known || s->levels[k].lo_pages == 0 || s->levels[k].hi_pages == 0)
+        if (!s->levels[k].entry_known || s->levels[k].veiled || s->levels[k].lo_pages == 0 ||
+            s->levels[k].hi_pages == 0)
             continue;
         if (sharing->conflict)
             return err_set(err, STATUS_DISTURBED,
                            "level %u: the sharing rounds contradict each other", k + 1);
-        if (s->shared_by[k] != SHARED_UNKNOWN || !plan_level(set, s, k, out))
+        if (s->shared_by[k] != SHARED_UNKNOWN || sharing->doubtful || !plan_level(set, s, k, out))
             continue;
         if (sharing->rounds > sms + SHARING_SAMPLE)
             return err_set(err, STATUS_DISTURBED,

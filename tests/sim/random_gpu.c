@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_GROUPS = 32, FEWEST_SMS = 8, MOST_SMS = 160, MOST_ENTRIES = 4096 };
+enum {
+    MOST_GROUPS = 32,
+    FEWEST_SMS = 8,
+    MOST_SMS = 160,
+    MOST_ENTRIES = 4096,
+    MOST_RANGE_GIB = 32 * 1024
+};
 
 struct writer {
     char *out;
@@ -18,6 +24,8 @@ struct writer {
     struct rng rng;
     uint32_t sm_count;
     uint16_t sm_ids[MOST_SMS];
+    uint32_t instance_count; /* of the level written last; before the first one, the SMs */
+    uint32_t instance_of[MOST_SMS];
 };
 
 static void put(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -64,33 +72,58 @@ static void put_sms(struct writer *w)
         id = (uint16_t)(id + (gaps && chance(w, 0.1) ? between(w, 2, 3) : i > 0));
         w->sm_ids[i] = id;
         put(w, "%s%u", i > 0 ? "," : "", id);
+        w->instance_of[i] = i;
     }
+    w->instance_count = w->sm_count;
 }
 
-/* Groups of unequal size; each SM is in one by the draw, each group has one at least. */
-static void put_groups(struct writer *w)
+/* Groups of unequal size: each instance of the nearer level is in one by the draw, each group has
+ * one at least. */
+static void draw_groups(struct writer *w, uint32_t groups)
 {
     uint32_t group_of[MOST_SMS];
-    const uint32_t most = w->sm_count / 2 < MOST_GROUPS ? w->sm_count / 2 : MOST_GROUPS;
-    const uint32_t groups = (uint32_t)between(w, 2, most);
-    for (uint32_t i = 0; i < w->sm_count; i++)
+    for (uint32_t i = 0; i < w->instance_count; i++)
         group_of[i] = i < groups ? i : (uint32_t)between(w, 0, groups - 1);
-    for (uint32_t i = w->sm_count - 1; i > 0; i--) {
+    for (uint32_t i = w->instance_count - 1; i > 0; i--) {
         const uint64_t k = between(w, 0, i);
         const uint32_t swap = group_of[i];
         group_of[i] = group_of[k];
         group_of[k] = swap;
     }
-    for (uint32_t g = 0; g < groups; g++) {
+    for (uint32_t i = 0; i < w->sm_count; i++)
+        w->instance_of[i] = group_of[w->instance_of[i]];
+    w->instance_count = groups;
+}
+
+static void put_groups(struct writer *w)
+{
+    for (uint32_t g = 0; g < w->instance_count; g++) {
         bool first = true;
         if (g > 0)
             put(w, ":");
         for (uint32_t i = 0; i < w->sm_count; i++) {
-            if (group_of[i] != g)
+            if (w->instance_of[i] != g)
                 continue;
             put(w, "%s%u", first ? "" : ",", w->sm_ids[i]);
             first = false;
         }
+    }
+}
+
+/* Private, shared by all, or by groups. What is shared stays shared further out: the requests of a
+ * group come from the one thing that the group has. */
+static void put_sharing(struct writer *w, uint32_t level)
+{
+    const double sharing = rng_unit(&w->rng);
+    const uint32_t most = w->instance_count / 2 < MOST_GROUPS ? w->instance_count / 2 : MOST_GROUPS;
+    if (w->instance_count == w->sm_count && sharing < (level == 1 ? 0.5 : 0.25)) {
+        put(w, "sm");
+    } else if (most < 2 || sharing < (level == 1 ? 0.55 : 0.45)) {
+        put(w, "gpu");
+        draw_groups(w, 1);
+    } else {
+        draw_groups(w, (uint32_t)between(w, 2, most));
+        put_groups(w);
     }
 }
 
@@ -141,14 +174,8 @@ static uint64_t put_level(struct writer *w, const struct random_gpu_class *class
                           uint32_t about, uint64_t entry_bytes)
 {
     const struct sets sets = draw_sets(w, about);
-    const double sharing = rng_unit(&w->rng);
     put(w, " l%u=%u@%lluK/", level, entries_of(&sets), (unsigned long long)entry_bytes >> 10);
-    if (sharing < (level == 1 ? 0.5 : 0.15))
-        put(w, "sm");
-    else if (sharing < (level == 1 ? 0.55 : 0.4))
-        put(w, "gpu");
-    else
-        put_groups(w);
+    put_sharing(w, level);
     put(w, ";miss=%u", log_between(w, 8, 500));
     put_sets(w, &sets);
     if (class->random_victims && chance(w, 0.6))
@@ -184,5 +211,10 @@ void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, 
     /* From just enough for the outermost level to a terabyte. */
     const uint64_t range =
         chance(&w, 0.5) ? reach * between(&w, 12, 80) / 10 : GIB << between(&w, 3, 10);
-    put(&w, " range=%lluM", (unsigned long long)(range > GIB ? range : GIB) / MIB);
+    const uint64_t most = (uint64_t)MOST_RANGE_GIB * GIB;
+    put(&w, " range=%lluM",
+        (unsigned long long)(range < GIB    ? GIB
+                             : range > most ? most
+                                            : range) /
+            MIB);
 }

@@ -197,7 +197,8 @@ static void compare_level(const struct truth_level *t, const struct tlb_level *l
          "  level %u: entry %llu for %llu KiB", l->level,
          (unsigned long long)l->entry_bytes.v >> 10, (unsigned long long)t->entry_bytes >> 10);
     note(s, judge(IS_KNOWN(l->entries), entries_right(t, l->entries.v)),
-         "  level %u: %u for %u entries", l->level, l->entries.v, t->fits);
+         "  level %u: %u for %u entries (%s) %s", l->level, l->entries.v, t->fits,
+         t->lru ? "lru" : "random", reason_slug(l->entries.reason));
     note(s,
          judge(IS_KNOWN(l->miss_penalty_cycles),
                fabs(l->miss_penalty_cycles.v - t->penalty_cycles) <= slack),
@@ -255,8 +256,9 @@ static void compare_windows(const struct fingerprint *fp, struct truth_score *s)
         outermost = outermost && fp->levels[k].shared_by != SHARED_GROUP;
     note(s, judge(true, outermost), "  windows by level %u", n);
     note(s,
-         judge(true, fp->windows.reach_bytes.v == l->reach_bytes.v &&
-                         fp->windows.recommended_bytes.v + l->entry_bytes.v == l->reach_bytes.v),
+         judge(IS_KNOWN(fp->windows.reach_bytes),
+               fp->windows.reach_bytes.v == l->reach_bytes.v &&
+                   fp->windows.recommended_bytes.v + l->entry_bytes.v == l->reach_bytes.v),
          "  windows of %llu", (unsigned long long)fp->windows.reach_bytes.v);
 }
 

@@ -144,6 +144,8 @@ static void a_window_level_that_is_not_refined_has_no_reach(void **state)
     s.levels[0].lo_pages = 100;
     assert_int_equal(structure_reach_bytes(&s).known, MAYBE_UNKNOWN);
     s.levels[0].hi_pages = 101;
+    assert_int_equal(structure_reach_bytes(&s).known, MAYBE_UNKNOWN);
+    s.levels[0].counted = true;
     assert_int_equal(structure_reach_bytes(&s).v, 200 * MIB);
     assert_int_equal(structure_recommended_bytes(&s).v, 198 * MIB);
     s.levels[0].lo_pages = 1; /* one entry less its margin is nothing */
