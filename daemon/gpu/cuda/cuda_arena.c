@@ -216,6 +216,8 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
         arena->kind == ARENA_ALIAS && pages <= LINE_MAX_PAGES && stride_bytes % slot_bytes == 0;
 
     *out = (same_line ? arena->line.base : arena->bulk.base) + first_byte;
+    if (same_line && first_byte % slot_bytes == 0)
+        *out += arena->line_offset; /* otherwise the caller has chosen where in a slot */
     for (uint64_t i = 0; same_line && i < pages; i++) {
         const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
         enum status s = alias_map(arena->api, arena->device, &arena->line, slot, 1, err);

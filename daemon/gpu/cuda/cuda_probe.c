@@ -11,6 +11,7 @@
 #include "gpu/cuda/cuda_probe.h"
 
 #include "base/units.h"
+#include "gpu/cuda/cuda_line.h"
 #include "kernels/abi.h"
 
 #include <math.h>
@@ -269,6 +270,38 @@ static enum status run_chase(struct cuda_probe *p, const struct probe_spec *spec
     return s == STATUS_OK ? launch(p, KERNEL_CHASE, WARP, &args, err) : s;
 }
 
+/* Finds the line that suits this SM best, once an SM. */
+static enum status choose_line(struct cuda_probe *p, struct cuda_arena *arena, uint16_t sm,
+                               struct err *err)
+{
+    const struct probe_spec spec = {.kind = PROBE_CHASE,
+                                    .stride_bytes = CUDA_LINE_STEP_BYTES,
+                                    .point_count = 1,
+                                    .points = {CUDA_LINES},
+                                    .samples = CUDA_LINES * CUDA_LINE_LAPS,
+                                    .warm_laps = 1,
+                                    .sm_count = 1,
+                                    .sms = {sm}};
+    uint32_t cycles[CUDA_LINES * CUDA_LINE_LAPS];
+    enum status s;
+
+    if (arena->kind != ARENA_ALIAS ||
+        arena->line.handle_bytes < (uint64_t)CUDA_LINES * CUDA_LINE_STEP_BYTES ||
+        (arena->line_known && arena->line_sm == sm))
+        return STATUS_OK;
+    s = run_chase(p, &spec, arena->line.base, err);
+    if (s == STATUS_OK)
+        s = cuda_api_check(p->api,
+                           p->api->memcpy_dtoh(cycles, p->scratch + AT_VALUES, sizeof cycles),
+                           "cuMemcpyDtoH", err);
+    if (s != STATUS_OK)
+        return s;
+    arena->line_offset = (uint64_t)cuda_line_choose(cycles) * CUDA_LINE_STEP_BYTES;
+    arena->line_known = true;
+    arena->line_sm = sm;
+    return STATUS_OK;
+}
+
 static enum status run_round(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
                              struct err *err)
 {
@@ -460,7 +493,9 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     values = calloc(count, sizeof *values);
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
-    if (spec->kind != PROBE_READ)
+    if (spec->kind == PROBE_CHASE)
+        s = choose_line(probe, arena, spec->sms[0], err);
+    if (s == STATUS_OK && spec->kind != PROBE_READ)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, probe->sm_count), &base, err);
     if (s != STATUS_OK)
