@@ -248,6 +248,7 @@ static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
 
 /* Onset and saturation are left out: they are points of the sweep, which need not be the same ones
  * at every depth. */
+/* What every depth finds: sets, ways and replacement are known to some. */
 static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
 {
     h = hash_number(h, l->level);
@@ -255,11 +256,6 @@ static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
     h = hash_u64(h, l->entry_bytes);
     h = hash_u64(h, l->page_bytes);
     h = hash_u64(h, l->reach_bytes);
-    h = hash_u32(h, l->sets);
-    h = hash_u32(h, l->ways);
-    for (uint32_t i = 0; i < l->run_count; i++)
-        h = hash_number(hash_number(h, l->runs[i].ways), l->runs[i].sets);
-    h = hash_number(h, (uint64_t)l->replacement);
     h = hash_number(h, (uint64_t)l->shared_by);
     return hash_partition(h, &l->sharing);
 }

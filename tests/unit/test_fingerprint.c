@@ -575,6 +575,8 @@ static void test_structure_hash(void **state)
     b.topology.confidence = KNOWN_F64(0.75);
     b.conditions.sm_clock_khz = KNOWN_U32(1980000);
     (void)snprintf(b.gpu.driver_version, sizeof(b.gpu.driver_version), "999");
+    b.levels[0].sets = KNOWN_U32(1); /* only depth full asks */
+    b.levels[0].replacement = REPLACEMENT_LRU;
     assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
     b.topology.partition.group_of_sm[2] = 1;
     assert_false(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
