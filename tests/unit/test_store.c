@@ -1,5 +1,6 @@
 /* test_store.c: what was stored comes back, what has rotted does not, and nobody else's file loses
  * a byte. Faults in the middle of a write are in test_store_faults.c. */
+#include "store_cases.h"
 #include "store_fixture.h"
 
 #include <pthread.h>
@@ -15,50 +16,6 @@
 #define OTHER_UUID "SIM-00000000-0000-0000-0000-000000000002"
 
 enum { THREAD_RUNS = 15 };
-
-static int set_up(void **state)
-{
-    *state = fixture_directory();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_remove(*state);
-    return 0;
-}
-
-static struct store *open_good(const char *path)
-{
-    struct store *store = NULL;
-    struct err err = {0};
-
-    if (store_open(path, &store, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return store;
-}
-
-static int64_t good_run(struct store *store, const char *uuid, uint32_t number, uint32_t count)
-{
-    struct err err = {0};
-    int64_t run = 0;
-
-    if (fixture_store_run(store, uuid, number, count, &run, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return run;
-}
-
-/* SQL from outside, as somebody with a shell would. */
-static void tamper(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *words = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &words) != SQLITE_OK)
-        fail_msg("%s: %s", sql, words);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
 
 /* The whole story of a measurement, in memory or in a file. */
 static void story(struct store *store)
@@ -113,7 +70,7 @@ static void story(struct store *store)
 
 static void test_in_memory(void **state)
 {
-    struct store *const store = open_good(":memory:");
+    struct store *const store = fixture_open(":memory:");
 
     (void)state;
     assert_true(store_is_volatile(store));
@@ -125,24 +82,24 @@ static void test_in_memory(void **state)
 static void test_in_a_file(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
-    struct store *store = open_good(path);
+    struct store *store = fixture_open(path);
     struct fingerprint fp;
     struct err err = {0};
 
     assert_false(store_is_volatile(store));
     story(store);
     store_close(store);
-    store = open_good(path);
+    store = fixture_open(path);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     assert_int_equal(fp.duration_ms, 1);
     store_close(store);
-    store = open_good(path); /* and it opens a third time */
+    store = fixture_open(path); /* and it opens a third time */
     store_close(store);
 }
 
 static void test_rules_of_runs(void **state)
 {
-    struct store *const store = open_good(":memory:");
+    struct store *const store = fixture_open(":memory:");
     struct observation o = fixture_observation(0, 3);
     const struct err why = {.status = STATUS_GPU_BUSY, .text = "somebody else's"};
     struct fingerprint fp;
@@ -153,7 +110,7 @@ static void test_rules_of_runs(void **state)
     const struct gpu_limits limits = fixture_limits();
 
     (void)state;
-    first = good_run(store, FIXTURE_UUID, 1, 1);
+    first = fixture_run(store, FIXTURE_UUID, 1, 1);
     fixture_fingerprint(FIXTURE_UUID, 2, &fp);
     assert_int_equal(store_add_observation(store, 99, &o, NULL, &err), STATUS_NOT_FOUND);
     assert_int_equal(store_add_observation(store, first, &o, NULL, &err), STATUS_CONFLICT);
@@ -180,7 +137,7 @@ static void test_rules_of_runs(void **state)
 
 static void test_paging(void **state)
 {
-    struct store *const store = open_good(":memory:");
+    struct store *const store = fixture_open(":memory:");
     struct store_fingerprint_row prints[4];
     struct store_observation_row rows[4];
     struct err err = {0};
@@ -190,7 +147,7 @@ static void test_paging(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < 10; i++)
-        good_run(store, i % 5 == 4 ? OTHER_UUID : FIXTURE_UUID, i, 3);
+        fixture_run(store, i % 5 == 4 ? OTHER_UUID : FIXTURE_UUID, i, 3);
     do {
         assert_int_equal(
             store_list_fingerprints(store, FIXTURE_UUID, before, prints, 3, &count, &err),
@@ -232,7 +189,7 @@ static void test_paging(void **state)
 static void test_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
-    struct store *store = open_good(path);
+    struct store *store = fixture_open(path);
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
     const struct gpu_limits limits = fixture_limits();
     struct store_observation_row rows[4];
@@ -261,8 +218,8 @@ static void test_verdicts(void **state)
     observation_set_free(&set);
     store_close(store);
 
-    tamper(path, "UPDATE observation SET verdict = 'clean' WHERE verdict = 'disturbed'");
-    store = open_good(path);
+    fixture_tamper(path, "UPDATE observation SET verdict = 'clean' WHERE verdict = 'disturbed'");
+    store = fixture_open(path);
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, run, 0, rows, 4, &count, &err),
                      STATUS_OK);
     assert_int_equal(count, 2);
@@ -273,14 +230,14 @@ static void test_verdicts(void **state)
 static void test_a_file_without_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
-    struct store *store = open_good(path);
-    const int64_t run = good_run(store, FIXTURE_UUID, 1, 3);
+    struct store *store = fixture_open(path);
+    const int64_t run = fixture_run(store, FIXTURE_UUID, 1, 3);
     struct observation_set set;
     struct err err = {0};
 
     store_close(store);
-    tamper(path, "ALTER TABLE observation DROP COLUMN verdict; PRAGMA user_version = 1;");
-    store = open_good(path);
+    fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict; PRAGMA user_version = 1;");
+    store = fixture_open(path);
     assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
     assert_int_equal(set.count, 3);
     assert_int_equal(set.aside.count, 0);
@@ -291,7 +248,7 @@ static void test_a_file_without_verdicts(void **state)
 static void test_rotten_rows(void **state)
 {
     const char *const path = strdup(fixture_path(*state, "state.db"));
-    struct store *store = open_good(path);
+    struct store *store = fixture_open(path);
     struct store_fingerprint_row prints[8];
     struct store_observation_row rows[8];
     struct observation_set set;
@@ -301,16 +258,17 @@ static void test_rotten_rows(void **state)
     char *text = NULL;
 
     for (uint32_t i = 1; i <= 4; i++)
-        good_run(store, FIXTURE_UUID, i, 2);
+        fixture_run(store, FIXTURE_UUID, i, 2);
     store_close(store);
-    tamper(path, "UPDATE fingerprint SET document = replace(document, '\"sm_count\":4', "
-                 "'\"sm_count\":5') WHERE run = 4;"
-                 "UPDATE fingerprint SET taken_at = 5 WHERE run = 3;"
-                 "UPDATE observation SET document = replace(document, '640', '641') WHERE id = 3;"
-                 "UPDATE observation SET kind = 'pairs' WHERE id = 4;"
-                 "UPDATE observation SET document = 'x' WHERE id = 5;"
-                 "UPDATE run SET document = replace(document, '9.0', '9.1') WHERE id = 4;");
-    store = open_good(path);
+    fixture_tamper(path,
+                   "UPDATE fingerprint SET document = replace(document, '\"sm_count\":4', "
+                   "'\"sm_count\":5') WHERE run = 4;"
+                   "UPDATE fingerprint SET taken_at = 5 WHERE run = 3;"
+                   "UPDATE observation SET document = replace(document, '640', '641') WHERE id = 3;"
+                   "UPDATE observation SET kind = 'pairs' WHERE id = 4;"
+                   "UPDATE observation SET document = 'x' WHERE id = 5;"
+                   "UPDATE run SET document = replace(document, '9.0', '9.1') WHERE id = 4;");
+    store = fixture_open(path);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     assert_int_equal(fp.duration_ms, 2); /* 4 and 3 are rotten */
     assert_int_equal(store_list_fingerprints(store, FIXTURE_UUID, 0, prints, 8, &count, &err),
@@ -399,11 +357,12 @@ static void play_threads(struct store *store)
 
 static void test_threads(void **state)
 {
-    play_threads(open_good(fixture_path(*state, "state.db")));
-    play_threads(open_good(":memory:"));
+    play_threads(fixture_open(fixture_path(*state, "state.db")));
+    play_threads(fixture_open(":memory:"));
 }
 
-#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_DIRECTORY(test)                                                                       \
+    cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {

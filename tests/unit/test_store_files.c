@@ -1,6 +1,7 @@
 /* test_store_files.c: whose file it is, and what happens where there is no room, no permission or
  * damage. Nobody else's file loses a byte, and what is served is what was written. */
 #include "base/rng.h"
+#include "store_cases.h"
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -24,55 +25,11 @@ enum {
     EXIT_SKIPPED = 77 /* of a child that could not set up what it needs */
 };
 
-static int set_up(void **state)
-{
-    *state = fixture_directory();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_remove(*state);
-    return 0;
-}
-
-static struct store *open_good(const char *path)
-{
-    struct store *store = NULL;
-    struct err err = {0};
-
-    if (store_open(path, &store, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return store;
-}
-
-static int64_t good_run(struct store *store, const char *uuid, uint32_t number, uint32_t count)
-{
-    struct err err = {0};
-    int64_t run = 0;
-
-    if (fixture_store_run(store, uuid, number, count, &run, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return run;
-}
-
-/* SQL from outside, as somebody with a shell would. */
-static void tamper(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *words = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &words) != SQLITE_OK)
-        fail_msg("%s: %s", sql, words);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 /* Somebody else may read while the daemon has it; a second daemon may not. */
 static void test_one_daemon(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
-    struct store *const store = open_good(path);
+    struct store *const store = fixture_open(path);
     struct store *second = NULL;
     struct err err = {0};
     int exit_code = 0;
@@ -86,9 +43,9 @@ static void test_one_daemon(void **state)
         _exit(store_open(path, &second, NULL) == STATUS_CONFLICT ? 0 : 1);
     assert_int_equal(waitpid(child, &exit_code, 0), child);
     assert_int_equal(exit_code, 0);
-    good_run(store, FIXTURE_UUID, 1, 1); /* the refused ones took nothing away */
+    fixture_run(store, FIXTURE_UUID, 1, 1); /* the refused ones took nothing away */
     store_close(store);
-    store_close(open_good(path));
+    store_close(fixture_open(path));
 }
 
 static uint32_t count_files(const char *directory)
@@ -150,11 +107,11 @@ static void test_foreign_files(void **state)
     free(noise);
 
     assert_int_equal(remove(path), 0);
-    tamper(path, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1);");
+    fixture_tamper(path, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1);");
     expect_refusal(*state, "it", STATUS_CORRUPT);
-    tamper(path, "PRAGMA application_id = 1234;");
+    fixture_tamper(path, "PRAGMA application_id = 1234;");
     expect_refusal(*state, "it", STATUS_CORRUPT);
-    tamper(path, "PRAGMA journal_mode = WAL; INSERT INTO mine VALUES (2);");
+    fixture_tamper(path, "PRAGMA journal_mode = WAL; INSERT INTO mine VALUES (2);");
     expect_refusal(*state, "it", STATUS_CORRUPT);
 }
 
@@ -164,10 +121,10 @@ static void test_newer_schema(void **state)
     struct store *store;
 
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
-    store = open_good(path);
-    good_run(store, FIXTURE_UUID, 1, 1);
+    store = fixture_open(path);
+    fixture_run(store, FIXTURE_UUID, 1, 1);
     store_close(store);
-    tamper(path, "PRAGMA user_version = 1000;");
+    fixture_tamper(path, "PRAGMA user_version = 1000;");
     expect_refusal(*state, "it", STATUS_NOT_SUPPORTED);
 }
 
@@ -180,7 +137,7 @@ static void test_newer_schema_in_log(void **state)
     pid_t child;
 
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
-    store = open_good(path);
+    store = fixture_open(path);
     store_close(store);
     child = fork();
     if (child == 0) {
@@ -218,7 +175,7 @@ static void test_empty_file(void **state)
     const char *const path = fixture_path(*state, "state.db");
 
     fixture_write(path, "", 0);
-    store_close(open_good(path));
+    store_close(fixture_open(path));
 }
 
 /* Runs `body` in a child, if asked and if this is root as nobody; cmocka's asserts do not reach
@@ -259,14 +216,14 @@ static int open_in_forbidden_directory(const char *directory)
 static void test_no_permission(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
-    struct store *const store = open_good(path);
+    struct store *const store = fixture_open(path);
     size_t size = 0;
     size_t size_after = 0;
     char *before;
     char *after;
     int code;
 
-    good_run(store, FIXTURE_UUID, 1, 1);
+    fixture_run(store, FIXTURE_UUID, 1, 1);
     store_close(store);
     assert_int_equal(chmod(path, 0444), 0);
     assert_int_equal(chmod(*state, 0777), 0);
@@ -400,9 +357,9 @@ static void test_full_disk(void **state)
     struct err err = {0};
 
     expect_child(write_with_little_room, *state);
-    store = open_good(fixture_path(*state, "state.db")); /* with room again, it goes on */
+    store = fixture_open(fixture_path(*state, "state.db")); /* with room again, it goes on */
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
-    good_run(store, FIXTURE_UUID, fp.duration_ms + 1, 1);
+    fixture_run(store, FIXTURE_UUID, fp.duration_ms + 1, 1);
     store_close(store);
 }
 
@@ -410,7 +367,7 @@ static void test_full_disk(void **state)
 static void test_full_from_the_start(void **state)
 {
     expect_child(open_without_room, *state);
-    store_close(open_good(fixture_path(*state, "state.db")));
+    store_close(fixture_open(fixture_path(*state, "state.db")));
 }
 
 static void test_small_disk(void **state)
@@ -465,14 +422,14 @@ static void test_damaged_files(void **state)
 {
     struct rng r = {.state = 20261121};
     char *const path = strdup(fixture_path(*state, "state.db"));
-    struct store *const store = open_good(path);
+    struct store *const store = fixture_open(path);
     size_t size = 0;
     char *good;
     char *bad;
 
     print_message("seed %llu\n", (unsigned long long)r.state);
     for (uint32_t i = 1; i <= 3; i++)
-        good_run(store, FIXTURE_UUID, i, 4);
+        fixture_run(store, FIXTURE_UUID, i, 4);
     store_close(store);
     good = fixture_read(path, &size);
     bad = malloc(size);
@@ -495,7 +452,8 @@ static void test_damaged_files(void **state)
     free(path);
 }
 
-#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_DIRECTORY(test)                                                                       \
+    cmocka_unit_test_setup_teardown(test, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {
