@@ -3,7 +3,9 @@
  * The window level is the outermost one that a group of SMs has to itself: put each group into its
  * own window no longer than that reach, and its loads hit there. Where no level is shared by
  * groups, the outermost private one takes the part, with groups of one SM. A level shared by the
- * whole GPU cannot be helped by windows: every SM's pages compete in it wherever they lie.
+ * whole GPU cannot be helped by windows: every SM's pages compete in it wherever they lie. Where it
+ * is not known who shares a farther level, there is no window level: a map by the wrong level would
+ * cost a job all that windows can give.
  */
 #include "analysis/window_level.h"
 
@@ -37,6 +39,11 @@ void structure_estimate(const struct observation_set *set, struct structure *out
     }
     if (out->window_level < 0)
         out->window_level = private_level;
+    /* A farther level of which nobody knows who shares it might be the groups' own. */
+    for (uint32_t k = 0; k < out->level_count; k++) {
+        if ((int)k > out->window_level && out->shared_by[k] == SHARED_UNKNOWN)
+            out->window_level = -1;
+    }
 }
 
 struct maybe_u64 structure_reach_bytes(const struct structure *s)

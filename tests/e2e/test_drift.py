@@ -140,6 +140,15 @@ def structure(fp):
     return levels, [g["sms"] for g in fp["topology"]["groups"]]
 
 
+def right_or_not_sure(found, truth, what):
+    """Every value that is there is the true one; what is missing says that it could not be had."""
+    assert len(found[0]) <= len(truth[0]), (what, found)
+    for level, true in zip(found[0], truth[0]):
+        for value, wanted in zip(level, true):
+            assert value in (None, "unknown", wanted), (what, level, true)
+    assert found[1] in ([], truth[1]), (what, found, truth)
+
+
 @case
 def a_measurement_beside_a_neighbour_is_right_or_disturbed():
     daemon = common.Daemon("--simulate", gpu())
@@ -156,7 +165,8 @@ def a_measurement_beside_a_neighbour_is_right_or_disturbed():
             if job["state"] == "failed":
                 equal(job["error"]["slug"], "disturbed", job)
             else:
-                equal(structure(daemon.json("/v1/gpus/0/fingerprint")), truth, (loads, seed))
+                right_or_not_sure(structure(daemon.json("/v1/gpus/0/fingerprint")), truth,
+                                  (loads, seed))
             rows = daemon.json("/v1/gpus/0/observations?limit=1000")["observations"]
             verdicts = {row["verdict"] for row in rows}
             assert loads > 10000 or "disturbed" in verdicts, (loads, seed, verdicts)
