@@ -48,6 +48,32 @@ static struct cell cell_f64(struct maybe_f64 m, int digits)
 }
 
 /* "L2: 7 sets (1 of 17 ways, 6 of 8 ways), lru, an entry of 16 pages filled whole". */
+static void report_group_reads(FILE *out, const struct fingerprint *fp)
+{
+    const struct topology *t = &fp->topology;
+    const struct group_pairs *p = &t->pairs;
+
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        const struct sm_group *group = &t->groups[g];
+        fprintf(out, "  group %u: %u SMs, alone %s GB/s, beyond the reach %s, all at work %s", g,
+                group->sm_count, cell_f64(group->alone_gbps, 1).text,
+                cell_f64(group->beyond_gbps, 1).text, cell_f64(group->random_read_gbps, 1).text);
+        fprintf(out, ", a miss %s cycles, class %s, by speed %s\n",
+                cell_f64(group->miss_penalty_cycles, 1).text, cell_u32(group->penalty_class).text,
+                cell_u32(group->speed_class).text);
+    }
+    fprintf(out, "classes by a miss: %s, by speed: %s; speed follows the SMs: %s\n",
+            cell_u32(t->penalty_classes).text, cell_u32(t->speed_classes).text,
+            finding_name(t->speed_follows_sms));
+    fprintf(out, "pairs of groups: %u, worst %s of alone (%u and %u), %u slow, share a TLB: %s\n",
+            p->measured, cell_f64(p->worst_ratio, 3).text, p->worst[0], p->worst[1], p->slow_count,
+            finding_name(p->share_tlb));
+    for (uint32_t i = 0; i < p->listed; i++) {
+        fprintf(out, "  groups %u and %u: %.3f, by %s\n", p->slow[i].groups[0],
+                p->slow[i].groups[1], p->slow[i].ratio, slow_cause_name(p->slow[i].cause));
+    }
+}
+
 static void report_sets(FILE *out, const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->level_count; i++) {
@@ -161,6 +187,9 @@ void report_print(FILE *out, const struct fingerprint *fp)
         report_sets(out, fp);
     }
     report_groups(out, fp);
+    if (fp->depth >= DEPTH_FULL) {
+        report_group_reads(out, fp);
+    }
     fprintf(out, "windows: reach %s, entry %s, recommended %s\n",
             cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
             cell_bytes(fp->windows.recommended_bytes).text);

@@ -169,6 +169,59 @@ static void show_die(const json_t *topology)
     }
 }
 
+static void show_slow_pairs(const json_t *pairs)
+{
+    const json_t *slow = json_object_get(pairs, "slow");
+    char ratio[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *pair;
+
+    json_array_foreach(slow, i, pair)
+    {
+        const json_t *groups = json_object_get(pair, "groups");
+        printf("  groups %lld and %lld: %s of what they read alone, by %s\n",
+               json_integer_value(json_array_get(groups, 0)),
+               json_integer_value(json_array_get(groups, 1)),
+               text_real(pair, "ratio", 2, "", ratio),
+               json_string_value(json_object_get(pair, "cause")));
+    }
+}
+
+/* What each group does alone, and pairs of groups; nothing where it was not measured. */
+static void show_group_reads(const json_t *topology)
+{
+    const json_t *groups = json_object_get(topology, "groups");
+    const json_t *pairs = json_object_get(topology, "pairs");
+    struct text_table t;
+    char a[TEXT_CELL_BYTES];
+    char b[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *group;
+
+    if (!json_is_number(json_object_get(json_array_get(groups, 0), "alone_gbps")))
+        return;
+    text_table_begin(&t, ">group|>SMs|>alone|>beyond the reach|>all at work|>a miss costs|>class");
+    json_array_foreach(groups, i, group)
+    {
+        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
+        text_count(group, "id", cells[0]);
+        snprintf(cells[1], TEXT_CELL_BYTES, "%zu", json_array_size(json_object_get(group, "sms")));
+        text_real(group, "alone_gbps", 1, "GB/s", cells[2]);
+        text_real(group, "beyond_gbps", 1, "GB/s", cells[3]);
+        text_real(group, "random_read_gbps", 1, "GB/s", cells[4]);
+        text_real(group, "miss_penalty_cycles", 1, "cycles", cells[5]);
+        text_count(group, "penalty_class", cells[6]);
+    }
+    text_table_end(&t, stdout);
+    printf("classes by a miss: %s, by speed: %s", text_count(topology, "penalty_classes", a),
+           text_count(topology, "speed_classes", b));
+    printf("; speed follows the number of SMs: %s\n", text_word(topology, "speed_follows_sms", a));
+    printf("pairs of groups: %s measured, the worst reads %s of what its groups read alone",
+           text_count(pairs, "measured", a), text_real(pairs, "worst_ratio", 3, "", b));
+    printf("; any that share a TLB: %s\n", text_word(pairs, "share_tlb", a));
+    show_slow_pairs(pairs);
+}
+
 static void show_throughput(const json_t *fp)
 {
     const json_t *windows = json_object_get(fp, "windows");
@@ -225,6 +278,7 @@ void show_fingerprint(const json_t *fp)
     show_levels(json_object_get(json_object_get(fp, "tlb"), "levels"));
     show_groups(json_object_get(fp, "topology"));
     show_die(json_object_get(fp, "topology"));
+    show_group_reads(json_object_get(fp, "topology"));
     show_throughput(fp);
     show_conditions(json_object_get(fp, "conditions"));
 }

@@ -198,6 +198,8 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
     fill_topology(set, &s, out);
     fill_conditions(set, out);
     reads_conclude(set, out);
+    if (depth >= DEPTH_FULL)
+        detail_conclude_groups(set, &s, out);
     if (s.level_count == 0)
         add_note(out, "no footprint within the range missed in any TLB level");
     if (contradicts(set, &s)) {

@@ -1,10 +1,20 @@
 /* detail.c: see detail.h. */
 #include "analysis/detail.h"
 
+#include "analysis/classes.h"
 #include "analysis/fill.h"
+#include "analysis/group_reads.h"
 #include "analysis/sets.h"
+#include "analysis/sharing.h"
+#include "base/stats.h"
 
+#include <math.h>
 #include <string.h>
+
+/* The error of a median of n from their median deviation: 1.4826 for the deviation, 1.2533 for the
+ * median of normal noise. Cycles are whole numbers, so half of one is the least there is. */
+#define MEDIAN_ERROR (1.4826 * 1.2533)
+#define LEAST_ERROR  0.5
 
 static void take_sets(const struct sets_estimate *sets, struct tlb_level *out)
 {
@@ -68,4 +78,51 @@ void detail_conclude(const struct observation_set *set, const struct structure *
     }
     take_pages(set, out);
     take_beyond(set, out);
+}
+
+/* Near and far: groups whose misses cost clearly less than those of others. */
+static void class_penalties(struct topology *t)
+{
+    double penalties[REACH_MAX_GROUPS];
+    double errors[REACH_MAX_GROUPS];
+    uint32_t class[REACH_MAX_GROUPS];
+    const uint32_t n = t->partition.group_count;
+
+    for (uint32_t g = 0; g < n; g++) {
+        double own[REACH_MAX_SMS];
+        uint32_t members = 0;
+        if (!IS_KNOWN(t->groups[g].miss_penalty_cycles))
+            return;
+        penalties[g] = t->groups[g].miss_penalty_cycles.v;
+        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+            if (t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]))
+                own[members++] = t->sm_miss_penalty_cycles[sm].v;
+        if (members == 0)
+            return;
+        errors[g] = MEDIAN_ERROR * stats_mad_of_f64(own, members) / sqrt(members);
+    }
+    if (n == 0)
+        return;
+    const double error = stats_median_f64(errors, n);
+    t->penalty_classes =
+        KNOWN_U32(classes_split(penalties, n, error > LEAST_ERROR ? error : LEAST_ERROR, class));
+    for (uint32_t g = 0; g < n; g++)
+        t->groups[g].penalty_class = KNOWN_U32(class[g]);
+}
+
+void detail_conclude_groups(const struct observation_set *set, const struct structure *s,
+                            struct fingerprint *out)
+{
+    struct topology *t = &out->topology;
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+
+    if (s->window_level < 0 || s->shared_by[s->window_level] != SHARED_GROUP)
+        return;
+    for (uint32_t i = 0; i < sms; i++)
+        if (s->sharing[s->window_level].loss_cycles[i] > 0)
+            t->sm_miss_penalty_cycles[sm_ids[i]] =
+                KNOWN_F64(s->sharing[s->window_level].loss_cycles[i]);
+    class_penalties(t);
+    group_reads_conclude(set, s, t);
 }

@@ -10,4 +10,9 @@
 void detail_conclude(const struct observation_set *set, const struct structure *s,
                      struct fingerprint *out);
 
+/* Each group and each pair of groups for itself. Fills in out->topology, which must have its groups
+ * and their miss penalties already. */
+void detail_conclude_groups(const struct observation_set *set, const struct structure *s,
+                            struct fingerprint *out);
+
 #endif

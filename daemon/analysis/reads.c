@@ -1,6 +1,7 @@
 /* reads.c: see reads.h. */
 #include "analysis/reads.h"
 
+#include "analysis/group_reads.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -10,7 +11,7 @@ enum { L2_TIMES = 4 };
 enum column { COLUMN_NAIVE, COLUMN_BY_GROUP, COLUMN_BY_SM };
 
 /* A region that fits the cache tells of the cache. */
-static bool region_counts(const struct observation_set *set, uint64_t bytes)
+bool reads_region_counts(const struct observation_set *set, uint64_t bytes)
 {
     return bytes >= L2_TIMES * set->gpu.l2_cache_bytes && bytes >= SMALLEST_REGION_BYTES;
 }
@@ -73,7 +74,7 @@ static void take_read(const struct observation_set *set, const struct observatio
     const enum column column = column_of(&o->spec, partition);
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         struct curve_point *c =
-            region_counts(set, o->spec.points[p]) ? point_for(t, o->spec.points[p]) : NULL;
+            reads_region_counts(set, o->spec.points[p]) ? point_for(t, o->spec.points[p]) : NULL;
         const struct maybe_f64 gbps = KNOWN_F64(median_gbps(o, p));
         if (!c)
             continue;
@@ -113,11 +114,11 @@ static void take_plateau(const struct observation_set *set, struct fingerprint *
     uint64_t most_bytes = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_READ || o->spec.window_count != 1)
+        if (o->spec.kind != PROBE_READ || o->spec.window_count != 1 || !group_reads_all_work(o))
             continue;
         for (uint32_t p = 0; p < o->spec.point_count; p++) {
             const uint64_t bytes = o->spec.points[p];
-            if (!region_counts(set, bytes))
+            if (!reads_region_counts(set, bytes))
                 continue;
             if (bytes >= best_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
                 best_bytes = bytes;
@@ -140,7 +141,7 @@ void reads_conclude(const struct observation_set *set, struct fingerprint *out)
         return;
     }
     for (size_t i = 0; i < set->count; i++)
-        if (set->items[i].spec.kind == PROBE_READ)
+        if (set->items[i].spec.kind == PROBE_READ && group_reads_all_work(&set->items[i]))
             take_read(set, &set->items[i], &out->topology.partition, &out->throughput);
     take_plateau(set, out);
 }

@@ -3,7 +3,8 @@
  * A READ observation with one window is naive. With several it is "by group" where every group of
  * the window level lies in one window, and "by SM", the control, where one does not (Walker 2024,
  * figures 1 and 6). The plateau is the naive throughput at the largest region that every group
- * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it.
+ * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. Where
+ * some SMs are idle, it is about groups: group_reads.h.
  */
 #ifndef REACH_ANALYSIS_READS_H
 #define REACH_ANALYSIS_READS_H
@@ -14,6 +15,9 @@
 /* Is the memory behind the range large enough for its data not to stay in L2? At least four times
  * as large, so that at most a quarter of the reads hit there. True where the L2 is not known. */
 bool reads_are_from_memory(const struct observation_set *set);
+
+/* Is a region of so many bytes long enough to tell of memory rather than of the cache? */
+bool reads_region_counts(const struct observation_set *set, uint64_t bytes);
 
 /* Fills out->throughput and the groups' random_read_gbps. The partition and windows.reach_bytes
  * must have been filled in before. */

@@ -31,6 +31,16 @@ static const char *const fill_names[] = {
     [FILL_WHOLE] = "whole",
     [FILL_PARTS] = "parts",
 };
+static const char *const finding_names[] = {
+    [FINDING_UNKNOWN] = "unknown",
+    [FINDING_YES] = "yes",
+    [FINDING_NO] = "no",
+};
+static const char *const slow_cause_names[] = {
+    [SLOW_UNKNOWN] = "unknown",
+    [SLOW_BY_TLB] = "tlb",
+    [SLOW_BY_BANDWIDTH] = "bandwidth",
+};
 static const char *const allocation_names[] = {
     [ALLOCATION_VIRTUAL] = "virtual",
     [ALLOCATION_PLAIN] = "plain",
@@ -99,6 +109,36 @@ bool fill_from_name(const char *name, enum fill *out)
     return i >= 0;
 }
 
+const char *finding_name(enum finding f)
+{
+    REACH_ASSERT((unsigned)f < COUNT_OF(finding_names));
+    return finding_names[f];
+}
+
+bool finding_from_name(const char *name, enum finding *out)
+{
+    const int i = find_name(finding_names, COUNT_OF(finding_names), name);
+
+    if (i >= 0)
+        *out = (enum finding)i;
+    return i >= 0;
+}
+
+const char *slow_cause_name(enum slow_cause c)
+{
+    REACH_ASSERT((unsigned)c < COUNT_OF(slow_cause_names));
+    return slow_cause_names[c];
+}
+
+bool slow_cause_from_name(const char *name, enum slow_cause *out)
+{
+    const int i = find_name(slow_cause_names, COUNT_OF(slow_cause_names), name);
+
+    if (i >= 0)
+        *out = (enum slow_cause)i;
+    return i >= 0;
+}
+
 const char *allocation_name(enum allocation a)
 {
     REACH_ASSERT((unsigned)a < COUNT_OF(allocation_names));
@@ -161,8 +201,16 @@ static void topology_init(struct topology *t)
     t->disabled.sm_count = t->disabled.unit_sms = t->disabled.lost_groups = no_u32;
     t->disabled.candidate_count = no_u32;
     t->confidence = no_f64;
-    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
-        t->groups[g].miss_penalty_cycles = t->groups[g].random_read_gbps = no_f64;
+    t->penalty_classes = t->speed_classes = no_u32;
+    t->pairs.worst_ratio = no_f64;
+    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++) {
+        struct sm_group *const group = &t->groups[g];
+        group->miss_penalty_cycles = group->random_read_gbps = no_f64;
+        group->alone_gbps = group->beyond_gbps = no_f64;
+        group->penalty_class = group->speed_class = no_u32;
+    }
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        t->sm_miss_penalty_cycles[sm] = no_f64;
 }
 
 void fingerprint_init(struct fingerprint *out)

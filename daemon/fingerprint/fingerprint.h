@@ -20,6 +20,7 @@ enum {
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
     FINGERPRINT_MAX_CANDIDATES = 32, /* listed; their number may be larger */
+    FINGERPRINT_MAX_SLOW_PAIRS = 32,
     FINGERPRINT_SIGNATURE_BYTES = 512,
     FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
     FINGERPRINT_NO_GROUP = 0xffff
@@ -34,6 +35,14 @@ const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru"
 /* Does one miss fill all that an entry translates, or a part of it? */
 enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
 const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
+
+/* A question that was asked, or was not. */
+enum finding { FINDING_UNKNOWN = 0, FINDING_YES, FINDING_NO };
+const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
+
+/* Why two groups slow each other down. */
+enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
+const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
 
 /* How memory comes to a process: the virtual memory API, a plain allocation, managed memory. */
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
@@ -83,6 +92,28 @@ struct sm_group {
     uint32_t sm_count;
     struct maybe_f64 miss_penalty_cycles;
     struct maybe_f64 random_read_gbps; /* all its SMs, inside the reach, others working too */
+    struct maybe_f64 alone_gbps;       /* the same with all other SMs idle */
+    struct maybe_f64 beyond_gbps;      /* alone, over up to two reaches */
+    struct maybe_u32 penalty_class;    /* 0: the group's misses cost least. By clear gaps only */
+    struct maybe_u32 speed_class;      /* 0: slowest, alone and by SM */
+};
+
+/* Two groups that read less side by side than alone, beyond noise. */
+struct slow_pair {
+    uint16_t groups[2];
+    double ratio; /* of what the two read alone, added up */
+    enum slow_cause cause;
+};
+
+/* Pairs of groups, each in a window of its own, both windows together beyond one reach. */
+struct group_pairs {
+    uint32_t measured; /* pairs; 0: none, and the rest says nothing */
+    struct maybe_f64 worst_ratio;
+    uint16_t worst[2];
+    enum finding share_tlb; /* do any two? */
+    uint32_t slow_count;
+    uint32_t listed; /* of the slow ones */
+    struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
 };
 
 /* The SMs of the full die that this chip does without, as far as the groups show it. Each number is
@@ -111,6 +142,11 @@ struct topology {
     struct maybe_u32 full_sm_count;     /* SMs of the full die */
     struct disabled_sms disabled;
     struct maybe_f64 confidence; /* 0..1: least agreement of any SM's votes */
+    struct maybe_f64 sm_miss_penalty_cycles[REACH_MAX_SMS]; /* by SM id */
+    struct maybe_u32 penalty_classes;                       /* of groups; 1: no clear gap */
+    struct maybe_u32 speed_classes;
+    enum finding speed_follows_sms; /* does a group alone read in proportion to its SMs? */
+    struct group_pairs pairs;
 };
 
 struct curve_point {

@@ -249,6 +249,24 @@ static void check_disabled(struct check *c, const struct topology *t, uint32_t m
     check_candidates(c, d, IS_KNOWN(t->full_sm_count) ? t->full_sm_count.v : 0);
 }
 
+static void check_pairs(struct check *c, const struct group_pairs *p, uint32_t groups)
+{
+    at(c, "topology.pairs.");
+    require(c, p->listed <= FINGERPRINT_MAX_SLOW_PAIRS && p->listed <= p->slow_count, "slow",
+            "are too many");
+    require(c, p->slow_count <= p->measured, "slow_count", "is above measured");
+    require(c, (unsigned)p->share_tlb <= FINDING_NO, "share_tlb", "does not exist");
+    check_f64(c, "worst_ratio", p->worst_ratio);
+    if (IS_KNOWN(p->worst_ratio))
+        require(c, p->worst[0] < p->worst[1] && p->worst[1] < groups, "worst", "are no groups");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < p->listed; i++) {
+        const struct slow_pair *const s = &p->slow[i];
+        require(c, s->groups[0] < s->groups[1] && s->groups[1] < groups, "slow", "has no groups");
+        require(c, isfinite(s->ratio) && s->ratio >= 0.0, "slow", "has a ratio that cannot be");
+        require(c, (unsigned)s->cause <= SLOW_BY_BANDWIDTH, "slow", "has a cause that is none");
+    }
+}
+
 static void check_topology(struct check *c, const struct fingerprint *fp)
 {
     const struct topology *const t = &fp->topology;
@@ -267,8 +285,19 @@ static void check_topology(struct check *c, const struct fingerprint *fp)
         require(c, t->groups[g].sm_count == sizes[g], "sm_count", "is not that of the partition");
         check_f64(c, "miss_penalty_cycles", t->groups[g].miss_penalty_cycles);
         check_f64(c, "random_read_gbps", t->groups[g].random_read_gbps);
+        check_f64(c, "alone_gbps", t->groups[g].alone_gbps);
+        check_f64(c, "beyond_gbps", t->groups[g].beyond_gbps);
+        check_u32(c, "penalty_class", t->groups[g].penalty_class);
+        check_u32(c, "speed_class", t->groups[g].speed_class);
     }
     check_disabled(c, t, members);
+    at(c, "topology.");
+    check_u32(c, "penalty_classes", t->penalty_classes);
+    check_u32(c, "speed_classes", t->speed_classes);
+    require(c, (unsigned)t->speed_follows_sms <= FINDING_NO, "speed_follows_sms", "does not exist");
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        check_f64(c, "sm_miss_penalty_cycles", t->sm_miss_penalty_cycles[sm]);
+    check_pairs(c, &t->pairs, t->partition.group_count);
 }
 
 static void check_windows(struct check *c, const struct fingerprint *fp)

@@ -112,6 +112,59 @@ static json_t *tlb_to_json(const struct fingerprint *fp)
     return json_out_end(&o);
 }
 
+static bool group_has_sm_penalties(const struct topology *t, uint32_t g)
+{
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        if (t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]))
+            return true;
+    return false;
+}
+
+/* In the order of "sms"; null where it is not known. */
+static json_t *sm_penalties_to_json(const struct topology *t, uint32_t g)
+{
+    json_t *array = json_array();
+
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        const struct maybe_f64 *const m = &t->sm_miss_penalty_cycles[sm];
+        if (t->partition.group_of_sm[sm] == g &&
+            !json_out_append(&array, IS_KNOWN(*m) ? json_real(m->v) : json_null()))
+            break;
+    }
+    return array;
+}
+
+static json_t *slow_to_json(const struct slow_pair *s)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_value(&o, "groups", json_pack("[i,i]", (int)s->groups[0], (int)s->groups[1]));
+    json_out_real(&o, "ratio", s->ratio);
+    json_out_text(&o, "cause", slow_cause_name(s->cause));
+    return json_out_end(&o);
+}
+
+static json_t *pairs_to_json(const struct group_pairs *p)
+{
+    struct json_out o;
+    json_t *slow = json_array();
+
+    for (uint32_t i = 0; i < p->listed; i++) {
+        if (!json_out_append(&slow, slow_to_json(&p->slow[i])))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_u64(&o, "measured", p->measured);
+    json_out_f64_maybe(&o, "worst_ratio", p->worst_ratio);
+    if (IS_KNOWN(p->worst_ratio))
+        json_out_value(&o, "worst", json_pack("[i,i]", (int)p->worst[0], (int)p->worst[1]));
+    json_out_text(&o, "share_tlb", finding_name(p->share_tlb));
+    json_out_u64(&o, "slow_count", p->slow_count);
+    json_out_value(&o, "slow", slow);
+    return json_out_end(&o);
+}
+
 static json_t *group_to_json(const struct topology *t, uint32_t g)
 {
     struct json_out o;
@@ -121,6 +174,12 @@ static json_t *group_to_json(const struct topology *t, uint32_t g)
     json_out_value(&o, "sms", group_sms_to_json(&t->partition, g));
     json_out_f64_maybe(&o, "miss_penalty_cycles", t->groups[g].miss_penalty_cycles);
     json_out_f64_maybe(&o, "random_read_gbps", t->groups[g].random_read_gbps);
+    json_out_f64_maybe(&o, "alone_gbps", t->groups[g].alone_gbps);
+    json_out_f64_maybe(&o, "beyond_gbps", t->groups[g].beyond_gbps);
+    json_out_u32_maybe(&o, "penalty_class", t->groups[g].penalty_class);
+    json_out_u32_maybe(&o, "speed_class", t->groups[g].speed_class);
+    if (group_has_sm_penalties(t, g))
+        json_out_value(&o, "sm_miss_penalty_cycles", sm_penalties_to_json(t, g));
     return json_out_end(&o);
 }
 
@@ -190,6 +249,10 @@ static json_t *topology_to_json(const struct topology *t)
     json_out_u32_maybe(&o, "full_sm_count", t->full_sm_count);
     json_out_value(&o, "disabled", disabled_to_json(t));
     json_out_f64_maybe(&o, "confidence", t->confidence);
+    json_out_u32_maybe(&o, "penalty_classes", t->penalty_classes);
+    json_out_u32_maybe(&o, "speed_classes", t->speed_classes);
+    json_out_text(&o, "speed_follows_sms", finding_name(t->speed_follows_sms));
+    json_out_value(&o, "pairs", pairs_to_json(&t->pairs));
     return json_out_end(&o);
 }
 
@@ -264,6 +327,7 @@ static bool counts_fit(const struct fingerprint *fp)
            fp->topology.disabled.listed <= FINGERPRINT_MAX_CANDIDATES &&
            (fp->topology.disabled.listed == 0 ||
             fp->topology.disabled.sm_count.v <= FINGERPRINT_MAX_DISABLED) &&
+           fp->topology.pairs.listed <= FINGERPRINT_MAX_SLOW_PAIRS &&
            fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE &&
            fp->conditions.note_count <= FINGERPRINT_MAX_NOTES;
 }

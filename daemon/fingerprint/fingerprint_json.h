@@ -12,6 +12,8 @@ void fingerprint_json_id(const json_t *body, char *out);
 /* False where the name is none of them; `*out` is then untouched. */
 bool shared_by_from_name(const char *name, enum shared_by *out);
 bool replacement_from_name(const char *name, enum replacement *out);
+bool finding_from_name(const char *name, enum finding *out);
+bool slow_cause_from_name(const char *name, enum slow_cause *out);
 bool fill_from_name(const char *name, enum fill *out);
 
 #endif

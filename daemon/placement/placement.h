@@ -7,7 +7,8 @@
  *   placement  which SM should work in which window, so that all of the memory is reached at full
  *              speed? (Walker 2024, section 2.4: groups in windows)
  *
- * Windows are balanced by SM count (a window is as long as its SMs' share), aligned to the TLB
+ * Windows are balanced by SM count (a window is as long as its SMs' share), or by what the groups
+ * read where that was measured and differs from their SMs' share beyond noise; aligned to the TLB
  * entry (or to the asked granularity, if that is coarser), and no longer than the reach less one
  * entry, so that they fit whatever the alignment of the job's base address.
  */

@@ -10,7 +10,8 @@
  *   SMs       50                       48                       34
  *
  * As few windows as the reach allows; groups dealt so that windows have equal numbers of SMs
- * (partition.c); lengths in proportion to these numbers (borders.c). Where groups are few and the
+ * (partition.c), or equal throughput where the fingerprint says that groups of as many SMs are not
+ * equally fast; lengths in proportion to these numbers (borders.c). Where groups are few and the
  * memory large, the fullest window can be beyond the reach though equal ones would not. Then more
  * windows are tried first: smaller ones cost nothing, and SMs still finish together. Only where no
  * number of windows helps are windows cut at the limit, with the number that is least uneven.
@@ -29,14 +30,22 @@
 #include "placement/predict.h"
 #include "placement/size_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Groups whose throughput by SM differs by less are taken for equally fast. */
+#define SPEED_TOLERANCE 0.05
+
+enum { WEIGHT_OF_AN_SM = 64 };
 
 /* The groups that can be given work, densely numbered. */
 struct crew {
     uint32_t count;
     uint32_t sizes[REACH_MAX_GROUPS];
     uint16_t dense_of[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
+    uint32_t weights[REACH_MAX_GROUPS];  /* what windows are balanced by */
+    bool weighted;                       /* by throughput; otherwise by SMs */
     uint32_t sms;                        /* in all of them */
     uint32_t slots;                      /* highest SM id + 1 */
 };
@@ -45,7 +54,7 @@ struct crew {
 struct candidate {
     uint32_t windows;
     uint16_t window_of[REACH_MAX_GROUPS];
-    uint32_t totals[REACH_MAX_GROUPS];
+    uint32_t totals[REACH_MAX_GROUPS]; /* weights in each window */
     uint64_t lengths[PLACEMENT_MAX_WINDOWS];
     struct borders_result cut;
 };
@@ -58,6 +67,33 @@ struct plan {
     uint64_t unit_bytes;
     struct candidate best;
 };
+
+/* Where groups were seen to read, all at work, in other proportions than their SMs, windows follow
+ * what they read: then all groups are done with their windows at the same time. Within noise the
+ * number of SMs is as good, and the same on every chip of a kind. */
+static void weigh_crew(const struct fingerprint *fp, struct crew *crew)
+{
+    const struct sm_partition *p = &fp->topology.partition;
+    double per_sm[REACH_MAX_GROUPS];
+    double low = INFINITY;
+    double high = 0;
+
+    for (uint32_t g = 0; g < p->group_count; g++) {
+        const struct maybe_f64 gbps = fp->topology.groups[g].random_read_gbps;
+        const uint32_t dense = crew->dense_of[g];
+        if (!IS_KNOWN(gbps) || !(gbps.v > 0) || dense >= crew->count || crew->sizes[dense] == 0)
+            return;
+        per_sm[dense] = gbps.v / crew->sizes[dense];
+        low = fmin(low, per_sm[dense]);
+        high = fmax(high, per_sm[dense]);
+    }
+    if (crew->count == 0 || low >= high * (1 - SPEED_TOLERANCE))
+        return;
+    crew->weighted = true;
+    for (uint32_t i = 0; i < crew->count; i++)
+        crew->weights[i] =
+            (uint32_t)lround(per_sm[i] * crew->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
+}
 
 static void count_crew(const struct fingerprint *fp, struct crew *crew)
 {
@@ -81,8 +117,10 @@ static void count_crew(const struct fingerprint *fp, struct crew *crew)
         if (sizes[g] == 0)
             continue;
         crew->dense_of[g] = (uint16_t)crew->count;
+        crew->weights[crew->count] = sizes[g];
         crew->sizes[crew->count++] = sizes[g];
     }
+    weigh_crew(fp, crew);
 }
 
 /* Deals and cuts for one number of windows. */
@@ -95,7 +133,7 @@ static void try_windows(const struct plan *plan, uint32_t windows, struct candid
                                       .windows = windows};
 
     out->windows = windows;
-    partition_balance(plan->crew.sizes, plan->crew.count, windows, out->window_of, out->totals);
+    partition_balance(plan->crew.weights, plan->crew.count, windows, out->window_of, out->totals);
     out->cut = borders_cut(&request, out->lengths);
 }
 
@@ -149,14 +187,16 @@ static void write_windows(const struct plan *plan, struct placement_answer *out)
 
     out->window_count = best->windows;
     for (uint32_t w = 0; w < best->windows; w++) {
-        out->windows[w] = (struct placement_window){
-            .first_byte = first, .length_bytes = best->lengths[w], .sm_count = best->totals[w]};
+        out->windows[w] =
+            (struct placement_window){.first_byte = first, .length_bytes = best->lengths[w]};
         first += best->lengths[w];
         if (best->lengths[w] > longest)
             longest = best->lengths[w];
     }
-    for (uint32_t g = 0; g < plan->crew.count; g++)
+    for (uint32_t g = 0; g < plan->crew.count; g++) {
+        out->windows[best->window_of[g]].sm_count += plan->crew.sizes[g];
         out->windows[best->window_of[g]].group_count++;
+    }
     out->margin_bytes = plan->limit.reach_bytes - longest;
     out->sm_slots = plan->crew.slots;
     for (uint32_t sm = 0; sm < out->sm_slots; sm++) {
@@ -240,9 +280,10 @@ static void windows_reason(const struct plan *plan, struct placement_answer *out
     size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
     snprintf(out->reason, sizeof(out->reason),
              "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
-             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
+             "windows%s, %u SMs of %u groups, each group in one window%s%s (fingerprint %s).",
              asked, needed ? "are more than" : "would fit", usable, out->window_count,
-             needed ? "" : ", as asked", plan->crew.sms, plan->crew.count, uneven,
+             needed ? "" : ", as asked", plan->crew.sms, plan->crew.count,
+             plan->crew.weighted ? ", as long as its groups read fast" : "", uneven,
              out->fingerprint_id);
 }
 

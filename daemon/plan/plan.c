@@ -8,6 +8,7 @@
  *   confirm   onsets once more (confirm_plan.c)
  *   sets      depth full: sets, ways, replacement, fill (structure_plan.c)
  *   reads     depth full: throughput with and without windows (read_plan.c)
+ *   groups    depth full: random reads of each group alone, and of pairs (group_plan.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
  * Each call looks at what is there and asks for what is missing first. No state is kept, so the
@@ -18,6 +19,7 @@
 #include "analysis/window_level.h"
 #include "base/units.h"
 #include "plan/confirm_plan.h"
+#include "plan/group_plan.h"
 #include "plan/read_plan.h"
 #include "plan/share_plan.h"
 #include "plan/structure_plan.h"
@@ -204,6 +206,9 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
             say(out, found, "random reads, with and without windows");
             return STATUS_OK;
         }
+        group_plan_next(set, &s, found, shares[depth].full_share, out);
+        if (out->spec_count > 0)
+            return STATUS_OK;
     }
     if (depth == DEPTH_MATRIX) {
         share_plan_matrix(set, &s, shares[depth].full_share, out);

@@ -154,10 +154,105 @@ static void random_gpus_are_right_or_not_sure(void **state)
                   tally.levels, tally.matched, tally.sets, tally.replacements, tally.fills);
 }
 
+/* ---- groups ---- */
+
+static void groups_read_as_the_model_says(void **state)
+{
+    const char *profile = *state;
+    struct take *t = measure(profile);
+    const struct topology *topology = &t->m.fp.topology;
+    const uint32_t groups = topology->partition.group_count;
+
+    assert_true(groups > 1);
+    assert_int_equal(topology->pairs.measured, groups * (groups - 1) / 2);
+    assert_int_equal(topology->pairs.share_tlb, FINDING_NO);
+    assert_int_equal(topology->penalty_classes.v, 1);
+    for (uint32_t g = 0; g < groups; g++) {
+        const struct sm_group *group = &topology->groups[g];
+        const double alone = t->desc.sm_gbps * group->sm_count;
+        if (t->desc.sm_gbps > 0)
+            assert_float_equal(group->alone_gbps.v, alone, alone * 0.02);
+        assert_true(group->alone_gbps.v > group->random_read_gbps.v * 0.98);
+        assert_true(group->beyond_gbps.v < group->alone_gbps.v * 0.98);
+    }
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        assert_int_equal(IS_KNOWN(topology->sm_miss_penalty_cycles[sm]),
+                         topology->partition.group_of_sm[sm] != FINGERPRINT_NO_GROUP);
+    put_away(t);
+}
+
+/* Two groups of which each alone reads all that the memory gives: side by side they are slow, and
+ * no TLB has a part in it. */
+static void bandwidth_is_told_from_translation(void **state)
+{
+    (void)state;
+    struct take *t = measure("sms=16 memory=8G l2cache=2M latency=300 noise=gauss:1 "
+                             "l1=256@2M/8;miss=80;miss_ns=5;sets=8x32 plateau=500 sm_gbps=60");
+    const struct group_pairs *pairs = &t->m.fp.topology.pairs;
+    assert_int_equal(pairs->measured, 1);
+    assert_int_equal(pairs->slow_count, 1);
+    assert_int_equal(pairs->slow[0].cause, SLOW_BY_BANDWIDTH);
+    assert_int_equal(pairs->share_tlb, FINDING_NO);
+    put_away(t);
+}
+
+/* Set sizes that nobody drew. */
+static void named_structures_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t level, sets, ways, runs;
+        enum fill fill;
+    } cases[] = {
+        {"k80", 1, 1, 16, 1, FILL_UNKNOWN}, {"k80", 2, 7, 17, 2, FILL_WHOLE},
+        {"k80", 3, 128, 16, 2, FILL_WHOLE}, {"h200", 1, 1, 16, 1, FILL_WHOLE},
+        {"h200", 2, 256, 8, 1, FILL_WHOLE}, {"a100-80g", 2, 256, 8, 1, FILL_WHOLE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct take *t = measure(cases[i].text);
+        const struct tlb_level *l = &t->m.fp.levels[cases[i].level - 1];
+        assert_int_equal(l->sets.v, cases[i].sets);
+        assert_int_equal(l->run_count, cases[i].runs);
+        assert_int_equal(l->runs[0].ways, cases[i].ways);
+        assert_int_equal(l->replacement, REPLACEMENT_LRU);
+        assert_int_equal(l->fill, cases[i].fill);
+        assert_int_equal(t->m.fp.beyond.reach_bytes.known, MAYBE_NOT_OBSERVABLE);
+        assert_int_equal(t->m.fp.beyond.reach_bytes.reason, REASON_BEYOND_MEMORY);
+        put_away(t);
+    }
+}
+
+/* An entry of 32 MiB whose parts of 4 MiB are filled one by one. */
+static void parts_of_an_entry_are_told_from_entries(void **state)
+{
+    (void)state;
+    struct take *t = measure("sms=8 memory=16G l2cache=2M latency=300 noise=gauss:1 "
+                             "l1=64@32M/sm;miss=60;sets=8x8;sectors=8");
+    const struct tlb_level *l = &t->m.fp.levels[0];
+    assert_int_equal(t->m.fp.level_count, 1);
+    assert_int_equal(l->fill, FILL_PARTS);
+    assert_int_equal(l->entry_bytes.v, 4 * MIB);
+    assert_int_equal(l->tag_bytes.v, 32 * MIB);
+    assert_int_equal(l->entry_pages.v, 16);
+    put_away(t);
+}
+
 int main(void)
 {
+    static char k80[] = "k80";
+    static char h200[] = "h200";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_gpus_are_right_or_not_sure),
+        cmocka_unit_test(named_structures_are_found),
+        cmocka_unit_test(parts_of_an_entry_are_told_from_entries),
+        {.name = "groups of a K80",
+         .test_func = groups_read_as_the_model_says,
+         .initial_state = k80},
+        {.name = "groups of an H200",
+         .test_func = groups_read_as_the_model_says,
+         .initial_state = h200},
+        cmocka_unit_test(bandwidth_is_told_from_translation),
     };
     return cmocka_run_group_tests_name("structure of a level", tests, NULL, NULL) ? EXIT_FAILURE
                                                                                   : EXIT_SUCCESS;

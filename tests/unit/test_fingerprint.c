@@ -144,6 +144,23 @@ static void any_disabled(struct rng *r, struct topology *t)
     }
 }
 
+static void any_pairs(struct rng *r, uint32_t groups, struct group_pairs *p)
+{
+    if (groups < 2)
+        return;
+    p->measured = 500;
+    p->worst_ratio = KNOWN_F64(rng_unit(r));
+    p->worst[1] = (uint16_t)(1 + rng_below(r, groups - 1));
+    p->share_tlb = (enum finding)rng_below(r, 3);
+    p->listed = (uint32_t)rng_below(r, FINGERPRINT_MAX_SLOW_PAIRS + 1);
+    p->slow_count = p->listed + (uint32_t)rng_below(r, 5);
+    for (uint32_t i = 0; i < p->listed; i++) {
+        p->slow[i].groups[1] = (uint16_t)(1 + rng_below(r, groups - 1));
+        p->slow[i].ratio = rng_unit(r);
+        p->slow[i].cause = (enum slow_cause)rng_below(r, 3);
+    }
+}
+
 static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
 {
     t->level = any_u32(r);
@@ -155,7 +172,18 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         t->groups[g].miss_penalty_cycles = any_f64(r);
         t->groups[g].random_read_gbps = any_f64(r);
+        t->groups[g].alone_gbps = any_f64(r);
+        t->groups[g].beyond_gbps = any_f64(r);
+        t->groups[g].penalty_class = any_u32(r);
+        t->groups[g].speed_class = any_u32(r);
     }
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        if (t->partition.group_of_sm[sm] != FINGERPRINT_NO_GROUP && rng_below(r, 3) > 0)
+            t->sm_miss_penalty_cycles[sm] = KNOWN_F64((double)rng_below(r, 1000) / 4);
+    t->penalty_classes = any_u32(r);
+    t->speed_classes = any_u32(r);
+    t->speed_follows_sms = (enum finding)rng_below(r, 3);
+    any_pairs(r, t->partition.group_count, &t->pairs);
     t->nominal_group_sms = any_u32(r);
     t->full_sm_count = any_u32(r);
     if (rng_below(r, 2))

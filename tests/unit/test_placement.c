@@ -61,6 +61,72 @@ static void test_lengths_follow_sms(void **state)
 
 /* 100 GiB by 30 to 10 would be 75 and 25: cut at the limit, since two groups cannot make three
  * windows. */
+/* Eight groups of 16 SMs; the last four read `slow` of what the others do. */
+static void make_two_speeds(struct fingerprint *fp, double slow)
+{
+    static const uint32_t sizes[] = {16, 16, 16, 16, 16, 16, 16, 16};
+
+    placement_make_empty(fp);
+    placement_make_groups(fp, sizes, 8);
+    placement_make_limits(fp, 64 * GIB, 2 * MIB);
+    for (uint32_t g = 0; g < 8; g++)
+        fp->topology.groups[g].random_read_gbps = KNOWN_F64(g < 4 ? 500 : 500 * slow);
+}
+
+/* Slow groups get less to do, so that all are done at the same time. */
+static void test_lengths_follow_throughput(void **state)
+{
+    struct fingerprint fp;
+    struct placement_answer a;
+    struct placement_request r = {.bytes = 120 * GIB, .windows = 8};
+    struct err err;
+
+    (void)state;
+    make_two_speeds(&fp, 0.5);
+    assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
+    placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
+    placement_check_sms(&fp, &a);
+    for (uint32_t w = 0; w < 8; w++)
+        assert_float_equal((double)a.windows[w].length_bytes / GIB, w < 4 ? 20 : 10, 0.3);
+    assert_non_null(strstr(a.reason, "as long as its groups read fast"));
+
+    /* In two windows, fast and slow groups are dealt so that both read as much. */
+    r.windows = 0;
+    assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
+    placement_check_sms(&fp, &a);
+    for (uint32_t w = 0; w < a.window_count; w++) {
+        double gbps = 0;
+        for (uint32_t sm = 0; sm < a.sm_slots; sm++)
+            if (a.window_of_sm[sm] == (int16_t)w)
+                gbps += fp.topology.partition.group_of_sm[sm] < 4 ? 500.0 / 16 : 250.0 / 16;
+        assert_float_equal((double)a.windows[w].length_bytes / (double)r.bytes, gbps / 3000, 0.01);
+    }
+}
+
+/* What differs within noise, or is not known of every group, changes nothing. */
+static void test_noise_is_no_throughput(void **state)
+{
+    struct fingerprint fp;
+    struct placement_answer plain;
+    struct placement_answer a;
+    const struct placement_request r = {.bytes = 120 * GIB};
+    struct err err;
+
+    (void)state;
+    make_two_speeds(&fp, 1);
+    for (uint32_t g = 0; g < 8; g++)
+        fp.topology.groups[g].random_read_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+    assert_int_equal(placement_plan(&fp, &r, &plain, &err), STATUS_OK);
+    make_two_speeds(&fp, 0.97);
+    assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
+    assert_memory_equal(a.windows, plain.windows, sizeof a.windows);
+    assert_null(strstr(a.reason, "read fast"));
+    make_two_speeds(&fp, 0.5);
+    fp.topology.groups[3].random_read_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+    assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_OK);
+    assert_memory_equal(a.windows, plain.windows, sizeof a.windows);
+}
+
 static void test_cut_at_limit(void **state)
 {
     static const uint32_t sizes[] = {30, 10};
@@ -447,6 +513,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_windows),
         cmocka_unit_test(test_lengths_follow_sms),
+        cmocka_unit_test(test_lengths_follow_throughput),
+        cmocka_unit_test(test_noise_is_no_throughput),
         cmocka_unit_test(test_cut_at_limit),
         cmocka_unit_test(test_more_windows_before_cutting),
         cmocka_unit_test(test_nothing_to_do),

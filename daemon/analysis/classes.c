@@ -1,0 +1,99 @@
+/* classes.c: see classes.h.
+ *
+ *   .. ...        .  .. .        gaps, widest first: 8 2 1 1 1: one is three times the next, so two
+ *                                classes; widest first 8 3 1 1: none is, so one class
+ */
+#include "analysis/classes.h"
+
+#include "base/assert.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLEAR_TIMES 3.0
+#define NOISE_TIMES 5.0
+
+enum { FEWEST_OF_A_CLASS = 2 };
+
+struct ranked {
+    double value;
+    uint32_t place; /* in the caller's array */
+};
+
+struct gap {
+    double width;
+    uint32_t after; /* rank of the value before it */
+};
+
+static int by_value(const void *left, const void *right)
+{
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+static int widest_first(const void *left, const void *right)
+{
+    const struct gap *a = left;
+    const struct gap *b = right;
+    return (a->width < b->width) - (a->width > b->width);
+}
+
+/* Do `splits` gaps leave enough in every class? */
+static bool all_have_members(const struct gap *gaps, uint32_t splits, uint32_t n)
+{
+    bool border[CLASSES_MAX_VALUES] = {false};
+    uint32_t members = 0;
+
+    for (uint32_t i = 0; i < splits; i++)
+        border[gaps[i].after] = true;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        members += 1;
+        if (!border[rank] && rank + 1 < n)
+            continue;
+        if (members < FEWEST_OF_A_CLASS)
+            return false;
+        members = 0;
+    }
+    return true;
+}
+
+/* How many of the widest gaps are clear: the fewest after which comes a far narrower one. */
+static uint32_t count_splits(const struct gap *gaps, uint32_t n, double noise)
+{
+    for (uint32_t k = 1; k < CLASSES_MAX && k < n; k++) {
+        const double inside = k + 1 < n ? gaps[k].width : 0;
+        const double clear = gaps[k - 1].width;
+        if (clear <= NOISE_TIMES * noise || !(clear > 0))
+            return 0;
+        if (clear > CLEAR_TIMES * inside)
+            return all_have_members(gaps, k, n) ? k : 0;
+    }
+    return 0;
+}
+
+uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t *out_class)
+{
+    struct ranked ranked[CLASSES_MAX_VALUES];
+    struct gap gaps[CLASSES_MAX_VALUES];
+    bool border[CLASSES_MAX_VALUES] = {false};
+    uint32_t class = 0;
+
+    REACH_ASSERT(n >= 1 && n <= CLASSES_MAX_VALUES);
+    for (uint32_t i = 0; i < n; i++)
+        ranked[i] = (struct ranked){.value = values[i], .place = i};
+    qsort(ranked, n, sizeof ranked[0], by_value);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        gaps[i] = (struct gap){.width = ranked[i + 1].value - ranked[i].value, .after = i};
+    if (n > 1)
+        qsort(gaps, n - 1, sizeof gaps[0], widest_first);
+    const uint32_t splits = n > 1 ? count_splits(gaps, n, noise) : 0;
+    for (uint32_t i = 0; i < splits; i++)
+        border[gaps[i].after] = true;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        out_class[ranked[rank].place] = class;
+        class += border[rank];
+    }
+    return splits + 1;
+}
