@@ -30,6 +30,7 @@ struct crew {
     const struct observation_set *set;
     const struct sm_partition *partition;
     uint32_t sizes[REACH_MAX_GROUPS];
+    uint32_t slots; /* highest SM id + 1 */
     double reach_bytes;
     uint64_t most_bytes; /* longest region */
 };
@@ -48,8 +49,10 @@ static bool muster(const struct observation_set *set, const struct structure *s,
     out->reach_bytes = (double)reach.v;
     out->most_bytes = set->limits.range_bytes;
     for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
-        if (out->partition->group_of_sm[id] != FINGERPRINT_NO_GROUP)
+        if (out->partition->group_of_sm[id] != FINGERPRINT_NO_GROUP) {
             out->sizes[out->partition->group_of_sm[id]] += 1;
+            out->slots = id + 1;
+        }
     return out->partition->group_count >= 2;
 }
 
@@ -76,15 +79,16 @@ static bool set_region(const struct crew *c, struct probe_spec *spec, double byt
     return true;
 }
 
-static void idle_all(struct probe_spec *spec, uint32_t windows, uint32_t repeats)
+static void idle_all(const struct crew *c, struct probe_spec *spec, uint32_t windows,
+                     uint32_t repeats)
 {
     *spec = (struct probe_spec){.kind = PROBE_READ,
                                 .repeats = repeats,
                                 .duration_us = READ_US,
                                 .seed = READ_SEED,
                                 .window_count = windows,
-                                .window_sms = REACH_MAX_SMS};
-    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+                                .window_sms = c->slots};
+    for (uint32_t id = 0; id < c->slots; id++)
         spec->window_of_sm[id] = PROBE_SM_IDLE;
 }
 
@@ -101,7 +105,7 @@ static bool make_alone(const struct crew *c, uint32_t g, struct probe_spec *out)
 {
     double beyond = c->reach_bytes * BEYOND_PART;
 
-    idle_all(out, 1, ALONE_REPEATS);
+    idle_all(c, out, 1, ALONE_REPEATS);
     put_group(c, out, g, 0);
     if (!set_region(c, out, c->reach_bytes * ALONE_PART))
         return false;
@@ -122,7 +126,7 @@ static bool make_pair(const struct crew *c, uint32_t a, uint32_t b, bool tight,
     parts = parts < WIDE_PART ? parts : WIDE_PART;
     if (parts < WIDE_LEAST)
         return false;
-    idle_all(out, 2, PAIR_REPEATS);
+    idle_all(c, out, 2, PAIR_REPEATS);
     put_group(c, out, a, 0);
     put_group(c, out, b, 1);
     return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));

@@ -1,12 +1,14 @@
 /* sets.c: see sets.h.
  *
- * Order: a few pages past the onset, and a quarter past it for the replacement. Then each cycle up
- * to the saturation where they are cheap enough (complete). Where they are not, the first steps
- * foretell the rest, and a few cycles on the way must be as foretold (sampled). Anything else is
- * left unknown.
+ * Order: a few pages past the onset, and a quarter past it for the replacement. Then, where all
+ * cycles up to the saturation are cheap enough, each of them: every set is seen (complete). Where
+ * they are not, the first steps say how many sets there should be; then the miss counts at a
+ * quarter, a half and three quarters of the way, and the last three cycles, must be just those that
+ * follow (sampled). Anything else is left unknown.
  */
 #include "analysis/sets.h"
 
+#include "analysis/steps.h"
 #include "base/assert.h"
 
 #include <stdlib.h>
@@ -14,24 +16,20 @@
 
 enum {
     WINDOW = 12,        /* cycles past the onset */
-    MAX_POINTS = 320,   /* cycles of one level */
     FEW_SAMPLES = 2048, /* timed loads of a short cycle */
     CHEAP_LOADS = 512 * 1024,
     NEARER_TIMES = 16, /* so many times its entries, and an arbitrary level keeps nothing */
     SHIFTS = 3,
     SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
     WARM_LAPS = 2,
+    BEFORE = 3,
+    FEW_ASKS = 8, /* at a time, where the saturation should have been reached */
     MID_POINTS = 4
 };
 
 #define MOST_FALSE_RATE 0.25
 /* Of what misses now and then, so few are as quick as a hit that no hit is among them. */
 #define MOST_QUICK_SHARE 0.005
-
-struct point {
-    uint64_t pages;
-    struct trace trace;
-};
 
 /* One level at work. */
 struct work {
@@ -43,7 +41,7 @@ struct work {
     uint32_t warm_laps;
     enum reason gave_up; /* votes that no more asking makes certain */
     uint32_t count;
-    struct point points[MAX_POINTS]; /* ascending */
+    struct cycle points[STEPS_MAX_CYCLES]; /* ascending */
 };
 
 uint64_t sets_control_pages(const struct level_estimate *level)
@@ -65,6 +63,14 @@ static void begin(struct work *w, const struct observation_set *set,
     w->count = 0;
 }
 
+/* The first cycle to look at: a few pages before the onset, which may have been found a page or two
+ * too late. */
+static uint64_t first_pages(const struct work *w)
+{
+    const uint64_t lo = w->level->lo_pages;
+    return lo > w->control_pages + BEFORE ? lo - BEFORE : w->control_pages + 1;
+}
+
 static void give_up(struct sets_estimate *out, enum reason reason)
 {
     out->sets = UNKNOWN_U32(reason);
@@ -73,12 +79,18 @@ static void give_up(struct sets_estimate *out, enum reason reason)
     out->run_count = 0;
 }
 
-static uint64_t samples_for(const struct work *w, const struct trace *t, uint64_t pages)
+/* By the trace's own control, once it is there. */
+static uint64_t laps_for(const struct work *w, const struct trace *t)
 {
     double error = 1 - w->level->separation;
     if (t->attempts > 0)
         error = t->false_miss_rate > t->false_hit_rate ? t->false_miss_rate : t->false_hit_rate;
-    const uint64_t laps = trace_laps_needed(error);
+    return trace_laps_needed(error);
+}
+
+static uint64_t samples_for(const struct work *w, const struct trace *t, uint64_t pages)
+{
+    const uint64_t laps = laps_for(w, t);
     const uint64_t samples = laps * pages > FEW_SAMPLES ? laps * pages : FEW_SAMPLES;
     return samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES;
 }
@@ -108,24 +120,23 @@ static void ask(struct work *w, const struct trace *t, uint64_t pages)
     out->asks[out->ask_count++].samples = (uint32_t)samples_for(w, t, pages);
 }
 
-/* Adds this cycle, or asks for it. Ascending. */
+/* Adds this cycle to the work, or asks for it. Cycles must come in ascending order. */
 static void load(struct work *w, uint64_t pages)
 {
-    if (pages > TRACE_MAX_PAGES || w->count == MAX_POINTS) {
+    if (pages > TRACE_MAX_PAGES || w->count == STEPS_MAX_CYCLES) {
         w->gave_up = REASON_TOO_LITTLE_DATA;
         return;
     }
     REACH_ASSERT(w->count == 0 || w->points[w->count - 1].pages < pages);
-    struct point *p = &w->points[w->count];
+    struct cycle *p = &w->points[w->count];
     p->pages = pages;
     const struct trace_ask which = cycle_of(w, pages);
     trace_read(w->set, &which, w->level->penalty_cycles, &p->trace);
     if (p->trace.false_miss_rate > MOST_FALSE_RATE || p->trace.false_hit_rate > MOST_FALSE_RATE)
         w->gave_up = REASON_NO_CONTRAST;
-    if (p->trace.attempts == 0)
+    w->count += p->trace.attempts > 0;
+    if (p->trace.attempts == 0 || p->trace.laps < laps_for(w, &p->trace))
         ask(w, &p->trace, pages);
-    else
-        w->count += 1;
 }
 
 /* A page that misses in a cycle misses in every longer one. Settles what votes alone do not; what
@@ -169,7 +180,7 @@ static void settle_page(struct work *w, uint32_t page, bool *again)
 /* True where every page of every cycle is settled. Otherwise there are asks, or it gave up. */
 static bool settle(struct work *w)
 {
-    bool again[MAX_POINTS] = {false};
+    bool again[STEPS_MAX_CYCLES] = {false};
     bool settled = w->gave_up == REASON_NONE && w->out->ask_count == 0;
 
     if (w->count == 0)
@@ -184,6 +195,8 @@ static bool settle(struct work *w)
     }
     return settled;
 }
+
+/* ---- replacement ---- */
 
 /* A quarter more pages than fit: with LRU most sets overflow, with an arbitrary victim most of
  * their pages now hit and now miss. */
@@ -213,64 +226,8 @@ static enum replacement judge_replacement(const struct trace *t)
     return flips > noise * 1.5 + 0.08 ? REPLACEMENT_NOT_LRU : REPLACEMENT_UNKNOWN;
 }
 
-/* ---- steps ---- */
-
-/* How many pages join the misses between two cycles that differ by one page; -1 where that cannot
- * be: pages join without the new one, or one leaves. */
-static int joined(const struct point *before, const struct point *after)
-{
-    const uint32_t fresh = (uint32_t)after->pages - 1;
-    int n = 0;
-    for (uint32_t i = 0; i < TRACE_WORDS; i++) {
-        if (before->trace.missed[i] & ~after->trace.missed[i])
-            return -1;
-        n += __builtin_popcountll(after->trace.missed[i] & ~before->trace.missed[i]);
-    }
-    return n == 0 || trace_bit(after->trace.missed, fresh) ? n : -1;
-}
-
-/* Steps of cycles that follow each other page by page. */
-struct steps {
-    bool broken;
-    uint32_t count;
-    uint32_t size[MAX_POINTS]; /* pages that joined: ways + 1 */
-    uint64_t first_at;         /* pages of the cycle at the first */
-};
-
-static void find_steps(const struct work *w, uint32_t points, struct steps *out)
-{
-    memset(out, 0, sizeof *out);
-    out->broken = w->points[0].trace.missed_pages > 0;
-    for (uint32_t i = 1; i < points && !out->broken; i++) {
-        const int n = joined(&w->points[i - 1], &w->points[i]);
-        out->broken = n < 0 || (n == 1 && out->count == 0);
-        if (n < 2)
-            continue;
-        if (out->count == 0)
-            out->first_at = w->points[i].pages;
-        out->size[out->count++] = (uint32_t)n;
-    }
-}
-
-/* Is the first step unlike all others? */
-static bool first_is_special(const struct steps *steps)
-{
-    for (uint32_t i = 1; i < steps->count; i++)
-        if (steps->size[i] == steps->size[0])
-            return false;
-    return steps->count > 1;
-}
-
-/* Do all steps but the first join as many pages? */
-static bool others_are_equal(const struct steps *steps)
-{
-    for (uint32_t i = 2; i < steps->count; i++)
-        if (steps->size[i] != steps->size[1])
-            return false;
-    return steps->count > 1;
-}
-
 /* ---- a first step unlike the others: a wider set, or a victim buffer ---- */
+
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
 /* Pages of the first step from another start; 0 where that does not show it. -1: asked.
@@ -284,7 +241,7 @@ static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift
         load(other, pages);
     if (!settle(other))
         return other->gave_up != REASON_NONE ? 0 : -1;
-    find_steps(other, other->count, &steps);
+    steps_find(other->points, other->count, &steps);
     return steps.broken || steps.count == 0 ? 0 : (int)steps.size[0];
 }
 
@@ -311,7 +268,7 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
         return SHIFT_PENDING;
     if (ordinary)
         return SHIFT_SETS;
-    return same >= SHIFTS_THAT_AGREE && others_are_equal(steps) &&
+    return same >= SHIFTS_THAT_AGREE && steps_others_are_equal(steps) &&
                    steps->size[0] % steps->size[1] == 0
                ? SHIFT_VICTIM
                : SHIFT_UNSURE;
@@ -381,7 +338,7 @@ static void conclude_steps(struct work *w, const struct steps *steps, uint32_t m
 {
     enum shift_answer answer = SHIFT_SETS;
 
-    if (first_is_special(steps))
+    if (steps_first_is_special(steps))
         answer = ask_shifts(w, steps);
     if (answer == SHIFT_SETS || answer == SHIFT_VICTIM)
         conclude(w, steps, missing, answer == SHIFT_VICTIM);
@@ -391,7 +348,7 @@ static void conclude_steps(struct work *w, const struct steps *steps, uint32_t m
 
 /* ---- complete: every cycle from the onset to the saturation ---- */
 
-/* The first cycle in which every page misses; -1: none yet. */
+/* The first cycle in which every page misses, by its place; -1: none yet. */
 static int full_point(const struct work *w)
 {
     for (uint32_t i = 1; i < w->count && w->points[i].pages == w->points[i - 1].pages + 1; i++)
@@ -402,29 +359,30 @@ static int full_point(const struct work *w)
 
 static bool is_cheap(const struct work *w, uint64_t last_pages)
 {
-    const uint64_t cycles = last_pages - w->level->lo_pages;
+    const uint64_t first = first_pages(w);
+    const uint64_t cycles = last_pages > first ? last_pages - first : 0;
     const uint64_t laps = trace_laps_needed(1 - w->level->separation);
-    return last_pages <= TRACE_MAX_PAGES && cycles + 2 < MAX_POINTS && laps < UINT32_MAX &&
+    return last_pages <= TRACE_MAX_PAGES && cycles + 2 < STEPS_MAX_CYCLES && laps < UINT32_MAX &&
            cycles * last_pages * laps <= CHEAP_LOADS;
 }
 
-/* No page is known to hit. */
-static bool is_full(const struct point *p)
+/* No page is known to hit. What is unsure in the last cycle is asked again. */
+static bool is_full(const struct cycle *p)
 {
     return p->trace.missed_pages + p->trace.unsure_pages == p->pages;
 }
 
 static void estimate_complete(struct work *w)
 {
-    const uint64_t lo = w->level->lo_pages;
     struct steps steps;
     bool full = false;
 
     w->count = 0;
-    for (uint64_t pages = lo; !full && w->out->ask_count < SETS_MAX_ASKS; pages++) {
+    for (uint64_t pages = first_pages(w); !full && w->out->ask_count < SETS_MAX_ASKS; pages++) {
         if (!is_cheap(w, pages) && w->out->ask_count == 0)
             w->gave_up = REASON_TOO_LITTLE_DATA;
-        if (!is_cheap(w, pages) || w->gave_up != REASON_NONE)
+        const bool late = pages > w->level->sat_hi_pages && w->out->ask_count >= FEW_ASKS;
+        if (!is_cheap(w, pages) || late || w->gave_up != REASON_NONE)
             break;
         const uint32_t before = w->count;
         load(w, pages);
@@ -434,7 +392,7 @@ static void estimate_complete(struct work *w)
         report_unsettled(w);
         return;
     }
-    find_steps(w, (uint32_t)full_point(w) + 1, &steps);
+    steps_find(w->points, (uint32_t)full_point(w) + 1, &steps);
     if (steps.broken)
         give_up(w->out, REASON_DISAGREEMENT);
     else
@@ -443,59 +401,78 @@ static void estimate_complete(struct work *w)
 
 /* ---- sampled: what the first steps foretell, checked ---- */
 
-/* Pages that miss if every page past the onset overflows one more set. */
-static uint64_t foretold(const struct work *w, const struct steps *steps, uint64_t pages)
+/* Pages that miss in a cycle of so many, if every page from the onset on overflows one more set. */
+static uint64_t foretold(const struct steps *steps, uint64_t pages)
 {
-    return steps->size[0] + (uint64_t)steps->size[1] * (pages - w->level->lo_pages - 1);
+    if (pages < steps->first_at)
+        return 0;
+    return steps->size[0] + (uint64_t)steps->size[1] * (pages - steps->first_at);
 }
 
 static bool is_as_foretold(const struct work *w, const struct steps *steps)
 {
     for (uint32_t i = 0; i < w->count; i++) {
-        const struct point *p = &w->points[i];
-        if (p->pages > w->level->lo_pages && p->trace.missed_pages != foretold(w, steps, p->pages))
+        const struct cycle *p = &w->points[i];
+        if (p->trace.missed_pages != foretold(steps, p->pages))
             return false;
-        if (i > 0 && p->pages > w->level->lo_pages + 1 && p->pages == p[-1].pages + 1 &&
-            joined(&p[-1], p) != (int)steps->size[1])
+        if (i > 0 && p->pages > steps->first_at && p->pages == p[-1].pages + 1 &&
+            steps_joined(&p[-1], p) != (int)steps->size[1])
             return false;
     }
     return true;
 }
 
-static void estimate_sampled(struct work *w)
+/* The number of steps until every page misses: so many pages n beyond the last that fits that
+ * fits + n = first + (n - 1) * step. 0 where no whole number will do. */
+static uint64_t foretold_steps(const struct steps *steps)
 {
-    const uint64_t lo = w->level->lo_pages;
-    struct steps steps;
+    const uint64_t ways = steps->size[1] - 1;
+    const uint64_t rest = steps->first_at - 1 + steps->size[1];
+    if (rest <= steps->size[0] || (rest - steps->size[0]) % ways != 0)
+        return 0;
+    return (rest - steps->size[0]) / ways;
+}
 
-    find_steps(w, w->count, &steps);
-    if (steps.broken || steps.count != w->count - 1 || steps.count < 3 ||
-        !others_are_equal(&steps)) {
-        give_up(w->out, steps.broken ? REASON_DISAGREEMENT : REASON_TOO_LITTLE_DATA);
-        return;
-    }
-    /* lo + x = first + (x - 1) * step: so many pages overflow all sets. */
-    const uint64_t ways = steps.size[1] - 1;
-    if (lo + steps.size[1] < steps.size[0] || (lo + steps.size[1] - steps.size[0]) % ways != 0) {
-        give_up(w->out, REASON_TOO_LITTLE_DATA);
-        return;
-    }
-    const uint64_t x = (lo + steps.size[1] - steps.size[0]) / ways;
+/* At a quarter, a half, three quarters of the way, and at its end. */
+static void load_samples(struct work *w, uint64_t fits, uint64_t steps)
+{
     uint64_t last = w->points[w->count - 1].pages;
     for (uint64_t q = 1; q <= 3; q++)
-        for (uint64_t i = 0; i < MID_POINTS; i++)
-            if (lo + x * q / 4 + i > last && lo + x * q / 4 + i < lo + x - 2) {
-                last = lo + x * q / 4 + i;
-                load(w, last);
+        for (uint64_t pages = fits + steps * q / 4; pages < fits + steps * q / 4 + MID_POINTS;
+             pages++)
+            if (pages > last && pages < fits + steps - 2) {
+                last = pages;
+                load(w, pages);
             }
-    for (uint64_t pages = lo + x - 2; pages <= lo + x; pages++)
+    for (uint64_t pages = fits + steps - 2; pages <= fits + steps; pages++)
         if (pages > last)
             load(w, pages);
+}
+
+static void estimate_sampled(struct work *w)
+{
+    struct steps steps;
+    enum reason reason = REASON_TOO_LITTLE_DATA;
+
+    steps_find(w->points, w->count, &steps);
+    if (steps.broken)
+        reason = REASON_DISAGREEMENT;
+    /* From the onset on, every page must make a step. */
+    if (steps.broken || steps.count < 3 || !steps_others_are_equal(&steps) ||
+        steps.first_at + steps.count != w->points[w->count - 1].pages + 1 ||
+        foretold_steps(&steps) < steps.count) {
+        give_up(w->out, reason);
+        return;
+    }
+    const uint64_t fits = steps.first_at - 1;
+    const uint64_t all = foretold_steps(&steps);
+    load_samples(w, fits, all);
     if (!settle(w))
         report_unsettled(w);
-    else if (!is_as_foretold(w, &steps) || foretold(w, &steps, lo + x) != lo + x)
-        give_up(w->out, REASON_TOO_LITTLE_DATA);
+    else if (!is_as_foretold(w, &steps) || foretold(&steps, fits + all) != fits + all)
+        give_up(w->out, reason);
     else
-        conclude_steps(w, &steps, (uint32_t)x - steps.count);
+        conclude_steps(w, &steps, (uint32_t)all - steps.count);
 }
 
 /* ---- one level ---- */
@@ -530,7 +507,7 @@ static bool load_window(struct work *w)
     const uint64_t lo = w->level->lo_pages;
     const uint64_t mix = mix_pages(w->level);
 
-    for (uint64_t pages = lo; pages <= lo + WINDOW && pages < mix; pages++)
+    for (uint64_t pages = first_pages(w); pages <= lo + WINDOW && pages < mix; pages++)
         load(w, pages);
     load(w, mix);
     const bool settled = w->gave_up == REASON_NONE && w->out->ask_count == 0;
@@ -539,11 +516,11 @@ static bool load_window(struct work *w)
     return settled;
 }
 
-/* One way leaves no choice of a victim. */
+/* In sets of one way there is no choice of a victim. */
 static bool any_choice(const struct work *w)
 {
     struct steps steps;
-    find_steps(w, w->count, &steps);
+    steps_find(w->points, w->count, &steps);
     for (uint32_t i = 0; i < steps.count; i++)
         if (steps.size[i] > 2)
             return !steps.broken;

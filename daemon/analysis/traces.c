@@ -13,11 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_A_SPEC = 16, MEDIAN_LOADS = 2048 /* of a control: enough for its middle */ };
+enum {
+    POINTS_A_SPEC = 16,
+    BASE_LAPS = 3,
+    MEDIAN_LOADS = 2048 /* of a control: enough for its middle */
+};
 
 #define CERTAIN 7.0
 /* Of a control of a thousand loads nothing below this can be known. */
 #define LEAST_RATE 0.002
+#define QUIET_RATE 0.001
 /* Beyond so many penalties, and some cycles, a load tells of something else. */
 #define MISS_AT_MOST 2.0
 #define MISS_SLACK   30.0
@@ -97,7 +102,7 @@ static void take_own_bases(const struct observation *o, struct gauge *g)
     uint32_t pages;
     const uint32_t *row = control_of(o, &pages);
 
-    if (pages > TRACE_MAX_PAGES || o->spec.samples < (uint64_t)pages * TRACE_MIN_LAPS)
+    if (pages > TRACE_MAX_PAGES || o->spec.samples < (uint64_t)pages * BASE_LAPS)
         return;
     for (uint32_t page = 0; page < pages; page++) {
         uint32_t own[MOST_LAPS];
@@ -261,13 +266,16 @@ void trace_read(const struct observation_set *set, const struct trace_ask *which
         count_votes(&votes, out);
 }
 
+/* Two laps that agree are enough where of a million pages less than one is misjudged twice. */
 uint32_t trace_laps_needed(double error_rate)
 {
     const double e = at_least(error_rate);
     if (e > 0.35)
         return UINT32_MAX;
+    if (error_rate < QUIET_RATE)
+        return TRACE_MIN_LAPS;
     const double laps = ceil(2.4 * CERTAIN / ((1 - 2 * e) * log((1 - e) / e)));
-    return laps > TRACE_MIN_LAPS ? (uint32_t)laps : TRACE_MIN_LAPS;
+    return (uint32_t)laps;
 }
 
 static int compare_u64(uint64_t a, uint64_t b)

@@ -15,7 +15,7 @@ enum {
     TRACE_MAX_PAGES = 4096, /* of a cycle that is judged page by page */
     TRACE_WORDS = TRACE_MAX_PAGES / 64,
     TRACE_MAX_ATTEMPTS = 6, /* observations of one cycle; then it stays as unsure as it is */
-    TRACE_MIN_LAPS = 3
+    TRACE_MIN_LAPS = 2
 };
 
 /* One cycle to walk: the question. */

@@ -74,7 +74,7 @@ struct plan {
 static void weigh_crew(const struct fingerprint *fp, struct crew *crew)
 {
     const struct sm_partition *p = &fp->topology.partition;
-    double per_sm[REACH_MAX_GROUPS];
+    double per_sm[REACH_MAX_GROUPS] = {0};
     double low = INFINITY;
     double high = 0;
 
@@ -271,19 +271,20 @@ static void windows_reason(const struct plan *plan, struct placement_answer *out
 {
     char asked[SIZE_TEXT_BYTES];
     char usable[SIZE_TEXT_BYTES];
-    char uneven[64] = "";
+    const char *by = plan->crew.weighted ? ", by throughput" : "";
+    char uneven[64];
     bool needed = plan->request->bytes > plan->limit.usable_bytes;
 
+    snprintf(uneven, sizeof(uneven), "%s", by);
     if (!plan->best.cut.proportional)
-        snprintf(uneven, sizeof(uneven), ", uneven by %.0f%% to stay within it",
+        snprintf(uneven, sizeof(uneven), "%s, uneven by %.0f%% to stay within it", by,
                  (plan->best.cut.skew - 1) * 100);
     size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
     snprintf(out->reason, sizeof(out->reason),
              "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
-             "windows%s, %u SMs of %u groups, each group in one window%s%s (fingerprint %s).",
+             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
              asked, needed ? "are more than" : "would fit", usable, out->window_count,
-             needed ? "" : ", as asked", plan->crew.sms, plan->crew.count,
-             plan->crew.weighted ? ", as long as its groups read fast" : "", uneven,
+             needed ? "" : ", as asked", plan->crew.sms, plan->crew.count, uneven,
              out->fingerprint_id);
 }
 
