@@ -115,6 +115,7 @@ static void know_groups(const struct chip *c, struct structure *s)
     s->window_level = 0;
     s->shared_by[0] = SHARED_GROUP;
     s->levels[0] = (struct level_estimate){.entry_known = true,
+                                           .counted = true,
                                            .entry_bytes = 32 * MIB,
                                            .lo_pages = (uint64_t)c->reach_bytes / (32 * MIB),
                                            .hi_pages = (uint64_t)c->reach_bytes / (32 * MIB) + 1};
