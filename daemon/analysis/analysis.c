@@ -8,6 +8,7 @@
 #include "analysis/means.h"
 #include "analysis/reads.h"
 #include "analysis/sharing.h"
+#include "analysis/weigh.h"
 #include "analysis/window_level.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -67,6 +68,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
             level->sharing = s->sharing[k].found;
         if (s->levels[k].entry_known)
             level->confidence = KNOWN_F64(s->levels[k].separation);
+        weigh_level(&s->levels[k], &s->sharing[k], level);
     }
 }
 
@@ -116,6 +118,7 @@ static void fill_topology(const struct observation_set *set, const struct struct
         one_group_each(sm_ids, sm_count, &fp->topology.partition);
     fp->topology.confidence = KNOWN_F64(s->sharing[k].agreement);
     fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
+    weigh_groups(sharing_evidence(&s->sharing[k]), &fp->topology);
     floorplan_conclude(sm_count, &fp->topology);
 }
 

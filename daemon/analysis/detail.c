@@ -6,6 +6,7 @@
 #include "analysis/group_reads.h"
 #include "analysis/sets.h"
 #include "analysis/sharing.h"
+#include "analysis/weigh.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -75,6 +76,7 @@ void detail_conclude(const struct observation_set *set, const struct structure *
             out->levels[k].entry_pages = fill.entry_pages;
         else
             out->levels[k].entry_pages = UNKNOWN_U32(REASON_NOT_REPORTED);
+        weigh_detail(&sets[k], &fill, &out->levels[k]);
     }
     take_pages(set, out);
     take_beyond(set, out);

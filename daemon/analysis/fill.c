@@ -44,8 +44,8 @@ static const struct observation *find_or_ask(const struct observation_set *set,
 
 /* By position within an entry: the median latency. One position stands out by the penalty where a
  * miss fills the rest. The nearest level with shorter entries adds its own steps, so the worst of
- * the others counts. */
-static bool one_position_misses(const struct observation *o, uint64_t parts, double penalty)
+ * the others counts. Returns by how many penalties it does. */
+static double one_position_misses(const struct observation *o, uint64_t parts, double penalty)
 {
     const uint32_t *row = observation_chase(o, 0);
     double most = 0;
@@ -57,12 +57,12 @@ static bool one_position_misses(const struct observation *o, uint64_t parts, dou
         for (uint32_t k = j; k < o->spec.samples && n < BELOW_SAMPLES; k += (uint32_t)parts)
             own[n++] = row[k];
         if (n == 0)
-            return false;
+            return 0;
         const double median = stats_median_u32(own, n);
         next = median > most ? most : median > next ? median : next;
         most = median > most ? median : most;
     }
-    return most - next > penalty / 2;
+    return (most - next) / penalty;
 }
 
 enum below { BELOW_PENDING, BELOW_WHOLE, BELOW_UNSURE, BELOW_NOT_APPLICABLE };
@@ -86,7 +86,10 @@ static enum below ask_below(const struct observation_set *set, const struct leve
     o = find_or_ask(set, &ask, out);
     if (!o)
         return BELOW_PENDING;
-    return one_position_misses(o, parts, level->penalty_cycles) ? BELOW_WHOLE : BELOW_UNSURE;
+    const double apart = one_position_misses(o, parts, level->penalty_cycles);
+    out->fill_evidence =
+        evidence_make(EVIDENCE_STRIDES, o->spec.samples / parts, (apart - 0.5) / 0.5);
+    return apart > 0.5 ? BELOW_WHOLE : BELOW_UNSURE;
 }
 
 enum above { ABOVE_PENDING, ABOVE_AS_MANY, ABOVE_FEWER, ABOVE_UNSURE };
@@ -130,6 +133,9 @@ static enum above ask_above(const struct observation_set *set, const struct stru
     for (uint32_t i = 0; i < o->spec.samples; i++)
         slow += observation_chase(o, 0)[i] > threshold;
     const double share = (double)slow / o->spec.samples;
+    out->pages_evidence = evidence_make(
+        EVIDENCE_STRIDES, o->spec.samples / ask.pages,
+        share < NONE_SHARE ? 1 - share / NONE_SHARE : (share - SOME_SHARE) / (1 - SOME_SHARE));
     return share < NONE_SHARE ? ABOVE_AS_MANY : share > SOME_SHARE ? ABOVE_FEWER : ABOVE_UNSURE;
 }
 
@@ -147,7 +153,8 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
 /* In the first cycle that misses, do pages 2 i and 2 i + 1 always do the same? `out_block`: pages
  * that leave together; 0 where all do, which tells nothing of how many belong together. */
 static enum neighbours ask_neighbours(const struct observation_set *set,
-                                      const struct level_estimate *level, uint32_t *out_block)
+                                      const struct level_estimate *level, uint32_t *out_block,
+                                      struct evidence *out_evidence)
 {
     const uint64_t lo = level->lo_pages;
     const struct trace_ask first = {.stride_bytes = level->entry_bytes,
@@ -161,6 +168,7 @@ static enum neighbours ask_neighbours(const struct observation_set *set,
     if (t.attempts == 0 || t.unsure_pages > 0 || t.missed_pages < 3)
         return NEIGHBOURS_UNSURE;
     *out_block = 0;
+    *out_evidence = evidence_make(EVIDENCE_STRIDES, t.laps, t.margin);
     if (t.missed_pages == lo + 1)
         return NEIGHBOURS_TOGETHER;
     uint32_t together = 0;
@@ -202,6 +210,7 @@ void fill_estimate(const struct observation_set *set, const struct structure *s,
 {
     const struct level_estimate *level = &s->levels[k];
     const uint64_t page = set->limits.granule_bytes;
+    struct evidence traced;
     uint32_t block = 0;
 
     *out = (struct fill_estimate){.fill = FILL_UNKNOWN,
@@ -216,8 +225,11 @@ void fill_estimate(const struct observation_set *set, const struct structure *s,
     const enum above above = ask_above(set, s, k, out);
     if (below == BELOW_PENDING || above == ABOVE_PENDING)
         return;
-    const enum neighbours neighbours = ask_neighbours(set, level, &block);
+    const enum neighbours neighbours = ask_neighbours(set, level, &block, &traced);
+    if (above == ABOVE_FEWER && neighbours != NEIGHBOURS_UNSURE)
+        out->pages_evidence = evidence_weaker(out->pages_evidence, traced);
     if (above == ABOVE_FEWER && neighbours == NEIGHBOURS_TOGETHER) {
+        out->fill_evidence = out->pages_evidence;
         conclude_parts(set, level, block, out);
         return;
     }
@@ -228,6 +240,8 @@ void fill_estimate(const struct observation_set *set, const struct structure *s,
         out->entry_pages = KNOWN_U32((uint32_t)(level->entry_bytes / page));
     else
         out->entry_pages = UNKNOWN_U32(REASON_NOT_APPLICABLE);
-    if (below == BELOW_WHOLE)
-        out->fill = FILL_WHOLE;
+    if (below != BELOW_WHOLE)
+        return;
+    out->fill = FILL_WHOLE;
+    out->fill_evidence = evidence_weaker(out->fill_evidence, out->pages_evidence);
 }

@@ -20,9 +20,11 @@ enum { FILL_MAX_ASKS = 4 };
 
 struct fill_estimate {
     enum fill fill;
-    struct maybe_u32 entry_pages; /* allocation pages that one entry covers */
-    struct maybe_u64 tag_bytes;   /* of an entry that is filled in parts: all of it */
-    uint32_t ask_count;           /* walks to make first */
+    struct maybe_u32 entry_pages;  /* allocation pages that one entry covers */
+    struct maybe_u64 tag_bytes;    /* of an entry that is filled in parts: all of it */
+    struct evidence fill_evidence; /* of what is known */
+    struct evidence pages_evidence;
+    uint32_t ask_count; /* walks to make first */
     struct trace_ask asks[FILL_MAX_ASKS];
 };
 

@@ -322,13 +322,15 @@ static uint32_t proof_units(uint32_t groups)
     return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
-/* Groups of the full die, where the order of the ids shows how they were dealt; 0: not sure. */
-static uint32_t find_dealt(const struct chip *c)
+/* Groups of the full die, where the order of the ids shows how they were dealt; 0: not sure.
+ * `out_margin`: how many more units than it takes follow the turns, as a share of them. */
+static uint32_t find_dealt(const struct chip *c, double *out_margin)
 {
     uint32_t best = 0;
     uint32_t die = 0;
     uint32_t all = 0; /* units until every group has had one */
 
+    *out_margin = 1;
     if (c->runs == c->groups) /* one group after the other: there are no turns to look at */
         return c->groups;
     for (uint32_t seen = 0; seen < c->groups; all++)
@@ -341,7 +343,9 @@ static uint32_t find_dealt(const struct chip *c)
         die = head == best && die != this_die ? 0 : this_die;
         best = head;
     }
-    return best >= all + proof_units(c->groups) ? die : 0;
+    const uint32_t proof = all + proof_units(c->groups);
+    *out_margin = best > proof ? 1 - (double)proof / best : 0;
+    return best >= proof ? die : 0;
 }
 
 /* "5x3/10,11": rows in the die, or "24x6/4:2,13:2": group 4 has lost 2. "" where it does not fit.
@@ -368,15 +372,19 @@ static void write_signature(const struct topology *t, uint32_t die_groups, struc
         d->signature[0] = '\0';
 }
 
-static void set_die(struct topology *t, const struct chip *c, uint32_t groups)
+/* `margin` of the pattern; how far the lost SMs are from too many counts too. */
+static void set_die(struct topology *t, const struct chip *c, uint32_t groups, double margin)
 {
     struct disabled_sms *const d = &t->disabled;
+    const double room = 1 - (double)(groups * c->largest - c->sms) / (c->budget + 1);
 
     t->nominal_group_sms = KNOWN_U32(c->largest);
     t->full_sm_count = KNOWN_U32(groups * c->largest);
     d->sm_count = KNOWN_U32(groups * c->largest - c->sms);
     d->lost_groups = KNOWN_U32(groups - c->groups);
     write_signature(t, groups, d);
+    t->evidence[TOPOLOGY_EVIDENCE_DISABLED] =
+        evidence_make(EVIDENCE_FLOOR_PLAN, 1, room < margin ? room : margin);
 }
 
 static void set_absent(struct topology *t, struct maybe_u32 why)
@@ -386,6 +394,7 @@ static void set_absent(struct topology *t, struct maybe_u32 why)
     memset(d, 0, sizeof(*d));
     t->nominal_group_sms = t->full_sm_count = why;
     d->sm_count = d->unit_sms = d->lost_groups = d->candidate_count = why;
+    t->evidence[TOPOLOGY_EVIDENCE_DISABLED] = (struct evidence){.method = EVIDENCE_NONE};
 }
 
 void floorplan_conclude(uint32_t sm_count, struct topology *topology)
@@ -393,6 +402,7 @@ void floorplan_conclude(uint32_t sm_count, struct topology *topology)
     struct chip c;
     bool in_order;
     uint32_t dealt;
+    double margin = 0;
 
     if (topology->partition.group_count == 0) {
         set_absent(topology, UNKNOWN_U32(REASON_NOT_MEASURED));
@@ -409,17 +419,17 @@ void floorplan_conclude(uint32_t sm_count, struct topology *topology)
     }
     set_absent(topology, UNKNOWN_U32(REASON_IRREGULAR));
     in_order = find_in_order(&c, &topology->disabled);
-    dealt = c.largest_count > 1 ? find_dealt(&c) : 0;
+    dealt = c.largest_count > 1 ? find_dealt(&c, &margin) : 0;
     if (dealt * c.largest > c.sms + c.budget)
         dealt = 0;
     if (in_order && dealt > c.groups) {
         set_absent(topology, UNKNOWN_U32(REASON_DISAGREEMENT));
     } else if (in_order) {
-        set_die(topology, &c, c.groups);
+        set_die(topology, &c, c.groups, 1);
     } else if (dealt > 0) {
         topology->disabled.unit_sms = KNOWN_U32(c.run_gcd);
         topology->disabled.candidate_count = NOT_OBSERVABLE_U32(REASON_NO_TRACE);
-        set_die(topology, &c, dealt);
+        set_die(topology, &c, dealt, margin);
     } else {
         set_absent(topology, UNKNOWN_U32(REASON_IRREGULAR));
     }

@@ -213,6 +213,20 @@ static struct level_bracket first_bracket(const struct level_estimate *level)
     return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
 }
 
+/* How far the two answers that make an entry are from their thresholds. */
+static struct evidence weigh_entry(const struct level_estimate *level,
+                                   const struct observation *all, const struct observation *half)
+{
+    const double penalty = level->penalty_cycles;
+    const double full = sweep_share_above(all, 1, median_of_point(all, 0) + penalty / 2);
+    const double some = sweep_share_above(half, 1, median_of_point(half, 0) + penalty / 2);
+    const double off = fabs(some / full - 0.5);
+    const uint64_t pages =
+        half->spec.points[1] > all->spec.points[1] ? half->spec.points[1] : all->spec.points[1];
+    return evidence_make(EVIDENCE_ENTRY_SEARCH, all->spec.samples / pages,
+                         fmin((full - ALL_SHARE) / (1 - ALL_SHARE), 1 - off / (MOST_HALF - 0.5)));
+}
+
 /* From the first stride at which all miss, down to the last. The search ends where half the stride
  * over as many bytes makes half of the loads miss, which is what half an entry does. */
 static void conclude_entry(const struct observation_set *set, struct level_estimate *level)
@@ -246,6 +260,7 @@ static void conclude_entry(const struct observation_set *set, struct level_estim
     level->entry_known = true;
     level->entry_bytes = at.stride_bytes;
     level->at_entry = at;
+    level->entry_evidence = weigh_entry(level, last_all, o);
     take_entry_test(last_all, level);
 }
 
@@ -341,4 +356,12 @@ struct maybe_f64 levels_penalty(const struct level_estimate *level)
     if (level->penalty_cycles > 0 && level->test_misses >= TEST_ALL_MISS)
         return KNOWN_F64(level->penalty_cycles);
     return UNKNOWN_F64(REASON_NO_CONTRAST);
+}
+
+struct evidence levels_penalty_evidence(const struct level_estimate *level)
+{
+    if (level->onset_penalty_cycles > 0)
+        return level->onset_penalty_evidence;
+    return evidence_make(EVIDENCE_ENTRY_TEST, LEVELS_ENTRY_SAMPLES,
+                         (level->test_misses - TEST_ALL_MISS) / (1 - TEST_ALL_MISS));
 }

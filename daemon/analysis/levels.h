@@ -64,6 +64,11 @@ struct level_estimate {
     bool counted;
     bool erratic; /* a page that hits in one lap misses in the next: not LRU, or disturbed */
     bool veiled;  /* a nearer level overflows within this step: neither is seen by itself */
+    /* For the fingerprint (docs/methods.md); of what is known by the above. */
+    struct evidence entry_evidence;
+    struct evidence reach_evidence;
+    struct evidence saturation_evidence;
+    struct evidence onset_penalty_evidence;
     uint64_t undecided_pages; /* between the two: neither to be said; 0: none, or asked twice */
 };
 
@@ -73,6 +78,8 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
 /* What a miss costs: by the first pages that miss or, where they are too few to tell, by the entry
  * test. Unknown where noise hides it, or where two levels overflow together. */
 struct maybe_f64 levels_penalty(const struct level_estimate *level);
+/* What that rests on, where it is known. */
+struct evidence levels_penalty_evidence(const struct level_estimate *level);
 
 /* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the
  * range, and no less than the granule. */

@@ -268,6 +268,8 @@ static void take(const struct mean_sharing *one, bool first, struct mean_sharing
     if (one->shared_by != all->shared_by ||
         memcmp(&one->found, &all->found, sizeof one->found) != 0)
         start(REASON_DISAGREEMENT, all);
+    else
+        all->matrices += one->matrices;
 }
 
 /* The two passes: rows with contrast tell the offsets, by which those without are judged. */
@@ -288,8 +290,10 @@ static void judge(struct matrix *m, bool flat_ones, double *offset, bool *known,
         out->confidence = KNOWN_F64(fmax(0, margin));
         out->reason = REASON_NONE;
     }
-    if (out->shared_by != SHARED_UNKNOWN)
-        out->reason = REASON_NONE;
+    if (out->shared_by == SHARED_UNKNOWN)
+        return;
+    out->reason = REASON_NONE;
+    out->matrices = 1;
 }
 
 enum status mean_sharing_estimate(const struct observation_set *set,

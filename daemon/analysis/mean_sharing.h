@@ -26,6 +26,7 @@ struct mean_sharing {
     struct maybe_f64 confidence;       /* 0..1: how far the worst value was from the threshold */
     struct sm_partition found;         /* where shared_by is SHARED_GROUP or SHARED_SM */
     double loss_cycles[REACH_MAX_SMS]; /* by SM id: what its own walk cost it; 0: not seen */
+    uint32_t matrices;                 /* that say so */
     enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
 };
 

@@ -4,6 +4,7 @@
 #include "analysis/curve_levels.h"
 #include "analysis/floorplan.h"
 #include "analysis/mean_sharing.h"
+#include "analysis/weigh.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -80,6 +81,7 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
         level->shared_by = sharing[k].shared_by;
         if (level->shared_by == SHARED_GROUP)
             level->sharing = sharing[k].found;
+        weigh_curve_level(&levels->levels[k], &sharing[k], level);
         if (sharing[k].reason == REASON_DISAGREEMENT)
             add_note(fp, "the sharing matrix of level %u contradicts itself", k + 1);
     }
@@ -130,6 +132,7 @@ static void fill_topology(const struct mean_sharing *sharing, struct fingerprint
     fp->topology.partition = sharing[k].found;
     fp->topology.confidence = sharing[k].confidence;
     fill_groups(&sharing[k], &fp->topology);
+    weigh_groups(weigh_mean_sharing(&sharing[k]), &fp->topology);
     floorplan_conclude(fp->gpu.sm_count, &fp->topology);
     fp->windows.reach_bytes = level->reach_bytes;
     fp->windows.entry_bytes = level->entry_bytes;

@@ -8,7 +8,11 @@
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
 
-enum column { COLUMN_NAIVE, COLUMN_BY_GROUP, COLUMN_BY_SM };
+enum column {
+    COLUMN_NAIVE = CURVE_EVIDENCE_NAIVE_GBPS,
+    COLUMN_BY_GROUP = CURVE_EVIDENCE_BY_GROUP_GBPS,
+    COLUMN_BY_SM = CURVE_EVIDENCE_BY_SM_GBPS
+};
 
 /* A region that fits the cache tells of the cache. */
 bool reads_region_counts(const struct observation_set *set, uint64_t bytes)
@@ -40,11 +44,13 @@ static enum column column_of(const struct probe_spec *spec, const struct sm_part
     return COLUMN_BY_GROUP;
 }
 
-static double median_gbps(const struct observation *o, uint32_t point)
+/* The median of the repeats, and how well they agree. */
+static double median_gbps(const struct observation *o, uint32_t point, struct evidence *out)
 {
     double gbps[PROBE_MAX_REPEATS];
     for (uint32_t r = 0; r < o->spec.repeats; r++)
         gbps[r] = observation_read_gbps(o, point, r);
+    *out = evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps, o->spec.repeats);
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
@@ -75,9 +81,11 @@ static void take_read(const struct observation_set *set, const struct observatio
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         struct curve_point *c =
             reads_region_counts(set, o->spec.points[p]) ? point_for(t, o->spec.points[p]) : NULL;
-        const struct maybe_f64 gbps = KNOWN_F64(median_gbps(o, p));
+        struct evidence evidence;
+        const struct maybe_f64 gbps = KNOWN_F64(median_gbps(o, p, &evidence));
         if (!c)
             continue;
+        c->evidence[column] = evidence;
         if (column == COLUMN_NAIVE) {
             c->naive_gbps = gbps;
             continue;
@@ -100,9 +108,12 @@ static void take_groups(const struct observation *o, uint32_t point, struct topo
             if (g != FINGERPRINT_NO_GROUP)
                 gbps[g][r] += observation_read_sm_gbps(o, point, r, i);
         }
-    for (uint32_t g = 0; g < topology->partition.group_count; g++)
-        topology->groups[g].random_read_gbps =
-            KNOWN_F64(stats_median_f64(gbps[g], o->spec.repeats));
+    for (uint32_t g = 0; g < topology->partition.group_count; g++) {
+        struct sm_group *group = &topology->groups[g];
+        group->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS] =
+            evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps[g], o->spec.repeats);
+        group->random_read_gbps = KNOWN_F64(stats_median_f64(gbps[g], o->spec.repeats));
+    }
 }
 
 /* The largest naive region within the reach (or at all, where no reach limits) makes the plateau.
@@ -110,6 +121,7 @@ static void take_groups(const struct observation *o, uint32_t point, struct topo
 static void take_plateau(const struct observation_set *set, struct fingerprint *out)
 {
     const struct maybe_u64 reach = out->windows.reach_bytes;
+    struct evidence *const evidence = out->throughput.evidence;
     uint64_t best_bytes = 0;
     uint64_t most_bytes = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -122,12 +134,14 @@ static void take_plateau(const struct observation_set *set, struct fingerprint *
                 continue;
             if (bytes >= best_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
                 best_bytes = bytes;
-                out->throughput.plateau_gbps = KNOWN_F64(median_gbps(o, p));
+                out->throughput.plateau_gbps =
+                    KNOWN_F64(median_gbps(o, p, &evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]));
                 take_groups(o, p, &out->topology);
             }
             if (bytes >= most_bytes) {
                 most_bytes = bytes;
-                out->throughput.whole_memory_gbps = KNOWN_F64(median_gbps(o, p));
+                out->throughput.whole_memory_gbps =
+                    KNOWN_F64(median_gbps(o, p, &evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS]));
             }
         }
     }

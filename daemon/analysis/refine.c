@@ -77,6 +77,7 @@ struct point {
     bool whole;        /* every page was timed */
     double pairs;      /* of successive laps of one page */
     double changes;    /* of these, with another fate */
+    double margin;     /* of `fit`, where that is certain: 0..1 (weigh_fit) */
 };
 
 /* ---- what to ask ---- */
@@ -245,6 +246,8 @@ struct scales {
     uint32_t likely;    /* rather miss */
     double by_chance;   /* of the likely ones, how many outliers make */
     double least_power; /* of pages that miss, how many are likely ones, at least */
+    double first;       /* weight of the page that weighs most, */
+    double second;      /* and of the next: two make a footprint that does not fit */
 };
 
 /* Fewest slow loads of `laps` that make a page a likely one. */
@@ -270,7 +273,7 @@ static void weigh_pages(const struct observation *o, uint32_t p, const struct no
             : 0,
         binomial_tail(most_laps, noise->slow_if_hit, fewest_likely(noise, most_laps))};
 
-    *scales = (struct scales){0};
+    *scales = (struct scales){.first = -INFINITY, .second = -INFINITY};
     for (uint64_t page = 0; page < n && page < o->spec.samples; page++) {
         uint32_t laps = 0;
         uint32_t slow = 0;
@@ -282,6 +285,8 @@ static void weigh_pages(const struct observation *o, uint32_t p, const struct no
         }
         const double w = weight(noise, laps, slow);
         out->pairs += laps - 1;
+        scales->second = fmax(scales->second, fmin(scales->first, w));
+        scales->first = fmax(scales->first, w);
         scales->certain += w > doubt;
         scales->likely += w > 0;
         scales->by_chance += chance[laps == most_laps];
@@ -304,6 +309,20 @@ static double shift_of(const struct observation *o, uint32_t p, const struct noi
     return n >= FEWEST_SHIFTED ? stats_median_f64(differences, n) : 0;
 }
 
+/* How far a point is from another fit. One that misses: the page that makes it certain outweighs
+ * the doubt so many times. One that fits: the page that is most like a miss has so many laps to go
+ * until it is as like a miss as a hit; and of pages that miss, more than enough would be seen. */
+static double weigh_fit(const struct observation *o, uint32_t p, const struct noise *noise,
+                        const struct scales *s, enum fit fit)
+{
+    const double doubt = log(PAGE_ODDS * (double)o->spec.points[p]);
+    const uint32_t laps = (uint32_t)(o->spec.samples / o->spec.points[p]);
+    if (fit == MISSES)
+        return s->second > 0 ? 1 - doubt / s->second : 0;
+    return fmin(s->second / weight(noise, laps, 0),
+                (s->least_power - LIKELY_SEEN) / (1 - LIKELY_SEEN));
+}
+
 static struct point judge(const struct observation *o, uint32_t p, const struct noise *noise)
 {
     const double expected = noise->slow_share * o->spec.samples;
@@ -323,6 +342,7 @@ static struct point judge(const struct observation *o, uint32_t p, const struct 
         out.fit = MISSES;
     else if (s.likely < 2 && s.least_power > LIKELY_SEEN)
         out.fit = FITS;
+    out.margin = weigh_fit(o, p, noise, &s, out.fit);
     return out;
 }
 
@@ -366,6 +386,7 @@ struct tally {
     bool shifted;
     uint64_t penalty_pages; /* of the point that penalty_cycles was read at; 0: none yet */
     double penalty_cycles;
+    struct evidence penalty_evidence;
     uint64_t undecided[PROBE_MAX_POINTS];
     uint32_t undecided_count;
     double pairs, changes, if_lru, if_chance;
@@ -394,6 +415,13 @@ static int fullness(const struct point *point, const struct noise *noise, uint32
     const double inside = fmin(fmax(share, 0), 1);
     const double error = sqrt(inside * (1 - inside) / samples) / apart + 1.0 / samples;
     return share - error >= FULL_SHARE - 1.0 / samples ? 1 : share + error < FULL_SHARE ? -1 : 0;
+}
+
+/* How much more than enough of the loads miss. */
+static double weigh_full(const struct point *point, const struct noise *noise)
+{
+    const double share = point->miss_share / (1 - noise->slow_share - noise->fast_share);
+    return (share - FULL_SHARE) / (1 - FULL_SHARE);
 }
 
 static void take_point(uint64_t pages, const struct point *point, int full,
@@ -436,6 +464,9 @@ static void take_penalty(const struct observation *o, uint32_t p, const struct p
             differences[n++] = (double)now[page] - (double)before[page];
     if (n < FEWEST_SHIFTED && n < o->spec.points[0] / 2)
         return;
+    tally->penalty_evidence =
+        evidence_make(EVIDENCE_REFINE, n,
+                      1 - fmax(noise->slow_if_hit, noise->fast_if_miss) / MOST_NOISE_FOR_PENALTY);
     tally->penalty_pages = pages;
     tally->penalty_cycles = stats_median_f64(differences, n);
 }
@@ -475,9 +506,47 @@ static void settle(const struct tally *tally, struct level_estimate *level)
             level->undecided_pages = pages;
     }
     level->onset_penalty_cycles = tally->penalty_cycles;
+    level->onset_penalty_evidence = tally->penalty_evidence;
     /* Below saturation nothing saturates. */
     if (level->sat_hi_pages && level->sat_lo_pages >= level->sat_hi_pages)
         level->sat_lo_pages = level->sat_hi_pages - 1;
+}
+
+/* What all that was asked about one number of pages says: laps add up, the best margin counts. */
+static void add_to(struct evidence *e, uint64_t laps, double margin)
+{
+    *e =
+        evidence_make(EVIDENCE_REFINE, e->repeats + (laps > 0 ? laps : 1), fmax(e->margin, margin));
+}
+
+/* Goes once more through what was asked about the three numbers that came out. */
+static void weigh_bracket(const struct observation_set *set, struct level_estimate *level)
+{
+    struct evidence fits = {.margin = 0};
+    struct evidence misses = {.margin = 0};
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (o->spec.kind != PROBE_CHASE || o->spec.stride_bytes != level->entry_bytes ||
+            o->spec.point_count >= LEVELS_SWEEP_POINTS || trace_is(&o->spec))
+            continue;
+        const struct noise noise = noise_of(o, level->penalty_cycles);
+        for (uint32_t p = 1; p < o->spec.point_count; p++) {
+            const uint64_t pages = o->spec.points[p];
+            const uint64_t laps = o->spec.samples / pages;
+            if (pages != level->lo_pages && pages != level->hi_pages &&
+                pages != level->sat_hi_pages)
+                continue;
+            const struct point point = judge(o, p, &noise);
+            if (pages == level->lo_pages && point.fit == FITS)
+                add_to(&fits, laps, point.margin);
+            if (pages == level->hi_pages && point.certain)
+                add_to(&misses, laps, point.margin);
+            if (pages == level->sat_hi_pages && fullness(&point, &noise, o->spec.samples) > 0)
+                add_to(&level->saturation_evidence, laps, weigh_full(&point, &noise));
+        }
+    }
+    level->reach_evidence = evidence_weaker(fits, misses);
 }
 
 void refine_conclude(const struct observation_set *set, struct level_estimate *level)
@@ -495,4 +564,5 @@ void refine_conclude(const struct observation_set *set, struct level_estimate *l
             take_refinement(&set->items[i], level, &tally);
     }
     settle(&tally, level);
+    weigh_bracket(set, level);
 }

@@ -11,6 +11,7 @@
 #include "analysis/steps.h"
 #include "base/assert.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,7 +213,7 @@ static double flips_of(double rate)
 
 /* Do pages do the same in every lap? The control's noise may explain it where they do not, and so
  * may that of misses, which does not make them as quick as hits. */
-static enum replacement judge_replacement(const struct trace *t)
+static enum replacement judge_replacement(const struct trace *t, double *margin)
 {
     const double a = flips_of(t->false_miss_rate);
     const double b = flips_of(t->false_hit_rate);
@@ -221,9 +222,13 @@ static enum replacement judge_replacement(const struct trace *t)
     if (t->pairs < 64 || t->miss_share < 0.05)
         return REPLACEMENT_UNKNOWN;
     const double flips = (double)t->flips / (double)t->pairs;
-    if (flips < noise * 1.3 + 0.02 || t->quick_share < MOST_QUICK_SHARE)
+    const double most = noise * 1.3 + 0.02;
+    const double least = noise * 1.5 + 0.08;
+    *margin = fmax(1 - flips / most, 1 - t->quick_share / MOST_QUICK_SHARE);
+    if (flips < most || t->quick_share < MOST_QUICK_SHARE)
         return REPLACEMENT_LRU;
-    return flips > noise * 1.5 + 0.08 ? REPLACEMENT_NOT_LRU : REPLACEMENT_UNKNOWN;
+    *margin = 1 - least / flips;
+    return flips > least ? REPLACEMENT_NOT_LRU : REPLACEMENT_UNKNOWN;
 }
 
 /* ---- a first step unlike the others: a wider set, or a victim buffer ---- */
@@ -301,6 +306,19 @@ static void sort_runs(struct sets_estimate *out)
         }
 }
 
+/* The cycle with the fewest laps, and the least certain page of any. */
+static struct evidence weigh_points(const struct work *w)
+{
+    struct evidence e =
+        evidence_make(EVIDENCE_TRACES, w->points[0].trace.laps, w->points[0].trace.margin);
+
+    for (uint32_t i = 1; i < w->count; i++) {
+        const struct trace *t = &w->points[i].trace;
+        e = evidence_weaker(e, evidence_make(EVIDENCE_TRACES, t->laps, t->margin));
+    }
+    return e;
+}
+
 /* `steps` are all of the level's, or those that stand for `missing` more like the last. */
 static void conclude(struct work *w, const struct steps *steps, uint32_t missing, bool victim)
 {
@@ -322,6 +340,7 @@ static void conclude(struct work *w, const struct steps *steps, uint32_t missing
         sets += out->runs[i].sets;
     if (out->run_count == 0)
         return;
+    out->evidence = weigh_points(w);
     out->sets = KNOWN_U32(sets);
     out->ways =
         out->run_count == 1 ? KNOWN_U32(out->runs[0].ways) : UNKNOWN_U32(REASON_NOT_APPLICABLE);
@@ -511,8 +530,12 @@ static bool load_window(struct work *w)
         load(w, pages);
     load(w, mix);
     const bool settled = w->gave_up == REASON_NONE && w->out->ask_count == 0;
-    if (settled)
-        w->out->replacement = judge_replacement(&w->points[w->count - 1].trace);
+    if (settled) {
+        const struct trace *t = &w->points[w->count - 1].trace;
+        double margin = 0;
+        w->out->replacement = judge_replacement(t, &margin);
+        w->out->replacement_evidence = evidence_make(EVIDENCE_TRACES, t->laps, margin);
+    }
     return settled;
 }
 

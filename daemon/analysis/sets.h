@@ -36,6 +36,8 @@ struct sets_estimate {
     struct maybe_u32 victim_entries;
     uint32_t run_count; /* different set sizes; 0: not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
+    struct evidence evidence; /* of sets, ways and victims, where they are known */
+    struct evidence replacement_evidence;
     uint32_t ask_count; /* cycles to walk first; until then nothing is known */
     struct trace_ask asks[SETS_MAX_ASKS];
 };

@@ -50,6 +50,8 @@ struct verdict_row {
     bool settled;   /* every SM is on one side or the other */
     bool exhausted; /* more votes would not help */
     bool in[REACH_MAX_SMS];
+    uint32_t votes;
+    double margin;              /* of the SM nearest to a threshold, in parts of what there is */
     double agreement;           /* share of votes for the majority, of the worst SM */
     double loss[REACH_MAX_SMS]; /* median of the votes */
 };
@@ -123,6 +125,8 @@ static void judge(const struct ballot *b, double threshold, double penalty_cycle
         if ((double)agree / b->votes < row->agreement)
             row->agreement = (double)agree / b->votes;
     }
+    row->votes = b->votes;
+    row->margin = fmin(nearest, 1 - doubt_of(b, row) / MOST_DOUBT);
     row->exhausted = b->votes >= SETTLED_VOTES;
     row->settled = row->usable && doubt_of(b, row) <= MOST_DOUBT &&
                    (row->exhausted || nearest >= SETTLED_MARGIN);
@@ -200,6 +204,9 @@ static void take_verdict(const struct verdict_row *row, const uint16_t *sm_ids, 
             group = out->found.group_of_sm[sm_ids[i]];
     }
     out->agreement = row->agreement < out->agreement ? row->agreement : out->agreement;
+    out->margin = row->margin < out->margin ? row->margin : out->margin;
+    if (out->rounds == 0 || row->votes < out->least_votes)
+        out->least_votes = row->votes;
     out->rounds += 1;
     out->lone_pivots += members == 1;
     out->whole_gpu = out->whole_gpu && members == sms;
@@ -386,13 +393,25 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
     uint16_t sm_ids[REACH_MAX_SMS];
     const uint32_t sms = sharing_sm_ids(set, sm_ids);
 
-    *out = (struct sharing_estimate){.whole_gpu = true, .agreement = 1};
+    *out = (struct sharing_estimate){.whole_gpu = true, .agreement = 1, .margin = 1};
     for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
         out->found.group_of_sm[id] = FINGERPRINT_NO_GROUP;
     if (methods & SHARING_ROUNDS)
         estimate_method(set, PROBE_ROUND, levels, level_count, k, sm_ids, sms, out);
+    const uint32_t rounds = out->rounds;
     if (methods & SHARING_PAIRS)
         estimate_method(set, PROBE_PAIRS, levels, level_count, k, sm_ids, sms, out);
+    out->by_rounds = rounds > 0;
+    out->by_pairs = out->rounds > rounds;
     out->whole_gpu = out->whole_gpu && out->rounds > 0;
     renumber(&out->found);
+}
+
+struct evidence sharing_evidence(const struct sharing_estimate *s)
+{
+    enum evidence_method method = s->by_rounds ? EVIDENCE_ROUNDS : EVIDENCE_PAIRS;
+
+    if (s->by_rounds && s->by_pairs)
+        method = EVIDENCE_ROUNDS_AND_PAIRS;
+    return evidence_make(method, s->least_votes, s->margin);
 }

@@ -36,6 +36,9 @@ struct sharing_estimate {
     uint32_t grouped_sms;
     uint32_t unsettled_count; /* pivots that need more votes: ask the same again */
     uint16_t unsettled[SHARING_MAX_UNSETTLED];
+    uint32_t least_votes; /* of a pivot that was judged */
+    double margin;        /* 0..1: of any SM in any round, the least (docs/methods.md) */
+    bool by_rounds, by_pairs;
     double agreement; /* 0..1: of any SM's votes in any round, the worst */
     double
         loss_cycles[REACH_MAX_SMS]; /* by position: what each SM lost when evicted; 0: not seen */
@@ -47,6 +50,9 @@ enum sharing_method { SHARING_ROUNDS = 1, SHARING_PAIRS = 2, SHARING_BOTH = 3 };
 void sharing_estimate(const struct observation_set *set, const struct level_estimate *levels,
                       uint32_t level_count, uint32_t k, enum sharing_method methods,
                       struct sharing_estimate *out);
+
+/* What the groups rest on, where any pivot was judged. */
+struct evidence sharing_evidence(const struct sharing_estimate *s);
 
 /* Which level a ROUND or PAIRS observation asks about: the outermost whose entries its primed pages
  * fit and its thrashing pages do not, at a stride of one entry. -1: none. */

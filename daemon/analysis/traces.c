@@ -202,6 +202,7 @@ static void count_votes(const struct votes *votes, struct trace *out)
     const double for_hit = log((1 - p) / q);
     uint64_t misses = 0;
     uint64_t all = 0;
+    double least = INFINITY; /* of the sums that are certain */
 
     for (uint32_t page = 0; page < out->pages; page++) {
         const double sum = votes->misses[page] * for_miss - votes->hits[page] * for_hit;
@@ -213,9 +214,12 @@ static void count_votes(const struct votes *votes, struct trace *out)
             out->unsure[page / 64] |= bit;
             out->unsure_pages += 1;
         }
+        if (fabs(sum) >= CERTAIN)
+            least = fmin(least, fabs(sum));
         misses += votes->misses[page];
         all += (uint64_t)votes->misses[page] + votes->hits[page];
     }
+    out->margin = isfinite(least) ? 1 - CERTAIN / least : 0;
     out->quick_share = count_quick(votes, out->pages);
     out->miss_share = all > 0 ? (double)misses / (double)all : 0;
 }

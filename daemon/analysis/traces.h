@@ -41,6 +41,7 @@ struct trace {
     uint64_t pairs;
     uint64_t flips;
     double miss_share; /* of the votes */
+    double margin;     /* of the page that its votes make least sure of those they do: 0..1 */
     /* Of the votes of pages that miss in a fifth of their laps or more: those as quick as the
      * quicker half of the control's hits. A miss that the noise made quick is hardly ever among
      * them, a true hit every other time. */

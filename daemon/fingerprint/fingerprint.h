@@ -10,6 +10,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "base/verdict.h"
+#include "fingerprint/evidence.h"
 
 #include <jansson.h>
 
@@ -86,6 +87,7 @@ struct tlb_level {
     enum shared_by shared_by;
     struct sm_partition sharing; /* where shared_by is SHARED_GROUP */
     struct maybe_f64 confidence; /* 0..1 */
+    struct evidence evidence[LEVEL_EVIDENCE_COUNT];
 };
 
 struct sm_group {
@@ -96,6 +98,7 @@ struct sm_group {
     struct maybe_f64 beyond_gbps;      /* alone, over up to two reaches */
     struct maybe_u32 penalty_class;    /* 0: the group's misses cost least. By clear gaps only */
     struct maybe_u32 speed_class;      /* 0: slowest, alone and by SM */
+    struct evidence evidence[GROUP_EVIDENCE_COUNT];
 };
 
 /* Two groups that read less side by side than alone, beyond noise. */
@@ -147,6 +150,7 @@ struct topology {
     struct maybe_u32 speed_classes;
     enum finding speed_follows_sms; /* does a group alone read in proportion to its SMs? */
     struct group_pairs pairs;
+    struct evidence evidence[TOPOLOGY_EVIDENCE_COUNT];
 };
 
 struct curve_point {
@@ -155,6 +159,7 @@ struct curve_point {
     struct maybe_f64 by_group_gbps; /* each group in its own window */
     struct maybe_f64 by_sm_gbps; /* control: as many windows, SMs dealt without regard to groups */
     uint32_t windows;            /* of the two columns before */
+    struct evidence evidence[CURVE_EVIDENCE_COUNT];
 };
 
 struct throughput {
@@ -162,6 +167,7 @@ struct throughput {
     struct maybe_f64 whole_memory_gbps; /* naive, over the largest region probed */
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
+    struct evidence evidence[THROUGHPUT_EVIDENCE_COUNT];
 };
 
 struct fingerprint_conditions {

@@ -82,6 +82,15 @@ static void check_confidence(struct check *c, struct maybe_f64 m)
     require(c, m.v <= 1.0, "confidence", "is above 1");
 }
 
+/* Evidence is of a number that is there. */
+static void check_evidence(struct check *c, const char *field, struct evidence e, bool known)
+{
+    const char *const fault = evidence_fault(e, known);
+
+    if (fault)
+        fail(c, field, fault);
+}
+
 static void check_text(struct check *c, const char *field, const char *text, size_t size)
 {
     require(c, memchr(text, '\0', size) != NULL, field, "has no end");
@@ -149,6 +158,24 @@ static void check_sets(struct check *c, const struct tlb_level *l)
     require(c, IS_KNOWN(l->ways) == (l->run_count == 1), "ways", "do not fit set_sizes");
 }
 
+static void check_level_evidence(struct check *c, const struct tlb_level *l)
+{
+    const bool known[LEVEL_EVIDENCE_COUNT] = {
+        [LEVEL_EVIDENCE_ENTRY_BYTES] = IS_KNOWN(l->entry_bytes),
+        [LEVEL_EVIDENCE_REACH_BYTES] = IS_KNOWN(l->reach_bytes),
+        [LEVEL_EVIDENCE_SATURATION_BYTES] = IS_KNOWN(l->saturation_bytes),
+        [LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = IS_KNOWN(l->miss_penalty_cycles),
+        [LEVEL_EVIDENCE_SHARED_BY] = l->shared_by != SHARED_UNKNOWN,
+        [LEVEL_EVIDENCE_SETS] = IS_KNOWN(l->sets),
+        [LEVEL_EVIDENCE_REPLACEMENT] = l->replacement != REPLACEMENT_UNKNOWN,
+        [LEVEL_EVIDENCE_FILL] = l->fill != FILL_UNKNOWN,
+        [LEVEL_EVIDENCE_ENTRY_PAGES] = IS_KNOWN(l->entry_pages) || IS_KNOWN(l->tag_bytes),
+    };
+
+    for (uint32_t i = 0; i < LEVEL_EVIDENCE_COUNT; i++)
+        check_evidence(c, evidence_level_names[i], l->evidence[i], known[i]);
+}
+
 static void check_level(struct check *c, const struct tlb_level *l, uint32_t sm_count)
 {
     check_u32(c, "entries", l->entries);
@@ -169,6 +196,7 @@ static void check_level(struct check *c, const struct tlb_level *l, uint32_t sm_
     require(c, (unsigned)l->shared_by <= SHARED_GPU, "shared_by", "does not exist");
     check_partition(c, &l->sharing, sm_count, NULL);
     check_confidence(c, l->confidence);
+    check_level_evidence(c, l);
     if (IS_KNOWN(l->reach_bytes) && IS_KNOWN(l->entry_bytes))
         require(c, l->reach_bytes.v >= l->entry_bytes.v, "reach_bytes", "is below entry_bytes");
     if (IS_KNOWN(l->saturation_bytes) && IS_KNOWN(l->onset_bytes))
@@ -267,6 +295,14 @@ static void check_pairs(struct check *c, const struct group_pairs *p, uint32_t g
     }
 }
 
+static void check_group_evidence(struct check *c, const struct sm_group *g)
+{
+    check_evidence(c, "miss_penalty_cycles", g->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES],
+                   IS_KNOWN(g->miss_penalty_cycles));
+    check_evidence(c, "random_read_gbps", g->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS],
+                   IS_KNOWN(g->random_read_gbps));
+}
+
 static void check_topology(struct check *c, const struct fingerprint *fp)
 {
     const struct topology *const t = &fp->topology;
@@ -289,7 +325,13 @@ static void check_topology(struct check *c, const struct fingerprint *fp)
         check_f64(c, "beyond_gbps", t->groups[g].beyond_gbps);
         check_u32(c, "penalty_class", t->groups[g].penalty_class);
         check_u32(c, "speed_class", t->groups[g].speed_class);
+        check_group_evidence(c, &t->groups[g]);
     }
+    at(c, "topology.");
+    check_evidence(c, "groups", t->evidence[TOPOLOGY_EVIDENCE_GROUPS],
+                   t->partition.group_count > 0);
+    check_evidence(c, "full_sm_count", t->evidence[TOPOLOGY_EVIDENCE_DISABLED],
+                   IS_KNOWN(t->full_sm_count));
     check_disabled(c, t, members);
     at(c, "topology.");
     check_u32(c, "penalty_classes", t->penalty_classes);
@@ -314,6 +356,16 @@ static void check_windows(struct check *c, const struct fingerprint *fp)
                 "recommended_bytes", "is above reach_bytes");
 }
 
+static void check_point_evidence(struct check *c, const struct curve_point *p)
+{
+    check_evidence(c, "naive_gbps", p->evidence[CURVE_EVIDENCE_NAIVE_GBPS],
+                   IS_KNOWN(p->naive_gbps));
+    check_evidence(c, "by_group_gbps", p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS],
+                   IS_KNOWN(p->by_group_gbps));
+    check_evidence(c, "by_sm_gbps", p->evidence[CURVE_EVIDENCE_BY_SM_GBPS],
+                   IS_KNOWN(p->by_sm_gbps));
+}
+
 static void check_throughput(struct check *c, const struct throughput *t)
 {
     uint64_t last = 0;
@@ -321,6 +373,10 @@ static void check_throughput(struct check *c, const struct throughput *t)
     at(c, "throughput.");
     check_f64(c, "plateau_gbps", t->plateau_gbps);
     check_f64(c, "whole_memory_gbps", t->whole_memory_gbps);
+    check_evidence(c, "plateau_gbps", t->evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS],
+                   IS_KNOWN(t->plateau_gbps));
+    check_evidence(c, "whole_memory_gbps", t->evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS],
+                   IS_KNOWN(t->whole_memory_gbps));
     require(c, t->curve_count <= FINGERPRINT_MAX_CURVE, "curve_count", "is too large");
     for (uint32_t i = 0; c->status == STATUS_OK && i < t->curve_count; i++) {
         const struct curve_point *const p = &t->curve[i];
@@ -331,6 +387,7 @@ static void check_throughput(struct check *c, const struct throughput *t)
         check_f64(c, "naive_gbps", p->naive_gbps);
         check_f64(c, "by_group_gbps", p->by_group_gbps);
         check_f64(c, "by_sm_gbps", p->by_sm_gbps);
+        check_point_evidence(c, p);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/identity_json.h"
 #include "base/json_out.h"
+#include "fingerprint/evidence_json.h"
 
 /* SM ids of one group, ascending. */
 static json_t *group_sms_to_json(const struct sm_partition *p, uint32_t group)
@@ -72,6 +73,7 @@ static json_t *level_to_json(const struct tlb_level *l)
     if (l->sharing.group_count > 0)
         json_out_value(&o, "groups", partition_to_json(&l->sharing));
     json_out_f64_maybe(&o, "confidence", l->confidence);
+    evidence_write(&o, evidence_level_names, l->evidence, LEVEL_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -180,6 +182,7 @@ static json_t *group_to_json(const struct topology *t, uint32_t g)
     json_out_u32_maybe(&o, "speed_class", t->groups[g].speed_class);
     if (group_has_sm_penalties(t, g))
         json_out_value(&o, "sm_miss_penalty_cycles", sm_penalties_to_json(t, g));
+    evidence_write(&o, evidence_group_names, t->groups[g].evidence, GROUP_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -253,6 +256,7 @@ static json_t *topology_to_json(const struct topology *t)
     json_out_u32_maybe(&o, "speed_classes", t->speed_classes);
     json_out_text(&o, "speed_follows_sms", finding_name(t->speed_follows_sms));
     json_out_value(&o, "pairs", pairs_to_json(&t->pairs));
+    evidence_write(&o, evidence_topology_names, t->evidence, TOPOLOGY_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -277,6 +281,7 @@ static json_t *point_to_json(const struct curve_point *p)
     json_out_f64_maybe(&o, "by_group_gbps", p->by_group_gbps);
     json_out_f64_maybe(&o, "by_sm_gbps", p->by_sm_gbps);
     json_out_u64(&o, "windows", p->windows);
+    evidence_write(&o, evidence_curve_names, p->evidence, CURVE_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -293,6 +298,7 @@ static json_t *throughput_to_json(const struct throughput *t)
     json_out_f64_maybe(&o, "plateau_gbps", t->plateau_gbps);
     json_out_f64_maybe(&o, "whole_memory_gbps", t->whole_memory_gbps);
     json_out_value(&o, "curve", curve);
+    evidence_write(&o, evidence_throughput_names, t->evidence, THROUGHPUT_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/identity_json.h"
 #include "base/json_in.h"
+#include "fingerprint/evidence_json.h"
 
 #include <stdio.h>
 
@@ -98,6 +99,7 @@ static void level_from_json(const struct json_in *outer, const json_t *json, uin
         json_in_fail(&in, "shared_by", "must be unknown, sm, group or gpu");
     partition_from_json(&in, &l->sharing);
     json_in_f64_maybe(&in, "confidence", &l->confidence);
+    evidence_read(&in, evidence_level_names, l->evidence, LEVEL_EVIDENCE_COUNT);
     *status = json_in_end(&in);
 }
 
@@ -246,6 +248,7 @@ static void group_from_json(struct json_in *outer, const json_t *json, uint32_t 
     json_in_u32_maybe(&in, "penalty_class", &out->groups[g].penalty_class);
     json_in_u32_maybe(&in, "speed_class", &out->groups[g].speed_class);
     sm_penalties_from_json(&in, sms, out);
+    evidence_read(&in, evidence_group_names, out->groups[g].evidence, GROUP_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }
 
@@ -319,6 +322,7 @@ static void topology_from_json(struct json_in *outer, struct topology *out)
     if (word && !finding_from_name(word, &out->speed_follows_sms))
         json_in_fail(&in, "speed_follows_sms", "must be unknown, yes or no");
     pairs_from_json(&in, &out->pairs);
+    evidence_read(&in, evidence_topology_names, out->evidence, TOPOLOGY_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }
 
@@ -347,6 +351,7 @@ static void point_from_json(struct json_in *outer, const json_t *json, uint32_t 
     json_in_f64_maybe(&in, "by_group_gbps", &out->by_group_gbps);
     json_in_f64_maybe(&in, "by_sm_gbps", &out->by_sm_gbps);
     json_in_u32(&in, "windows", UINT32_MAX, &out->windows);
+    evidence_read(&in, evidence_curve_names, out->evidence, CURVE_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }
 
@@ -366,6 +371,7 @@ static void throughput_from_json(struct json_in *outer, struct throughput *out)
         point_from_json(&in, json_array_get(curve, i), i, &out->curve[i]);
         out->curve_count = i + 1;
     }
+    evidence_read(&in, evidence_throughput_names, out->evidence, THROUGHPUT_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }
 

@@ -57,6 +57,14 @@ static struct maybe_f64 any_confidence(struct rng *r)
     return m;
 }
 
+/* For some of what is known. */
+static void any_evidence(struct rng *r, bool known, struct evidence *e)
+{
+    if (known && rng_below(r, 3) > 0)
+        *e = evidence_make((enum evidence_method)(1 + rng_below(r, EVIDENCE_METHOD_COUNT - 1)),
+                           rng_below(r, 3000), rng_unit(r) * 1.2 - 0.1);
+}
+
 /* SMs dealt at random, groups then numbered by their lowest SM. */
 static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
 {
@@ -117,6 +125,11 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
     if (l->shared_by == SHARED_GROUP)
         any_partition(r, sms, &l->sharing);
     l->confidence = any_confidence(r);
+    any_evidence(r, IS_KNOWN(l->entry_bytes), &l->evidence[LEVEL_EVIDENCE_ENTRY_BYTES]);
+    any_evidence(r, IS_KNOWN(l->reach_bytes), &l->evidence[LEVEL_EVIDENCE_REACH_BYTES]);
+    any_evidence(r, true, &l->evidence[LEVEL_EVIDENCE_SATURATION_BYTES]);
+    any_evidence(r, IS_KNOWN(l->sets), &l->evidence[LEVEL_EVIDENCE_SETS]);
+    any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence[LEVEL_EVIDENCE_FILL]);
 }
 
 /* Up to 200 SMs of a die that has room for them, and sets of them, the latest first. */
@@ -176,6 +189,8 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
         t->groups[g].beyond_gbps = any_f64(r);
         t->groups[g].penalty_class = any_u32(r);
         t->groups[g].speed_class = any_u32(r);
+        any_evidence(r, IS_KNOWN(t->groups[g].random_read_gbps),
+                     &t->groups[g].evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS]);
     }
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         if (t->partition.group_of_sm[sm] != FINGERPRINT_NO_GROUP && rng_below(r, 3) > 0)
@@ -189,6 +204,8 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     if (rng_below(r, 2))
         any_disabled(r, t);
     t->confidence = any_confidence(r);
+    any_evidence(r, t->partition.group_count > 0, &t->evidence[TOPOLOGY_EVIDENCE_GROUPS]);
+    any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence[TOPOLOGY_EVIDENCE_DISABLED]);
 }
 
 static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
@@ -244,7 +261,35 @@ static void any_fingerprint(struct rng *r, struct fingerprint *fp)
                                                        .by_group_gbps = any_f64(r),
                                                        .by_sm_gbps = any_f64(r),
                                                        .windows = (uint32_t)rng_below(r, 9)};
+    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
+        any_evidence(r, IS_KNOWN(fp->throughput.curve[i].naive_gbps),
+                     &fp->throughput.curve[i].evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+    any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps),
+                 &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
     any_conditions(r, &fp->conditions);
+}
+
+static void same_evidence(const struct evidence *a, const struct evidence *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(a[i].method, b[i].method);
+        assert_int_equal(a[i].repeats, b[i].repeats);
+        assert_true(!(a[i].margin < b[i].margin) && !(a[i].margin > b[i].margin));
+    }
+}
+
+static void same_evidence_everywhere(const struct fingerprint *a, const struct fingerprint *b)
+{
+    for (uint32_t i = 0; i < a->level_count; i++)
+        same_evidence(a->levels[i].evidence, b->levels[i].evidence, LEVEL_EVIDENCE_COUNT);
+    same_evidence(a->topology.evidence, b->topology.evidence, TOPOLOGY_EVIDENCE_COUNT);
+    for (uint32_t g = 0; g < a->topology.partition.group_count; g++)
+        same_evidence(a->topology.groups[g].evidence, b->topology.groups[g].evidence,
+                      GROUP_EVIDENCE_COUNT);
+    same_evidence(a->throughput.evidence, b->throughput.evidence, THROUGHPUT_EVIDENCE_COUNT);
+    for (uint32_t i = 0; i < a->throughput.curve_count; i++)
+        same_evidence(a->throughput.curve[i].evidence, b->throughput.curve[i].evidence,
+                      CURVE_EVIDENCE_COUNT);
 }
 
 /* By way of text, as it is stored. */
@@ -289,6 +334,7 @@ static void test_round_trip(void **state)
         assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
         assert_memory_equal(a.topology.partition.group_of_sm, b.topology.partition.group_of_sm,
                             sizeof(a.topology.partition.group_of_sm));
+        same_evidence_everywhere(&a, &b);
         assert_int_equal(a.topology.disabled.listed, b.topology.disabled.listed);
         assert_memory_equal(a.topology.disabled.candidates, b.topology.disabled.candidates,
                             sizeof(a.topology.disabled.candidates));
@@ -443,6 +489,16 @@ static void test_check(void **state)
     EXPECT_CORRUPT(
         (fp.level_count = 2, fp.levels[1].level = 2, fp.levels[1].reach_bytes = KNOWN_U64(MIB)),
         "levels[1].reach_bytes");
+    EXPECT_CORRUPT(fp.levels[0].evidence[LEVEL_EVIDENCE_SETS] =
+                       evidence_make(EVIDENCE_TRACES, 3, 0.5),
+                   "levels[0].sets");
+    EXPECT_CORRUPT(fp.levels[0].evidence[LEVEL_EVIDENCE_REACH_BYTES].repeats = 1,
+                   "levels[0].reach_bytes");
+    EXPECT_CORRUPT(fp.topology.groups[1].evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS] =
+                       evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
+                   "groups[1].random_read_gbps");
+    EXPECT_CORRUPT(fp.throughput.curve[1].evidence[CURVE_EVIDENCE_BY_SM_GBPS].margin = 2,
+                   "curve[1].by_sm_gbps");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[0] = 1, "lowest SM");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 2, "lowest SM");
     EXPECT_CORRUPT(fp.topology.partition.group_of_sm[5] = 1, "more SMs than");

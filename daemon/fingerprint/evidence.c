@@ -1,0 +1,122 @@
+/* evidence.c: see evidence.h. Margins are cut to thousandths, so that they do not depend on the
+ * last digit of a logarithm. */
+#include "fingerprint/evidence.h"
+
+#include "base/assert.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MARGIN_PARTS 1000.0
+
+static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
+    [EVIDENCE_NONE] = "none",
+    [EVIDENCE_ENTRY_SEARCH] = "entry-search",
+    [EVIDENCE_ENTRY_TEST] = "entry-test",
+    [EVIDENCE_REFINE] = "refine",
+    [EVIDENCE_ROUNDS] = "rounds",
+    [EVIDENCE_PAIRS] = "pairs",
+    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs",
+    [EVIDENCE_TRACES] = "traces",
+    [EVIDENCE_STRIDES] = "strides",
+    [EVIDENCE_FLOOR_PLAN] = "floor-plan",
+    [EVIDENCE_RANDOM_READS] = "random-reads",
+    [EVIDENCE_MEAN_CURVES] = "mean-curves",
+    [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
+};
+
+const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
+    [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
+    [LEVEL_EVIDENCE_REACH_BYTES] = "reach_bytes",
+    [LEVEL_EVIDENCE_SATURATION_BYTES] = "saturation_bytes",
+    [LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = "miss_penalty_cycles",
+    [LEVEL_EVIDENCE_SHARED_BY] = "shared_by",
+    [LEVEL_EVIDENCE_SETS] = "sets",
+    [LEVEL_EVIDENCE_REPLACEMENT] = "replacement",
+    [LEVEL_EVIDENCE_FILL] = "fill",
+    [LEVEL_EVIDENCE_ENTRY_PAGES] = "entry_pages",
+};
+const char *const evidence_topology_names[TOPOLOGY_EVIDENCE_COUNT] = {
+    [TOPOLOGY_EVIDENCE_GROUPS] = "groups",
+    [TOPOLOGY_EVIDENCE_DISABLED] = "disabled",
+};
+const char *const evidence_group_names[GROUP_EVIDENCE_COUNT] = {
+    [GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = "miss_penalty_cycles",
+    [GROUP_EVIDENCE_RANDOM_READ_GBPS] = "random_read_gbps",
+};
+const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT] = {
+    [THROUGHPUT_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+    [THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS] = "whole_memory_gbps",
+};
+const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
+    [CURVE_EVIDENCE_NAIVE_GBPS] = "naive_gbps",
+    [CURVE_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
+    [CURVE_EVIDENCE_BY_SM_GBPS] = "by_sm_gbps",
+};
+
+const char *evidence_method_name(enum evidence_method m)
+{
+    REACH_ASSERT((unsigned)m < EVIDENCE_METHOD_COUNT);
+    return method_names[m];
+}
+
+bool evidence_method_from_name(const char *name, enum evidence_method *out)
+{
+    for (int m = EVIDENCE_NONE; name && m < EVIDENCE_METHOD_COUNT; m++) {
+        if (strcmp(name, method_names[m]) == 0) {
+            *out = (enum evidence_method)m;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)
+{
+    struct evidence e = {.method = method, .repeats = 1};
+
+    if (repeats > 1)
+        e.repeats = repeats < UINT32_MAX ? (uint32_t)repeats : UINT32_MAX;
+    if (margin > 0)
+        e.margin = margin < 1 ? floor(margin * MARGIN_PARTS) / MARGIN_PARTS : 1;
+    return e;
+}
+
+struct evidence evidence_weaker(struct evidence a, struct evidence b)
+{
+    a.repeats = b.repeats < a.repeats ? b.repeats : a.repeats;
+    a.margin = b.margin < a.margin ? b.margin : a.margin;
+    return a;
+}
+
+struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
+                                    uint32_t count)
+{
+    double low = INFINITY;
+    double high = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        low = fmin(low, values[i]);
+        high = fmax(high, values[i]);
+    }
+    if (count < 2 || !(high > 0))
+        return evidence_make(method, count, 0);
+    return evidence_make(method, count, 1 - (high - low) / stats_median_of_f64(values, count));
+}
+
+const char *evidence_fault(struct evidence e, bool known)
+{
+    const char *fault = NULL;
+
+    if ((unsigned)e.method >= EVIDENCE_METHOD_COUNT)
+        fault = "has evidence of a method that does not exist";
+    else if (e.method != EVIDENCE_NONE && !known)
+        fault = "is absent and has evidence";
+    else if ((e.method == EVIDENCE_NONE) != (e.repeats == 0))
+        fault = "has evidence without repeats, or repeats without a method";
+    else if (!(e.margin >= 0 && e.margin <= 1) || (e.method == EVIDENCE_NONE && e.margin > 0))
+        fault = "has evidence with a margin that is not in 0..1";
+    return fault;
+}

@@ -1,0 +1,95 @@
+/* evidence.h: what a number of a fingerprint rests on: which method found it, how often that was
+ * repeated, and how far it was from saying something else. docs/methods.md tells for each method
+ * what counts as a repeat and what the margin measures.
+ *
+ * A number that is not known has no evidence, and neither has one that the driver told or that
+ * follows from others by arithmetic.
+ */
+#ifndef REACH_FINGERPRINT_EVIDENCE_H
+#define REACH_FINGERPRINT_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum evidence_method {
+    EVIDENCE_NONE = 0,         /* there is none */
+    EVIDENCE_ENTRY_SEARCH,     /* strides halved until not all loads miss */
+    EVIDENCE_ENTRY_TEST,       /* latency beyond saturation less latency that fits */
+    EVIDENCE_REFINE,           /* footprints judged page by page */
+    EVIDENCE_ROUNDS,           /* one SM evicts, all others look */
+    EVIDENCE_PAIRS,            /* one SM evicts, one looks */
+    EVIDENCE_ROUNDS_AND_PAIRS, /* both, and they agree */
+    EVIDENCE_TRACES,           /* every load of a cycle with its page */
+    EVIDENCE_STRIDES,          /* walks below and above an entry's length */
+    EVIDENCE_FLOOR_PLAN,       /* the smallest regular die that explains the groups */
+    EVIDENCE_RANDOM_READS,     /* throughput of random reads */
+    EVIDENCE_MEAN_CURVES,      /* published means over footprints, at three strides */
+    EVIDENCE_MEAN_PAIRS,       /* a published matrix of means */
+    EVIDENCE_METHOD_COUNT
+};
+
+/* "entry-search", "refine", ..; "none". */
+const char *evidence_method_name(enum evidence_method m);
+/* False where no method is called so; `*out` is then untouched. */
+bool evidence_method_from_name(const char *name, enum evidence_method *out);
+
+struct evidence {
+    enum evidence_method method;
+    uint32_t repeats; /* 1 or more; 0 with EVIDENCE_NONE */
+    double margin;    /* 0..1: 0 at the threshold, 1 as far from it as can be */
+};
+
+/* With the margin brought into 0..1 and cut to thousandths (what is not a number becomes 0), and
+ * one repeat at least. */
+struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin);
+/* Of two that a number needs both of: the weaker margin, the fewer repeats, the method of `a`. */
+struct evidence evidence_weaker(struct evidence a, struct evidence b);
+/* Of measurements that should all give one number: how well the repeats agree, 1 less their range
+ * as a share of their median; with one repeat 0, because nothing is known of a range. */
+struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
+                                    uint32_t count);
+
+/* What is wrong with it, as in "has no repeats"; NULL: nothing. `known`: is the number there? */
+const char *evidence_fault(struct evidence e, bool known);
+
+/* Which numbers of one object have evidence: the places in its array, and their names in JSON. */
+enum {
+    LEVEL_EVIDENCE_ENTRY_BYTES = 0,
+    LEVEL_EVIDENCE_REACH_BYTES, /* and entries, and onset_bytes: they are known together */
+    LEVEL_EVIDENCE_SATURATION_BYTES,
+    LEVEL_EVIDENCE_MISS_PENALTY_CYCLES,
+    LEVEL_EVIDENCE_SHARED_BY, /* and groups */
+    LEVEL_EVIDENCE_SETS,      /* and ways, set_sizes, victim_entries */
+    LEVEL_EVIDENCE_REPLACEMENT,
+    LEVEL_EVIDENCE_FILL,
+    LEVEL_EVIDENCE_ENTRY_PAGES, /* and tag_bytes */
+    LEVEL_EVIDENCE_COUNT
+};
+enum {
+    TOPOLOGY_EVIDENCE_GROUPS = 0,
+    TOPOLOGY_EVIDENCE_DISABLED, /* and nominal_group_sms, full_sm_count */
+    TOPOLOGY_EVIDENCE_COUNT
+};
+enum {
+    GROUP_EVIDENCE_MISS_PENALTY_CYCLES = 0,
+    GROUP_EVIDENCE_RANDOM_READ_GBPS,
+    GROUP_EVIDENCE_COUNT
+};
+enum {
+    THROUGHPUT_EVIDENCE_PLATEAU_GBPS = 0,
+    THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS,
+    THROUGHPUT_EVIDENCE_COUNT
+};
+enum {
+    CURVE_EVIDENCE_NAIVE_GBPS = 0,
+    CURVE_EVIDENCE_BY_GROUP_GBPS,
+    CURVE_EVIDENCE_BY_SM_GBPS,
+    CURVE_EVIDENCE_COUNT
+};
+extern const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT];
+extern const char *const evidence_topology_names[TOPOLOGY_EVIDENCE_COUNT];
+extern const char *const evidence_group_names[GROUP_EVIDENCE_COUNT];
+extern const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT];
+extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
+
+#endif
