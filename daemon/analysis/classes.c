@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,4 +97,30 @@ uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t 
         class += border[rank];
     }
     return splits + 1;
+}
+
+double classes_margin(const double *values, uint32_t n, double noise, const uint32_t *class)
+{
+    struct ranked ranked[CLASSES_MAX_VALUES] = {{0}};
+    double clear = INFINITY; /* the narrowest gap between two classes */
+    double inside = 0;       /* the widest within one, and the next */
+    double next = 0;
+
+    REACH_ASSERT(n >= 1 && n <= CLASSES_MAX_VALUES);
+    for (uint32_t i = 0; i < n; i++)
+        ranked[i] = (struct ranked){.value = values[i], .place = i};
+    qsort(ranked, n, sizeof ranked[0], by_value);
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        const double width = ranked[i + 1].value - ranked[i].value;
+        if (class[ranked[i + 1].place] != class[ranked[i].place]) {
+            clear = fmin(clear, width);
+            continue;
+        }
+        next = fmax(next, fmin(inside, width));
+        inside = fmax(inside, width);
+    }
+    if (isfinite(clear))
+        return 1 - fmax(CLEAR_TIMES * inside, NOISE_TIMES * noise) / clear;
+    const double needed = fmax(CLEAR_TIMES * next, NOISE_TIMES * noise);
+    return n > 1 && needed > 0 ? fmax(0, 1 - inside / needed) : 0;
 }

@@ -13,4 +13,8 @@ enum { CLASSES_MAX = 4, CLASSES_MAX_VALUES = 512 };
  * not. */
 uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t *out_class);
 
+/* How far that is from other classes: of a clear gap what is more than it takes, of none what it
+ * lacks, as a share (0..1). `class` is what classes_split has written. */
+double classes_margin(const double *values, uint32_t n, double noise, const uint32_t *class);
+
 #endif

@@ -106,8 +106,11 @@ static void class_penalties(struct topology *t)
     if (n == 0)
         return;
     const double error = stats_median_f64(errors, n);
-    t->penalty_classes =
-        KNOWN_U32(classes_split(penalties, n, error > LEAST_ERROR ? error : LEAST_ERROR, class));
+    const double noise = error > LEAST_ERROR ? error : LEAST_ERROR;
+    t->penalty_classes = KNOWN_U32(classes_split(penalties, n, noise, class));
+    t->evidence[TOPOLOGY_EVIDENCE_PENALTY_CLASSES] =
+        evidence_make(EVIDENCE_CLASSES, t->evidence[TOPOLOGY_EVIDENCE_GROUPS].repeats,
+                      classes_margin(penalties, n, noise, class));
     for (uint32_t g = 0; g < n; g++)
         t->groups[g].penalty_class = KNOWN_U32(class[g]);
 }

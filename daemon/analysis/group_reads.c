@@ -145,11 +145,13 @@ static const struct observation *find(const struct crew *c, const struct probe_s
     return NULL;
 }
 
-static double gbps_of(const struct observation *o, uint32_t point)
+static double gbps_of(const struct observation *o, uint32_t point, struct evidence *out)
 {
     double gbps[PROBE_MAX_REPEATS];
     for (uint32_t r = 0; r < o->spec.repeats; r++)
         gbps[r] = observation_read_gbps(o, point, r);
+    if (out)
+        *out = evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps, o->spec.repeats);
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
@@ -180,6 +182,8 @@ struct readings {
     bool beyond_known[REACH_MAX_GROUPS];
     double alone[REACH_MAX_GROUPS];
     double beyond[REACH_MAX_GROUPS];
+    struct evidence alone_evidence[REACH_MAX_GROUPS];
+    struct evidence beyond_evidence[REACH_MAX_GROUPS];
     double noise; /* usual spread of repeats, a share */
     uint32_t pairs_wanted;
     uint32_t pair_count;
@@ -216,12 +220,12 @@ static void read_alone(const struct crew *c, struct readings *r, struct group_as
             continue;
         }
         r->alone_known[g] = true;
-        r->alone[g] = gbps_of(o, 0);
+        r->alone[g] = gbps_of(o, 0, &r->alone_evidence[g]);
         spreads[n++] = spread_of(o, 0);
         if (spec.point_count < 2)
             continue;
         r->beyond_known[g] = true;
-        r->beyond[g] = gbps_of(o, 1);
+        r->beyond[g] = gbps_of(o, 1, &r->beyond_evidence[g]);
     }
     if (n > 0)
         r->noise = stats_median_f64(spreads, n);
@@ -254,7 +258,7 @@ static void read_pair(const struct crew *c, uint32_t a, uint32_t b, struct readi
     struct pair *p = &r->pairs[r->pair_count++];
     *p = (struct pair){.a = (uint16_t)a,
                        .b = (uint16_t)b,
-                       .ratio = gbps_of(o, 0) / alone,
+                       .ratio = gbps_of(o, 0, NULL) / alone,
                        .spread = spread_of(o, 0)};
     if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
         return;
@@ -268,7 +272,7 @@ static void read_pair(const struct crew *c, uint32_t a, uint32_t b, struct readi
         return;
     }
     p->tight_known = true;
-    p->tight_ratio = gbps_of(o, 0) / alone;
+    p->tight_ratio = gbps_of(o, 0, NULL) / alone;
 }
 
 static void read_all(const struct crew *c, struct readings *r, struct group_asks *asks)
@@ -303,6 +307,12 @@ static double alone_per_sm(const struct crew *c, const struct readings *r, uint3
     return r->alone[g] / c->sizes[g];
 }
 
+/* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
+static double margin_of(const struct readings *r, double ratio)
+{
+    return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
+}
+
 /* Does a group read as many times more as it has more SMs? Asked of groups of unequal size. */
 static void conclude_speed(const struct crew *c, const struct readings *r, struct topology *out)
 {
@@ -323,12 +333,17 @@ static void conclude_speed(const struct crew *c, const struct readings *r, struc
         smallest = c->sizes[g] < smallest ? c->sizes[g] : smallest;
         largest = c->sizes[g] > largest ? c->sizes[g] : largest;
     }
-    const uint32_t classes = classes_split(per_sm, n, high * fmax(r->noise, SLOW_LOSS / 4), class);
-    out->speed_classes = KNOWN_U32(classes);
+    const double noise = high * fmax(r->noise, SLOW_LOSS / 4);
+    out->speed_classes = KNOWN_U32(classes_split(per_sm, n, noise, class));
+    out->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES] =
+        evidence_make(EVIDENCE_CLASSES, ALONE_REPEATS, classes_margin(per_sm, n, noise, class));
     for (uint32_t g = 0; g < n; g++)
         out->groups[g].speed_class = KNOWN_U32(class[g]);
-    if (smallest < largest)
-        out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
+    if (smallest == largest)
+        return;
+    out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
+        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r, low / high));
+    out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
 }
 
 static enum slow_cause cause_of(const struct readings *r, const struct pair *p)
@@ -342,6 +357,7 @@ static void conclude_pairs(const struct readings *r, struct topology *out)
 {
     struct group_pairs *pairs = &out->pairs;
     bool unsure = false;
+    double margin = 1;
 
     pairs->measured = r->pair_count;
     if (r->pair_count == 0)
@@ -354,6 +370,7 @@ static void conclude_pairs(const struct readings *r, struct topology *out)
             pairs->worst[0] = p->a;
             pairs->worst[1] = p->b;
         }
+        margin = fmin(margin, margin_of(r, p->ratio));
         if (p->ratio >= slow_below(r))
             continue;
         const enum slow_cause cause = cause_of(r, p);
@@ -367,6 +384,8 @@ static void conclude_pairs(const struct readings *r, struct topology *out)
     }
     if (pairs->share_tlb == FINDING_UNKNOWN && !unsure && r->pair_count == r->pairs_wanted)
         pairs->share_tlb = FINDING_NO;
+    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] =
+        evidence_make(EVIDENCE_GROUP_PAIRS, PAIR_REPEATS, margin);
 }
 
 void group_reads_conclude(const struct observation_set *set, const struct structure *s,
@@ -379,12 +398,16 @@ void group_reads_conclude(const struct observation_set *set, const struct struct
         return;
     read_all(&c, &r, NULL);
     for (uint32_t g = 0; g < c.partition->group_count; g++) {
+        struct sm_group *group = &out->groups[g];
+        /* what is not known has none */
+        group->evidence[GROUP_EVIDENCE_ALONE_GBPS] = r.alone_evidence[g];
+        group->evidence[GROUP_EVIDENCE_BEYOND_GBPS] = r.beyond_evidence[g];
         if (r.alone_known[g])
-            out->groups[g].alone_gbps = KNOWN_F64(r.alone[g]);
+            group->alone_gbps = KNOWN_F64(r.alone[g]);
         if (r.beyond_known[g])
-            out->groups[g].beyond_gbps = KNOWN_F64(r.beyond[g]);
+            group->beyond_gbps = KNOWN_F64(r.beyond[g]);
         else if (r.alone_known[g])
-            out->groups[g].beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+            group->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
     }
     conclude_speed(&c, &r, out);
     conclude_pairs(&r, out);

@@ -23,6 +23,8 @@ static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
     [EVIDENCE_STRIDES] = "strides",
     [EVIDENCE_FLOOR_PLAN] = "floor-plan",
     [EVIDENCE_RANDOM_READS] = "random-reads",
+    [EVIDENCE_CLASSES] = "classes",
+    [EVIDENCE_GROUP_PAIRS] = "group-pairs",
     [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
 };
@@ -41,10 +43,16 @@ const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
 const char *const evidence_topology_names[TOPOLOGY_EVIDENCE_COUNT] = {
     [TOPOLOGY_EVIDENCE_GROUPS] = "groups",
     [TOPOLOGY_EVIDENCE_DISABLED] = "disabled",
+    [TOPOLOGY_EVIDENCE_PENALTY_CLASSES] = "penalty_classes",
+    [TOPOLOGY_EVIDENCE_SPEED_CLASSES] = "speed_classes",
+    [TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] = "speed_follows_sms",
+    [TOPOLOGY_EVIDENCE_PAIRS] = "pairs",
 };
 const char *const evidence_group_names[GROUP_EVIDENCE_COUNT] = {
     [GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = "miss_penalty_cycles",
     [GROUP_EVIDENCE_RANDOM_READ_GBPS] = "random_read_gbps",
+    [GROUP_EVIDENCE_ALONE_GBPS] = "alone_gbps",
+    [GROUP_EVIDENCE_BEYOND_GBPS] = "beyond_gbps",
 };
 const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT] = {
     [THROUGHPUT_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",

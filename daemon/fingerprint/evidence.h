@@ -23,6 +23,8 @@ enum evidence_method {
     EVIDENCE_STRIDES,          /* walks below and above an entry's length */
     EVIDENCE_FLOOR_PLAN,       /* the smallest regular die that explains the groups */
     EVIDENCE_RANDOM_READS,     /* throughput of random reads */
+    EVIDENCE_CLASSES,          /* gaps between the groups' numbers */
+    EVIDENCE_GROUP_PAIRS,      /* two groups read side by side, against each alone */
     EVIDENCE_MEAN_CURVES,      /* published means over footprints, at three strides */
     EVIDENCE_MEAN_PAIRS,       /* a published matrix of means */
     EVIDENCE_METHOD_COUNT
@@ -67,12 +69,18 @@ enum {
 };
 enum {
     TOPOLOGY_EVIDENCE_GROUPS = 0,
-    TOPOLOGY_EVIDENCE_DISABLED, /* and nominal_group_sms, full_sm_count */
+    TOPOLOGY_EVIDENCE_DISABLED,        /* and nominal_group_sms, full_sm_count */
+    TOPOLOGY_EVIDENCE_PENALTY_CLASSES, /* and penalty_class of each group */
+    TOPOLOGY_EVIDENCE_SPEED_CLASSES,   /* and speed_class of each group */
+    TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS,
+    TOPOLOGY_EVIDENCE_PAIRS,
     TOPOLOGY_EVIDENCE_COUNT
 };
 enum {
-    GROUP_EVIDENCE_MISS_PENALTY_CYCLES = 0,
+    GROUP_EVIDENCE_MISS_PENALTY_CYCLES = 0, /* and those of its SMs */
     GROUP_EVIDENCE_RANDOM_READ_GBPS,
+    GROUP_EVIDENCE_ALONE_GBPS,
+    GROUP_EVIDENCE_BEYOND_GBPS,
     GROUP_EVIDENCE_COUNT
 };
 enum {

@@ -301,6 +301,26 @@ static void check_group_evidence(struct check *c, const struct sm_group *g)
                    IS_KNOWN(g->miss_penalty_cycles));
     check_evidence(c, "random_read_gbps", g->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS],
                    IS_KNOWN(g->random_read_gbps));
+    check_evidence(c, "alone_gbps", g->evidence[GROUP_EVIDENCE_ALONE_GBPS],
+                   IS_KNOWN(g->alone_gbps));
+    check_evidence(c, "beyond_gbps", g->evidence[GROUP_EVIDENCE_BEYOND_GBPS],
+                   IS_KNOWN(g->beyond_gbps));
+}
+
+static void check_topology_evidence(struct check *c, const struct topology *t)
+{
+    const bool known[TOPOLOGY_EVIDENCE_COUNT] = {
+        [TOPOLOGY_EVIDENCE_GROUPS] = t->partition.group_count > 0,
+        [TOPOLOGY_EVIDENCE_DISABLED] = IS_KNOWN(t->full_sm_count),
+        [TOPOLOGY_EVIDENCE_PENALTY_CLASSES] = IS_KNOWN(t->penalty_classes),
+        [TOPOLOGY_EVIDENCE_SPEED_CLASSES] = IS_KNOWN(t->speed_classes),
+        [TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] = t->speed_follows_sms != FINDING_UNKNOWN,
+        [TOPOLOGY_EVIDENCE_PAIRS] = IS_KNOWN(t->pairs.worst_ratio),
+    };
+
+    at(c, "topology.");
+    for (uint32_t i = 0; i < TOPOLOGY_EVIDENCE_COUNT; i++)
+        check_evidence(c, evidence_topology_names[i], t->evidence[i], known[i]);
 }
 
 static void check_topology(struct check *c, const struct fingerprint *fp)
@@ -327,11 +347,7 @@ static void check_topology(struct check *c, const struct fingerprint *fp)
         check_u32(c, "speed_class", t->groups[g].speed_class);
         check_group_evidence(c, &t->groups[g]);
     }
-    at(c, "topology.");
-    check_evidence(c, "groups", t->evidence[TOPOLOGY_EVIDENCE_GROUPS],
-                   t->partition.group_count > 0);
-    check_evidence(c, "full_sm_count", t->evidence[TOPOLOGY_EVIDENCE_DISABLED],
-                   IS_KNOWN(t->full_sm_count));
+    check_topology_evidence(c, t);
     check_disabled(c, t, members);
     at(c, "topology.");
     check_u32(c, "penalty_classes", t->penalty_classes);

@@ -69,12 +69,27 @@ static uint32_t expect_topology(const struct topology *t, enum depth depth)
                         t->evidence[TOPOLOGY_EVIDENCE_GROUPS], depth);
     n += expect_one("topology", "disabled", IS_KNOWN(t->full_sm_count),
                     t->evidence[TOPOLOGY_EVIDENCE_DISABLED], plan, plan);
+    n += expect_one("topology", "penalty_classes", IS_KNOWN(t->penalty_classes),
+                    t->evidence[TOPOLOGY_EVIDENCE_PENALTY_CLASSES], EVIDENCE_CLASSES,
+                    EVIDENCE_CLASSES);
+    n += expect_one("topology", "speed_classes", IS_KNOWN(t->speed_classes),
+                    t->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES], EVIDENCE_CLASSES,
+                    EVIDENCE_CLASSES);
+    n += expect_one("topology", "speed_follows_sms", t->speed_follows_sms != FINDING_UNKNOWN,
+                    t->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS], reads, reads);
+    n += expect_one("topology", "pairs", IS_KNOWN(t->pairs.worst_ratio),
+                    t->evidence[TOPOLOGY_EVIDENCE_PAIRS], EVIDENCE_GROUP_PAIRS,
+                    EVIDENCE_GROUP_PAIRS);
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         const struct sm_group *const group = &t->groups[g];
         n += expect_sharing("group", IS_KNOWN(group->miss_penalty_cycles),
                             group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES], depth);
         n += expect_one("group", "random_read_gbps", IS_KNOWN(group->random_read_gbps),
                         group->evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS], reads, reads);
+        n += expect_one("group", "alone_gbps", IS_KNOWN(group->alone_gbps),
+                        group->evidence[GROUP_EVIDENCE_ALONE_GBPS], reads, reads);
+        n += expect_one("group", "beyond_gbps", IS_KNOWN(group->beyond_gbps),
+                        group->evidence[GROUP_EVIDENCE_BEYOND_GBPS], reads, reads);
     }
     return n;
 }
