@@ -246,6 +246,7 @@ struct scales {
     uint32_t likely;    /* rather miss */
     double by_chance;   /* of the likely ones, how many outliers make */
     double least_power; /* of pages that miss, how many are likely ones, at least */
+    uint32_t laps;      /* of every page, at least */
     double first;       /* weight of the page that weighs most, */
     double second;      /* and of the next: two make a footprint that does not fit */
 };
@@ -273,7 +274,7 @@ static void weigh_pages(const struct observation *o, uint32_t p, const struct no
             : 0,
         binomial_tail(most_laps, noise->slow_if_hit, fewest_likely(noise, most_laps))};
 
-    *scales = (struct scales){.first = -INFINITY, .second = -INFINITY};
+    *scales = (struct scales){.laps = least, .first = -INFINITY, .second = -INFINITY};
     for (uint64_t page = 0; page < n && page < o->spec.samples; page++) {
         uint32_t laps = 0;
         uint32_t slow = 0;
@@ -316,10 +317,9 @@ static double weigh_fit(const struct observation *o, uint32_t p, const struct no
                         const struct scales *s, enum fit fit)
 {
     const double doubt = log(PAGE_ODDS * (double)o->spec.points[p]);
-    const uint32_t laps = (uint32_t)(o->spec.samples / o->spec.points[p]);
     if (fit == MISSES)
         return s->second > 0 ? 1 - doubt / s->second : 0;
-    return fmin(s->second / weight(noise, laps, 0),
+    return fmin(s->second / weight(noise, s->laps, 0),
                 (s->least_power - LIKELY_SEEN) / (1 - LIKELY_SEEN));
 }
 
