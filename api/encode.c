@@ -129,18 +129,22 @@ json_t *encode_ready(const struct snapshot *s)
     return json_out_end(&o);
 }
 
-/* What both answers begin with. */
-static void answer_head(struct json_out *o, const struct gpu_identity *gpu,
+/* What both answers begin with: the fingerprint they rest on, and whether it is known to be of
+ * before a change. */
+static void answer_head(struct json_out *o, const struct snapshot_gpu *gpu,
                         const char *fingerprint_id, uint64_t bytes)
 {
+    const struct gpu_identity *measured = &gpu->fingerprint.gpu;
+
     json_out_begin(o);
-    json_out_text(o, "gpu", gpu->uuid);
+    json_out_text(o, "gpu", measured->uuid);
     json_out_text(o, "fingerprint_id", fingerprint_id);
-    json_out_text(o, "origin", origin_name(gpu->origin));
+    json_out_bool(o, "fingerprint_stale", gpu->fingerprint_stale);
+    json_out_text(o, "origin", origin_name(measured->origin));
     json_out_u64(o, "bytes", bytes);
 }
 
-json_t *encode_scope(const struct gpu_identity *gpu, const struct scope_request *request,
+json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
                      const struct scope_answer *answer)
 {
     struct json_out o;
@@ -194,7 +198,7 @@ static struct maybe_u64 margin_of(const struct placement_answer *answer)
     return KNOWN_U64(answer->margin_bytes);
 }
 
-json_t *encode_placement(const struct gpu_identity *gpu, const struct placement_request *request,
+json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
                          const struct placement_answer *answer)
 {
     struct json_out o;

@@ -14,9 +14,9 @@ json_t *encode_node(const struct snapshot *s, const char *hostname, const char *
 /* The list of GPUs that /readyz shows. */
 json_t *encode_ready(const struct snapshot *s);
 
-json_t *encode_scope(const struct gpu_identity *gpu, const struct scope_request *request,
+json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
                      const struct scope_answer *answer);
-json_t *encode_placement(const struct gpu_identity *gpu, const struct placement_request *request,
+json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
                          const struct placement_answer *answer);
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */

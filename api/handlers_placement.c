@@ -76,7 +76,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
     if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         reply_refusal(request, &err, reply);
     else
-        reply_answer(c, request, encode_scope(&gpu->fingerprint.gpu, &question, &answer), reply);
+        reply_answer(c, request, encode_scope(gpu, &question, &answer), reply);
 }
 
 void handlers_placement(struct handlers_context *c, const struct request *request,
@@ -109,6 +109,5 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         reply_refusal(request, &err, reply);
     else
-        reply_answer(c, request, encode_placement(&gpu->fingerprint.gpu, &question, &answer),
-                     reply);
+        reply_answer(c, request, encode_placement(gpu, &question, &answer), reply);
 }

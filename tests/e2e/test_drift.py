@@ -27,6 +27,14 @@ def first_job(daemon):
     return daemon.finished({"id": "job-1"})
 
 
+def stale_marks(daemon):
+    """Of the GPU itself, and of the answers that rest on its fingerprint, which is the same."""
+    documents = [daemon.gpus()[0]] + [daemon.json(f"/v1/gpus/0/{what}?bytes=1GiB")
+                                      for what in ("scope", "placement")]
+    equal(len({d["fingerprint_id"] for d in documents}), 1, documents)
+    return [d["fingerprint_stale"] for d in documents]
+
+
 def history(daemon):
     return daemon.json(f"/v1/gpus/{UUID}/fingerprints")["fingerprints"]
 
@@ -38,6 +46,7 @@ def the_first_start_measures():
     equal((job["kind"], job["depth"], job["state"]), ("measure", "full", "done"))
     now = daemon.measured()[0]
     equal((now["state"], now["fingerprint_stale"]), ("ready", False))
+    equal(stale_marks(daemon), [False, False, False])
     fp = daemon.json("/v1/gpus/0/fingerprint")
     equal([len(g["sms"]) for g in fp["topology"]["groups"]], [4, 4, 4, 4])
     daemon.stop()
@@ -74,6 +83,7 @@ def other_groups_are_found_and_measured_again():
     now = daemon.measured()[0]
     equal((now["state"], now["fingerprint_stale"]), ("stale", True))
     equal(now["last_error"]["slug"], "conflict")
+    equal(stale_marks(daemon), [True, True, True])
     old = daemon.json("/v1/gpus/0/fingerprint")["id"]  # still served
     daemon.stop()
 
@@ -84,6 +94,7 @@ def other_groups_are_found_and_measured_again():
     equal((now["state"], now["fingerprint_stale"]), ("ready", False), now)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     assert fp["id"] != old
+    equal(stale_marks(daemon), [False, False, False])
     assert [0, 1, 2, 4] in [g["sms"] for g in fp["topology"]["groups"]], fp["topology"]
     equal(len(history(daemon)), 2)
     daemon.stop()
