@@ -1,11 +1,18 @@
 /* check.c: see check.h.
  *
- * The thresholds are wide on purpose. A chip that was exchanged, or whose floor plan is another,
+ * Only what the fingerprint determines is asked, and as the measurement asked it. A level whose
+ * saturation is not known, or a group behind a nearer level whose size is not, has no question. The
+ * thresholds are wide on purpose: a chip that was exchanged, or whose floor plan is another,
  * differs by whole groups and whole levels; what differs by a page or a few cycles is the noise of
  * two measurements, and is not worth a new one.
+ *
+ * Noise makes some hits look like misses and some misses like hits: q and r of them. The share of
+ * loads that truly miss is then (seen - q) / (1 - q - r), within the error of a count.
  */
 #include "analysis/check.h"
 
+#include "analysis/levels.h"
+#include "analysis/sharing.h"
 #include "analysis/sweep.h"
 #include "base/stats.h"
 
@@ -15,29 +22,38 @@
 #include <string.h>
 
 enum {
-    LEVEL_SAMPLES = 256,
+    LEAST_SAMPLES = 256,
+    MOST_SAMPLES = 4096,
     POINT_WITHIN = 0,
     POINT_EDGE,
     POINT_BEYOND,
     LEVEL_POINTS,
-    ROUND_REPEATS = 3,
     MOST_SLICE = 6,
     MOST_PAIR_SLICE = 8,
-    FEWEST_SLICE = 3
+    FEWEST_SLICE = 3,
+    /* The penalty of a smaller level is the median of a few loads, one outlier of which moves it.
+     */
+    SURE_ENTRIES = 16
 };
 
 /* Share of loads that miss: at most this is a hit, at least that a miss. */
 #define HIT_SHARE  0.1
 #define MISS_SHARE 0.5
+/* Errors of a count that are not worth a word. */
+#define ERRORS 3
+/* Hits and misses that overlap by more are not told apart. */
+#define MOST_OVERLAP 0.6
+/* A level that costs less is not told from none (sweep.c). */
+#define LEAST_STEP 4.0
 /* A penalty may differ by the larger of these. */
 #define PENALTY_CYCLES 6.0
 #define PENALTY_SHARE  0.3
 /* Penalties are of the SM clock: with another one they are not compared. */
 #define SAME_CLOCK 0.1
-/* Of the pivot's own loss: how near to the half of it is too near to tell. */
-#define UNCLEAR_SHARE 0.2
-/* Of the level's penalty: the least that the pivot must lose. */
-#define PIVOT_SHARE 0.3
+/* Of single loads that are on the right side of the threshold, and the votes for each. */
+#define QUIET      0.99
+#define LESS_QUIET 0.95
+enum { VOTES_QUIET = 3, VOTES_LESS_QUIET = 7, VOTES_NOISY = 15 };
 
 const char *check_result_name(enum check_result r)
 {
@@ -82,21 +98,16 @@ void check_identity(const struct gpu_identity *then, const struct gpu_identity *
              (unsigned long long)then->memory_bytes, (unsigned long long)now->memory_bytes);
 }
 
-/* Pages of `stride` that overflow every set of this level. */
-static uint64_t full_pages(const struct tlb_level *l, uint64_t stride)
-{
-    uint64_t bytes = IS_KNOWN(l->reach_bytes) ? l->reach_bytes.v : 0;
-    if (IS_KNOWN(l->onset_bytes))
-        bytes = l->onset_bytes.v;
-    if (IS_KNOWN(l->saturation_bytes))
-        bytes = l->saturation_bytes.v;
-    return (bytes + stride - 1) / stride;
-}
-
 static bool is_told(const struct tlb_level *l)
 {
-    return IS_KNOWN(l->entries) && IS_KNOWN(l->entry_bytes) && IS_KNOWN(l->miss_penalty_cycles) &&
-           l->entries.v > 1;
+    return IS_KNOWN(l->entries) && IS_KNOWN(l->entry_bytes) && IS_KNOWN(l->saturation_bytes) &&
+           IS_KNOWN(l->miss_penalty_cycles) && l->entries.v > 1 && l->entry_bytes.v > 0;
+}
+
+/* Pages, an entry apart, that overflow every set of this level. */
+static uint64_t full_pages(const struct tlb_level *l)
+{
+    return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
@@ -105,17 +116,19 @@ bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu
     const struct tlb_level *l = &fp->levels[k];
     if (!is_told(l))
         return false;
-    const uint64_t full = full_pages(l, l->entry_bytes.v);
-    *out = (struct probe_spec){
-        .kind = PROBE_CHASE,
-        .stride_bytes = l->entry_bytes.v,
-        .point_count = LEVEL_POINTS,
-        .points = {l->entries.v - (l->entries.v + 7) / 8, l->entries.v, full + full / 4 + 1},
-        .samples = LEVEL_SAMPLES,
-        .warm_laps = 2,
-        .sm_count = 1,
-        .sms = {sm}};
-    return out->points[POINT_WITHIN] > 0 && probe_check(out, limits, NULL) == STATUS_OK;
+    /* Each page once and some twice, so that no set that overflows is missed. */
+    uint32_t samples = l->entries.v + l->entries.v / 8;
+    samples = samples < LEAST_SAMPLES ? LEAST_SAMPLES : samples;
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = l->entry_bytes.v,
+                               .point_count = LEVEL_POINTS,
+                               .points = {levels_reference_pages(l->entries.v), l->entries.v,
+                                          levels_well_beyond(full_pages(l))},
+                               .samples = samples < MOST_SAMPLES ? samples : MOST_SAMPLES,
+                               .warm_laps = 1,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    return probe_check(out, limits, NULL) == STATUS_OK;
 }
 
 /* Index of the level whose sharing makes the groups, or -1. */
@@ -128,60 +141,77 @@ static int shared_level(const struct fingerprint *fp)
     return fp->levels[k].shared_by == SHARED_GROUP && is_told(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* Pages that push a slice out of the levels nearer to the SM. */
-static uint64_t flush_pages(const struct fingerprint *fp, uint32_t k)
+/* Pages that push a slice out of the levels nearer to the SM, as in plan/share_plan.c; false where
+ * the size of one of them is not known. */
+static bool flush_pages(const struct fingerprint *fp, uint32_t k, uint64_t *out)
 {
-    uint64_t most = 0;
+    const uint64_t stride = fp->levels[k].entry_bytes.v;
+    *out = 0;
     for (uint32_t j = 0; j < k; j++) {
-        uint64_t pages = full_pages(&fp->levels[j], fp->levels[k].entry_bytes.v);
-        const struct tlb_level *l = &fp->levels[j];
-        /* A level that counts pages, not bytes, holds as many of a longer stride. */
-        if (is_told(l) && l->entry_bytes.v < fp->levels[k].entry_bytes.v)
-            pages = full_pages(l, l->entry_bytes.v);
+        const struct tlb_level *near = &fp->levels[j];
+        if (!is_told(near))
+            return false;
+        uint64_t pages = full_pages(near);
+        if (near->entry_bytes.v > stride)
+            pages *= near->entry_bytes.v / stride;
         pages += pages / 4;
-        most = pages > most ? pages : most;
+        *out = pages > *out ? pages : *out;
     }
-    return most;
+    return true;
 }
 
+/* A row of pairs is dear, has longer slices, and is settled by one vote on a quiet chip. */
+static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
+{
+    const double right = IS_KNOWN(l->confidence) ? l->confidence.v : 0;
+    if (right >= QUIET)
+        return kind == PROBE_PAIRS ? 1 : VOTES_QUIET;
+    return right >= LESS_QUIET ? VOTES_LESS_QUIET : VOTES_NOISY;
+}
+
+/* A round where its slices and the flushing pages fit the level, else the pivot's row of pairs. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out)
 {
     const int k = shared_level(fp);
+    uint64_t flush = 0;
     if (k < 0 || pivot >= REACH_MAX_SMS ||
-        fp->topology.partition.group_of_sm[pivot] == FINGERPRINT_NO_GROUP)
+        fp->topology.partition.group_of_sm[pivot] == FINGERPRINT_NO_GROUP ||
+        !flush_pages(fp, (uint32_t)k, &flush))
         return false;
     const struct tlb_level *l = &fp->levels[k];
-    const uint64_t flush = flush_pages(fp, (uint32_t)k);
-    const uint64_t full = full_pages(l, l->entry_bytes.v);
-    const uint64_t room = (uint64_t)l->entries.v * 3 / 4;
+    const uint64_t entries = l->entries.v;
+    const uint64_t room = entries * 3 / 4;
     const uint64_t sms = fp->gpu.sm_count ? fp->gpu.sm_count : 1;
-    uint64_t slice = room > flush ? (room - flush) / sms : 0;
+    uint64_t slice = room / sms < MOST_SLICE ? room / sms : MOST_SLICE;
 
     *out = (struct probe_spec){.kind = PROBE_ROUND,
                                .stride_bytes = l->entry_bytes.v,
                                .flush_pages = (uint32_t)flush,
-                               .thrash_pages = (uint32_t)(full + full / 4 + 1),
+                               .thrash_pages = (uint32_t)levels_well_beyond(full_pages(l)),
                                .warm_laps = 1,
-                               .repeats = ROUND_REPEATS,
+                               .repeats = votes_for(l, PROBE_ROUND),
                                .sm_count = 1,
                                .sms = {pivot}};
+    if (sms * slice + flush > entries)
+        slice = entries > flush ? (entries - flush) / sms : 0;
     if (slice < FEWEST_SLICE) {
         out->kind = PROBE_PAIRS;
+        out->sm_count = votes_for(l, PROBE_PAIRS);
         out->repeats = 0;
+        for (uint32_t i = 0; i < out->sm_count; i++)
+            out->sms[i] = pivot;
         slice = room > flush ? room - flush : 0;
         slice = slice < MOST_PAIR_SLICE ? slice : MOST_PAIR_SLICE;
     }
-    out->slice_pages =
-        (uint32_t)(slice < MOST_SLICE || out->kind == PROBE_PAIRS ? slice : MOST_SLICE);
+    out->slice_pages = (uint32_t)slice;
     return slice > 0 && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
 static bool same_question(const struct probe_spec *a, const struct probe_spec *b)
 {
     return a->kind == b->kind && a->stride_bytes == b->stride_bytes &&
-           a->point_count == b->point_count && a->slice_pages == b->slice_pages &&
-           a->thrash_pages == b->thrash_pages && a->samples == b->samples &&
+           a->point_count == b->point_count && a->samples == b->samples &&
            memcmp(a->points, b->points, a->point_count * sizeof a->points[0]) == 0;
 }
 
@@ -194,90 +224,128 @@ static bool same_clock(const struct fingerprint *fp, const struct observation *o
     return fabs((double)then.v - (double)now.v) <= SAME_CLOCK * (double)then.v;
 }
 
+/* Do the levels farther out hold all pages of the level's last point? Else its misses cost more. */
+static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64_t bytes)
+{
+    for (uint32_t j = k + 1; j < fp->level_count; j++) {
+        const struct tlb_level *l = &fp->levels[j];
+        if (!IS_KNOWN(l->reach_bytes) || !IS_KNOWN(l->entry_bytes) ||
+            l->entry_bytes.v < fp->levels[k].entry_bytes.v || l->reach_bytes.v < bytes)
+            return false;
+    }
+    return true;
+}
+
+static void judge_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
+                          double step, struct check *out)
+{
+    const double stored = fp->levels[k].miss_penalty_cycles.v;
+    const double tolerance = fmax(PENALTY_CYCLES, PENALTY_SHARE * stored);
+    const uint64_t bytes = o->spec.points[POINT_BEYOND] * o->spec.stride_bytes;
+    if (fp->levels[k].entries.v < SURE_ENTRIES || !same_clock(fp, o) ||
+        (step > stored && !farther_levels_hold(fp, k, bytes)))
+        return;
+    if (fabs(step - stored) > tolerance)
+        find(out, CHECK_CHANGED, "level %u: a miss cost %.0f cycles and costs %.0f", k + 1, stored,
+             step);
+}
+
 static void judge_level(const struct fingerprint *fp, uint32_t k, const struct observation *o,
                         struct check *out)
 {
-    const double stored = fp->levels[k].miss_penalty_cycles.v;
+    const double n = o->spec.samples;
     const double hit = stats_median_of_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
     const double miss = stats_median_of_u32(observation_chase(o, POINT_BEYOND), o->spec.samples);
-    const double edge = sweep_share_above(o, POINT_EDGE, hit + stored / 2);
-    const double beyond = sweep_share_above(o, POINT_BEYOND, hit + stored / 2);
-    const double tolerance = fmax(PENALTY_CYCLES, PENALTY_SHARE * stored);
+    const double step = miss - hit;
+    /* A step may hold a farther level's, and a stored penalty an outlier: the smaller is this
+     * one's.
+     */
+    const double threshold = hit + fmin(step, fp->levels[k].miss_penalty_cycles.v) / 2;
+    const double slow_hits = sweep_share_above(o, POINT_WITHIN, threshold);
+    const double slow = sweep_share_above(o, POINT_BEYOND, threshold);
+    const double apart = slow - slow_hits;
+    const double edge = (sweep_share_above(o, POINT_EDGE, threshold) - slow_hits) / apart;
+    const double error = sqrt(0.5 / n) / apart;
     const unsigned long long pages = (unsigned long long)o->spec.points[POINT_EDGE];
 
     out->looked_at += 1;
-    if (beyond < HIT_SHARE)
+    if (step < LEAST_STEP) {
         find(out, CHECK_CHANGED, "level %u: no step any more between %llu and %llu pages", k + 1,
              (unsigned long long)o->spec.points[POINT_WITHIN],
              (unsigned long long)o->spec.points[POINT_BEYOND]);
-    else if (beyond < MISS_SHARE)
-        find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads beyond its entries miss", k + 1,
-             100 * beyond);
-    if (edge > MISS_SHARE)
+        return;
+    }
+    if (apart < 1 - MOST_OVERLAP) {
+        find(out, CHECK_UNSURE, "level %u: hits and misses cannot be told apart", k + 1);
+        return;
+    }
+    if (edge - ERRORS * error > MISS_SHARE)
         find(out, CHECK_CHANGED, "level %u: %llu pages fitted and do not fit any more", k + 1,
              pages);
-    else if (edge > HIT_SHARE)
+    else if (edge - ERRORS * error > HIT_SHARE)
         find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads of %llu pages miss", k + 1,
              100 * edge, pages);
-    if (beyond >= MISS_SHARE && same_clock(fp, o) && fabs(miss - hit - stored) > tolerance)
-        find(out, CHECK_CHANGED, "level %u: a miss cost %.0f cycles and costs %.0f", k + 1, stored,
-             miss - hit);
+    judge_penalty(fp, k, o, step, out);
 }
 
-/* Median over repeats and slice of what this SM lost. */
-static double loss_of(const struct observation *o, uint32_t sm)
+/* The levels as the judge of the measurement's own rounds knows them. */
+static void estimates_of(const struct fingerprint *fp, struct level_estimate *out)
 {
-    const bool round = o->spec.kind == PROBE_ROUND;
-    const uint32_t repeats = round ? o->spec.repeats : 1;
-    double votes[PROBE_MAX_REPEATS];
-    for (uint32_t r = 0; r < repeats; r++) {
-        const uint32_t *control =
-            round ? observation_round(o, r, 0, sm) : observation_pair(o, 0, 0, sm);
-        const uint32_t *after =
-            round ? observation_round(o, r, 1, sm) : observation_pair(o, 0, 1, sm);
-        double differences[PROBE_MAX_SLICE];
-        for (uint32_t j = 0; j < o->spec.slice_pages; j++)
-            differences[j] = (double)after[j] - (double)control[j];
-        votes[r] = stats_median_f64(differences, o->spec.slice_pages);
+    memset(out, 0, LEVELS_MAX * sizeof *out);
+    for (uint32_t k = 0; k < fp->level_count; k++) {
+        const struct tlb_level *l = &fp->levels[k];
+        if (!is_told(l))
+            continue;
+        out[k].entry_known = true;
+        out[k].entry_bytes = l->entry_bytes.v;
+        out[k].lo_pages = l->entries.v;
+        out[k].penalty_cycles = l->entries.v < SURE_ENTRIES ? 0 : l->miss_penalty_cycles.v;
     }
-    return stats_median_f64(votes, repeats);
 }
 
-/* An SM that has changed its group is missing in one and new in another, so a change shows twice.
- * One that shows once can be noise. */
-static void judge_sharing(const struct fingerprint *fp, const struct observation *o,
-                          struct check *out)
+/* One pivot's verdict, if it has one, against its group. An SM that has changed its group is
+ * missing in one and new in another, so a change shows twice. One that shows once can be noise. */
+static void judge_pivot(const struct fingerprint *fp, const struct sharing_estimate *now,
+                        const struct observation *o, struct check *out)
 {
-    const uint16_t *group_of = fp->topology.partition.group_of_sm;
+    const uint16_t *then = fp->topology.partition.group_of_sm;
+    const uint16_t *found = now->found.group_of_sm;
     const uint16_t pivot = o->spec.sms[0];
-    const double penalty = fp->levels[shared_level(fp)].miss_penalty_cycles.v;
-    double own = 0;
-    uint32_t unclear = 0;
 
     out->looked_at += 1;
-    for (uint32_t i = 0; i < o->result.sm_count; i++)
-        if (o->result.sm_ids[i] == pivot)
-            own = loss_of(o, i);
-    if (own < PIVOT_SHARE * penalty || own <= 0) {
-        find(out, CHECK_UNSURE, "SM %u did not evict its own pages", pivot);
+    if (now->conflict || found[pivot] == FINGERPRINT_NO_GROUP) {
+        find(out, CHECK_UNSURE, "SM %u: which SMs share a TLB with it cannot be told", pivot);
         return;
     }
     for (uint32_t i = 0; i < o->result.sm_count; i++) {
         const uint16_t id = o->result.sm_ids[i];
-        const double loss = loss_of(o, i);
-        const bool expected = group_of[id] == group_of[pivot];
-        if (group_of[id] == FINGERPRINT_NO_GROUP)
+        const bool expected = then[id] == then[pivot];
+        if (then[id] == FINGERPRINT_NO_GROUP || (found[id] == found[pivot]) == expected)
             continue;
-        if (fabs(loss - own / 2) < UNCLEAR_SHARE * own)
-            unclear += 1;
-        else if ((loss > own / 2) != expected)
-            find(out, out->moved_sms++ > 0 ? CHECK_CHANGED : CHECK_UNSURE,
-                 "SMs %u and %u %s a TLB and now they %s", pivot, id,
-                 expected ? "shared" : "did not share", expected ? "do not" : "do");
+        find(out, out->moved_sms++ > 0 ? CHECK_CHANGED : CHECK_UNSURE,
+             "SMs %u and %u %s a TLB and now they %s", pivot, id,
+             expected ? "shared" : "did not share", expected ? "do not" : "do");
     }
-    if (unclear * 4 > o->result.sm_count)
-        find(out, CHECK_UNSURE, "SM %u: %u of %u SMs cannot be told apart", pivot, unclear,
-             o->result.sm_count);
+}
+
+/* All rounds together, by the method and with the odds of the measurement. */
+static void judge_sharing(const struct fingerprint *fp, const struct observation_set *set,
+                          struct check *out)
+{
+    const int k = shared_level(fp);
+    struct level_estimate levels[LEVELS_MAX];
+    struct sharing_estimate now;
+
+    if (k < 0)
+        return;
+    estimates_of(fp, levels);
+    sharing_estimate(set, levels, fp->level_count, (uint32_t)k, SHARING_BOTH, &now);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if ((o->spec.kind == PROBE_ROUND || o->spec.kind == PROBE_PAIRS) &&
+            sharing_level_of(&o->spec, o->result.sm_count, levels, fp->level_count) == k)
+            judge_pivot(fp, &now, o, out);
+    }
 }
 
 void check_observations(const struct fingerprint *fp, const struct observation_set *set,
@@ -290,8 +358,6 @@ void check_observations(const struct fingerprint *fp, const struct observation_s
         for (uint32_t k = 0; o->spec.kind == PROBE_CHASE && k < fp->level_count; k++)
             if (check_level_test(fp, k, NULL, 0, &spec) && same_question(&spec, &o->spec))
                 judge_level(fp, k, o, out);
-        if ((o->spec.kind == PROBE_ROUND || o->spec.kind == PROBE_PAIRS) &&
-            check_sharing_test(fp, NULL, o->spec.sms[0], &spec) && same_question(&spec, &o->spec))
-            judge_sharing(fp, o, out);
     }
+    judge_sharing(fp, set, out);
 }

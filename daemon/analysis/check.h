@@ -6,9 +6,10 @@
  *
  *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
  *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
- *             about the stored penalty.
- *   sharing   a ROUND (or a row of PAIRS) of the window level: the SMs of the pivot's group must be
- *             evicted and no others.
+ *             about the stored penalty. Asked where entries, saturation and penalty are known.
+ *   sharing   a ROUND of the window level or, where its slices do not fit, rows of PAIRS: the
+ *             pivot's group must be evicted and no other SM. Judged by the votes and odds of
+ *             analysis/sharing.h; asked where the sizes of all nearer levels are known, too.
  */
 #ifndef REACH_ANALYSIS_CHECK_H
 #define REACH_ANALYSIS_CHECK_H

@@ -39,6 +39,9 @@ static enum status recheck_probe(struct recheck *r, const struct probe_spec *spe
         if (status) {
             return status;
         }
+        if (spec == &r->step.specs[0]) {
+            check_plan_place(r->fp, &o.result, &r->step);
+        }
         disturbance_judge(&o, &o.judgement);
         clean = o.judgement.verdict == VERDICT_CLEAN;
         status = observation_set_add(&r->set, &o, err);

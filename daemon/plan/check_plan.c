@@ -32,7 +32,8 @@ static double loads_of(const struct probe_spec *s, uint32_t sms)
         return s->repeats *
                (2 * (primed + 2.0 * s->flush_pages + s->slice_pages) + s->thrash_pages);
     }
-    return (double)sms * (4.0 * (s->slice_pages + s->flush_pages) + s->thrash_pages);
+    return s->sm_count * (double)sms *
+           (4.0 * s->slice_pages + 6.0 * s->flush_pages + s->thrash_pages);
 }
 
 static double load_us(const struct fingerprint *fp)
@@ -103,4 +104,14 @@ void check_plan(const struct fingerprint *fp, const struct gpu_limits *limits,
     if (out->spec_count == 1)
         out->spec_count = 0; /* nothing to warm up for */
     snprintf(out->sentence, sizeof out->sentence, "is it still the chip that was measured?");
+}
+
+void check_plan_place(const struct fingerprint *fp, const struct probe_result *warm_up,
+                      struct plan_step *step)
+{
+    if (fp->topology.partition.group_count > 0 || warm_up->sm_count == 0)
+        return;
+    for (uint32_t i = 0; i < step->spec_count; i++)
+        if (step->specs[i].kind == PROBE_CHASE)
+            step->specs[i].sms[0] = warm_up->sm_ids[0];
 }

@@ -13,4 +13,9 @@ enum { CHECK_BUDGET_US = 35000 };
 void check_plan(const struct fingerprint *fp, const struct gpu_limits *limits,
                 struct plan_step *out);
 
+/* A fingerprint without groups names no SM, and ids need not begin with 0: its levels are asked on
+ * an SM that the warm-up, the first probe of the step, has seen. */
+void check_plan_place(const struct fingerprint *fp, const struct probe_result *warm_up,
+                      struct plan_step *step);
+
 #endif
