@@ -98,9 +98,9 @@ static void check_level(const char *text, const struct sim_level *s, const struc
             tally->wrong++, print_error("WRONG level %u: %u sets, %u of %u ways\n%s", l->level,
                                         l->sets.v, l->runs[0].sets, l->runs[0].ways, text);
     }
-    if (IS_KNOWN(l->victim_entries) && l->victim_entries.v != 0)
+    if (IS_KNOWN(l->victim_entries) && l->victim_entries.v != s->victims)
         tally->wrong++, print_error("WRONG level %u: %u victim entries for %u\n%s", l->level,
-                                    l->victim_entries.v, 0, text);
+                                    l->victim_entries.v, s->victims, text);
     if (l->replacement != REPLACEMENT_UNKNOWN) {
         tally->replacements += 1;
         if ((l->replacement == REPLACEMENT_LRU) != (s->policy == SIM_LRU))
@@ -202,12 +202,12 @@ static void named_structures_are_found(void **state)
     (void)state;
     static const struct {
         const char *text;
-        uint32_t level, sets, ways, runs;
+        uint32_t level, sets, ways, runs, victims;
         enum fill fill;
     } cases[] = {
-        {"k80", 1, 1, 16, 1, FILL_UNKNOWN}, {"k80", 2, 7, 17, 2, FILL_WHOLE},
-        {"k80", 3, 128, 16, 2, FILL_WHOLE}, {"h200", 1, 1, 16, 1, FILL_WHOLE},
-        {"h200", 2, 256, 8, 1, FILL_WHOLE}, {"a100-80g", 2, 256, 8, 1, FILL_WHOLE},
+        {"k80", 1, 1, 16, 1, 0, FILL_UNKNOWN}, {"k80", 2, 7, 17, 2, 0, FILL_WHOLE},
+        {"k80", 3, 128, 16, 2, 0, FILL_WHOLE}, {"h200", 1, 1, 16, 1, 0, FILL_WHOLE},
+        {"h200", 2, 256, 8, 1, 0, FILL_WHOLE}, {"a100-80g", 2, 256, 8, 1, 0, FILL_WHOLE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct take *t = measure(cases[i].text);
@@ -216,9 +216,36 @@ static void named_structures_are_found(void **state)
         assert_int_equal(l->run_count, cases[i].runs);
         assert_int_equal(l->runs[0].ways, cases[i].ways);
         assert_int_equal(l->replacement, REPLACEMENT_LRU);
+        assert_int_equal(l->victim_entries.v, cases[i].victims);
         assert_int_equal(l->fill, cases[i].fill);
         assert_int_equal(t->m.fp.beyond.reach_bytes.known, MAYBE_NOT_OBSERVABLE);
         assert_int_equal(t->m.fp.beyond.reach_bytes.reason, REASON_BEYOND_MEMORY);
+        put_away(t);
+    }
+}
+
+/* Entries behind the sets, few sets and many: walked in full, and sampled. */
+static void victim_entries_are_told_from_wide_sets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t sets, ways, victims;
+    } cases[] = {
+        {"sms=8 memory=16G l2cache=2M noise=gauss:1 l1=64@2M/sm;miss=60;sets=8x8;victims=1", 8, 8,
+         1},
+        {"sms=8 memory=16G l2cache=2M noise=gauss:1 l1=96@2M/sm;miss=60;sets=6x16;victims=3", 16, 6,
+         3},
+        {"sms=8 memory=64G l2cache=2M noise=gauss:1 l1=2048@2M/sm;miss=60;sets=8x256;victims=1",
+         256, 8, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct take *t = measure(cases[i].text);
+        const struct tlb_level *l = &t->m.fp.levels[0];
+        assert_int_equal(l->entries.v, cases[i].sets * cases[i].ways + cases[i].victims);
+        assert_int_equal(l->sets.v, cases[i].sets);
+        assert_int_equal(l->ways.v, cases[i].ways);
+        assert_int_equal(l->victim_entries.v, cases[i].victims);
         put_away(t);
     }
 }
@@ -245,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_gpus_are_right_or_not_sure),
         cmocka_unit_test(named_structures_are_found),
+        cmocka_unit_test(victim_entries_are_told_from_wide_sets),
         cmocka_unit_test(parts_of_an_entry_are_told_from_entries),
         {.name = "groups of a K80",
          .test_func = groups_read_as_the_model_says,

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -300,6 +301,26 @@ static void a_flush_forgets_everything(void **state)
     sim_mmu_free(mmu);
 }
 
+/* Eight sets of eight and v entries behind them: as many pages more fit, wherever they go; with one
+ * more, v + 1 sets miss together, and each page after that makes one set more miss. */
+static void victims_take_the_first_overflows(void **state)
+{
+    (void)state;
+    for (uint32_t v = 1; v <= 3; v++) {
+        char text[96];
+        (void)snprintf(text, sizeof text, "sms=1 memory=1G l1=64@2M/sm;miss=50;sets=8x8;victims=%u",
+                       v);
+        for (uint32_t over = 0; over <= 8; over++) {
+            struct sim_mmu *mmu = mmu_of(text);
+            const uint32_t misses = lap_misses(mmu, 0, 2 * MIB, 64 + over, 0);
+            assert_int_equal(misses, over <= v ? 0 : over * 9);
+            sim_mmu_flush(mmu);
+            assert_int_equal(sim_mmu_access(mmu, 0, 0), 1);
+            sim_mmu_free(mmu);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_sector_misses_without_evicting),
         cmocka_unit_test(random_loads_hit_reach_over_region),
         cmocka_unit_test(random_policy_shows_in_a_cycle),
+        cmocka_unit_test(victims_take_the_first_overflows),
         cmocka_unit_test(a_flush_forgets_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

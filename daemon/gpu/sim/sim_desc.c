@@ -345,6 +345,8 @@ static enum status read_option(struct cursor *c, struct sim_level *l)
         return read_sets(c, l);
     if (take_word(c, "sectors="))
         return read_u32(c, SIM_MAX_SECTORS, &l->sectors);
+    if (take_word(c, "victims="))
+        return read_u32(c, SIM_MAX_VICTIMS, &l->victims);
     if (take_word(c, "walkers="))
         return read_u32(c, SIM_MAX_WALKERS, &l->walkers);
     if (take_word(c, "miss_ns="))
@@ -368,7 +370,9 @@ static enum status check_sets(const struct cursor *c, const struct sim_level *l)
 {
     uint64_t ways = 0;
     uint64_t sets = 0;
+    uint32_t widest = 0;
     for (uint32_t r = 0; r < l->run_count; r++) {
+        widest = l->runs[r].ways > widest ? l->runs[r].ways : widest;
         ways += (uint64_t)l->runs[r].ways * l->runs[r].count;
         sets += l->runs[r].count;
     }
@@ -378,6 +382,8 @@ static enum status check_sets(const struct cursor *c, const struct sim_level *l)
         return complain(c, "hash=xor needs a power of two of equal sets");
     if (l->sectors == 0 || l->entry_bytes % l->sectors != 0)
         return complain(c, "sectors must divide the entry into equal parts");
+    if (l->victims > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_VICTIM_WAYS))
+        return complain(c, "victims need lru, undivided entries and sets of at most 32 ways");
     if (l->walkers == 0)
         return complain(c, "a level has at least one walker");
     return STATUS_OK;

@@ -45,6 +45,9 @@
  *                             set after each round through the entries, so that pages at twice the
  *                             distance also reach all sets; xor: all bits of the page number folded
  *                             over each other, for a power of two of equal sets
+ *              victims=1      entries behind the sets, for what these evict: the oldest goes, and a
+ *                             hit goes back into its set. With lru, undivided entries and sets of
+ *                             at most 32 ways; not counted among the entries. Default 0
  *              sectors=16     parts of an entry that are filled one by one; default 1
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
@@ -66,6 +69,8 @@ enum {
     SIM_MAX_RUNS = 4,        /* different set sizes of one level */
     SIM_MAX_ENTRIES = 65536, /* of one instance of a level */
     SIM_MAX_SECTORS = 64,
+    SIM_MAX_VICTIMS = 64,
+    SIM_MAX_VICTIM_WAYS = 32, /* of the sets before a victim buffer */
     SIM_MAX_NAME = 48,
     SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
 };
@@ -86,6 +91,7 @@ struct sim_level {
     uint32_t miss_cycles;
     uint32_t walkers;
     uint32_t sectors;
+    uint32_t victims;
     enum sim_policy policy;
     enum sim_hash hash;
     uint32_t run_count;

@@ -55,6 +55,7 @@ struct level {
     uint32_t *last;        /* [instance] sector touched last, plus one */
     uint32_t *tags;        /* [instance][entries] */
     uint64_t *filled;      /* [instance][entries] mask of sectors; NULL where there is one */
+    uint32_t *victims;     /* [instance][victims] newest first; NULL where there are none */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -74,17 +75,42 @@ static int log2_exact(uint64_t v)
 
 /* ---- short sets ---- */
 
-static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag)
+/* `out_evicted`: what fell off the end; 0 for nothing. */
+static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag, uint32_t *out_evicted)
 {
     uint32_t carried = tag;
     for (uint32_t i = 0; i < ways; i++) {
         uint32_t here = slot[i];
         slot[i] = carried;
-        if (here == tag)
+        if (here == tag) {
+            *out_evicted = 0;
             return true;
+        }
         carried = here;
     }
+    *out_evicted = carried;
     return false;
+}
+
+/* A page that its set does not hold: was it among the victims? Then it comes back out of them. What
+ * it drove out of its set goes in, as the newest. */
+static bool swap_victim(uint32_t *victim, uint32_t count, uint32_t tag, uint32_t evicted)
+{
+    uint32_t at = 0;
+    while (at < count && victim[at] != tag)
+        at++;
+    const bool held = at < count;
+    if (!held && evicted == 0)
+        return false;
+    const uint32_t last = held ? at : count - 1;
+    if (evicted == 0) {
+        memmove(victim + at, victim + at + 1, (count - at - 1) * sizeof *victim);
+        victim[count - 1] = 0;
+        return held;
+    }
+    memmove(victim + 1, victim, last * sizeof *victim);
+    victim[0] = evicted;
+    return held;
 }
 
 static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag,
@@ -270,7 +296,12 @@ static bool level_touch(struct level *l, uint32_t instance, uint32_t sector)
         return short_random(l, l->tags + at, filled, ways, tag, bit);
     if (filled)
         return short_lru_sectored(l->tags + at, filled, ways, tag, bit);
-    return short_lru(l->tags + at, ways, tag);
+    uint32_t evicted;
+    if (short_lru(l->tags + at, ways, tag, &evicted))
+        return true;
+    const uint32_t victims = l->desc.victims;
+    return victims > 0 &&
+           swap_victim(l->victims + (size_t)instance * victims, victims, tag, evicted);
 }
 
 uint32_t sim_mmu_access(struct sim_mmu *mmu, uint32_t sm, uint64_t va)
@@ -364,7 +395,10 @@ static bool level_init(struct level *l, const struct sim_level *desc)
     l->tags = calloc(instances * desc->entries, sizeof *l->tags);
     if (desc->sectors > 1)
         l->filled = calloc(instances * desc->entries, sizeof *l->filled);
-    if (!l->first || !l->set_of_turn || !l->last || !l->tags || (desc->sectors > 1 && !l->filled))
+    if (desc->victims > 0)
+        l->victims = calloc(instances * desc->victims, sizeof *l->victims);
+    if (!l->first || !l->set_of_turn || !l->last || !l->tags || (desc->sectors > 1 && !l->filled) ||
+        (desc->victims > 0 && !l->victims))
         return false;
     l->is_long = lay_out_sets(l) > SHORT_WAYS;
     deal_turns(l);
@@ -380,6 +414,7 @@ static void level_free(struct level *l)
     free(l->index.newer);
     free(l->index.chain);
     free(l->index.bucket);
+    free(l->victims);
     free(l->filled);
     free(l->tags);
     free(l->last);
@@ -422,6 +457,8 @@ void sim_mmu_flush(struct sim_mmu *mmu)
         size_t instances = l->desc.instance_count;
         memset(l->last, 0, instances * sizeof *l->last);
         memset(l->tags, 0, instances * l->desc.entries * sizeof *l->tags);
+        if (l->victims)
+            memset(l->victims, 0, instances * l->desc.victims * sizeof *l->victims);
         if (l->filled)
             memset(l->filled, 0, instances * l->desc.entries * sizeof *l->filled);
         if (!l->is_long)

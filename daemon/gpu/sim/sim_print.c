@@ -178,6 +178,8 @@ static void put_level(struct writer *w, const struct sim_desc *d, const struct s
         put(w, ";hash=xor");
     if (l->hash == SIM_HASH_SKEW)
         put(w, ";hash=skew");
+    if (l->victims > 0)
+        put(w, ";victims=%u", l->victims);
     if (l->sectors > 1)
         put(w, ";sectors=%u", l->sectors);
     if (l->miss_ns > 0) {
