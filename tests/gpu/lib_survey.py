@@ -37,10 +37,11 @@ def reach_text(n):
 
 
 def level_text(level):
-    return "L%d %s x %s = %s by %s, +%s cycles" % (
+    return "L%d %s x %s = %s by %s, +%s cycles; %s sets of %s, %s victim entries, %s, filled %s" % (
         level["level"], level["entries"], reach_text(level["entry_bytes"]),
         reach_text(level["reach_bytes"]), level["shared_by"],
-        None if level["miss_penalty_cycles"] is None else round(level["miss_penalty_cycles"], 1))
+        None if level["miss_penalty_cycles"] is None else round(level["miss_penalty_cycles"], 1),
+        level["sets"], level["ways"], level["victim_entries"], level["replacement"], level["fill"])
 
 
 def print_gpu(folder, fps):
