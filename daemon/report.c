@@ -112,6 +112,39 @@ static void report_levels(FILE *out, const struct fingerprint *fp)
     }
 }
 
+/* "evidence L1: reach_bytes refine x15 0.90, ..": method, repeats and margin of what is known. */
+static void report_evidence(FILE *out, const char *of, const char *const *names,
+                            const struct evidence *e, uint32_t count)
+{
+    const char *comma = "";
+
+    fprintf(out, "evidence %s:", of);
+    for (uint32_t i = 0; i < count; i++) {
+        if (e[i].method == EVIDENCE_NONE) {
+            continue;
+        }
+        fprintf(out, "%s %s %s x%u %.2f", comma, names[i], evidence_method_name(e[i].method),
+                e[i].repeats, e[i].margin);
+        comma = ",";
+    }
+    fprintf(out, "%s\n", comma[0] ? "" : " none");
+}
+
+static void report_all_evidence(FILE *out, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        char of[REPORT_CELL_BYTES];
+
+        snprintf(of, sizeof of, "L%u", fp->levels[i].level);
+        report_evidence(out, of, evidence_level_names, fp->levels[i].evidence,
+                        LEVEL_EVIDENCE_COUNT);
+    }
+    report_evidence(out, "SM groups", evidence_topology_names, fp->topology.evidence,
+                    TOPOLOGY_EVIDENCE_COUNT);
+    report_evidence(out, "throughput", evidence_throughput_names, fp->throughput.evidence,
+                    THROUGHPUT_EVIDENCE_COUNT);
+}
+
 /* "SM groups: 16 sharing L2, sizes 8 8 8 ..., nominal 9, confidence 1.00". */
 static void report_groups(FILE *out, const struct fingerprint *fp)
 {
@@ -194,5 +227,6 @@ void report_print(FILE *out, const struct fingerprint *fp)
             cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
             cell_bytes(fp->windows.recommended_bytes).text);
     report_throughput(out, fp);
+    report_all_evidence(out, fp);
     fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
 }

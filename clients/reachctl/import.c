@@ -122,6 +122,8 @@ static enum status print_result(const struct options *options, const struct fing
         s = export_json(stdout, json, err);
     else
         show_fingerprint(json);
+    if (!options->json && (options->given & OPTION_EVIDENCE))
+        show_evidence(json);
     json_decref(json);
     return s;
 }

@@ -28,8 +28,9 @@ static const struct command commands[] = {
      "measure; --follow waits, and fails if the measurement does"},
     {"fingerprint diff", "A B", OPTION_GPU, command_diff, "fingerprint diff A B",
      "compare two: ids, \"current\", or files"},
-    {"show", NULL, OPTION_GPU | OPTION_AT, command_show, "show [--at ID]",
-     "the current fingerprint, or an older one"},
+    {"show", NULL, OPTION_GPU | OPTION_AT | OPTION_EVIDENCE, command_show,
+     "show [--at ID] [--evidence]",
+     "the current fingerprint, or an older one; --evidence says how sure each number is"},
     {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
      "scope BYTES [--access read|atomic]", "how many bytes may one pass touch at random?"},
     {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,
@@ -37,9 +38,9 @@ static const struct command commands[] = {
      "which SM should work in which window of memory?"},
     {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
-    {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT, command_import,
+    {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
-     "conclude from files of the public cuda-gpu-tlb benchmark"},
+     "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -116,6 +117,7 @@ static const struct option long_options[] = {
     {"access", required_argument, NULL, OPT_LIMITED + OPTION_ACCESS},
     {"gpu-name", required_argument, NULL, OPT_LIMITED + OPTION_GPU_NAME},
     {"export", required_argument, NULL, OPT_LIMITED + OPTION_EXPORT},
+    {"evidence", no_argument, NULL, OPT_LIMITED + OPTION_EVIDENCE},
     {NULL, 0, NULL, 0},
 };
 

@@ -30,7 +30,8 @@ enum option_bit {
     OPTION_ACCESS = 1 << 8,
     OPTION_GPU_NAME = 1 << 9,
     OPTION_EXPORT = 1 << 10,
-    OPTION_END = 1 << 11, /* one beyond the last */
+    OPTION_EVIDENCE = 1 << 11,
+    OPTION_END = 1 << 12, /* one beyond the last */
 };
 
 struct options {

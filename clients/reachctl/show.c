@@ -298,6 +298,8 @@ enum exit_code command_show(struct client *client, const struct options *options
         fputs(answer.body, stdout);
     } else {
         show_fingerprint(answer.json);
+        if (options->given & OPTION_EVIDENCE)
+            show_evidence(answer.json);
     }
     client_answer_free(&answer);
     return EXIT_DONE;

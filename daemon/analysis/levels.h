@@ -4,7 +4,7 @@
  * that asks and the analysis that concludes cannot drift apart:
  *
  *   sweep   LEVELS_SWEEP_POINTS points or more at one large stride. Each step of the median latency
- *           from one plateau to the next is a level that overflows (Karnagel 2017, section 3.3).
+ *           from one plateau to the next is a level that overflows (Karnagel 2017, section 3.1).
  *   entry   two points {reference, test}: the test is well beyond saturation. The smallest stride
  *           at which all of its loads miss is one entry long; at half of it, half of them do
  *           (Karnagel's X/2, X, 2X rule, figure 2, as a search)

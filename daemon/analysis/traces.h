@@ -3,7 +3,7 @@
  * A trace is a CHASE observation whose points descend. The last point, the smallest footprint, is
  * its control: it fits the level. A CHASE returns every load's latency in order, so where whole
  * laps of n pages are timed the page of every load is known (the fine-grained P-chase of Mei and
- * Chu 2016, section 4.1). Each load is a vote: a hit, a miss, or nothing where it took far longer
+ * Chu 2016, section 4.2). Each load is a vote: a hit, a miss, or nothing where it took far longer
  * than a miss does. What a page's votes are worth follows from the control, where every load hits.
  */
 #ifndef REACH_ANALYSIS_TRACES_H

@@ -47,6 +47,22 @@ def socket_and_url_tell_the_same():
 
 
 @case
+def show_tells_what_each_number_rests_on():
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    plain = ctl("show", "--gpu", "0")
+    text = ctl("show", "--gpu", "0", "--evidence")
+    assert text.startswith(plain), text
+    rows = [re.split(r"  +", line.strip()) for line in text[len(plain):].splitlines()[2:]]
+    objects = fp["tlb"]["levels"] + [fp["topology"]] + fp["topology"]["groups"] + \
+        [fp["throughput"]] + fp["throughput"]["curve"]
+    wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"]
+              for o in objects for name, e in o["evidence"].items()]
+    assert len(wanted) > 10, wanted
+    equal([row[1:] for row in rows if len(row) == 5 and row[1] != "number"], wanted)
+    ctl("gpus", "--evidence", code=USAGE)
+
+
+@case
 def show_prints_the_fingerprint():
     fp = daemon.json("/v1/gpus/1/fingerprint")
     text = ctl("show", "--gpu", "1")

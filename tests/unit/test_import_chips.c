@@ -189,6 +189,29 @@ static void check(const struct bench_gpu *gpu, const struct fingerprint *fp, uin
     }
     tally->levels += gpu->level_count;
 }
+static void expect_method(bool known, struct evidence e, enum evidence_method method)
+{
+    assert_int_equal(e.method, known ? method : EVIDENCE_NONE);
+}
+
+/* What is known rests on the files, and says so. */
+static void check_evidence(const struct fingerprint *fp)
+{
+    for (uint32_t k = 0; k < fp->level_count; k++) {
+        const struct tlb_level *const l = &fp->levels[k];
+        const struct evidence *const e = l->evidence;
+        expect_method(IS_KNOWN(l->entry_bytes), e[LEVEL_EVIDENCE_ENTRY_BYTES],
+                      EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->reach_bytes), e[LEVEL_EVIDENCE_REACH_BYTES],
+                      EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->saturation_bytes), e[LEVEL_EVIDENCE_SATURATION_BYTES],
+                      EVIDENCE_MEAN_CURVES);
+        expect_method(IS_KNOWN(l->miss_penalty_cycles), e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES],
+                      EVIDENCE_MEAN_CURVES);
+        expect_method(l->shared_by != SHARED_UNKNOWN, e[LEVEL_EVIDENCE_SHARED_BY],
+                      EVIDENCE_MEAN_PAIRS);
+    }
+}
 
 static void one_chip(uint64_t seed, bool anywhere, struct tally *tally)
 {
@@ -211,6 +234,7 @@ static void one_chip(uint64_t seed, bool anywhere, struct tally *tally)
             fail_msg("chip of seed %llu: %s", (unsigned long long)seed, err.text);
         assert_int_equal(fp->gpu.origin, ORIGIN_IMPORTED);
         check(&gpu, fp, seed, tally);
+        check_evidence(fp);
         observation_set_free(&set);
     }
     bench_files_free(&files);
