@@ -189,6 +189,7 @@ static void check(const struct bench_gpu *gpu, const struct fingerprint *fp, uin
     }
     tally->levels += gpu->level_count;
 }
+
 static void expect_method(bool known, struct evidence e, enum evidence_method method)
 {
     assert_int_equal(e.method, known ? method : EVIDENCE_NONE);
