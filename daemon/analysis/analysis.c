@@ -172,7 +172,8 @@ static bool contradicts(const struct observation_set *set, const struct structur
 {
     for (uint32_t k = 0; k < s->level_count; k++) {
         struct sharing_estimate pairs;
-        if (s->sharing[k].conflict || confirm_level(set, &s->levels[k]) == CONFIRMATION_REFUTED)
+        if ((s->sharing[k].conflict && !s->levels[k].erratic) ||
+            confirm_level(set, &s->levels[k]) == CONFIRMATION_REFUTED)
             return true;
         if (s->shared_by[k] != SHARED_GROUP)
             continue;

@@ -10,10 +10,11 @@ enum {
     AGREE_QUIET = 1,
     AGREE_DISTURBED = 2,
     LOOSE_QUIET = 256, /* the onset may have been seen this part too early */
-    LAPS = 3,
     MIN_SAMPLES = 256,
     VOTES_DISTURBED = 2
 };
+
+#define HIT_QUANTILE 0.25
 
 /* A step of the sweep whose entry is not known: does it step again? */
 static bool step_test(const struct level_estimate *level, const struct gpu_limits *limits,
@@ -49,12 +50,15 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
                   uint16_t sm, struct probe_spec *out)
 {
     const uint64_t beyond = beyond_onset(set, level);
-    uint64_t samples = beyond * LAPS;
+    uint64_t samples;
 
+    if (level->veiled)
+        return false;
     if (!level->entry_known)
         return step_test(level, &set->limits, sm, out);
     if (!level->counted)
         return false;
+    samples = beyond * levels_laps(level, beyond);
     samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
     *out = (struct probe_spec){
         .kind = PROBE_CHASE,
@@ -76,15 +80,25 @@ static bool is_answer(const struct observation *o, const struct probe_spec *spec
            s->points[1] == spec->points[1] && s->samples == spec->samples;
 }
 
-static bool agrees(const struct observation *o, const struct level_estimate *level)
-{
-    const double hit = stats_median_of_u32(observation_chase(o, 0), o->spec.samples);
-    const double threshold = hit + level->penalty_cycles / 2;
+/* An answer may also leave it open: noise can hide a miss. */
+enum answer { AGREES, CONTRADICTS, OPEN };
 
-    if (!level->entry_known)
-        return sweep_share_above(o, 1, threshold) > level->share / 2 &&
-               sweep_share_above(o, 0, threshold) < level->share / 2;
-    return levels_fit(o, 0, level->penalty_cycles) && !levels_fit(o, 1, level->penalty_cycles);
+static enum answer answer_of(const struct observation *o, const struct level_estimate *level)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+
+    if (level->entry_known)
+        return !levels_fit(o, 0, level->penalty_cycles) || levels_fit(o, 1, level->penalty_cycles)
+                   ? CONTRADICTS
+               : levels_miss(o, 1, level->penalty_cycles) ? AGREES
+                                                          : OPEN;
+    /* The clean pages may not all have come back yet, where victims are drawn at random. */
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    const double hit = stats_quantile_u32(row, o->spec.samples, HIT_QUANTILE);
+    const double threshold = hit + level->penalty_cycles / 2;
+    if (sweep_share_above(o, 1, threshold) <= level->share / 2)
+        return CONTRADICTS;
+    return sweep_share_above(o, 0, threshold) < level->share / 2 ? AGREES : OPEN;
 }
 
 enum confirmation confirm_level(const struct observation_set *set,
@@ -94,6 +108,7 @@ enum confirmation confirm_level(const struct observation_set *set,
     struct probe_spec spec;
     uint32_t asked = 0;
     uint32_t agreed = 0;
+    uint32_t contradicted = 0;
 
     if (!confirm_test(set, level, 0, &spec))
         return CONFIRMATION_DONE;
@@ -101,12 +116,16 @@ enum confirmation confirm_level(const struct observation_set *set,
         const struct observation *o = &set->items[i];
         if (!is_answer(o, &spec))
             continue;
+        const enum answer answer = answer_of(o, level);
         asked += 1;
-        agreed += agrees(o, level);
+        agreed += answer == AGREES;
+        contradicted += answer == CONTRADICTS;
     }
     if (agreed >= wanted)
         return CONFIRMATION_DONE;
-    return asked < CONFIRM_MOST_ASKED ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
+    if (asked < CONFIRM_MOST_ASKED)
+        return CONFIRMATION_OPEN;
+    return contradicted > 0 ? CONFIRMATION_REFUTED : CONFIRMATION_DONE;
 }
 
 static uint32_t votes_of(const struct observation_set *set, const struct observation *row)

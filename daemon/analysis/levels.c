@@ -44,8 +44,15 @@ enum {
 /* Of hits that look like misses and the reverse: with more nothing can be told of shares. */
 #define MOST_OVERLAP 0.6
 
+/* Loads of the test's reference that look like misses, above those that look as far below:
+ * outliers, or pages that had not come back yet. */
+#define MOST_UNCLEAN 0.04
+
 /* Of the entry test's loads, for its median to be that of misses. */
 #define TEST_ALL_MISS 0.96
+
+/* Hits may grow slower by so many times what the nearer levels cost. */
+#define EXPLAINED 1.1
 
 /* Hits of one level that differ by no more than this are of that level. */
 #define SAME_HITS_CYCLES 4.0
@@ -162,6 +169,7 @@ static void take_entry_test(const struct observation *o, struct level_estimate *
     const double slow = sweep_share_above(o, 0, (hit + miss) / 2);
     const double fast = 1 - sweep_share_above(o, 0, hit - (miss - hit) / 2);
     level->penalty_cycles = miss - hit;
+    level->test_clean = slow - fast < MOST_UNCLEAN;
     level->test_misses = slow + fast < MOST_OVERLAP ? (misses_right - slow) / (1 - slow - fast) : 0;
     level->separation = hits_right < misses_right ? hits_right : misses_right;
 }
@@ -236,10 +244,12 @@ static void conclude_entry(const struct observation_set *set, struct level_estim
     const struct observation *last_all = NULL;
     double all = 0;
     enum answer answer = ask_entry(set, level, &at, &all, &o);
+    const struct observation *first_all = answer == ANSWER_ALL ? o : NULL;
 
     for (int up = 0; answer == ANSWER_HALF && up < MOST_DOUBLINGS; up++) {
         at = lengthen(&at, 2);
         answer = ask_entry(set, level, &at, &all, &o);
+        first_all = answer == ANSWER_ALL ? o : NULL;
     }
     while (answer == ANSWER_ALL) {
         struct level_bracket next = halve(&at, false);
@@ -257,6 +267,7 @@ static void conclude_entry(const struct observation_set *set, struct level_estim
     level->veiled = is_veiled(level, last_all, o);
     if (level->veiled)
         return;
+    level->slower_hits_cycles = median_of_point(last_all, 0) - median_of_point(first_all, 0);
     level->entry_known = true;
     level->entry_bytes = at.stride_bytes;
     level->at_entry = at;
@@ -276,27 +287,34 @@ static struct level_estimate *find_step(struct level_estimate *levels, uint32_t 
 }
 
 /* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
- * ended within the step. */
+ * ended within the step. It takes the place of all that it overlaps. */
+static void take_step(uint64_t stride_bytes, const struct sweep_step *step,
+                      struct level_estimate *levels, uint32_t *count)
+{
+    struct level_estimate *known;
+    while ((known = find_step(levels, *count, step))) {
+        if (step->share <= known->share * MORE_OF_A_STEP)
+            return;
+        *known = levels[--*count];
+    }
+    if (*count == LEVELS_MAX)
+        return;
+    levels[(*count)++] = (struct level_estimate){
+        .sweep = {.stride_bytes = stride_bytes,
+                  .clean_pages = step->clean_pages,
+                  .dirty_pages = step->dirty_pages,
+                  .full_pages = step->full_pages},
+        .share = step->share,
+        .penalty_cycles = step->penalty_cycles,
+    };
+}
+
 static void take_sweep(const struct observation *o, struct level_estimate *levels, uint32_t *count)
 {
     struct sweep_step steps[SWEEP_MAX_STEPS];
     const uint32_t n = sweep_find_steps(o, steps);
-    for (uint32_t i = 0; i < n; i++) {
-        struct level_estimate *level = find_step(levels, *count, &steps[i]);
-        if (level && steps[i].share <= level->share * MORE_OF_A_STEP)
-            continue;
-        if (!level && *count == LEVELS_MAX)
-            break;
-        level = level ? level : &levels[(*count)++];
-        *level = (struct level_estimate){
-            .sweep = {.stride_bytes = o->spec.stride_bytes,
-                      .clean_pages = steps[i].clean_pages,
-                      .dirty_pages = steps[i].dirty_pages,
-                      .full_pages = steps[i].full_pages},
-            .share = steps[i].share,
-            .penalty_cycles = steps[i].penalty_cycles,
-        };
-    }
+    for (uint32_t i = 0; i < n; i++)
+        take_step(o->spec.stride_bytes, &steps[i], levels, count);
 }
 
 static void sort_by_pages(struct level_estimate *levels, uint32_t count)
@@ -331,6 +349,23 @@ static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
     return kept;
 }
 
+/* The reference of the entry tests covers more pages the shorter the stride, and so leaves the
+ * nearer levels on the way. What their misses cost is known; a level that was not found costs too.
+ * Lines of memory at other distances count for a spread of them. */
+static void find_shadows(const struct observation_set *set, struct level_estimate *levels,
+                         uint32_t count)
+{
+    double nearer = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        struct probe_spec spec;
+        const struct observation *o = NULL;
+        if (levels[k].entry_known && levels_entry_test(&levels[k].at_entry, &set->limits, 0, &spec))
+            o = levels_find_chase(set, &spec);
+        levels[k].shadowed = o && slower_hits(EXPLAINED * nearer, levels[k].slower_hits_cycles, o);
+        nearer += levels[k].penalty_cycles;
+    }
+}
+
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out)
 {
     uint32_t count = 0;
@@ -344,7 +379,9 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
         if (out[k].entry_known)
             refine_conclude(set, &out[k]);
     }
-    return drop_doubles(out, count);
+    count = drop_doubles(out, count);
+    find_shadows(set, out, count);
+    return count;
 }
 
 struct maybe_f64 levels_penalty(const struct level_estimate *level)
@@ -353,7 +390,7 @@ struct maybe_f64 levels_penalty(const struct level_estimate *level)
         return UNKNOWN_F64(REASON_NO_CONTRAST);
     if (level->onset_penalty_cycles > 0)
         return KNOWN_F64(level->onset_penalty_cycles);
-    if (level->penalty_cycles > 0 && level->test_misses >= TEST_ALL_MISS)
+    if (level->penalty_cycles > 0 && level->test_clean && level->test_misses >= TEST_ALL_MISS)
         return KNOWN_F64(level->penalty_cycles);
     return UNKNOWN_F64(REASON_NO_CONTRAST);
 }

@@ -47,9 +47,11 @@ struct level_estimate {
     bool entry_known;
     uint64_t entry_bytes;
     struct level_bracket at_entry; /* the bracket, at a stride of one entry */
+    bool test_clean;               /* the last such test's reference fitted */
     double test_misses; /* share of the last such test's loads that missed, noise taken out */
-    double separation;  /* share of loads on the right side of the threshold, worse of two */
-    bool test_wanted;   /* the search goes on with `wanted` */
+    double slower_hits_cycles; /* of that reference, against the first such test\'s */
+    double separation;         /* share of loads on the right side of the threshold, worse of two */
+    bool test_wanted;          /* the search goes on with `wanted` */
     struct level_bracket wanted;
 
     /* From the refinement, at a stride of entry_bytes. 0: nothing known. */
@@ -62,8 +64,10 @@ struct level_estimate {
     /* lo_pages and hi_pages are neighbours, and nothing speaks against them: the number of entries.
      * Where this is false they are good enough to choose other probes by, and no more. */
     bool counted;
-    bool erratic; /* a page that hits in one lap misses in the next: not LRU, or disturbed */
-    bool veiled;  /* a nearer level overflows within this step: neither is seen by itself */
+    bool erratic;  /* a page that hits in one lap misses in the next: not LRU, or disturbed */
+    bool shadowed; /* hits grew slower on the way to the entry than nearer levels explain: there is
+                      one more, and who shares this level cannot be told through it */
+    bool veiled;   /* a nearer level overflows within this step: neither is seen by itself */
     /* For the fingerprint (docs/methods.md); of what is known by the above. */
     struct evidence entry_evidence;
     struct evidence reach_evidence;
@@ -99,10 +103,14 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
 bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
                         uint16_t sm, struct probe_spec *out);
 
-/* Do the pages of this point of a CHASE observation fit, whose point 0 does? A level's miss costs
- * `penalty_cycles`. Outliers are told from misses; point 0 itself fits unless it shows misses of
- * its own. */
+/* Do the pages of this point of a CHASE observation fit, whose point 0 does, or do some miss? A
+ * level's miss costs `penalty_cycles`. Outliers are told from misses; where that cannot be done
+ * neither is true. Point 0 itself fits unless it shows misses of its own. */
 bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles);
+bool levels_miss(const struct observation *o, uint32_t point, double penalty_cycles);
+
+/* How many timed laps of so many pages it takes to tell: three on a quiet chip. */
+uint64_t levels_laps(const struct level_estimate *level, uint64_t pages);
 
 /* Is there a CHASE observation with just this stride and these points? */
 const struct observation *levels_find_chase(const struct observation_set *set,

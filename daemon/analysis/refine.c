@@ -31,30 +31,24 @@
 #include <string.h>
 
 enum {
-    REFINE_WARM_LAPS = 1,
-    FEWEST_LAPS = 3, /* timed, near the onset */
-    MOST_LAPS = 64,
-    MIN_SAMPLES = 256,
-    WIDE_BRACKET = 32,
-    FINE_ONSET = 4096,     /* an onset is found to one page in this many, */
-    FINE_SATURATION = 128, /* a saturation to one in this many */
-    SATURATION_SAMPLES = 1536,
     FEWEST_CHANGES = 32, /* pairs of laps, to tell LRU from chance */
-    FEWEST_SHIFTED = 16
+    FEWEST_SHIFTED = 16,
+    FEWEST_DIFFERENCES = 4
 };
 
-#define QUIET                  0.01 /* share of loads on the wrong side, below which one lap is enough */
-#define PAGE_ODDS              100.0 /* a page is beyond doubt at this many times the number of pages */
 #define BY_CHANCE              1e-5 /* so improbable is not by chance */
 #define LIKELY_SEEN            0.98 /* of the pages that miss, at least so many must look like it */
 #define SETTLING               0.004 /* of the pages may still miss once after the warm lap (H200: 5 of 2049) */
 #define FULL_SHARE             0.95 /* of the loads that miss: every load */
 #define SMALL_MISSES           0.05 /* between these shares of misses LRU and chance look different */
 #define LARGE_MISSES           0.95
-#define MOST_CONFUSED          0.45
-#define MOST_OVERLAP           0.6 /* of hits and misses, for shares to be told */
+#define MOST_OVERLAP           0.05 /* of hits and misses, for a share to be told to a twentieth */
 #define PENALTY_SHARE          0.2
 #define MOST_NOISE_FOR_PENALTY 0.04
+#define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
+#define ERROR_OF_MEDIAN        1.8   /* of a difference of two, in sigmas of one load */
+#define PENALTY_CYCLES         2.0   /* known to so many cycles, or to such a part */
+#define PENALTY_PART           0.05
 #define MOST_SHIFT             4.0 /* cycles; a level that costs less is not told from none (sweep.c) */
 
 /* What the reference point says of single loads. */
@@ -62,6 +56,7 @@ struct noise {
     double threshold;   /* cycles, half way between hit and miss */
     double slow_share;  /* of the reference's loads above it, as counted */
     double fast_share;  /* of them as far below the hits: what misses would look like */
+    double sigma;       /* cycles, of single loads about their median */
     double slow_if_hit; /* upper bounds */
     double fast_if_miss;
 };
@@ -80,129 +75,30 @@ struct point {
     double margin;     /* of `fit`, where that is certain: 0..1 (weigh_fit) */
 };
 
-/* ---- what to ask ---- */
-
-static uint64_t refine_reference(const struct level_estimate *level)
-{
-    return levels_reference_pages(level->at_entry.clean_pages);
-}
-
-/* Points ascend; one that would not is left out. */
-static void add_point(struct probe_spec *spec, uint64_t pages)
-{
-    if (pages > spec->points[spec->point_count - 1])
-        spec->points[spec->point_count++] = pages;
-}
-
-/* Up to three points evenly inside (lo, hi). */
-static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
-{
-    for (uint64_t q = 1; q <= 3; q++)
-        if (lo + (hi - lo) * q / 4 < hi)
-            add_point(spec, lo + (hi - lo) * q / 4);
-}
-
-/* Fine enough? Then the two numbers are neighbours, or as good as. */
-static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
-{
-    const uint64_t step = lo / parts > 1 ? lo / parts : 1;
-    return hi - lo <= step;
-}
-
-static bool onset_is_fine(const struct level_estimate *level)
-{
-    return level->lo_pages && level->hi_pages &&
-           is_fine(level->lo_pages, level->hi_pages, FINE_ONSET);
-}
-
-/* Chooses the points after the reference: first the bracket that the sweep gave and, if it did not
- * hold at this stride, all that is beyond; then ever closer to the onset; then to the saturation.
- */
-static void choose_points(const struct level_estimate *level, struct probe_spec *out)
-{
-    const uint64_t clean = level->at_entry.clean_pages;
-    const uint64_t dirty = level->at_entry.dirty_pages;
-    const uint64_t beyond = levels_well_beyond(level->at_entry.full_pages);
-
-    if (level->undecided_pages) {
-        add_point(out, level->undecided_pages);
-    } else if (level->lo_pages == 0 && (level->hi_pages == 0 || level->hi_pages > dirty)) {
-        add_point(out, clean);
-        add_between(out, clean, dirty);
-        add_point(out, dirty);
-    } else if (level->hi_pages == 0) {
-        add_between(out, level->lo_pages, beyond);
-        add_point(out, beyond);
-    } else if (level->lo_pages == 0) {
-        add_between(out, out->points[0], level->hi_pages);
-    } else if (!onset_is_fine(level) && !level->erratic) {
-        add_between(out, level->lo_pages, level->hi_pages);
-    } else if (level->sat_hi_pages == 0) {
-        add_between(out, level->sat_lo_pages, beyond);
-        add_point(out, beyond);
-    } else if (!is_fine(level->sat_lo_pages, level->sat_hi_pages, FINE_SATURATION)) {
-        add_between(out, level->sat_lo_pages, level->sat_hi_pages);
-    }
-}
-
-/* Laps after which a page that misses outweighs the number of pages there are. */
-static uint64_t laps_for(uint64_t pages, double confused)
-{
-    const double p = fmin(fmax(confused, QUIET / 4), MOST_CONFUSED);
-    const double each = (1 - 2 * p) * log((1 - p) / p);
-    const double laps = ceil(1.3 * log(PAGE_ODDS * (double)pages) / each);
-    return laps < FEWEST_LAPS ? FEWEST_LAPS : laps > MOST_LAPS ? MOST_LAPS : (uint64_t)laps;
-}
-
-/* On a quiet chip a lap of each point is enough while the bracket is wide: many sets overflow in
- * it. A saturation is a matter of shares, of all pages, some of them twice. */
-static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
-{
-    const double confused = 1 - level->separation;
-    const bool wide = level->hi_pages == 0 || level->lo_pages == 0 ||
-                      level->hi_pages - level->lo_pages > WIDE_BRACKET;
-    uint64_t samples = pages * laps_for(pages, confused);
-    if (level->undecided_pages)
-        samples = pages * MOST_LAPS;
-    else if (level->erratic || onset_is_fine(level))
-        samples = pages * 3 < SATURATION_SAMPLES ? pages * 3 : pages + pages / 4;
-    else if (wide && confused < QUIET)
-        samples = pages;
-    samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
-    return samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES;
-}
-
-bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                        uint16_t sm, struct probe_spec *out)
-{
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = level->entry_bytes,
-                               .point_count = 1,
-                               .points = {refine_reference(level)},
-                               .warm_laps = REFINE_WARM_LAPS,
-                               .sm_count = 1,
-                               .sms = {sm}};
-    choose_points(level, out);
-    out->samples = (uint32_t)samples_for(level, out->points[out->point_count - 1]);
-    return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
-}
-
 /* ---- one point ---- */
 
 /* Of `n` loads, `count` were so; more than this share is hardly to be expected. */
 static double upper_bound(double count, double n)
 {
     const double bound = (count + 2 * sqrt(count) + 2) / n;
-    return bound < MOST_CONFUSED ? bound : MOST_CONFUSED;
+    return bound < REFINE_MOST_CONFUSED ? bound : REFINE_MOST_CONFUSED;
 }
 
 static struct noise noise_of(const struct observation *o, double penalty_cycles)
 {
+    uint32_t row[PROBE_MAX_SAMPLES];
     const double n = o->spec.samples;
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
+    const double quartiles = high - stats_quantile_u32(row, o->spec.samples, 0.25);
     const double hit = stats_median_of_u32(observation_chase(o, 0), o->spec.samples);
     const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
-    const double fast = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
+    /* Noise goes both ways, outliers only up. Loads that are faster without others that are slower
+     * are hits of a nearer level. */
+    const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
+    const double fast = fmin(below, slow);
     return (struct noise){.threshold = hit + penalty_cycles / 2,
+                          .sigma = fmax(quartiles, 1) / QUARTILES_OF_SIGMA,
                           .slow_share = slow / n,
                           .fast_share = fast / n,
                           .slow_if_hit = upper_bound(slow, n),
@@ -266,7 +162,7 @@ static void weigh_pages(const struct observation *o, uint32_t p, const struct no
     const uint64_t n = o->spec.points[p];
     const uint32_t *values = observation_chase(o, p);
     const uint32_t least = (uint32_t)(o->spec.samples / n);
-    const double doubt = log(PAGE_ODDS * (double)n);
+    const double doubt = log(REFINE_PAGE_ODDS * (double)n);
     const uint32_t most_laps = least + (o->spec.samples % n > 0);
     const double chance[2] = {
         most_laps > 1
@@ -316,7 +212,7 @@ static double shift_of(const struct observation *o, uint32_t p, const struct noi
 static double weigh_fit(const struct observation *o, uint32_t p, const struct noise *noise,
                         const struct scales *s, enum fit fit)
 {
-    const double doubt = log(PAGE_ODDS * (double)o->spec.points[p]);
+    const double doubt = log(REFINE_PAGE_ODDS * (double)o->spec.points[p]);
     if (fit == MISSES)
         return s->second > 0 ? 1 - doubt / s->second : 0;
     return fmin(s->second / weight(noise, s->laps, 0),
@@ -350,7 +246,13 @@ bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycl
 {
     const struct noise noise = noise_of(o, penalty_cycles);
     const struct point seen = judge(o, point, &noise);
-    return point == 0 ? !seen.certain : seen.fit != MISSES;
+    return point == 0 ? !seen.certain : seen.fit == FITS;
+}
+
+bool levels_miss(const struct observation *o, uint32_t point, double penalty_cycles)
+{
+    const struct noise noise = noise_of(o, penalty_cycles);
+    return judge(o, point, &noise).fit == MISSES;
 }
 
 /* ---- all points of a level ---- */
@@ -444,31 +346,62 @@ static void take_point(uint64_t pages, const struct point *point, int full,
         level->sat_lo_pages = pages;
 }
 
+/* The median of one page's loads that are slow, or that are not. False where they are fewer than
+ * this share of its laps: a page with one slow load in many had an outlier. */
+static bool page_median(const struct observation *o, uint32_t p, uint64_t page, double threshold,
+                        bool slow, double share, double *out)
+{
+    double own[REFINE_MOST_LAPS];
+    const uint32_t *values = observation_chase(o, p);
+    uint32_t laps = 0;
+    uint32_t n = 0;
+    for (uint64_t k = page; k < o->spec.samples && n < REFINE_MOST_LAPS;
+         k += o->spec.points[p], laps++)
+        if ((values[k] > threshold) == slow)
+            own[n++] = values[k];
+    if (n == 0 || n < share * laps)
+        return false;
+    *out = stats_median_f64(own, n);
+    return true;
+}
+
 /* What misses cost in the smallest footprint with enough of them, so that a farther level has no
  * part in it: the pages of the reference that miss now, each against itself. Only where noise
- * confuses few loads: else the slow ones are not the misses. */
+ * confuses few loads, for else the slow ones are not the misses, and where there are loads enough
+ * to know it to a twentieth, or to two cycles. */
 static void take_penalty(const struct observation *o, uint32_t p, const struct point *point,
                          const struct noise *noise, struct tally *tally)
 {
     double differences[PROBE_MAX_SAMPLES];
-    const uint32_t *before = observation_chase(o, 0);
-    const uint32_t *now = observation_chase(o, p);
     const uint64_t pages = o->spec.points[p];
+    const double laps = fmax(1, fmin((double)o->spec.samples / (double)pages, REFINE_MOST_LAPS));
     size_t n = 0;
     if (point->miss_share < PENALTY_SHARE || noise->slow_if_hit > MOST_NOISE_FOR_PENALTY ||
         noise->fast_if_miss > MOST_NOISE_FOR_PENALTY ||
         (tally->penalty_pages && pages >= tally->penalty_pages))
         return;
-    for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++)
-        if (before[page] <= noise->threshold && now[page] > noise->threshold)
-            differences[n++] = (double)now[page] - (double)before[page];
-    if (n < FEWEST_SHIFTED && n < o->spec.points[0] / 2)
+    for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++) {
+        double before;
+        double now;
+        if (page_median(o, 0, page, noise->threshold, false, 0.5, &before) &&
+            page_median(o, p, page, noise->threshold, true, point->miss_share / 2, &now))
+            differences[n++] = now - before;
+    }
+    if (n < FEWEST_DIFFERENCES)
+        return;
+    const double penalty = stats_median_of_f64(differences, n);
+    const double error =
+        ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
+    const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);
+    /* Differences of two kinds: another level is hit at one time and missed at another. */
+    const double halves = stats_quantile_f64(differences, n, 0.75) - penalty;
+    if (3 * error > precision || halves > 2 * precision)
         return;
     tally->penalty_evidence =
         evidence_make(EVIDENCE_REFINE, n,
                       1 - fmax(noise->slow_if_hit, noise->fast_if_miss) / MOST_NOISE_FOR_PENALTY);
     tally->penalty_pages = pages;
-    tally->penalty_cycles = stats_median_f64(differences, n);
+    tally->penalty_cycles = penalty;
 }
 
 static void take_refinement(const struct observation *o, struct level_estimate *level,
@@ -494,8 +427,8 @@ static void settle(const struct tally *tally, struct level_estimate *level)
     level->erratic = tally->pairs >= FEWEST_CHANGES &&
                      tally->changes > tally->if_lru + fabs(tally->if_chance - tally->if_lru) / 4;
     level->veiled = tally->shifted;
-    level->counted = !contradicts && !level->erratic && !level->veiled && onset_is_fine(level) &&
-                     tally->fewest_certain == level->hi_pages;
+    level->counted = !contradicts && !level->erratic && !level->veiled &&
+                     refine_onset_is_fine(level) && tally->fewest_certain == level->hi_pages;
     for (uint32_t i = 0; i < tally->undecided_count; i++) {
         const uint64_t pages = tally->undecided[i];
         uint32_t times = 0;

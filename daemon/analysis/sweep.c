@@ -135,8 +135,9 @@ static bool read_step(const struct observation *o, const struct plateau *from,
 }
 
 /* Where few loads miss, the percentile is one of the lowest misses, and climbs by the noise while
- * they become more. The medians tell that nothing else happened: they rise by the whole penalty
- * when half of the loads miss, the percentiles by next to nothing. Such plateaus are one. */
+ * they become more. That nothing else happened is told by the medians, which rise by the whole
+ * penalty when half of the loads miss while the percentiles rise by next to nothing, and by the
+ * spread, which is that of hits and misses together. Such plateaus are one. */
 static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
 {
     uint32_t kept = count > 0;
@@ -145,7 +146,8 @@ static uint32_t join_climbing(const struct observation *o, struct plateau *plate
         const double rise = plateaus[k].cycles - last->cycles;
         const bool same =
             kept > 1 && rise > 0 &&
-            median_of_medians(o, &plateaus[k]) - median_of_medians(o, last) > 2 * rise;
+            (rise < spread_of(o, last->last) / 2 ||
+             median_of_medians(o, &plateaus[k]) - median_of_medians(o, last) > 2 * rise);
         if (same) {
             last->last = plateaus[k].last;
             last->cycles = plateaus[k].cycles;

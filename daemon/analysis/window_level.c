@@ -31,7 +31,8 @@ void structure_estimate(const struct observation_set *set, struct structure *out
     out->level_count = levels_estimate(set, out->levels);
     for (uint32_t k = 0; k < out->level_count; k++) {
         sharing_estimate(set, out->levels, out->level_count, k, SHARING_BOTH, &out->sharing[k]);
-        out->shared_by[k] = sharing_conclude(&out->sharing[k], set->limits.sm_count);
+        if (!out->levels[k].shadowed && !out->levels[k].veiled)
+            out->shared_by[k] = sharing_conclude(&out->sharing[k], set->limits.sm_count);
         if (out->shared_by[k] == SHARED_GROUP)
             out->window_level = (int)k;
         if (out->shared_by[k] == SHARED_SM)

@@ -14,6 +14,7 @@ enum {
     ROUND_MIN_SLICE = 3,
     ROUND_MAX_SLICE = 6,
     ROUND_REPEATS = 3,
+    BLIND_FLUSH = 512,
     PAIR_MAX_SLICE = 8,
     ROWS_A_STEP = 8,
     MATRIX_ROWS = 12,
@@ -35,6 +36,15 @@ static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
         most = pages > most ? pages : most;
     }
     return most;
+}
+
+/* Where no nearer level is known there may be one all the same, too small for the sweeps or too
+ * cheap for the noise. A slice that stays in it looks as if nobody had evicted it. So some pages
+ * are walked anyhow, as far as there is room. */
+static uint64_t flush_at_least(uint64_t flush, uint64_t room)
+{
+    const uint64_t some = room < BLIND_FLUSH ? room : BLIND_FLUSH;
+    return flush > 0 ? flush : some;
 }
 
 static uint64_t thrash_pages_for(const struct level_estimate *level)
@@ -67,7 +77,7 @@ static bool make_round(const struct observation_set *set, const struct structure
         return false;
     *out = base_spec(&s->levels[k], PROBE_ROUND);
     out->slice_pages = (uint32_t)slice;
-    out->flush_pages = (uint32_t)flush;
+    out->flush_pages = (uint32_t)flush_at_least(flush, s->levels[k].lo_pages - sms * slice);
     out->repeats = ROUND_REPEATS;
     out->sm_count = 1;
     out->sms[0] = pivot;
@@ -87,7 +97,7 @@ static bool make_pairs(const struct observation_set *set, const struct structure
         return false;
     *out = base_spec(&s->levels[k], PROBE_PAIRS);
     out->slice_pages = (uint32_t)slice;
-    out->flush_pages = (uint32_t)flush;
+    out->flush_pages = (uint32_t)flush_at_least(flush, room - slice);
     out->sm_count = 1; /* for the check; the caller chooses the pivots */
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
@@ -194,8 +204,10 @@ enum status share_plan_next(const struct observation_set *set, const struct stru
     for (uint32_t k = 0; k < s->level_count; k++) {
         const struct sharing_estimate *sharing = &s->sharing[k];
         const uint32_t sms = set->limits.sm_count;
-        if (!s->levels[k].entry_known || s->levels[k].veiled || s->levels[k].lo_pages == 0 ||
-            s->levels[k].hi_pages == 0)
+        if (!s->levels[k].entry_known || s->levels[k].veiled || s->levels[k].shadowed ||
+            s->levels[k].lo_pages == 0 || s->levels[k].hi_pages == 0)
+            continue;
+        if (sharing->conflict && s->levels[k].erratic)
             continue;
         if (sharing->conflict)
             return err_set(err, STATUS_DISTURBED,

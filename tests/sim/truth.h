@@ -8,11 +8,16 @@
 
 struct truth_level {
     uint64_t entry_bytes;
-    uint32_t fits;      /* most pages, an entry apart, that are walked round and round unmissed */
-    uint32_t nearly;    /* fewest of which 95 in 100 miss; 0: beyond the range */
-    uint32_t saturated; /* fewest that all miss; 0: beyond the range, or never */
+    uint32_t fits;       /* most pages, an entry apart, that are walked round and round unmissed */
+    uint32_t fits_alone; /* the same were all levels LRU: nearer ones then hide none of its pages */
+    uint32_t nearly;     /* fewest of which 95 in 100 miss; 0: beyond the range */
+    uint32_t saturated;  /* fewest that all miss; 0: beyond the range, or never */
     double penalty_cycles;
+    /* Most that a step of this level can cost: where it does not stand apart from a neighbour, some
+     * of the neighbour's misses come and go with it. As penalty_cycles where it does. */
+    double most_cycles;
     bool lru;
+    bool steady; /* this level and all nearer ones are: what is walked here is the same each time */
     enum shared_by shared_by;
     struct sm_partition sharing;
     /* Can be told apart from its neighbours, at a stride of one entry and at that of the sweeps:
