@@ -80,6 +80,18 @@ static bool is_answer(const struct observation *o, const struct probe_spec *spec
            s->points[1] == spec->points[1] && s->samples == spec->samples;
 }
 
+/* Would a miss stand out of what hits cost? Where every page lies on a line of its own (the plain
+ * arena), hits differ by more than the misses of a small level add. */
+static bool has_contrast(const struct observation *o, double penalty_cycles)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    double low;
+
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    low = stats_quantile_u32(row, o->spec.samples, 0.05);
+    return stats_quantile_u32(row, o->spec.samples, 0.95) - low < penalty_cycles;
+}
+
 /* An answer may also leave it open: noise can hide a miss. */
 enum answer { AGREES, CONTRADICTS, OPEN };
 
@@ -87,11 +99,12 @@ static enum answer answer_of(const struct observation *o, const struct level_est
 {
     uint32_t row[PROBE_MAX_SAMPLES];
 
+    if (level->entry_known && !levels_fit(o, 0, level->penalty_cycles))
+        return CONTRADICTS;
+    if (level->entry_known && levels_fit(o, 1, level->penalty_cycles))
+        return has_contrast(o, level->penalty_cycles) ? CONTRADICTS : OPEN;
     if (level->entry_known)
-        return !levels_fit(o, 0, level->penalty_cycles) || levels_fit(o, 1, level->penalty_cycles)
-                   ? CONTRADICTS
-               : levels_miss(o, 1, level->penalty_cycles) ? AGREES
-                                                          : OPEN;
+        return levels_miss(o, 1, level->penalty_cycles) ? AGREES : OPEN;
     /* The clean pages may not all have come back yet, where victims are drawn at random. */
     memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
     const double hit = stats_quantile_u32(row, o->spec.samples, HIT_QUANTILE);

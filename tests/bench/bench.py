@@ -34,6 +34,7 @@ REST_MOST_US = 1000  # of CPU time in REST_SECONDS: what one tick of the clock c
 QUICK_MOST_MS = 400
 CURVE_MOST_MS = 500
 CURVE_MOST_DEVIATION = 0.02
+FULL_MOST_MS = 3000
 PLACED_LEAST_OF_PLATEAU = 0.98
 PLACED_LEAST_TIMES_NAIVE = 4.5
 
@@ -57,12 +58,15 @@ class Table:
 
 
 class Daemon:
-    """A daemon with a port of its own and a database in memory."""
+    """A daemon with a port and a database of its own. The database is a file, as on a node: one in
+    memory would count as the daemon's."""
 
     def __init__(self, *options):
         self.log = tempfile.TemporaryFile(mode="w+")
+        self.state = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
-            [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", ":memory:"] +
+            [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state",
+             self.state.name + "/reachd.db"] +
             list(options), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
             self.url = "http://" + self.wait_for(r"serving (127\.0\.0\.1:\d+)").group(1)
@@ -90,6 +94,7 @@ class Daemon:
         self.process.terminate()
         self.process.wait(timeout=PATIENCE_S)
         self.log.close()
+        self.state.cleanup()
 
 
 def one_core():
@@ -165,6 +170,16 @@ def bench_rest(table, has_gpu):
         daemon.end()
 
 
+def curve_ms(measured):
+    """Time of the reads that make the curve: those in which no SM is idle."""
+    total_ns = 0
+    for o in measured.observations("full")[1]:
+        windows = o["probe"].get("window_of_sm")
+        if windows and all(windows[sm] is not None for sm in o["sm_ids"]):
+            total_ns += o["conditions"]["duration_ns"]
+    return total_ns / 1e6
+
+
 def bench_probes(table):
     """Returns the last full measurement."""
     quick = [common.measure(["quick"]).fingerprint("quick") for _ in range(REPEATS)]
@@ -174,8 +189,11 @@ def bench_probes(table):
     full_ms = statistics.median(fp["probe_ms"] for fp in fps)
     table.row("fingerprint at depth quick: at most %d ms" % QUICK_MOST_MS, "%d ms" % quick_ms,
               quick_ms <= QUICK_MOST_MS)
-    table.row("throughput curve with controls: at most %d ms more" % CURVE_MOST_MS,
-              "%d ms" % (full_ms - quick_ms), full_ms - quick_ms <= CURVE_MOST_MS)
+    reads_ms = statistics.median(curve_ms(m) for m in full)
+    table.row("throughput curve with controls: at most %d ms" % CURVE_MOST_MS, "%d ms" % reads_ms,
+              0 < reads_ms <= CURVE_MOST_MS)
+    table.row("fingerprint at depth full: at most %d ms" % FULL_MOST_MS, "%d ms" % full_ms,
+              full_ms <= FULL_MOST_MS)
     most = max(fp["device_memory_bytes"] for fp in quick + fps)
     table.row("device memory the probes take: at most 1.1 GiB", "%d MiB" % (most >> 20),
               most <= common.MOST_DEVICE_BYTES)

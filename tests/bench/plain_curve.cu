@@ -4,7 +4,8 @@
  *
  *     plain_curve OBSERVATIONS.jsonl [GPU]
  *
- * Takes every READ probe of an exported run, with its windows and regions, and runs the very same
+ * Takes the READ probes of an exported run in which all SMs read (the curve, not single groups or
+ * pairs of them), with their windows and regions, and runs the very same
  * kernel (kernels/probe_kernels.cu) over plain memory. Prints one line a region, "region_bytes
  * windows alias plain ratio", and then "worst RATIO", the largest deviation from 1. Regions that do
  * not fit into what is free are left out, and said so.
@@ -280,6 +281,16 @@ static double compare(const struct setup *s, const struct probe *p, size_t index
     return fabs(by_daemon / by_us - 1);
 }
 
+/* Does every SM have a window? */
+static bool is_of_the_curve(const struct probe *p)
+{
+    for (u32 i = 0; i < p->sm_count; i++) {
+        if (p->window_of_sm[p->sm_ids[i]] < 0)
+            return false;
+    }
+    return true;
+}
+
 static bool is_read(const json_t *observation)
 {
     const char *kind =
@@ -309,6 +320,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "plain_curve: %s is of another GPU\n", argv[1]);
             return EXIT_FAILURE;
         }
+        if (!is_of_the_curve(&p))
+            continue;
         for (size_t i = 0; i < json_array_size(p.regions); i++, found++)
             worst = fmax(worst, compare(&s, &p, i));
     }
