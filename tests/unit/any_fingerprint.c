@@ -1,0 +1,262 @@
+/* any_fingerprint.c: see any_fingerprint.h. */
+#include "any_fingerprint.h"
+
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum reason any_reason(struct rng *r)
+{
+    return (enum reason)(1 + rng_below(r, REASON_COUNT - 1));
+}
+
+static struct maybe_u64 any_u64(struct rng *r, uint64_t least)
+{
+    switch (rng_below(r, 4)) {
+    case 0:
+        return UNKNOWN_U64(any_reason(r));
+    case 1:
+        return NOT_OBSERVABLE_U64(any_reason(r));
+    default:
+        return KNOWN_U64(least + (rng_next(r) >> (10 + rng_below(r, 50))));
+    }
+}
+
+static struct maybe_u32 any_u32(struct rng *r)
+{
+    const struct maybe_u64 m = any_u64(r, 0);
+
+    return (struct maybe_u32){.known = m.known, .reason = m.reason, .v = (uint32_t)m.v};
+}
+
+/* Doubles of every size, with all their digits. */
+static struct maybe_f64 any_f64(struct rng *r)
+{
+    const struct maybe_u64 m = any_u64(r, 0);
+    const double v = ldexp(rng_unit(r), (int)rng_below(r, 200) - 100);
+
+    return (struct maybe_f64){
+        .known = m.known, .reason = m.reason, .v = m.known == MAYBE_KNOWN ? v : 0.0};
+}
+
+static struct maybe_f64 any_confidence(struct rng *r)
+{
+    struct maybe_f64 m = any_f64(r);
+
+    m.v = m.known == MAYBE_KNOWN ? rng_unit(r) : 0.0;
+    return m;
+}
+
+/* For some of what is known. */
+static void any_evidence(struct rng *r, bool known, struct evidence *e)
+{
+    if (known && rng_below(r, 3) > 0)
+        *e = evidence_make((enum evidence_method)(1 + rng_below(r, EVIDENCE_METHOD_COUNT - 1)),
+                           rng_below(r, 3000), rng_unit(r) * 1.2 - 0.1);
+}
+
+/* SMs dealt at random, groups then numbered by their lowest SM. */
+static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
+{
+    const uint32_t colours = (uint32_t)(1 + rng_below(r, 30));
+    uint32_t number[REACH_MAX_GROUPS];
+
+    memset(number, 0xff, sizeof(number));
+    p->group_count = 0;
+    for (uint32_t i = 0; i < REACH_MAX_SMS; i++)
+        p->group_of_sm[i] = FINGERPRINT_NO_GROUP;
+    for (uint32_t i = 0; i < sms; i++) {
+        const uint32_t sm = i * 3 / 2; /* ids with gaps */
+        const uint32_t colour = (uint32_t)rng_below(r, colours + 1);
+        if (colour == colours)
+            continue;
+        if (number[colour] == UINT32_MAX)
+            number[colour] = p->group_count++;
+        p->group_of_sm[sm] = (uint16_t)number[colour];
+    }
+}
+
+/* Up to as many different sizes as fit, most ways first; or none known. */
+static void any_sets(struct rng *r, struct tlb_level *l)
+{
+    uint32_t sets = 0;
+
+    l->sets = any_u32(r);
+    l->ways = any_u32(r);
+    l->run_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_SET_RUNS + 1);
+    for (uint32_t i = 0; i < l->run_count; i++) {
+        l->runs[i] = (struct set_run){.ways = 64 - i * 2, .sets = (uint32_t)(1 + rng_below(r, 99))};
+        sets += l->runs[i].sets;
+    }
+    if (l->run_count == 0)
+        return;
+    l->sets = KNOWN_U32(sets);
+    l->ways = l->run_count == 1 ? KNOWN_U32(64) : UNKNOWN_U32(REASON_NOT_APPLICABLE);
+}
+
+static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level *l)
+{
+    l->level = i + 1;
+    l->entries = any_u32(r);
+    l->entry_bytes = any_u64(r, 1);
+    l->page_bytes = any_u64(r, 1);
+    l->reach_bytes = rng_below(r, 3) ? KNOWN_U64((uint64_t)(i + 1) << 57)
+                                     : NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    l->onset_bytes = KNOWN_U64(rng_next(r) >> 40);
+    l->saturation_bytes = KNOWN_U64(l->onset_bytes.v + rng_below(r, 1000));
+    any_sets(r, l);
+    l->victim_entries = any_u32(r);
+    l->replacement = (enum replacement)rng_below(r, 3);
+    l->fill = (enum fill)rng_below(r, 3);
+    l->entry_pages = any_u32(r);
+    l->tag_bytes = any_u64(r, 1);
+    l->miss_penalty_cycles = any_f64(r);
+    l->shared_by = (enum shared_by)rng_below(r, 4);
+    if (l->shared_by == SHARED_GROUP)
+        any_partition(r, sms, &l->sharing);
+    l->confidence = any_confidence(r);
+    any_evidence(r, IS_KNOWN(l->entry_bytes), &l->evidence[LEVEL_EVIDENCE_ENTRY_BYTES]);
+    any_evidence(r, IS_KNOWN(l->reach_bytes), &l->evidence[LEVEL_EVIDENCE_REACH_BYTES]);
+    any_evidence(r, true, &l->evidence[LEVEL_EVIDENCE_SATURATION_BYTES]);
+    any_evidence(r, IS_KNOWN(l->sets), &l->evidence[LEVEL_EVIDENCE_SETS]);
+    any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence[LEVEL_EVIDENCE_FILL]);
+}
+
+/* Up to 200 SMs of a die that has room for them, and sets of them, the latest first. */
+static void any_disabled(struct rng *r, struct topology *t)
+{
+    struct disabled_sms *const d = &t->disabled;
+    const uint32_t lost = (uint32_t)rng_below(r, rng_below(r, 2) ? 4 : 200);
+    uint32_t members = 0;
+
+    for (uint32_t g = 0; g < t->partition.group_count; g++)
+        members += t->groups[g].sm_count;
+    t->full_sm_count = KNOWN_U32(members + lost);
+    d->sm_count = KNOWN_U32(lost);
+    d->unit_sms = any_u32(r);
+    d->lost_groups = any_u32(r);
+    d->candidate_count = rng_below(r, 2) ? KNOWN_U32(100) : any_u32(r);
+    (void)snprintf(d->signature, sizeof(d->signature), "%ux6/1,2", (unsigned)rng_below(r, 99));
+    if (lost > FINGERPRINT_MAX_DISABLED || members < FINGERPRINT_MAX_CANDIDATES ||
+        (IS_KNOWN(d->candidate_count) && d->candidate_count.v < FINGERPRINT_MAX_CANDIDATES))
+        return;
+    d->listed = lost > 0 ? (uint32_t)rng_below(r, FINGERPRINT_MAX_CANDIDATES + 1) : 1;
+    for (uint32_t k = 0; k < d->listed; k++) {
+        for (uint32_t i = 0; i < lost; i++)
+            d->candidates[k][i] = (uint16_t)(FINGERPRINT_MAX_CANDIDATES - 1 - k + i);
+    }
+}
+
+static void any_pairs(struct rng *r, uint32_t groups, struct group_pairs *p)
+{
+    if (groups < 2)
+        return;
+    p->measured = 500;
+    p->worst_ratio = KNOWN_F64(rng_unit(r));
+    p->worst[1] = (uint16_t)(1 + rng_below(r, groups - 1));
+    p->share_tlb = (enum finding)rng_below(r, 3);
+    p->listed = (uint32_t)rng_below(r, FINGERPRINT_MAX_SLOW_PAIRS + 1);
+    p->slow_count = p->listed + (uint32_t)rng_below(r, 5);
+    for (uint32_t i = 0; i < p->listed; i++) {
+        p->slow[i].groups[1] = (uint16_t)(1 + rng_below(r, groups - 1));
+        p->slow[i].ratio = rng_unit(r);
+        p->slow[i].cause = (enum slow_cause)rng_below(r, 3);
+    }
+}
+
+static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
+{
+    t->level = any_u32(r);
+    any_partition(r, sms, &t->partition);
+    for (uint32_t i = 0; i < REACH_MAX_SMS; i++) {
+        if (t->partition.group_of_sm[i] != FINGERPRINT_NO_GROUP)
+            t->groups[t->partition.group_of_sm[i]].sm_count++;
+    }
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        t->groups[g].miss_penalty_cycles = any_f64(r);
+        t->groups[g].random_read_gbps = any_f64(r);
+        t->groups[g].alone_gbps = any_f64(r);
+        t->groups[g].beyond_gbps = any_f64(r);
+        t->groups[g].penalty_class = any_u32(r);
+        t->groups[g].speed_class = any_u32(r);
+        any_evidence(r, IS_KNOWN(t->groups[g].random_read_gbps),
+                     &t->groups[g].evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS]);
+    }
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        if (t->partition.group_of_sm[sm] != FINGERPRINT_NO_GROUP && rng_below(r, 3) > 0)
+            t->sm_miss_penalty_cycles[sm] = KNOWN_F64((double)rng_below(r, 1000) / 4);
+    t->penalty_classes = any_u32(r);
+    t->speed_classes = any_u32(r);
+    t->speed_follows_sms = (enum finding)rng_below(r, 3);
+    any_pairs(r, t->partition.group_count, &t->pairs);
+    t->nominal_group_sms = any_u32(r);
+    t->full_sm_count = any_u32(r);
+    if (rng_below(r, 2))
+        any_disabled(r, t);
+    t->confidence = any_confidence(r);
+    any_evidence(r, t->partition.group_count > 0, &t->evidence[TOPOLOGY_EVIDENCE_GROUPS]);
+    any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence[TOPOLOGY_EVIDENCE_DISABLED]);
+}
+
+static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
+{
+    c->verdict = (enum verdict)rng_below(r, 3);
+    (void)snprintf(c->arena, sizeof(c->arena), "alias");
+    c->range_bytes = rng_next(r) >> 20;
+    c->backing_bytes = rng_next(r) >> 30;
+    c->sm_clock_khz = any_u32(r);
+    c->other_processes = any_u32(r);
+    c->note_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_NOTES + 1);
+    for (uint32_t i = 0; i < c->note_count; i++)
+        (void)snprintf(c->notes[i], sizeof(c->notes[i]), "note \"%u\" \xe2\x80\xa6 \\ \x01 end",
+                       (unsigned)rng_next(r));
+}
+
+void any_fingerprint(struct rng *r, struct fingerprint *fp)
+{
+    fingerprint_init(fp);
+    (void)snprintf(fp->gpu.uuid, sizeof(fp->gpu.uuid), "GPU-%08x", (unsigned)rng_next(r));
+    (void)snprintf(fp->gpu.name, sizeof(fp->gpu.name), "chip %u", (unsigned)rng_below(r, 9));
+    fp->gpu.compute_major = (uint32_t)rng_below(r, 20);
+    fp->gpu.compute_minor = (uint32_t)rng_below(r, 10);
+    fp->gpu.sm_count = (uint32_t)(1 + rng_below(r, 300));
+    fp->gpu.memory_bytes = rng_next(r) >> 25;
+    fp->gpu.l2_cache_bytes = rng_below(r, 3) * MIB;
+    fp->gpu.mig = rng_below(r, 2);
+    fp->gpu.origin = (enum origin)rng_below(r, 3);
+    fp->depth = (enum depth)rng_below(r, DEPTH_COUNT);
+    fp->taken_at = (int64_t)rng_below(r, 4000000000u);
+    fp->duration_ms = (uint32_t)rng_next(r);
+    fp->probe_ms = (uint32_t)rng_next(r);
+    fp->device_memory_bytes = rng_next(r) >> 30;
+    fp->level_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_LEVELS + 1);
+    for (uint32_t i = 0; i < fp->level_count; i++)
+        any_level(r, fp->gpu.sm_count, i, &fp->levels[i]);
+    fp->beyond.probed_bytes = rng_next(r) >> 20;
+    fp->beyond.reach_bytes = any_u64(r, 1);
+    fp->beyond.walk_cycles = any_f64(r);
+    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
+        fp->page_bytes[a] = any_u64(r, 1);
+    any_topology(r, fp->gpu.sm_count, &fp->topology);
+    fp->windows.entry_bytes = KNOWN_U64(1 + rng_below(r, GIB));
+    fp->windows.reach_bytes = KNOWN_U64(fp->windows.entry_bytes.v + (rng_next(r) >> 2));
+    fp->windows.recommended_bytes =
+        KNOWN_U64(fp->windows.reach_bytes.v - fp->windows.entry_bytes.v);
+    fp->throughput.plateau_gbps = any_f64(r);
+    fp->throughput.whole_memory_gbps = any_f64(r);
+    fp->throughput.curve_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CURVE + 1);
+    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
+        fp->throughput.curve[i] = (struct curve_point){.region_bytes = (i + 1) * GIB,
+                                                       .naive_gbps = any_f64(r),
+                                                       .by_group_gbps = any_f64(r),
+                                                       .by_sm_gbps = any_f64(r),
+                                                       .windows = (uint32_t)rng_below(r, 9)};
+    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
+        any_evidence(r, IS_KNOWN(fp->throughput.curve[i].naive_gbps),
+                     &fp->throughput.curve[i].evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+    any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps),
+                 &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
+    any_conditions(r, &fp->conditions);
+}

@@ -1,0 +1,11 @@
+/* any_fingerprint.h: fingerprints drawn at random that hold every invariant: each number known,
+ * unknown or not observable, with evidence where it is known. */
+#ifndef REACH_TESTS_UNIT_ANY_FINGERPRINT_H
+#define REACH_TESTS_UNIT_ANY_FINGERPRINT_H
+
+#include "base/rng.h"
+#include "fingerprint/fingerprint.h"
+
+void any_fingerprint(struct rng *r, struct fingerprint *fp);
+
+#endif
