@@ -97,6 +97,7 @@ static void lane_done(struct lane *lane, const struct fingerprint *fp)
     };
 
     job->state = JOB_DONE;
+    job->ended_at = clock_wall_seconds(); /* at once: whoever sees the state sees the time */
     job->fraction = 1.0;
     fingerprint_id(fp, job->fingerprint_id);
     snprintf(job->sentence, sizeof job->sentence, "measured in %u ms, %u ms of it probing",
@@ -127,6 +128,7 @@ static void lane_failed(struct lane *lane, const struct err *why)
 
     lane->lost = why->status == STATUS_NOT_FOUND;
     job->state = JOB_FAILED;
+    job->ended_at = clock_wall_seconds();
     job->error = *why;
     snprintf(job->sentence, sizeof job->sentence, "failed: %.140s", why->text);
     lane_publish(lane, &news);
@@ -206,6 +208,7 @@ static void lane_checked(struct lane *lane, const struct check *check, nsec_t pr
 
     lane->lost = false;
     job->state = JOB_DONE;
+    job->ended_at = clock_wall_seconds();
     job->fraction = 1.0;
     snprintf(job->sentence, sizeof job->sentence, "%s: %.100s%s%u levels and groups in %llu ms",
              check_result_name(check->result), check->sentence, changed ? "; " : "",
@@ -274,7 +277,6 @@ static void lane_work(struct lane *lane, const struct job *job)
         err.status = lane_measure(lane, &request, fp, &err);
     }
     pthread_mutex_lock(&p->mutex);
-    p->jobs.items[lane->slot].ended_at = clock_wall_seconds();
     if (err.status) {
         lane_failed(lane, &err);
     }

@@ -225,12 +225,6 @@ static void test_no_driver_is_no_error(void **state)
     node_stop(&n);
 }
 
-/* Of one minute. A wall clock may be set back while a test runs. */
-static bool near(int64_t a, int64_t b)
-{
-    return llabs(a - b) < 60;
-}
-
 static void test_a_job_ends_in_a_fingerprint(void **state)
 {
     struct node n = node_start(":memory:", two_gpus, false);
@@ -244,12 +238,11 @@ static void test_a_job_ends_in_a_fingerprint(void **state)
     (void)state;
     assert_int_equal(job.state, JOB_DONE);
     assert_true(job.fraction == 1.0);
-    assert_true(job.queued_at && near(job.started_at, job.queued_at) &&
-                near(job.ended_at, job.started_at));
+    assert_true(job.queued_at && job.started_at >= job.queued_at && job.ended_at >= job.started_at);
     assert_int_equal(gpu->state, GPU_STATE_READY);
     assert_true(gpu->has_fingerprint);
     assert_string_equal(gpu->fingerprint_id, job.fingerprint_id);
-    assert_true(near(gpu->fingerprint.taken_at, job.started_at));
+    assert_true(gpu->fingerprint.taken_at >= job.started_at);
     assert_true(gpu->fingerprint.probe_ms <= gpu->fingerprint.duration_ms);
     assert_true(gpu->fingerprint.device_memory_bytes > 0);
     assert_int_equal(store_current_fingerprint(n.store, job.uuid, &stored, &err), STATUS_OK);
