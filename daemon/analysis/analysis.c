@@ -16,21 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_note(struct fingerprint *fp, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_note(struct fingerprint *fp, const char *format, ...)
-{
-    struct fingerprint_conditions *c = &fp->conditions;
-    va_list args;
-    if (c->note_count == FINGERPRINT_MAX_NOTES)
-        return;
-    va_start(args, format);
-    vsnprintf(c->notes[c->note_count], sizeof c->notes[0], format, args);
-    va_end(args);
-    c->note_count += 1;
-}
-
 /* Entries, entry and reach hang together: they are known together. */
 static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
 {
@@ -129,12 +114,12 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
     const struct maybe_u32 *others = &fp->conditions.other_processes;
 
     if (aside->count > 0)
-        add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
-                 aside->count, aside->count + set->count,
-                 aside->items[aside->count - 1].judgement.sentence);
+        fingerprint_add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
+                             aside->count, aside->count + set->count,
+                             aside->items[aside->count - 1].judgement.sentence);
     if (IS_KNOWN(*others) && others->v > 0)
-        add_note(fp, "%u other processes had this GPU open: not a disturbance by itself",
-                 others->v);
+        fingerprint_add_note(
+            fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
 }
 
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
@@ -156,15 +141,17 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
     }
     note_disturbance(set, fp);
     if (set->limits.arena == ARENA_PLAIN)
-        add_note(fp,
-                 "the virtual memory API is missing: a plain allocation of %s was probed, and what "
-                 "lies beyond it was not seen",
-                 units_format_bytes(set->limits.range_bytes, size, sizeof size));
+        fingerprint_add_note(
+            fp,
+            "the virtual memory API is missing: a plain allocation of %s was probed, and what "
+            "lies beyond it was not seen",
+            units_format_bytes(set->limits.range_bytes, size, sizeof size));
     if (!reads_are_from_memory(set))
-        add_note(fp,
-                 "%s of device memory lie behind the range, too little against the L2 cache: "
-                 "throughput was not measured",
-                 units_format_bytes(set->limits.backing_bytes, size, sizeof size));
+        fingerprint_add_note(
+            fp,
+            "%s of device memory lie behind the range, too little against the L2 cache: "
+            "throughput was not measured",
+            units_format_bytes(set->limits.backing_bytes, size, sizeof size));
 }
 
 /* Does any level's sharing contradict itself, or the rounds the pair matrix? */
@@ -205,7 +192,7 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
     if (depth >= DEPTH_FULL)
         detail_conclude_groups(set, &s, out);
     if (s.level_count == 0)
-        add_note(out, "no footprint within the range missed in any TLB level");
+        fingerprint_add_note(out, "no footprint within the range missed in any TLB level");
     if (contradicts(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
         return err_set(

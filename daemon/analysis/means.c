@@ -12,22 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void add_note(struct fingerprint *fp, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_note(struct fingerprint *fp, const char *format, ...)
-{
-    struct fingerprint_conditions *const c = &fp->conditions;
-    va_list args;
-
-    if (c->note_count == FINGERPRINT_MAX_NOTES)
-        return;
-    va_start(args, format);
-    vsnprintf(c->notes[c->note_count], sizeof c->notes[0], format, args);
-    va_end(args);
-    c->note_count += 1;
-}
-
 bool means_are_in(const struct observation_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -83,7 +67,7 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
             level->sharing = sharing[k].found;
         weigh_curve_level(&levels->levels[k], &sharing[k], level);
         if (sharing[k].reason == REASON_DISAGREEMENT)
-            add_note(fp, "the sharing matrix of level %u contradicts itself", k + 1);
+            fingerprint_add_note(fp, "the sharing matrix of level %u contradicts itself", k + 1);
     }
 }
 
@@ -152,7 +136,7 @@ static void note_odd_steps(const struct curve_levels *levels, struct fingerprint
         units_format_bytes(odd->stride_bytes, stride, sizeof stride);
         units_format_bytes(odd->step.dirty_pages * odd->stride_bytes, from, sizeof from);
         units_format_bytes(odd->step.full_pages * odd->stride_bytes, to, sizeof to);
-        add_note(
+        fingerprint_add_note(
             fp,
             "stride %s: from %s to %s the mean rises by %.0f cycles; it fits no level's pattern "
             "at three strides, so what it is stays open",
@@ -168,19 +152,20 @@ static void note_curves(const struct mean_curves *curves, const struct curve_lev
     double worst = 0;
 
     if (curves->count == 0) {
-        add_note(fp, "no curve was imported: nothing is known about the levels");
+        fingerprint_add_note(fp, "no curve was imported: nothing is known about the levels");
         return;
     }
     for (uint32_t c = 0; c < curves->count; c++)
         worst = fmax(worst, curves->curves[c].tolerance_cycles);
     units_format_bytes(curves->curves[0].stride_bytes, first, sizeof first);
     units_format_bytes(curves->curves[curves->count - 1].stride_bytes, last, sizeof last);
-    add_note(fp,
-             "imported means at %u strides from %s to %s: a step of less than %.0f cycles, or "
-             "outside the footprints probed, is not seen",
-             curves->count, first, last, ceil(2 * worst));
+    fingerprint_add_note(
+        fp,
+        "imported means at %u strides from %s to %s: a step of less than %.0f cycles, or "
+        "outside the footprints probed, is not seen",
+        curves->count, first, last, ceil(2 * worst));
     if (levels->count == 0)
-        add_note(fp, "no step shows the pattern of a TLB level at three strides");
+        fingerprint_add_note(fp, "no step shows the pattern of a TLB level at three strides");
 }
 
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)

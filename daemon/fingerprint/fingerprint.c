@@ -12,6 +12,7 @@
 #include "base/hash.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -250,6 +251,19 @@ void fingerprint_json_id(const json_t *body, char *out)
 
     REACH_ASSERT(json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) == 0);
     (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
+}
+
+void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
+{
+    struct fingerprint_conditions *c = &fp->conditions;
+    va_list args;
+
+    if (c->note_count == FINGERPRINT_MAX_NOTES)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(c->notes[c->note_count], sizeof c->notes[0], format, args);
+    va_end(args);
+    c->note_count += 1;
 }
 
 void fingerprint_id(const struct fingerprint *fp, char *out)

@@ -210,6 +210,10 @@ struct fingerprint {
 /* Knows nothing, and says "not measured" for every number; use this to start. */
 void fingerprint_init(struct fingerprint *out);
 
+/* Adds a sentence to the conditions' notes; one too many is left out. */
+void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Invariants that hold for every fingerprint, in every build: counts in range, strings terminated,
  * groups numbered by lowest SM and complete, no number both absent and non-zero, reach >= entry,
  * saturation >= onset, levels in order. Called after analysis, after load and in tests.
