@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gpu"))
@@ -35,6 +36,8 @@ QUICK_MOST_MS = 400
 CURVE_MOST_MS = 500
 CURVE_MOST_DEVIATION = 0.02
 FULL_MOST_MS = 3000
+MATRIX_MOST_MS = 25000
+CHECK_MOST_MS = 50
 PLACED_LEAST_OF_PLATEAU = 0.98
 PLACED_LEAST_TIMES_NAIVE = 4.5
 
@@ -62,17 +65,27 @@ class Daemon:
     memory would count as the daemon's."""
 
     def __init__(self, *options):
+        self.options = list(options)
         self.log = tempfile.TemporaryFile(mode="w+")
         self.state = tempfile.TemporaryDirectory()
+        self.start()
+
+    def start(self):
+        self.log.seek(0)
+        self.log.truncate()
         self.process = subprocess.Popen(
             [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state",
-             self.state.name + "/reachd.db"] +
-            list(options), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+             self.state.name + "/reachd.db"] + self.options,
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
             self.url = "http://" + self.wait_for(r"serving (127\.0\.0\.1:\d+)").group(1)
         except RuntimeError:
             self.end()
             raise
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=PATIENCE_S)
 
     def wait_for(self, pattern):
         end = time.monotonic() + PATIENCE_S
@@ -91,8 +104,7 @@ class Daemon:
                               timeout=PATIENCE_S).stdout
 
     def end(self):
-        self.process.terminate()
-        self.process.wait(timeout=PATIENCE_S)
+        self.stop()
         self.log.close()
         self.state.cleanup()
 
@@ -194,10 +206,44 @@ def bench_probes(table):
               0 < reads_ms <= CURVE_MOST_MS)
     table.row("fingerprint at depth full: at most %d ms" % FULL_MOST_MS, "%d ms" % full_ms,
               full_ms <= FULL_MOST_MS)
+    matrix_ms = common.measure(["matrix"]).fingerprint("matrix")["probe_ms"]
+    table.row("pair matrix of all SMs, depth matrix: at most %d s" % (MATRIX_MOST_MS // 1000),
+              "%.2f s" % (matrix_ms / 1000), matrix_ms <= MATRIX_MOST_MS)
     most = max(fp["device_memory_bytes"] for fp in quick + fps)
     table.row("device memory the probes take: at most 1.1 GiB", "%d MiB" % (most >> 20),
               most <= common.MOST_DEVICE_BYTES)
     return full[-1]
+
+
+def checked(daemon):
+    """What the check says that a daemon makes when it starts and knows the GPU."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with urllib.request.urlopen(daemon.url + "/v1/jobs/job-1", timeout=PATIENCE_S) as answer:
+            job = json.load(answer)
+        if job["state"] in ("done", "failed"):
+            return job["sentence"]
+        time.sleep(0.05)
+    return "not checked in time"
+
+
+def bench_check(table):
+    daemon = Daemon("--no-measure-on-start")
+    said = []
+    try:
+        daemon.ctl("fingerprint", "--depth", "full", "--follow")
+        for _ in range(REPEATS):
+            daemon.stop()
+            daemon.start()
+            said.append(checked(daemon))
+    finally:
+        daemon.end()
+    times = [re.search(r"^still true.* (\d+) ms", text) for text in said]
+    worst = max(int(t.group(1)) for t in times) if all(times) else None
+    table.row("check of a stored fingerprint, worst of %d: at most %d ms" % (REPEATS, CHECK_MOST_MS),
+              "failed" if worst is None else "%d ms" % worst,
+              worst is not None and worst <= CHECK_MOST_MS)
+    table.note(said[-1])
 
 
 def bench_curve(table, measured):
@@ -255,6 +301,7 @@ def main():
     if gpus:
         table.note("on %s, %s" % (gpus[0]["name"], gpus[0]["uuid"]))
         bench_curve(table, bench_probes(table))
+        bench_check(table)
         bench_placement(table)
     else:
         table.note("no GPU here: what needs one is left out")
