@@ -86,7 +86,7 @@ bool decode_access(const struct request *request, enum access *out, struct probl
 
     if (!text || access_from_name(text, out))
         return true;
-    return blame_parameter(out_problem, "access", "access must be read or atomic");
+    return blame_parameter(out_problem, "access", "access must be read, atomic or write");
 }
 
 bool decode_number(const char *text, int64_t *out)

@@ -194,6 +194,22 @@ static void report_throughput(FILE *out, const struct fingerprint *fp)
     }
 }
 
+static void report_rates(FILE *out, const struct throughput *t)
+{
+    for (uint32_t i = 0; i < t->rate_count; i++) {
+        const struct access_rate *r = &t->rates[i];
+
+        fprintf(out, "random %s of %u bytes: plateau %s GB/s\n", access_name(r->access),
+                r->transaction_bytes, cell_f64(r->plateau_gbps, 1).text);
+        for (uint32_t k = 0; k < r->point_count; k++) {
+            fprintf(out, "  over %s: naive %s GB/s, by group %s\n",
+                    cell_bytes(KNOWN_U64(r->points[k].region_bytes)).text,
+                    cell_f64(r->points[k].naive_gbps, 1).text,
+                    cell_f64(r->points[k].by_group_gbps, 1).text);
+        }
+    }
+}
+
 void report_print(FILE *out, const struct fingerprint *fp)
 {
     const struct fingerprint_conditions *c = &fp->conditions;
@@ -227,6 +243,7 @@ void report_print(FILE *out, const struct fingerprint *fp)
             cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
             cell_bytes(fp->windows.recommended_bytes).text);
     report_throughput(out, fp);
+    report_rates(out, &fp->throughput);
     report_all_evidence(out, fp);
     fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
 }

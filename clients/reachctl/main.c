@@ -32,7 +32,7 @@ static const struct command commands[] = {
      "show [--at ID] [--evidence]",
      "the current fingerprint, or an older one; --evidence says how sure each number is"},
     {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
-     "scope BYTES [--access read|atomic]", "how many bytes may one pass touch at random?"},
+     "scope BYTES [--access read|atomic|write]", "how many bytes may one pass touch at random?"},
     {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},

@@ -254,6 +254,56 @@ static void show_throughput(const json_t *fp)
     text_table_end(&t, stdout);
 }
 
+/* "0.99 x 10^9/s": what a job counts in, whatever one access moves. */
+static void text_accesses(const json_t *object, const char *name, double bytes, char *out)
+{
+    const json_t *gbps = json_object_get(object, name);
+
+    if (json_is_number(gbps) && bytes > 0)
+        snprintf(out, TEXT_CELL_BYTES, "%.2f", json_number_value(gbps) / bytes);
+    else
+        text_real(object, name, 0, "", out);
+}
+
+/* Other kinds of access: a row for the plateau and one for each region beyond the reach. */
+static void show_rates(const json_t *rates)
+{
+    struct text_table t;
+    size_t i;
+    size_t k;
+    json_t *rate;
+    json_t *point;
+
+    if (json_array_size(rates) == 0)
+        return;
+    puts("\nrandom accesses of other kinds");
+    text_table_begin(&t, "access|>bytes|>region|>naive|>by group|>10^9/s naive|>10^9/s by group");
+    json_array_foreach(rates, i, rate)
+    {
+        const double bytes = json_number_value(json_object_get(rate, "transaction_bytes"));
+        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
+        text_word(rate, "access", cells[0]);
+        text_count(rate, "transaction_bytes", cells[1]);
+        snprintf(cells[2], TEXT_CELL_BYTES, "in reach");
+        text_real(rate, "plateau_gbps", 0, "GB/s", cells[3]);
+        text_accesses(rate, "plateau_gbps", bytes, cells[5]);
+        json_array_foreach(json_object_get(rate, "points"), k, point)
+        {
+            cells = text_table_row(&t);
+            text_word(rate, "access", cells[0]);
+            text_count(rate, "transaction_bytes", cells[1]);
+            text_size(point, "region_bytes", cells[2]);
+            text_real(point, "naive_gbps", 0, "GB/s", cells[3]);
+            text_accesses(point, "naive_gbps", bytes, cells[5]);
+            if (!json_is_number(json_object_get(point, "by_group_gbps")))
+                continue;
+            text_real(point, "by_group_gbps", 0, "GB/s", cells[4]);
+            text_accesses(point, "by_group_gbps", bytes, cells[6]);
+        }
+    }
+    text_table_end(&t, stdout);
+}
+
 static void show_conditions(const json_t *conditions)
 {
     char a[TEXT_CELL_BYTES];
@@ -280,6 +330,7 @@ void show_fingerprint(const json_t *fp)
     show_die(json_object_get(fp, "topology"));
     show_group_reads(json_object_get(fp, "topology"));
     show_throughput(fp);
+    show_rates(json_object_get(json_object_get(fp, "throughput"), "rates"));
     show_conditions(json_object_get(fp, "conditions"));
 }
 

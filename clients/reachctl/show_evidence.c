@@ -40,6 +40,23 @@ static void add_array(struct text_table *t, const char *what, const char *field,
     }
 }
 
+static void add_rates(struct text_table *t, const json_t *rates)
+{
+    size_t i;
+    json_t *rate;
+
+    json_array_foreach(rates, i, rate)
+    {
+        char bytes[TEXT_CELL_BYTES];
+        char access[TEXT_CELL_BYTES];
+        char of[TEXT_CELL_BYTES];
+        snprintf(of, sizeof(of), "%.20s of %.20s bytes", text_word(rate, "access", access),
+                 text_count(rate, "transaction_bytes", bytes));
+        add_rows(t, of, rate);
+        add_array(t, access, "region_bytes", true, json_object_get(rate, "points"));
+    }
+}
+
 void show_evidence(const json_t *fp)
 {
     const json_t *topology = json_object_get(fp, "topology");
@@ -53,5 +70,6 @@ void show_evidence(const json_t *fp)
     add_array(&t, "group", "id", false, json_object_get(topology, "groups"));
     add_rows(&t, "throughput", throughput);
     add_array(&t, "region", "region_bytes", true, json_object_get(throughput, "curve"));
+    add_rates(&t, json_object_get(throughput, "rates"));
     text_table_end(&t, stdout);
 }

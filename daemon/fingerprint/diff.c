@@ -171,6 +171,46 @@ static const struct curve_point *find_point(const struct throughput *t, uint64_t
     return NULL;
 }
 
+static const struct rate_point *find_rate_point(const struct access_rate *r, uint64_t region_bytes)
+{
+    for (uint32_t i = 0; i < r->point_count; i++)
+        if (r->points[i].region_bytes == region_bytes)
+            return &r->points[i];
+    return NULL;
+}
+
+static const struct access_rate *find_rate(const struct throughput *t, const struct access_rate *as)
+{
+    for (uint32_t i = 0; i < t->rate_count; i++)
+        if (t->rates[i].access == as->access &&
+            t->rates[i].transaction_bytes == as->transaction_bytes)
+            return &t->rates[i];
+    return NULL;
+}
+
+static void compare_rate(const struct access_rate *a, const struct access_rate *b,
+                         struct fingerprint_diff *out)
+{
+    char size[24];
+    char where[64];
+
+    snprintf(where, sizeof where, "%s of %u bytes ", access_name(a->access), a->transaction_bytes);
+    compare_real(out, where, "plateau in GB/s", a->plateau_gbps, b->plateau_gbps, 0,
+                 THROUGHPUT_SHARE);
+    for (uint32_t i = 0; i < a->point_count; i++) {
+        const struct rate_point *p = &a->points[i];
+        const struct rate_point *q = find_rate_point(b, p->region_bytes);
+        if (!q)
+            continue;
+        snprintf(where, sizeof where, "%s of %u bytes, region of %s ", access_name(a->access),
+                 a->transaction_bytes, units_format_bytes(p->region_bytes, size, sizeof size));
+        compare_real(out, where, "naive in GB/s", p->naive_gbps, q->naive_gbps, 0,
+                     THROUGHPUT_SHARE);
+        compare_real(out, where, "by group in GB/s", p->by_group_gbps, q->by_group_gbps, 0,
+                     THROUGHPUT_SHARE);
+    }
+}
+
 static void compare_throughput(const struct throughput *a, const struct throughput *b,
                                struct fingerprint_diff *out)
 {
@@ -190,6 +230,11 @@ static void compare_throughput(const struct throughput *a, const struct throughp
                      THROUGHPUT_SHARE);
         compare_real(out, where, "by group in GB/s", p->by_group_gbps, q->by_group_gbps, 0,
                      THROUGHPUT_SHARE);
+    }
+    for (uint32_t i = 0; i < a->rate_count; i++) {
+        const struct access_rate *r = find_rate(b, &a->rates[i]);
+        if (r)
+            compare_rate(&a->rates[i], r, out);
     }
 }
 

@@ -63,6 +63,13 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
     [CURVE_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
     [CURVE_EVIDENCE_BY_SM_GBPS] = "by_sm_gbps",
 };
+const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
+    [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+};
+const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
+    [RATE_POINT_EVIDENCE_NAIVE_GBPS] = "naive_gbps",
+    [RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
+};
 
 const char *evidence_method_name(enum evidence_method m)
 {

@@ -214,6 +214,23 @@ static void topology_init(struct topology *t)
         t->sm_miss_penalty_cycles[sm] = no_f64;
 }
 
+static void throughput_init(struct throughput *t)
+{
+    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
+
+    t->plateau_gbps = t->whole_memory_gbps = no_f64;
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++) {
+        struct curve_point *const p = &t->curve[i];
+        p->naive_gbps = p->by_group_gbps = p->by_sm_gbps = no_f64;
+    }
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_RATES; i++) {
+        struct access_rate *const rate = &t->rates[i];
+        rate->plateau_gbps = no_f64;
+        for (uint32_t k = 0; k < FINGERPRINT_MAX_RATE_POINTS; k++)
+            rate->points[k].naive_gbps = rate->points[k].by_group_gbps = no_f64;
+    }
+}
+
 void fingerprint_init(struct fingerprint *out)
 {
     const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
@@ -229,11 +246,7 @@ void fingerprint_init(struct fingerprint *out)
     for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
         out->page_bytes[a] = no_u64;
     out->windows.reach_bytes = out->windows.entry_bytes = out->windows.recommended_bytes = no_u64;
-    out->throughput.plateau_gbps = out->throughput.whole_memory_gbps = no_f64;
-    for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++) {
-        struct curve_point *const p = &out->throughput.curve[i];
-        p->naive_gbps = p->by_group_gbps = p->by_sm_gbps = no_f64;
-    }
+    throughput_init(&out->throughput);
     out->conditions.sm_clock_khz = out->conditions.other_processes = no_u32;
 }
 

@@ -10,6 +10,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "base/verdict.h"
+#include "fingerprint/access.h"
 #include "fingerprint/evidence.h"
 
 #include <jansson.h>
@@ -17,6 +18,9 @@
 enum {
     FINGERPRINT_MAX_LEVELS = 6,
     FINGERPRINT_MAX_CURVE = 32,
+    FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the curve's */
+    FINGERPRINT_MAX_RATE_POINTS = 12,
+    FINGERPRINT_CURVE_BYTES = 128, /* that one read of the curve moves */
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -162,11 +166,33 @@ struct curve_point {
     struct evidence evidence[CURVE_EVIDENCE_COUNT];
 };
 
+struct rate_point {
+    uint64_t region_bytes;
+    struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
+    struct maybe_f64 by_group_gbps; /* each group in its own window; at the largest region alone */
+    struct evidence evidence[RATE_POINT_EVIDENCE_COUNT];
+};
+
+/* Random accesses of one kind by all SMs. GB/s are accesses a second x transaction_bytes / 10^9. */
+struct access_rate {
+    enum access access;
+    uint32_t transaction_bytes;    /* moved by one: 32 (each lane a sector of its own), 512 (a warp
+                                      four lines side by side) */
+    struct maybe_f64 plateau_gbps; /* inside the reach of a group */
+    uint32_t point_count;
+    struct rate_point points[FINGERPRINT_MAX_RATE_POINTS]; /* beyond it, by rising region_bytes */
+    struct evidence evidence[RATE_EVIDENCE_COUNT];
+};
+
 struct throughput {
     struct maybe_f64 plateau_gbps;      /* random 128-byte reads inside the reach */
     struct maybe_f64 whole_memory_gbps; /* naive, over the largest region probed */
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
+    /* By access, then by transaction_bytes; 0 where nobody asked. Reads of 128 bytes are the curve
+     * and are not here again. */
+    uint32_t rate_count;
+    struct access_rate rates[FINGERPRINT_MAX_RATES];
     struct evidence evidence[THROUGHPUT_EVIDENCE_COUNT];
 };
 

@@ -407,6 +407,56 @@ static void check_throughput(struct check *c, const struct throughput *t)
     }
 }
 
+/* `i` is the place of the rate. */
+static void check_rate_points(struct check *c, const struct access_rate *r, uint32_t i)
+{
+    uint64_t last = 0;
+
+    for (uint32_t k = 0; c->status == STATUS_OK && k < r->point_count; k++) {
+        const struct rate_point *const p = &r->points[k];
+        (void)snprintf(c->where, sizeof(c->where), "rates[%u].points[%u].", i, k);
+        check_bytes(c, "region_bytes", p->region_bytes);
+        require(c, p->region_bytes > last, "region_bytes", "is not above the one before");
+        last = p->region_bytes;
+        check_f64(c, "naive_gbps", p->naive_gbps);
+        check_f64(c, "by_group_gbps", p->by_group_gbps);
+        check_evidence(c, "naive_gbps", p->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS],
+                       IS_KNOWN(p->naive_gbps));
+        check_evidence(c, "by_group_gbps", p->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS],
+                       IS_KNOWN(p->by_group_gbps));
+        require(c, k + 1 == r->point_count || !IS_KNOWN(p->by_group_gbps), "by_group_gbps",
+                "is there below the largest region");
+    }
+}
+
+/* Each kind once, in their order, and the curve's not at all. */
+static void check_rates(struct check *c, const struct throughput *t)
+{
+    at(c, "throughput.");
+    require(c, t->rate_count <= FINGERPRINT_MAX_RATES, "rate_count", "is too large");
+    for (uint32_t i = 0; c->status == STATUS_OK && i < t->rate_count; i++) {
+        const struct access_rate *const r = &t->rates[i];
+        const struct access_rate *const before = i > 0 ? &t->rates[i - 1] : NULL;
+        at_index(c, "rates", i);
+        require(c, (unsigned)r->access < ACCESS_COUNT, "access", "does not exist");
+        require(c, r->transaction_bytes > 0, "transaction_bytes", "is 0");
+        require(c,
+                r->access != ACCESS_READ ||
+                    r->transaction_bytes != (uint32_t)FINGERPRINT_CURVE_BYTES,
+                "transaction_bytes", "is that of the curve");
+        require(
+            c,
+            !before || r->access > before->access ||
+                (r->access == before->access && r->transaction_bytes > before->transaction_bytes),
+            "transaction_bytes", "is not in order, or there twice");
+        check_f64(c, "plateau_gbps", r->plateau_gbps);
+        check_evidence(c, "plateau_gbps", r->evidence[RATE_EVIDENCE_PLATEAU_GBPS],
+                       IS_KNOWN(r->plateau_gbps));
+        require(c, r->point_count <= FINGERPRINT_MAX_RATE_POINTS, "point_count", "is too large");
+        check_rate_points(c, r, i);
+    }
+}
+
 static void check_conditions(struct check *c, const struct fingerprint_conditions *k)
 {
     at(c, "conditions.");
@@ -434,6 +484,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_topology(&c, fp);
     check_windows(&c, fp);
     check_throughput(&c, &fp->throughput);
+    check_rates(&c, &fp->throughput);
     check_conditions(&c, &fp->conditions);
     return c.status;
 }

@@ -285,6 +285,52 @@ static json_t *point_to_json(const struct curve_point *p)
     return json_out_end(&o);
 }
 
+static json_t *rate_point_to_json(const struct rate_point *p)
+{
+    struct json_out o;
+
+    json_out_begin(&o);
+    json_out_u64(&o, "region_bytes", p->region_bytes);
+    json_out_f64_maybe(&o, "naive_gbps", p->naive_gbps);
+    json_out_f64_maybe(&o, "by_group_gbps", p->by_group_gbps);
+    evidence_write(&o, evidence_rate_point_names, p->evidence, RATE_POINT_EVIDENCE_COUNT);
+    return json_out_end(&o);
+}
+
+static json_t *rate_to_json(const struct access_rate *r)
+{
+    struct json_out o;
+    json_t *points = json_array();
+
+    for (uint32_t i = 0; i < r->point_count; i++) {
+        if (!json_out_append(&points, rate_point_to_json(&r->points[i])))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "access", access_name(r->access));
+    json_out_u64(&o, "transaction_bytes", r->transaction_bytes);
+    json_out_f64_maybe(&o, "plateau_gbps", r->plateau_gbps);
+    json_out_value(&o, "points", points);
+    evidence_write(&o, evidence_rate_names, r->evidence, RATE_EVIDENCE_COUNT);
+    return json_out_end(&o);
+}
+
+/* Left out where there are none, so that a fingerprint that was stored before there were any keeps
+ * its id. */
+static void write_rates(struct json_out *o, const struct throughput *t)
+{
+    json_t *rates;
+
+    if (t->rate_count == 0)
+        return;
+    rates = json_array();
+    for (uint32_t i = 0; i < t->rate_count; i++) {
+        if (!json_out_append(&rates, rate_to_json(&t->rates[i])))
+            break;
+    }
+    json_out_value(o, "rates", rates);
+}
+
 static json_t *throughput_to_json(const struct throughput *t)
 {
     struct json_out o;
@@ -298,6 +344,7 @@ static json_t *throughput_to_json(const struct throughput *t)
     json_out_f64_maybe(&o, "plateau_gbps", t->plateau_gbps);
     json_out_f64_maybe(&o, "whole_memory_gbps", t->whole_memory_gbps);
     json_out_value(&o, "curve", curve);
+    write_rates(&o, t);
     evidence_write(&o, evidence_throughput_names, t->evidence, THROUGHPUT_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
@@ -322,6 +369,17 @@ static json_t *conditions_to_json(const struct fingerprint_conditions *c)
     return json_out_end(&o);
 }
 
+static bool rates_fit(const struct throughput *t)
+{
+    if (t->rate_count > FINGERPRINT_MAX_RATES)
+        return false;
+    for (uint32_t i = 0; i < t->rate_count; i++)
+        if (t->rates[i].point_count > FINGERPRINT_MAX_RATE_POINTS ||
+            (unsigned)t->rates[i].access >= ACCESS_COUNT)
+            return false;
+    return true;
+}
+
 /* What nobody has checked yet must not lead out of its own arrays. */
 static bool counts_fit(const struct fingerprint *fp)
 {
@@ -334,7 +392,7 @@ static bool counts_fit(const struct fingerprint *fp)
            (fp->topology.disabled.listed == 0 ||
             fp->topology.disabled.sm_count.v <= FINGERPRINT_MAX_DISABLED) &&
            fp->topology.pairs.listed <= FINGERPRINT_MAX_SLOW_PAIRS &&
-           fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE &&
+           fp->throughput.curve_count <= FINGERPRINT_MAX_CURVE && rates_fit(&fp->throughput) &&
            fp->conditions.note_count <= FINGERPRINT_MAX_NOTES;
 }
 

@@ -355,6 +355,51 @@ static void point_from_json(struct json_in *outer, const json_t *json, uint32_t 
     json_in_absorb(outer, json_in_end(&in));
 }
 
+static void rate_point_from_json(struct json_in *outer, const json_t *json, uint32_t i,
+                                 struct rate_point *out)
+{
+    struct json_in in;
+
+    json_in_begin_inside(&in, outer, json, "points", (int)i);
+    json_in_u64(&in, "region_bytes", &out->region_bytes);
+    json_in_f64_maybe(&in, "naive_gbps", &out->naive_gbps);
+    json_in_f64_maybe(&in, "by_group_gbps", &out->by_group_gbps);
+    evidence_read(&in, evidence_rate_point_names, out->evidence, RATE_POINT_EVIDENCE_COUNT);
+    json_in_absorb(outer, json_in_end(&in));
+}
+
+static void rate_from_json(struct json_in *outer, const json_t *json, uint32_t i,
+                           struct access_rate *out)
+{
+    struct json_in in;
+    const json_t *points;
+    const char *word;
+
+    json_in_begin_inside(&in, outer, json, "rates", (int)i);
+    word = json_in_word(&in, "access");
+    if (word && !access_from_name(word, &out->access))
+        json_in_fail(&in, "access", "must be read, atomic or write");
+    json_in_u32(&in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+    json_in_f64_maybe(&in, "plateau_gbps", &out->plateau_gbps);
+    points = json_in_array(&in, "points", FINGERPRINT_MAX_RATE_POINTS);
+    for (uint32_t k = 0; json_in_ok(&in) && k < json_array_size(points); k++) {
+        rate_point_from_json(&in, json_array_get(points, k), k, &out->points[k]);
+        out->point_count = k + 1;
+    }
+    evidence_read(&in, evidence_rate_names, out->evidence, RATE_EVIDENCE_COUNT);
+    json_in_absorb(outer, json_in_end(&in));
+}
+
+static void rates_from_json(struct json_in *in, struct throughput *out)
+{
+    const json_t *const rates = json_in_array(in, "rates", FINGERPRINT_MAX_RATES);
+
+    for (uint32_t i = 0; json_in_ok(in) && i < json_array_size(rates); i++) {
+        rate_from_json(in, json_array_get(rates, i), i, &out->rates[i]);
+        out->rate_count = i + 1;
+    }
+}
+
 static void throughput_from_json(struct json_in *outer, struct throughput *out)
 {
     const json_t *const json = json_in_object(outer, "throughput");
@@ -371,6 +416,7 @@ static void throughput_from_json(struct json_in *outer, struct throughput *out)
         point_from_json(&in, json_array_get(curve, i), i, &out->curve[i]);
         out->curve_count = i + 1;
     }
+    rates_from_json(&in, out);
     evidence_read(&in, evidence_throughput_names, out->evidence, THROUGHPUT_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }

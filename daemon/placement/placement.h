@@ -15,16 +15,13 @@
 #ifndef REACH_PLACEMENT_PLACEMENT_H
 #define REACH_PLACEMENT_PLACEMENT_H
 
+#include "fingerprint/access.h"
 #include "fingerprint/fingerprint.h"
 
 enum { PLACEMENT_MAX_WINDOWS = 256 };
 
 /* Most that a request may speak of: 2^50 bytes (1 PiB). More is absurd: STATUS_INVALID_ARGUMENT. */
 #define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
-
-enum access { ACCESS_READ = 0, ACCESS_ATOMIC };
-const char *access_name(enum access a); /* "read", "atomic" */
-bool access_from_name(const char *name, enum access *out);
 
 /* What an answer rests on. A closed set, so that programs can branch on it. */
 enum advice {

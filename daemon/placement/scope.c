@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-/* Only reads were measured: what atomics would reach is nobody's guess. */
+/* The curve speaks of reads: what atomics or writes would reach does not follow from it. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
                                   uint64_t bytes)
 {

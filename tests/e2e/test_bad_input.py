@@ -44,7 +44,7 @@ REFUSED = [
     ("GET", "/v1/gpus/0/scope?bytes=1&bytes=2", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/scope?bytes=1&depth=full", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/scope?bytes=%zz", None, 400, "invalid-argument"),
-    ("GET", "/v1/gpus/0/scope?bytes=1&access=write", None, 400, "invalid-argument"),
+    ("GET", "/v1/gpus/0/scope?bytes=1&access=swap", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/fingerprints?limit=0", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/fingerprints?limit=1001", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/fingerprints?cursor=-1", None, 400, "invalid-argument"),

@@ -200,6 +200,38 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence[TOPOLOGY_EVIDENCE_DISABLED]);
 }
 
+/* Each kind of a few once, in order; none as often as any. */
+static void any_rates(struct rng *r, struct throughput *t)
+{
+    static const uint32_t bytes[] = {32, 64, 512};
+
+    for (int access = ACCESS_READ; access < ACCESS_COUNT; access++) {
+        for (uint32_t i = 0; i < 3 && t->rate_count < FINGERPRINT_MAX_RATES; i++) {
+            struct access_rate *const rate = &t->rates[t->rate_count];
+            if (rng_below(r, 2))
+                continue;
+            rate->access = (enum access)access;
+            rate->transaction_bytes = bytes[i];
+            rate->plateau_gbps = any_f64(r);
+            any_evidence(r, IS_KNOWN(rate->plateau_gbps),
+                         &rate->evidence[RATE_EVIDENCE_PLATEAU_GBPS]);
+            rate->point_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_RATE_POINTS + 1);
+            for (uint32_t k = 0; k < rate->point_count; k++) {
+                struct rate_point *const p = &rate->points[k];
+                p->region_bytes = (k + 65) * GIB;
+                p->naive_gbps = any_f64(r);
+                if (k + 1 == rate->point_count)
+                    p->by_group_gbps = any_f64(r);
+                any_evidence(r, IS_KNOWN(p->naive_gbps),
+                             &p->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS]);
+                any_evidence(r, IS_KNOWN(p->by_group_gbps),
+                             &p->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS]);
+            }
+            t->rate_count++;
+        }
+    }
+}
+
 static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
 {
     c->verdict = (enum verdict)rng_below(r, 3);
@@ -258,5 +290,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
                      &fp->throughput.curve[i].evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
     any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps),
                  &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
+    if (rng_below(r, 2))
+        any_rates(r, &fp->throughput);
     any_conditions(r, &fp->conditions);
 }

@@ -262,7 +262,7 @@ static void test_query_refusals(void **state)
     api_refused(f, "/v1/gpus/0/scope?bytes=1G&bytes=2G", 400, "invalid-argument", NULL);
     api_refused(f, "/v1/gpus/0/scope", 400, "invalid-argument", "bytes");
     api_refused(f, "/v1/gpus/0/scope?bytes", 400, "invalid-argument", "bytes");
-    api_refused(f, "/v1/gpus/0/scope?bytes=1G&access=write", 400, "invalid-argument", "access");
+    api_refused(f, "/v1/gpus/0/scope?bytes=1G&access=swap", 400, "invalid-argument", "access");
     api_refused(f, "/v1/gpus/0/fingerprints?limit=0", 400, "invalid-argument", "limit");
     api_refused(f, "/v1/gpus/0/fingerprints?limit=1001", 400, "invalid-argument", "limit");
     api_refused(f, "/v1/gpus/0/fingerprints?cursor=-1", 400, "invalid-argument", "cursor");

@@ -48,6 +48,13 @@ static struct fingerprint *base_fingerprint(void)
     fp->throughput.curve_count = 1;
     fp->throughput.curve[0].region_bytes = GIB;
     fp->throughput.curve[0].naive_gbps = KNOWN_F64(4000);
+    fp->throughput.rate_count = 1;
+    fp->throughput.rates[0].access = ACCESS_ATOMIC;
+    fp->throughput.rates[0].transaction_bytes = 32;
+    fp->throughput.rates[0].plateau_gbps = KNOWN_F64(300);
+    fp->throughput.rates[0].point_count = 1;
+    fp->throughput.rates[0].points[0].region_bytes = GIB;
+    fp->throughput.rates[0].points[0].naive_gbps = KNOWN_F64(30);
     return fp;
 }
 
@@ -81,6 +88,10 @@ static void add_noise(struct fingerprint *fp, struct rng *rng)
     fp->duration_ms = (uint32_t)rng_below(rng, 1000);
     fp->levels[1].miss_penalty_cycles.v += 4 * rng_unit(rng) - 2;
     fp->throughput.plateau_gbps.v *= 1 + 0.02 * (rng_unit(rng) - 0.5);
+    fp->throughput.rates[0].plateau_gbps.v *= 1 + 0.02 * (rng_unit(rng) - 0.5);
+    fp->throughput.rates[0].points[0].naive_gbps.v *= 1 + 0.02 * (rng_unit(rng) - 0.5);
+    if (rng_below(rng, 3) == 0)
+        fp->throughput.rate_count = 0; /* of an older release */
     fp->levels[1].onset_bytes = KNOWN_U64(fp->levels[1].reach_bytes.v + rng_below(rng, GIB));
     if (rng_below(rng, 2))
         fp->throughput.curve[0].naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
@@ -93,7 +104,7 @@ static void add_noise(struct fingerprint *fp, struct rng *rng)
 /* One change of a known class. */
 static enum fingerprint_class change(struct fingerprint *fp, struct rng *rng)
 {
-    switch (rng_below(rng, 9)) {
+    switch (rng_below(rng, 11)) {
     case 0:
         snprintf(fp->gpu.driver_version, sizeof fp->gpu.driver_version, "590.1");
         return FINGERPRINT_CHANGED;
@@ -116,6 +127,12 @@ static enum fingerprint_class change(struct fingerprint *fp, struct rng *rng)
         snprintf(fp->gpu.uuid, sizeof fp->gpu.uuid, "GPU-2");
         return FINGERPRINT_OTHER_HARDWARE;
     case 7:
+        fp->throughput.rates[0].plateau_gbps.v *= 0.8;
+        return FINGERPRINT_CHANGED;
+    case 8:
+        fp->throughput.rates[0].points[0].naive_gbps.v *= 1.2;
+        return FINGERPRINT_CHANGED;
+    case 9:
         swap_sms(fp, (uint16_t)rng_below(rng, SMS / GROUPS),
                  (uint16_t)(SMS / GROUPS + rng_below(rng, SMS / GROUPS)));
         return FINGERPRINT_OTHER_HARDWARE;

@@ -37,6 +37,38 @@ static void same_evidence_everywhere(const struct fingerprint *a, const struct f
     for (uint32_t i = 0; i < a->throughput.curve_count; i++)
         same_evidence(a->throughput.curve[i].evidence, b->throughput.curve[i].evidence,
                       CURVE_EVIDENCE_COUNT);
+    for (uint32_t i = 0; i < a->throughput.rate_count; i++) {
+        const struct access_rate *const r = &a->throughput.rates[i];
+        const struct access_rate *const q = &b->throughput.rates[i];
+        same_evidence(r->evidence, q->evidence, RATE_EVIDENCE_COUNT);
+        for (uint32_t k = 0; k < r->point_count; k++)
+            same_evidence(r->points[k].evidence, q->points[k].evidence, RATE_POINT_EVIDENCE_COUNT);
+    }
+}
+
+static void same_f64(struct maybe_f64 a, struct maybe_f64 b)
+{
+    assert_int_equal(a.known, b.known);
+    assert_int_equal(a.reason, b.reason);
+    assert_true(!(a.v < b.v) && !(a.v > b.v));
+}
+
+static void same_rates(const struct throughput *a, const struct throughput *b)
+{
+    assert_int_equal(a->rate_count, b->rate_count);
+    for (uint32_t i = 0; i < a->rate_count; i++) {
+        const struct access_rate *const r = &a->rates[i];
+        const struct access_rate *const q = &b->rates[i];
+        assert_int_equal(r->access, q->access);
+        assert_int_equal(r->transaction_bytes, q->transaction_bytes);
+        same_f64(r->plateau_gbps, q->plateau_gbps);
+        assert_int_equal(r->point_count, q->point_count);
+        for (uint32_t k = 0; k < r->point_count; k++) {
+            assert_true(r->points[k].region_bytes == q->points[k].region_bytes);
+            same_f64(r->points[k].naive_gbps, q->points[k].naive_gbps);
+            same_f64(r->points[k].by_group_gbps, q->points[k].by_group_gbps);
+        }
+    }
 }
 
 /* By way of text, as it is stored. */
@@ -82,6 +114,7 @@ static void test_round_trip(void **state)
         assert_memory_equal(a.topology.partition.group_of_sm, b.topology.partition.group_of_sm,
                             sizeof(a.topology.partition.group_of_sm));
         same_evidence_everywhere(&a, &b);
+        same_rates(&a.throughput, &b.throughput);
         assert_int_equal(a.topology.disabled.listed, b.topology.disabled.listed);
         assert_memory_equal(a.topology.disabled.candidates, b.topology.disabled.candidates,
                             sizeof(a.topology.disabled.candidates));
@@ -190,6 +223,16 @@ static void small(struct fingerprint *fp)
     fp->throughput.curve_count = 2;
     fp->throughput.curve[0].region_bytes = GIB;
     fp->throughput.curve[1].region_bytes = 2 * GIB;
+    fp->throughput.rate_count = 2;
+    fp->throughput.rates[0].access = ACCESS_READ;
+    fp->throughput.rates[0].transaction_bytes = 32;
+    fp->throughput.rates[0].point_count = 2;
+    fp->throughput.rates[0].points[0].region_bytes = GIB;
+    fp->throughput.rates[0].points[1].region_bytes = 2 * GIB;
+    fp->throughput.rates[0].points[1].by_group_gbps = KNOWN_F64(5);
+    fp->throughput.rates[1].access = ACCESS_WRITE;
+    fp->throughput.rates[1].transaction_bytes = 32;
+    fp->throughput.rates[1].plateau_gbps = KNOWN_F64(7);
 }
 
 static void expect_corrupt(const struct fingerprint *fp, const char *named)
@@ -283,6 +326,60 @@ static void test_check(void **state)
     EXPECT_CORRUPT(fp.gpu.origin = (enum origin)3, "gpu.origin");
     EXPECT_CORRUPT(fp.depth = DEPTH_COUNT, "depth");
     EXPECT_CORRUPT(fp.taken_at = -1, "taken_at");
+}
+
+static void test_check_rates(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1, "rate_count");
+    EXPECT_CORRUPT(fp.throughput.rates[1].access = ACCESS_COUNT, "rates[1].access");
+    EXPECT_CORRUPT(fp.throughput.rates[0].transaction_bytes = 0, "rates[0].transaction_bytes");
+    EXPECT_CORRUPT(fp.throughput.rates[0].transaction_bytes = 128, "rates[0].transaction_bytes");
+    EXPECT_CORRUPT(fp.throughput.rates[1].access = ACCESS_READ, "rates[1].transaction_bytes");
+    EXPECT_CORRUPT(fp.throughput.rates[0].access = ACCESS_WRITE, "rates[1].transaction_bytes");
+    EXPECT_CORRUPT((fp.throughput.rates[0].access = ACCESS_WRITE,
+                    fp.throughput.rates[0].transaction_bytes = 64),
+                   "rates[1].transaction_bytes");
+    EXPECT_CORRUPT(fp.throughput.rates[1].plateau_gbps.v = -1, "rates[1].plateau_gbps");
+    EXPECT_CORRUPT(fp.throughput.rates[0].evidence[RATE_EVIDENCE_PLATEAU_GBPS] =
+                       evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
+                   "rates[0].plateau_gbps");
+}
+
+static void test_check_rate_points(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.throughput.rates[1].point_count = FINGERPRINT_MAX_RATE_POINTS + 1,
+                   "rates[1].point_count");
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].region_bytes = GIB,
+                   "rates[0].points[1].region_bytes");
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[0].naive_gbps.v = 1,
+                   "rates[0].points[0].naive_gbps");
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[0].by_group_gbps = KNOWN_F64(1),
+                   "rates[0].points[0].by_group_gbps");
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS] =
+                       evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
+                   "rates[0].points[1].naive_gbps");
+}
+
+/* A fingerprint of before there were rates keeps its id. */
+static void test_no_rates(void **state)
+{
+    struct fingerprint fp;
+    json_t *json;
+
+    (void)state;
+    small(&fp);
+    fp.throughput.rate_count = 0;
+    json = fingerprint_to_json(&fp);
+    assert_non_null(json);
+    assert_null(json_object_get(json_object_get(json, "throughput"), "rates"));
+    json_decref(json);
+    fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1;
+    assert_null(fingerprint_to_json(&fp));
+    fp.throughput.rate_count = 1;
+    fp.throughput.rates[0].access = ACCESS_COUNT;
+    assert_null(fingerprint_to_json(&fp));
 }
 
 static void test_knows_nothing(void **state)
@@ -402,6 +499,8 @@ static void test_structure_hash(void **state)
     b.levels[0].miss_penalty_cycles = KNOWN_F64(301.25);
     b.levels[0].confidence = KNOWN_F64(0.5);
     b.throughput.plateau_gbps = KNOWN_F64(1234.5);
+    b.throughput.rates[1].plateau_gbps = KNOWN_F64(8);
+    b.throughput.rate_count = 2;
     b.topology.groups[0].random_read_gbps = KNOWN_F64(9.0);
     b.topology.confidence = KNOWN_F64(0.75);
     b.conditions.sm_clock_khz = KNOWN_U32(1980000);
@@ -428,8 +527,16 @@ static void test_structure_hash(void **state)
 static void test_names(void **state)
 {
     enum depth d = DEPTH_QUICK;
+    enum access access = ACCESS_READ;
 
     (void)state;
+    for (int a = ACCESS_READ; a < ACCESS_COUNT; a++) {
+        assert_true(access_from_name(access_name((enum access)a), &access));
+        assert_int_equal(access, a);
+    }
+    assert_string_equal(access_name(ACCESS_WRITE), "write");
+    assert_false(access_from_name("reads", &access));
+    assert_false(access_from_name(NULL, &access));
     assert_true(depth_from_name("matrix", &d));
     assert_int_equal(d, DEPTH_MATRIX);
     assert_false(depth_from_name("deepest", &d));
@@ -444,11 +551,18 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_spoilt),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_knows_nothing),
-        cmocka_unit_test(test_newer_release), cmocka_unit_test(test_origin_agrees),
-        cmocka_unit_test(test_layout),        cmocka_unit_test(test_structure_hash),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_knows_nothing),
+        cmocka_unit_test(test_newer_release),
+        cmocka_unit_test(test_origin_agrees),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_structure_hash),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_check_rates),
+        cmocka_unit_test(test_check_rate_points),
+        cmocka_unit_test(test_no_rates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

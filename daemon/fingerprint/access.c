@@ -1,0 +1,29 @@
+/* access.c: see access.h. */
+#include "fingerprint/access.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static const char *const access_names[ACCESS_COUNT] = {
+    [ACCESS_READ] = "read",
+    [ACCESS_ATOMIC] = "atomic",
+    [ACCESS_WRITE] = "write",
+};
+
+const char *access_name(enum access a)
+{
+    REACH_ASSERT((unsigned)a < ACCESS_COUNT);
+    return access_names[a];
+}
+
+bool access_from_name(const char *name, enum access *out)
+{
+    for (int a = ACCESS_READ; name && a < ACCESS_COUNT; a++) {
+        if (strcmp(name, access_names[a]) == 0) {
+            *out = (enum access)a;
+            return true;
+        }
+    }
+    return false;
+}
