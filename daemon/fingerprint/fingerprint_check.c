@@ -15,7 +15,7 @@
 struct check {
     enum status status;
     struct err *err;
-    char where[32]; /* "levels[2]." */
+    char where[48]; /* "levels[2]." */
 };
 
 static void fail(struct check *c, const char *field, const char *what)
