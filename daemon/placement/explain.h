@@ -1,0 +1,45 @@
+/* explain.h: "is it the TLB?" What a job sees against what the fingerprint expects. Pure; no
+ * allocation; any thread. Part of placement. */
+#ifndef REACH_PLACEMENT_EXPLAIN_H
+#define REACH_PLACEMENT_EXPLAIN_H
+
+#include "placement/strategy.h"
+
+enum culprit { CULPRIT_CANNOT_SAY = 0, CULPRIT_TRANSLATION, CULPRIT_PARTLY, CULPRIT_NOT };
+/* "cannot-say", "translation", "partly", "not-translation" */
+const char *culprit_name(enum culprit c);
+
+struct explain_request {
+    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: touched at random */
+    enum access access;
+    uint32_t element_bytes;     /* as in job_request */
+    uint32_t transaction_bytes; /* as in job_request */
+    double seen_gbps;           /* transaction bytes a second, 10^9; above 0 */
+    const char *fingerprint_id; /* as in job_request */
+};
+
+enum { EXPLAIN_CHECKS = 4, EXPLAIN_CHECK_BYTES = 240 };
+
+struct explain_answer {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    uint32_t element_bytes;
+    uint32_t transaction_bytes;
+    enum basis basis;
+    enum culprit culprit;
+    struct maybe_f64 inside_gbps; /* expected of such accesses inside the reach */
+    struct maybe_f64 here_gbps;   /* expected of them over `bytes`, any SM anywhere */
+    struct maybe_f64 loss_gbps;   /* inside less seen; 0 where the job sees more */
+    /* Of that loss, what translation accounts for: (inside - here) / loss, 0..1. Unknown without a
+     * loss. */
+    struct maybe_f64 translation_share;
+    char reason[400]; /* what was compared with what */
+    /* What would prove it, or what else to look at: a sentence each; "" behind the last. */
+    char checks[EXPLAIN_CHECKS][EXPLAIN_CHECK_BYTES];
+};
+
+/* Errors as strategy_plan. A fingerprint that has no rate for such accesses is not an error but
+ * CULPRIT_CANNOT_SAY. */
+enum status explain_loss(const struct fingerprint *fp, const struct explain_request *request,
+                         struct explain_answer *out, struct err *err);
+
+#endif
