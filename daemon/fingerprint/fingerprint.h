@@ -10,7 +10,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "base/verdict.h"
-#include "fingerprint/access.h"
+#include "base/access.h"
 #include "fingerprint/evidence.h"
 
 #include <jansson.h>

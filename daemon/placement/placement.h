@@ -15,7 +15,7 @@
 #ifndef REACH_PLACEMENT_PLACEMENT_H
 #define REACH_PLACEMENT_PLACEMENT_H
 
-#include "fingerprint/access.h"
+#include "base/access.h"
 #include "fingerprint/fingerprint.h"
 
 enum { PLACEMENT_MAX_WINDOWS = 256 };

@@ -2,8 +2,8 @@
  * result and is carried out in the cache; a write waits for nothing. They move different amounts
  * of memory and occupy translation for different times, so speeds are measured kind by kind.
  */
-#ifndef REACH_FINGERPRINT_ACCESS_H
-#define REACH_FINGERPRINT_ACCESS_H
+#ifndef REACH_BASE_ACCESS_H
+#define REACH_BASE_ACCESS_H
 
 #include <stdbool.h>
 

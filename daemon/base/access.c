@@ -1,5 +1,5 @@
 /* access.c: see access.h. */
-#include "fingerprint/access.h"
+#include "base/access.h"
 
 #include "base/assert.h"
 
