@@ -18,6 +18,8 @@ MAKEFLAGS += --no-builtin-rules
 
 # ---- settings: override on the command line -------------------------------------------------
 VERSION     := 0.1.0
+# Of libreach: in the name of the shared library. A new number breaks every program that links it.
+ABI         := 0
 PREFIX      ?= /usr/local
 DESTDIR     ?=
 # `cc` is make's own default and need not be there on a bare machine; gcc is what deps installs.
@@ -113,9 +115,10 @@ FORCE:
 # ---- all -----------------------------------------------------------------------------------
 EXAMPLES    := $(if $(NVCC),$(EXAMPLE_SRC:clients/examples/%.cu=build/release/examples/%))
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES)
+LIBREACH    := build/release/libreach.so.$(ABI) build/release/libreach.so build/release/libreach.a
 
 .PHONY: all
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(LIBREACH)
 
 # ---- per variant: objects, archive, programs, tests ------------------------------------------
 define VARIANT_RULES
@@ -172,6 +175,33 @@ build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
 	    -Wl,--as-needed $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
+
+# ---- libreach: the client library, with the daemon's planner inside --------------------------
+# What it may be made of; of these only what it needs goes in. The functions in reach.map are all
+# that a program sees, of the archive too: its objects are joined and every other name is hidden.
+REACH_MAP   := clients/c/reach.map
+REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
+REACH_PARTS := $(patsubst %.c,build/release/obj/%.o,$(call find_files,$(addprefix daemon/,base fingerprint placement),*.c))
+
+build/release/libreach-parts.a: $(REACH_PARTS) build/release/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(REACH_PARTS)
+
+build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic \
+	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
+	    build/release/libreach-parts.a $(CTL_LIBS)
+
+build/release/libreach.so: build/release/libreach.so.$(ABI)
+	$(Q)ln -sfn $(<F) $@
+
+build/release/libreach.a: $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+	$(call say,AR,$@)
+	$(Q)ld -r -o build/release/libreach.o $(REACH_OBJ) build/release/libreach-parts.a
+	$(Q)sed -n 's/^ *\(reach_[a-z0-9_]*\);.*/\1/p' $(REACH_MAP) >build/release/libreach.names
+	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
+	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
 
 # Short names for the release build of a test program.
 build/tests/%: build/release/tests/%
@@ -367,9 +397,17 @@ portable: all $(TOOLS)
 	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
+LIBDIR      := $(PREFIX)/lib
+INCLUDEDIR  := $(PREFIX)/include
 UNITDIR     := $(PREFIX)/lib/systemd/system
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(filter-out %/libreach.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
+	ln -sfn libreach.so.$(ABI) $(DESTDIR)$(LIBDIR)/libreach.so
+	install -m 644 clients/c/reach.h $(DESTDIR)$(INCLUDEDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' clients/c/reach.pc.in \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/reach.pc
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	install -m 644 systemd/reachd.socket $(DESTDIR)$(UNITDIR)

@@ -1,0 +1,36 @@
+/* handle.h: what a handle is made of, and the one way in which libreach says that a call failed.
+ * Inside libreach alone; programs include reach.h.
+ *
+ *     ask.c        the questions, one function each
+ *     wire.c       HTTP to the daemon            kept.c       what it answered last, by ETag
+ *     answer.c     its JSON -> the answers       offline.c    a fingerprint -> the same answers
+ */
+#ifndef REACH_CLIENT_HANDLE_H
+#define REACH_CLIENT_HANDLE_H
+
+#include "clients/c/reach.h"
+
+#include "base/status.h"
+
+#include <stdatomic.h>
+
+struct wire;
+struct kept;
+struct offline;
+
+struct reach {
+    struct offline *offline; /* owned; NULL: there is a daemon to ask */
+    struct wire *wire;       /* owned; NULL: offline */
+    struct kept *kept;       /* owned; NULL: offline */
+    atomic_uint deadline_ms;
+    atomic_uint accept;
+};
+
+/* Fills `*error` (if not NULL) and returns `status`. */
+enum reach_status fail_with(struct reach_error *error, enum reach_status status, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
+
+/* The same for a failure that the daemon's code found in-process: its sentence and next step. */
+enum reach_status fail_with_err(struct reach_error *error, const struct err *err);
+
+#endif

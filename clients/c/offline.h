@@ -1,0 +1,39 @@
+/* offline.h: answers from a fingerprint in a file, in-process, by the code that the daemon uses
+ * (daemon/placement). An open one never changes: any thread. */
+#ifndef REACH_CLIENT_OFFLINE_H
+#define REACH_CLIENT_OFFLINE_H
+
+#include "clients/c/handle.h"
+
+#include <jansson.h>
+
+struct offline;
+
+/* Reads and checks the file. Errors: REACH_NOT_FOUND, REACH_CORRUPT, REACH_NO_MEMORY. The caller
+ * owns `*out`. */
+enum reach_status offline_new(const char *path, struct offline **out, struct reach_error *error);
+void offline_free(struct offline *take);
+
+/* Is this the GPU of the file ("0", or its UUID)? REACH_WRONG_GPU, REACH_NOT_FOUND. */
+enum reach_status offline_check_gpu(const struct offline *offline, const char *gpu,
+                                    struct reach_error *error);
+
+/* Each fills `*out`, zeroed before. */
+void offline_gpus(const struct offline *offline, struct reach_gpus *out);
+void offline_fingerprint(const struct offline *offline, struct reach_fingerprint *out);
+enum reach_status offline_scope(const struct offline *offline,
+                                const struct reach_scope_request *request, struct reach_scope *out,
+                                struct reach_error *error);
+enum reach_status offline_placement(const struct offline *offline,
+                                    const struct reach_placement_request *request,
+                                    struct reach_placement *out, struct reach_error *error);
+
+/* Reads the file again: does it still have the fingerprint of this basis? */
+enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,
+                                  struct reach_error *error);
+
+/* The part of a fingerprint's document that jobs use; all of it is checked. REACH_CORRUPT. */
+enum reach_status offline_describe(const json_t *json, struct reach_fingerprint *out,
+                                   struct reach_error *error);
+
+#endif
