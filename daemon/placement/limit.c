@@ -10,6 +10,7 @@
 
 #include "placement/placement.h"
 #include "placement/predict.h"
+#include "placement/size_text.h"
 
 #include <stdio.h>
 
@@ -73,6 +74,33 @@ enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char 
                        "fingerprint %s knows a reach of a single TLB entry, which leaves no room "
                        "for an unaligned base: measure again, with depth full",
                        out->fingerprint_id);
+    return STATUS_OK;
+}
+
+uint64_t limit_taken(uint64_t entry_bytes, uint64_t reserve_bytes)
+{
+    return reserve_bytes > 0 ? ((reserve_bytes - 1) / entry_bytes + 2) * entry_bytes : 0;
+}
+
+enum status limit_reserve(struct limit *limit, uint64_t reserve_bytes, struct err *err)
+{
+    char reserve[SIZE_TEXT_BYTES];
+    char usable[SIZE_TEXT_BYTES];
+    uint64_t taken;
+
+    if (reserve_bytes > PLACEMENT_MAX_BYTES)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "reserve is more than 1 PiB, which no GPU has: check the number");
+    if (reserve_bytes == 0 || !limit->seen)
+        return STATUS_OK;
+    taken = limit_taken(limit->entry_bytes, reserve_bytes);
+    if (taken >= limit->usable_bytes) {
+        size_text_pair(reserve_bytes, limit->usable_bytes, reserve, usable);
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "the reserve of %s leaves nothing of the %s that an SM group reaches",
+                       reserve, usable);
+    }
+    limit->usable_bytes -= taken;
     return STATUS_OK;
 }
 

@@ -18,6 +18,14 @@ struct limit {
 enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
                        struct limit *out, struct err *err);
 
+/* How much of a reach another range of `reserve_bytes` (0: none) takes, at any alignment: whole
+ * entries, and one more. */
+uint64_t limit_taken(uint64_t entry_bytes, uint64_t reserve_bytes);
+
+/* Takes the reserve off usable_bytes; STATUS_INVALID_ARGUMENT where it is absurd,
+ * STATUS_NOT_APPLICABLE where it leaves nothing. */
+enum status limit_reserve(struct limit *limit, uint64_t reserve_bytes, struct err *err);
+
 /* How far one pass may go: what one group reaches or, where a wider level was measured to cost less
  * than half of the speed of reads, that level's reach less one entry. */
 uint64_t limit_scope_bytes(const struct fingerprint *fp, const struct limit *limit);

@@ -56,6 +56,8 @@ struct placement_request {
     uint64_t granularity_bytes; /* borders are multiples of this; 0: the TLB entry. A power of two
                                    not needed */
     const char *fingerprint_id; /* as in scope_request */
+    uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window,
+                                   in whole entries and one for its alignment */
 };
 
 struct placement_window {
@@ -73,9 +75,10 @@ struct placement_answer {
     uint32_t sm_slots; /* length of window_of_sm: highest SM id + 1 */
     int16_t
         window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: this id does not exist, or give it no work */
-    uint64_t margin_bytes;           /* reach less the longest window */
-    struct maybe_f64 with_gbps;      /* predicted with this placement */
-    struct maybe_f64 without_gbps;   /* predicted without */
+    uint64_t margin_bytes;           /* reach less the longest window and the reserve */
+    double skew; /* work of the busiest window over that of all, SM by SM; 1 is even */
+    struct maybe_f64 with_gbps;    /* predicted with this placement */
+    struct maybe_f64 without_gbps; /* predicted without */
     char reason[320];
 };
 

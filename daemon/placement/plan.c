@@ -65,6 +65,7 @@ struct plan {
     struct limit limit;
     struct crew crew;
     uint64_t unit_bytes;
+    uint64_t reserved_bytes; /* of the reach, by what the job touches besides */
     struct candidate best;
 };
 
@@ -169,6 +170,7 @@ static void single_window(const struct plan *plan, struct placement_answer *out)
     bool all_known = plan->crew.sms == plan->fp->gpu.sm_count;
 
     out->window_count = 1;
+    out->skew = 1;
     out->windows[0] = (struct placement_window){.first_byte = 0,
                                                 .length_bytes = plan->request->bytes,
                                                 .sm_count = plan->fp->gpu.sm_count,
@@ -197,7 +199,8 @@ static void write_windows(const struct plan *plan, struct placement_answer *out)
         out->windows[best->window_of[g]].sm_count += plan->crew.sizes[g];
         out->windows[best->window_of[g]].group_count++;
     }
-    out->margin_bytes = plan->limit.reach_bytes - longest;
+    out->margin_bytes = plan->limit.reach_bytes - longest - plan->reserved_bytes;
+    out->skew = best->cut.skew;
     out->sm_slots = plan->crew.slots;
     for (uint32_t sm = 0; sm < out->sm_slots; sm++) {
         uint16_t group = p->group_of_sm[sm];
@@ -236,7 +239,7 @@ static void answer_nothing_to_do(const struct plan *plan, struct placement_answe
 
     single_window(plan, out);
     out->advice = ADVICE_NOTHING_TO_DO;
-    out->margin_bytes = plan->limit.reach_bytes - plan->request->bytes;
+    out->margin_bytes = plan->limit.reach_bytes - plan->request->bytes - plan->reserved_bytes;
     out->with_gbps = inside_reach(plan->fp, plan->request->bytes);
     out->without_gbps = out->with_gbps;
     size_text_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
@@ -379,9 +382,13 @@ enum status placement_plan(const struct fingerprint *fp, const struct placement_
 {
     struct plan plan = {.fp = fp, .request = request};
     enum status s = limit_read(fp, request->bytes, request->fingerprint_id, &plan.limit, err);
+    uint64_t without_reserve = plan.limit.usable_bytes;
 
+    if (s == STATUS_OK)
+        s = limit_reserve(&plan.limit, request->reserve_bytes, err);
     if (s != STATUS_OK)
         return s;
+    plan.reserved_bytes = without_reserve - plan.limit.usable_bytes;
     count_crew(fp, &plan.crew);
     s = check_request(&plan, err);
     if (s != STATUS_OK)

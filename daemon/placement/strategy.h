@@ -66,7 +66,7 @@ struct job_request {
     const char *fingerprint_id; /* of the fingerprint, where the caller has it; NULL: worked out */
 };
 
-enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 240 };
+enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 
 /* Most that input_bytes may say, and the rates (10^6 GB/s): more is absurd. */
 #define STRATEGY_MAX_INPUT_BYTES 1048576.0
@@ -94,8 +94,9 @@ struct strategy_answer {
     enum basis basis;             /* of the prices of accesses */
     struct maybe_f64 inside_gbps; /* such accesses inside the reach, nothing else in the way */
     /* Best first: by predicted throughput, those within STRATEGY_WORTH of one another by
-     * simplicity (naive, windows, scopes, filtered, partitioned); what has no prediction behind
-     * what has; what is not possible last. options[0] is always possible. */
+     * simplicity (naive, windows, scopes, filtered, partitioned); what is not possible last. Where
+     * nobody measured what naive costs, it is taken for as fast as it can be, but for windows:
+     * they cost nothing and stand before it. options[0] is always possible. */
     struct strategy_option options[STRATEGY_COUNT];
     /* What scopes need; 0 and 0 where they are not possible. */
     uint64_t scope_bytes;
@@ -108,6 +109,11 @@ struct strategy_answer {
 
 /* A gain below this is no gain: predictions are no better. */
 #define STRATEGY_WORTH 0.03
+
+/* The sizes that a request means: what is left out (0) filled in. STATUS_INVALID_ARGUMENT where one
+ * is absurd. */
+enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
+                           uint32_t *out_element, uint32_t *out_transaction, struct err *err);
 
 /* Errors: STATUS_INVALID_ARGUMENT (a number that makes no sense, windows or a granularity that the
  * groups cannot serve; the sentence names the parameter), STATUS_NOT_APPLICABLE (the fingerprint

@@ -1,0 +1,290 @@
+/* price.c: from GB/s at some sizes to nanoseconds at any size.
+ *
+ * Time, not throughput, is what adds up, and over n pages of which e are translated a random access
+ * misses 1 - e/n of the time: its time is a straight line in 1 / bytes. So between two measured
+ * points ns are interpolated linearly in 1 / bytes. Where the line bends between two points because
+ * another resource takes over, the line of the next two points is drawn backwards, and an access
+ * costs the dearer of that and of the point before the bend.
+ *
+ * Sizes that were not measured: between two measured ones of the same kind, ns are linear in the
+ * bytes of a transaction. Outside, memory takes as much for a byte and translation as much for an
+ * access as with the nearest measured size. Where memory hid translation (large accesses, little
+ * beyond the reach) what is hidden is read off the first point that shows it, along the line
+ * through the reach.
+ */
+#include "placement/price.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Beyond the last point a line is believed for an eighth of its size, as predict.c does. */
+enum { BEYOND_DIVISOR = 8 };
+
+/* Points that are slower by less than this show memory, not translation. */
+static const double VISIBLE = 1.02;
+
+static double ns_of(uint32_t transaction_bytes, double gbps)
+{
+    return transaction_bytes / gbps;
+}
+
+static void add_point(struct price_series *s, uint64_t reach_bytes, uint64_t bytes, double ns)
+{
+    if (s->count < PRICE_MAX_POINTS && bytes > reach_bytes &&
+        (s->count == 0 || bytes > s->points[s->count - 1].bytes))
+        s->points[s->count++] = (struct price_point){bytes, ns};
+}
+
+static void add_gbps(struct price_series *s, const struct price_source *of, uint64_t reach_bytes,
+                     uint64_t bytes, struct maybe_f64 gbps)
+{
+    if (IS_KNOWN(gbps) && gbps.v > 0)
+        add_point(s, reach_bytes, bytes, ns_of(of->transaction_bytes, gbps.v));
+}
+
+static bool begin_source(struct price_source *s, uint32_t transaction_bytes, uint64_t reach_bytes,
+                         struct maybe_f64 plateau)
+{
+    *s = (struct price_source){.transaction_bytes = transaction_bytes};
+    if (!IS_KNOWN(plateau) || !(plateau.v > 0))
+        return false;
+    s->inside_ns = ns_of(transaction_bytes, plateau.v);
+    if (reach_bytes > 0) {
+        add_point(&s->naive, 0, reach_bytes, s->inside_ns);
+        add_point(&s->by_group, 0, reach_bytes, s->inside_ns);
+    }
+    return true;
+}
+
+static bool source_of_curve(const struct throughput *t, uint64_t reach_bytes,
+                            struct price_source *out)
+{
+    if (!begin_source(out, FINGERPRINT_CURVE_BYTES, reach_bytes, t->plateau_gbps))
+        return false;
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        const struct curve_point *p = &t->curve[i];
+        add_gbps(&out->naive, out, reach_bytes, p->region_bytes, p->naive_gbps);
+        add_gbps(&out->by_group, out, reach_bytes, p->region_bytes, p->by_group_gbps);
+    }
+    return true;
+}
+
+static bool source_of_rate(const struct access_rate *r, uint64_t reach_bytes,
+                           struct price_source *out)
+{
+    if (!begin_source(out, r->transaction_bytes, reach_bytes, r->plateau_gbps))
+        return false;
+    for (uint32_t i = 0; i < r->point_count; i++) {
+        const struct rate_point *p = &r->points[i];
+        add_gbps(&out->naive, out, reach_bytes, p->region_bytes, p->naive_gbps);
+        add_gbps(&out->by_group, out, reach_bytes, p->region_bytes, p->by_group_gbps);
+    }
+    return true;
+}
+
+/* ---- which measurements speak for this kind and size ---- */
+
+/* The nearest measured sizes at or below, and at or above; 0: none. */
+struct neighbours {
+    uint32_t low;
+    uint32_t high;
+};
+
+static void consider(struct neighbours *n, uint32_t have, uint32_t want, struct maybe_f64 plateau)
+{
+    if (!IS_KNOWN(plateau) || !(plateau.v > 0))
+        return;
+    if (have <= want && have > n->low)
+        n->low = have;
+    if (have >= want && (n->high == 0 || have < n->high))
+        n->high = have;
+}
+
+static struct neighbours find_neighbours(const struct throughput *t, enum access access,
+                                         uint32_t want)
+{
+    struct neighbours n = {0, 0};
+
+    if (access == ACCESS_READ)
+        consider(&n, FINGERPRINT_CURVE_BYTES, want, t->plateau_gbps);
+    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
+        if (t->rates[i].access == access)
+            consider(&n, t->rates[i].transaction_bytes, want, t->rates[i].plateau_gbps);
+    }
+    return n;
+}
+
+static void read_source(const struct throughput *t, enum access access, uint32_t have,
+                        uint64_t reach_bytes, struct price_source *out)
+{
+    if (access == ACCESS_READ && have == (uint32_t)FINGERPRINT_CURVE_BYTES) {
+        (void)source_of_curve(t, reach_bytes, out);
+        return;
+    }
+    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
+        if (t->rates[i].access == access && t->rates[i].transaction_bytes == have)
+            (void)source_of_rate(&t->rates[i], reach_bytes, out);
+    }
+}
+
+static void combine(const struct throughput *t, enum access access, struct price *p)
+{
+    const uint32_t want = p->transaction_bytes;
+    const struct neighbours n = find_neighbours(t, access, want);
+    const uint32_t nearest = n.low != 0 ? n.low : n.high;
+    double inside;
+
+    if (nearest == 0)
+        return;
+    p->sources = 1;
+    read_source(t, access, nearest, p->reach_bytes, &p->low);
+    inside = p->low.inside_ns;
+    if (nearest == want) {
+        p->basis = BASIS_MEASURED;
+    } else if (n.low != 0 && n.high != 0) {
+        p->basis = BASIS_BETWEEN;
+        p->sources = 2;
+        read_source(t, access, n.high, p->reach_bytes, &p->high);
+        p->part = (double)(want - n.low) / (n.high - n.low);
+        inside += p->part * (p->high.inside_ns - inside);
+    } else {
+        p->basis = BASIS_SCALED;
+        inside *= (double)want / nearest;
+    }
+    p->inside_ns = KNOWN_F64(inside);
+}
+
+void price_read(const struct fingerprint *fp, const struct limit *limit, enum access access,
+                uint32_t transaction_bytes, double inside_gbps, struct price *out)
+{
+    const struct maybe_f64 plateau = fp->throughput.plateau_gbps;
+
+    out->basis = BASIS_NONE;
+    out->transaction_bytes = transaction_bytes;
+    out->reach_bytes = limit->seen ? limit->reach_bytes : 0;
+    out->inside_ns = UNKNOWN_F64(REASON_NOT_MEASURED);
+    out->stream_ns = IS_KNOWN(plateau) && plateau.v > 0 ? 1 / plateau.v : 0;
+    out->sources = 0;
+    out->part = 0;
+    combine(&fp->throughput, access, out);
+    if (inside_gbps > 0) {
+        out->inside_ns = KNOWN_F64(ns_of(transaction_bytes, inside_gbps));
+        if (out->basis == BASIS_NONE)
+            out->basis = BASIS_JOB;
+    }
+}
+
+/* ---- at any size ---- */
+
+/* ns at `bytes` on the straight line in 1 / bytes through two points. */
+static double on_line(const struct price_point *a, const struct price_point *b, uint64_t bytes)
+{
+    const double from = 1 / (double)a->bytes;
+    const double to = 1 / (double)b->bytes;
+
+    return a->ns + (1 / (double)bytes - from) / (to - from) * (b->ns - a->ns);
+}
+
+/* Between points i and i + 1. */
+static double between(const struct price_series *s, uint32_t i, uint64_t bytes)
+{
+    const struct price_point *a = &s->points[i];
+    const struct price_point *b = &s->points[i + 1];
+    double bent;
+
+    if (i + 2 < s->count && b->ns > a->ns && s->points[i + 2].ns > b->ns &&
+        on_line(b, &s->points[i + 2], a->bytes) < a->ns) {
+        bent = on_line(b, &s->points[i + 2], bytes);
+        return bent > a->ns ? bent : a->ns;
+    }
+    return on_line(a, b, bytes);
+}
+
+/* False beyond what was measured. */
+static bool series_at(const struct price_series *s, double inside_ns, uint64_t bytes, double *out)
+{
+    const struct price_point *last;
+    uint32_t i = 0;
+
+    *out = inside_ns;
+    if (s->count == 0)
+        return false;
+    if (bytes <= s->points[0].bytes)
+        return true;
+    while (i + 1 < s->count && s->points[i + 1].bytes < bytes)
+        i++;
+    if (i + 1 < s->count) {
+        *out = between(s, i, bytes);
+        return true;
+    }
+    last = &s->points[s->count - 1];
+    *out = last->ns;
+    if (s->count > 1) {
+        double further = on_line(&s->points[s->count - 2], last, bytes);
+        if (further > last->ns)
+            *out = further;
+    }
+    return s->count > 1 && bytes - last->bytes <= last->bytes / BEYOND_DIVISOR;
+}
+
+/* What translation takes where memory takes longer: along the line from nothing at the reach to the
+ * first point that shows it. */
+static double hidden(const struct price_source *s, uint64_t reach_bytes, uint64_t bytes)
+{
+    const struct price_point reach = {reach_bytes, 0};
+
+    for (uint32_t i = 0; reach_bytes > 0 && bytes > reach_bytes && i < s->naive.count; i++) {
+        const struct price_point *p = &s->naive.points[i];
+        if (p->bytes > bytes && p->ns > s->inside_ns * VISIBLE)
+            return on_line(&reach, p, bytes);
+    }
+    return 0;
+}
+
+static bool translation_of(const struct price_source *s, uint64_t reach_bytes, uint64_t bytes,
+                           double *out)
+{
+    if (!series_at(&s->naive, s->inside_ns, bytes, out))
+        return false;
+    if (*out <= s->inside_ns * VISIBLE)
+        *out = hidden(s, reach_bytes, bytes);
+    return true;
+}
+
+struct maybe_f64 price_translation_ns(const struct price *p, uint64_t bytes)
+{
+    double low;
+    double high;
+
+    if (p->reach_bytes > 0 && bytes <= p->reach_bytes)
+        return KNOWN_F64(0);
+    if (p->sources == 0)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    if (!translation_of(&p->low, p->reach_bytes, bytes, &low))
+        return UNKNOWN_F64(p->low.naive.count > 1 ? REASON_BEYOND_MEMORY : REASON_NOT_MEASURED);
+    if (p->sources == 1)
+        return KNOWN_F64(low);
+    if (!translation_of(&p->high, p->reach_bytes, bytes, &high))
+        return UNKNOWN_F64(REASON_BEYOND_MEMORY);
+    return KNOWN_F64(low + p->part * (high - low));
+}
+
+/* By how much an access in windows was measured to be slower than one inside the reach. */
+static double slowdown_by_group(const struct price_source *s, uint64_t bytes)
+{
+    double ns;
+
+    (void)series_at(&s->by_group, s->inside_ns, bytes, &ns);
+    return ns / s->inside_ns;
+}
+
+double price_by_group_slowdown(const struct price *p, uint64_t bytes)
+{
+    double slowdown = 1;
+
+    if (p->sources > 0)
+        slowdown = slowdown_by_group(&p->low, bytes);
+    if (p->sources > 1)
+        slowdown += p->part * (slowdown_by_group(&p->high, bytes) - slowdown);
+    return slowdown;
+}

@@ -1,0 +1,240 @@
+/* strategy_cost.c: four resources, and the one that is busy longest.
+ *
+ *   looking      positions that are looked at, to skip most of them or not
+ *   input        what comes from elsewhere (a host link), beside all else
+ *   memory       accesses, and input that lies in this GPU's memory: bytes add up
+ *   translation  accesses beyond the reach
+ *
+ * All four go on at the same time, since a GPU has other warps to run while one waits: a pass takes
+ * as long as the busiest of them, and passes add up. That is what Karnagel saw with scopes of 2 GB
+ * (section 6.1): each new pass costs nothing until passes alone are the limit, and then as much as
+ * all others.
+ */
+#include "placement/strategy_cost.h"
+
+#include <math.h>
+
+/* Of a position that a partition writes where the job has no input: an offset. */
+static const double POSITION_BYTES = 8;
+
+/* One pass, or one part of a pass. */
+struct load {
+    double look;
+    double input;
+    double memory;
+    double translation;
+};
+
+static struct cost busiest(const struct load *l)
+{
+    struct cost c = {.known = true, .ns = l->memory, .bound = BOUND_MEMORY};
+
+    if (l->translation > c.ns)
+        c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
+    if (l->input > c.ns)
+        c = (struct cost){.known = true, .ns = l->input, .bound = BOUND_INPUT};
+    if (l->look > c.ns)
+        c = (struct cost){.known = true, .ns = l->look, .bound = BOUND_LOOKING};
+    return c;
+}
+
+static struct cost unknown(enum reason why)
+{
+    return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
+}
+
+void costing_begin(const struct fingerprint *fp, const struct job_request *job,
+                   const struct limit *limit, uint32_t transaction_bytes, struct costing *out)
+{
+    const bool local = job->input_bytes > 0 && !(job->input_gbps > 0);
+    const double dealt = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+
+    out->fp = fp;
+    out->job = job;
+    out->limit = *limit;
+    price_read(fp, limit, job->access, transaction_bytes, job->inside_gbps, &out->price);
+    out->streams_known = out->price.stream_ns > 0;
+    out->look_ns = job->look_gps > 0 ? 1 / job->look_gps : 0;
+    out->host_ns = job->input_gbps > 0 ? job->input_bytes / job->input_gbps : 0;
+    out->read_ns = local ? job->input_bytes * out->price.stream_ns : 0;
+    out->deal_ns = dealt * out->price.stream_ns;
+    out->access = out->price.inside_ns;
+    if (local && !out->streams_known)
+        out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
+    /* What the job measured has one reading of its input in it. */
+    if (IS_KNOWN(out->access) && job->inside_gbps > 0)
+        out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
+}
+
+/* With what is touched besides, as far as that matters to translation. */
+static uint64_t footprint(const struct costing *c, uint64_t bytes)
+{
+    if (bytes <= c->limit.usable_bytes)
+        return bytes;
+    return bytes + c->job->reserve_bytes;
+}
+
+struct cost cost_naive(const struct costing *c)
+{
+    const struct maybe_f64 translation =
+        c->limit.seen && c->job->bytes <= c->limit.usable_bytes
+            ? KNOWN_F64(0)
+            : price_translation_ns(&c->price, footprint(c, c->job->bytes));
+    struct load l = {.look = c->look_ns, .input = c->host_ns, .translation = translation.v};
+
+    if (!IS_KNOWN(c->access))
+        return unknown(c->access.reason);
+    if (!IS_KNOWN(translation))
+        return unknown(translation.reason);
+    l.memory = c->access.v + c->read_ns;
+    return busiest(&l);
+}
+
+/* ---- scopes ---- */
+
+struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes)
+{
+    const uint64_t bytes = c->job->bytes;
+    const uint64_t least = (bytes - 1) / longest + 1;
+    const uint64_t equal = ((bytes - 1) / least / entry_bytes + 1) * entry_bytes;
+    struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
+    struct maybe_f64 translation;
+    struct cost last;
+    struct load l = {.look = c->look_ns, .input = c->host_ns};
+    double share;
+    double rest;
+
+    s.passes = (bytes - 1) / s.scope_bytes + 1;
+    translation = price_translation_ns(&c->price, footprint(c, s.scope_bytes));
+    if (!IS_KNOWN(c->access) || !IS_KNOWN(translation)) {
+        s.cost = unknown(IS_KNOWN(c->access) ? translation.reason : c->access.reason);
+        return s;
+    }
+    share = (double)s.scope_bytes / (double)bytes;
+    l.memory = share * c->access.v + c->read_ns;
+    l.translation = share * translation.v;
+    s.cost = busiest(&l);
+    rest = 1 - share * (double)(s.passes - 1);
+    l.memory = rest * c->access.v + c->read_ns;
+    l.translation = rest * translation.v;
+    last = busiest(&l);
+    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns;
+    return s;
+}
+
+/* Known before unknown, cheap before dear, few passes before many. */
+static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
+{
+    if (a->cost.known != b->cost.known)
+        return a->cost.known;
+    if (a->cost.known && a->cost.ns != b->cost.ns)
+        return a->cost.ns < b->cost.ns;
+    return a->passes < b->passes;
+}
+
+bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
+{
+    const uint64_t reserve = c->job->reserve_bytes;
+    bool found = c->limit.usable_bytes > 0 && c->job->bytes > c->limit.usable_bytes;
+
+    if (found)
+        *out = cost_scopes(c, c->limit.usable_bytes, c->limit.entry_bytes);
+    for (uint32_t i = 0; i < c->fp->level_count && i < FINGERPRINT_MAX_LEVELS; i++) {
+        const struct tlb_level *level = &c->fp->levels[i];
+        const uint64_t entry = level->entry_bytes.v;
+        struct scope_cost s;
+        uint64_t taken;
+        if (!IS_KNOWN(level->reach_bytes) || !IS_KNOWN(level->entry_bytes) || entry == 0)
+            continue;
+        /* Misses of nearer levels are in the price of an access inside the reach. */
+        if (level->reach_bytes.v <= c->limit.reach_bytes)
+            continue;
+        taken = entry + limit_taken(entry, reserve);
+        if (taken >= level->reach_bytes.v || c->job->bytes <= level->reach_bytes.v - taken)
+            continue;
+        s = cost_scopes(c, level->reach_bytes.v - taken, entry);
+        if (!found || is_better(&s, out))
+            *out = s;
+        found = true;
+    }
+    return found;
+}
+
+/* ---- windows ---- */
+
+/* ns of an access in the busiest window, as if all of its SMs were a GPU of their own. */
+static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
+{
+    struct maybe_f64 ns = c->access;
+
+    if (IS_KNOWN(ns))
+        ns.v *= price_by_group_slowdown(&c->price, c->job->bytes) * w->skew;
+    return ns;
+}
+
+struct cost cost_windows(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    struct load l = {.look = c->look_ns * windows->skew, .input = c->host_ns};
+
+    if (!IS_KNOWN(access))
+        return unknown(access.reason);
+    l.memory = access.v + c->read_ns;
+    return busiest(&l);
+}
+
+/* How much longer the smallest window takes to look at everything than all SMs together. */
+static double looking_alone(const struct placement_answer *w)
+{
+    uint32_t all = 0;
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < w->window_count; i++) {
+        all += w->windows[i].sm_count;
+        if (w->windows[i].sm_count < least)
+            least = w->windows[i].sm_count;
+    }
+    return least > 0 ? (double)all / least : 1;
+}
+
+struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    struct load l = {.look = c->look_ns * looking_alone(windows),
+                     .input = c->host_ns * windows->window_count};
+
+    if (!IS_KNOWN(access))
+        return unknown(access.reason);
+    l.memory = access.v + c->read_ns * windows->window_count;
+    return busiest(&l);
+}
+
+struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    const struct load deal = {
+        .look = c->look_ns, .input = c->host_ns, .memory = c->read_ns + c->deal_ns};
+    struct cost first = busiest(&deal);
+    double second;
+
+    if (!IS_KNOWN(access) || !c->streams_known)
+        return unknown(IS_KNOWN(access) ? REASON_NOT_MEASURED : access.reason);
+    second = access.v + c->deal_ns;
+    if (second >= first.ns)
+        first.bound = BOUND_MEMORY;
+    first.ns += second;
+    return first;
+}
+
+double cost_extra_bytes(const struct job_request *job, enum strategy s, uint64_t readings)
+{
+    switch (s) {
+    case STRATEGY_SCOPES:
+    case STRATEGY_FILTERED_WINDOWS:
+        return (double)(readings - 1) * job->input_bytes;
+    case STRATEGY_PARTITIONED_WINDOWS:
+        return 2 * (job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES);
+    default:
+        return 0;
+    }
+}
