@@ -36,19 +36,17 @@ static void tidy(char *text)
     }
 }
 
-enum reach_status fail_with(struct reach_error *error, enum reach_status status, const char *format,
-                            ...)
+void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
 {
     va_list args;
 
     if (!error)
-        return status;
+        return;
     va_start(args, format);
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
     tidy(error->text);
     error->status = status;
-    return status;
 }
 
 static enum reach_status of_daemon(enum status status)
@@ -74,5 +72,7 @@ static enum reach_status of_daemon(enum status status)
 
 enum reach_status fail_with_err(struct reach_error *error, const struct err *err)
 {
-    return fail_with(error, of_daemon(err->status), "%s", err->text);
+    const enum reach_status status = of_daemon(err->status);
+
+    return fail_with(error, status, "%s", err->text);
 }

@@ -1,9 +1,10 @@
 /* handle.h: what a handle is made of, and the one way in which libreach says that a call failed.
  * Inside libreach alone; programs include reach.h.
  *
- *     ask.c        the questions, one function each
- *     wire.c       HTTP to the daemon            kept.c       what it answered last, by ETag
- *     answer.c     its JSON -> the answers       offline.c    a fingerprint -> the same answers
+ *     ask.c       the questions, one function each
+ *     remote.c    puts them to a daemon         offline.c   answers them from a fingerprint
+ *     wire.c      HTTP                          answer.c    the daemon's JSON -> the answers
+ *     kept.c      what it said last, by ETag
  */
 #ifndef REACH_CLIENT_HANDLE_H
 #define REACH_CLIENT_HANDLE_H
@@ -26,11 +27,14 @@ struct reach {
     atomic_uint accept;
 };
 
-/* Fills `*error` (if not NULL) and returns `status`. */
-enum reach_status fail_with(struct reach_error *error, enum reach_status status, const char *format,
-                            ...) __attribute__((format(printf, 3, 4)));
+/* Fills `*error` (if not NULL) and is `status`. A macro, so that a checker that reads one file sees
+ * that a failure is one. */
+#define fail_with(error, status, ...) (fail_text(error, status, __VA_ARGS__), (status))
 
-/* The same for a failure that the daemon's code found in-process: its sentence and next step. */
+void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a failure that the daemon's code found in-process. */
 enum reach_status fail_with_err(struct reach_error *error, const struct err *err);
 
 #endif

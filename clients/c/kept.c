@@ -124,18 +124,27 @@ static struct entry *make_room(struct kept *kept)
     return oldest;
 }
 
+/* Fills an empty slot; false without memory, and it stays empty. */
+static bool fill(struct entry *e, const char *path, const char *tag, const void *answer,
+                 size_t bytes)
+{
+    e->path = strdup(path);
+    e->answer = malloc(bytes);
+    if (!e->path || !e->answer) {
+        clear(e);
+        return false;
+    }
+    memcpy(e->answer, answer, bytes);
+    e->bytes = bytes;
+    strncpy(e->tag, tag, sizeof(e->tag) - 1);
+    return true;
+}
+
 void kept_put(struct kept *kept, const char *path, const char *tag, const void *answer,
               size_t bytes)
 {
-    struct entry fresh = {.path = strdup(path), .answer = malloc(bytes), .bytes = bytes};
     struct entry *e;
 
-    if (!fresh.path || !fresh.answer) {
-        clear(&fresh);
-        return;
-    }
-    memcpy(fresh.answer, answer, bytes);
-    strncpy(fresh.tag, tag, sizeof(fresh.tag) - 1);
     pthread_mutex_lock(&kept->lock);
     learn(kept, answer);
     e = find(kept, path);
@@ -143,8 +152,8 @@ void kept_put(struct kept *kept, const char *path, const char *tag, const void *
         clear(e);
     else
         e = make_room(kept);
-    fresh.used = ++kept->uses;
-    *e = fresh;
+    if (fill(e, path, tag, answer, bytes))
+        e->used = ++kept->uses;
     pthread_mutex_unlock(&kept->lock);
 }
 

@@ -45,17 +45,17 @@ static char *read_file(const char *path, size_t *out_bytes, struct reach_error *
     ssize_t n = 1;
 
     if (fd < 0 || fstat(fd, &st) != 0) {
-        fail_with(error, REACH_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
+        fail_text(error, REACH_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
         goto out;
     }
     if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES) {
-        fail_with(error, REACH_CORRUPT, "%s is no fingerprint: %s", path,
+        fail_text(error, REACH_CORRUPT, "%s is no fingerprint: %s", path,
                   S_ISREG(st.st_mode) ? "it is far too long" : "it is no file");
         goto out;
     }
     text = malloc((size_t)st.st_size + 1);
     if (!text) {
-        fail_with(error, REACH_NO_MEMORY, "no memory to read %s", path);
+        fail_text(error, REACH_NO_MEMORY, "no memory to read %s", path);
         goto out;
     }
     while (bytes < (size_t)st.st_size && n > 0) {
@@ -151,8 +151,9 @@ enum reach_status offline_confirm(const struct offline *offline, const struct re
 
     if (status == REACH_OK)
         status = offline_new(offline->path, &now, error);
-    if (status == REACH_OK)
-        status = offline_check_gpu(now, basis->gpu_uuid, error);
+    if (!now)
+        return status;
+    status = offline_check_gpu(now, basis->gpu_uuid, error);
     if (status == REACH_OK && strcmp(now->id, basis->fingerprint_id) != 0)
         status = fail_with(error, REACH_STALE,
                            "the answer rests on fingerprint %s, and %s now has %s: open it again",
@@ -219,10 +220,16 @@ static void describe(const struct fingerprint *fp, struct reach_fingerprint *out
     }
 }
 
-void offline_fingerprint(const struct offline *offline, struct reach_fingerprint *out)
+enum reach_status offline_fingerprint(const struct offline *offline, const void *request, void *out,
+                                      struct reach_error *error)
 {
-    fill_basis(offline, &out->basis);
-    describe(&offline->fingerprint, out);
+    struct reach_fingerprint *fp = out;
+
+    (void)request;
+    (void)error;
+    fill_basis(offline, &fp->basis);
+    describe(&offline->fingerprint, fp);
+    return REACH_OK;
 }
 
 enum reach_status offline_describe(const json_t *json, struct reach_fingerprint *out,
@@ -239,33 +246,34 @@ enum reach_status offline_describe(const json_t *json, struct reach_fingerprint 
                            err.text);
     } else {
         take_id(json, &offline->fingerprint, offline->id);
-        offline_fingerprint(offline, out);
+        fill_basis(offline, &out->basis);
+        describe(&offline->fingerprint, out);
         out->basis.offline = false;
     }
     offline_free(offline);
     return status;
 }
 
-enum reach_status offline_scope(const struct offline *offline,
-                                const struct reach_scope_request *request, struct reach_scope *out,
+enum reach_status offline_scope(const struct offline *offline, const void *request, void *out,
                                 struct reach_error *error)
 {
-    const struct scope_request question = {.bytes = request->bytes,
-                                           .access = (enum access)request->access,
-                                           .fingerprint_id = offline->id};
+    const struct reach_scope_request *asked = request;
+    struct reach_scope *scope = out;
+    const struct scope_request question = {
+        .bytes = asked->bytes, .access = (enum access)asked->access, .fingerprint_id = offline->id};
     struct scope_answer answer;
     struct err err;
 
     if (placement_scope(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
         return fail_with_err(error, &err);
-    fill_basis(offline, &out->basis);
-    out->bytes = request->bytes;
-    copy_text(out->advice, sizeof(out->advice), advice_name(answer.advice));
-    out->scope_bytes = answer.scope_bytes;
-    out->passes = answer.passes;
-    out->with_gbps = answer_number(answer.with_gbps);
-    out->without_gbps = answer_number(answer.without_gbps);
-    copy_text(out->reason, sizeof(out->reason), answer.reason);
+    fill_basis(offline, &scope->basis);
+    scope->bytes = asked->bytes;
+    copy_text(scope->advice, sizeof(scope->advice), advice_name(answer.advice));
+    scope->scope_bytes = answer.scope_bytes;
+    scope->passes = answer.passes;
+    scope->with_gbps = answer_number(answer.with_gbps);
+    scope->without_gbps = answer_number(answer.without_gbps);
+    copy_text(scope->reason, sizeof(scope->reason), answer.reason);
     return REACH_OK;
 }
 
@@ -285,29 +293,30 @@ static void fill_windows(const struct placement_answer *answer, struct reach_win
     }
 }
 
-enum reach_status offline_placement(const struct offline *offline,
-                                    const struct reach_placement_request *request,
-                                    struct reach_placement *out, struct reach_error *error)
+enum reach_status offline_placement(const struct offline *offline, const void *request, void *out,
+                                    struct reach_error *error)
 {
-    const struct placement_request question = {.bytes = request->bytes,
-                                               .windows = request->windows,
-                                               .granularity_bytes = request->granularity_bytes,
+    const struct reach_placement_request *asked = request;
+    struct reach_placement *placement = out;
+    const struct placement_request question = {.bytes = asked->bytes,
+                                               .windows = asked->windows,
+                                               .granularity_bytes = asked->granularity_bytes,
                                                .fingerprint_id = offline->id};
     struct placement_answer answer;
     struct err err;
 
     if (placement_plan(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
         return fail_with_err(error, &err);
-    fill_basis(offline, &out->basis);
-    out->bytes = request->bytes;
-    copy_text(out->advice, sizeof(out->advice), advice_name(answer.advice));
-    fill_windows(&answer, &out->windows);
+    fill_basis(offline, &placement->basis);
+    placement->bytes = asked->bytes;
+    copy_text(placement->advice, sizeof(placement->advice), advice_name(answer.advice));
+    fill_windows(&answer, &placement->windows);
     /* Without a limit, or without windows, there is nothing to keep a margin from. */
-    out->margin_bytes = answer.advice == ADVICE_NO_LIMIT_SEEN || answer.window_count == 0
-                            ? answer_size(UNKNOWN_U64(REASON_NOT_APPLICABLE))
-                            : answer_size(KNOWN_U64(answer.margin_bytes));
-    out->with_gbps = answer_number(answer.with_gbps);
-    out->without_gbps = answer_number(answer.without_gbps);
-    copy_text(out->reason, sizeof(out->reason), answer.reason);
+    placement->margin_bytes = answer.advice == ADVICE_NO_LIMIT_SEEN || answer.window_count == 0
+                                  ? answer_size(UNKNOWN_U64(REASON_NOT_APPLICABLE))
+                                  : answer_size(KNOWN_U64(answer.margin_bytes));
+    placement->with_gbps = answer_number(answer.with_gbps);
+    placement->without_gbps = answer_number(answer.without_gbps);
+    copy_text(placement->reason, sizeof(placement->reason), answer.reason);
     return REACH_OK;
 }

@@ -18,15 +18,15 @@ void offline_free(struct offline *take);
 enum reach_status offline_check_gpu(const struct offline *offline, const char *gpu,
                                     struct reach_error *error);
 
-/* Each fills `*out`, zeroed before. */
 void offline_gpus(const struct offline *offline, struct reach_gpus *out);
-void offline_fingerprint(const struct offline *offline, struct reach_fingerprint *out);
-enum reach_status offline_scope(const struct offline *offline,
-                                const struct reach_scope_request *request, struct reach_scope *out,
-                                struct reach_error *error);
-enum reach_status offline_placement(const struct offline *offline,
-                                    const struct reach_placement_request *request,
-                                    struct reach_placement *out, struct reach_error *error);
+
+/* Answers one kind of request of reach.h into `out`, zeroed before. */
+typedef enum reach_status offline_fn(const struct offline *offline, const void *request, void *out,
+                                     struct reach_error *error);
+
+offline_fn offline_fingerprint; /* no request; struct reach_fingerprint */
+offline_fn offline_scope;       /* struct reach_scope_request, struct reach_scope */
+offline_fn offline_placement;   /* and so on */
 
 /* Reads the file again: does it still have the fingerprint of this basis? */
 enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,
