@@ -17,10 +17,15 @@ typedef enum reach_status path_fn(const void *request, char *path, struct reach_
 struct question {
     const char *name; /* the last part of the path */
     size_t answer_bytes;
+    size_t bytes_at; /* where the answer repeats the bytes that every request begins with; 0: not */
     path_fn *write_query;
     answer_fn *read;
     offline_fn *offline;
 };
+
+_Static_assert(offsetof(struct reach_scope_request, bytes) == 0, "begins with its bytes");
+_Static_assert(offsetof(struct reach_placement_request, bytes) == 0, "begins with its bytes");
+_Static_assert(offsetof(struct reach_job, bytes) == 0, "begins with its bytes");
 
 /* ---- asking ---- */
 
@@ -65,6 +70,24 @@ static enum reach_status ask_offline(const struct reach *reach, const char *gpu,
     return status;
 }
 
+/* An answer to another question is none. */
+static enum reach_status check_bytes(const struct question *question, const void *request,
+                                     const void *answer, struct reach_error *error)
+{
+    uint64_t asked;
+    uint64_t answered;
+
+    if (question->bytes_at == 0)
+        return REACH_OK;
+    memcpy(&asked, request, sizeof(asked));
+    memcpy(&answered, (const char *)answer + question->bytes_at, sizeof(answered));
+    if (asked == answered)
+        return REACH_OK;
+    return fail_with(error, REACH_PROTOCOL,
+                     "the daemon was asked about %" PRIu64 " bytes and answers about %" PRIu64,
+                     asked, answered);
+}
+
 /* `*out` is NULL before and, where it fails, after. */
 static enum reach_status ask(struct reach *reach, const char *gpu, const struct question *question,
                              const void *request, void **out, struct reach_error *error)
@@ -72,6 +95,7 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
     char path[WIRE_PATH_BYTES];
     enum reach_status status = check_gpu_name(gpu, error);
     struct remote_call call;
+    void *answer;
 
     if (status != REACH_OK)
         return status;
@@ -82,8 +106,15 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
     if (reach->offline)
         return ask_offline(reach, gpu, question, request, out, error);
     call = remote_begin(reach, error);
-    *out = remote_ask(&call, path, gpu, question->read, question->answer_bytes);
-    return call.status;
+    answer = remote_ask(&call, path, gpu, question->read, question->answer_bytes);
+    if (!answer)
+        return call.status;
+    status = check_bytes(question, request, answer, error);
+    if (status == REACH_OK)
+        *out = answer;
+    else
+        free(answer);
+    return status;
 }
 
 /* ---- queries ---- */
@@ -181,8 +212,9 @@ static enum reach_status fingerprint_query(const void *request, char *path,
 enum reach_status reach_ask_fingerprint(struct reach *reach, const char *gpu,
                                         struct reach_fingerprint **out, struct reach_error *error)
 {
-    static const struct question question = {"fingerprint", sizeof(**out), fingerprint_query,
-                                             answer_fingerprint, offline_fingerprint};
+    static const struct question question = {
+        "fingerprint",     sizeof(**out),      0,
+        fingerprint_query, answer_fingerprint, offline_fingerprint};
     enum reach_status status = check_call(reach, gpu, "", out != NULL, error);
     struct remote_call call;
     void *answer = NULL;
@@ -205,8 +237,9 @@ enum reach_status reach_ask_scope(struct reach *reach, const char *gpu,
                                   const struct reach_scope_request *request,
                                   struct reach_scope **out, struct reach_error *error)
 {
-    static const struct question question = {"scope", sizeof(**out), scope_query, answer_scope,
-                                             offline_scope};
+    static const struct question question = {
+        "scope",     sizeof(**out), offsetof(struct reach_scope, bytes),
+        scope_query, answer_scope,  offline_scope};
     enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
     void *answer = NULL;
 
@@ -221,8 +254,9 @@ enum reach_status reach_ask_placement(struct reach *reach, const char *gpu,
                                       const struct reach_placement_request *request,
                                       struct reach_placement **out, struct reach_error *error)
 {
-    static const struct question question = {"placement", sizeof(**out), placement_query,
-                                             answer_placement, offline_placement};
+    static const struct question question = {
+        "placement",     sizeof(**out),    offsetof(struct reach_placement, bytes),
+        placement_query, answer_placement, offline_placement};
     enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
     void *answer = NULL;
 
