@@ -1,10 +1,9 @@
 /* answer.c: see answer.h. Fields of a newer daemon are passed over; those that an answer cannot do
  * without are checked after reading. */
-#include "clients/c/answer.h"
+#include "clients/c/answer_parts.h"
 
 #include "clients/c/offline.h"
 
-#include "base/json_in.h"
 #include "base/maybe_json.h"
 
 #include <math.h>
@@ -12,11 +11,6 @@
 
 /* null in window_of_sm while it is being read: no window has this number. */
 enum { NULL_WINDOW = 0xffff };
-
-static enum reach_status make_no_sense(struct reach_error *error, const struct err *err)
-{
-    return fail_with(error, REACH_PROTOCOL, "the daemon's answer makes no sense: %s", err->text);
-}
 
 struct reach_number answer_number(struct maybe_f64 m)
 {
@@ -32,7 +26,7 @@ struct reach_number answer_size(struct maybe_u64 m)
         .known = m.known, .reason = m.reason, .v = IS_KNOWN(m) ? (double)m.v : 0});
 }
 
-static void read_number(struct json_in *in, const char *name, struct reach_number *out)
+void answer_read_number(struct json_in *in, const char *name, struct reach_number *out)
 {
     struct maybe_f64 m = UNKNOWN_F64(REASON_NOT_MEASURED);
 
@@ -40,7 +34,7 @@ static void read_number(struct json_in *in, const char *name, struct reach_numbe
     *out = answer_number(m);
 }
 
-static void read_basis(struct json_in *in, struct reach_basis *out)
+void answer_read_basis(struct json_in *in, struct reach_basis *out)
 {
     json_in_text(in, "gpu", out->gpu_uuid, sizeof(out->gpu_uuid));
     json_in_text(in, "fingerprint_id", out->fingerprint_id, sizeof(out->fingerprint_id));
@@ -50,9 +44,11 @@ static void read_basis(struct json_in *in, struct reach_basis *out)
         json_in_fail(in, "fingerprint_id", "the answer does not say what it rests on");
 }
 
-static enum reach_status end(struct json_in *in, struct err *err, struct reach_error *error)
+enum reach_status answer_end(struct json_in *in, const struct err *err, struct reach_error *error)
 {
-    return json_in_end(in) == STATUS_OK ? REACH_OK : make_no_sense(error, err);
+    if (json_in_end(in) == STATUS_OK)
+        return REACH_OK;
+    return fail_with(error, REACH_PROTOCOL, "the daemon's answer makes no sense: %s", err->text);
 }
 
 /* ---- GPUs ---- */
@@ -80,7 +76,7 @@ enum reach_status answer_gpu(const json_t *json, void *out, struct reach_error *
 
     json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_PROTOCOL, &err);
     read_gpu(&in, out);
-    return end(&in, &err, error);
+    return answer_end(&in, &err, error);
 }
 
 enum reach_status answer_gpus(const json_t *json, void *out, struct reach_error *error)
@@ -101,7 +97,7 @@ enum reach_status answer_gpus(const json_t *json, void *out, struct reach_error 
         json_in_absorb(&in, json_in_end(&gpu));
         gpus->count = i + 1;
     }
-    return end(&in, &err, error);
+    return answer_end(&in, &err, error);
 }
 
 enum reach_status answer_fingerprint(const json_t *json, void *out, struct reach_error *error)
@@ -118,23 +114,23 @@ enum reach_status answer_scope(const json_t *json, void *out, struct reach_error
     struct err err;
 
     json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_PROTOCOL, &err);
-    read_basis(&in, &scope->basis);
+    answer_read_basis(&in, &scope->basis);
     json_in_u64(&in, "bytes", &scope->bytes);
     json_in_text(&in, "advice", scope->advice, sizeof(scope->advice));
     json_in_u64(&in, "scope_bytes", &scope->scope_bytes);
     json_in_u64(&in, "passes", &scope->passes);
-    read_number(&in, "with_gbps", &scope->with_gbps);
-    read_number(&in, "without_gbps", &scope->without_gbps);
+    answer_read_number(&in, "with_gbps", &scope->with_gbps);
+    answer_read_number(&in, "without_gbps", &scope->without_gbps);
     json_in_text(&in, "reason", scope->reason, sizeof(scope->reason));
     if (json_in_ok(&in) && (scope->scope_bytes == 0 || scope->passes == 0 || !scope->advice[0] ||
                             scope->scope_bytes < scope->bytes / scope->passes))
         json_in_fail(&in, "scope_bytes", "%llu bytes do not go into %llu passes of %llu",
                      (unsigned long long)scope->bytes, (unsigned long long)scope->passes,
                      (unsigned long long)scope->scope_bytes);
-    return end(&in, &err, error);
+    return answer_end(&in, &err, error);
 }
 
-static void read_windows(struct json_in *in, struct reach_windows *out)
+void answer_read_windows(struct json_in *in, struct reach_windows *out)
 {
     const json_t *const list = json_in_array(in, "windows", REACH_WINDOW_SLOTS);
     uint16_t table[REACH_SM_SLOTS];
@@ -209,17 +205,17 @@ enum reach_status answer_placement(const json_t *json, void *out, struct reach_e
     struct err err;
 
     json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_PROTOCOL, &err);
-    read_basis(&in, &placement->basis);
+    answer_read_basis(&in, &placement->basis);
     json_in_u64(&in, "bytes", &placement->bytes);
     json_in_text(&in, "advice", placement->advice, sizeof(placement->advice));
-    read_windows(&in, &placement->windows);
-    read_number(&in, "margin_bytes", &placement->margin_bytes);
-    read_number(&in, "with_gbps", &placement->with_gbps);
-    read_number(&in, "without_gbps", &placement->without_gbps);
+    answer_read_windows(&in, &placement->windows);
+    answer_read_number(&in, "margin_bytes", &placement->margin_bytes);
+    answer_read_number(&in, "with_gbps", &placement->with_gbps);
+    answer_read_number(&in, "without_gbps", &placement->without_gbps);
     json_in_text(&in, "reason", placement->reason, sizeof(placement->reason));
     if (json_in_ok(&in) && !placement->advice[0])
         json_in_fail(&in, "advice", "is missing");
-    status = end(&in, &err, error);
+    status = answer_end(&in, &err, error);
     if (status == REACH_OK)
         status = answer_check_windows(&placement->windows, placement->bytes, error);
     return status;

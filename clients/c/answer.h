@@ -19,6 +19,7 @@ answer_fn answer_fingerprint; /* struct reach_fingerprint; but for basis.stale, 
                                  does not say */
 answer_fn answer_scope;       /* struct reach_scope */
 answer_fn answer_placement;   /* struct reach_placement */
+answer_fn answer_plan;        /* struct reach_plan */
 
 /* Do the windows cover [0, bytes) side by side, and is the table true to them? Without windows only
  * an empty table is. REACH_PROTOCOL. */

@@ -176,6 +176,41 @@ static enum reach_status placement_query(const void *request, char *path, struct
     return REACH_OK;
 }
 
+static void add_real(char *path, const char *name, double value)
+{
+    char text[40];
+
+    snprintf(text, sizeof(text), "%.17g", value);
+    if (value != 0)
+        add(path, name, text);
+}
+
+static void add_flag(char *path, const char *name, bool value)
+{
+    if (value)
+        add(path, name, "true");
+}
+
+static enum reach_status plan_query(const void *request, char *path, struct reach_error *error)
+{
+    const struct reach_job *r = request;
+
+    add_bytes(path, r->bytes);
+    add_size(path, "element", r->element_bytes);
+    add_size(path, "transaction", r->transaction_bytes);
+    add_size(path, "reserve", r->reserve_bytes);
+    add_size(path, "accesses", r->accesses);
+    add_flag(path, "fixed", r->fixed);
+    add_flag(path, "once", r->once);
+    add_real(path, "input_bytes", r->input_bytes);
+    add_real(path, "input_gbps", r->input_gbps);
+    add_real(path, "look_gps", r->look_gps);
+    add_real(path, "inside_gbps", r->inside_gbps);
+    add_size(path, "granularity", r->granularity_bytes);
+    add_size(path, "windows", r->windows);
+    return add_access(path, r->access, error);
+}
+
 /* ---- the public questions ---- */
 
 enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
@@ -262,6 +297,22 @@ enum reach_status reach_ask_placement(struct reach *reach, const char *gpu,
 
     if (status == REACH_OK)
         status = ask(reach, gpu, &question, request, &answer, error);
+    if (out)
+        *out = answer;
+    return status;
+}
+
+enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
+                                 struct reach_plan **out, struct reach_error *error)
+{
+    static const struct question question = {
+        "plan",     sizeof(**out), offsetof(struct reach_plan, bytes),
+        plan_query, answer_plan,   offline_plan};
+    enum reach_status status = check_call(reach, gpu, job, out != NULL, error);
+    void *answer = NULL;
+
+    if (status == REACH_OK)
+        status = ask(reach, gpu, &question, job, &answer, error);
     if (out)
         *out = answer;
     return status;

@@ -1,12 +1,10 @@
 /* offline.c: see offline.h. What the daemon writes into JSON and answer.c reads out of it is here
  * copied from one struct to the other; a test holds the two ways against each other. */
-#include "clients/c/offline.h"
+#include "clients/c/offline_parts.h"
 
 #include "clients/c/answer.h"
 
 #include "base/clock.h"
-#include "fingerprint/fingerprint.h"
-#include "placement/placement.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +23,6 @@ _Static_assert((int)REACH_READ == (int)ACCESS_READ && (int)REACH_ATOMIC == (int)
                "kinds of access");
 
 enum { MAX_FILE_BYTES = 16 << 20 };
-
-struct offline {
-    char *path; /* owned */
-    uint64_t read_ms;
-    char id[FINGERPRINT_ID_BYTES];
-    struct fingerprint fingerprint;
-};
 
 /* ---- the file ---- */
 
@@ -164,18 +155,18 @@ enum reach_status offline_confirm(const struct offline *offline, const struct re
 
 /* ---- answers ---- */
 
-static void copy_text(char *out, size_t out_size, const char *text)
+void offline_fill_text(char *out, size_t out_size, const char *text)
 {
     snprintf(out, out_size, "%s", text);
 }
 
-static void fill_basis(const struct offline *offline, struct reach_basis *out)
+void offline_fill_basis(const struct offline *offline, struct reach_basis *out)
 {
     const struct gpu_identity *gpu = &offline->fingerprint.gpu;
 
-    copy_text(out->gpu_uuid, sizeof(out->gpu_uuid), gpu->uuid);
-    copy_text(out->fingerprint_id, sizeof(out->fingerprint_id), offline->id);
-    copy_text(out->origin, sizeof(out->origin), origin_name(gpu->origin));
+    offline_fill_text(out->gpu_uuid, sizeof(out->gpu_uuid), gpu->uuid);
+    offline_fill_text(out->fingerprint_id, sizeof(out->fingerprint_id), offline->id);
+    offline_fill_text(out->origin, sizeof(out->origin), origin_name(gpu->origin));
     out->offline = true;
     out->confirmed_ms = offline->read_ms;
 }
@@ -186,23 +177,23 @@ void offline_gpus(const struct offline *offline, struct reach_gpus *out)
     struct reach_gpu *one = &out->gpu[0];
 
     out->count = 1;
-    copy_text(one->uuid, sizeof(one->uuid), gpu->uuid);
-    copy_text(one->name, sizeof(one->name), gpu->name);
-    copy_text(one->origin, sizeof(one->origin), origin_name(gpu->origin));
-    copy_text(one->state, sizeof(one->state), "offline");
+    offline_fill_text(one->uuid, sizeof(one->uuid), gpu->uuid);
+    offline_fill_text(one->name, sizeof(one->name), gpu->name);
+    offline_fill_text(one->origin, sizeof(one->origin), origin_name(gpu->origin));
+    offline_fill_text(one->state, sizeof(one->state), "offline");
     one->sm_count = gpu->sm_count;
     one->memory_bytes = gpu->memory_bytes;
     one->mig = gpu->mig;
-    copy_text(one->fingerprint_id, sizeof(one->fingerprint_id), offline->id);
+    offline_fill_text(one->fingerprint_id, sizeof(one->fingerprint_id), offline->id);
 }
 
 static void describe(const struct fingerprint *fp, struct reach_fingerprint *out)
 {
     const struct sm_partition *p = &fp->topology.partition;
 
-    copy_text(out->name, sizeof(out->name), fp->gpu.name);
-    copy_text(out->driver_version, sizeof(out->driver_version), fp->gpu.driver_version);
-    copy_text(out->depth, sizeof(out->depth), depth_name(fp->depth));
+    offline_fill_text(out->name, sizeof(out->name), fp->gpu.name);
+    offline_fill_text(out->driver_version, sizeof(out->driver_version), fp->gpu.driver_version);
+    offline_fill_text(out->depth, sizeof(out->depth), depth_name(fp->depth));
     clock_rfc3339(fp->taken_at, out->taken_at, sizeof(out->taken_at));
     out->sm_count = fp->gpu.sm_count;
     out->memory_bytes = fp->gpu.memory_bytes;
@@ -227,7 +218,7 @@ enum reach_status offline_fingerprint(const struct offline *offline, const void 
 
     (void)request;
     (void)error;
-    fill_basis(offline, &fp->basis);
+    offline_fill_basis(offline, &fp->basis);
     describe(&offline->fingerprint, fp);
     return REACH_OK;
 }
@@ -246,7 +237,7 @@ enum reach_status offline_describe(const json_t *json, struct reach_fingerprint 
                            err.text);
     } else {
         take_id(json, &offline->fingerprint, offline->id);
-        fill_basis(offline, &out->basis);
+        offline_fill_basis(offline, &out->basis);
         describe(&offline->fingerprint, out);
         out->basis.offline = false;
     }
@@ -266,18 +257,18 @@ enum reach_status offline_scope(const struct offline *offline, const void *reque
 
     if (placement_scope(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
         return fail_with_err(error, &err);
-    fill_basis(offline, &scope->basis);
+    offline_fill_basis(offline, &scope->basis);
     scope->bytes = asked->bytes;
-    copy_text(scope->advice, sizeof(scope->advice), advice_name(answer.advice));
+    offline_fill_text(scope->advice, sizeof(scope->advice), advice_name(answer.advice));
     scope->scope_bytes = answer.scope_bytes;
     scope->passes = answer.passes;
     scope->with_gbps = answer_number(answer.with_gbps);
     scope->without_gbps = answer_number(answer.without_gbps);
-    copy_text(scope->reason, sizeof(scope->reason), answer.reason);
+    offline_fill_text(scope->reason, sizeof(scope->reason), answer.reason);
     return REACH_OK;
 }
 
-static void fill_windows(const struct placement_answer *answer, struct reach_windows *out)
+void offline_fill_windows(const struct placement_answer *answer, struct reach_windows *out)
 {
     out->window_count = answer->window_count;
     for (uint32_t w = 0; w < answer->window_count; w++) {
@@ -307,16 +298,16 @@ enum reach_status offline_placement(const struct offline *offline, const void *r
 
     if (placement_plan(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
         return fail_with_err(error, &err);
-    fill_basis(offline, &placement->basis);
+    offline_fill_basis(offline, &placement->basis);
     placement->bytes = asked->bytes;
-    copy_text(placement->advice, sizeof(placement->advice), advice_name(answer.advice));
-    fill_windows(&answer, &placement->windows);
+    offline_fill_text(placement->advice, sizeof(placement->advice), advice_name(answer.advice));
+    offline_fill_windows(&answer, &placement->windows);
     /* Without a limit, or without windows, there is nothing to keep a margin from. */
     placement->margin_bytes = answer.advice == ADVICE_NO_LIMIT_SEEN || answer.window_count == 0
                                   ? answer_size(UNKNOWN_U64(REASON_NOT_APPLICABLE))
                                   : answer_size(KNOWN_U64(answer.margin_bytes));
     placement->with_gbps = answer_number(answer.with_gbps);
     placement->without_gbps = answer_number(answer.without_gbps);
-    copy_text(placement->reason, sizeof(placement->reason), answer.reason);
+    offline_fill_text(placement->reason, sizeof(placement->reason), answer.reason);
     return REACH_OK;
 }

@@ -27,6 +27,7 @@ typedef enum reach_status offline_fn(const struct offline *offline, const void *
 offline_fn offline_fingerprint; /* no request; struct reach_fingerprint */
 offline_fn offline_scope;       /* struct reach_scope_request, struct reach_scope */
 offline_fn offline_placement;   /* and so on */
+offline_fn offline_plan;        /* struct reach_job, struct reach_plan */
 
 /* Reads the file again: does it still have the fingerprint of this basis? */
 enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,

@@ -344,6 +344,11 @@ struct reach_plan {
     struct reach_windows windows; /* for the strategies with windows; none: they are not possible */
 };
 
+/* Every way to do the job, best first, and what each needs. Errors besides the general ones:
+ * REACH_INVALID_ARGUMENT names the number that makes no sense. */
+enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
+                                 struct reach_plan **out, struct reach_error *error);
+
 /* reach_basis_check of the plan. */
 enum reach_status reach_plan_check(const struct reach_plan *plan, const char *gpu_uuid,
                                    struct reach_error *error);
