@@ -7,10 +7,11 @@
  * costs the dearer of that and of the point before the bend.
  *
  * Sizes that were not measured: between two measured ones of the same kind, ns are linear in the
- * bytes of a transaction. Outside, memory takes as much for a byte and translation as much for an
- * access as with the nearest measured size. Where memory hid translation (large accesses, little
- * beyond the reach) what is hidden is read off the first point that shows it, along the line
- * through the reach.
+ * bytes of a transaction. Outside, memory takes as much for a byte as with the nearest measured
+ * size. Translation takes as much for an access of any kind and size; where memory hides it, or
+ * nothing is measured of this kind, it is that of the fastest accesses that are measured; and where
+ * memory hides it there too, it is read off their first point that shows it, along the line through
+ * the reach.
  */
 #include "placement/price.h"
 
@@ -154,6 +155,21 @@ static void combine(const struct throughput *t, enum access access, struct price
     p->inside_ns = KNOWN_F64(inside);
 }
 
+/* Needs points beyond the reach: without them a source says nothing of translation. */
+static void find_clear(const struct throughput *t, struct price *p)
+{
+    struct price_source s;
+
+    p->clear.transaction_bytes = 0;
+    if (source_of_curve(t, p->reach_bytes, &s) && s.naive.count > 1)
+        p->clear = s;
+    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
+        if (source_of_rate(&t->rates[i], p->reach_bytes, &s) && s.naive.count > 1 &&
+            (p->clear.transaction_bytes == 0 || s.inside_ns < p->clear.inside_ns))
+            p->clear = s;
+    }
+}
+
 void price_read(const struct fingerprint *fp, const struct limit *limit, enum access access,
                 uint32_t transaction_bytes, double inside_gbps, struct price *out)
 {
@@ -167,6 +183,7 @@ void price_read(const struct fingerprint *fp, const struct limit *limit, enum ac
     out->sources = 0;
     out->part = 0;
     combine(&fp->throughput, access, out);
+    find_clear(&fp->throughput, out);
     if (inside_gbps > 0) {
         out->inside_ns = KNOWN_F64(ns_of(transaction_bytes, inside_gbps));
         if (out->basis == BASIS_NONE)
@@ -241,14 +258,10 @@ static double hidden(const struct price_source *s, uint64_t reach_bytes, uint64_
     return 0;
 }
 
-static bool translation_of(const struct price_source *s, uint64_t reach_bytes, uint64_t bytes,
-                           double *out)
+/* Translation as this source shows it: false where memory hides it, or beyond what was measured. */
+static bool shown(const struct price_source *s, uint64_t bytes, double *out)
 {
-    if (!series_at(&s->naive, s->inside_ns, bytes, out))
-        return false;
-    if (*out <= s->inside_ns * VISIBLE)
-        *out = hidden(s, reach_bytes, bytes);
-    return true;
+    return series_at(&s->naive, s->inside_ns, bytes, out) && *out > s->inside_ns * VISIBLE;
 }
 
 struct maybe_f64 price_translation_ns(const struct price *p, uint64_t bytes)
@@ -258,15 +271,17 @@ struct maybe_f64 price_translation_ns(const struct price *p, uint64_t bytes)
 
     if (p->reach_bytes > 0 && bytes <= p->reach_bytes)
         return KNOWN_F64(0);
-    if (p->sources == 0)
-        return UNKNOWN_F64(REASON_NOT_MEASURED);
-    if (!translation_of(&p->low, p->reach_bytes, bytes, &low))
-        return UNKNOWN_F64(p->low.naive.count > 1 ? REASON_BEYOND_MEMORY : REASON_NOT_MEASURED);
-    if (p->sources == 1)
+    if (p->sources == 1 && shown(&p->low, bytes, &low))
         return KNOWN_F64(low);
-    if (!translation_of(&p->high, p->reach_bytes, bytes, &high))
+    if (p->sources == 2 && shown(&p->low, bytes, &low) && shown(&p->high, bytes, &high))
+        return KNOWN_F64(low + p->part * (high - low));
+    if (p->clear.transaction_bytes == 0)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    if (shown(&p->clear, bytes, &low))
+        return KNOWN_F64(low);
+    if (!series_at(&p->clear.naive, p->clear.inside_ns, bytes, &low))
         return UNKNOWN_F64(REASON_BEYOND_MEMORY);
-    return KNOWN_F64(low + p->part * (high - low));
+    return KNOWN_F64(hidden(&p->clear, p->reach_bytes, bytes));
 }
 
 /* By how much an access in windows was measured to be slower than one inside the reach. */

@@ -3,9 +3,10 @@
  * of placement.
  *
  * Two prices are kept apart. Memory takes inside_ns for an access, wherever it goes. Translation
- * takes what beyond the reach is measured to take longer than that. An access costs the dearer of
- * the two: on an H200 the time of an access over B bytes is max(0.0304, 0.315 (1 - reach / B)) ns
- * within half a percent, from 64 to 140 GiB (docs/measurements/nvidia-h200-b76f831d-2026-11-21).
+ * takes a time that depends on the bytes alone. An access costs the dearer of the two: on an H200
+ * 128-byte reads over B bytes take max(0.0304, 0.315 (1 - reach / B)) ns within half a percent,
+ * from 64 to 140 GiB (docs/measurements/nvidia-h200-b76f831d-2026-11-21), and reads, writes and
+ * atomics of 4 to 512 bytes all come to the same number of translations a second there.
  */
 #ifndef REACH_PLACEMENT_PRICE_H
 #define REACH_PLACEMENT_PRICE_H
@@ -45,6 +46,9 @@ struct price {
     double part;
     struct price_source low;
     struct price_source high;
+    /* Accesses of any kind of which most fit into a second inside the reach, so that memory hides
+     * least of what translation takes. transaction_bytes 0: none. */
+    struct price_source clear;
 };
 
 /* `inside_gbps`: what the job measured itself; 0: nothing. `transaction_bytes` > 0. */
