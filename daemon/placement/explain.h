@@ -29,8 +29,8 @@ struct explain_answer {
     struct maybe_f64 inside_gbps; /* expected of such accesses inside the reach */
     struct maybe_f64 here_gbps;   /* expected of them over `bytes`, any SM anywhere */
     struct maybe_f64 loss_gbps;   /* inside less seen; 0 where the job sees more */
-    /* Of that loss, what translation accounts for: (inside - here) / loss, 0..1. Unknown without a
-     * loss. */
+    /* Of the time by which an access takes longer than inside the reach, what translation accounts
+     * for, 0..1: (1/here - 1/inside) / (1/seen - 1/inside). Unknown without a loss. */
     struct maybe_f64 translation_share;
     char reason[400]; /* what was compared with what */
     /* What would prove it, or what else to look at: a sentence each; "" behind the last. */

@@ -25,30 +25,14 @@
 #include "placement/placement.h"
 
 #include "placement/borders.h"
+#include "placement/crew.h"
 #include "placement/limit.h"
 #include "placement/partition.h"
 #include "placement/predict.h"
 #include "placement/size_text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Groups whose throughput by SM differs by less are taken for equally fast. */
-#define SPEED_TOLERANCE 0.05
-
-enum { WEIGHT_OF_AN_SM = 64 };
-
-/* The groups that can be given work, densely numbered. */
-struct crew {
-    uint32_t count;
-    uint32_t sizes[REACH_MAX_GROUPS];
-    uint16_t dense_of[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
-    uint32_t weights[REACH_MAX_GROUPS];  /* what windows are balanced by */
-    bool weighted;                       /* by throughput; otherwise by SMs */
-    uint32_t sms;                        /* in all of them */
-    uint32_t slots;                      /* highest SM id + 1 */
-};
 
 /* One way to do it. */
 struct candidate {
@@ -68,61 +52,6 @@ struct plan {
     uint64_t reserved_bytes; /* of the reach, by what the job touches besides */
     struct candidate best;
 };
-
-/* Where groups were seen to read, all at work, in other proportions than their SMs, windows follow
- * what they read: then all groups are done with their windows at the same time. Within noise the
- * number of SMs is as good, and the same on every chip of a kind. */
-static void weigh_crew(const struct fingerprint *fp, struct crew *crew)
-{
-    const struct sm_partition *p = &fp->topology.partition;
-    double per_sm[REACH_MAX_GROUPS] = {0};
-    double low = INFINITY;
-    double high = 0;
-
-    for (uint32_t g = 0; g < p->group_count; g++) {
-        const struct maybe_f64 gbps = fp->topology.groups[g].random_read_gbps;
-        const uint32_t dense = crew->dense_of[g];
-        if (!IS_KNOWN(gbps) || !(gbps.v > 0) || dense >= crew->count || crew->sizes[dense] == 0)
-            return;
-        per_sm[dense] = gbps.v / crew->sizes[dense];
-        low = fmin(low, per_sm[dense]);
-        high = fmax(high, per_sm[dense]);
-    }
-    if (crew->count == 0 || low >= high * (1 - SPEED_TOLERANCE))
-        return;
-    crew->weighted = true;
-    for (uint32_t i = 0; i < crew->count; i++)
-        crew->weights[i] =
-            (uint32_t)lround(per_sm[i] * crew->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
-}
-
-static void count_crew(const struct fingerprint *fp, struct crew *crew)
-{
-    const struct sm_partition *p = &fp->topology.partition;
-    uint32_t sizes[REACH_MAX_GROUPS] = {0};
-
-    *crew =
-        (struct crew){.slots = fp->gpu.sm_count < REACH_MAX_SMS ? fp->gpu.sm_count : REACH_MAX_SMS};
-    if (p->group_count == 0)
-        return;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        uint16_t group = p->group_of_sm[sm];
-        if (group >= p->group_count || group >= REACH_MAX_GROUPS)
-            continue;
-        sizes[group]++;
-        crew->sms++;
-        if (sm >= crew->slots)
-            crew->slots = sm + 1;
-    }
-    for (uint32_t g = 0; g < p->group_count && g < REACH_MAX_GROUPS; g++) {
-        if (sizes[g] == 0)
-            continue;
-        crew->dense_of[g] = (uint16_t)crew->count;
-        crew->weights[crew->count] = sizes[g];
-        crew->sizes[crew->count++] = sizes[g];
-    }
-    weigh_crew(fp, crew);
-}
 
 /* Deals and cuts for one number of windows. */
 static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
@@ -167,17 +96,18 @@ static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empt
 static void single_window(const struct plan *plan, struct placement_answer *out)
 {
     const struct sm_partition *p = &plan->fp->topology.partition;
-    bool all_known = plan->crew.sms == plan->fp->gpu.sm_count;
+    bool all_known = plan->crew.chosen || plan->crew.sms == plan->fp->gpu.sm_count;
 
     out->window_count = 1;
     out->skew = 1;
-    out->windows[0] = (struct placement_window){.first_byte = 0,
-                                                .length_bytes = plan->request->bytes,
-                                                .sm_count = plan->fp->gpu.sm_count,
-                                                .group_count = plan->crew.count};
+    out->windows[0] = (struct placement_window){
+        .first_byte = 0,
+        .length_bytes = plan->request->bytes,
+        .sm_count = plan->crew.chosen ? plan->crew.sms : plan->fp->gpu.sm_count,
+        .group_count = plan->crew.count};
     out->sm_slots = plan->crew.slots;
     for (uint32_t sm = 0; sm < out->sm_slots; sm++)
-        out->window_of_sm[sm] = all_known && p->group_of_sm[sm] >= p->group_count ? -1 : 0;
+        out->window_of_sm[sm] = all_known && !crew_has(&plan->crew, p, p->group_of_sm[sm]) ? -1 : 0;
 }
 
 static void write_windows(const struct plan *plan, struct placement_answer *out)
@@ -204,8 +134,9 @@ static void write_windows(const struct plan *plan, struct placement_answer *out)
     out->sm_slots = plan->crew.slots;
     for (uint32_t sm = 0; sm < out->sm_slots; sm++) {
         uint16_t group = p->group_of_sm[sm];
-        out->window_of_sm[sm] =
-            group < p->group_count ? (int16_t)best->window_of[plan->crew.dense_of[group]] : -1;
+        out->window_of_sm[sm] = crew_has(&plan->crew, p, group)
+                                    ? (int16_t)best->window_of[plan->crew.dense_of[group]]
+                                    : -1;
     }
 }
 
@@ -380,6 +311,13 @@ static enum status several_windows(struct plan *plan, struct placement_answer *o
 enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
                            struct placement_answer *out, struct err *err)
 {
+    return placement_plan_for(fp, request, NULL, out, err);
+}
+
+enum status placement_plan_for(const struct fingerprint *fp,
+                               const struct placement_request *request, const bool *groups,
+                               struct placement_answer *out, struct err *err)
+{
     struct plan plan = {.fp = fp, .request = request};
     enum status s = limit_read(fp, request->bytes, request->fingerprint_id, &plan.limit, err);
     uint64_t without_reserve = plan.limit.usable_bytes;
@@ -389,7 +327,7 @@ enum status placement_plan(const struct fingerprint *fp, const struct placement_
     if (s != STATUS_OK)
         return s;
     plan.reserved_bytes = without_reserve - plan.limit.usable_bytes;
-    count_crew(fp, &plan.crew);
+    crew_count(fp, groups, &plan.crew);
     s = check_request(&plan, err);
     if (s != STATUS_OK)
         return s;

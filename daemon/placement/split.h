@@ -12,6 +12,8 @@
 
 enum { SPLIT_MAX_JOBS = 16 };
 
+#define SPLIT_MAX_WEIGHT 1000000.0
+
 struct split_job {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: its own allocation, touched at random */
     double weight;  /* its part of the SMs; 0: 1 */

@@ -1,0 +1,76 @@
+/* crew.c: groups by their SMs, weighed by what they were seen to read where that differs. */
+#include "placement/crew.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Groups whose throughput by SM differs by less are taken for equally fast. */
+#define SPEED_TOLERANCE 0.05
+
+enum { WEIGHT_OF_AN_SM = 64 };
+
+/* Where groups were seen to read, all at work, in other proportions than their SMs, windows follow
+ * what they read: then all groups are done with their windows at the same time. Within noise the
+ * number of SMs is as good, and the same on every chip of a kind. */
+static void weigh_crew(const struct fingerprint *fp, struct crew *crew)
+{
+    const struct sm_partition *p = &fp->topology.partition;
+    double per_sm[REACH_MAX_GROUPS] = {0};
+    double low = INFINITY;
+    double high = 0;
+
+    for (uint32_t g = 0; g < p->group_count; g++) {
+        const struct maybe_f64 gbps = fp->topology.groups[g].random_read_gbps;
+        const uint32_t dense = crew->dense_of[g];
+        if (crew->chosen && !crew->in[g])
+            continue;
+        if (!IS_KNOWN(gbps) || !(gbps.v > 0) || dense >= crew->count || crew->sizes[dense] == 0)
+            return;
+        per_sm[dense] = gbps.v / crew->sizes[dense];
+        low = fmin(low, per_sm[dense]);
+        high = fmax(high, per_sm[dense]);
+    }
+    if (crew->count == 0 || low >= high * (1 - SPEED_TOLERANCE))
+        return;
+    crew->weighted = true;
+    for (uint32_t i = 0; i < crew->count; i++)
+        crew->weights[i] =
+            (uint32_t)lround(per_sm[i] * crew->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
+}
+
+void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *crew)
+{
+    const struct sm_partition *p = &fp->topology.partition;
+    uint32_t sizes[REACH_MAX_GROUPS] = {0};
+
+    memset(crew, 0, sizeof(*crew));
+    crew->chosen = groups != NULL;
+    crew->slots = fp->gpu.sm_count < REACH_MAX_SMS ? fp->gpu.sm_count : REACH_MAX_SMS;
+    if (p->group_count == 0)
+        return;
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        uint16_t group = p->group_of_sm[sm];
+        if (group >= p->group_count || group >= REACH_MAX_GROUPS)
+            continue;
+        if (sm >= crew->slots)
+            crew->slots = sm + 1;
+        if (groups && !groups[group])
+            continue;
+        sizes[group]++;
+        crew->sms++;
+    }
+    for (uint32_t g = 0; g < p->group_count && g < REACH_MAX_GROUPS; g++) {
+        if (sizes[g] == 0)
+            continue;
+        crew->in[g] = true;
+        crew->dense_of[g] = (uint16_t)crew->count;
+        crew->weights[crew->count] = sizes[g];
+        crew->sizes[crew->count++] = sizes[g];
+    }
+    weigh_crew(fp, crew);
+}
+
+bool crew_has(const struct crew *crew, const struct sm_partition *p, uint16_t group)
+{
+    return group < p->group_count && group < REACH_MAX_GROUPS && (!crew->chosen || crew->in[group]);
+}

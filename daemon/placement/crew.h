@@ -1,0 +1,34 @@
+/* crew.h: the SM groups that can be given work, and how much each can take. Pure; no allocation;
+ * any thread. Part of placement. */
+#ifndef REACH_PLACEMENT_CREW_H
+#define REACH_PLACEMENT_CREW_H
+
+#include "fingerprint/fingerprint.h"
+#include "placement/placement.h"
+
+/* Densely numbered. */
+struct crew {
+    uint32_t count;
+    uint32_t sizes[REACH_MAX_GROUPS];
+    uint16_t dense_of[REACH_MAX_GROUPS]; /* by the fingerprint's group number */
+    bool in[REACH_MAX_GROUPS];           /* likewise: is it one of these? */
+    uint32_t weights[REACH_MAX_GROUPS];  /* what windows are balanced by */
+    bool weighted;                       /* by throughput; otherwise by SMs */
+    bool chosen;                         /* some groups were left out on purpose */
+    uint32_t sms;                        /* in all of them */
+    uint32_t slots;                      /* highest SM id + 1 */
+};
+
+/* All groups with SMs, or those of them for which `groups`, by the fingerprint's number, is true
+ * (NULL: all). */
+void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *out);
+
+/* Does this group of the partition work? False for FINGERPRINT_NO_GROUP. */
+bool crew_has(const struct crew *crew, const struct sm_partition *p, uint16_t group);
+
+/* placement_plan for these groups alone; in plan.c. SMs of the others get -1. */
+enum status placement_plan_for(const struct fingerprint *fp,
+                               const struct placement_request *request, const bool *groups,
+                               struct placement_answer *out, struct err *err);
+
+#endif
