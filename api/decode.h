@@ -6,7 +6,8 @@
 
 #include "api/problem.h"
 #include "fingerprint/fingerprint.h"
-#include "placement/placement.h"
+#include "placement/explain.h"
+#include "placement/split.h"
 
 enum decode_need { DECODE_OPTIONAL = 0, DECODE_REQUIRED };
 
@@ -19,7 +20,26 @@ bool decode_bytes(const struct request *request, const char *name, enum decode_n
 /* Decimal digits, least..most; optional. */
 bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
                   uint64_t *out, struct problem *out_problem);
+/* A decimal number, above 0 and at most `most`; optional. */
+bool decode_real(const struct request *request, const char *name, double most, double *out,
+                 struct problem *out_problem);
+/* true or false; optional. */
+bool decode_flag(const struct request *request, const char *name, bool *out,
+                 struct problem *out_problem);
+/* Sizes, or numbers, apart by commas: 1 to `most` of them. An optional list that is not there
+ * leaves `*out_count` as it is. */
+bool decode_sizes(const struct request *request, const char *name, uint32_t most, uint64_t *out,
+                  uint32_t *out_count, struct problem *out_problem);
+bool decode_reals(const struct request *request, const char *name, uint32_t most, double highest,
+                  double *out, uint32_t *out_count, struct problem *out_problem);
 bool decode_access(const struct request *request, enum access *out, struct problem *out_problem);
+/* What plan, split and explain take: all their parameters. */
+bool decode_job(const struct request *request, struct job_request *out,
+                struct problem *out_problem);
+bool decode_split(const struct request *request, struct split_request *out,
+                  struct problem *out_problem);
+bool decode_explain(const struct request *request, struct explain_request *out,
+                    struct problem *out_problem);
 /* The number of an observation or a cursor in a path or text: 1..2^63-1. False where it is none. */
 bool decode_number(const char *text, int64_t *out);
 

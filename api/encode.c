@@ -28,7 +28,7 @@ json_t *encode_err(const struct err *err)
 static json_t *links_to_json(const char *uuid)
 {
     static const char *const parts[] = {"fingerprint", "fingerprints", "observations", "scope",
-                                        "placement"};
+                                        "placement",   "plan",         "split",        "explain"};
     struct json_out o;
     char link[LINK_BYTES];
 
@@ -129,10 +129,7 @@ json_t *encode_ready(const struct snapshot *s)
     return json_out_end(&o);
 }
 
-/* What both answers begin with: the fingerprint they rest on, and whether it is known to be of
- * before a change. */
-static void answer_head(struct json_out *o, const struct snapshot_gpu *gpu,
-                        const char *fingerprint_id, uint64_t bytes)
+void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char *fingerprint_id)
 {
     const struct gpu_identity *measured = &gpu->fingerprint.gpu;
 
@@ -141,7 +138,6 @@ static void answer_head(struct json_out *o, const struct snapshot_gpu *gpu,
     json_out_text(o, "fingerprint_id", fingerprint_id);
     json_out_bool(o, "fingerprint_stale", gpu->fingerprint_stale);
     json_out_text(o, "origin", origin_name(measured->origin));
-    json_out_u64(o, "bytes", bytes);
 }
 
 json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
@@ -149,7 +145,8 @@ json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request 
 {
     struct json_out o;
 
-    answer_head(&o, gpu, answer->fingerprint_id, request->bytes);
+    encode_begin(&o, gpu, answer->fingerprint_id);
+    json_out_u64(&o, "bytes", request->bytes);
     json_out_text(&o, "access", access_name(request->access));
     json_out_text(&o, "advice", advice_name(answer->advice));
     json_out_u64(&o, "scope_bytes", answer->scope_bytes);
@@ -160,31 +157,30 @@ json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request 
     return json_out_end(&o);
 }
 
-static json_t *windows_to_json(const struct placement_answer *answer)
-{
-    json_t *windows = json_array();
-
-    for (uint32_t w = 0; w < answer->window_count; w++) {
-        struct json_out o;
-        json_out_begin(&o);
-        json_out_u64(&o, "index", w);
-        json_out_u64(&o, "first_byte", answer->windows[w].first_byte);
-        json_out_u64(&o, "length_bytes", answer->windows[w].length_bytes);
-        json_out_u64(&o, "sm_count", answer->windows[w].sm_count);
-        json_out_u64(&o, "group_count", answer->windows[w].group_count);
-        if (!json_out_append(&windows, json_out_end(&o)))
-            break;
-    }
-    return windows;
-}
-
-static json_t *window_of_sm_to_json(const struct placement_answer *answer)
+json_t *encode_windows(const struct placement_window *windows, uint32_t count)
 {
     json_t *array = json_array();
 
-    for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
-        int16_t w = answer->window_of_sm[sm];
-        if (!json_out_append(&array, w < 0 ? json_null() : json_integer(w)))
+    for (uint32_t w = 0; w < count; w++) {
+        struct json_out o;
+        json_out_begin(&o);
+        json_out_u64(&o, "index", w);
+        json_out_u64(&o, "first_byte", windows[w].first_byte);
+        json_out_u64(&o, "length_bytes", windows[w].length_bytes);
+        json_out_u64(&o, "sm_count", windows[w].sm_count);
+        json_out_u64(&o, "group_count", windows[w].group_count);
+        if (!json_out_append(&array, json_out_end(&o)))
+            break;
+    }
+    return array;
+}
+
+json_t *encode_by_sm(const int16_t *by_sm, uint32_t slots)
+{
+    json_t *array = json_array();
+
+    for (uint32_t sm = 0; sm < slots; sm++) {
+        if (!json_out_append(&array, by_sm[sm] < 0 ? json_null() : json_integer(by_sm[sm])))
             break;
     }
     return array;
@@ -203,11 +199,12 @@ json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_
 {
     struct json_out o;
 
-    answer_head(&o, gpu, answer->fingerprint_id, request->bytes);
+    encode_begin(&o, gpu, answer->fingerprint_id);
+    json_out_u64(&o, "bytes", request->bytes);
     json_out_text(&o, "advice", advice_name(answer->advice));
     json_out_u64(&o, "window_count", answer->window_count);
-    json_out_value(&o, "windows", windows_to_json(answer));
-    json_out_value(&o, "window_of_sm", window_of_sm_to_json(answer));
+    json_out_value(&o, "windows", encode_windows(answer->windows, answer->window_count));
+    json_out_value(&o, "window_of_sm", encode_by_sm(answer->window_of_sm, answer->sm_slots));
     json_out_u64_maybe(&o, "margin_bytes", margin_of(answer));
     json_out_f64_maybe(&o, "with_gbps", answer->with_gbps);
     json_out_f64_maybe(&o, "without_gbps", answer->without_gbps);

@@ -2,6 +2,7 @@
 #ifndef REACH_API_ENCODE_H
 #define REACH_API_ENCODE_H
 
+#include "base/json_out.h"
 #include "placement/placement.h"
 #include "snapshot/snapshot.h"
 
@@ -18,6 +19,13 @@ json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request 
                      const struct scope_answer *answer);
 json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
                          const struct placement_answer *answer);
+
+/* What every answer that rests on a fingerprint begins with: which one, and whether it is known to
+ * be of before a change. */
+void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char *fingerprint_id);
+json_t *encode_windows(const struct placement_window *windows, uint32_t count);
+/* By SM id; null where it is negative. */
+json_t *encode_by_sm(const int16_t *by_sm, uint32_t slots);
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */
 json_t *encode_err(const struct err *err);

@@ -40,6 +40,10 @@ handlers_fn handlers_observation;
 /* handlers_placement.c */
 handlers_fn handlers_scope;
 handlers_fn handlers_placement;
+/* handlers_plan.c */
+handlers_fn handlers_plan;
+handlers_fn handlers_split;
+handlers_fn handlers_explain;
 
 /* Shared by them, in handlers_gpu.c. */
 
@@ -51,6 +55,17 @@ uint32_t handlers_index_of(const struct handlers_context *c, const struct snapsh
 /* Says that this GPU has no fingerprint yet, why, and how to get one. */
 void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
                              unsigned http_status, struct reply *reply);
+/* In handlers_placement.c, for what rests on a fingerprint. The GPU with its fingerprint, or NULL
+ * and a problem. */
+const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
+                                                 const struct request *request,
+                                                 struct reply *reply);
+/* Keeps the answer under its target and makes it the reply; NULL: a problem. */
+void handlers_reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
+                           struct reply *reply);
+/* What placement refuses: lies in the query, or in a fingerprint that knows too little. */
+void handlers_reply_refusal(const struct request *request, const struct err *err,
+                            struct reply *reply);
 /* Keeps the document in a slot of the cache and makes it the reply. NULL: a problem. */
 void handlers_reply_kept(struct handlers_context *c, const struct request *request, uint32_t slot,
                          struct document *take, struct reply *reply);

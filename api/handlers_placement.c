@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* The GPU with its fingerprint, or NULL and a problem. */
-static const struct snapshot_gpu *measured_gpu(struct handlers_context *c,
-                                               const struct request *request, struct reply *reply)
+const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
+                                                 const struct request *request, struct reply *reply)
 {
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
 
@@ -20,8 +19,8 @@ static const struct snapshot_gpu *measured_gpu(struct handlers_context *c,
     return gpu;
 }
 
-static void reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
-                         struct reply *reply)
+void handlers_reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
+                           struct reply *reply)
 {
     struct document *document = document_new(take, NULL);
 
@@ -33,10 +32,13 @@ static void reply_answer(struct handlers_context *c, const struct request *reque
     reply_document(reply, document);
 }
 
-/* What placement refuses lies in the query, or in a fingerprint that knows too little. */
-static void reply_refusal(const struct request *request, const struct err *err, struct reply *reply)
+void handlers_reply_refusal(const struct request *request, const struct err *err,
+                            struct reply *reply)
 {
-    static const char *const names[] = {"granularity", "windows", "bytes"};
+    /* The longer first where one is a part of another. */
+    static const char *const names[] = {"granularity", "windows",     "reserve",    "element",
+                                        "transaction", "input_bytes", "input_gbps", "look_gps",
+                                        "inside_gbps", "weight",      "bytes"};
     struct problem p = {.status = err->status};
 
     memcpy(p.detail, err->text, sizeof(p.detail));
@@ -64,7 +66,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
         reply_document(reply, kept);
         return;
     }
-    gpu = measured_gpu(c, request, reply);
+    gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
     if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &question.bytes, &problem) ||
@@ -74,9 +76,9 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
     }
     question.fingerprint_id = gpu->fingerprint_id;
     if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
-        reply_refusal(request, &err, reply);
+        handlers_reply_refusal(request, &err, reply);
     else
-        reply_answer(c, request, encode_scope(gpu, &question, &answer), reply);
+        handlers_reply_answer(c, request, encode_scope(gpu, &question, &answer), reply);
 }
 
 void handlers_placement(struct handlers_context *c, const struct request *request,
@@ -94,7 +96,7 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
         reply_document(reply, kept);
         return;
     }
-    gpu = measured_gpu(c, request, reply);
+    gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
     if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &question.bytes, &problem) ||
@@ -107,7 +109,7 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     question.windows = (uint32_t)windows;
     question.fingerprint_id = gpu->fingerprint_id;
     if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
-        reply_refusal(request, &err, reply);
+        handlers_reply_refusal(request, &err, reply);
     else
-        reply_answer(c, request, encode_placement(gpu, &question, &answer), reply);
+        handlers_reply_answer(c, request, encode_placement(gpu, &question, &answer), reply);
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 4, ALLOW_BYTES = 32 };
+enum { MAX_PARAMS = 14, ALLOW_BYTES = 32 };
 
 struct route {
     const char *method; /* "GET" or "POST" */
@@ -67,6 +67,22 @@ static const struct route routes[] = {
      {"bytes", "windows", "granularity"},
      handlers_placement,
      "which SM should work in which window of memory?"},
+    {"GET",
+     "/v1/gpus/{gpu}/plan",
+     {"bytes", "access", "element", "transaction", "reserve", "accesses", "fixed", "once",
+      "input_bytes", "input_gbps", "look_gps", "inside_gbps", "granularity", "windows"},
+     handlers_plan,
+     "every way to do a job, best first"},
+    {"GET",
+     "/v1/gpus/{gpu}/split",
+     {"bytes", "weight"},
+     handlers_split,
+     "one GPU for several jobs, by whole groups"},
+    {"GET",
+     "/v1/gpus/{gpu}/explain",
+     {"bytes", "access", "element", "transaction", "gbps"},
+     handlers_explain,
+     "is it the TLB?"},
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 

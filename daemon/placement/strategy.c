@@ -295,6 +295,7 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     add_in_windows(&p, STRATEGY_WINDOWS, cost_windows);
     add_in_windows(&p, STRATEGY_FILTERED_WINDOWS, cost_filtered);
     add_in_windows(&p, STRATEGY_PARTITIONED_WINDOWS, cost_partitioned);
+    out->has_placement = out->has_placement && !job->fixed;
     rank(&p);
     strategy_text_reason(&p.costing, p.inside, out);
     return STATUS_OK;

@@ -101,7 +101,7 @@ struct strategy_answer {
     /* What scopes need; 0 and 0 where they are not possible. */
     uint64_t scope_bytes;
     uint64_t passes;
-    /* What windows, filtered and partitioned need. */
+    /* What windows, filtered and partitioned need; there wherever one of them is possible. */
     bool has_placement;
     struct placement_answer placement;
     char reason[STRATEGY_WHY_BYTES + 160]; /* of the first: what was compared with what */

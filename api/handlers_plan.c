@@ -1,0 +1,91 @@
+/* handlers_plan.c: the planner's questions: how should this job be done, how do several share a
+ * GPU, and is it the TLB? */
+#include "api/handlers.h"
+
+#include "api/decode.h"
+#include "api/encode_plan.h"
+#include "api/problem.h"
+
+/* True where the answer is kept already, and is the reply now. */
+static bool reply_kept(struct handlers_context *c, const struct request *request,
+                       struct reply *reply)
+{
+    const struct document *kept = cache_get_answer(c->cache, request->target);
+
+    if (kept)
+        reply_document(reply, kept);
+    return kept != NULL;
+}
+
+void handlers_plan(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct job_request job;
+    struct strategy_answer answer;
+    const struct snapshot_gpu *gpu;
+    struct problem problem;
+    struct err err;
+
+    if (reply_kept(c, request, reply))
+        return;
+    gpu = handlers_measured_gpu(c, request, reply);
+    if (!gpu)
+        return;
+    if (!decode_job(request, &job, &problem)) {
+        problem_write(reply, request, &problem);
+        return;
+    }
+    job.fingerprint_id = gpu->fingerprint_id;
+    if (strategy_plan(&gpu->fingerprint, &job, &answer, &err) != STATUS_OK)
+        handlers_reply_refusal(request, &err, reply);
+    else
+        handlers_reply_answer(c, request, encode_plan(gpu, &job, &answer), reply);
+}
+
+void handlers_split(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct split_request question;
+    struct split_answer answer;
+    const struct snapshot_gpu *gpu;
+    struct problem problem;
+    struct err err;
+
+    if (reply_kept(c, request, reply))
+        return;
+    gpu = handlers_measured_gpu(c, request, reply);
+    if (!gpu)
+        return;
+    if (!decode_split(request, &question, &problem)) {
+        problem_write(reply, request, &problem);
+        return;
+    }
+    question.fingerprint_id = gpu->fingerprint_id;
+    if (split_jobs(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+        handlers_reply_refusal(request, &err, reply);
+    else
+        handlers_reply_answer(c, request, encode_split(gpu, &question, &answer), reply);
+}
+
+void handlers_explain(struct handlers_context *c, const struct request *request,
+                      struct reply *reply)
+{
+    struct explain_request question;
+    struct explain_answer answer;
+    const struct snapshot_gpu *gpu;
+    struct problem problem;
+    struct err err;
+
+    if (reply_kept(c, request, reply))
+        return;
+    gpu = handlers_measured_gpu(c, request, reply);
+    if (!gpu)
+        return;
+    if (!decode_explain(request, &question, &problem)) {
+        problem_write(reply, request, &problem);
+        return;
+    }
+    question.fingerprint_id = gpu->fingerprint_id;
+    if (explain_loss(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+        handlers_reply_refusal(request, &err, reply);
+    else
+        handlers_reply_answer(c, request, encode_explain(gpu, &question, &answer), reply);
+}
