@@ -1,4 +1,6 @@
-/* answers.c: reachctl scope and reachctl placement. */
+/* answers.c: reachctl scope and reachctl placement, and what all answers have in common. */
+#include "clients/reachctl/answers.h"
+
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
@@ -7,7 +9,7 @@
 
 enum { RANGES_BYTES = 1024, IDLE = -1 };
 
-static void print_foot(const json_t *answer)
+void answers_print_foot(const json_t *answer)
 {
     const char *origin = json_string_value(json_object_get(answer, "origin"));
     const char *reason = json_string_value(json_object_get(answer, "reason"));
@@ -33,7 +35,7 @@ static void print_scope(const json_t *answer)
     printf("scope       %s\n", text_size(answer, "scope_bytes", cell));
     printf("passes      %s\n", text_count(answer, "passes", cell));
     print_predictions(answer);
-    print_foot(answer);
+    answers_print_foot(answer);
 }
 
 /* The SMs of one window, or of none (IDLE), as an array. */
@@ -62,7 +64,7 @@ static void print_sms(const char *who, const json_t *window_of_sm, long long win
     json_decref(sms);
 }
 
-static void print_windows(const json_t *answer)
+void answers_print_windows(const json_t *answer)
 {
     const json_t *windows = json_object_get(answer, "windows");
     const json_t *window_of_sm = json_object_get(answer, "window_of_sm");
@@ -98,15 +100,15 @@ static void print_placement(const json_t *answer)
     char cell[TEXT_CELL_BYTES];
 
     printf("advice      %s\n", text_word(answer, "advice", cell));
-    print_windows(answer);
+    answers_print_windows(answer);
     if (json_is_integer(json_object_get(answer, "margin_bytes")))
         printf("margin      %s\n", text_size(answer, "margin_bytes", cell));
     print_predictions(answer);
-    print_foot(answer);
+    answers_print_foot(answer);
 }
 
-static enum exit_code ask(struct client *client, const struct options *options, const char *path,
-                          void (*print)(const json_t *answer))
+enum exit_code answers_ask(struct client *client, const struct options *options, const char *path,
+                           answers_print_fn *print)
 {
     struct client_answer answer;
     enum exit_code exit_code = client_get(client, path, NULL, &answer);
@@ -128,7 +130,7 @@ enum exit_code command_scope(struct client *client, const struct options *option
     client_gpu_path(options, "/scope", path);
     client_add_param(path, "bytes", options->operand);
     client_add_param(path, "access", options->access);
-    return ask(client, options, path, print_scope);
+    return answers_ask(client, options, path, print_scope);
 }
 
 enum exit_code command_placement(struct client *client, const struct options *options)
@@ -139,5 +141,5 @@ enum exit_code command_placement(struct client *client, const struct options *op
     client_add_param(path, "bytes", options->operand);
     client_add_param(path, "windows", options->windows);
     client_add_param(path, "granularity", options->granularity);
-    return ask(client, options, path, print_placement);
+    return answers_ask(client, options, path, print_placement);
 }

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-enum { CLIENT_PATH_BYTES = 512 };
+enum { CLIENT_PATH_BYTES = 2048 };
 
 struct client;
 

@@ -36,6 +36,18 @@ static const struct command commands[] = {
     {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},
+    {"plan", "BYTES",
+     OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_RESERVE |
+         OPTION_ACCESSES | OPTION_FIXED | OPTION_ONCE | OPTION_INPUT_BYTES | OPTION_INPUT_GBPS |
+         OPTION_LOOK_GPS | OPTION_INSIDE_GBPS | OPTION_WINDOWS | OPTION_GRANULARITY,
+     command_plan, "plan BYTES [what the job says of itself, see below]",
+     "every way to do a job, best first"},
+    {"split", "BYTES...", OPTION_GPU | OPTION_WEIGHT, command_split,
+     "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
+    {"explain", "BYTES",
+     OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_GBPS,
+     command_explain, "explain BYTES --gbps N [--access A --element B --transaction B]",
+     "is it the TLB? N is what the job sees"},
     {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
     {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
@@ -58,6 +70,14 @@ static void print_help(void)
         "  --help         this text\n"
         "  --version      of reachctl\n"
         "\n"
+        "plan takes --access read|atomic|write, --element B and --transaction B (of one access),\n"
+        "--reserve B (touched besides), --accesses N, --fixed (work cannot be bound to SMs), "
+        "--once\n"
+        "(the input cannot be read again), --input-bytes N (for one access), --input-gbps N (of "
+        "one\n"
+        "reading over a link), --look-gps N (10^9 positions looked at a second), --inside-gbps N "
+        "(what\n"
+        "the job reaches inside the reach), --windows N, --granularity B.\n"
         "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
         "number\n"
         "of pages: TLBsharing-2048-65.txt.\n"
@@ -98,7 +118,7 @@ static const struct command *find_command(char **words, int *out_words)
 
 /* ---- the command line ---- */
 
-enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED = 0x1000 };
+enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED = 1 << 28 };
 
 static const struct option long_options[] = {
     {"socket", required_argument, NULL, OPT_SOCKET},
@@ -118,6 +138,18 @@ static const struct option long_options[] = {
     {"gpu-name", required_argument, NULL, OPT_LIMITED + OPTION_GPU_NAME},
     {"export", required_argument, NULL, OPT_LIMITED + OPTION_EXPORT},
     {"evidence", no_argument, NULL, OPT_LIMITED + OPTION_EVIDENCE},
+    {"element", required_argument, NULL, OPT_LIMITED + OPTION_ELEMENT},
+    {"transaction", required_argument, NULL, OPT_LIMITED + OPTION_TRANSACTION},
+    {"reserve", required_argument, NULL, OPT_LIMITED + OPTION_RESERVE},
+    {"accesses", required_argument, NULL, OPT_LIMITED + OPTION_ACCESSES},
+    {"fixed", no_argument, NULL, OPT_LIMITED + OPTION_FIXED},
+    {"once", no_argument, NULL, OPT_LIMITED + OPTION_ONCE},
+    {"input-bytes", required_argument, NULL, OPT_LIMITED + OPTION_INPUT_BYTES},
+    {"input-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INPUT_GBPS},
+    {"look-gps", required_argument, NULL, OPT_LIMITED + OPTION_LOOK_GPS},
+    {"inside-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INSIDE_GBPS},
+    {"weight", required_argument, NULL, OPT_LIMITED + OPTION_WEIGHT},
+    {"gbps", required_argument, NULL, OPT_LIMITED + OPTION_GBPS},
     {NULL, 0, NULL, 0},
 };
 
@@ -126,11 +158,25 @@ static void take_limited(struct options *o, unsigned bit, const char *value)
     const struct {
         unsigned bit;
         const char **place;
-    } places[] = {{OPTION_GPU, &o->gpu},          {OPTION_DEPTH, &o->depth},
-                  {OPTION_WINDOWS, &o->windows},  {OPTION_GRANULARITY, &o->granularity},
-                  {OPTION_RUN, &o->run},          {OPTION_AT, &o->at},
-                  {OPTION_ACCESS, &o->access},    {OPTION_GPU_NAME, &o->gpu_name},
-                  {OPTION_EXPORT, &o->export_dir}};
+    } places[] = {{OPTION_GPU, &o->gpu},
+                  {OPTION_DEPTH, &o->depth},
+                  {OPTION_WINDOWS, &o->windows},
+                  {OPTION_GRANULARITY, &o->granularity},
+                  {OPTION_RUN, &o->run},
+                  {OPTION_AT, &o->at},
+                  {OPTION_ACCESS, &o->access},
+                  {OPTION_GPU_NAME, &o->gpu_name},
+                  {OPTION_EXPORT, &o->export_dir},
+                  {OPTION_ELEMENT, &o->element},
+                  {OPTION_TRANSACTION, &o->transaction},
+                  {OPTION_RESERVE, &o->reserve},
+                  {OPTION_ACCESSES, &o->accesses},
+                  {OPTION_INPUT_BYTES, &o->input_bytes},
+                  {OPTION_INPUT_GBPS, &o->input_gbps},
+                  {OPTION_LOOK_GPS, &o->look_gps},
+                  {OPTION_INSIDE_GBPS, &o->inside_gbps},
+                  {OPTION_WEIGHT, &o->weight},
+                  {OPTION_GBPS, &o->gbps}};
 
     o->given |= bit;
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {

@@ -31,7 +31,19 @@ enum option_bit {
     OPTION_GPU_NAME = 1 << 9,
     OPTION_EXPORT = 1 << 10,
     OPTION_EVIDENCE = 1 << 11,
-    OPTION_END = 1 << 12, /* one beyond the last */
+    OPTION_ELEMENT = 1 << 12,
+    OPTION_TRANSACTION = 1 << 13,
+    OPTION_RESERVE = 1 << 14,
+    OPTION_ACCESSES = 1 << 15,
+    OPTION_FIXED = 1 << 16,
+    OPTION_ONCE = 1 << 17,
+    OPTION_INPUT_BYTES = 1 << 18,
+    OPTION_INPUT_GBPS = 1 << 19,
+    OPTION_LOOK_GPS = 1 << 20,
+    OPTION_INSIDE_GBPS = 1 << 21,
+    OPTION_WEIGHT = 1 << 22,
+    OPTION_GBPS = 1 << 23,
+    OPTION_END = 1 << 24, /* one beyond the last */
 };
 
 struct options {
@@ -48,6 +60,17 @@ struct options {
     const char *access;
     const char *gpu_name;
     const char *export_dir;
+    /* Of plan, split and explain, as the daemon takes them. */
+    const char *element;
+    const char *transaction;
+    const char *reserve;
+    const char *accesses;
+    const char *input_bytes;
+    const char *input_gbps;
+    const char *look_gps;
+    const char *inside_gbps;
+    const char *weight;
+    const char *gbps;
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
     int operand_count;   /* of them all */
@@ -64,6 +87,9 @@ command_fn command_fingerprint;
 command_fn command_show;
 command_fn command_scope;
 command_fn command_placement;
+command_fn command_plan;
+command_fn command_split;
+command_fn command_explain;
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_import;
