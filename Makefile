@@ -3,6 +3,8 @@
 #   make run        install what is missing, build, start the daemon in the foreground
 #   make check      install what is missing, build, run every test that needs no GPU
 #   make            build reachd, reachctl and, where nvcc is found, the examples
+#   make check-long the tests that have more to do than fits into check, up to an hour
+#   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
 #   make format     clang-format in place              make lint      format, clang-tidy, cppcheck
@@ -47,6 +49,10 @@ EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
 TEST_DIRS   := unit sim replay fakecuda
 TEST_SRC    := $(wildcard $(TEST_DIRS:%=tests/%/test_*.c))
+# Fuzz targets, each a program of its own: with libFuzzer in the clang build, with a main that replays
+# the inputs of its corpus in the others.
+FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 # What is not a test program itself: shared by the test programs, or the stand-in driver.
 SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
@@ -80,7 +86,16 @@ flags_tsan    := -O1 -fno-omit-frame-pointer -fsanitize=thread
 link_release  :=
 link_asan     := -fsanitize=address,undefined
 link_tsan     := -fsanitize=thread
-VARIANTS      := release asan tsan
+# For `make fuzz` alone; the warnings are gcc's business.
+flags_fuzz    := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+                 -fno-sanitize-recover=all -w
+link_fuzz     := -fsanitize=address,undefined
+VARIANTS      := release asan tsan fuzz
+CLANG         ?= clang
+cc_fuzz        = $(CLANG)
+cc_release     = $(CC)
+cc_asan        = $(CC)
+cc_tsan        = $(CC)
 
 # pkg-config is asked when a recipe first needs the answer and then remembered: on a bare machine
 # it is not there yet when this file is read.
@@ -123,17 +138,17 @@ all: $(PROGRAMS) $(LIBREACH)
 # ---- per variant: objects, archive, programs, tests ------------------------------------------
 define VARIANT_RULES
 build/$(1)/flags: FORCE
-	$$(call write_if_changed,'$$(CC) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS)')
+	$$(call write_if_changed,'$$(cc_$(1)) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS)')
 
 build/$(1)/obj/%.o: %.c build/$(1)/flags
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS) $$(DEFINES) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(cc_$(1)) $$(CPPFLAGS) $$(PKG_CFLAGS) $$(COMMON) $$(flags_$(1)) $$(CFLAGS) $$(DEFINES) -MMD -MP -c $$< -o $$@
 
 build/$(1)/obj/fatbin.o: build/gen/fatbin.S build/kernels/reach_kernels.fatbin
 	$$(call say,AS,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) -c $$< -o $$@
+	$$(Q)$$(cc_$(1)) -c $$< -o $$@
 
 $(VERSION_SRC:%.c=build/$(1)/obj/%.o): private DEFINES := -DREACHD_VERSION='"$(FULL_VERSION)"'
 $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
@@ -142,6 +157,7 @@ objects_$(1) := $(LIB_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
 support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
 fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
+fuzz_$(1)    := $(FUZZ_SRC:%.c=build/$(1)/%)
 fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
 
 # The list is a file of its own: a source that went away must leave the archive.
@@ -154,16 +170,23 @@ build/$(1)/libreachd.a: $$(objects_$(1)) build/$(1)/objects
 
 build/$(1)/reachd: build/$(1)/obj/daemon/main.o build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
 
 build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
 
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+
+# With libFuzzer's main in the clang build, with ours in the others.
+build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter fuzz,$(1)),,build/$(1)/obj/tests/fuzz/replay.o) \
+                              $$(support_$(1)) build/$(1)/libreachd.a
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 
@@ -171,7 +194,7 @@ $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
+	$$(Q)$$(cc_$(1)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
 	    -Wl,--as-needed $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
@@ -324,7 +347,7 @@ run-built:
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
 CHECK_ITEMS  = make:lint-tidy make:lint-cppcheck make:lint-format \
-               $(wildcard tests/arrows/*.py) $(tests_asan) $(TSAN_PROGRAMS) $(tests_release) \
+               $(wildcard tests/arrows/*.py) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(tests_release) \
                $(E2E:%=release:%) $(E2E:%=asan:%)
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built
@@ -333,8 +356,26 @@ check:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
 	@tests/run -j 2 $(CHECK_ITEMS)
 
-check-programs: all $(tests_release) $(tests_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
+check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
                 build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl)
+
+# Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
+SECONDS     ?= 60
+TARGET      ?= $(FUZZ_NAMES)
+.PHONY: fuzz
+fuzz:
+	@.ci/deps fuzz
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(TARGET:%=build/fuzz/tests/fuzz/fuzz_%)
+	@tests/fuzz/run $(SECONDS) $(JOBS) $(TARGET)
+
+# The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time.
+LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
+.PHONY: check-long
+check-long:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
+	@REACH_LONG=1 tests/run -j 2 -t 3000 $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
+	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)))
 
 TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))

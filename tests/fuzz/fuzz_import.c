@@ -1,0 +1,32 @@
+/* fuzz_import.c: other people's measurement files. The first byte says which kind of name the file
+ * has, or where the bytes part into two files. What is concluded is a fingerprint that holds its
+ * invariants. */
+#include "fuzz.h"
+
+#include "import/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct fingerprint fp;
+    const struct import_options options = {.imported_at = 1700000000};
+    struct import_file files[2] = {{.name = "TLB-Test-1.csv"}, {.name = "TLBsharing-2048-65.txt"}};
+    struct observation_set set = {0};
+    struct err err = {0};
+    size_t first;
+
+    if (size == 0)
+        return 0;
+    /* 0: a curve, 255: a sharing text, between: so many 254ths of the bytes are a curve. */
+    first = (size - 1) * (254 - (data[0] == 255 ? 254 : data[0])) / 254;
+    files[0].text = (const char *)data + 1;
+    files[0].bytes = first;
+    files[1].text = (const char *)data + 1 + first;
+    files[1].bytes = size - 1 - first;
+    if (import_conclude(data[0] == 255 ? files + 1 : files, data[0] % 255 == 0 ? 1 : 2, &options,
+                        &set, &fp, &err) == STATUS_OK)
+        REACH_ASSERT(fingerprint_check(&fp, &err) == STATUS_OK);
+    else
+        REACH_ASSERT(err.text[0] != '\0');
+    observation_set_free(&set);
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* fuzz_observation.c: what a worker may say: lines, and in each an observation, a GPU, its limits
+ * or a probe. What is taken must be said again in the same words. */
+#include "fuzz.h"
+
+#include "observe/observe.h"
+#include "worker/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* An observation that was taken: its text, read again, gives the same text. */
+static void again(const struct observation *o)
+{
+    json_t *const first = observation_to_json(o);
+    struct observation back = {0};
+    json_t *second;
+
+    REACH_ASSERT(first);
+    REACH_ASSERT(observation_from_json(first, &back, NULL) == STATUS_OK);
+    second = observation_to_json(&back);
+    REACH_ASSERT(json_equal(first, second));
+    json_decref(first);
+    json_decref(second);
+    observation_free(&back);
+}
+
+static void one_line(const char *line, size_t length)
+{
+    struct observation o = {0};
+    struct probe_spec spec;
+    struct gpu_identity gpu;
+    struct gpu_limits limits;
+    struct err err = {0};
+    char why[200] = "";
+    json_t *const json = line_parse(line, length, why, sizeof(why));
+
+    if (!json) {
+        REACH_ASSERT(why[0] != '\0');
+        return;
+    }
+    if (observation_from_json(json, &o, &err) == STATUS_OK) {
+        again(&o);
+        observation_free(&o);
+    } else {
+        REACH_ASSERT(err.text[0] != '\0');
+    }
+    (void)probe_spec_from_json(json, &spec, &err);
+    (void)gpu_identity_from_json(json, &gpu, &err);
+    (void)gpu_limits_from_json(json, &limits, &err);
+    json_decref(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1};
+    struct line_reader reader = {0};
+    size_t length = 0;
+    char *line = NULL;
+
+    if (fd < 0)
+        fd = memfd_create("fuzz", MFD_CLOEXEC);
+    REACH_ASSERT(fd >= 0 && ftruncate(fd, 0) == 0);
+    REACH_ASSERT(pwrite(fd, data, size, 0) == (ssize_t)size && lseek(fd, 0, SEEK_SET) == 0);
+    reader.fd = fd;
+    while (line_read(&reader, &wait, &line, &length) == LINE_DONE)
+        one_line(line, length);
+    line_reader_free(&reader);
+    return 0;
+}
