@@ -15,6 +15,7 @@ struct handlers_context {
     const struct api_backend *backend;
     struct cache *cache;
     const char *daemon_version;
+    bool for_probes; /* asked on the socket for health probes */
 };
 
 typedef void handlers_fn(struct handlers_context *c, const struct request *request,

@@ -4,7 +4,8 @@
  *                                                     \--------> timer of the request deadline
  *
  * One MHD daemon a listening socket, so that each has connection places of its own: whoever takes
- * all places of the TCP port leaves those of the Unix socket alone. All run in external epoll mode.
+ * all places of the TCP port leaves those of the Unix socket and of the port for health probes
+ * alone. All run in external epoll mode.
  * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
  * ready connections; MHD_run always polls, so here nobody can cause that.
  *
@@ -30,18 +31,20 @@
 #include <unistd.h>
 
 enum {
-    MAX_LISTENERS = sizeof(((struct api_options *)0)->listen_fds) / sizeof(int),
-    DEFAULT_CONNECTION_LIMIT = 256,
-    RESERVED_FDS = 64,            /* for everything that is no connection */
-    CONNECTION_MEMORY = 16 << 10, /* header fields of one request and a piece of its body */
-    TIMER_EVENT = MAX_LISTENERS   /* tag beside the numbers of the listeners */
+    DEFAULT_LIMIT = 1024,
+    DEFAULT_PROBE_LIMIT = 64,
+    RESERVED_FDS = 64,              /* for everything that is no connection */
+    CONNECTION_MEMORY = 16 << 10,   /* header fields of one request and a piece of its body */
+    TIMER_EVENT = API_MAX_LISTENERS /* tag beside the numbers of the listeners */
 };
 
 #define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
 #define DRAIN_TIME       NSEC_PER_SEC
 
 struct listener {
+    struct api_server *server;
     struct MHD_Daemon *daemon;
+    enum api_audience audience;
     bool ready;
 };
 
@@ -51,7 +54,7 @@ struct api_server {
     nsec_t timer_due; /* 0: not set */
     nsec_t deadline_ns;
     bool place_freed; /* a connection was closed since the last run */
-    struct listener listeners[MAX_LISTENERS];
+    struct listener listeners[API_MAX_LISTENERS];
     uint32_t listener_count;
     struct clients clients;
     struct cache *cache;
@@ -73,7 +76,7 @@ static struct client *client_of(struct MHD_Connection *connection)
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
-    struct api_server *server = cls;
+    struct api_server *server = ((struct listener *)cls)->server;
     const union MHD_ConnectionInfo *info;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -89,7 +92,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 
 static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
 {
-    struct api_server *server = cls;
+    struct api_server *server = ((struct listener *)cls)->server;
     struct client *client = client_of(connection);
 
     if (!client)
@@ -102,9 +105,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *data,
                                   size_t *data_bytes, void **request_context)
 {
-    struct api_server *server = cls;
+    const struct listener *listener = cls;
+    struct api_server *server = listener->server;
     struct handlers_context c = {.backend = server->backend,
                                  .cache = server->cache,
+                                 .for_probes = listener->audience == API_FOR_PROBES,
                                  .daemon_version = server->daemon_version};
     enum MHD_Result result;
 
@@ -121,7 +126,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **request_context,
                          enum MHD_RequestTerminationCode code)
 {
-    struct api_server *server = cls;
+    struct api_server *server = ((struct listener *)cls)->server;
     struct client *client = client_of(connection);
 
     (void)code;
@@ -153,36 +158,48 @@ static void on_log(void *cls, const char *format, va_list args)
 
 /* ---- start ---- */
 
-/* As many as asked for, and as the process may open. */
-static uint32_t connection_limit(const struct api_options *options)
+static uint32_t asked_limit(const struct api_listener *l)
 {
-    uint32_t limit =
-        options->connection_limit ? options->connection_limit : DEFAULT_CONNECTION_LIMIT;
-    struct rlimit files;
-    rlim_t room;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
-        return limit;
-    room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 1;
-    room /= options->listen_count;
-    if (room < limit) {
-        limit = room > 0 ? (uint32_t)room : 1;
-        log_warning("http: at most %u connections a socket, since only %llu files may be open",
-                    limit, (unsigned long long)files.rlim_cur);
-    }
-    return limit;
+    if (l->connection_limit)
+        return l->connection_limit;
+    return l->audience == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
 }
 
-static struct MHD_Daemon *start_daemon(struct api_server *server, int fd, uint32_t limit)
+/* As many places as asked for; where the process may not open so many files, each socket gets its
+ * share. A connection that finds no descriptor would hang, so none is promised. */
+static void share_places(const struct api_options *options, uint32_t *limits)
+{
+    struct rlimit files;
+    uint64_t sum = 0;
+    uint64_t room;
+
+    for (uint32_t i = 0; i < options->listen_count; i++) {
+        limits[i] = asked_limit(&options->listeners[i]);
+        sum += limits[i];
+    }
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY ||
+        files.rlim_cur >= sum + RESERVED_FDS)
+        return;
+    room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 0;
+    for (uint32_t i = 0; i < options->listen_count; i++) {
+        uint64_t share = limits[i] * room / sum;
+        limits[i] = share > 0 ? (uint32_t)share : 1;
+    }
+    log_warning("http: at most %llu connections and not %llu, since only %llu files may be open",
+                (unsigned long long)room, (unsigned long long)sum,
+                (unsigned long long)files.rlim_cur);
+}
+
+static struct MHD_Daemon *start_daemon(struct listener *listener, int fd, uint32_t limit)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, listener,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)limit, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
-        on_request_line, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+        on_request_line, listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener, MHD_OPTION_END);
 }
 
 static enum status watch(struct api_server *server, int fd, uint32_t tag, struct err *err)
@@ -195,11 +212,12 @@ static enum status watch(struct api_server *server, int fd, uint32_t tag, struct
 }
 
 /* The library gets a descriptor of its own, so that it is clear who closes which. */
-static enum status add_listener(struct api_server *server, int fd, uint32_t limit, struct err *err)
+static enum status add_listener(struct api_server *server, const struct api_listener *asked,
+                                uint32_t limit, struct err *err)
 {
     struct listener *listener = &server->listeners[server->listener_count];
     const union MHD_DaemonInfo *info;
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int own = fcntl(asked->fd, F_DUPFD_CLOEXEC, 3);
     int flags = own < 0 ? -1 : fcntl(own, F_GETFL);
 
     if (own < 0 || flags < 0 || fcntl(own, F_SETFL, flags | O_NONBLOCK) != 0) {
@@ -207,7 +225,9 @@ static enum status add_listener(struct api_server *server, int fd, uint32_t limi
             close(own);
         return err_set(err, STATUS_IO, "cannot use a listening socket: %s", strerror(errno));
     }
-    listener->daemon = start_daemon(server, own, limit);
+    listener->server = server;
+    listener->audience = asked->audience;
+    listener->daemon = start_daemon(listener, own, limit);
     if (!listener->daemon)
         return err_set(err, STATUS_IO, "cannot serve HTTP on a listening socket");
     server->listener_count++;
@@ -220,12 +240,12 @@ static enum status add_listener(struct api_server *server, int fd, uint32_t limi
 static enum status open_server(struct api_server *server, const struct api_options *options,
                                struct err *err)
 {
-    uint32_t limit;
+    uint32_t limits[API_MAX_LISTENERS];
     enum status s;
 
-    if (options->listen_count == 0 || options->listen_count > MAX_LISTENERS)
+    if (options->listen_count == 0 || options->listen_count > API_MAX_LISTENERS)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
-                       options->listen_count, MAX_LISTENERS);
+                       options->listen_count, API_MAX_LISTENERS);
     server->cache = cache_new();
     if (!server->cache)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
@@ -234,9 +254,9 @@ static enum status open_server(struct api_server *server, const struct api_optio
     if (server->epoll_fd < 0 || server->timer_fd < 0)
         return err_set(err, STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
     s = watch(server, server->timer_fd, TIMER_EVENT, err);
-    limit = connection_limit(options);
+    share_places(options, limits);
     for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
-        s = add_listener(server, options->listen_fds[i], limit, err);
+        s = add_listener(server, &options->listeners[i], limits[i], err);
     return s;
 }
 
@@ -262,7 +282,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
         return s;
     }
     for (uint32_t i = 0; i < options->listen_count; i++)
-        close(options->listen_fds[i]);
+        close(options->listeners[i].fd);
     *out = server;
     return STATUS_OK;
 }
@@ -315,8 +335,8 @@ static void on_timer(struct api_server *server)
 
 void api_server_run(struct api_server *server)
 {
-    struct epoll_event events[MAX_LISTENERS + 1];
-    int count = epoll_wait(server->epoll_fd, events, MAX_LISTENERS + 1, 0);
+    struct epoll_event events[API_MAX_LISTENERS + 1];
+    int count = epoll_wait(server->epoll_fd, events, API_MAX_LISTENERS + 1, 0);
     bool run_all;
 
     for (int i = 0; i < count; i++) {

@@ -12,11 +12,23 @@
 
 struct api_server;
 
+/* Whom a listening socket is for. */
+enum api_audience {
+    API_FOR_ALL = 0,
+    API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing else */
+};
+
+struct api_listener {
+    int fd; /* TCP or Unix, listening; the server's once api_server_new succeeds */
+    enum api_audience audience;
+    uint32_t connection_limit; /* of this socket; 0: 1024, or 64 for probes */
+};
+
+enum { API_MAX_LISTENERS = 4 };
+
 struct api_options {
-    int listen_fds[4]; /* listening sockets (TCP or Unix), the server's once api_server_new succeeds
-                        */
+    struct api_listener listeners[API_MAX_LISTENERS];
     uint32_t listen_count;
-    uint32_t connection_limit;  /* per listener; 0: 256 */
     nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
     const char *daemon_version; /* static string */
 };

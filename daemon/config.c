@@ -17,7 +17,15 @@ static const char config_help_text[] =
     "  --listen ADDRESS:PORT   TCP address, default 127.0.0.1:17322; port 0 takes a free one;\n"
     "                          \"none\" for no TCP\n"
     "  --socket PATH           Unix socket, default /run/reachd/reachd.sock when run as root;\n"
-    "                          \"none\" for none\n"
+    "                          \"none\" for none; root and the group of the daemon may use it\n"
+    "  --health ADDRESS:PORT   a port for /healthz, /readyz and /metrics alone, default the one\n"
+    "                          after that of --listen; \"none\" for none\n"
+    "  --token-file PATH       a secret of 16 to 256 characters: what changes something must "
+    "bring\n"
+    "                          it (Authorization: Bearer ...); needed to serve other machines\n"
+    "  --max-connections N     at once on the TCP address, default 1024\n"
+    "  --request-deadline-ms N most that one request may take from its first byte to the last of\n"
+    "                          its answer, default 10000\n"
     "  --state PATH            database, default /var/lib/reachd/reachd.db; \":memory:\" forgets\n"
     "  --state-fallback-memory go on in memory where the database cannot be used\n"
     "  --no-measure-on-start   do not measure GPUs that have no fingerprint, or a stale one\n"
@@ -90,6 +98,23 @@ static enum status store_socket(struct config *c, const char *value, struct err 
     return STATUS_OK;
 }
 
+static enum status store_health(struct config *c, const char *value, struct err *err)
+{
+    if (strcmp(value, "none") != 0 && !strrchr(value, ':')) {
+        return config_wrong(err, "--health", "takes ADDRESS:PORT, such as 127.0.0.1:17323");
+    }
+    c->health = config_none(value);
+    c->health_given = true;
+    return STATUS_OK;
+}
+
+static enum status store_token_file(struct config *c, const char *value, struct err *err)
+{
+    (void)err;
+    c->token_file = value;
+    return STATUS_OK;
+}
+
 static enum status store_state(struct config *c, const char *value, struct err *err)
 {
     (void)err;
@@ -151,6 +176,19 @@ static enum status store_deadline(struct config *c, const char *value, struct er
     const uint32_t hour_ms = 3600 * 1000;
 
     return config_number("--probe-deadline-ms", value, hour_ms, &c->probe_deadline_ms, err);
+}
+
+static enum status store_max_connections(struct config *c, const char *value, struct err *err)
+{
+    return config_number("--max-connections", value, CONFIG_MAX_CONNECTIONS, &c->max_connections,
+                         err);
+}
+
+static enum status store_request_deadline(struct config *c, const char *value, struct err *err)
+{
+    const uint32_t hour_ms = 3600 * 1000;
+
+    return config_number("--request-deadline-ms", value, hour_ms, &c->request_deadline_ms, err);
 }
 
 static enum status store_plain_arena(struct config *c, const char *value, struct err *err)
@@ -280,6 +318,10 @@ static enum status store_version(struct config *c, const char *value, struct err
 static const struct option config_options[] = {
     {"--listen", true, store_listen},
     {"--socket", true, store_socket},
+    {"--health", true, store_health},
+    {"--token-file", true, store_token_file},
+    {"--max-connections", true, store_max_connections},
+    {"--request-deadline-ms", true, store_request_deadline},
     {"--state", true, store_state},
     {"--state-fallback-memory", false, store_fallback},
     {"--no-measure-on-start", false, store_no_measure},

@@ -20,16 +20,21 @@ enum config_mode {
     CONFIG_WORKER_STDIO
 };
 
-enum { CONFIG_MAX_DEPTHS = 16, CONFIG_MAX_REPEATS = 1000 };
+enum { CONFIG_MAX_DEPTHS = 16, CONFIG_MAX_REPEATS = 1000, CONFIG_MAX_CONNECTIONS = 100000 };
 
 /* Strings are borrowed from the command line or static. */
 struct config {
     enum config_mode mode;
     const char *listen; /* "ADDRESS:PORT", NULL: none */
     bool listen_given;  /* not a default: it must work */
+    const char *health; /* the same, for health probes; NULL: none */
+    bool health_given;  /* otherwise it is the port after that of `listen` */
     const char *socket; /* path, NULL: none */
     bool socket_given;
-    const char *state; /* path or ":memory:" */
+    const char *token_file;       /* NULL: the service manager's credential, if there is one */
+    uint32_t max_connections;     /* of the port; 0: 1024 */
+    uint32_t request_deadline_ms; /* 0: 10 s */
+    const char *state;            /* path or ":memory:" */
     bool state_given;
     bool state_fallback_memory;
     const char *simulated[REACH_MAX_GPUS + 1]; /* NULL-terminated */

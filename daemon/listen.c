@@ -1,8 +1,8 @@
 /* listen.c: the sockets that the daemon serves. See listen.h.
  *
- * The Unix socket is open to every local user, as the TCP port on the loopback is: a job must be
- * able to ask. A name left behind by a daemon that was killed is told from a living one by trying
- * to connect to it.
+ * Jobs ask on the loopback, which every local user may. The Unix socket and the port for health
+ * probes are for those who look after the node, and have connection places that no job can take.
+ * A name left behind by a daemon that was killed is told from a living one by trying to connect.
  */
 #include "listen.h"
 
@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0666 };
+enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0660 };
 
 /* "127.0.0.1:17322" of a bound socket. */
 static void listen_name(int fd, char *out, size_t out_size)
@@ -46,10 +46,33 @@ static void listen_name(int fd, char *out, size_t out_size)
     }
 }
 
-static void listen_add(struct listen_set *set, int fd)
+static void listen_add(struct listen_set *set, int fd, enum listen_role role)
 {
+    set->roles[set->count] = role;
     listen_name(fd, set->addresses[set->count], sizeof set->addresses[0]);
     set->fds[set->count++] = fd;
+}
+
+/* What descriptor `i` is for, by its name among "a:b:c" and by its family. */
+static enum listen_role listen_passed_role(const char *names, int i, int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+
+    for (; names && i > 0; i--) {
+        names = strchr(names, ':');
+        names = names ? names + 1 : NULL;
+    }
+    if (names) {
+        const char *health = strstr(names, "health");
+
+        if (health && health < names + strcspn(names, ":")) {
+            return LISTEN_HEALTH;
+        }
+    }
+    bool named = getsockname(fd, (struct sockaddr *)&address, &length) == 0;
+
+    return named && address.ss_family == AF_UNIX ? LISTEN_UNIX : LISTEN_TCP;
 }
 
 /* Takes over what systemd passes: descriptors 3, 4, ... (sd_listen_fds(3)). */
@@ -57,12 +80,10 @@ static enum status listen_passed(struct listen_set *set, struct err *err)
 {
     const char *pid = getenv("LISTEN_PID");
     const char *count_text = getenv("LISTEN_FDS");
+    const char *names = getenv("LISTEN_FDNAMES");
     long count = count_text ? strtol(count_text, NULL, 10) : 0;
     bool ours = pid && strtol(pid, NULL, 10) == (long)getpid();
 
-    unsetenv("LISTEN_PID");
-    unsetenv("LISTEN_FDS");
-    unsetenv("LISTEN_FDNAMES");
     if (!ours || count <= 0) {
         return STATUS_OK;
     }
@@ -80,9 +101,17 @@ static enum status listen_passed(struct listen_set *set, struct err *err)
         }
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-        listen_add(set, fd);
+        listen_add(set, fd, listen_passed_role(names, fd - LISTEN_FIRST_PASSED_FD, fd));
     }
     return STATUS_OK;
+}
+
+/* The workers must not take these sockets for theirs. */
+static void listen_forget_passed(void)
+{
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
 }
 
 /* Splits "[::1]:17322" or "127.0.0.1:17322" in place; an empty host means all addresses. */
@@ -99,7 +128,8 @@ static void listen_split(char *text, const char **host, const char **port)
     *host = *text ? text : NULL;
 }
 
-static enum status listen_tcp(const char *address, struct listen_set *set, struct err *err)
+static enum status listen_tcp(const char *address, enum listen_role role, struct listen_set *set,
+                              struct err *err)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
@@ -136,7 +166,7 @@ static enum status listen_tcp(const char *address, struct listen_set *set, struc
             close(fd);
         }
     } else {
-        listen_add(set, fd);
+        listen_add(set, fd, role);
     }
     freeaddrinfo(found);
     return status;
@@ -200,7 +230,7 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
         }
         return status;
     }
-    listen_add(set, fd);
+    listen_add(set, fd, LISTEN_UNIX);
     snprintf(set->unlink_path, sizeof set->unlink_path, "%s", path);
     return STATUS_OK;
 }
@@ -218,6 +248,38 @@ static enum status listen_excuse(enum status status, bool given, const struct er
     return STATUS_OK;
 }
 
+/* The address of `listen` with the next port; a free one beside a free one. "" where none is left.
+ */
+static void listen_next_port(const char *listen, char *out, size_t out_size)
+{
+    const char *colon = strrchr(listen, ':');
+    unsigned long port = strtoul(colon + 1, NULL, 10);
+
+    if (port == UINT16_MAX) {
+        out[0] = '\0';
+    } else {
+        snprintf(out, out_size, "%.*s:%lu", (int)(colon - listen), listen, port ? port + 1 : 0);
+    }
+}
+
+static enum status listen_health(const struct config *config, struct listen_set *set,
+                                 struct err *err)
+{
+    char address[LISTEN_TEXT_BYTES] = "";
+    struct err local = {0};
+
+    if (config->health) {
+        snprintf(address, sizeof address, "%s", config->health);
+    } else if (!config->health_given && config->listen) {
+        listen_next_port(config->listen, address, sizeof address);
+    }
+    if (!address[0]) {
+        return STATUS_OK;
+    }
+    return listen_excuse(listen_tcp(address, LISTEN_HEALTH, set, &local), config->health_given,
+                         &local, err);
+}
+
 enum status listen_open(const struct config *config, struct listen_set *out, struct err *err)
 {
     struct err local = {0};
@@ -225,17 +287,19 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
 
     *out = (struct listen_set){0};
     status = listen_passed(out, err);
+    listen_forget_passed();
     if (status || out->count) {
         return status;
     }
     if (config->listen) {
         /* The port is how everybody finds the daemon: without it only where it was not wanted. */
-        status = listen_tcp(config->listen, out, err);
+        status = listen_tcp(config->listen, LISTEN_TCP, out, err);
     }
     if (!status && config->socket) {
         status = listen_unix(config->socket, out, &local);
         status = listen_excuse(status, config->socket_given, &local, err);
     }
+    status = status ? status : listen_health(config, out, err);
     if (!status && out->count == 0) {
         status =
             err_set(err, STATUS_INVALID_ARGUMENT, "there is neither a port nor a socket to serve");
@@ -244,6 +308,38 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
         listen_close(out);
     }
     return status;
+}
+
+static bool listen_is_local(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        return false;
+    }
+    if (address.ss_family == AF_INET6) {
+        const struct in6_addr *a = &((const struct sockaddr_in6 *)&address)->sin6_addr;
+
+        return IN6_IS_ADDR_LOOPBACK(a) || (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
+    }
+    if (address.ss_family == AF_INET) {
+        return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
+    }
+    return address.ss_family == AF_UNIX;
+}
+
+enum status listen_check_local(const struct listen_set *set, struct err *err)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (!listen_is_local(set->fds[i])) {
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "%s can be reached from other machines, and there is no token: serve a "
+                           "loopback address, or set --token-file",
+                           set->addresses[i]);
+        }
+    }
+    return STATUS_OK;
 }
 
 void listen_forget(const struct listen_set *set)

@@ -14,6 +14,7 @@
 #include "listen.h"
 #include "notify.h"
 #include "pipeline/pipeline.h"
+#include "token.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -23,11 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
+enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, SERVE_UNIX_CONNECTIONS = 256 };
 
 /* All that lives while the daemon serves. */
 struct serve {
@@ -39,6 +41,7 @@ struct serve {
     struct api_backend api;
     struct api_server *server;
     struct listen_set sockets;
+    char token[TOKEN_BYTES]; /* "": none */
     struct notify notify;
     nsec_t watchdog_due;
     int signal_fd;
@@ -132,11 +135,49 @@ static enum status serve_watch(struct serve *s, int fd, struct err *err)
                : STATUS_OK;
 }
 
+/* Connections are files. The usual limit of 1024 is for programs that use select, and this is
+ * none; what the daemon starts may open as many as it likes. */
+static void serve_raise_file_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static enum status serve_sockets(struct serve *s, struct err *err)
+{
+    enum status status = token_load(s->config->token_file, s->token, err);
+
+    status = status ? status : listen_open(s->config, &s->sockets, err);
+    if (!status && !s->token[0]) {
+        status = listen_check_local(&s->sockets, err);
+    }
+    return status;
+}
+
 static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
 {
-    struct api_options options = {.listen_count = s->sockets.count, .daemon_version = version};
+    struct api_options options = {.listen_count = s->sockets.count,
+                                  .request_deadline_ns =
+                                      (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
+                                  .daemon_version = version};
 
-    memcpy(options.listen_fds, s->sockets.fds, sizeof options.listen_fds);
+    _Static_assert((int)LISTEN_MAX <= (int)API_MAX_LISTENERS, "every socket can be served");
+    for (uint32_t i = 0; i < s->sockets.count; i++) {
+        struct api_listener *listener = &options.listeners[i];
+
+        listener->fd = s->sockets.fds[i];
+        if (s->sockets.roles[i] == LISTEN_HEALTH) {
+            listener->audience = API_FOR_PROBES;
+        } else {
+            listener->connection_limit = s->sockets.roles[i] == LISTEN_UNIX
+                                             ? SERVE_UNIX_CONNECTIONS
+                                             : s->config->max_connections;
+        }
+    }
     s->backend = (struct backend){.store = s->store, .pipeline = s->pipeline};
     s->api = backend_api(&s->backend);
     enum status status = api_server_new(&options, s->cell, &s->api, &s->server, err);
@@ -217,7 +258,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
         status = err_set(err, STATUS_IO, "no epoll: %s", strerror(errno));
     }
     status = status ? status : serve_watch(s, s->signal_fd, err);
-    status = status ? status : listen_open(s->config, &s->sockets, err);
+    status = status ? status : serve_sockets(s, err);
     status = status ? status : serve_open_store(s->config, &s->store, err);
     if (!status) {
         s->cell = snapshot_cell_new();
@@ -226,7 +267,9 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     status = status ? status : serve_start_pipeline(s, err);
     if (!status) {
         for (uint32_t i = 0; i < s->sockets.count; i++) {
-            log_info("serving %s", s->sockets.addresses[i]);
+            log_info("serving %s%s",
+                     s->sockets.roles[i] == LISTEN_HEALTH ? "health probes on " : "",
+                     s->sockets.addresses[i]);
         }
     }
     return status ? status : serve_start_api(s, version, err);
@@ -243,6 +286,7 @@ enum status serve_run(const struct config *config, const char *version, struct e
     s->signal_fd = -1;
     s->epoll_fd = -1;
     s->notify = notify_open();
+    serve_raise_file_limit();
     log_info("reachd %s, state in %s", version, config->state);
     enum status status = serve_start(s, version, err);
 

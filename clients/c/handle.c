@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char DEFAULT_SOCKET[] = "/run/reachd/reachd.sock";
 static const char DEFAULT_URL[] = "http://127.0.0.1:17322";
@@ -61,7 +62,7 @@ static enum reach_status open_default(struct reach *reach, struct reach_error *e
 {
     struct stat st;
 
-    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode))
+    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && access(DEFAULT_SOCKET, W_OK) == 0)
         return open_socket(reach, DEFAULT_SOCKET, error);
     return open_url(reach, DEFAULT_URL, error);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_LINES   ((uint64_t)1 << 30) /* 128 GiB of reads: some 45 ms at 3 TB/s */
 #define MAX_LINES       ((uint64_t)1 << 31)
@@ -114,7 +115,7 @@ static void choose_daemon(struct ask_daemon *daemon)
         daemon->url = getenv("REACHD_URL");
     if (daemon->url || daemon->socket)
         return;
-    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode))
+    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && access(DEFAULT_SOCKET, W_OK) == 0)
         daemon->socket = DEFAULT_SOCKET;
     else
         daemon->url = DEFAULT_URL;

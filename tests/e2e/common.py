@@ -84,7 +84,7 @@ class Answer:
 class Daemon:
     """A reachd with a port, a Unix socket and a log of its own."""
 
-    def __init__(self, *options, state=":memory:", environment=None, wait=True):
+    def __init__(self, *options, state=":memory:", environment=None, wait=True, prefix=()):
         self.socket = os.path.join(folder, f"s{len(daemons)}")
         self.log_path = os.path.join(folder, f"log{len(daemons)}")
         arguments = [REACHD, "--listen", "127.0.0.1:0", "--socket", self.socket]
@@ -92,19 +92,22 @@ class Daemon:
             arguments += ["--state", state]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                arguments + list(options), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                list(prefix) + arguments + list(options), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, **(environment or {})})
         daemons.append(self)
         self.port = None
+        self.health_port = None
         if wait:
             found = until("the daemon serves", self._serving)
             if found is not True:
                 self.port = int(found.group(1))
+                found = re.search(r"serving health probes on 127\.0\.0\.1:(\d+)", self.log())
+                self.health_port = found and int(found.group(1))
 
     def _serving(self):
         if self.process.poll() is not None:
             raise AssertionError(f"reachd exited with {self.process.returncode}:\n{self.log()}")
-        return re.search(r"serving 127\.0\.0\.1:(\d+)", self.log())
+        return re.search(r"serving 127\.0\.0\.1:(\d+)\n(.*\n)*.*serving health probes on", self.log())
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
@@ -115,6 +118,16 @@ class Daemon:
                       http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S))
         try:
             connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            return Answer(response, response.read())
+        finally:
+            connection.close()
+
+    def health(self, path):
+        """Asks on the port for health probes."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=PATIENCE_S)
+        try:
+            connection.request("GET", path)
             response = connection.getresponse()
             return Answer(response, response.read())
         finally:

@@ -150,13 +150,12 @@ static int listen_on(const char *path)
 
 static void start(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit)
 {
-    struct api_options options = {.listen_count = 1,
-                                  .connection_limit = limit,
-                                  .request_deadline_ns = deadline_ns,
-                                  .daemon_version = "1.2.3-test"};
+    struct api_options options = {
+        .listen_count = 1, .request_deadline_ns = deadline_ns, .daemon_version = "1.2.3-test"};
     struct err err;
 
-    options.listen_fds[0] = listen_on(f->path);
+    options.listeners[0] =
+        (struct api_listener){.fd = listen_on(f->path), .connection_limit = limit};
     if (api_server_new(&options, f->cell, &f->backend, &f->server, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }

@@ -296,12 +296,12 @@ static void test_refusal_closes(void **state)
 /* The number of ready connections at which the library's own epoll thread stalls. */
 static void test_exactly_128_ready(void **state)
 {
-    static const int counts[] = {127, 128, 129, 256};
+    static const int counts[] = {127, 128, 129, 256, 384};
     struct api_fixture *f = *state;
     const char *request = API_REQUEST("GET /healthz", "");
-    int fds[256];
+    int fds[384];
 
-    api_restart(f, 0, 300);
+    api_restart(f, 0, 400);
     for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++) {
         for (int i = 0; i < counts[c]; i++) {
             fds[i] = api_dial(f);

@@ -242,20 +242,22 @@ static void test_sockets(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/s", folder);
     assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
-    assert_int_equal(set.count, 2);
+    assert_int_equal(set.count, 3);
     assert_int_equal(strncmp(set.addresses[0], "127.0.0.1:", 10), 0);
     assert_true(atoi(set.addresses[0] + 10) > 0);
     assert_string_equal(set.addresses[1], path);
     assert_int_equal(connect_unix(path), 0);
     assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0666);
+    assert_int_equal(st.st_mode & 0777, 0660);
+    assert_int_equal(set.roles[1], LISTEN_UNIX);
+    assert_int_equal(set.roles[2], LISTEN_HEALTH);
 
     /* A living socket is not taken away, a port neither. */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
     assert_int_equal(connect_unix(path), 0);
     c.socket_given = false; /* a default in the way is only left out */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_OK);
-    assert_int_equal(second.count, 1);
+    assert_int_equal(second.count, 2);
     listen_close(&second);
     c.listen = set.addresses[0];
     assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
