@@ -1,0 +1,338 @@
+/* reach_ask.c: libreach on the command line of a test. Takes whom to ask, reads questions from its
+ * standard input, one a line, and answers each with one line of JSON in the words of the daemon,
+ * all fields, or with {"error": status, "text": sentence}:
+ *
+ *     placement 0 bytes=1000 granularity=8       check GPU-..        (the last answer)
+ *     accept 2                                   window 17
+ *     deadline 500                               confirm             age
+ */
+#include "clients/c/reach.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1024 };
+
+static struct reach *reach;
+static struct reach_error error;
+static void *last; /* answer; begins with its basis */
+static const struct reach_windows *last_windows;
+
+/* ---- answers as JSON ---- */
+
+static void set_number(json_t *o, const char *name, struct reach_number n)
+{
+    char reason[64];
+
+    snprintf(reason, sizeof(reason), "%s_reason", name);
+    json_object_set_new(o, name, n.known ? json_real(n.value) : json_null());
+    if (!n.known)
+        json_object_set_new(o, reason, json_string(n.reason));
+}
+
+static json_t *new_answer(const struct reach_basis *b)
+{
+    return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b}", "gpu", b->gpu_uuid, "fingerprint_id",
+                     b->fingerprint_id, "origin", b->origin, "fingerprint_stale", b->stale, "kept",
+                     b->kept, "offline", b->offline);
+}
+
+static void set_windows(json_t *o, const struct reach_windows *w)
+{
+    json_t *windows = json_array();
+    json_t *table = json_array();
+
+    for (uint32_t i = 0; i < w->window_count; i++)
+        json_array_append_new(windows,
+                              json_pack("{s:i,s:I,s:I,s:i,s:i}", "index", (int)i, "first_byte",
+                                        (json_int_t)w->window[i].first_byte, "length_bytes",
+                                        (json_int_t)w->window[i].length_bytes, "sm_count",
+                                        (int)w->window[i].sm_count, "group_count",
+                                        (int)w->window[i].group_count));
+    for (uint32_t sm = 0; sm < w->sm_slots; sm++)
+        json_array_append_new(table, w->window_of_sm[sm] == REACH_IDLE
+                                         ? json_null()
+                                         : json_integer(w->window_of_sm[sm]));
+    json_object_set_new(o, "windows", windows);
+    json_object_set_new(o, "window_of_sm", table);
+}
+
+static json_t *gpus_json(const struct reach_gpus *gpus)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        const struct reach_gpu *g = &gpus->gpu[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:I,s:b,s:s,s:b}", "index", (int)g->index, "uuid",
+                      g->uuid, "name", g->name, "origin", g->origin, "state", g->state, "sm_count",
+                      (int)g->sm_count, "memory_bytes", (json_int_t)g->memory_bytes, "mig", g->mig,
+                      "fingerprint_id", g->fingerprint_id, "fingerprint_stale", g->stale));
+    }
+    return json_pack("{s:o}", "gpus", list);
+}
+
+static json_t *fingerprint_json(const struct reach_fingerprint *f)
+{
+    json_t *o = new_answer(&f->basis);
+    json_t *groups = json_array();
+
+    json_object_set_new(o, "name", json_string(f->name));
+    json_object_set_new(o, "driver_version", json_string(f->driver_version));
+    json_object_set_new(o, "depth", json_string(f->depth));
+    json_object_set_new(o, "taken_at", json_string(f->taken_at));
+    json_object_set_new(o, "sm_count", json_integer(f->sm_count));
+    json_object_set_new(o, "memory_bytes", json_integer((json_int_t)f->memory_bytes));
+    set_number(o, "reach_bytes", f->reach_bytes);
+    set_number(o, "entry_bytes", f->entry_bytes);
+    set_number(o, "recommended_bytes", f->recommended_bytes);
+    set_number(o, "plateau_gbps", f->plateau_gbps);
+    set_number(o, "whole_memory_gbps", f->whole_memory_gbps);
+    json_object_set_new(o, "group_count", json_integer(f->group_count));
+    for (uint32_t sm = 0; sm < f->sm_slots; sm++)
+        json_array_append_new(groups, json_integer(f->group_of_sm[sm]));
+    json_object_set_new(o, "group_of_sm", groups);
+    return o;
+}
+
+static json_t *scope_json(const struct reach_scope *s)
+{
+    json_t *o = new_answer(&s->basis);
+
+    json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
+    json_object_set_new(o, "advice", json_string(s->advice));
+    json_object_set_new(o, "scope_bytes", json_integer((json_int_t)s->scope_bytes));
+    json_object_set_new(o, "passes", json_integer((json_int_t)s->passes));
+    set_number(o, "with_gbps", s->with_gbps);
+    set_number(o, "without_gbps", s->without_gbps);
+    json_object_set_new(o, "reason", json_string(s->reason));
+    return o;
+}
+
+static json_t *placement_json(const struct reach_placement *p)
+{
+    json_t *o = new_answer(&p->basis);
+
+    json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
+    json_object_set_new(o, "advice", json_string(p->advice));
+    json_object_set_new(o, "window_count", json_integer(p->windows.window_count));
+    set_windows(o, &p->windows);
+    set_number(o, "margin_bytes", p->margin_bytes);
+    set_number(o, "with_gbps", p->with_gbps);
+    set_number(o, "without_gbps", p->without_gbps);
+    json_object_set_new(o, "reason", json_string(p->reason));
+    return o;
+}
+
+static json_t *option_json(const struct reach_option *option)
+{
+    json_t *o =
+        json_pack("{s:s,s:b,s:I,s:i,s:I,s:f,s:s,s:s}", "strategy",
+                  reach_strategy_name(option->strategy), "possible", option->possible, "passes",
+                  (json_int_t)option->passes, "windows", (int)option->windows, "scope_bytes",
+                  (json_int_t)option->scope_bytes, "extra_bytes_per_access",
+                  option->extra_bytes_per_access, "bound", option->bound, "why", option->why);
+
+    set_number(o, "gbps", option->gbps);
+    set_number(o, "times_naive", option->times_naive);
+    set_number(o, "extra_bytes", option->extra_bytes);
+    return o;
+}
+
+static json_t *plan_json(const struct reach_plan *p)
+{
+    json_t *o = new_answer(&p->basis);
+    json_t *options = json_array();
+    json_t *placement = json_object();
+
+    json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
+    json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
+    json_object_set_new(o, "reason", json_string(p->reason));
+    for (uint32_t i = 0; i < p->option_count; i++)
+        json_array_append_new(options, option_json(&p->options[i]));
+    json_object_set_new(o, "options", options);
+    json_object_set_new(o, "scope",
+                        p->scope_bytes == 0
+                            ? json_null()
+                            : json_pack("{s:I,s:I}", "scope_bytes", (json_int_t)p->scope_bytes,
+                                        "passes", (json_int_t)p->passes));
+    set_windows(placement, &p->windows);
+    if (p->windows.window_count > 0) {
+        json_object_set_new(o, "placement", placement);
+    } else {
+        json_decref(placement);
+        json_object_set_new(o, "placement", json_null());
+    }
+    return o;
+}
+
+/* ---- questions ---- */
+
+static const char *value_of(char **words, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (; *words; words++) {
+        if (strncmp(*words, name, length) == 0 && (*words)[length] == '=')
+            return *words + length + 1;
+    }
+    return NULL;
+}
+
+static uint64_t size_of(char **words, const char *name)
+{
+    const char *text = value_of(words, name);
+
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static double real_of(char **words, const char *name)
+{
+    const char *text = value_of(words, name);
+
+    return text ? strtod(text, NULL) : 0;
+}
+
+static enum reach_access access_of(char **words)
+{
+    const char *text = value_of(words, "access");
+
+    for (int a = 0; text && a < 3; a++) {
+        if (strcmp(text, reach_access_name((enum reach_access)a)) == 0)
+            return (enum reach_access)a;
+    }
+    return text ? (enum reach_access)9 : REACH_READ;
+}
+
+static json_t *keep(void *take, const struct reach_windows *windows, json_t *json)
+{
+    reach_free(last);
+    last = take;
+    last_windows = windows;
+    return json;
+}
+
+static json_t *ask_plan(const char *gpu, char **w)
+{
+    const struct reach_job job = {.bytes = size_of(w, "bytes"),
+                                  .access = access_of(w),
+                                  .element_bytes = (uint32_t)size_of(w, "element"),
+                                  .transaction_bytes = (uint32_t)size_of(w, "transaction"),
+                                  .reserve_bytes = size_of(w, "reserve"),
+                                  .accesses = size_of(w, "accesses"),
+                                  .fixed = value_of(w, "fixed") != NULL,
+                                  .once = value_of(w, "once") != NULL,
+                                  .input_bytes = real_of(w, "input_bytes"),
+                                  .input_gbps = real_of(w, "input_gbps"),
+                                  .look_gps = real_of(w, "look_gps"),
+                                  .inside_gbps = real_of(w, "inside_gbps"),
+                                  .granularity_bytes = size_of(w, "granularity"),
+                                  .windows = (uint32_t)size_of(w, "windows")};
+    struct reach_plan *plan;
+
+    if (reach_ask_plan(reach, gpu, &job, &plan, &error) != REACH_OK)
+        return NULL;
+    return keep(plan, &plan->windows, plan_json(plan));
+}
+
+static json_t *ask(const char *question, const char *gpu, char **words)
+{
+    const struct reach_scope_request scope_request = {.bytes = size_of(words, "bytes"),
+                                                      .access = access_of(words)};
+    const struct reach_placement_request request = {.bytes = size_of(words, "bytes"),
+                                                    .windows = (uint32_t)size_of(words, "windows"),
+                                                    .granularity_bytes =
+                                                        size_of(words, "granularity")};
+    struct reach_fingerprint *fp;
+    struct reach_placement *p;
+    struct reach_scope *s;
+
+    if (strcmp(question, "plan") == 0)
+        return ask_plan(gpu, words);
+    if (strcmp(question, "scope") == 0) {
+        if (reach_ask_scope(reach, gpu, &scope_request, &s, &error) != REACH_OK)
+            return NULL;
+        return keep(s, NULL, scope_json(s));
+    }
+    if (strcmp(question, "placement") == 0) {
+        if (reach_ask_placement(reach, gpu, &request, &p, &error) != REACH_OK)
+            return NULL;
+        return keep(p, &p->windows, placement_json(p));
+    }
+    if (reach_ask_fingerprint(reach, gpu, &fp, &error) != REACH_OK)
+        return NULL;
+    return keep(fp, NULL, fingerprint_json(fp));
+}
+
+static json_t *number_or_error(enum reach_status status, uint64_t value)
+{
+    return status == REACH_OK ? json_pack("{s:I}", "value", (json_int_t)value) : NULL;
+}
+
+static json_t *answer(char **words)
+{
+    const char *operand = words[1] ? words[1] : "";
+    struct reach_gpus *gpus;
+    uint32_t window = 0;
+    json_t *json;
+
+    if (strcmp(words[0], "gpus") == 0) {
+        if (reach_ask_gpus(reach, &gpus, &error) != REACH_OK)
+            return NULL;
+        json = gpus_json(gpus);
+        reach_free(gpus);
+        return json;
+    }
+    if (strcmp(words[0], "accept") == 0)
+        return number_or_error(reach_accept(reach, (uint32_t)atoi(operand), &error), 0);
+    if (strcmp(words[0], "deadline") == 0)
+        return number_or_error(reach_set_deadline_ms(reach, (uint32_t)atoi(operand), &error), 0);
+    if (strcmp(words[0], "check") == 0)
+        return number_or_error(reach_basis_check(last, operand, &error), 0);
+    if (strcmp(words[0], "confirm") == 0)
+        return number_or_error(reach_confirm(reach, last, &error), 0);
+    if (strcmp(words[0], "age") == 0)
+        return number_or_error(REACH_OK, reach_age_ms(last));
+    if (strcmp(words[0], "window") == 0)
+        return number_or_error(
+            reach_window_of_sm(last_windows, (uint32_t)atoi(operand), &window, &error), window);
+    return ask(words[0], operand, words + 1);
+}
+
+static void say(json_t *take)
+{
+    json_t *json =
+        take ? take
+             : json_pack("{s:s,s:s}", "error", reach_status_name(error.status), "text", error.text);
+
+    json_dumpf(json, stdout, JSON_COMPACT);
+    puts("");
+    fflush(stdout);
+    json_decref(json);
+}
+
+int main(int argc, char **argv)
+{
+    char line[LINE_BYTES];
+
+    if (argc != 2)
+        return 2;
+    if (reach_open(argv[1], &reach, &error) != REACH_OK) {
+        say(NULL);
+        return 1;
+    }
+    while (fgets(line, sizeof(line), stdin)) {
+        char *words[32] = {NULL};
+        int count = 0;
+        for (char *w = strtok(line, " \n"); w && count < 31; w = strtok(NULL, " \n"))
+            words[count++] = w;
+        if (count > 0)
+            say(answer(words));
+    }
+    reach_free(last);
+    reach_close(reach);
+    return 0;
+}
