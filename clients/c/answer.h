@@ -20,6 +20,8 @@ answer_fn answer_fingerprint; /* struct reach_fingerprint; but for basis.stale, 
 answer_fn answer_scope;       /* struct reach_scope */
 answer_fn answer_placement;   /* struct reach_placement */
 answer_fn answer_plan;        /* struct reach_plan */
+answer_fn answer_split;       /* struct reach_split */
+answer_fn answer_explain;     /* struct reach_explanation */
 
 /* Do the windows cover [0, bytes) side by side, and is the table true to them? Without windows only
  * an empty table is. REACH_PROTOCOL. */

@@ -26,6 +26,7 @@ struct question {
 _Static_assert(offsetof(struct reach_scope_request, bytes) == 0, "begins with its bytes");
 _Static_assert(offsetof(struct reach_placement_request, bytes) == 0, "begins with its bytes");
 _Static_assert(offsetof(struct reach_job, bytes) == 0, "begins with its bytes");
+_Static_assert(offsetof(struct reach_explain_request, bytes) == 0, "begins with its bytes");
 
 /* ---- asking ---- */
 
@@ -176,13 +177,26 @@ static enum reach_status placement_query(const void *request, char *path, struct
     return REACH_OK;
 }
 
+enum { REAL_BYTES = 40 };
+
+/* Exact, and without the plus of an exponent, which is a blank in a query. */
+static char *real_text(double value, char *out)
+{
+    char *plus;
+
+    snprintf(out, REAL_BYTES, "%.17g", value);
+    plus = strchr(out, '+');
+    if (plus)
+        memmove(plus, plus + 1, strlen(plus));
+    return out;
+}
+
 static void add_real(char *path, const char *name, double value)
 {
-    char text[40];
+    char text[REAL_BYTES];
 
-    snprintf(text, sizeof(text), "%.17g", value);
     if (value != 0)
-        add(path, name, text);
+        add(path, name, real_text(value, text));
 }
 
 static void add_flag(char *path, const char *name, bool value)
@@ -208,6 +222,41 @@ static enum reach_status plan_query(const void *request, char *path, struct reac
     add_real(path, "inside_gbps", r->inside_gbps);
     add_size(path, "granularity", r->granularity_bytes);
     add_size(path, "windows", r->windows);
+    return add_access(path, r->access, error);
+}
+
+/* The daemon takes lists, "bytes=1,2&weight=1,2"; a weight of 0 is 1. */
+static enum reach_status split_query(const void *request, char *path, struct reach_error *error)
+{
+    const struct reach_split_request *r = request;
+    char sizes[WIRE_PATH_BYTES / 2] = "";
+    char weights[WIRE_PATH_BYTES / 2] = "";
+
+    if (r->job_count == 0 || r->job_count > REACH_JOB_SLOTS)
+        return fail_with(error, REACH_INVALID_ARGUMENT, "a split is between 1 and %d jobs, not %u",
+                         (int)REACH_JOB_SLOTS, r->job_count);
+    for (uint32_t j = 0; j < r->job_count; j++) {
+        const double weight = r->jobs[j].weight == 0 ? 1 : r->jobs[j].weight;
+        char text[REAL_BYTES];
+        const size_t at = strlen(sizes);
+        const size_t to = strlen(weights);
+        snprintf(sizes + at, sizeof(sizes) - at, "%s%" PRIu64, j ? "," : "", r->jobs[j].bytes);
+        snprintf(weights + to, sizeof(weights) - to, "%s%s", j ? "," : "", real_text(weight, text));
+    }
+    add(path, "bytes", sizes);
+    add(path, "weight", weights);
+    return REACH_OK;
+}
+
+static enum reach_status explain_query(const void *request, char *path, struct reach_error *error)
+{
+    const struct reach_explain_request *r = request;
+    char text[REAL_BYTES];
+
+    add_bytes(path, r->bytes);
+    add_size(path, "element", r->element_bytes);
+    add_size(path, "transaction", r->transaction_bytes);
+    add(path, "gbps", real_text(r->seen_gbps, text));
     return add_access(path, r->access, error);
 }
 
@@ -313,6 +362,49 @@ enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const str
 
     if (status == REACH_OK)
         status = ask(reach, gpu, &question, job, &answer, error);
+    if (out)
+        *out = answer;
+    return status;
+}
+
+enum reach_status reach_ask_split(struct reach *reach, const char *gpu,
+                                  const struct reach_split_request *request,
+                                  struct reach_split **out, struct reach_error *error)
+{
+    static const struct question question = {"split",     sizeof(**out), 0,
+                                             split_query, answer_split,  offline_split};
+    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
+    struct reach_split *split;
+    void *answer = NULL;
+
+    if (status == REACH_OK)
+        status = ask(reach, gpu, &question, request, &answer, error);
+    split = answer;
+    if (split && split->job_count != request->job_count) {
+        status = fail_with(error, REACH_PROTOCOL,
+                           "the daemon was asked about %u jobs and answers "
+                           "about %u",
+                           request->job_count, split->job_count);
+        free(split);
+        split = NULL;
+    }
+    if (out)
+        *out = split;
+    return status;
+}
+
+enum reach_status reach_ask_explain(struct reach *reach, const char *gpu,
+                                    const struct reach_explain_request *request,
+                                    struct reach_explanation **out, struct reach_error *error)
+{
+    static const struct question question = {
+        "explain",     sizeof(**out),  offsetof(struct reach_explanation, bytes),
+        explain_query, answer_explain, offline_explain};
+    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
+    void *answer = NULL;
+
+    if (status == REACH_OK)
+        status = ask(reach, gpu, &question, request, &answer, error);
     if (out)
         *out = answer;
     return status;

@@ -268,15 +268,19 @@ enum reach_status offline_scope(const struct offline *offline, const void *reque
     return REACH_OK;
 }
 
+void offline_fill_window(const struct placement_window *from, struct reach_window *out)
+{
+    out->first_byte = from->first_byte;
+    out->length_bytes = from->length_bytes;
+    out->sm_count = from->sm_count;
+    out->group_count = from->group_count;
+}
+
 void offline_fill_windows(const struct placement_answer *answer, struct reach_windows *out)
 {
     out->window_count = answer->window_count;
-    for (uint32_t w = 0; w < answer->window_count; w++) {
-        out->window[w].first_byte = answer->windows[w].first_byte;
-        out->window[w].length_bytes = answer->windows[w].length_bytes;
-        out->window[w].sm_count = answer->windows[w].sm_count;
-        out->window[w].group_count = answer->windows[w].group_count;
-    }
+    for (uint32_t w = 0; w < answer->window_count; w++)
+        offline_fill_window(&answer->windows[w], &out->window[w]);
     out->sm_slots = answer->sm_slots;
     for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
         const int16_t w = answer->window_of_sm[sm];

@@ -28,6 +28,8 @@ offline_fn offline_fingerprint; /* no request; struct reach_fingerprint */
 offline_fn offline_scope;       /* struct reach_scope_request, struct reach_scope */
 offline_fn offline_placement;   /* and so on */
 offline_fn offline_plan;        /* struct reach_job, struct reach_plan */
+offline_fn offline_split;
+offline_fn offline_explain;
 
 /* Reads the file again: does it still have the fingerprint of this basis? */
 enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,

@@ -14,6 +14,7 @@ struct offline {
 };
 
 void offline_fill_basis(const struct offline *offline, struct reach_basis *out);
+void offline_fill_window(const struct placement_window *from, struct reach_window *out);
 void offline_fill_windows(const struct placement_answer *answer, struct reach_windows *out);
 /* The text, cut where it does not fit. */
 void offline_fill_text(char *out, size_t out_size, const char *text);

@@ -335,7 +335,13 @@ struct reach_option {
 struct reach_plan {
     struct reach_basis basis;
     uint64_t bytes;
-    enum reach_strategy recommended; /* of options[0], which is always possible */
+    uint32_t element_bytes; /* as taken where the job left them out */
+    uint32_t transaction_bytes;
+    char price_basis[REACH_WORD_BYTES]; /* what the price of an access rests on: "measured",
+                                           "between" (smaller and larger ones were), "scaled" (from
+                                           another size), "job" (inside_gbps of the job), "none" */
+    struct reach_number inside_gbps;    /* such accesses inside the reach, nothing in the way */
+    enum reach_strategy recommended;    /* of options[0], which is always possible */
     char reason[REACH_REASON_BYTES];
     uint32_t option_count; /* best first; what is not possible last */
     struct reach_option options[REACH_STRATEGY_COUNT];
@@ -352,6 +358,77 @@ enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const str
 /* reach_basis_check of the plan. */
 enum reach_status reach_plan_check(const struct reach_plan *plan, const char *gpu_uuid,
                                    struct reach_error *error);
+
+/* ---- split ---------------------------------------------------------------------------------- */
+
+enum { REACH_JOB_SLOTS = 16 };
+
+struct reach_split_request {
+    uint32_t job_count; /* 1 .. REACH_JOB_SLOTS */
+    struct {
+        uint64_t bytes; /* its own allocation, touched at random */
+        double weight;  /* its part of the SMs; 0: 1 */
+    } jobs[REACH_JOB_SLOTS];
+};
+
+/* What one job gets: whole groups, and windows in its own allocation. */
+struct reach_part {
+    uint64_t bytes;
+    double weight;
+    bool fits; /* its windows are inside the reach; if not, there is one window of all its bytes */
+    uint32_t sm_count;
+    uint32_t group_count;
+    struct reach_windows windows;     /* REACH_IDLE: an SM of another job, too */
+    struct reach_number gbps;         /* predicted, 128-byte reads, the others at work too */
+    struct reach_number unsplit_gbps; /* the same with every SM anywhere, for all jobs */
+    char why[REACH_REASON_BYTES];
+};
+
+struct reach_split {
+    struct reach_basis basis;
+    char reason[REACH_REASON_BYTES];
+    uint32_t job_count;
+    struct reach_part parts[REACH_JOB_SLOTS]; /* in the order of the request */
+};
+
+/* One GPU for several jobs, so that none evicts another's translations. Some 120 KB. */
+enum reach_status reach_ask_split(struct reach *reach, const char *gpu,
+                                  const struct reach_split_request *request,
+                                  struct reach_split **out, struct reach_error *error);
+
+/* ---- explain -------------------------------------------------------------------------------- */
+
+struct reach_explain_request {
+    uint64_t bytes; /* touched at random */
+    enum reach_access access;
+    uint32_t element_bytes;     /* as in reach_job */
+    uint32_t transaction_bytes; /* likewise */
+    double seen_gbps;           /* transaction bytes a second that the job sees, 10^9; above 0 */
+};
+
+enum { REACH_CHECK_SLOTS = 4 };
+
+/* Is it the TLB? */
+struct reach_explanation {
+    struct reach_basis basis;
+    uint64_t bytes;
+    uint32_t element_bytes;
+    uint32_t transaction_bytes;
+    char price_basis[REACH_WORD_BYTES]; /* as in reach_plan */
+    double seen_gbps;
+    char verdict[REACH_WORD_BYTES];  /* "translation", "partly", "not-translation", "cannot-say" */
+    struct reach_number inside_gbps; /* expected of such accesses inside the reach */
+    struct reach_number here_gbps;   /* expected over these bytes, any SM anywhere */
+    struct reach_number loss_gbps;   /* inside less seen; 0 where the job sees more */
+    struct reach_number translation_share; /* of the time that is lost, 0 .. 1 */
+    char reason[REACH_REASON_BYTES];
+    uint32_t check_count; /* what would prove it, or what else to look at */
+    char checks[REACH_CHECK_SLOTS][REACH_REASON_BYTES];
+};
+
+enum reach_status reach_ask_explain(struct reach *reach, const char *gpu,
+                                    const struct reach_explain_request *request,
+                                    struct reach_explanation **out, struct reach_error *error);
 
 #ifdef __cplusplus
 }

@@ -33,13 +33,14 @@ import stat
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from reach_answers import (  # noqa: F401  (all that a job needs is in reach)
-    ACCESS, ERRORS, IDLE, STRATEGIES, Answer, Basis, Corrupt, Deadline, Fingerprint, Gpu,
-    InvalidArgument, NoMemory, NoSuchSm, NotFound, NotMeasured, NotSupported, NoWindow, Option,
-    Placement, Plan, Protocol, ReachError, Scope, Stale, Unavailable, Unreachable, Window, WrongGpu,
-    get, read_fingerprint, read_gpu, read_placement, read_plan, read_scope)
+    ACCESS, ERRORS, IDLE, STRATEGIES, Answer, Basis, Corrupt, Deadline, Explanation, Fingerprint,
+    Gpu, InvalidArgument, NoMemory, NoSuchSm, NotFound, NotMeasured, NotSupported, NoWindow, Option,
+    Part, Placement, Plan, Protocol, ReachError, Scope, Split, Stale, Unavailable, Unreachable,
+    Window, WrongGpu, get, read_explanation, read_fingerprint, read_gpu, read_placement, read_plan,
+    read_scope, read_split)
 
 VERSION = "0.1.0"
 DEFAULT_SOCKET = "/run/reachd/reachd.sock"
@@ -293,12 +294,14 @@ class Reach:
             return self._admit(name if name != "0" else answer.basis.gpu_uuid, answer, offline=True,
                                confirmed_s=self._offline.read_s)
         query = urllib.parse.urlencode(
-            {k: "true" if v is True else v for k, v in parameters.items() if v or k == "bytes"})
+            {k: "true" if v is True else v for k, v in parameters.items() if v or k in ("bytes", "gbps")})
         answer = self._ask_daemon(f"/v1/gpus/{name}/{question}?{query}", name, read,
                                   time.monotonic() + self.deadline_s)
-        if answer.bytes != parameters["bytes"]:
+        told = (",".join(str(part.bytes) for part in answer.parts) if question == "split" else
+                answer.bytes)
+        if told != parameters["bytes"]:
             raise Protocol(f"the daemon was asked about {parameters['bytes']} bytes and answers "
-                           f"about {answer.bytes}")
+                           f"about {told}")
         return answer
 
     # ---- the questions ----
@@ -356,6 +359,24 @@ class Reach:
             "reserve": reserve, "accesses": accesses, "fixed": fixed, "once": once,
             "input_bytes": input_bytes, "input_gbps": input_gbps, "look_gps": look_gps,
             "inside_gbps": inside_gbps, "granularity": granularity, "windows": windows})
+
+    def split(self, gpu: Any, bytes: Sequence[int],
+              weight: Optional[Sequence[float]] = None) -> Split:
+        """One GPU for several jobs: the bytes of each, and its part of the SMs (1 each)."""
+        weights = [1.0] * len(bytes) if weight is None else list(weight)
+        if not 1 <= len(bytes) <= 16 or len(weights) != len(bytes):
+            raise InvalidArgument(f"a split is between 1 and 16 jobs with a weight each, not "
+                                  f"{len(bytes)} with {len(weights)}")
+        return self._ask(gpu, "split", read_split, {
+            "bytes": ",".join(str(b) for b in bytes),
+            "weight": ",".join(repr(float(w)).replace("e+", "e") for w in weights)})
+
+    def explain(self, gpu: Any, bytes: int, gbps: float, access: str = "read", element: int = 0,
+                transaction: int = 0) -> Explanation:
+        """Is it the TLB? `gbps` is what the job sees: transaction bytes a second, 10^9."""
+        return self._ask(gpu, "explain", read_explanation, {
+            "bytes": bytes, "gbps": gbps, "access": access, "element": element,
+            "transaction": transaction})
 
     def confirm(self, answer: Answer) -> None:
         """Does the answer still hold? Raises Stale where its fingerprint was replaced or found to

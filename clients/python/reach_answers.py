@@ -231,11 +231,55 @@ class Option:
 class Plan(_Windows):
     """Every way to do a job, best first, and what each needs."""
     bytes: int
+    element_bytes: int
+    transaction_bytes: int
+    price_basis: str  # what the price of an access rests on: "measured", "between", "scaled", ..
+    inside_gbps: Optional[float]  # such accesses inside the reach, nothing else in the way
     recommended: str  # options[0].strategy
     reason: str
     options: List[Option]
     scope_bytes: int  # for passes over scopes; 0: they are not possible
     passes: int
+    reasons: Dict[str, str]
+
+
+@dataclass(frozen=True)
+class Part(_Windows):
+    """What one job of a split gets: whole groups, and windows in its own allocation."""
+    bytes: int
+    weight: float
+    fits: bool  # its windows are inside the reach; if not, there is one window of all its bytes
+    sm_count: int
+    group_count: int
+    gbps: Optional[float]
+    unsplit_gbps: Optional[float]
+    why: str
+    reasons: Dict[str, str]
+
+
+@dataclass(frozen=True)
+class Split(Answer):
+    """One GPU for several jobs, so that none evicts another's translations."""
+    reason: str
+    parts: List[Part]  # in the order of the request
+
+
+@dataclass(frozen=True)
+class Explanation(Answer):
+    """Is it the TLB?"""
+    bytes: int
+    element_bytes: int
+    transaction_bytes: int
+    price_basis: str
+    seen_gbps: float
+    verdict: str  # "translation", "partly", "not-translation", "cannot-say"
+    inside_gbps: Optional[float]
+    here_gbps: Optional[float]
+    loss_gbps: Optional[float]
+    translation_share: Optional[float]  # of the time that is lost, 0 .. 1
+    reason: str
+    checks: List[str]  # what would prove it, or what else to look at
+    reasons: Dict[str, str]
 
 
 # ---- the daemon's JSON -> answers --------------------------------------------------------------
@@ -339,14 +383,53 @@ def read_plan(document: Any) -> Plan:
     scope = document.get("scope") or {"scope_bytes": 0, "passes": 0}
     windows, table = _windows(document.get("placement") or {"windows": [], "window_of_sm": []},
                               total)
-    plan = Plan(basis, windows, table, total, options[0].strategy, get(document, "reason", str),
-                options, get(scope, "scope_bytes", int), get(scope, "passes", int))
+    reasons: Dict[str, str] = {}
+    plan = Plan(basis, windows, table, total, get(document, "element_bytes", int),
+                get(document, "transaction_bytes", int), get(document, "basis", str),
+                _number(document, "inside_gbps", reasons), options[0].strategy,
+                get(document, "reason", str), options, get(scope, "scope_bytes", int),
+                get(scope, "passes", int), reasons)
     for o in options:
         if o.possible and o.strategy == "scopes" and plan.scope_bytes * plan.passes < total:
             raise _nonsense("scopes are possible, and there is none")
         if o.possible and o.strategy in STRATEGIES[2:] and not windows:
             raise _nonsense("windows are possible, and there are none")
     return plan
+
+
+def _read_part(part: Any, basis: Basis) -> Part:
+    reasons: Dict[str, str] = {}
+    total = get(part, "bytes", int)
+    windows, table = _windows(part, total)
+    if not windows:
+        raise _nonsense("a job of the split has no window")
+    return Part(basis, windows, table, total, _number(part, "weight", {}) or 0.0,
+                get(part, "fits", bool), get(part, "sm_count", int), get(part, "group_count", int),
+                _number(part, "gbps", reasons), _number(part, "unsplit_gbps", reasons),
+                get(part, "why", str), reasons)
+
+
+def read_split(document: Any) -> Split:
+    basis = _basis(document)
+    parts = [_read_part(part, basis) for part in get(document, "jobs", list)]
+    taken = [sm for part in parts for sm, w in enumerate(part.window_of_sm) if w != IDLE]
+    if len(taken) != len(set(taken)):
+        raise _nonsense("an SM works for two jobs of the split")
+    return Split(basis, get(document, "reason", str), parts)
+
+
+def read_explanation(document: Any) -> Explanation:
+    reasons: Dict[str, str] = {}
+    basis = _basis(document)
+    return Explanation(basis, get(document, "bytes", int), get(document, "element_bytes", int),
+                       get(document, "transaction_bytes", int), get(document, "basis", str),
+                       _number(document, "seen_gbps", {}) or 0.0, get(document, "verdict", str),
+                       _number(document, "inside_gbps", reasons),
+                       _number(document, "here_gbps", reasons),
+                       _number(document, "loss_gbps", reasons),
+                       _number(document, "translation_share", reasons),
+                       get(document, "reason", str),
+                       [str(check) for check in get(document, "checks", list)], reasons)
 
 
 def read_gpu(g: Any) -> Gpu:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional
 
 import reach_answers as reach
 
 _ABI = 0
 _RELEASES = ("0.1.",)
-_SMS, _WINDOWS, _GPUS, _STRATEGIES = 512, 256, 32, 5
+_SMS, _WINDOWS, _GPUS, _STRATEGIES, _JOBS, _CHECKS = 512, 256, 32, 5, 16, 4
 _U32, _U64, _BOOL, _F64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_bool, ctypes.c_double
 _UUID, _WORD, _TEXT = ctypes.c_char * 64, ctypes.c_char * 32, ctypes.c_char * 512
 _NAME = ctypes.c_char * 96
@@ -98,9 +98,43 @@ class _Option(ctypes.Structure):
 
 
 class _Plan(ctypes.Structure):
-    _fields_ = [("basis", _Basis), ("bytes", _U64), ("recommended", ctypes.c_int),
+    _fields_ = [("rests_on", _Basis), ("bytes", _U64), ("element_bytes", _U32),
+                ("transaction_bytes", _U32), ("basis", _WORD), ("inside_gbps", _Number),
+                ("recommended", ctypes.c_int),
                 ("reason", _TEXT), ("option_count", _U32), ("options", _Option * _STRATEGIES),
                 ("scope_bytes", _U64), ("passes", _U64), ("table", _Windows)]
+
+
+class _SplitJob(ctypes.Structure):
+    _fields_ = [("bytes", _U64), ("weight", _F64)]
+
+
+class _SplitRequest(ctypes.Structure):
+    _fields_ = [("job_count", _U32), ("jobs", _SplitJob * _JOBS)]
+
+
+class _Part(ctypes.Structure):
+    _fields_ = [("bytes", _U64), ("weight", _F64), ("fits", _BOOL), ("sm_count", _U32),
+                ("group_count", _U32), ("table", _Windows), ("gbps", _Number),
+                ("unsplit_gbps", _Number), ("why", _TEXT)]
+
+
+class _Split(ctypes.Structure):
+    _fields_ = [("rests_on", _Basis), ("reason", _TEXT), ("job_count", _U32),
+                ("parts", _Part * _JOBS)]
+
+
+class _ExplainRequest(ctypes.Structure):
+    _fields_ = [("bytes", _U64), ("access", ctypes.c_int), ("element", _U32),
+                ("transaction", _U32), ("gbps", _F64)]
+
+
+class _Explanation(ctypes.Structure):
+    _fields_ = [("rests_on", _Basis), ("bytes", _U64), ("element_bytes", _U32),
+                ("transaction_bytes", _U32), ("basis", _WORD), ("seen_gbps", _F64),
+                ("verdict", _WORD), ("inside_gbps", _Number), ("here_gbps", _Number),
+                ("loss_gbps", _Number), ("translation_share", _Number), ("reason", _TEXT),
+                ("check_count", _U32), ("checks", _TEXT * _CHECKS)]
 
 
 # ---- structs -> the daemon's documents ---------------------------------------------------------
@@ -144,11 +178,36 @@ def _plan_document(plan: _Plan) -> Dict[str, Any]:
     return out
 
 
+def _split_document(split: _Split) -> Dict[str, Any]:
+    return {**_plain(split), "jobs": [_plain(part) for part in split.parts[:split.job_count]]}
+
+
+def _explanation_document(e: _Explanation) -> Dict[str, Any]:
+    return {**_plain(e), "checks": [text.value.decode("utf-8", "replace")
+                                    for text in e.checks[:e.check_count]]}
+
+
+def _split_request(values: Dict[str, Any]) -> _SplitRequest:
+    jobs = list(zip(values["bytes"].split(","), values["weight"].split(",")))
+    return _SplitRequest(job_count=len(jobs), jobs=(_SplitJob * _JOBS)(
+        *(_SplitJob(_size("bytes", int(b)), float(w)) for b, w in jobs)))
+
+
+def _size(name: str, value: Any) -> Any:
+    if isinstance(value, int) and not 0 <= value < 1 << 63:
+        raise reach.InvalidArgument(f"{name} is out of range: {value}")
+    return value
+
+
 # ---- the library -------------------------------------------------------------------------------
 
-_QUESTIONS = {"scope": (_ScopeRequest, _Scope, "reach_ask_scope"),
-              "placement": (_PlacementRequest, _Placement, "reach_ask_placement"),
-              "plan": (_Job, _Plan, "reach_ask_plan")}
+_QUESTIONS: Dict[str, Any] = {
+    "scope": (_ScopeRequest, _Scope, "reach_ask_scope", _plain),
+    "placement": (_PlacementRequest, _Placement, "reach_ask_placement", _plain),
+    "plan": (_Job, _Plan, "reach_ask_plan", _plan_document),
+    "split": (_SplitRequest, _Split, "reach_ask_split", _split_document),
+    "explain": (_ExplainRequest, _Explanation, "reach_ask_explain", _explanation_document),
+}
 
 
 def _load() -> ctypes.CDLL:
@@ -222,18 +281,15 @@ class Library:
         return self._call("reach_ask_fingerprint", _Fingerprint, convert, gpu.encode())
 
     def ask(self, gpu: str, question: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
-        request, struct, function = _QUESTIONS[question]
-        values: Dict[str, Union[int, float, bool]] = dict(parameters)
+        request, struct, function, convert = _QUESTIONS[question]
+        values: Dict[str, Any] = dict(parameters)
         if "access" in values:
             if values["access"] not in reach.ACCESS:
                 raise reach.InvalidArgument(f"there is no kind of access {values['access']!r:.40}")
             values["access"] = reach.ACCESS.index(values["access"])
-        for name, value in values.items():
-            if isinstance(value, int) and not 0 <= value < 1 << 63:
-                raise reach.InvalidArgument(f"{name} is out of range: {value}")
-        convert = _plan_document if question == "plan" else _plain
-        return self._call(function, struct, convert, gpu.encode(),
-                          ctypes.byref(request(**values)))
+        asked = (_split_request(values) if question == "split" else
+                 request(**{name: _size(name, value) for name, value in values.items()}))
+        return self._call(function, struct, convert, gpu.encode(), ctypes.byref(asked))
 
     def confirm(self, gpu_uuid: str, fingerprint_id: str) -> None:
         if not self._handle:

@@ -149,6 +149,10 @@ static json_t *plan_json(const struct reach_plan *p)
     json_t *placement = json_object();
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
+    json_object_set_new(o, "element_bytes", json_integer(p->element_bytes));
+    json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
+    json_object_set_new(o, "basis", json_string(p->price_basis));
+    set_number(o, "inside_gbps", p->inside_gbps);
     json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
     json_object_set_new(o, "reason", json_string(p->reason));
     for (uint32_t i = 0; i < p->option_count; i++)
@@ -166,6 +170,49 @@ static json_t *plan_json(const struct reach_plan *p)
         json_decref(placement);
         json_object_set_new(o, "placement", json_null());
     }
+    return o;
+}
+
+static json_t *split_json(const struct reach_split *s)
+{
+    json_t *o = new_answer(&s->basis);
+    json_t *jobs = json_array();
+
+    json_object_set_new(o, "reason", json_string(s->reason));
+    for (uint32_t j = 0; j < s->job_count; j++) {
+        const struct reach_part *p = &s->parts[j];
+        json_t *part = json_pack("{s:I,s:f,s:b,s:i,s:i,s:i,s:s}", "bytes", (json_int_t)p->bytes,
+                                 "weight", p->weight, "fits", p->fits, "sm_count", (int)p->sm_count,
+                                 "group_count", (int)p->group_count, "window_count",
+                                 (int)p->windows.window_count, "why", p->why);
+        set_windows(part, &p->windows);
+        set_number(part, "gbps", p->gbps);
+        set_number(part, "unsplit_gbps", p->unsplit_gbps);
+        json_array_append_new(jobs, part);
+    }
+    json_object_set_new(o, "jobs", jobs);
+    return o;
+}
+
+static json_t *explanation_json(const struct reach_explanation *e)
+{
+    json_t *o = new_answer(&e->basis);
+    json_t *checks = json_array();
+
+    json_object_set_new(o, "bytes", json_integer((json_int_t)e->bytes));
+    json_object_set_new(o, "element_bytes", json_integer(e->element_bytes));
+    json_object_set_new(o, "transaction_bytes", json_integer(e->transaction_bytes));
+    json_object_set_new(o, "basis", json_string(e->price_basis));
+    json_object_set_new(o, "seen_gbps", json_real(e->seen_gbps));
+    json_object_set_new(o, "verdict", json_string(e->verdict));
+    set_number(o, "inside_gbps", e->inside_gbps);
+    set_number(o, "here_gbps", e->here_gbps);
+    set_number(o, "loss_gbps", e->loss_gbps);
+    set_number(o, "translation_share", e->translation_share);
+    json_object_set_new(o, "reason", json_string(e->reason));
+    for (uint32_t i = 0; i < e->check_count; i++)
+        json_array_append_new(checks, json_string(e->checks[i]));
+    json_object_set_new(o, "checks", checks);
     return o;
 }
 
@@ -238,6 +285,43 @@ static json_t *ask_plan(const char *gpu, char **w)
     return keep(plan, &plan->windows, plan_json(plan));
 }
 
+/* "bytes=1,2 weight=1,2" */
+static json_t *ask_split(const char *gpu, char **w)
+{
+    struct reach_split_request request = {.job_count = 0};
+    const char *bytes = value_of(w, "bytes");
+    const char *weight = value_of(w, "weight");
+    struct reach_split *split;
+    char *end;
+
+    for (; bytes && *bytes && request.job_count < REACH_JOB_SLOTS; request.job_count++) {
+        request.jobs[request.job_count].bytes = strtoull(bytes, &end, 10);
+        bytes = *end == ',' ? end + 1 : end;
+        if (weight) {
+            request.jobs[request.job_count].weight = strtod(weight, &end);
+            weight = *end == ',' ? end + 1 : end;
+        }
+    }
+    if (reach_ask_split(reach, gpu, &request, &split, &error) != REACH_OK)
+        return NULL;
+    return keep(split, &split->parts[0].windows, split_json(split));
+}
+
+static json_t *ask_explain(const char *gpu, char **w)
+{
+    const struct reach_explain_request request = {.bytes = size_of(w, "bytes"),
+                                                  .access = access_of(w),
+                                                  .element_bytes = (uint32_t)size_of(w, "element"),
+                                                  .transaction_bytes =
+                                                      (uint32_t)size_of(w, "transaction"),
+                                                  .seen_gbps = real_of(w, "gbps")};
+    struct reach_explanation *e;
+
+    if (reach_ask_explain(reach, gpu, &request, &e, &error) != REACH_OK)
+        return NULL;
+    return keep(e, NULL, explanation_json(e));
+}
+
 static json_t *ask(const char *question, const char *gpu, char **words)
 {
     const struct reach_scope_request scope_request = {.bytes = size_of(words, "bytes"),
@@ -252,6 +336,10 @@ static json_t *ask(const char *question, const char *gpu, char **words)
 
     if (strcmp(question, "plan") == 0)
         return ask_plan(gpu, words);
+    if (strcmp(question, "split") == 0)
+        return ask_split(gpu, words);
+    if (strcmp(question, "explain") == 0)
+        return ask_explain(gpu, words);
     if (strcmp(question, "scope") == 0) {
         if (reach_ask_scope(reach, gpu, &scope_request, &s, &error) != REACH_OK)
             return NULL;
