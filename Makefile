@@ -346,6 +346,8 @@ run-built:
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
+# Programs that the scripts drive.
+E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c)))
 CHECK_ITEMS  = make:lint-tidy make:lint-cppcheck make:lint-format \
                $(wildcard tests/arrows/*.py) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(tests_release) \
                $(E2E:%=release:%) $(E2E:%=asan:%)
@@ -357,7 +359,7 @@ check:
 	@tests/run -j 2 $(CHECK_ITEMS)
 
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
-                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl)
+                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) $(E2E_PROGRAMS)
 
 # Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
 SECONDS     ?= 60

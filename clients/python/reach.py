@@ -293,8 +293,8 @@ class Reach:
             answer = read(self._offline.ask(name, question, parameters))
             return self._admit(name if name != "0" else answer.basis.gpu_uuid, answer, offline=True,
                                confirmed_s=self._offline.read_s)
-        query = urllib.parse.urlencode(
-            {k: "true" if v is True else v for k, v in parameters.items() if v or k in ("bytes", "gbps")})
+        query = urllib.parse.urlencode({k: "true" if v is True else v for k, v in parameters.items()
+                                        if v or k in ("bytes", "gbps")})
         answer = self._ask_daemon(f"/v1/gpus/{name}/{question}?{query}", name, read,
                                   time.monotonic() + self.deadline_s)
         told = (",".join(str(part.bytes) for part in answer.parts) if question == "split" else

@@ -194,7 +194,9 @@ def _split_request(values: Dict[str, Any]) -> _SplitRequest:
 
 
 def _size(name: str, value: Any) -> Any:
-    if isinstance(value, int) and not 0 <= value < 1 << 63:
+    """ctypes would cut it."""
+    most = 1 << (32 if name in ("element", "transaction", "windows") else 63)
+    if isinstance(value, int) and not 0 <= value < most:
         raise reach.InvalidArgument(f"{name} is out of range: {value}")
     return value
 

@@ -1,0 +1,63 @@
+"""lib_reach.py: libreach by way of tests/e2e/reach_ask, and reach.py, side by side."""
+import json
+import os
+import subprocess
+import sys
+
+import common
+from common import BUILD, ROOT
+
+TOOL = os.path.join(BUILD, "tests", "e2e", "reach_ask")
+LIBRARY = os.path.join(ROOT, "build", "release", "libreach.so.0")
+
+os.environ["REACH_LIBRARY"] = LIBRARY
+sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
+import reach  # noqa: E402  (its folder has to be named first)
+
+for needed in (TOOL, LIBRARY):
+    if not os.path.exists(needed):
+        print(f"there is no {needed}")
+        sys.exit(77)
+
+
+class Refused(Exception):
+    """An error of libreach."""
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status = status
+        self.text = text
+
+
+class Tool:
+    """One handle of libreach in a process of its own."""
+
+    def __init__(self, where):
+        self.process = subprocess.Popen([TOOL, where], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *words, **parameters):
+        line = " ".join([str(w) for w in words] + [f"{k}={v}" for k, v in parameters.items()])
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the handle did not open: it has said why
+        answer = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            raise Refused(answer["error"], answer["text"])
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        common.equal(self.process.wait(common.PATIENCE_S), 0, "exit status of reach_ask")
+
+
+def refusal(function, *arguments, **parameters):
+    """(status, sentence) of a call that must fail."""
+    try:
+        answer = function(*arguments, **parameters)
+    except (Refused, reach.ReachError) as why:
+        assert len(str(why)) > 15, why
+        return why.status, str(why)
+    raise AssertionError(f"no error but {str(answer)[:300]}")

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Offline planning equals the daemon's, and both clients read all of an answer: for each profile, the
+daemon's own document, libreach asking the daemon, libreach with the exported fingerprint, and
+reach.py both ways must say the same, field by field, in answers and in refusals."""
+import dataclasses
+import json
+import os
+
+import common
+from common import case, equal
+from lib_reach import Tool, reach, refusal
+
+GIB = 1 << 30
+PROFILES = ("k80", "p100", "a100-80g", "h100-80g", "h200")
+# By the memory of a GPU: from inside every reach to more than there is.
+SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1, 3 / 2)
+JOBS = (
+    {}, {"access": "atomic"}, {"access": "write", "element": 4}, {"element": 512},
+    {"element": 48, "transaction": 64}, {"reserve": 1 << 20}, {"reserve": 1 << 50},
+    {"fixed": True}, {"once": True}, {"once": True, "fixed": True},
+    {"accesses": 10 ** 9, "input_bytes": 8.0}, {"input_bytes": 16, "input_gbps": 24.5},
+    {"look_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
+    {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
+    {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
+)
+WRONG = (
+    ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
+    ("plan", {"bytes": 1, "look_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
+    ("plan", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 0}),
+    ("placement", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 1 << 51}),
+    ("scope", {"bytes": 0}),
+    ("scope", {"bytes": 1 << 51}), ("scope", {"bytes": 1, "access": "sideways"}),
+    ("explain", {"bytes": GIB, "gbps": 0.0}), ("explain", {"bytes": GIB, "gbps": -3.0}),
+    ("explain", {"bytes": 0, "gbps": 1.0}),
+)
+
+options = [word for profile in PROFILES for word in ("--simulate", profile)]
+daemon = common.Daemon(*options)
+gpus = daemon.measured()
+where = "unix:" + daemon.socket
+online = Tool(where)
+python = reach.Reach(where)
+
+
+class Offline:
+    """A GPU's fingerprint as the daemon serves it, in a file, and both clients on it."""
+
+    def __init__(self, gpu):
+        self.path = os.path.join(common.folder, gpu["uuid"] + ".json")
+        with open(self.path, "wb") as out:
+            out.write(daemon.get(f"/v1/gpus/{gpu['uuid']}/fingerprint").body)
+        self.tool = Tool("file:" + self.path)
+        self.python = reach.Reach("file:" + self.path)
+
+
+offline = {gpu["uuid"]: Offline(gpu) for gpu in gpus}
+
+
+def plain(document, *more):
+    """Without what says how it came, and what libreach leaves out."""
+    left_out = ("kept", "offline", "access") + more
+    return {name: value for name, value in document.items() if name not in left_out}
+
+
+def same(got, wanted, what):
+    if got != wanted:
+        for name in sorted(set(got) | set(wanted)):
+            equal(got.get(name), wanted.get(name), f"{what}, {name}")
+    equal(got, wanted, what)
+
+
+def flat(answer):
+    """An answer of reach.py without what says how it came."""
+    changed = dataclasses.replace(answer.basis, offline=False)
+    values = {**{f.name: getattr(answer, f.name) for f in dataclasses.fields(answer)},
+              "basis": changed}
+    if isinstance(answer, reach.Split):
+        values["parts"] = [flat(part) for part in answer.parts]
+    return values
+
+
+def query(parameters):
+    return "&".join(f"{k}={'true' if v is True else v}" for k, v in parameters.items())
+
+
+def compare(question, gpu, parameters, tidy=plain, listed=None):
+    """`listed`: the parameters as reach.py takes them, where that differs."""
+    uuid = gpu["uuid"]
+    what = f"{question} {gpu['name']} {parameters}"
+    raw = daemon.get(f"/v1/gpus/{uuid}/{question}?{query(parameters)}")
+    call = lambda client: getattr(client, question)(uuid, **(listed or parameters))  # noqa: E731
+    if raw.status != 200:
+        status, _ = refusal(online.ask, question, uuid, **parameters)
+        equal(refusal(offline[uuid].tool.ask, question, uuid, **parameters)[0], status, what)
+        for client in (python, offline[uuid].python):
+            equal(refusal(call, client)[0], status, what)
+        return None
+    by_c = online.ask(question, uuid, **parameters)
+    same(tidy(by_c), tidy(raw.json()), what + " (libreach and the daemon's document)")
+    same(tidy(offline[uuid].tool.ask(question, uuid, **parameters)), tidy(by_c),
+         what + " (libreach offline and online)")
+    equal((by_c["kept"], by_c["offline"]), (False, False))
+    answer = call(python)
+    same(flat(call(offline[uuid].python)), flat(answer), what + " (reach.py offline and online)")
+    return answer, by_c
+
+
+def sizes(gpu):
+    return [max(1, int(gpu["memory_bytes"] * share)) for share in SHARES] + [1, 12345678901]
+
+
+@case
+def the_gpus_are_the_same():
+    equal([g["uuid"] for g in online.ask("gpus")["gpus"]], [g["uuid"] for g in gpus])
+    for known, by_c, by_python in zip(gpus, online.ask("gpus")["gpus"], python.gpus()):
+        for name, value in by_c.items():
+            equal(value, known[name], name)
+        same(dataclasses.asdict(by_python), {**{k: v for k, v in by_c.items()
+                                                if k != "fingerprint_stale"},
+                                             "stale": by_c["fingerprint_stale"]}, "reach.py")
+        alone = offline[known["uuid"]].python.gpus()
+        equal(len(alone), 1)
+        same({**dataclasses.asdict(alone[0]), "state": 0, "index": 0},
+             {**dataclasses.asdict(by_python), "state": 0, "index": 0}, "offline")
+
+
+@case
+def fingerprints_are_the_same():
+    for gpu in gpus:
+        document = daemon.json(f"/v1/gpus/{gpu['uuid']}/fingerprint")
+        by_c = online.ask("fingerprint", gpu["uuid"])
+        same(plain(offline[gpu["uuid"]].tool.ask("fingerprint", 0)), plain(by_c), gpu["name"])
+        equal(by_c["fingerprint_id"], document["id"])
+        equal(by_c["plateau_gbps"], document["throughput"]["plateau_gbps"])
+        equal(by_c["reach_bytes"], document["windows"]["reach_bytes"])
+        of_sm = {sm: g["id"] for g in document["topology"]["groups"] for sm in g["sms"]}
+        equal({sm: g for sm, g in enumerate(by_c["group_of_sm"]) if g >= 0}, of_sm)
+        fp = python.fingerprint(gpu["uuid"])
+        same(flat(offline[gpu["uuid"]].python.fingerprint(0)), flat(fp), gpu["name"])
+        equal((fp.group_of_sm, fp.reach_bytes, fp.taken_at, fp.depth),
+              (by_c["group_of_sm"], by_c["reach_bytes"], by_c["taken_at"], by_c["depth"]))
+
+
+@case
+def scopes_are_the_same():
+    for gpu in gpus:
+        for size in sizes(gpu):
+            for access in reach.ACCESS:
+                answer, by_c = compare("scope", gpu, {"bytes": size, "access": access})
+                equal((answer.scope_bytes, answer.passes, answer.with_gbps, answer.reason),
+                      tuple(by_c[n] for n in ("scope_bytes", "passes", "with_gbps", "reason")))
+
+
+def check_table(answer, windows, table):
+    equal([w._asdict() for w in answer.windows],
+          [{k: v for k, v in w.items() if k != "index"} for w in windows])
+    equal(answer.window_of_sm, [reach.IDLE if w is None else w for w in table])
+
+
+@case
+def placements_are_the_same():
+    for gpu in gpus:
+        for size in sizes(gpu):
+            for more in ({}, {"windows": 2}, {"granularity": 4096}, {"windows": 5,
+                                                                     "granularity": 3 << 20}):
+                found = compare("placement", gpu, {"bytes": size, **more})
+                if found:
+                    check_table(found[0], found[1]["windows"], found[1]["window_of_sm"])
+
+
+@case
+def plans_are_the_same():
+    recommended = set()
+    for gpu in gpus:
+        for number, size in enumerate(sizes(gpu)):
+            # Every kind of job at some size, and every size of the plain one.
+            for job in (JOBS[0],) + JOBS[1 + number::3]:
+                found = compare("plan", gpu, {"bytes": size, **job}, tidy=lambda d: {
+                    **plain(d), "placement": d["placement"] and
+                    {k: d["placement"][k] for k in ("windows", "window_of_sm")}})
+                if not found:
+                    continue
+                plan, by_c = found
+                recommended.add(plan.recommended)
+                equal(plan.recommended, by_c["options"][0]["strategy"])
+                equal([(o.strategy, o.possible, o.gbps, o.why) for o in plan.options],
+                      [(o["strategy"], o["possible"], o["gbps"], o["why"])
+                       for o in by_c["options"]])
+                if by_c["placement"]:
+                    check_table(plan, by_c["placement"]["windows"],
+                                by_c["placement"]["window_of_sm"])
+    assert {"naive", "scopes", "windows"} <= recommended, recommended
+
+
+@case
+def splits_are_the_same():
+    for gpu in gpus:
+        for parts, weight in (((4,), None), ((4, 2), None), ((3, 3, 8), (1, 2.5, 1e3)),
+                              ((64,) * 16, None), ((1, 1), (1e-3, 1e6))):
+            total = [gpu["memory_bytes"] // part for part in parts]
+            listed = {"bytes": total} if weight is None else {"bytes": total, "weight": weight}
+            written = {k: ",".join(map(str, v)) for k, v in listed.items()}
+            found = compare("split", gpu, written, listed=listed, tidy=lambda d: {
+                **plain(d), "jobs": [plain(j, "sms", "groups") for j in d["jobs"]]})
+            if not found:
+                continue
+            for part, job in zip(found[0].parts, found[1]["jobs"]):
+                check_table(part, job["windows"], job["window_of_sm"])
+                equal((part.gbps, part.fits, part.weight), (job["gbps"], job["fits"], job["weight"]))
+
+
+@case
+def explanations_are_the_same():
+    verdicts = set()
+    for gpu in gpus:
+        plateau = daemon.json(f"/v1/gpus/{gpu['uuid']}/fingerprint")["throughput"]["plateau_gbps"]
+        for size in sizes(gpu):
+            naive = python.explain(gpu["uuid"], bytes=size, gbps=plateau).here_gbps
+            for gbps in (plateau / 100, plateau / 3, plateau, plateau * 2, naive or 1.0):
+                for more in ({}, {"access": "atomic", "element": 8}):
+                    found = compare("explain", gpu, {"bytes": size, "gbps": gbps, **more})
+                    verdicts.add(found[0].verdict)
+                    equal((found[0].verdict, found[0].checks, found[0].translation_share),
+                          tuple(found[1][n] for n in ("verdict", "checks", "translation_share")))
+    assert {"translation", "not-translation"} <= verdicts, verdicts
+
+
+@case
+def refusals_are_the_same():
+    for gpu in gpus:
+        for question, parameters in WRONG:
+            uuid = gpu["uuid"]
+            for client in (online.ask, offline[uuid].tool.ask):
+                status, text = refusal(client, question, uuid, **parameters)
+                equal(status, "invalid-argument", (question, parameters, text))
+            for client in (python, offline[uuid].python):
+                status, text = refusal(getattr(client, question), uuid, **parameters)
+                equal(status, "invalid-argument", (question, parameters, text))
+
+
+@case
+def an_exported_file_plans_too():
+    folder = os.path.join(common.folder, "export")
+    equal(common.run(common.REACHD, "--simulate", "k80", "--measure", "quick", "--export",
+                     folder)[0], 0)
+    path, = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names
+             if name == "fingerprint-quick.json"]
+    tool = Tool("file:" + path)
+    with open(path, encoding="utf-8") as exported:
+        equal(tool.ask("scope", 0, bytes=GIB)["fingerprint_id"], json.load(exported)["id"])
+    # Depth quick has measured no throughput: said, not guessed.
+    answer = tool.ask("plan", 0, bytes=4 * GIB)
+    equal({o["gbps"] for o in answer["options"]}, {None}, answer)
+    equal({o["gbps_reason"] for o in answer["options"]} & {""}, set(), answer)
+    tool.close()
+
+
+@case
+def measured_fingerprints_plan_too():
+    folder = os.path.join(common.ROOT, "docs", "measurements")
+    paths = sorted(os.path.join(at, name) for at, _, names in os.walk(folder) for name in names
+                   if name.startswith("fingerprint-full"))
+    assert len(paths) >= 3, paths
+    for path in paths:
+        tool = Tool("file:" + path)
+        with reach.Reach("file:" + path) as client:
+            plan = client.plan(0, bytes=70 * GIB)
+            equal(plan.basis.origin, "measured")
+            check_table(plan, *[tool.ask("plan", 0, bytes=70 * GIB)["placement"][k]
+                                for k in ("windows", "window_of_sm")])
+        tool.close()
+
+
+@case
+def all_ends_well():
+    for tool in [online] + [o.tool for o in offline.values()]:
+        tool.close()
+    python.close()
+    daemon.stop()
+
+
+common.main()
