@@ -37,7 +37,8 @@ enum basis {
     BASIS_NONE = 0, /* nothing is measured that would support a number */
     BASIS_MEASURED, /* accesses of this kind and size */
     BASIS_BETWEEN,  /* of this kind, smaller and larger ones */
-    BASIS_SCALED,   /* of this kind, another size: memory by the byte, translation by the access */
+    BASIS_SCALED,   /* of this kind: larger than any measured, by the byte; or smaller, and then it
+                       is the least that can be expected */
     BASIS_JOB       /* what the job measured itself, inside the reach alone */
 };
 const char *basis_name(enum basis b); /* "none", "measured", "between", "scaled", "job" */

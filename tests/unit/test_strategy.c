@@ -162,7 +162,8 @@ static void test_fixed_and_unknown(void **state)
     assert_near(gbps(STRATEGY_WINDOWS), 500, 1e-3); /* even but for whole entries */
 }
 
-/* Sizes that were not measured: memory by the byte, translation by the access. */
+/* Sizes that were not measured: larger ones by the byte, smaller ones as the smallest measured;
+ * translation by the access. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -171,6 +172,7 @@ static void test_sizes(void **state)
     assert_int_equal(answer.transaction_bytes, 32);
     assert_int_equal(answer.basis, BASIS_SCALED);
     assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 1e-9);
+    assert_near(answer.inside_gbps.v, 1000, 1e-9); /* 0.032 ns, as of a line */
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.256 ns of memory hide 0.128 */
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
