@@ -3,7 +3,7 @@
 of target, measured and met. The exit status is 1 if one was missed. Timings: run it on a machine
 that does nothing else.
 
-  without a GPU   a simulated K80 and H200 at depth quick on one core; the daemon at rest
+  without a GPU   a simulated K80 and H200 at depth quick on one core; the daemon at rest; a plan
   with a GPU      also the time and the memory that the probes take, their curves beside a plain
                   allocation of all memory, and what a placement is worth
 """
@@ -24,6 +24,7 @@ import common  # noqa: E402  (its folder has to be named first)
 
 REACHCTL = common.BUILD + "/reachctl"
 RANDOM_READ = common.BUILD + "/examples/random_read"
+PLAN_COST = common.BUILD + "/tests/bench/plan_cost"
 PLAIN_CURVE = common.BUILD + "/tests/bench/plain_curve"
 REPEATS = 5
 REST_SECONDS = 5
@@ -38,6 +39,8 @@ CURVE_MOST_DEVIATION = 0.02
 FULL_MOST_MS = 3000
 MATRIX_MOST_MS = 25000
 CHECK_MOST_MS = 50
+PLAN_MOST_US = 20
+PLAN_SOCKET_MOST_US = 200
 PLACED_LEAST_OF_PLATEAU = 0.98
 PLACED_LEAST_TIMES_NAIVE = 4.5
 
@@ -64,8 +67,8 @@ class Daemon:
     """A daemon with a port and a database of its own. The database is a file, as on a node: one in
     memory would count as the daemon's."""
 
-    def __init__(self, *options):
-        self.options = list(options)
+    def __init__(self, *options, socket="none"):
+        self.options = ["--socket", socket] + list(options)
         self.log = tempfile.TemporaryFile(mode="w+")
         self.state = tempfile.TemporaryDirectory()
         self.start()
@@ -74,7 +77,7 @@ class Daemon:
         self.log.seek(0)
         self.log.truncate()
         self.process = subprocess.Popen(
-            [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state",
+            [common.REACHD, "--listen", "127.0.0.1:0", "--state",
              self.state.name + "/reachd.db"] + self.options,
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
@@ -180,6 +183,26 @@ def bench_rest(table, has_gpu):
                   not devices)
     finally:
         daemon.end()
+
+
+def bench_plan(table):
+    """Median of 2000 plans of a simulated H200, from 1 to 140 GiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = Daemon("--simulate", "h200", socket=folder + "/socket")
+        try:
+            daemon.ctl("fingerprint", "--depth", "full", "--follow")
+            with open(folder + "/fingerprint.json", "w", encoding="utf-8") as file:
+                file.write(daemon.ctl("show", "--json"))
+            said = subprocess.run([PLAN_COST, file.name, folder + "/socket", "0"], check=True,
+                                  stdout=subprocess.PIPE, universal_newlines=True,
+                                  timeout=PATIENCE_S).stdout
+        finally:
+            daemon.end()
+    us = {name: float(value) for name, value in (line.split() for line in said.splitlines())}
+    for name, what, most in (("in_process_us", "in-process", PLAN_MOST_US),
+                             ("socket_us", "over the Unix socket", PLAN_SOCKET_MOST_US),
+                             ("socket_kept_us", "the same, asked again", PLAN_SOCKET_MOST_US)):
+        table.row("a plan, %s: under %g us" % (what, most), "%.1f us" % us[name], us[name] < most)
 
 
 def curve_ms(measured):
@@ -298,6 +321,7 @@ def main():
     gpus = find_gpu()
     bench_simulated(table)
     bench_rest(table, bool(gpus))
+    bench_plan(table)
     if gpus:
         table.note("on %s, %s" % (gpus[0]["name"], gpus[0]["uuid"]))
         bench_curve(table, bench_probes(table))
