@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""plan, split and explain on simulated GPUs: the routes, their contract, and reachctl's words."""
+import json
+import os
+import warnings
+
+import common
+from common import REACHCTL, case, equal, run
+
+GIB = 1 << 30
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+daemon.measured()
+
+
+def contract(name):
+    """The schema of an answer, with what it refers to."""
+    try:
+        import yaml
+    except ImportError:
+        raise common.Skip("python3-yaml is not installed") from None
+    with open(os.path.join(common.ROOT, "api", "openapi.yaml"), encoding="utf-8") as file:
+        text = file.read().replace("#/components/schemas/", "#/$defs/")
+    schemas = yaml.safe_load(text)["components"]["schemas"]
+    return {"$ref": "#/$defs/" + name, "$defs": schemas}
+
+
+def validate(name, document):
+    try:
+        import jsonschema
+    except ImportError:
+        raise common.Skip("python3-jsonschema is not installed") from None
+    warnings.simplefilter("ignore", DeprecationWarning)
+    jsonschema.Draft202012Validator(contract(name)).validate(document)
+
+
+def plan(gpu, query):
+    return daemon.json(f"/v1/gpus/{gpu}/plan?{query}")
+
+
+def options(answer):
+    return {option["strategy"]: option for option in answer["options"]}
+
+
+@case
+def a_plan_ranks_every_strategy():
+    answer = plan(1, "bytes=137GiB&look_gps=600")
+    equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "measured"))
+    equal(answer["fingerprint_id"], daemon.gpus()[1]["fingerprint_id"])
+    equal(answer["recommended"], "windows")
+    equal(len(options(answer)), 5)
+    by = options(answer)
+    equal(by["windows"]["gbps"] / by["naive"]["gbps"], by["windows"]["times_naive"])
+    assert by["windows"]["times_naive"] > 4, by
+    assert by["naive"]["bound"] == "translation", by
+    placement = daemon.json("/v1/gpus/1/placement?bytes=137GiB")
+    for field in ("windows", "window_of_sm", "margin_bytes", "window_count"):
+        equal(answer["placement"][field], placement[field], field)
+
+
+@case
+def inside_the_reach_nothing_is_worth_doing():
+    answer = plan(1, "bytes=60GiB")
+    equal((answer["recommended"], answer["scope"], answer["placement"]), ("naive", None, None))
+    equal([o["possible"] for o in answer["options"]], [True] + 4 * [False])
+    assert "Nothing is worth doing" in answer["reason"], answer["reason"]
+
+
+@case
+def a_job_that_cannot_be_bound_gets_scopes():
+    """Karnagel's case: on a K80 beyond 2 GB, passes over 2 GB."""
+    answer = plan(0, "bytes=11GiB&fixed=true&look_gps=7.7")
+    equal(answer["recommended"], "scopes")
+    equal(answer["scope"]["passes"], 6)
+    assert GIB < answer["scope"]["scope_bytes"] < 2.1 * GIB, answer["scope"]
+    assert options(answer)["scopes"]["times_naive"] > 8, answer["reason"]
+
+
+@case
+def two_jobs_share_no_group():
+    answer = daemon.json("/v1/gpus/1/split?bytes=20GiB,100GiB&weight=1,2")
+    one, two = answer["jobs"]
+    assert not set(one["groups"]) & set(two["groups"]), answer
+    equal(sorted(one["sms"] + two["sms"]), list(range(132)))
+    equal(sorted(one["groups"] + two["groups"]), list(range(24)))
+    assert one["fits"] and two["fits"] and one["gbps"] > one["unsplit_gbps"], answer
+    for job in answer["jobs"]:
+        equal(sum(w["length_bytes"] for w in job["windows"]), job["bytes"])
+        equal([sm for sm, w in enumerate(job["window_of_sm"]) if w is not None], job["sms"])
+
+
+@case
+def a_loss_is_explained():
+    here = options(plan(1, "bytes=137GiB"))["naive"]["gbps"]
+    answer = daemon.json(f"/v1/gpus/1/explain?bytes=137GiB&gbps={here:.1f}")
+    equal(answer["verdict"], "translation")
+    assert answer["translation_share"] > 0.99 and len(answer["checks"]) == 3, answer
+    equal(daemon.json(f"/v1/gpus/1/explain?bytes=137GiB&gbps={here / 10:.1f}")["verdict"],
+          "not-translation")
+    equal(daemon.json("/v1/gpus/1/explain?bytes=8GiB&gbps=100")["verdict"], "not-translation")
+    equal(daemon.json("/v1/gpus/1/explain?bytes=900GiB&gbps=100")["verdict"], "cannot-say")
+
+
+@case
+def answers_keep_the_contract():
+    for query in ("bytes=137GiB&accesses=1000&input_bytes=4", "bytes=1GiB", "bytes=900GiB",
+                  "bytes=137GiB&access=atomic&element=8", "bytes=11GiB&fixed=true&once=true",
+                  "bytes=100GiB&reserve=1TiB"):
+        for gpu in (0, 1):
+            validate("Plan", plan(gpu, query))
+    validate("Split", daemon.json("/v1/gpus/1/split?bytes=20GiB,2000GiB"))
+    validate("Split", daemon.json("/v1/gpus/0/split?bytes=1MiB"))
+    for query in ("bytes=137GiB&gbps=700", "bytes=1GiB&gbps=9999", "bytes=900GiB&gbps=5"):
+        validate("Explain", daemon.json(f"/v1/gpus/1/explain?{query}"))
+
+
+@case
+def what_makes_no_sense_is_a_problem():
+    for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&look_gps=nan",
+                  "plan?bytes=1GiB&fixed=1", "plan?bytes=1GiB&access=jump",
+                  "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
+                  "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0"):
+        answer = daemon.get(f"/v1/gpus/1/{query}")
+        equal((answer.status, answer.type), (400, "application/problem+json"), query)
+        equal(answer.json()["slug"], "invalid-argument", query)
+        assert answer.json()["errors"][0]["parameter"], (query, answer.json())
+
+
+def ctl(*arguments, code=0):
+    status, text, log = run(REACHCTL, "--socket", daemon.socket, "--gpu", "1", *arguments)
+    equal(status, code, (arguments, text, log))
+    return text if code == 0 else log
+
+
+@case
+def reachctl_prints_them():
+    text = ctl("plan", "137GiB", "--input-bytes", "8", "--look-gps", "600", "--once")
+    rows = [line.split()[0] for line in text.splitlines() if line]
+    for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows"):
+        equal(rows.count(strategy), 2, text)
+    assert "recommended partitioned-windows" in text and "cannot be read again" in text, text
+    equal(json.loads(ctl("plan", "137GiB", "--fixed", "--json")), plan(1, "bytes=137GiB&fixed=true"))
+    text = ctl("split", "20GiB", "100GiB", "--weight", "1,2")
+    assert "job 0" in text and "job 1" in text and "no two jobs share a TLB" in text, text
+    equal(json.loads(ctl("split", "20GiB,100GiB", "--json")),
+          daemon.json("/v1/gpus/1/split?bytes=20GiB,100GiB"))
+    text = ctl("explain", "137GiB", "--gbps", "760")
+    assert "verdict     translation" in text and "half of the reach" in text, text
+    equal(json.loads(ctl("explain", "137GiB", "--gbps", "760", "--json")),
+          daemon.json("/v1/gpus/1/explain?bytes=137GiB&gbps=760"))
+    for arguments in (("plan",), ("plan", "1G", "--gbps", "3"), ("split",), ("explain", "1G", "2G")):
+        ctl(*arguments, code=2)
+    assert "next step" in ctl("explain", "137GiB", code=1)
+
+
+common.main()
