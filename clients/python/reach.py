@@ -97,6 +97,8 @@ class _Connection(http.client.HTTPConnection):
         body = response.read(_MAX_BODY_BYTES + 1)
         if len(body) > _MAX_BODY_BYTES:
             raise Protocol("the answer is far too long")
+        if response.length:  # what is still to come of what was announced
+            raise http.client.IncompleteRead(body)
         return response.status, response.headers.get("ETag", ""), body
 
 

@@ -23,9 +23,8 @@ for needed in (TOOL, LIBRARY):
 class Refused(Exception):
     """An error of libreach."""
     def __init__(self, status, text):
-        super().__init__(f"{status}: {text}")
+        super().__init__(text)
         self.status = status
-        self.text = text
 
 
 class Tool:

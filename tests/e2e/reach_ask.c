@@ -384,9 +384,11 @@ static json_t *answer(char **words)
         return number_or_error(reach_confirm(reach, last, &error), 0);
     if (strcmp(words[0], "age") == 0)
         return number_or_error(REACH_OK, reach_age_ms(last));
-    if (strcmp(words[0], "window") == 0)
-        return number_or_error(
-            reach_window_of_sm(last_windows, (uint32_t)atoi(operand), &window, &error), window);
+    if (strcmp(words[0], "window") == 0) {
+        const enum reach_status status =
+            reach_window_of_sm(last_windows, (uint32_t)atoi(operand), &window, &error);
+        return number_or_error(status, window);
+    }
     return ask(words[0], operand, words + 1);
 }
 
