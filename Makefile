@@ -442,15 +442,23 @@ portable: all $(TOOLS)
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib
 INCLUDEDIR  := $(PREFIX)/include
+MANDIR      := $(PREFIX)/share/man
+# Of no one release of Python: put it on PYTHONPATH, or say PYTHONDIR=.
+PYTHONDIR   ?= $(PREFIX)/share/reachd/python
 UNITDIR     := $(PREFIX)/lib/systemd/system
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PYTHONDIR)
+	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man8
 	install -m 644 $(filter-out %/libreach.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
 	ln -sfn libreach.so.$(ABI) $(DESTDIR)$(LIBDIR)/libreach.so
 	install -m 644 clients/c/reach.h $(DESTDIR)$(INCLUDEDIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' clients/c/reach.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/reach.pc
+	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
+	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
+	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	install -m 644 systemd/reachd.socket $(DESTDIR)$(UNITDIR)

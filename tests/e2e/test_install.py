@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""What make install leaves behind: programs build against it by pkg-config, shared and static, and
+run against a daemon; the library shows its own functions and nothing else; the man pages are well
+formed and have an entry for everything there is."""
+import glob
+import json
+import os
+import re
+import shutil
+import sys
+
+import common
+from common import BUILD, ROOT, Skip, case, equal, run
+
+if os.path.basename(BUILD) != "release":
+    print("what is installed is the release build")
+    sys.exit(77)
+
+PREFIX = "/opt/reach"
+stage = os.path.join(common.folder, "stage")
+prefix = stage + PREFIX
+library = os.path.join(prefix, "lib", "libreach.so.0")
+
+PROGRAM = r"""
+#include <reach.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct reach_job job;
+    struct reach *reach = NULL;
+    struct reach_plan *plan = NULL;
+    struct reach_error why;
+    uint32_t window = 0;
+
+    memset(&job, 0, sizeof(job));
+    job.bytes = 100ull << 30;
+    if (argc != 2 || reach_open(argv[1], &reach, &why) != REACH_OK ||
+        reach_ask_plan(reach, "0", &job, &plan, &why) != REACH_OK ||
+        reach_window_of_sm(&plan->windows, 5, &window, &why) != REACH_OK) {
+        fprintf(stderr, "%s\n", why.text);
+        return 1;
+    }
+    printf("%s %s %u\n", plan->basis.fingerprint_id, reach_strategy_name(plan->recommended),
+           (unsigned)window);
+    reach_free(plan);
+    reach_close(reach);
+    return 0;
+}
+"""
+
+
+def done(*arguments, **more):
+    status, text, log = run(*arguments, **more)
+    equal(status, 0, f"{' '.join(arguments)}:\n{text}{log}")
+    return text
+
+
+def public_functions():
+    with open(os.path.join(ROOT, "clients", "c", "reach.map"), encoding="utf-8") as text:
+        return sorted(re.findall(r"^\s+(reach_\w+);", text.read(), re.M))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as text:
+        return text.read()
+
+
+@case
+def make_install_installs():
+    environment = {name: "" for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    done("make", "-s", "-C", ROOT, "install", "DESTDIR=" + stage, "PREFIX=" + PREFIX,
+         environment=environment)
+    for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",
+                 "lib/libreach.a", "lib/pkgconfig/reach.pc", "share/man/man1/reachctl.1",
+                 "share/man/man3/libreach.3", "share/man/man8/reachd.8",
+                 "share/reachd/python/reach.py"):
+        assert os.path.isfile(os.path.join(prefix, path)), path
+    equal(os.readlink(os.path.join(prefix, "lib", "libreach.so")), "libreach.so.0")
+
+
+def pkg_config(*options):
+    return done("pkg-config", "--define-variable=prefix=" + prefix, *options, "reach",
+                environment={"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}).split()
+
+
+def needed(path):
+    return sorted(re.findall(r"NEEDED.*\[(.*)\]", done("readelf", "-d", path)))
+
+
+def asks_the_daemon(program):
+    daemon = common.Daemon("--simulate", "h200")
+    gpu, = daemon.measured()
+    plan = daemon.json("/v1/gpus/0/plan?bytes=100GiB")
+    wanted = (f"{gpu['fingerprint_id']} {plan['recommended']} "
+              f"{plan['placement']['window_of_sm'][5]}\n")
+    file = os.path.join(common.folder, "h200.json")
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(daemon.json("/v1/gpus/0/fingerprint"), out)
+    for where in ("unix:" + daemon.socket, f"http://127.0.0.1:{daemon.port}", "file:" + file):
+        equal(done(program, where, environment={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")}),
+              wanted, where)
+    daemon.stop()
+
+
+def compile_with(compiler, source, *flags):
+    program = os.path.join(common.folder, "program" + source)
+    path = os.path.join(common.folder, "job" + source)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(PROGRAM)
+    done(compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", program, path, *flags)
+    return program
+
+
+@case
+def a_program_with_the_shared_library():
+    program = compile_with("gcc", ".c", "-std=c11", *pkg_config("--cflags", "--libs"))
+    assert "libreach.so.0" in needed(program), needed(program)
+    asks_the_daemon(program)
+
+
+@case
+def a_program_with_the_static_library():
+    flags = [f for f in pkg_config("--cflags", "--libs", "--static") if f != "-lreach"]
+    program = compile_with("gcc", ".c", "-std=c11", os.path.join(prefix, "lib", "libreach.a"),
+                           *flags)
+    assert not [name for name in needed(program) if "reach" in name], needed(program)
+    asks_the_daemon(program)
+
+
+@case
+def a_program_in_cxx():
+    if not shutil.which("g++"):
+        raise Skip("there is no g++")
+    asks_the_daemon(compile_with("g++", ".cc", "-std=c++11", *pkg_config("--cflags", "--libs")))
+
+
+@case
+def the_library_shows_its_functions_and_nothing_else():
+    wanted = public_functions()
+    assert len(wanted) > 15, wanted
+    shown = [line.split() for line in done("nm", "-D", "--defined-only", library).splitlines()]
+    equal(sorted(name for _, kind, name in shown if kind != "A"),
+          [name + "@@REACH_0.1" for name in wanted])
+    equal([name for _, kind, name in shown if kind == "A"], ["REACH_0.1"])
+    archive = done("nm", "-g", "--defined-only", os.path.join(prefix, "lib", "libreach.a"))
+    equal(sorted(re.findall(r"^\w+ [A-Z] (\S+)$", archive, re.M)), wanted)
+    header = re.sub(r"/\*.*?\*/", "", read(os.path.join(prefix, "include", "reach.h")), flags=re.S)
+    equal(sorted(set(re.findall(r"\b(reach_\w+)\(", header))), wanted, "what reach.h declares")
+
+
+@case
+def the_library_needs_little():
+    equal(re.findall(r"SONAME.*\[(.*)\]", done("readelf", "-d", library)), ["libreach.so.0"])
+    allowed = ("libc.so", "libm.so", "libcurl.so", "libjansson.so", "ld-linux")
+    for name in needed(library):
+        assert name.startswith(allowed), needed(library)
+    # Nothing of the daemon but what plans: no store, no server, no device.
+    names = done("nm", os.path.join(ROOT, "build", "release", "libreach.so.0"))
+    found = [word for word in ("sqlite3_", "MHD_", "cuInit", "store_", "probe_", "analysis_",
+                               "server_", "fatbin") if re.search(r"\s" + word, names)]
+    equal(found, [])
+
+
+@case
+def the_installed_python_client_works():
+    daemon = common.Daemon("--simulate", "k80")
+    daemon.measured()
+    program = ("import reach, sys\nwith reach.Reach(sys.argv[1]) as r:\n"
+               "    print(r.scope(0, bytes=10 << 30).passes)")
+    passes = done("python3", "-c", program, "unix:" + daemon.socket, environment={
+        "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")})
+    equal(int(passes), daemon.json("/v1/gpus/0/scope?bytes=10GiB")["passes"])
+    daemon.stop()
+
+
+# ---- man pages ----
+
+PAGES = sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[138]")))
+
+
+def entries(page):
+    """What a page has an entry for: options as they are typed, commands, functions."""
+    text = read(os.path.join(ROOT, "docs", "man", page))
+    described = text.split(".Sh DESCRIPTION")[1]
+    items = "\n".join(re.findall(r"^\.It (.*)$", described, re.M))
+    return {"options": {"--" + name for name in re.findall(r"Fl -([\w-]+)", items)},
+            "commands": set(re.findall(r"^Ic ([a-z ]+?)(?= [A-Z]|$)", items, re.M)),
+            "declared": set(re.findall(r"^\.Fn (reach_\w+)", text.split(".Sh DESCRIPTION")[0],
+                                       re.M)),
+            "described": set(re.findall(r"^\.Fn (reach_\w+)|It Fn (reach_\w+)", described, re.M)),
+            "statuses": set(re.findall(r"^\.It Dv (REACH_\w+)", described, re.M))}
+
+
+@case
+def the_man_pages_are_well_formed():
+    equal(len(PAGES), 3, PAGES)
+    for page in PAGES:
+        if shutil.which("mandoc"):
+            equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
+        if shutil.which("man") and shutil.which("groff"):
+            status, _, log = run("man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page,
+                                 environment={"LC_ALL": "C.UTF-8", "MANWIDTH": "80"})
+            equal((status, log), (0, ""), page)
+
+
+@case
+def every_option_of_reachd_has_an_entry():
+    told = set(re.findall(r"--[a-z][\w-]*", done(common.REACHD, "--help")))
+    assert len(told) > 15, told
+    equal(entries("reachd.8")["options"], told)
+
+
+@case
+def every_command_of_reachctl_has_an_entry():
+    told = done(common.REACHCTL, "--help")
+    options = set(re.findall(r"--[a-z][\w-]*", told))
+    commands = set(re.findall(r"^  reachctl ((?:fingerprint diff|[a-z]+))", told, re.M))
+    assert {"gpus", "plan", "fingerprint diff"} <= commands, commands
+    page = entries("reachctl.1")
+    equal(page["commands"], commands)
+    text = read(os.path.join(ROOT, "docs", "man", "reachctl.1"))
+    equal({"--" + name for name in re.findall(r"Fl -([\w-]+)", text)}, options)
+
+
+@case
+def every_public_function_has_an_entry():
+    page = entries("libreach.3")
+    equal(sorted(page["declared"]), public_functions(), "the synopsis")
+    equal(sorted({a or b for a, b in page["described"]}), public_functions(), "the description")
+    header = read(os.path.join(ROOT, "clients", "c", "reach.h"))
+    statuses = re.findall(r"^    (REACH_\w+) = \d+", header.split("enum reach_status {")[1]
+                          .split("};")[0], re.M)
+    equal(page["statuses"], set(statuses) - {"REACH_OK"})
+
+
+common.main()
