@@ -1,440 +1,464 @@
-/* config.c: the command line of reachd. One table of options; each knows how to store its value. */
+/* config.c: from where the options come, and which of them wins.
+ *
+ * The three places are read one after the other over the defaults: file, environment, command
+ * line. Each option stores its own value (config_table.c); what is wrong is told with the name that
+ * the option has in that place.
+ */
 #include "config.h"
 
-#include "base/units.h"
+#include "config_table.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static const char config_help_text[] =
-    "reachd: measures how far each GPU of this node translates addresses without a miss, and\n"
-    "answers over HTTP where a job should work.\n"
-    "\n"
-    "Serving\n"
-    "  --listen ADDRESS:PORT   TCP address, default 127.0.0.1:17322; port 0 takes a free one;\n"
-    "                          \"none\" for no TCP\n"
-    "  --socket PATH           Unix socket, default /run/reachd/reachd.sock when run as root;\n"
-    "                          \"none\" for none; root and the group of the daemon may use it\n"
-    "  --health ADDRESS:PORT   a port for /healthz, /readyz and /metrics alone, default the one\n"
-    "                          after that of --listen; \"none\" for none\n"
-    "  --token-file PATH       a secret of 16 to 256 characters: what changes something must "
-    "bring\n"
-    "                          it (Authorization: Bearer ...); needed to serve other machines\n"
-    "  --max-connections N     at once on the TCP address, default 1024\n"
-    "  --request-deadline-ms N most that one request may take from its first byte to the last of\n"
-    "                          its answer, default 10000\n"
-    "  --state PATH            database, default /var/lib/reachd/reachd.db; \":memory:\" forgets\n"
-    "  --state-fallback-memory go on in memory where the database cannot be used\n"
-    "  --no-measure-on-start   do not measure GPUs that have no fingerprint, or a stale one\n"
-    "  --no-check-on-start     do not check whether stored fingerprints are still true\n"
-    "  --log-level LEVEL       error, warning, info (default) or debug\n"
-    "  --demo                  make the state directory, simulate an H200 where there is no GPU,\n"
-    "                          print lines to try\n"
-    "\n"
-    "GPUs\n"
-    "  --simulate TEXT         a simulated GPU instead of the real ones: a profile (k80, p100,\n"
-    "                          a100-80g, h100-80g, h200) or a description; may be repeated\n"
-    "  --libcuda NAME          driver library, default libcuda.so.1\n"
-    "  --memory-limit BYTES    most device memory that probes may hold, default 1.1 GiB\n"
-    "  --probe-deadline-ms N   most that one probe may take on the device, default 30000\n"
-    "  --plain-arena           do without the virtual memory API\n"
-    "\n"
-    "Without serving\n"
-    "  --measure DEPTH         measure all GPUs at once, print what was found, exit; DEPTH is\n"
-    "                          quick, full or matrix; may be repeated\n"
-    "  --repeat N              each of these N times\n"
-    "  --export DIR            with --measure: write fingerprints and observations to a folder\n"
-    "                          for each GPU under DIR\n"
-    "  --conclude FILE         read exported observations (\"-\": standard input), print the\n"
-    "                          fingerprint that follows from them\n"
-    "  --depth DEPTH           with --conclude: as if measured at this depth\n"
-    "  --worker=stdio          drive one GPU by hand, with JSON lines\n"
-    "  --check-config          check the options and exit\n"
-    "  --version, --help\n"
-    "\n"
-    "Exit status: 0 fine, 1 failed, 2 wrong options, 75 another process has the database or the\n"
-    "address.\n";
+enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 
-const char *config_help(void)
-{
-    return config_help_text;
-}
+#define CONFIG_PREFIX "REACHD_"
+/* What a daemon tells its workers: not the same, or it would win over the file at SIGHUP. */
+#define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
-/* One option. `value` is "" where the option takes none. */
-struct option {
-    const char *name;
-    bool has_value;
-    enum status (*store)(struct config *c, const char *value, struct err *err);
+/* A text that lives as long as the configuration. */
+struct config_text {
+    struct config_text *next;
+    char text[];
 };
 
-static enum status config_wrong(struct err *err, const char *option, const char *sentence)
+static const char *config_keep(struct config *c, const char *text, size_t length)
 {
-    return err_set(err, STATUS_INVALID_ARGUMENT, "%s %s", option, sentence);
-}
+    struct config_text *kept = malloc(sizeof *kept + length + 1);
 
-static const char *config_none(const char *value)
-{
-    return strcmp(value, "none") == 0 ? NULL : value;
-}
-
-static enum status store_listen(struct config *c, const char *value, struct err *err)
-{
-    if (strcmp(value, "none") != 0 && !strrchr(value, ':')) {
-        return config_wrong(err, "--listen", "takes ADDRESS:PORT, such as 127.0.0.1:17322");
+    if (!kept) {
+        return NULL;
     }
-    c->listen = config_none(value);
-    c->listen_given = true;
-    return STATUS_OK;
+    memcpy(kept->text, text, length);
+    kept->text[length] = '\0';
+    kept->next = c->texts;
+    c->texts = kept;
+    return kept->text;
 }
 
-static enum status store_socket(struct config *c, const char *value, struct err *err)
+void config_free(struct config *config)
 {
-    (void)err;
-    c->socket = config_none(value);
-    c->socket_given = true;
-    return STATUS_OK;
-}
+    while (config->texts) {
+        struct config_text *next = config->texts->next;
 
-static enum status store_health(struct config *c, const char *value, struct err *err)
-{
-    if (strcmp(value, "none") != 0 && !strrchr(value, ':')) {
-        return config_wrong(err, "--health", "takes ADDRESS:PORT, such as 127.0.0.1:17323");
+        free(config->texts);
+        config->texts = next;
     }
-    c->health = config_none(value);
-    c->health_given = true;
-    return STATUS_OK;
 }
 
-static enum status store_token_file(struct config *c, const char *value, struct err *err)
+struct config config_defaults(void)
 {
-    (void)err;
-    c->token_file = value;
-    return STATUS_OK;
-}
-
-static enum status store_state(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->state = value;
-    c->state_given = true;
-    return STATUS_OK;
-}
-
-static enum status store_simulate(struct config *c, const char *value, struct err *err)
-{
-    size_t n = 0;
-
-    while (c->simulated[n]) {
-        n++;
-    }
-    if (n == REACH_MAX_GPUS) {
-        return config_wrong(err, "--simulate", "is given more than 32 times");
-    }
-    c->simulated[n] = value;
-    return STATUS_OK;
-}
-
-static enum status store_libcuda(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->libcuda = value;
-    return STATUS_OK;
-}
-
-static enum status store_memory_limit(struct config *c, const char *value, struct err *err)
-{
-    enum status status = units_parse_bytes(value, &c->memory_limit_bytes, err);
-
-    if (status) {
-        return err_prefix(err, "--memory-limit");
-    }
-    return c->memory_limit_bytes ? STATUS_OK : config_wrong(err, "--memory-limit", "is 0");
-}
-
-/* A decimal number from 1 to `max`, and nothing behind it. */
-static enum status config_number(const char *option, const char *value, uint32_t max, uint32_t *out,
-                                 struct err *err)
-{
-    char *end = NULL;
-
-    errno = 0;
-    unsigned long long n = strtoull(value, &end, 10);
-
-    if (value[0] < '0' || value[0] > '9' || *end || errno || n < 1 || n > max) {
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "%s takes a number from 1 to %u, not \"%.40s\"", option, max, value);
-    }
-    *out = (uint32_t)n;
-    return STATUS_OK;
-}
-
-static enum status store_deadline(struct config *c, const char *value, struct err *err)
-{
-    const uint32_t hour_ms = 3600 * 1000;
-
-    return config_number("--probe-deadline-ms", value, hour_ms, &c->probe_deadline_ms, err);
-}
-
-static enum status store_max_connections(struct config *c, const char *value, struct err *err)
-{
-    return config_number("--max-connections", value, CONFIG_MAX_CONNECTIONS, &c->max_connections,
-                         err);
-}
-
-static enum status store_request_deadline(struct config *c, const char *value, struct err *err)
-{
-    const uint32_t hour_ms = 3600 * 1000;
-
-    return config_number("--request-deadline-ms", value, hour_ms, &c->request_deadline_ms, err);
-}
-
-static enum status store_plain_arena(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->plain_arena = true;
-    return STATUS_OK;
-}
-
-static enum status store_fallback(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->state_fallback_memory = true;
-    return STATUS_OK;
-}
-
-static enum status store_no_measure(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->measure_on_start = false;
-    return STATUS_OK;
-}
-
-static enum status store_no_check(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->check_on_start = false;
-    return STATUS_OK;
-}
-
-static enum status store_demo(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->demo = true;
-    return STATUS_OK;
-}
-
-static enum status store_log_level(struct config *c, const char *value, struct err *err)
-{
-    static const struct {
-        const char *name;
-        enum log_level level;
-    } levels[] = {{"error", LOG_LEVEL_ERROR},
-                  {"warning", LOG_LEVEL_WARNING},
-                  {"info", LOG_LEVEL_INFO},
-                  {"debug", LOG_LEVEL_DEBUG}};
-
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if (strcmp(value, levels[i].name) == 0) {
-            c->log_level = levels[i].level;
-            return STATUS_OK;
-        }
-    }
-    return config_wrong(err, "--log-level", "is one of error, warning, info and debug");
-}
-
-static enum status store_measure(struct config *c, const char *value, struct err *err)
-{
-    if (c->depth_count == CONFIG_MAX_DEPTHS) {
-        return config_wrong(err, "--measure", "is given more than 16 times");
-    }
-    if (!depth_from_name(value, &c->depths[c->depth_count])) {
-        return config_wrong(err, "--measure", "takes quick, full or matrix");
-    }
-    c->depth_count++;
-    c->mode = CONFIG_MEASURE;
-    return STATUS_OK;
-}
-
-static enum status store_repeat(struct config *c, const char *value, struct err *err)
-{
-    return config_number("--repeat", value, CONFIG_MAX_REPEATS, &c->repeats, err);
-}
-
-static enum status store_export(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->export_dir = value;
-    return STATUS_OK;
-}
-
-static enum status store_conclude(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->conclude = value;
-    c->mode = CONFIG_CONCLUDE;
-    return STATUS_OK;
-}
-
-static enum status store_depth(struct config *c, const char *value, struct err *err)
-{
-    c->conclude_depth_given = true;
-    return depth_from_name(value, &c->conclude_depth)
-               ? STATUS_OK
-               : config_wrong(err, "--depth", "takes quick, full or matrix");
-}
-
-static enum status store_check(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_CHECK;
-    return STATUS_OK;
-}
-
-static enum status store_help(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_HELP;
-    return STATUS_OK;
-}
-
-static enum status store_version(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_VERSION;
-    return STATUS_OK;
-}
-
-static const struct option config_options[] = {
-    {"--listen", true, store_listen},
-    {"--socket", true, store_socket},
-    {"--health", true, store_health},
-    {"--token-file", true, store_token_file},
-    {"--max-connections", true, store_max_connections},
-    {"--request-deadline-ms", true, store_request_deadline},
-    {"--state", true, store_state},
-    {"--state-fallback-memory", false, store_fallback},
-    {"--no-measure-on-start", false, store_no_measure},
-    {"--no-check-on-start", false, store_no_check},
-    {"--log-level", true, store_log_level},
-    {"--demo", false, store_demo},
-    {"--simulate", true, store_simulate},
-    {"--libcuda", true, store_libcuda},
-    {"--memory-limit", true, store_memory_limit},
-    {"--probe-deadline-ms", true, store_deadline},
-    {"--plain-arena", false, store_plain_arena},
-    {"--measure", true, store_measure},
-    {"--repeat", true, store_repeat},
-    {"--export", true, store_export},
-    {"--conclude", true, store_conclude},
-    {"--depth", true, store_depth},
-    {"--check-config", false, store_check},
-    {"--version", false, store_version},
-    {"--help", false, store_help},
-};
-
-/* The option that `argument` ("--name" or "--name=value") names, or NULL. */
-static const struct option *config_find(const char *argument)
-{
-    size_t length = strcspn(argument, "=");
-
-    for (size_t i = 0; i < sizeof config_options / sizeof config_options[0]; i++) {
-        const struct option *o = &config_options[i];
-
-        if (strlen(o->name) == length && strncmp(o->name, argument, length) == 0) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
-/* Stores the option at argv[*i]; moves *i to the last argument it has used. */
-static enum status config_take(int argc, char **argv, int *i, struct config *out, struct err *err)
-{
-    const char *argument = argv[*i];
-    const struct option *o = config_find(argument);
-    const char *value = strchr(argument, '=');
-
-    if (!o) {
-        return err_set(err, STATUS_INVALID_ARGUMENT, "there is no option %.60s; try --help",
-                       argument);
-    }
-    if (!o->has_value) {
-        return value ? config_wrong(err, o->name, "takes no value") : o->store(out, "", err);
-    }
-    if (value) {
-        value++;
-    } else if (*i + 1 < argc) {
-        value = argv[++*i];
-    }
-    if (!value || !*value) {
-        return config_wrong(err, o->name, "needs a value; try --help");
-    }
-    return o->store(out, value, err);
-}
-
-/* Options that mean something only beside others. */
-static enum status config_check(const struct config *c, struct err *err)
-{
-    bool measures = c->depth_count > 0;
-
-    if (c->export_dir && !measures) {
-        return config_wrong(err, "--export", "goes with --measure");
-    }
-    if (c->repeats && !measures) {
-        return config_wrong(err, "--repeat", "goes with --measure");
-    }
-    if (c->conclude_depth_given && !c->conclude) {
-        return config_wrong(err, "--depth", "goes with --conclude");
-    }
-    if (measures && c->conclude) {
-        return config_wrong(err, "--conclude", "does not go with --measure");
-    }
-    if (measures && c->demo) {
-        return config_wrong(err, "--demo", "does not go with --measure");
-    }
-    return STATUS_OK;
-}
-
-enum status config_parse(int argc, char **argv, struct config *out, struct err *err)
-{
-    *out = (struct config){
+    return (struct config){
         .listen = "127.0.0.1:17322",
         .socket = geteuid() == 0 ? "/run/reachd/reachd.sock" : NULL,
         .state = "/var/lib/reachd/reachd.db",
         .measure_on_start = true,
         .check_on_start = true,
         .log_level = LOG_LEVEL_INFO,
+        .log_format = LOG_FORMAT_AUTO,
+        .log_rate = CONFIG_DEFAULT_LOG_RATE,
     };
-    if (argc > 1 && strcmp(argv[1], "--worker") == 0) {
-        out->mode = CONFIG_WORKER;
-    } else if (argc > 1 && strcmp(argv[1], "--worker=stdio") == 0) {
-        out->mode = CONFIG_WORKER_STDIO;
+}
+
+static const struct config_option *config_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < config_option_count; i++) {
+        const struct config_option *o = &config_options[i];
+
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0) {
+            return o;
+        }
     }
-    if (out->mode != CONFIG_SERVE) {
-        return argc == 2 ? STATUS_OK : config_wrong(err, "--worker", "goes with no other option");
+    return NULL;
+}
+
+/* Stores and, where that fails, says who it was: "--repeat takes a number ...". */
+static enum status config_put(struct config *c, const struct config_option *o, const char *value,
+                              enum config_source source, const char *who, struct err *err)
+{
+    struct err why = {0};
+    enum status status = *value
+                             ? config_store(c, o, value, source, &why)
+                             : err_set(&why, STATUS_INVALID_ARGUMENT, "needs a value; try --help");
+
+    return status ? err_set(err, status, "%s %s", who, why.text) : STATUS_OK;
+}
+
+/* ---- file --------------------------------------------------------------------------------------
+ */
+
+/* One line of a configuration file. */
+struct config_line {
+    const char *file;
+    unsigned number;
+    uint64_t seen; /* a bit for each option that had its line */
+};
+
+/* Cuts blanks at both ends. */
+static void config_trim(const char **text, size_t *length)
+{
+    while (*length > 0 && isspace((unsigned char)(*text)[0])) {
+        (*text)++;
+        (*length)--;
     }
-    for (int i = 1; i < argc; i++) {
-        enum status status = config_take(argc, argv, &i, out, err);
+    while (*length > 0 && isspace((unsigned char)(*text)[*length - 1])) {
+        (*length)--;
+    }
+}
+
+static enum status config_take_line(struct config *c, struct config_line *at, const char *text,
+                                    size_t length, struct err *err)
+{
+    char who[CONFIG_NAME_BYTES + 200];
+
+    config_trim(&text, &length);
+    if (length == 0 || text[0] == '#') {
+        return STATUS_OK;
+    }
+    const char *equals = memchr(text, '=', length);
+    size_t name_length = equals ? (size_t)(equals - text) : length;
+    const char *name = text, *value = equals ? equals + 1 : text;
+    size_t value_length = equals ? length - name_length - 1 : 0;
+
+    config_trim(&name, &name_length);
+    config_trim(&value, &value_length);
+    snprintf(who, sizeof who, "%.200s:%u: %.*s", at->file, at->number,
+             name_length < CONFIG_NAME_BYTES ? (int)name_length : CONFIG_NAME_BYTES - 1, name);
+    const struct config_option *o = config_find(name, name_length);
+
+    if (!equals) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s: a line is NAME = VALUE", who);
+    }
+    if (!o || o->type == CONFIG_ACTION) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s %s", who,
+                       o ? "belongs on the command line" : "is no option; see reachd.conf(5)");
+    }
+    const uint64_t bit = (uint64_t)1 << (o - config_options);
+
+    if (o->type != CONFIG_LIST && (at->seen & bit)) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is given twice", who);
+    }
+    at->seen |= bit;
+    const char *kept = config_keep(c, value, value_length);
+
+    return kept ? config_put(c, o, kept, CONFIG_FILE, who, err)
+                : err_set(err, STATUS_NO_MEMORY, "no memory for %s", at->file);
+}
+
+enum status config_read_text(struct config *out, const char *name, const char *text, size_t size,
+                             struct err *err)
+{
+    struct config_line at = {.file = name};
+
+    if (memchr(text, '\0', size)) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is no text: it has a zero byte", name);
+    }
+    for (size_t start = 0; start < size;) {
+        const char *newline = memchr(text + start, '\n', size - start);
+        size_t length = newline ? (size_t)(newline - (text + start)) : size - start;
+
+        at.number++;
+        enum status status = config_take_line(out, &at, text + start, length, err);
 
         if (status) {
             return status;
         }
-        if (out->mode == CONFIG_HELP || out->mode == CONFIG_VERSION) {
-            return STATUS_OK;
+        start += length + 1;
+    }
+    return STATUS_OK;
+}
+
+/* The whole file, in `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is none: it might never
+ * end, or never begin. */
+static enum status config_load(const char *path, char *out, size_t *out_size, struct err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum status status = STATUS_OK;
+
+    *out_size = 0;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        status = err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_INVALID_ARGUMENT,
+                         "cannot read %s: %s", path, strerror(errno));
+    } else if (!S_ISREG(st.st_mode)) {
+        status = err_set(err, STATUS_INVALID_ARGUMENT, "%s is no regular file", path);
+    }
+    while (!status && *out_size <= CONFIG_MAX_FILE_BYTES) {
+        ssize_t n = read(fd, out + *out_size, CONFIG_MAX_FILE_BYTES + 1 - *out_size);
+
+        if (n == 0) {
+            break;
+        }
+        if (n < 0 && errno != EINTR) {
+            status =
+                err_set(err, STATUS_INVALID_ARGUMENT, "cannot read %s: %s", path, strerror(errno));
+        }
+        *out_size += n > 0 ? (size_t)n : 0;
+    }
+    if (!status && *out_size > CONFIG_MAX_FILE_BYTES) {
+        status = err_set(err, STATUS_INVALID_ARGUMENT, "%s has more than %d bytes", path,
+                         CONFIG_MAX_FILE_BYTES);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return status;
+}
+
+/* The path that --config names; else that of the environment; else NULL. */
+static const char *config_named_file(int argc, char **argv)
+{
+    const char *named = getenv(CONFIG_PREFIX "CONFIG");
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--config=", strlen("--config=")) == 0) {
+            named = argv[i] + strlen("--config=");
+        } else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
+            named = argv[++i];
         }
     }
-    return config_check(out, err);
+    return named && *named ? named : NULL;
+}
+
+static enum status config_take_file(int argc, char **argv, struct config *out, struct err *err)
+{
+    const char *named = config_named_file(argc, argv);
+    const char *path = named ? named : CONFIG_DEFAULT_FILE;
+    size_t size = 0;
+
+    if (strcmp(path, "none") == 0) {
+        return STATUS_OK;
+    }
+    char *text = malloc(CONFIG_MAX_FILE_BYTES + 1);
+
+    if (!text) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the configuration file");
+    }
+    out->blame = CONFIG_FILE;
+    enum status status = config_load(path, text, &size, err);
+
+    if (!status) {
+        out->file = path;
+        status = config_read_text(out, path, text, size, err);
+    } else if (status == STATUS_NOT_FOUND) {
+        status = named ? STATUS_INVALID_ARGUMENT : STATUS_OK;
+    }
+    free(text);
+    return status;
+}
+
+/* ---- environment -------------------------------------------------------------------------------
+ */
+
+/* "log-level" -> "REACHD_LOG_LEVEL". */
+static void config_variable(const char *prefix, const struct config_option *o,
+                            char out[CONFIG_NAME_BYTES])
+{
+    size_t used = (size_t)snprintf(out, CONFIG_NAME_BYTES, "%s", prefix);
+
+    for (const char *s = o->name; *s && used < CONFIG_NAME_BYTES - 1; s++) {
+        out[used++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
+    }
+    out[used] = '\0';
+}
+
+/* The items of a list are separated by semicolons. */
+static enum status config_take_list(struct config *c, const struct config_option *o,
+                                    const char *value, const char *who, struct err *err)
+{
+    for (const char *item = value; item;) {
+        const char *end = strchr(item, ';');
+        const char *text = item;
+        size_t length = end ? (size_t)(end - item) : strlen(item);
+
+        config_trim(&text, &length);
+        const char *kept = config_keep(c, text, length);
+        enum status status = kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
+                                  : err_set(err, STATUS_NO_MEMORY, "no memory for %s", who);
+
+        if (status) {
+            return status;
+        }
+        item = end ? end + 1 : NULL;
+    }
+    return STATUS_OK;
+}
+
+/* A variable of our prefix that is no option is most likely a misspelt one. */
+static void config_look_for_unknown(struct config *c)
+{
+    for (char **v = environ; v && *v; v++) {
+        char name[CONFIG_NAME_BYTES];
+        bool known = strncmp(*v, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) != 0;
+
+        for (size_t i = 0; i < config_option_count && !known; i++) {
+            config_variable(CONFIG_PREFIX, &config_options[i], name);
+            known = strncmp(*v, name, strlen(name)) == 0 && (*v)[strlen(name)] == '=';
+        }
+        if (!known) {
+            snprintf(c->unknown_variable, sizeof c->unknown_variable, "%.*s", (int)strcspn(*v, "="),
+                     *v);
+        }
+    }
+}
+
+/* An empty variable counts as one that is not there: an environment file may name it. */
+static enum status config_take_environment(struct config *out, bool only_live, struct err *err)
+{
+    out->blame = CONFIG_ENVIRONMENT;
+    for (size_t i = 0; i < config_option_count; i++) {
+        const struct config_option *o = &config_options[i];
+        char name[CONFIG_NAME_BYTES];
+
+        config_variable(only_live ? CONFIG_WORKER_PREFIX : CONFIG_PREFIX, o, name);
+        const bool wanted = o->type != CONFIG_ACTION && (o->live || !only_live);
+        const char *value = wanted ? getenv(name) : NULL;
+        enum status status = STATUS_OK;
+
+        if (value && *value && o->type == CONFIG_LIST) {
+            status = config_take_list(out, o, value, name, err);
+        } else if (value && *value) {
+            status = config_put(out, o, value, CONFIG_ENVIRONMENT, name, err);
+        }
+        if (status) {
+            return status;
+        }
+    }
+    config_look_for_unknown(out);
+    return STATUS_OK;
+}
+
+/* ---- command line ------------------------------------------------------------------------------
+ */
+
+/* The option that `argument` ("--name", "--name=value", "--no-name") names, or NULL. */
+static const struct config_option *config_match(const char *argument, bool *out_no)
+{
+    static const char no[] = "--no-";
+    const size_t length = strcspn(argument, "=");
+    const struct config_option *o =
+        strncmp(argument, "--", 2) == 0 ? config_find(argument + 2, length - 2) : NULL;
+
+    *out_no = !o && strncmp(argument, no, strlen(no)) == 0;
+    if (*out_no) {
+        o = config_find(argument + strlen(no), length - strlen(no));
+        o = o && o->type == CONFIG_SWITCH ? o : NULL;
+    }
+    return o;
+}
+
+/* Stores the option at argv[*i]; moves *i to the last argument it has used. */
+static enum status config_take(int argc, char **argv, int *i, struct config *out, struct err *err)
+{
+    const char *argument = argv[*i];
+    const char *value = strchr(argument, '=');
+    char who[CONFIG_NAME_BYTES];
+    bool no = false;
+    const struct config_option *o = config_match(argument, &no);
+
+    if (!o) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "there is no option %.60s; try --help",
+                       argument);
+    }
+    snprintf(who, sizeof who, "--%s%s", no ? "no-" : "", o->name);
+    if (o->type == CONFIG_SWITCH || (o->type == CONFIG_ACTION && !o->argument)) {
+        return value ? err_set(err, STATUS_INVALID_ARGUMENT, "%s takes no value", who)
+                     : config_put(out, o, no ? "no" : "yes", CONFIG_COMMAND_LINE, who, err);
+    }
+    value = value ? value + 1 : *i + 1 < argc ? argv[++*i] : "";
+    return config_put(out, o, value, CONFIG_COMMAND_LINE, who, err);
+}
+
+/* Options that mean something only beside others. */
+static enum status config_check(const struct config *c, struct err *err)
+{
+    const bool measures = c->depth_count > 0;
+    const char *wrong = c->export_dir && !measures                ? "--export goes with --measure"
+                        : c->repeats && !measures                 ? "--repeat goes with --measure"
+                        : c->conclude_depth_given && !c->conclude ? "--depth goes with --conclude"
+                        : measures && c->conclude ? "--conclude does not go with --measure"
+                        : measures && c->demo     ? "--demo does not go with --measure"
+                                                  : NULL;
+
+    return wrong ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", wrong) : STATUS_OK;
+}
+
+/* `reachd --worker`, which is told its options by the daemon. */
+static bool config_is_worker(int argc, char **argv, struct config *out)
+{
+    if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
+        out->mode = CONFIG_WORKER;
+    } else if (argc == 2 && strcmp(argv[1], "--worker=stdio") == 0) {
+        out->mode = CONFIG_WORKER_STDIO;
+    }
+    return out->mode != CONFIG_SERVE;
+}
+
+enum status config_parse(int argc, char **argv, struct config *out, struct err *err)
+{
+    *out = config_defaults();
+    if (config_is_worker(argc, argv, out)) {
+        return config_take_environment(out, true, err);
+    }
+    /* Help is given whatever else is wrong. */
+    for (int i = 1; i < argc && out->mode == CONFIG_SERVE; i++) {
+        out->mode = strcmp(argv[i], "--help") == 0      ? CONFIG_HELP
+                    : strcmp(argv[i], "--version") == 0 ? CONFIG_VERSION
+                                                        : CONFIG_SERVE;
+    }
+    if (out->mode != CONFIG_SERVE) {
+        return STATUS_OK;
+    }
+    enum status status = config_take_file(argc, argv, out, err);
+
+    status = status ? status : config_take_environment(out, false, err);
+    for (int i = 1; i < argc && !status; i++) {
+        out->blame = CONFIG_COMMAND_LINE;
+        status = config_take(argc, argv, &i, out, err);
+    }
+    return status ? status : config_check(out, err);
+}
+
+/* ---- the worker ---------------------------------------------------------------------------------
+ */
+
+void config_pass_on(const struct config *config)
+{
+    for (size_t i = 0; i < config_option_count; i++) {
+        const struct config_option *o = &config_options[i];
+        char name[CONFIG_NAME_BYTES], text[40];
+        const char *value = o->live ? config_show(config, o, 0, text, sizeof text) : NULL;
+
+        config_variable(CONFIG_WORKER_PREFIX, o, name);
+        if (value) {
+            setenv(name, value, 1);
+        }
+    }
+}
+
+/* ---- what others ask for -----------------------------------------------------------------------
+ */
+
+void config_renew(struct config *to, const struct config *from, char *others, size_t size)
+{
+    size_t used = 0;
+
+    others[0] = '\0';
+    for (size_t i = 0; i < config_option_count; i++) {
+        const struct config_option *o = &config_options[i];
+
+        if (o->live) {
+            config_copy(to, from, o);
+        } else if (o->type != CONFIG_ACTION && !config_same(to, from, o) && used < size) {
+            used += (size_t)snprintf(others + used, size - used, "%s%s", used ? " " : "", o->name);
+        }
+    }
 }
 
 struct gpu_options config_gpu_options(const struct config *config)

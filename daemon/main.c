@@ -11,12 +11,14 @@
 #include "serve.h"
 #include "worker/worker.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_TAKEN = 75 };
 enum { MAIN_WORKER_FD = 3, MAIN_ALLOCATION_KEPT = 128 * 1024 };
 
 /* The worker's main: over descriptor 3 where the daemon has put a socket there, else over standard
@@ -43,7 +45,7 @@ static enum status main_check(const struct config *config, struct err *err)
         status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, err);
     }
     if (!status) {
-        printf("reachd: the options are fine\n");
+        config_print(config, stdout);
     }
     free(gpus);
     return status;
@@ -58,7 +60,7 @@ static void main_keep_memory_small(void)
     mallopt(M_TRIM_THRESHOLD, MAIN_ALLOCATION_KEPT);
 }
 
-static enum status main_run(const struct config *config, int argc, char **argv, struct err *err)
+static enum status main_run(struct config *config, int argc, char **argv, struct err *err)
 {
     switch (config->mode) {
     case CONFIG_MEASURE:
@@ -68,7 +70,7 @@ static enum status main_run(const struct config *config, int argc, char **argv, 
     case CONFIG_CHECK:
         return main_check(config, err);
     case CONFIG_HELP:
-        fputs(config_help(), stdout);
+        config_print_help(stdout);
         return STATUS_OK;
     case CONFIG_VERSION:
         printf("reachd %s\n", REACHD_VERSION);
@@ -79,7 +81,55 @@ static enum status main_run(const struct config *config, int argc, char **argv, 
         break;
     }
     main_keep_memory_small();
-    return serve_run(config, REACHD_VERSION, err);
+    config_pass_on(config);
+    return serve_run(config, argc, argv, REACHD_VERSION, err);
+}
+
+/* What the end is called, for whoever decides whether to start again. */
+static int main_exit_code(enum status status)
+{
+    switch (status) {
+    case STATUS_OK:
+        return EX_OK;
+    case STATUS_CONFLICT:
+        return EX_TEMPFAIL;
+    case STATUS_INVALID_ARGUMENT: /* an option that reads well and cannot be had */
+        return EX_CONFIG;
+    case STATUS_NO_DRIVER:
+    case STATUS_DRIVER_TOO_OLD:
+    case STATUS_GPU_BUSY:
+    case STATUS_GPU_LOST:
+    case STATUS_NOT_SUPPORTED:
+        return EX_UNAVAILABLE;
+    case STATUS_READ_ONLY:
+    case STATUS_FULL:
+        return EX_CANTCREAT;
+    case STATUS_IO:
+        return EX_IOERR;
+    case STATUS_NO_MEMORY:
+        return EX_OSERR;
+    case STATUS_CORRUPT:
+    case STATUS_PROTOCOL:
+        return EX_DATAERR;
+    case STATUS_INTERNAL:
+        return EX_SOFTWARE;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+/* A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and a
+ * log line would end up in the database. */
+static void main_hold_standard(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 int main(int argc, char **argv)
@@ -87,19 +137,21 @@ int main(int argc, char **argv)
     struct config config;
     struct err err = {0};
 
+    main_hold_standard();
     if (config_parse(argc, argv, &config, &err)) {
         fprintf(stderr, "reachd: %s\n", err.text);
-        return EXIT_USAGE;
+        config_free(&config);
+        return config.blame == CONFIG_COMMAND_LINE ? EX_USAGE : EX_CONFIG;
     }
+    serve_set_log(&config);
     if (config.mode == CONFIG_WORKER || config.mode == CONFIG_WORKER_STDIO) {
         return main_worker(config.mode == CONFIG_WORKER_STDIO);
     }
-    log_set_level(config.log_level);
     enum status status = main_run(&config, argc, argv, &err);
 
     if (status) {
         log_error("%s", err.text);
-        return status == STATUS_CONFLICT ? EXIT_TAKEN : EXIT_FAILURE;
     }
-    return EXIT_SUCCESS;
+    config_free(&config);
+    return config.mode == CONFIG_CHECK && status ? EX_CONFIG : main_exit_code(status);
 }

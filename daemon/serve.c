@@ -33,7 +33,9 @@ enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, SERVE_UNIX_CONNECTIONS = 2
 
 /* All that lives while the daemon serves. */
 struct serve {
-    const struct config *config;
+    struct config *config; /* of whoever started it; SIGHUP renews it */
+    int argc;
+    char **argv;
     struct store *store;
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
@@ -189,6 +191,34 @@ static enum status serve_start_api(struct serve *s, const char *version, struct 
     return status;
 }
 
+void serve_set_log(const struct config *config)
+{
+    log_set_level(config->log_level);
+    log_set_format(config->log_format);
+    log_set_rate(config->log_rate);
+}
+
+/* SIGHUP: everything is read again; where something is wrong, all stays as it is. */
+static void serve_reload(struct serve *s)
+{
+    char message[64], others[200];
+    struct config fresh;
+    struct err err = {0};
+
+    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)(clock_monotonic() / NSEC_PER_USEC));
+    notify_send(&s->notify, message);
+    if (config_parse(s->argc, s->argv, &fresh, &err)) {
+        log_error("not reloaded, the options stay as they are: %s", err.text);
+    } else {
+        config_renew(s->config, &fresh, others, sizeof others);
+        serve_set_log(s->config);
+        log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
+    }
+    config_free(&fresh);
+    notify_send(&s->notify, "READY=1");
+}
+
 static int serve_sooner(int a_ms, int b_ms)
 {
     return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
@@ -224,7 +254,22 @@ static int serve_due(struct serve *s)
     return wait_ms;
 }
 
-/* Serves until a signal comes. */
+/* What a signal asks for. False: the end. */
+static bool serve_signalled(struct serve *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGHUP) {
+            log_info("stopping: SIG%s", sigabbrev_np((int)info.ssi_signo));
+            return false;
+        }
+        serve_reload(s);
+    }
+    return true;
+}
+
+/* Serves until a signal ends it. */
 static enum status serve_loop(struct serve *s, struct err *err)
 {
     struct epoll_event events[SERVE_MAX_EVENTS];
@@ -236,11 +281,7 @@ static enum status serve_loop(struct serve *s, struct err *err)
             return err_set(err, STATUS_IO, "epoll: %s", strerror(errno));
         }
         for (int i = 0; i < n; i++) {
-            struct signalfd_siginfo info;
-
-            if (events[i].data.fd == s->signal_fd &&
-                read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-                log_info("stopping: SIG%s", sigabbrev_np((int)info.ssi_signo));
+            if (events[i].data.fd == s->signal_fd && !serve_signalled(s)) {
                 return STATUS_OK;
             }
         }
@@ -275,7 +316,8 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     return status ? status : serve_start_api(s, version, err);
 }
 
-enum status serve_run(const struct config *config, const char *version, struct err *err)
+enum status serve_run(struct config *config, int argc, char **argv, const char *version,
+                      struct err *err)
 {
     struct serve *s = calloc(1, sizeof *s);
 
@@ -283,11 +325,16 @@ enum status serve_run(const struct config *config, const char *version, struct e
         return err_set(err, STATUS_NO_MEMORY, "no memory to start");
     }
     s->config = config;
+    s->argc = argc;
+    s->argv = argv;
     s->signal_fd = -1;
     s->epoll_fd = -1;
     s->notify = notify_open();
     serve_raise_file_limit();
     log_info("reachd %s, state in %s", version, config->state);
+    if (config->unknown_variable[0]) {
+        log_warning("%s in the environment is no option", config->unknown_variable);
+    }
     enum status status = serve_start(s, version, err);
 
     if (!status) {

@@ -5,8 +5,13 @@
 #include "config.h"
 #include "store/store.h"
 
-/* Serves until SIGTERM, SIGINT or SIGHUP. `version` is a static string. */
-enum status serve_run(const struct config *config, const char *version, struct err *err);
+/* Serves until SIGTERM or SIGINT. SIGHUP reads file, environment and the command line `argv` again
+ * and renews in `config` what may change while it serves. `version` is a static string. */
+enum status serve_run(struct config *config, int argc, char **argv, const char *version,
+                      struct err *err);
+
+/* How lines are logged from now on. Any time. */
+void serve_set_log(const struct config *config);
 
 /* Opens the state file as the configuration says, making its directory where it may
  * (--demo, or the default path), and falling back to memory where the option allows. */

@@ -7,6 +7,7 @@
 
 typedef uint64_t nsec_t; /* nanoseconds */
 
+#define NSEC_PER_USEC ((nsec_t)1000)
 #define NSEC_PER_MSEC ((nsec_t)1000000)
 #define NSEC_PER_SEC  ((nsec_t)1000000000)
 

@@ -1,8 +1,15 @@
-/* log.h: one line an event, to stderr, with the syslog priority prefix that journald reads
- * ("<6>message") when stderr is not a terminal. Never blocks for long, never allocates. Any thread.
+/* log.h: one event, one line: to systemd's journal as fields, or to standard error as a JSON object
+ * or as text (with the syslog priority that journald reads, "<6>message", where it is no terminal).
+ *
+ * Never blocks, never allocates, and never floods: a line that cannot be written at once is lost,
+ * lines above the rate are left out, and the next line that gets through is preceded by one that
+ * says how many. Any thread may call anything.
  */
 #ifndef REACH_BASE_LOG_H
 #define REACH_BASE_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 enum log_level {
     LOG_LEVEL_ERROR = 3,
@@ -11,14 +18,40 @@ enum log_level {
     LOG_LEVEL_DEBUG = 7
 };
 
-/* Lines above this level are dropped; the default is LOG_LEVEL_INFO. Set before threads start. */
+enum log_format {
+    LOG_FORMAT_AUTO = 0, /* the journal where standard error leads there, else text */
+    LOG_FORMAT_TEXT,
+    LOG_FORMAT_JSON,
+    LOG_FORMAT_JOURNAL
+};
+
+/* Lines above this level are dropped; the default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level max);
+/* How a line is written; the default is LOG_FORMAT_AUTO. */
+void log_set_format(enum log_format format);
+/* At most so many lines a second, of which ten seconds' worth may come at once; errors and warnings
+ * are counted apart from the rest. 0, the default: no limit. */
+void log_set_rate(uint32_t lines_per_second);
+/* Another socket of a journal than systemd's. Borrowed. For tests. */
+void log_set_journal(const char *path);
 
-void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a line is about, beside its sentence. Names are lower case with underscores ("gpu",
+ * "request_id"): the journal gets REACHD_GPU, a JSON line "gpu", text nothing. */
+struct log_field {
+    const char *name;
+    const char *value;
+};
 
-#define log_error(...)   log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_info(...)    log_line(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+void log_event(enum log_level level, const struct log_field *fields, size_t count,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+#define log_line(level, ...) log_event(level, NULL, 0, __VA_ARGS__)
+#define log_error(...)       log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...)     log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...)        log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)       log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+/* Lines so far that nobody saw: left out by the rate, or not to be written at once. */
+uint64_t log_lost(void);
 
 #endif

@@ -29,6 +29,8 @@ REACHCTL = os.environ.get("REACHCTL") or os.path.join(BUILD, "reachctl")
 SANITIZED = "asan" in BUILD or "tsan" in BUILD
 PATIENCE_S = 100
 
+os.environ["REACHD_CONFIG"] = "none"  # what the machine's own daemon is told is not ours
+
 folder = tempfile.mkdtemp(prefix="reach-e2e-")
 daemons = []
 cases = []
@@ -63,6 +65,12 @@ class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=PATIENCE_S)
         self.path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)

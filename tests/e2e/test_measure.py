@@ -81,10 +81,10 @@ def broken_observations_are_refused_by_line():
                        (lines[0] + "\n{\n", "line 2"), (json.dumps(wrong) + "\n", "format"),
                        (lines[0] + "\n" + json.dumps(spoiled) + "\n", "line 2")):
         code, _, log = run(REACHD, "--conclude", "-", stdin=text)
-        equal(code, 1, (text[:60], log))
+        equal(code, 65, (text[:60], log))
         assert word in log, (word, log)
     code, _, log = run(REACHD, "--conclude", "/nowhere/observations.jsonl")
-    equal(code, 1)
+    equal(code, 74)
     assert "/nowhere/observations.jsonl" in log, log
 
 
@@ -98,7 +98,7 @@ def repeats_are_compared():
 @case
 def no_gpu_is_a_failure_here():
     code, _, log = run(REACHD, "--measure", "quick", "--libcuda", "/nowhere/libcuda.so.1")
-    equal(code, 1)
+    equal(code, 69)
     assert "/nowhere/libcuda.so.1" in log, log
 
 
@@ -106,7 +106,7 @@ def no_gpu_is_a_failure_here():
 def a_failed_measurement_is_a_failure_and_its_observations_are_kept():
     code, text, log = run(REACHD, "--measure", "quick", "--simulate", "k80", "--export",
                           "/proc/nowhere")
-    equal(code, 1, text)
+    equal(code, 74, text)
     assert "/proc/nowhere" in log, log
 
 

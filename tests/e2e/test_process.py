@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The daemon as a process: its options, its workers, what it holds at rest, its service manager."""
+import json
 import os
 import re
 import signal
 import socket
+import subprocess
 import time
 
 import common
@@ -17,12 +19,19 @@ def status_of(pid, field):
         return int(re.search(rf"^{field}:\s+(\d+)", file.read(), re.M).group(1))
 
 
+def write(name, text):
+    path = os.path.join(common.folder, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return path
+
+
 @case
 def wrong_options_are_refused_with_a_sentence():
     for arguments in (["--nonsense"], ["--listen"], ["--listen", "nowhere"], ["--simulate"],
                       ["--probe-deadline-ms", "soon"], ["--export", "x"], ["stray"]):
         code, _, log = run(REACHD, *arguments)
-        equal(code, 2, (arguments, log))
+        equal(code, 64, (arguments, log))
         assert log.startswith("reachd: ") and arguments[0] in log, log
 
 
@@ -35,10 +44,26 @@ def help_version_and_check():
     code, text, _ = run(REACHD, "--version")
     equal(code, 0)
     assert re.match(r"reachd \d+\.\d+", text), text
-    equal(run(REACHD, "--check-config", "--simulate", "h200")[0], 0)
+    code, text, _ = run(REACHD, "--check-config", "--simulate", "h200")
+    equal(code, 0)
+    assert "\nsimulate = h200\n" in text, text
     code, _, log = run(REACHD, "--check-config", "--simulate", "no-such-profile")
-    equal(code, 1)
+    equal(code, 78)
     assert "no-such-profile" in log, log
+
+
+@case
+def a_wrong_file_or_environment_is_refused_with_its_place():
+    path = write("wrong.conf", "# two lines\nlog-level = loud\n")
+    code, _, log = run(REACHD, "--check-config", "--config", path)
+    equal(code, 78)
+    assert log.startswith(f"reachd: {path}:2: log-level"), log
+    code, _, log = run(REACHD, "--state", ":memory:", environment={"REACHD_LOG_RATE": "many"})
+    equal(code, 78)
+    assert log.startswith("reachd: REACHD_LOG_RATE "), log
+    printed = run(REACHD, "--check-config", "--simulate", "k80", "--log-rate", "7")[1]
+    again = run(REACHD, "--check-config", "--config", write("printed.conf", printed))[1]
+    equal(again.splitlines()[1:], printed.splitlines(), "what it prints is a file that says so")
 
 
 @case
@@ -111,11 +136,77 @@ def a_killed_worker_fails_its_job_alone():
 
 @case
 def it_stops_in_the_middle_of_a_measurement():
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         daemon = common.Daemon("--simulate", "h200", "--no-measure-on-start")
         worker, _ = daemon.frozen_worker(0)
         daemon.stop(number)
         assert not os.path.exists(f"/proc/{worker}"), "the worker is still there"
+
+
+@case
+def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
+    path = write("reload.conf", "log-level = info\n")
+    daemon = common.Daemon("--simulate", "k80", "--config", path)
+    daemon.measured()
+    assert "<7>" not in daemon.log(), daemon.log()
+
+    def reload(text, answer):
+        write("reload.conf", text)
+        before = daemon.log().count(answer)
+        daemon.process.send_signal(signal.SIGHUP)
+        common.until(answer, lambda: daemon.log().count(answer) > before)
+
+    reload("log-level = loud\n", "<3>not reloaded, the options stay as they are: " + path + ":1: ")
+    equal(daemon.get("/healthz").status, 200)
+    reload("log-level = debug\nlibcuda = other.so\n", "<6>reloaded; these need a restart: libcuda")
+    daemon.finished(daemon.submit(0, "quick"))
+    assert "<7>gpu 0: " in daemon.log(), daemon.log()
+    os.unlink(path)
+    daemon.process.send_signal(signal.SIGHUP)
+    common.until("it misses the file", lambda: "cannot read " + path in daemon.log())
+    reload("log-level = debug\nlog-format = json\n", '"message":"reloaded"')
+    last = json.loads(daemon.log().splitlines()[-1])
+    equal((last["level"], last["message"], last["pid"]), ("info", "reloaded", daemon.process.pid))
+    daemon.stop()
+
+
+@case
+def a_storm_of_signals_ends_it_well():
+    daemon = common.Daemon("--simulate", "k80")
+    for number in 20 * (signal.SIGHUP, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM, signal.SIGINT):
+        if daemon.process.poll() is None:
+            daemon.process.send_signal(number)
+    daemon.stop()
+
+
+@case
+def a_log_that_nobody_reads_stops_nothing():
+    for closed in (False, True):
+        ends = os.pipe()
+        socket_path = os.path.join(common.folder, f"unread{closed}")
+        fill = 1 << 20
+        os.set_blocking(ends[1], False)
+        try:  # full before it starts
+            os.write(ends[1], b"x" * fill)
+        except BlockingIOError:
+            pass
+        os.set_blocking(ends[1], True)
+        command = [REACHD, "--state", ":memory:", "--listen", "none", "--socket", socket_path,
+                   "--simulate", "k80", "--log-level", "debug"]
+        shell = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"] if closed else []
+        with subprocess.Popen(shell + command, stderr=ends[1]) as process:
+            def alive():
+                try:
+                    with common.UnixConnection(socket_path) as connection:
+                        connection.request("GET", "/v1/gpus")
+                        return json.loads(connection.getresponse().read())["gpus"]
+                except OSError:
+                    return None
+            common.until("it has measured", lambda: (alive() or [{}])[0].get("state") == "ready")
+            process.terminate()
+            equal(process.wait(common.PATIENCE_S), 0)
+        os.close(ends[0])
+        os.close(ends[1])
 
 
 @case

@@ -11,7 +11,8 @@ import common
 from common import REACHD, case, equal, run
 
 GPUS = ("--simulate", "k80", "--simulate", "h200")
-EXIT_FAILED, EXIT_TAKEN = 1, 75
+EXIT_TAKEN = 75
+EXIT_FAILED = (65, 69, 73, 74)  # of sysexits.h: the data, the service, the file, the system
 path = os.path.join(common.folder, "reachd.db")
 
 
@@ -20,7 +21,7 @@ def refused(state, code, *words, options=()):
     before = open(state, "rb").read() if os.path.isfile(state) else None
     status, _, log = run(REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", state,
                          "--simulate", "k80", *options)
-    equal(status, code, log)
+    assert status == code or code == EXIT_FAILED and status in EXIT_FAILED, (status, log)
     for word in words:
         assert word in log, (word, log)
     if before is not None:
@@ -139,7 +140,7 @@ def a_read_only_file_is_refused():
     done = subprocess.run([program, "--listen", "127.0.0.1:0", "--socket", "none", "--state",
                            readonly, "--simulate", "k80"], capture_output=True, text=True,
                           check=False, timeout=common.PATIENCE_S, user=nobody)
-    equal(done.returncode, EXIT_FAILED, done.stderr)
+    assert done.returncode in EXIT_FAILED, (done.returncode, done.stderr)
     assert "readonly.db" in done.stderr, done.stderr
     equal(open(readonly, "rb").read(), before)
 

@@ -50,7 +50,7 @@ static void test_defaults(void **state)
     assert_string_equal(c.listen, "127.0.0.1:17322");
     assert_string_equal(c.state, "/var/lib/reachd/reachd.db");
     assert_true(c.measure_on_start);
-    assert_false(c.state_given || c.listen_given || c.socket_given || c.demo);
+    assert_false(c.state_given || c.socket_given || c.demo);
     assert_null(c.simulated[0]);
     if (geteuid() == 0) {
         assert_string_equal(c.socket, "/run/reachd/reachd.sock");
@@ -82,7 +82,7 @@ static void test_values(void **state)
 
     assert_string_equal(c.listen, "[::1]:0");
     assert_string_equal(c.socket, "/tmp/s");
-    assert_true(c.socket_given && c.state_given && c.listen_given);
+    assert_true(c.socket_given && c.state_given);
     assert_string_equal(gpu.simulated[0], "k80");
     assert_string_equal(gpu.simulated[1], "h200");
     assert_null(gpu.simulated[2]);
@@ -299,7 +299,7 @@ static void test_bad_addresses(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct config c = {.listen = bad[i], .listen_given = true};
+        struct config c = {.listen = bad[i]};
         enum status status = listen_open(&c, &set, &err);
 
         if (status == STATUS_OK) {
