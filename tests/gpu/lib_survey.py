@@ -109,7 +109,7 @@ def print_texts(out):
             continue
         print("\n" + name)
         for line in lines:
-            if name == "bench.txt" or re.match(r"(ok|FAIL|skip|not ok|failed|skipped|\d+ passed)", line):
+            if name == "bench.txt" or re.match(r"(ok|FAIL|skip|not ok|failed|skipped|note|\d+ passed)", line):
                 print("  " + line[:160])
 
 
