@@ -172,6 +172,16 @@ static bool contradicts(const struct observation_set *set, const struct structur
     return false;
 }
 
+/* In a disturbed run, is there a level that was found and not seen through? That is then put down
+ * to the disturbance: as an answer it would take the place of one that knows more. */
+static bool left_open(const struct observation_set *set, const struct structure *s)
+{
+    bool open = false;
+    for (uint32_t k = 0; k < s->level_count; k++)
+        open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
+    return open && set->aside.count > 0;
+}
+
 enum status analysis_conclude(const struct observation_set *set, enum depth depth,
                               struct fingerprint *out, struct err *err)
 {
@@ -198,6 +208,12 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
         return err_set(
             err, STATUS_DISTURBED,
             "what was found does not hold when asked for again: an onset, or which SMs share");
+    }
+    if (left_open(set, &s)) {
+        out->conditions.verdict = VERDICT_DISTURBED;
+        return err_set(err, STATUS_DISTURBED,
+                       "%zu probes were disturbed, and a level was not seen through",
+                       set->aside.count);
     }
     return STATUS_OK;
 }
