@@ -130,8 +130,8 @@ static const struct sim_source a100_sources[] = {
     {"read_noise", SIM_GUESS, ""},
 };
 
-/* H100 and H200: nothing about their translation is published. The H200's is that of GPU-32d7f372
- * (docs/measurements/nvidia-h200-32d7f372-2026-11-21); the H100's is guessed to be the same. */
+/* H100 and H200: nothing about their translation is published. What the H200 has is that of
+ * GPU-32d7f372, what the H100 has that of GPU-dcda818d: levels and groups came out the same. */
 #define HOPPER_GROUPS                                                                              \
     "0,1,48,49,128,129:"                                                                           \
     "2,3,50,51,92,93:"                                                                             \
@@ -161,27 +161,30 @@ static const struct sim_source a100_sources[] = {
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
 static const char h100_description[] =
-    "name=H100-80G cc=9.0 sms=132 memory=80G l2cache=50M latency=300 spread=40 noise=gauss:2 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=2940 sm_gbps=33 read_noise=0.003";
+    "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
+    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
 
+#define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
-    {"sms", SIM_PUBLISHED, "data sheet: 132 SMs"},
-    {"memory", SIM_PUBLISHED, "data sheet: 80 GB (H100 SXM)"},
-    {"l2cache", SIM_PUBLISHED, "data sheet: 50 MB"},
-    {"l1", SIM_GUESS, "as the H200's"},
-    {"l2", SIM_GUESS, "as the H200's"},
-    {"l2.miss_ns", SIM_GUESS, "as the H200's"},
-    {"latency", SIM_GUESS, ""},
-    {"spread", SIM_GUESS, ""},
-    {"noise", SIM_GUESS, ""},
-    {"outliers", SIM_GUESS, ""},
-    {"plateau", SIM_GUESS,
-     "88% of the bandwidth of the data sheet, the share that an H200 reaches"},
-    {"sm_gbps", SIM_GUESS, "one and a half times the SM's share of the plateau"},
+    {"sms", SIM_MEASURED, H100_MEASURED ": 132 SMs, as the data sheet says"},
+    {"memory", SIM_MEASURED, H100_MEASURED ": 85017493504 bytes, to the MB"},
+    {"l2cache", SIM_MEASURED, H100_MEASURED ": 50 MB, as the driver says"},
+    {"l1", SIM_MEASURED, H100_MEASURED ": 16 entries of 16 MB for each SM, +10 cycles"},
+    {"l2", SIM_MEASURED, H100_MEASURED ": entries of 32 MB for each group, +90 cycles"},
+    {"l2.entries", SIM_MEASURED, H100_MEASURED ": 2049; the model has 2048, as sets come out even"},
+    {"l2.sharing", SIM_MEASURED, H100_MEASURED},
+    {"l2.sets", SIM_MEASURED, H100_MEASURED ": 256 of 8; the model lacks the one behind them"},
+    {"l2.miss_ns", SIM_MEASURED, H100_MEASURED ": set so that reads over all memory are as fast"},
+    {"latency", SIM_MEASURED, H100_MEASURED ": hits take 265 cycles at least, 298 in the median"},
+    {"spread", SIM_MEASURED, H100_MEASURED ": 276 to 329 cycles, nine of ten, by SM and by line"},
+    {"noise", SIM_MEASURED, H100_MEASURED ": one SM and one line, standard deviation 1.7"},
+    {"outliers", SIM_GUESS, "none of 57024 loads of that GPU was off by 100 cycles"},
+    {"plateau", SIM_MEASURED, H100_MEASURED ": 2902 GB/s"},
+    {"sm_gbps", SIM_MEASURED, H100_MEASURED ": 254.5 GB/s for a group of six; four read 246"},
     {"read_noise", SIM_GUESS, ""},
 };
 
@@ -194,7 +197,9 @@ static const struct sim_source h200_sources[] = {
     {"l2", SIM_MEASURED, H200_MEASURED ": entries of 32 MB for each group, +90 cycles"},
     {"l2.entries", SIM_MEASURED, H200_MEASURED ": 2049; the model has 2048, as sets come out even"},
     {"l2.sharing", SIM_MEASURED, H200_MEASURED},
-    {"l2.sets", SIM_GUESS, "256 of 8: all miss from 2304 pages on, nine for each set"},
+    {"l2.sets", SIM_MEASURED,
+     "docs/measurements/nvidia-h200-b76f831d-2026-11-21: 256 of 8; one more behind them is left "
+     "out"},
     {"l2.miss_ns", SIM_MEASURED, H200_MEASURED ": set so that reads over all memory are as fast"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"latency", SIM_GUESS, ""},
