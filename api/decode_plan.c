@@ -170,6 +170,8 @@ bool decode_job(const struct request *request, struct job_request *out, struct p
         !decode_flag(request, "once", &out->once, p) ||
         !decode_real(request, "input_bytes", STRATEGY_MAX_INPUT_BYTES, &out->input_bytes, p) ||
         !decode_real(request, "input_gbps", STRATEGY_MAX_RATE, &out->input_gbps, p) ||
+        !decode_real(request, "output_bytes", STRATEGY_MAX_INPUT_BYTES, &out->output_bytes, p) ||
+        !decode_real(request, "deal_bytes", STRATEGY_MAX_INPUT_BYTES, &out->deal_bytes, p) ||
         !decode_real(request, "look_gps", STRATEGY_MAX_RATE, &out->look_gps, p) ||
         !decode_real(request, "inside_gbps", STRATEGY_MAX_RATE, &out->inside_gbps, p) ||
         !decode_bytes(request, "granularity", DECODE_OPTIONAL, &out->granularity_bytes, p) ||

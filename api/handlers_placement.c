@@ -36,9 +36,10 @@ void handlers_reply_refusal(const struct request *request, const struct err *err
                             struct reply *reply)
 {
     /* The longer first where one is a part of another. */
-    static const char *const names[] = {"granularity", "windows",     "reserve",    "element",
-                                        "transaction", "input_bytes", "input_gbps", "look_gps",
-                                        "inside_gbps", "weight",      "bytes"};
+    static const char *const names[] = {"granularity", "windows",      "reserve",    "element",
+                                        "transaction", "input_bytes",  "input_gbps", "look_gps",
+                                        "inside_gbps", "output_bytes", "deal_bytes", "weight",
+                                        "bytes"};
     struct problem p = {.status = err->status};
 
     memcpy(p.detail, err->text, sizeof(p.detail));

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 14, ALLOW_BYTES = 32 };
+enum { MAX_PARAMS = 16, ALLOW_BYTES = 32 };
 
 struct route {
     const char *method; /* "GET" or "POST" */
@@ -70,7 +70,8 @@ static const struct route routes[] = {
     {"GET",
      "/v1/gpus/{gpu}/plan",
      {"bytes", "access", "element", "transaction", "reserve", "accesses", "fixed", "once",
-      "input_bytes", "input_gbps", "look_gps", "inside_gbps", "granularity", "windows"},
+      "input_bytes", "input_gbps", "look_gps", "inside_gbps", "output_bytes", "deal_bytes",
+      "granularity", "windows"},
      handlers_plan,
      "every way to do a job, best first"},
     {"GET",

@@ -39,7 +39,8 @@ static const struct command commands[] = {
     {"plan", "BYTES",
      OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_RESERVE |
          OPTION_ACCESSES | OPTION_FIXED | OPTION_ONCE | OPTION_INPUT_BYTES | OPTION_INPUT_GBPS |
-         OPTION_LOOK_GPS | OPTION_INSIDE_GBPS | OPTION_WINDOWS | OPTION_GRANULARITY,
+         OPTION_LOOK_GPS | OPTION_INSIDE_GBPS | OPTION_OUTPUT_BYTES | OPTION_DEAL_BYTES |
+         OPTION_WINDOWS | OPTION_GRANULARITY,
      command_plan, "plan BYTES [what the job says of itself, see below]",
      "every way to do a job, best first"},
     {"split", "BYTES...", OPTION_GPU | OPTION_WEIGHT, command_split,
@@ -77,7 +78,9 @@ static void print_help(void)
         "one\n"
         "reading over a link), --look-gps N (10^9 positions looked at a second), --inside-gbps N "
         "(what\n"
-        "the job reaches inside the reach), --windows N, --granularity B.\n"
+        "the job reaches inside the reach), --output-bytes N (for one access, that several add "
+        "to),\n"
+        "--deal-bytes N (that a partition writes for one), --windows N, --granularity B.\n"
         "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
         "number\n"
         "of pages: TLBsharing-2048-65.txt.\n"
@@ -148,6 +151,8 @@ static const struct option long_options[] = {
     {"input-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INPUT_GBPS},
     {"look-gps", required_argument, NULL, OPT_LIMITED + OPTION_LOOK_GPS},
     {"inside-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INSIDE_GBPS},
+    {"output-bytes", required_argument, NULL, OPT_LIMITED + OPTION_OUTPUT_BYTES},
+    {"deal-bytes", required_argument, NULL, OPT_LIMITED + OPTION_DEAL_BYTES},
     {"weight", required_argument, NULL, OPT_LIMITED + OPTION_WEIGHT},
     {"gbps", required_argument, NULL, OPT_LIMITED + OPTION_GBPS},
     {NULL, 0, NULL, 0},
@@ -175,6 +180,8 @@ static void take_limited(struct options *o, unsigned bit, const char *value)
                   {OPTION_INPUT_GBPS, &o->input_gbps},
                   {OPTION_LOOK_GPS, &o->look_gps},
                   {OPTION_INSIDE_GBPS, &o->inside_gbps},
+                  {OPTION_OUTPUT_BYTES, &o->output_bytes},
+                  {OPTION_DEAL_BYTES, &o->deal_bytes},
                   {OPTION_WEIGHT, &o->weight},
                   {OPTION_GBPS, &o->gbps}};
 

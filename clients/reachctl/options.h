@@ -43,7 +43,9 @@ enum option_bit {
     OPTION_INSIDE_GBPS = 1 << 21,
     OPTION_WEIGHT = 1 << 22,
     OPTION_GBPS = 1 << 23,
-    OPTION_END = 1 << 24, /* one beyond the last */
+    OPTION_OUTPUT_BYTES = 1 << 24,
+    OPTION_DEAL_BYTES = 1 << 25,
+    OPTION_END = 1 << 26, /* one beyond the last */
 };
 
 struct options {
@@ -69,6 +71,8 @@ struct options {
     const char *input_gbps;
     const char *look_gps;
     const char *inside_gbps;
+    const char *output_bytes;
+    const char *deal_bytes;
     const char *weight;
     const char *gbps;
     const char *operand; /* BYTES, an ID or the first file; NULL: none */

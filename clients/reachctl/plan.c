@@ -82,6 +82,8 @@ enum exit_code command_plan(struct client *client, const struct options *options
     client_add_param(path, "input_gbps", options->input_gbps);
     client_add_param(path, "look_gps", options->look_gps);
     client_add_param(path, "inside_gbps", options->inside_gbps);
+    client_add_param(path, "output_bytes", options->output_bytes);
+    client_add_param(path, "deal_bytes", options->deal_bytes);
     client_add_param(path, "granularity", options->granularity);
     client_add_param(path, "windows", options->windows);
     return answers_ask(client, options, path, print_plan);

@@ -23,6 +23,9 @@
 /* Beyond the last point a line is believed for an eighth of its size, as predict.c does. */
 enum { BEYOND_DIVISOR = 8 };
 
+/* Writes against reads: the size that both are measured at, and what is assumed otherwise. */
+enum { FACTOR_BYTES = 32, UNMEASURED_FACTOR = 2 };
+
 /* Points that are slower by less than this show memory, not translation. */
 static const double VISIBLE = 1.02;
 
@@ -173,6 +176,24 @@ static void find_clear(const struct throughput *t, struct price *p)
     }
 }
 
+/* A sector that is written in part is read first, and goes back to memory later. */
+static double write_factor(const struct throughput *t)
+{
+    double reads = 0;
+    double writes = 0;
+
+    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
+        const struct access_rate *r = &t->rates[i];
+        if (r->transaction_bytes != FACTOR_BYTES || !IS_KNOWN(r->plateau_gbps))
+            continue;
+        if (r->access == ACCESS_READ)
+            reads = r->plateau_gbps.v;
+        if (r->access == ACCESS_WRITE)
+            writes = r->plateau_gbps.v;
+    }
+    return writes > 0 && reads > writes ? reads / writes : UNMEASURED_FACTOR;
+}
+
 void price_read(const struct fingerprint *fp, const struct limit *limit, enum access access,
                 uint32_t transaction_bytes, double inside_gbps, struct price *out)
 {
@@ -183,6 +204,7 @@ void price_read(const struct fingerprint *fp, const struct limit *limit, enum ac
     out->reach_bytes = limit->seen ? limit->reach_bytes : 0;
     out->inside_ns = UNKNOWN_F64(REASON_NOT_MEASURED);
     out->stream_ns = IS_KNOWN(plateau) && plateau.v > 0 ? 1 / plateau.v : 0;
+    out->write_factor = write_factor(&fp->throughput);
     out->sources = 0;
     out->part = 0;
     combine(&fp->throughput, access, out);

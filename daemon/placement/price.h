@@ -40,7 +40,9 @@ struct price {
     uint32_t transaction_bytes;
     uint64_t reach_bytes;       /* of one group; 0: no limit seen */
     struct maybe_f64 inside_ns; /* of one access inside the reach */
-    double stream_ns;           /* of one byte read or written in order; 0: not known */
+    double stream_ns;           /* of one byte read in order; 0: not known */
+    double write_factor;        /* what a scattered byte written costs more than one read; 2 unless
+                                   writes and reads of 32 bytes are measured */
     /* Of what it is put together: `part` of the way from low to high. sources: 0, 1 or 2. */
     uint32_t sources;
     double part;

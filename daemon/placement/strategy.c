@@ -31,6 +31,8 @@ static enum status check_numbers(const struct job_request *job, struct err *err)
         double most;
     } all[] = {{"input_bytes", job->input_bytes, STRATEGY_MAX_INPUT_BYTES},
                {"input_gbps", job->input_gbps, STRATEGY_MAX_RATE},
+               {"output_bytes", job->output_bytes, STRATEGY_MAX_INPUT_BYTES},
+               {"deal_bytes", job->deal_bytes, STRATEGY_MAX_INPUT_BYTES},
                {"look_gps", job->look_gps, STRATEGY_MAX_RATE},
                {"inside_gbps", job->inside_gbps, STRATEGY_MAX_RATE}};
 
@@ -87,7 +89,7 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
                          uint64_t readings)
 {
     struct strategy_option *o = option_of(p, s);
-    const double extra = cost_extra_bytes(p->job, s, readings);
+    const double extra = cost_extra_bytes(&p->costing, s, readings);
 
     p->costs[s] = *cost;
     o->possible = true;
@@ -178,13 +180,14 @@ static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *
 
 /* ---- the order ---- */
 
-/* Falling simplicity, as the header has it. */
+/* Falling simplicity, as the header has it. Filtered windows are one launch where scopes are
+ * several, and were never measured to be slower. */
 static uint32_t effort_of(const struct planner *p, enum strategy s)
 {
     static const uint32_t effort[] = {[STRATEGY_NAIVE] = 1,
                                       [STRATEGY_WINDOWS] = 2,
-                                      [STRATEGY_SCOPES] = 3,
-                                      [STRATEGY_FILTERED_WINDOWS] = 4,
+                                      [STRATEGY_FILTERED_WINDOWS] = 3,
+                                      [STRATEGY_SCOPES] = 4,
                                       [STRATEGY_PARTITIONED_WINDOWS] = 5};
 
     return s == STRATEGY_WINDOWS && !p->naive.known ? 0 : effort[s];
@@ -199,8 +202,9 @@ static double rank_ns(const struct planner *p, enum strategy s)
     if (p->costs[s].known)
         return p->costs[s].ns;
     if (s == STRATEGY_NAIVE || s == STRATEGY_WINDOWS)
-        return IS_KNOWN(c->access) ? fmax(fmax(c->access.v + c->read_ns, c->look_ns), c->host_ns)
-                                   : 0;
+        return IS_KNOWN(c->access)
+                   ? fmax(fmax(c->access.v + (c->local ? c->read_ns : 0), c->look_ns), c->host_ns)
+                   : 0;
     return INFINITY;
 }
 

@@ -56,10 +56,15 @@ struct job_request {
     bool fixed;                 /* work cannot be bound to SMs */
     bool once;                  /* the input cannot be read again */
     double input_bytes;         /* of input for one access; 0: positions are computed, not read */
-    double input_gbps;          /* of one reading of it, beside the accesses (a host link, say); 0:
-                                   it lies in this GPU's memory */
-    double look_gps; /* 10^9 positions a second that all SMs together can look at and skip; 0: not
-                        said, taken as free */
+    double input_gbps;          /* of one reading of it over a link, beside all else; what is needed
+                                   again is kept in this GPU's memory, chunk by chunk. 0: it lies
+                                   there as a whole */
+    double output_bytes;        /* of output for one access that several may add to: each pass or
+                                   window but one reads and writes it once more; 0: none */
+    double deal_bytes; /* that a partition writes for one access; 0: input_bytes, or 8 where
+                          positions are computed */
+    double look_gps;   /* 10^9 positions a second that all SMs together can look at and skip; 0: not
+                          said, taken as free */
     double inside_gbps; /* what this very job reaches inside the reach, looking and one reading of
                            its input included; 0: what the fingerprint says of such accesses */
     uint32_t windows;   /* 0: as few as the reach allows */
@@ -69,7 +74,7 @@ struct job_request {
 
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 
-/* Most that input_bytes may say, and the rates (10^6 GB/s): more is absurd. */
+/* Most that input_, output_ and deal_bytes may say, and the rates (10^6 GB/s): more is absurd. */
 #define STRATEGY_MAX_INPUT_BYTES 1048576.0
 #define STRATEGY_MAX_RATE        1000000.0
 
@@ -95,7 +100,7 @@ struct strategy_answer {
     enum basis basis;             /* of the prices of accesses */
     struct maybe_f64 inside_gbps; /* such accesses inside the reach, nothing else in the way */
     /* Best first: by predicted throughput, those within STRATEGY_WORTH of one another by
-     * simplicity (naive, windows, scopes, filtered, partitioned); what is not possible last. Where
+     * simplicity (naive, windows, filtered, scopes, partitioned); what is not possible last. Where
      * nobody measured what naive costs, it is taken for as fast as it can be, but for windows:
      * they cost nothing and stand before it. options[0] is always possible. */
     struct strategy_option options[STRATEGY_COUNT];

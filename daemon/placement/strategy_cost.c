@@ -2,17 +2,25 @@
  *
  *   looking      positions that are looked at, to skip most of them or not
  *   input        what comes from elsewhere (a host link), beside all else
- *   memory       accesses, and input that lies in this GPU's memory: bytes add up
+ *   memory       accesses, and what else moves in this GPU's memory: bytes add up
  *   translation  accesses beyond the reach
  *
  * All four go on at the same time, since a GPU has other warps to run while one waits: a pass takes
  * as long as the busiest of them, and passes add up. That is what Karnagel saw with scopes of 2 GB
  * (section 6.1): each new pass costs nothing until passes alone are the limit, and then as much as
  * all others.
+ *
+ * Input that comes over a link comes once: what is looked at again is kept, chunk by chunk (his
+ * copy approach, section 5.3), and the link works on the next chunk meanwhile. Where the SMs of
+ * several windows look at the same input at the same time, the L2 cache reads it once for all of
+ * them (an H200: within 3 % of no cost for 8 bytes of input beside 128).
  */
 #include "placement/strategy_cost.h"
 
 #include <math.h>
+
+/* To add to what is in memory is to read and to write it. */
+enum { MOVES_TO_ADD = 2 };
 
 /* Of a position that a partition writes where the job has no input: an offset. */
 static const double POSITION_BYTES = 8;
@@ -20,7 +28,6 @@ static const double POSITION_BYTES = 8;
 /* One pass, or one part of a pass. */
 struct load {
     double look;
-    double input;
     double memory;
     double translation;
 };
@@ -31,8 +38,6 @@ static struct cost busiest(const struct load *l)
 
     if (l->translation > c.ns)
         c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
-    if (l->input > c.ns)
-        c = (struct cost){.known = true, .ns = l->input, .bound = BOUND_INPUT};
     if (l->look > c.ns)
         c = (struct cost){.known = true, .ns = l->look, .bound = BOUND_LOOKING};
     return c;
@@ -46,24 +51,38 @@ static struct cost unknown(enum reason why)
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct limit *limit, uint32_t transaction_bytes, struct costing *out)
 {
-    const bool local = job->input_bytes > 0 && !(job->input_gbps > 0);
-    const double dealt = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+    const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+    const double dealt = job->deal_bytes > 0 ? job->deal_bytes : computed;
+    double stream;
 
     out->fp = fp;
     out->job = job;
     out->limit = *limit;
     price_read(fp, limit, job->access, transaction_bytes, job->inside_gbps, &out->price);
-    out->streams_known = out->price.stream_ns > 0;
+    stream = out->price.stream_ns;
+    out->streams_known = stream > 0;
+    out->local = !(job->input_gbps > 0);
     out->look_ns = job->look_gps > 0 ? 1 / job->look_gps : 0;
-    out->host_ns = job->input_gbps > 0 ? job->input_bytes / job->input_gbps : 0;
-    out->read_ns = local ? job->input_bytes * out->price.stream_ns : 0;
-    out->deal_ns = dealt * out->price.stream_ns;
+    out->host_ns = out->local ? 0 : job->input_bytes / job->input_gbps;
+    out->read_ns = job->input_bytes * stream;
+    out->keep_ns = out->local ? 0 : out->read_ns;
+    out->deal_ns = dealt * stream * out->price.write_factor;
+    out->dealt_ns = dealt * stream;
+    out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
     out->access = out->price.inside_ns;
-    if (local && !out->streams_known)
+    if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0))
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
     /* What the job measured has one reading of its input in it. */
-    if (IS_KNOWN(out->access) && job->inside_gbps > 0)
+    if (IS_KNOWN(out->access) && job->inside_gbps > 0 && out->local)
         out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
+}
+
+/* The link works beside all else. */
+static struct cost beside_link(const struct costing *c, struct cost cost)
+{
+    if (cost.known && c->host_ns > cost.ns)
+        return (struct cost){.known = true, .ns = c->host_ns, .bound = BOUND_INPUT};
+    return cost;
 }
 
 /* With what is touched besides, as far as that matters to translation. */
@@ -80,14 +99,14 @@ struct cost cost_naive(const struct costing *c)
         c->limit.seen && c->job->bytes <= c->limit.usable_bytes
             ? KNOWN_F64(0)
             : price_translation_ns(&c->price, footprint(c, c->job->bytes));
-    struct load l = {.look = c->look_ns, .input = c->host_ns, .translation = translation.v};
+    struct load l = {.look = c->look_ns, .translation = translation.v};
 
     if (!IS_KNOWN(c->access))
         return unknown(c->access.reason);
     if (!IS_KNOWN(translation))
         return unknown(translation.reason);
-    l.memory = c->access.v + c->read_ns;
-    return busiest(&l);
+    l.memory = c->access.v + (c->local ? c->read_ns : 0);
+    return beside_link(c, busiest(&l));
 }
 
 /* ---- scopes ---- */
@@ -100,7 +119,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
     struct maybe_f64 translation;
     struct cost last;
-    struct load l = {.look = c->look_ns, .input = c->host_ns};
+    struct load l = {.look = c->look_ns};
+    double each; /* pass, whatever its share */
     double share;
     double rest;
 
@@ -111,14 +131,16 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
         return s;
     }
     share = (double)s.scope_bytes / (double)bytes;
-    l.memory = share * c->access.v + c->read_ns;
+    each = c->read_ns + c->add_ns * (double)(s.passes - 1) / (double)s.passes;
+    l.memory = share * c->access.v + each;
     l.translation = share * translation.v;
     s.cost = busiest(&l);
     rest = 1 - share * (double)(s.passes - 1);
-    l.memory = rest * c->access.v + c->read_ns;
+    l.memory = rest * c->access.v + each;
     l.translation = rest * translation.v;
     last = busiest(&l);
-    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns;
+    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns;
+    s.cost = beside_link(c, s.cost);
     return s;
 }
 
@@ -175,12 +197,9 @@ static struct maybe_f64 in_windows(const struct costing *c, const struct placeme
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    struct load l = {.look = c->look_ns * windows->skew, .input = c->host_ns};
+    const struct load l = {.look = c->look_ns * windows->skew, .memory = access.v};
 
-    if (!IS_KNOWN(access))
-        return unknown(access.reason);
-    l.memory = access.v + c->read_ns;
-    return busiest(&l);
+    return IS_KNOWN(access) ? busiest(&l) : unknown(access.reason);
 }
 
 /* How much longer the smallest window takes to look at everything than all SMs together. */
@@ -200,40 +219,43 @@ static double looking_alone(const struct placement_answer *w)
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    struct load l = {.look = c->look_ns * looking_alone(windows),
-                     .input = c->host_ns * windows->window_count};
+    struct load l = {.look = c->look_ns * looking_alone(windows)};
 
     if (!IS_KNOWN(access))
         return unknown(access.reason);
-    l.memory = access.v + c->read_ns * windows->window_count;
-    return busiest(&l);
+    l.memory = access.v + c->read_ns + c->keep_ns + c->add_ns * (windows->window_count - 1);
+    return beside_link(c, busiest(&l));
 }
 
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    const struct load deal = {
-        .look = c->look_ns, .input = c->host_ns, .memory = c->read_ns + c->deal_ns};
-    struct cost first = busiest(&deal);
+    const struct load deal = {.look = c->look_ns,
+                              .memory = (c->local ? c->read_ns : 0) + c->deal_ns};
+    struct cost both = busiest(&deal);
     double second;
 
     if (!IS_KNOWN(access) || !c->streams_known)
         return unknown(IS_KNOWN(access) ? REASON_NOT_MEASURED : access.reason);
-    second = access.v + c->deal_ns;
-    if (second >= first.ns)
-        first.bound = BOUND_MEMORY;
-    first.ns += second;
-    return first;
+    second = access.v + c->dealt_ns + c->add_ns * (windows->window_count - 1);
+    if (second >= both.ns)
+        both.bound = BOUND_MEMORY;
+    both.ns += second;
+    return beside_link(c, both);
 }
 
-double cost_extra_bytes(const struct job_request *job, enum strategy s, uint64_t readings)
+double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings)
 {
+    const struct job_request *job = c->job;
+    const double added = (double)(readings - 1) * MOVES_TO_ADD * job->output_bytes;
+    const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+
     switch (s) {
     case STRATEGY_SCOPES:
-    case STRATEGY_FILTERED_WINDOWS:
-        return (double)(readings - 1) * job->input_bytes;
+    case STRATEGY_FILTERED_WINDOWS: /* over a link: kept, and read from there each time */
+        return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
     case STRATEGY_PARTITIONED_WINDOWS:
-        return 2 * (job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES);
+        return 2 * (job->deal_bytes > 0 ? job->deal_bytes : computed) + added;
     default:
         return 0;
     }

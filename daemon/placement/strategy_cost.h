@@ -13,10 +13,14 @@ struct costing {
     struct limit limit; /* usable_bytes: the reserve is off */
     struct price price;
     double look_ns;          /* to look at one position */
-    double host_ns;          /* to bring one access' input from elsewhere, beside all else */
+    double host_ns;          /* to bring one access' input over the link, beside all else */
     double read_ns;          /* to read it from this GPU's memory */
-    double deal_ns;          /* to write, or read again, what a partition writes for one access */
-    bool streams_known;      /* the two before */
+    bool local;              /* it lies there as a whole; otherwise it is kept where read again */
+    double keep_ns;          /* to keep it there */
+    double deal_ns;          /* to write what a partition deals for one access */
+    double dealt_ns;         /* to read that again */
+    double add_ns;           /* for one more pass or window to add to the output of one access */
+    bool streams_known;      /* all of these but the first two */
     struct maybe_f64 access; /* ns of an access inside the reach, its input not counted */
 };
 
@@ -51,7 +55,8 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows);
 
-/* Bytes moved for an access beyond what naive moves. */
-double cost_extra_bytes(const struct job_request *job, enum strategy s, uint64_t readings);
+/* Bytes moved for an access beyond what naive moves, in the L2 cache or behind it. `readings`:
+ * passes or windows. */
+double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings);
 
 #endif

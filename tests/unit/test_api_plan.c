@@ -58,12 +58,12 @@ static void test_plan(void **state)
         api_get(f,
                 "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
                 "&accesses=1000&fixed=false&once=false&input_bytes=8&input_gbps=50.5&look_gps=1e2"
-                "&inside_gbps=10&granularity=4M&windows=3",
+                "&inside_gbps=10&output_bytes=4&deal_bytes=12&granularity=4M&windows=3",
                 200);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "placement"), "window_count")), 3);
     assert_true(json_number_value(
-                    json_object_get(option_of(json, "filtered-windows"), "extra_bytes")) == 16000);
+                    json_object_get(option_of(json, "filtered-windows"), "extra_bytes")) == 48000);
     json_decref(json);
 }
 
