@@ -20,6 +20,8 @@ struct api_backend {
     /* {"id","gpu","kind","depth","state","fraction","sentence","queued_at","started_at","ended_at",
      *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
     enum status (*job)(void *self, const char *id, json_t **out_job, struct err *err);
+    /* Ends a job early; the job as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has ended. */
+    enum status (*cancel)(void *self, const char *id, json_t **out_job, struct err *err);
     /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
      * `before` is the "next" of the page before, 0 at first. limit is 1..1000. */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,

@@ -1,30 +1,30 @@
-/* cache.c: an array of documents, and a small ring of answers.
+/* cache.c: an array of documents, and a table from request targets to documents.
  *
- * A placement answer for 132 SMs costs some ten microseconds to work out and to render, and
- * jobs of one user ask the same again and again. The ring keeps the last 64, found by comparing
- * hash and text; the oldest goes first. All of it is dropped with the generation it came from.
+ * A placement answer for 132 SMs costs microseconds to work out and to render, and jobs of one user
+ * ask the same again and again; so do those who watch. The table has one place for each of 256
+ * values of a target's hash, and the newer of two that want the same place gets it: questions that
+ * are asked once push out no more than one of those that come often. All that was made from a
+ * generation is dropped with it.
  */
 #include "api/cache.h"
 
 #include "base/hash.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWERS = 64, TARGET_BYTES = 192 };
+enum { PLACES = 256, TARGET_BYTES = 192 };
 
-struct answer {
+struct place {
     uint64_t hash;
+    struct document *document; /* NULL: free */
     char target[TARGET_BYTES];
-    struct document *document;
 };
 
 struct cache {
     uint64_t generation;
     struct document *slots[CACHE_SLOT_COUNT];
-    struct answer answers[ANSWERS];
-    uint32_t next; /* place of the oldest answer */
+    struct place places[PLACES];
 };
 
 struct cache *cache_new(void)
@@ -38,9 +38,9 @@ static void drop_from(struct cache *cache, uint32_t first_slot)
         document_free(cache->slots[i]);
         cache->slots[i] = NULL;
     }
-    for (uint32_t i = 0; i < ANSWERS; i++) {
-        document_free(cache->answers[i].document);
-        cache->answers[i].document = NULL;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        document_free(cache->places[i].document);
+        cache->places[i].document = NULL;
     }
 }
 
@@ -60,7 +60,7 @@ void cache_renew(struct cache *cache, uint64_t generation)
     cache->generation = generation;
 }
 
-const struct document *cache_get(const struct cache *cache, uint32_t slot)
+struct document *cache_get(const struct cache *cache, uint32_t slot)
 {
     return cache->slots[slot];
 }
@@ -71,26 +71,25 @@ void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
     cache->slots[slot] = take;
 }
 
-const struct document *cache_get_answer(const struct cache *cache, const char *target)
+struct document *cache_find(const struct cache *cache, const char *target)
 {
     uint64_t hash = hash_bytes(HASH_START, target, strlen(target));
+    const struct place *p = &cache->places[hash % PLACES];
 
-    for (uint32_t i = 0; i < ANSWERS; i++) {
-        const struct answer *a = &cache->answers[i];
-        if (a->document && a->hash == hash && strcmp(a->target, target) == 0)
-            return a->document;
-    }
-    return NULL;
+    return p->document && p->hash == hash && strcmp(p->target, target) == 0 ? p->document : NULL;
 }
 
-void cache_keep_answer(struct cache *cache, const char *target, struct document *take)
+void cache_remember(struct cache *cache, const char *target, struct document *document)
 {
-    struct answer *a = &cache->answers[cache->next];
+    size_t bytes = strlen(target);
+    uint64_t hash = hash_bytes(HASH_START, target, bytes);
+    struct place *p = &cache->places[hash % PLACES];
 
-    document_free(a->document);
-    a->document = take;
-    a->hash = hash_bytes(HASH_START, target, strlen(target));
-    /* A longer target is kept for this one answer, under a text that nobody asks for again. */
-    snprintf(a->target, sizeof(a->target), "%s", strlen(target) < TARGET_BYTES ? target : "");
-    cache->next = (cache->next + 1) % ANSWERS;
+    if (bytes >= TARGET_BYTES)
+        return;
+    document_hold(document);
+    document_free(p->document);
+    p->document = document;
+    p->hash = hash;
+    memcpy(p->target, target, bytes + 1);
 }

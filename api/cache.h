@@ -29,12 +29,13 @@ void cache_free(struct cache *take);
 /* Forgets what was made from another generation. */
 void cache_renew(struct cache *cache, uint64_t generation);
 
-/* NULL where nothing is kept. Borrowed until the next cache_renew or cache_keep_answer. */
-const struct document *cache_get(const struct cache *cache, uint32_t slot);
+/* NULL where nothing is kept. Borrowed until the next call that changes the cache. */
+struct document *cache_get(const struct cache *cache, uint32_t slot);
 void cache_keep(struct cache *cache, uint32_t slot, struct document *take);
 
-/* Answers that depend on the query, by the request target: the last few of them. */
-const struct document *cache_get_answer(const struct cache *cache, const char *target);
-void cache_keep_answer(struct cache *cache, const char *target, struct document *take);
+/* The answer to a GET of this request target, where it is remembered; borrowed likewise. */
+struct document *cache_find(const struct cache *cache, const char *target);
+/* Remembers it until the next generation, or until another target takes its place. */
+void cache_remember(struct cache *cache, const char *target, struct document *document);
 
 #endif

@@ -8,6 +8,7 @@
 #include "api/cache.h"
 #include "api/reply.h"
 #include "api/request.h"
+#include "api/stats.h"
 #include "snapshot/snapshot.h"
 
 struct handlers_context {
@@ -15,6 +16,9 @@ struct handlers_context {
     const struct api_backend *backend;
     struct cache *cache;
     const char *daemon_version;
+    const char *token; /* what changes something must bring it; "": nothing need */
+    struct stats *stats;
+    uint64_t number; /* one for each call, to make request ids of */
     bool for_probes; /* asked on the socket for health probes */
 };
 
@@ -35,6 +39,7 @@ handlers_fn handlers_fingerprint;
 handlers_fn handlers_fingerprints;
 handlers_fn handlers_measure;
 handlers_fn handlers_job;
+handlers_fn handlers_cancel;
 /* handlers_observation.c */
 handlers_fn handlers_observations;
 handlers_fn handlers_observation;
@@ -61,9 +66,8 @@ void handlers_no_fingerprint(const struct request *request, const struct snapsho
 const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
                                                  const struct request *request,
                                                  struct reply *reply);
-/* Keeps the answer under its target and makes it the reply; NULL: a problem. */
-void handlers_reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
-                           struct reply *reply);
+/* Makes the value a document and that the reply. NULL: a problem. */
+void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply);
 /* What placement refuses: lies in the query, or in a fingerprint that knows too little. */
 void handlers_reply_refusal(const struct request *request, const struct err *err,
                             struct reply *reply);

@@ -13,7 +13,7 @@ static void current(struct handlers_context *c, const struct request *request,
                     const struct snapshot_gpu *gpu, struct reply *reply)
 {
     uint32_t slot = CACHE_FINGERPRINT + handlers_index_of(c, gpu);
-    const struct document *kept = cache_get(c->cache, slot);
+    struct document *kept = cache_get(c->cache, slot);
 
     if (kept)
         reply_document(reply, kept);
@@ -106,20 +106,42 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
         memcpy(reply->location, location, sizeof(location));
 }
 
+/* What went wrong with a job that the path names. */
+static void job_problem(const struct request *request, const struct err *err, struct reply *reply)
+{
+    struct problem p = {.status = err->status};
+
+    if (err->status == STATUS_NOT_FOUND)
+        p.next_step = "Only the last jobs since the start of the daemon are remembered: look at "
+                      "GET /v1/gpus/{gpu}/fingerprints for what they made.";
+    snprintf(p.detail, sizeof(p.detail), "%s", err->text);
+    problem_write(reply, request, &p);
+}
+
 void handlers_job(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     json_t *job = NULL;
     struct err err;
 
-    if (c->backend->job(c->backend->self, request->id, &job, &err) != STATUS_OK) {
-        struct problem p = {.status = err.status};
-        if (err.status == STATUS_NOT_FOUND)
-            p.next_step =
-                "Only the last jobs since the start of the daemon are remembered: look at "
-                "GET /v1/gpus/{gpu}/fingerprints for what they made.";
-        snprintf(p.detail, sizeof(p.detail), "%s", err.text);
-        problem_write(reply, request, &p);
+    if (c->backend->job(c->backend->self, request->id, &job, &err) != STATUS_OK)
+        job_problem(request, &err, reply);
+    else
+        reply_json(reply, request, MHD_HTTP_OK, job);
+}
+
+/* 200: it has ended; 202: it will, GET tells when. */
+void handlers_cancel(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    json_t *job = NULL;
+    const char *state;
+    struct err err;
+
+    if (c->backend->cancel(c->backend->self, request->id, &job, &err) != STATUS_OK) {
+        job_problem(request, &err, reply);
         return;
     }
-    reply_json(reply, request, MHD_HTTP_OK, job);
+    state = json_string_value(json_object_get(job, "state"));
+    reply_json(reply, request,
+               state && strcmp(state, "running") == 0 ? MHD_HTTP_ACCEPTED : MHD_HTTP_OK, job);
+    reply->etag[0] = '\0';
 }

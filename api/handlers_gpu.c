@@ -65,7 +65,7 @@ void handlers_reply_kept(struct handlers_context *c, const struct request *reque
 
 void handlers_gpus(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    const struct document *kept = cache_get(c->cache, CACHE_GPUS);
+    struct document *kept = cache_get(c->cache, CACHE_GPUS);
 
     if (kept)
         reply_document(reply, kept);
@@ -77,7 +77,7 @@ void handlers_gpus(struct handlers_context *c, const struct request *request, st
 void handlers_gpu(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
-    const struct document *kept;
+    struct document *kept;
     uint32_t index;
 
     if (!gpu)

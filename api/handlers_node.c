@@ -22,7 +22,7 @@ enum { HOSTNAME_BYTES = 256 };
 
 void handlers_index(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    const struct document *kept = cache_get(c->cache, CACHE_INDEX);
+    struct document *kept = cache_get(c->cache, CACHE_INDEX);
 
     if (kept)
         reply_document(reply, kept);
@@ -33,7 +33,7 @@ void handlers_index(struct handlers_context *c, const struct request *request, s
 void handlers_healthz(struct handlers_context *c, const struct request *request,
                       struct reply *reply)
 {
-    const struct document *kept = cache_get(c->cache, CACHE_HEALTH);
+    struct document *kept = cache_get(c->cache, CACHE_HEALTH);
 
     if (kept)
         reply_document(reply, kept);
@@ -84,7 +84,7 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
 void handlers_openapi(struct handlers_context *c, const struct request *request,
                       struct reply *reply)
 {
-    const struct document *kept = cache_get(c->cache, CACHE_OPENAPI);
+    struct document *kept = cache_get(c->cache, CACHE_OPENAPI);
 
     if (kept)
         reply_document(reply, kept);
@@ -97,7 +97,7 @@ void handlers_openapi(struct handlers_context *c, const struct request *request,
 
 void handlers_node(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    const struct document *kept = cache_get(c->cache, CACHE_NODE);
+    struct document *kept = cache_get(c->cache, CACHE_NODE);
     char hostname[HOSTNAME_BYTES] = "";
 
     if (kept) {

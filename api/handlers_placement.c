@@ -19,8 +19,7 @@ const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
     return gpu;
 }
 
-void handlers_reply_answer(struct handlers_context *c, const struct request *request, json_t *take,
-                           struct reply *reply)
+void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply)
 {
     struct document *document = document_new(take, NULL);
 
@@ -28,8 +27,8 @@ void handlers_reply_answer(struct handlers_context *c, const struct request *req
         problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
-    cache_keep_answer(c->cache, request->target, document);
     reply_document(reply, document);
+    document_free(document);
 }
 
 void handlers_reply_refusal(const struct request *request, const struct err *err,
@@ -56,17 +55,12 @@ void handlers_reply_refusal(const struct request *request, const struct err *err
 
 void handlers_scope(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    const struct document *kept = cache_get_answer(c->cache, request->target);
     struct scope_request question = {.access = ACCESS_READ};
     struct scope_answer answer;
     const struct snapshot_gpu *gpu;
     struct problem problem;
     struct err err;
 
-    if (kept) {
-        reply_document(reply, kept);
-        return;
-    }
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
@@ -79,13 +73,12 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
     if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         handlers_reply_refusal(request, &err, reply);
     else
-        handlers_reply_answer(c, request, encode_scope(gpu, &question, &answer), reply);
+        handlers_reply_answer(request, encode_scope(gpu, &question, &answer), reply);
 }
 
 void handlers_placement(struct handlers_context *c, const struct request *request,
                         struct reply *reply)
 {
-    const struct document *kept = cache_get_answer(c->cache, request->target);
     struct placement_request question = {.bytes = 0};
     struct placement_answer answer;
     const struct snapshot_gpu *gpu;
@@ -93,10 +86,6 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     uint64_t windows = 0;
     struct err err;
 
-    if (kept) {
-        reply_document(reply, kept);
-        return;
-    }
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
@@ -112,5 +101,5 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         handlers_reply_refusal(request, &err, reply);
     else
-        handlers_reply_answer(c, request, encode_placement(gpu, &question, &answer), reply);
+        handlers_reply_answer(request, encode_placement(gpu, &question, &answer), reply);
 }

@@ -6,17 +6,6 @@
 #include "api/encode_plan.h"
 #include "api/problem.h"
 
-/* True where the answer is kept already, and is the reply now. */
-static bool reply_kept(struct handlers_context *c, const struct request *request,
-                       struct reply *reply)
-{
-    const struct document *kept = cache_get_answer(c->cache, request->target);
-
-    if (kept)
-        reply_document(reply, kept);
-    return kept != NULL;
-}
-
 void handlers_plan(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct job_request job;
@@ -25,8 +14,6 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
     struct problem problem;
     struct err err;
 
-    if (reply_kept(c, request, reply))
-        return;
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
@@ -38,7 +25,7 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
     if (strategy_plan(&gpu->fingerprint, &job, &answer, &err) != STATUS_OK)
         handlers_reply_refusal(request, &err, reply);
     else
-        handlers_reply_answer(c, request, encode_plan(gpu, &job, &answer), reply);
+        handlers_reply_answer(request, encode_plan(gpu, &job, &answer), reply);
 }
 
 void handlers_split(struct handlers_context *c, const struct request *request, struct reply *reply)
@@ -49,8 +36,6 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
     struct problem problem;
     struct err err;
 
-    if (reply_kept(c, request, reply))
-        return;
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
@@ -62,7 +47,7 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
     if (split_jobs(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         handlers_reply_refusal(request, &err, reply);
     else
-        handlers_reply_answer(c, request, encode_split(gpu, &question, &answer), reply);
+        handlers_reply_answer(request, encode_split(gpu, &question, &answer), reply);
 }
 
 void handlers_explain(struct handlers_context *c, const struct request *request,
@@ -74,8 +59,6 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
     struct problem problem;
     struct err err;
 
-    if (reply_kept(c, request, reply))
-        return;
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
         return;
@@ -87,5 +70,5 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
     if (explain_loss(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
         handlers_reply_refusal(request, &err, reply);
     else
-        handlers_reply_answer(c, request, encode_explain(gpu, &question, &answer), reply);
+        handlers_reply_answer(request, encode_explain(gpu, &question, &answer), reply);
 }

@@ -68,6 +68,8 @@ static json_t *problem_to_json(const struct problem *p, const struct request *re
     json_out_text(&o, "detail", p->detail);
     if (request->instance[0])
         json_out_text(&o, "instance", request->instance);
+    if (request->trace[0])
+        json_out_text(&o, "request_id", request->trace);
     json_out_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
     if (p->parameter || p->has_pointer)
         json_out_value(&o, "errors", errors_to_json(p));

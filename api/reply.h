@@ -24,9 +24,11 @@ struct reply {
     char location[REPLY_LOCATION_BYTES]; /* "": none */
     const char *allow;                   /* static; NULL: none */
     bool varies_by_accept;
-    bool close;                      /* the connection, after this answer */
-    uint32_t retry_after_seconds;    /* 0: none */
-    const struct document *document; /* instead of a body; borrowed until reply_send is over */
+    bool asks_token;              /* 401: says which kind of credential opens this */
+    bool is_empty;                /* no body on purpose */
+    bool close;                   /* the connection, after this answer */
+    uint32_t retry_after_seconds; /* 0: none */
+    struct document *document;    /* instead of a body; held */
 };
 
 /* Takes the value and makes it the body, with a tag made of its bytes. NULL, or no memory, makes
@@ -35,19 +37,25 @@ void reply_json(struct reply *reply, const struct request *request, unsigned htt
                 json_t *take);
 /* The same with a finished text from malloc. `content_type` is static. */
 void reply_text(struct reply *reply, const char *content_type, char *take, size_t bytes);
-void reply_document(struct reply *reply, const struct document *document);
+void reply_document(struct reply *reply, struct document *document);
+/* No body. */
+void reply_empty(struct reply *reply, unsigned http_status);
 
 /* Queues the answer: 304 without a body where the request says that it has this tag already. Clears
- * the reply. */
+ * the reply. `*out_status` is what was sent, 0 where the connection is closed instead. */
 enum MHD_Result reply_send(struct MHD_Connection *connection, const struct request *request,
-                           struct reply *take);
+                           struct reply *take, unsigned *out_status);
 void reply_clear(struct reply *take);
 
-/* Renders a document. `tag` is its ETag without quotes; NULL: made of its bytes. Takes the value.
- * NULL without memory or value. */
+/* Documents are shared and count who holds them. document_new and its like make one that the caller
+ * holds; document_free lets go. Renders a document. `tag` is its ETag without quotes; NULL: made of
+ * its bytes. Takes the value. NULL without memory or value. */
 struct document *document_new(json_t *take, const char *tag);
 /* The same from a text that outlives everything. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
+/* The same from a finished text from malloc. */
+struct document *document_new_text(char *take, size_t bytes, const char *tag);
+void document_hold(struct document *document);
 /* Answers under way that use it stay whole. NULL is fine. */
 void document_free(struct document *take);
 

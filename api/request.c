@@ -200,6 +200,29 @@ const char *request_param(const struct request *request, const char *name)
     return NULL;
 }
 
+void request_take_id(struct request *request, const char *given)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789-_.:";
+    size_t length = given ? strspn(given, allowed) : 0;
+
+    if (length == 0 || length >= REQUEST_ID_BYTES || given[length] != '\0')
+        return;
+    memcpy(request->trace, given, length + 1);
+    request->trace_given = true;
+}
+
+void request_make_id(struct request *request, uint64_t number)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (request->trace[0])
+        return;
+    for (int i = 0; i < 16; i++)
+        request->trace[i] = digits[number >> (60 - 4 * i) & 15];
+    request->trace[16] = '\0';
+}
+
 enum status request_add_body(struct request *request, const char *data, size_t bytes)
 {
     char *grown;

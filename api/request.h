@@ -15,8 +15,9 @@
 enum {
     REQUEST_MAX_SEGMENTS = 8,
     REQUEST_MAX_PARAMS = 16,
-    REQUEST_MAX_BODY_BYTES = 1 << 20,
-    REQUEST_MAX_INSTANCE_BYTES = 160
+    REQUEST_MAX_BODY_BYTES = 64 << 10,
+    REQUEST_MAX_INSTANCE_BYTES = 160,
+    REQUEST_ID_BYTES = 65
 };
 
 struct request_param {
@@ -38,10 +39,19 @@ struct request {
     const char *accept; /* header values; NULL where not sent */
     const char *content_type;
     const char *if_none_match;
-    char *body; /* owned; NULL where nothing was sent */
+    const char *authorization;
+    char trace[REQUEST_ID_BYTES]; /* its X-Request-Id; "": none yet */
+    bool trace_given;             /* by the client, which wants it back */
+    char *body;                   /* owned; NULL where nothing was sent */
     size_t body_bytes;
     bool body_too_large;
 };
+
+/* Takes the client's id of this request where it is 1 to 64 letters, digits, "-", "_", "." and ":";
+ * others are ignored. */
+void request_take_id(struct request *request, const char *given);
+/* Gives it one made of `number` where it has none. */
+void request_make_id(struct request *request, uint64_t number);
 
 /* Parses a request target ("/v1/gpus?limit=3") into a zeroed request. Errors:
  * STATUS_INVALID_ARGUMENT with a sentence (not a path, %00, bad percent code, control character,

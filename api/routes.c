@@ -3,20 +3,24 @@
  * A row says it all: method, path, the query parameters that exist, the handler. So 404 (no path
  * matches), 405 with Allow (a path matches, its methods do not), 400 for a parameter that nobody
  * knows, and the list that GET / gives cannot disagree with each other. HEAD is GET without a body,
- * which libmicrohttpd leaves out by itself.
+ * which libmicrohttpd leaves out by itself; OPTIONS says what Allow says.
+ *
+ * What is not a GET changes something, so it needs the token, where there is one.
  */
 #include "api/routes.h"
 
+#include "api/access.h"
 #include "api/problem.h"
 #include "base/json_out.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 16, ALLOW_BYTES = 32 };
+enum { MAX_PARAMS = 16 };
+enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
 struct route {
-    const char *method; /* "GET" or "POST" */
+    const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
     const char *params[MAX_PARAMS];
     handlers_fn *handler;
@@ -26,7 +30,11 @@ struct route {
 static const struct route routes[] = {
     {"GET", "/", {NULL}, handlers_index, "this list"},
     {"GET", "/healthz", {NULL}, handlers_healthz, "is the process alive?"},
-    {"GET", "/readyz", {NULL}, handlers_readyz, "does any GPU have a fingerprint?"},
+    {"GET",
+     "/readyz",
+     {"verbose"},
+     handlers_readyz,
+     "does any GPU have a fingerprint? verbose: how old, and what of the rest"},
     {"GET", "/openapi.yaml", {NULL}, handlers_openapi, "the contract of all this"},
     {"GET", "/v1/node", {NULL}, handlers_node, "host, daemon version, driver, GPU sources"},
     {"GET", "/v1/gpus", {NULL}, handlers_gpus, "the GPUs and the state of each"},
@@ -47,6 +55,7 @@ static const struct route routes[] = {
      handlers_fingerprints,
      "history, newest first"},
     {"GET", "/v1/jobs/{id}", {NULL}, handlers_job, "how far a measurement is"},
+    {"DELETE", "/v1/jobs/{id}", {NULL}, handlers_cancel, "end a measurement early"},
     {"GET",
      "/v1/gpus/{gpu}/observations",
      {"run", "limit", "cursor"},
@@ -122,32 +131,61 @@ static bool method_matches(const struct route *route, const char *method)
            (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
-static const struct route *find(struct request *request, const char **out_allow)
+static enum method method_of(const char *name)
 {
-    bool get = false;
-    bool post = false;
+    return strcmp(name, "GET") == 0      ? METHOD_GET
+           : strcmp(name, "POST") == 0   ? METHOD_POST
+           : strcmp(name, "DELETE") == 0 ? METHOD_DELETE
+                                         : METHOD_NONE;
+}
+
+/* The value of Allow for a set of methods; "" for none. */
+static const char *allow_of(unsigned methods)
+{
+    static const char *const values[] = {"",
+                                         "GET, HEAD, OPTIONS",
+                                         "POST, OPTIONS",
+                                         "GET, HEAD, POST, OPTIONS",
+                                         "DELETE, OPTIONS",
+                                         "GET, HEAD, DELETE, OPTIONS",
+                                         "POST, DELETE, OPTIONS",
+                                         "GET, HEAD, POST, DELETE, OPTIONS"};
+
+    return values[methods % (sizeof(values) / sizeof(*values))];
+}
+
+/* What is not of version 1 of the API is about the service itself: that is what probes ask. */
+static bool is_for_probes(const struct route *route)
+{
+    return strncmp(route->path, "/v1/", 4) != 0;
+}
+
+/* The route, or NULL with the methods that the path does have: "" for an unknown path. */
+static const struct route *find(struct request *request, bool for_probes, const char **out_allow)
+{
+    unsigned methods = METHOD_NONE;
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (!path_matches(&routes[i], request))
+        if ((for_probes && !is_for_probes(&routes[i])) || !path_matches(&routes[i], request))
             continue;
         if (method_matches(&routes[i], request->method))
             return &routes[i];
-        get = get || strcmp(routes[i].method, "GET") == 0;
-        post = post || strcmp(routes[i].method, "POST") == 0;
+        methods |= method_of(routes[i].method);
     }
-    *out_allow = get && post ? "GET, HEAD, POST" : get ? "GET, HEAD" : post ? "POST" : "";
+    *out_allow = allow_of(methods);
     return NULL;
 }
 
-static void no_such_path(const struct request *request, struct reply *reply)
+static void no_such_path(const struct request *request, bool for_probes, struct reply *reply)
 {
     struct problem p = {.status = STATUS_NOT_FOUND, .next_step = "GET / lists what there is."};
 
-    snprintf(p.detail, sizeof(p.detail), "there is no path %.160s", request->instance);
+    snprintf(p.detail, sizeof(p.detail), "there is no path %.160s%s", request->instance,
+             for_probes ? " on this address, which is for health probes" : "");
     problem_write(reply, request, &p);
 }
 
+/* OPTIONS, or a method that the path does not have. */
 static void no_such_method(const struct request *request, const char *allow, struct reply *reply)
 {
     struct problem p = {.http_status = MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -156,6 +194,11 @@ static void no_such_method(const struct request *request, const char *allow, str
                         .title = "This path does not have this method.",
                         .next_step = "Use one of the methods in the Allow field."};
 
+    if (strcmp(request->method, "OPTIONS") == 0) {
+        reply_empty(reply, MHD_HTTP_NO_CONTENT);
+        reply->allow = allow;
+        return;
+    }
     snprintf(p.detail, sizeof(p.detail), "%.20s is not one of %s", request->method, allow);
     problem_write(reply, request, &p);
     reply->allow = allow;
@@ -191,18 +234,39 @@ static void no_such_param(const struct route *route, const struct request *reque
     problem_write(reply, request, &p);
 }
 
+static void no_token(const struct request *request, struct reply *reply)
+{
+    struct problem p = {.http_status = MHD_HTTP_UNAUTHORIZED,
+                        .status = STATUS_INVALID_ARGUMENT,
+                        .slug = "unauthorized",
+                        .title = "Who changes something here must bring the token.",
+                        .next_step = "Send Authorization: Bearer and the token of the daemon's "
+                                     "token file."};
+
+    snprintf(p.detail, sizeof(p.detail), "%s",
+             request->authorization ? "the credential in Authorization is not the token"
+                                    : "there is no Authorization field");
+    problem_write(reply, request, &p);
+    reply->asks_token = true;
+}
+
 void routes_dispatch(struct handlers_context *c, struct request *request, struct reply *reply)
 {
     const char *allow = "";
-    const struct route *route = find(request, &allow);
+    const struct route *route = find(request, c->for_probes, &allow);
     const char *unknown;
 
     if (!route && !*allow) {
-        no_such_path(request, reply);
+        no_such_path(request, c->for_probes, reply);
         return;
     }
     if (!route) {
         no_such_method(request, allow, reply);
+        return;
+    }
+    if (method_of(route->method) != METHOD_GET &&
+        !access_is_allowed(c->token, request->authorization)) {
+        no_token(request, reply);
         return;
     }
     unknown = unknown_param(route, request);
@@ -216,9 +280,9 @@ bool routes_takes_body(const struct request *request)
 {
     struct request copy = *request;
     const char *allow;
-    const struct route *route = find(&copy, &allow);
+    const struct route *route = find(&copy, false, &allow);
 
-    return route && strcmp(route->method, "POST") == 0;
+    return route && method_of(route->method) == METHOD_POST;
 }
 
 json_t *routes_to_json(void)

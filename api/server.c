@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ enum {
 
 #define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
 #define DRAIN_TIME       NSEC_PER_SEC
+#define NUMBER_STEP      0x9e3779b97f4a7c15u /* odd: every number comes once */
 
 struct listener {
     struct api_server *server;
@@ -61,6 +63,9 @@ struct api_server {
     struct snapshot_cell *cell;
     const struct api_backend *backend;
     const char *daemon_version;
+    char token[API_TOKEN_BYTES];
+    struct stats stats;
+    uint64_t number; /* of the next call, scattered */
 };
 
 /* ---- what libmicrohttpd calls ---- */
@@ -107,18 +112,26 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
     const struct listener *listener = cls;
     struct api_server *server = listener->server;
+    const struct exchange_call call = {.connection = connection,
+                                       .url = url,
+                                       .method = method,
+                                       .http_version = version,
+                                       .data = data,
+                                       .data_bytes = data_bytes};
     struct handlers_context c = {.backend = server->backend,
+                                 .token = server->token,
+                                 .stats = &server->stats,
+                                 .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
                                  .for_probes = listener->audience == API_FOR_PROBES,
                                  .daemon_version = server->daemon_version};
     enum MHD_Result result;
 
-    (void)url;
     if (!*request_context)
         return MHD_NO;
     c.snapshot = snapshot_acquire(server->cell);
     cache_renew(server->cache, c.snapshot->generation);
-    result = exchange_step(*request_context, &c, connection, method, version, data, data_bytes);
+    result = exchange_step(*request_context, &c, &call);
     snapshot_release(c.snapshot);
     return result;
 }
@@ -273,6 +286,9 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     server->timer_fd = -1;
     server->cell = cell;
     server->backend = backend;
+    api_server_set_token(server, options->token);
+    if (getrandom(&server->number, sizeof(server->number), GRND_NONBLOCK) < 0)
+        server->number = (uint64_t)clock_wall_seconds();
     server->daemon_version = options->daemon_version ? options->daemon_version : "";
     server->deadline_ns =
         options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
@@ -285,6 +301,11 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
         close(options->listeners[i].fd);
     *out = server;
     return STATUS_OK;
+}
+
+void api_server_set_token(struct api_server *server, const char *token)
+{
+    snprintf(server->token, sizeof(server->token), "%s", token ? token : "");
 }
 
 /* ---- run ---- */

@@ -15,7 +15,7 @@ struct api_server;
 /* Whom a listening socket is for. */
 enum api_audience {
     API_FOR_ALL = 0,
-    API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing else */
+    API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing of /v1 */
 };
 
 struct api_listener {
@@ -24,19 +24,23 @@ struct api_listener {
     uint32_t connection_limit; /* of this socket; 0: 1024, or 64 for probes */
 };
 
-enum { API_MAX_LISTENERS = 4 };
+enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
 
 struct api_options {
     struct api_listener listeners[API_MAX_LISTENERS];
     uint32_t listen_count;
     nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
     const char *daemon_version; /* static string */
+    const char *token; /* what changes something must bring it; copied. NULL or "": nothing need */
 };
 
 /* Borrows cell and backend until api_server_free. */
 enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,
                            const struct api_backend *backend, struct api_server **out,
                            struct err *err);
+
+/* Another token from now on. */
+void api_server_set_token(struct api_server *server, const char *token);
 
 /* Descriptor to watch for reading in the daemon's epoll loop. */
 int api_server_fd(const struct api_server *server);

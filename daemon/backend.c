@@ -63,6 +63,15 @@ static enum status backend_job(void *self, const char *id, json_t **out_job, str
     return status ? status : backend_give(backend_job_json(&job), out_job, err);
 }
 
+static enum status backend_cancel(void *self, const char *id, json_t **out_job, struct err *err)
+{
+    const struct backend *b = self;
+    struct job job;
+    enum status status = pipeline_cancel(b->pipeline, id, &job, err);
+
+    return status ? status : backend_give(backend_job_json(&job), out_job, err);
+}
+
 /* {NAME: list, "next": last or null}. */
 static json_t *backend_page(const char *name, json_t *take_list, bool has_next, int64_t next)
 {
@@ -218,6 +227,7 @@ struct api_backend backend_api(struct backend *backend)
     return (struct api_backend){.self = backend,
                                 .submit = backend_submit,
                                 .job = backend_job,
+                                .cancel = backend_cancel,
                                 .history = backend_history,
                                 .fingerprint_at = backend_fingerprint_at,
                                 .observations = backend_observations,

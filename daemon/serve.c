@@ -165,8 +165,10 @@ static enum status serve_start_api(struct serve *s, const char *version, struct 
     struct api_options options = {.listen_count = s->sockets.count,
                                   .request_deadline_ns =
                                       (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
-                                  .daemon_version = version};
+                                  .daemon_version = version,
+                                  .token = s->token};
 
+    _Static_assert((int)TOKEN_BYTES <= (int)API_TOKEN_BYTES, "every token fits");
     _Static_assert((int)LISTEN_MAX <= (int)API_MAX_LISTENERS, "every socket can be served");
     for (uint32_t i = 0; i < s->sockets.count; i++) {
         struct api_listener *listener = &options.listeners[i];

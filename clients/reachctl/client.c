@@ -22,12 +22,11 @@ struct client {
     char error[CURL_ERROR_SIZE];
 };
 
-/* One that this user may not use is none: the port answers the same. */
 static bool is_socket(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISSOCK(st.st_mode) && access(path, W_OK) == 0;
+    return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
 static const char *choose(const struct options *options, struct client *client)
@@ -40,7 +39,7 @@ static const char *choose(const struct options *options, struct client *client)
         return url;
     if (options->socket_path)
         client->socket_path = options->socket_path;
-    else if (is_socket(DEFAULT_SOCKET))
+    else if (is_socket(DEFAULT_SOCKET) && access(DEFAULT_SOCKET, W_OK) == 0)
         client->socket_path = DEFAULT_SOCKET;
     return client->socket_path ? "http://localhost" : DEFAULT_URL;
 }
@@ -165,22 +164,50 @@ static enum exit_code refused(const struct client_answer *answer)
     return EXIT_FAILED;
 }
 
+/* "Authorization: Bearer ..." from the file that REACHD_TOKEN_FILE names, for what changes
+ * something. False, with a line on stderr, where the file cannot be read; "" without one. */
+static bool token_field(char *out, size_t out_size)
+{
+    static const char name[] = "Authorization: Bearer ";
+    const char *path = getenv("REACHD_TOKEN_FILE");
+    FILE *file;
+
+    out[0] = '\0';
+    if (!path || !*path)
+        return true;
+    file = fopen(path, "re");
+    memcpy(out, name, sizeof(name));
+    if (!file || !fgets(out + sizeof(name) - 1, (int)(out_size - sizeof(name) + 1), file)) {
+        fprintf(stderr, "reachctl: cannot read the token in %s\n", path);
+        out[0] = '\0';
+    }
+    out[strcspn(out, "\r\n")] = '\0';
+    if (file)
+        fclose(file);
+    return out[0] != '\0';
+}
+
 static enum exit_code perform(struct client *client, const char *path, const char *accept,
                               bool post, const char *json_body, struct client_answer *out)
 {
-    enum { OTHER_FIELDS = 64 };
+    enum { OTHER_FIELDS = 64, TOKEN_FIELD = 320 };
     struct curl_slist *fields = NULL;
     struct curl_slist *more;
     enum exit_code exit_code = EXIT_FAILED;
     char field[OTHER_FIELDS];
+    char token[TOKEN_FIELD] = "";
     char *url = NULL;
     CURLcode code;
 
     *out = (struct client_answer){.body = NULL};
+    if (post && !token_field(token, sizeof(token)))
+        return EXIT_FAILED;
     snprintf(field, sizeof(field), "Accept: %s", accept ? accept : "application/json");
     fields = curl_slist_append(NULL, field);
     more = curl_slist_append(fields, json_body ? "Content-Type: application/json"
                                                : "Content-Type:"); /* none, with no value */
+    if (more && token[0])
+        more = curl_slist_append(fields, token);
     if (!fields || !more || asprintf(&url, "%s%s", client->base, path) < 0) {
         fputs("reachctl: no memory\n", stderr);
         goto out;

@@ -68,6 +68,8 @@ static void print_help(void)
         "  --json         print the daemon's answer as it is\n"
         "  --socket PATH  ask on this Unix socket\n"
         "  --url URL      ask there; the environment's REACHD_URL does the same\n"
+        "                 a daemon with a token wants it for what changes something: the\n"
+        "                 environment's REACHD_TOKEN_FILE names the file with it\n"
         "  --help         this text\n"
         "  --version      of reachctl\n"
         "\n"

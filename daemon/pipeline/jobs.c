@@ -93,6 +93,14 @@ int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum job_kind ki
     return JOBS_NONE;
 }
 
+void jobs_end_cancelled(struct job *job, const struct err *why, int64_t now)
+{
+    job->state = JOB_FAILED;
+    job->ended_at = now;
+    job->error = *why;
+    snprintf(job->sentence, sizeof job->sentence, "%.150s", why->text);
+}
+
 uint32_t jobs_queued(const struct jobs *jobs, const char *uuid)
 {
     uint32_t count = 0;

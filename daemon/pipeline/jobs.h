@@ -27,6 +27,8 @@ int jobs_next(const struct jobs *jobs, const char *uuid);
 /* Slot of the queued job of this GPU, kind and depth, or JOBS_NONE. */
 int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum job_kind kind,
                      enum depth depth);
+/* Ends a job that was cancelled; `why` says where. */
+void jobs_end_cancelled(struct job *job, const struct err *why, int64_t now);
 /* How many jobs of this GPU are queued. */
 uint32_t jobs_queued(const struct jobs *jobs, const char *uuid);
 

@@ -77,11 +77,22 @@ static bool lane_attach(void *self, struct worker *worker)
     struct pipeline *p = lane->pipeline;
 
     pthread_mutex_lock(&p->mutex);
-    bool go_on = !p->stopping;
+    bool go_on = !p->stopping && !lane->cancelled;
 
     lane->worker = worker;
     pthread_mutex_unlock(&p->mutex);
     return go_on;
+}
+
+static bool lane_hurried(void *self)
+{
+    const struct lane *lane = self;
+
+    pthread_mutex_lock(&lane->pipeline->mutex);
+    bool stopping = lane->pipeline->stopping;
+
+    pthread_mutex_unlock(&lane->pipeline->mutex);
+    return stopping;
 }
 
 /* The job under way has ended well. The mutex is held. */
@@ -113,6 +124,31 @@ static bool is_unsure(const struct job *job, const struct err *why)
     return job->kind == JOB_CHECK && why->status == STATUS_DISTURBED;
 }
 
+/* What this GPU is while nothing waits and nothing is under way. The mutex is held. */
+static enum gpu_state lane_at_rest(const struct lane *lane)
+{
+    const struct snapshot *s = snapshot_acquire(lane->pipeline->cell);
+    const struct snapshot_gpu *gpu = &s->gpus[lane->index];
+    enum gpu_state state = lane->lost                            ? GPU_STATE_LOST
+                           : gpu->fingerprint_stale              ? GPU_STATE_STALE
+                           : gpu->last_error.status != STATUS_OK ? GPU_STATE_FAILED
+                           : gpu->has_fingerprint                ? GPU_STATE_READY
+                                                                 : GPU_STATE_UNKNOWN;
+
+    snapshot_release(s);
+    return jobs_queued(&lane->pipeline->jobs, lane->identity.uuid) ? GPU_STATE_QUEUED : state;
+}
+
+/* The job under way was cancelled: nothing was learnt about the GPU. The mutex is held. */
+static void lane_gave_up(struct lane *lane, const struct err *why)
+{
+    struct job *job = &lane->pipeline->jobs.items[lane->slot];
+
+    jobs_end_cancelled(job, why, clock_wall_seconds());
+    lane_publish(lane, &(struct lane_news){.state = lane_at_rest(lane)});
+    log_info("gpu %u %s: %s is cancelled", lane->index, job->uuid, job->id);
+}
+
 /* The job under way has failed. The last good fingerprint stays as it is. The mutex is held. */
 static void lane_failed(struct lane *lane, const struct err *why)
 {
@@ -126,6 +162,10 @@ static void lane_failed(struct lane *lane, const struct err *why)
         .error = why,
     };
 
+    if (lane->cancelled && why->status == STATUS_CANCELLED) {
+        lane_gave_up(lane, why);
+        return;
+    }
     lane->lost = why->status == STATUS_NOT_FOUND;
     job->state = JOB_FAILED;
     job->ended_at = clock_wall_seconds();
@@ -160,6 +200,32 @@ enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, 
         lane_publish(lane, &(struct lane_news){.state = GPU_STATE_QUEUED});
     }
     pthread_cond_signal(&lane->wake);
+    return STATUS_OK;
+}
+
+enum status lane_cancel(struct lane *lane, int slot, struct err *err)
+{
+    struct job *job = &lane->pipeline->jobs.items[slot];
+    struct err why = {0};
+
+    if (slot == lane->slot) {
+        lane->cancelled = true;
+        snprintf(job->sentence, sizeof job->sentence, "is being cancelled");
+        if (lane->worker) {
+            worker_cancel(lane->worker);
+        }
+        return STATUS_OK;
+    }
+    if (job->state != JOB_QUEUED) {
+        return err_set(err, STATUS_CONFLICT, "%s has ended already: it is %s", job->id,
+                       job_state_name(job->state));
+    }
+    err_set(&why, STATUS_CANCELLED, "cancelled before it began");
+    jobs_end_cancelled(job, &why, clock_wall_seconds());
+    if (lane->slot == JOBS_NONE) {
+        lane_publish(lane, &(struct lane_news){.state = lane_at_rest(lane)});
+    }
+    log_info("gpu %u %s: %s is cancelled", lane->index, job->uuid, job->id);
     return STATUS_OK;
 }
 
@@ -265,7 +331,8 @@ static void lane_work(struct lane *lane, const struct job *job)
                                             .depth = job->depth,
                                             .self = lane,
                                             .progress = lane_progress,
-                                            .attach = lane_attach};
+                                            .attach = lane_attach,
+                                            .hurried = lane_hurried};
     struct fingerprint *fp = calloc(1, sizeof *fp);
     struct err err = {0};
 
@@ -281,6 +348,7 @@ static void lane_work(struct lane *lane, const struct job *job)
         lane_failed(lane, &err);
     }
     lane->slot = JOBS_NONE;
+    lane->cancelled = false;
     pthread_mutex_unlock(&p->mutex);
     free(fp);
     malloc_trim(0); /* observations are large and measurements rare: give the pages back */

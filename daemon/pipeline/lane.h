@@ -23,6 +23,7 @@ struct lane {
     struct worker *worker; /* borrowed, while one is under way */
     bool lost;             /* the driver did not show it last time */
     int slot;              /* of the job under way, or JOBS_NONE */
+    bool cancelled;        /* the job under way is to end */
 };
 
 struct pipeline {
@@ -48,6 +49,10 @@ void *lane_main(void *self);
 /* Queues a job for `lane`, or joins one that waits. The mutex is held. STATUS_FULL. */
 enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, struct job *out,
                        struct err *err);
+
+/* Ends the job in `slot`, which is this lane's. The mutex is held. STATUS_CONFLICT: it has ended.
+ */
+enum status lane_cancel(struct lane *lane, int slot, struct err *err);
 
 /* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`. */
 uint32_t lane_list_gpus(const struct pipeline *p, struct gpu_identity *out, struct err *why);

@@ -165,7 +165,7 @@ static enum status measure_begin(struct measurement *m, struct err *err)
         return status;
     }
     if (!r->attach(r->self, m->worker)) {
-        return err_set(err, STATUS_CANCELLED, "the daemon is stopping");
+        return err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
     }
     status =
         worker_open(m->worker, r->uuid, MEASURE_OPEN_DEADLINE, &m->set.gpu, &m->set.limits, err);
@@ -222,7 +222,8 @@ static void measure_end(struct measurement *m, enum status status, const struct 
 
     if (m->worker) {
         r->attach(r->self, NULL);
-        worker_stop(m->worker, status == STATUS_CANCELLED ? MEASURE_GRACE_STOPPING : MEASURE_GRACE);
+        worker_stop(m->worker,
+                    r->hurried && r->hurried(r->self) ? MEASURE_GRACE_STOPPING : MEASURE_GRACE);
     }
     if (status && m->run) {
         measure_fail(m, why);

@@ -18,6 +18,8 @@ struct measure_request {
     /* `worker` may be cancelled by others from now until it is called with NULL. False: do not
      * begin, the daemon is stopping. */
     bool (*attach)(void *self, struct worker *worker);
+    /* Is the daemon stopping, so that a worker gets little time to end? NULL: never. */
+    bool (*hurried)(void *self);
 };
 
 /* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) is made

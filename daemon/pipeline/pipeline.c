@@ -232,6 +232,29 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     return status;
 }
 
+enum status pipeline_cancel(struct pipeline *p, const char *id, struct job *out, struct err *err)
+{
+    enum status status = STATUS_OK;
+
+    pthread_mutex_lock(&p->mutex);
+    int slot = jobs_find(&p->jobs, id);
+
+    if (slot == JOBS_NONE) {
+        status = err_set(err, STATUS_NOT_FOUND, "there is no job %.40s; the last %d are remembered",
+                         id, JOBS_MAX);
+        goto out;
+    }
+    for (uint32_t i = 0; i < p->lane_count; i++) {
+        if (strcmp(p->lanes[i].identity.uuid, p->jobs.items[slot].uuid) == 0) {
+            status = lane_cancel(&p->lanes[i], slot, err);
+        }
+    }
+    *out = p->jobs.items[slot];
+out:
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err)
 {
     enum status status = STATUS_OK;

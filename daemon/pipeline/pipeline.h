@@ -62,6 +62,11 @@ void pipeline_stop(struct pipeline *take);
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth, struct job *out,
                             struct err *err);
 
+/* Ends a job early: one that waits at once, one under way soon, since its worker is told to stop.
+ * Either ends as failed with STATUS_CANCELLED. The last good fingerprint stays. `*out` is the job
+ * as it is now. STATUS_NOT_FOUND; STATUS_CONFLICT: it has ended already. */
+enum status pipeline_cancel(struct pipeline *p, const char *id, struct job *out, struct err *err);
+
 /* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);
 

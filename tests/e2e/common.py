@@ -109,7 +109,7 @@ class Daemon:
             found = until("the daemon serves", self._serving)
             if found is not True:
                 self.port = int(found.group(1))
-                found = re.search(r"serving health probes on 127\.0\.0\.1:(\d+)", self.log())
+                found = re.search(r"serving health probes on \S+:(\d+)", self.log())
                 self.health_port = found and int(found.group(1))
 
     def _serving(self):

@@ -40,6 +40,18 @@ static enum status fake_job(void *self, const char *id, json_t **out_job, struct
     return STATUS_OK;
 }
 
+static enum status fake_cancel(void *self, const char *id, json_t **out_job, struct err *err)
+{
+    struct fake_backend *f = self;
+
+    if (f->cancel_status != STATUS_OK)
+        return err_set(err, f->cancel_status, "%s has ended already", id);
+    f->cancelled++;
+    *out_job = json_pack("{s:s,s:s,s:s,s:s}", "id", id, "gpu", API_UUID, "depth", "full", "state",
+                         f->ended ? "failed" : "running");
+    return STATUS_OK;
+}
+
 static enum status fake_history(void *self, const char *uuid, int64_t before, uint32_t limit,
                                 json_t **out_page, struct err *err)
 {
@@ -150,12 +162,14 @@ static int listen_on(const char *path)
 
 static void start(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit)
 {
-    struct api_options options = {
-        .listen_count = 1, .request_deadline_ns = deadline_ns, .daemon_version = "1.2.3-test"};
+    struct api_options options = {.listen_count = 1,
+                                  .request_deadline_ns = deadline_ns,
+                                  .daemon_version = "1.2.3-test",
+                                  .token = f->token};
     struct err err;
 
-    options.listeners[0] =
-        (struct api_listener){.fd = listen_on(f->path), .connection_limit = limit};
+    options.listeners[0] = (struct api_listener){
+        .fd = listen_on(f->path), .audience = f->audience, .connection_limit = limit};
     if (api_server_new(&options, f->cell, &f->backend, &f->server, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
@@ -168,6 +182,7 @@ int api_set_up(void **state)
     f->backend = (struct api_backend){.self = &f->fake,
                                       .submit = fake_submit,
                                       .job = fake_job,
+                                      .cancel = fake_cancel,
                                       .history = fake_history,
                                       .fingerprint_at = fake_fingerprint_at,
                                       .observations = fake_observations,

@@ -25,6 +25,9 @@ struct fake_backend {
     int64_t before;
     uint32_t limit;
     int64_t run;
+    int cancelled;
+    enum status cancel_status;
+    bool ended; /* the cancelled job has */
 };
 
 struct api_fixture {
@@ -34,6 +37,8 @@ struct api_fixture {
     struct api_server *server;
     char path[64];
     char id[FINGERPRINT_ID_BYTES];
+    const char *token;          /* of the next server; NULL: none */
+    enum api_audience audience; /* of its socket */
 };
 
 struct api_answer {

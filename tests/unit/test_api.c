@@ -25,7 +25,7 @@ static void test_index_lists_routes(void **state)
             continue;
         /* Every listed path exists: whatever it says, it is not "no path". */
         snprintf(target, sizeof(target), "%s", path);
-        api_line_of(request, sizeof(request), "DELETE", target, "");
+        api_line_of(request, sizeof(request), "PATCH", target, "");
         assert_int_equal(api_status_of(f, request), 405);
     }
     json_decref(json);
@@ -235,14 +235,18 @@ static void test_head_and_methods(void **state)
     free(a.body);
     api_ask(f, API_REQUEST("PUT /v1/gpus", ""), &a);
     assert_int_equal(a.status, 405);
-    assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD\r\n"));
+    assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, OPTIONS\r\n"));
     free(a.body);
     api_ask(f, API_REQUEST("DELETE /v1/gpus/0/fingerprint", ""), &a);
     assert_int_equal(a.status, 405);
-    assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, POST\r\n"));
+    assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, POST, OPTIONS\r\n"));
     free(a.body);
     assert_int_equal(api_status_of(f, API_REQUEST("TRACE /", "")), 405);
-    assert_int_equal(api_status_of(f, API_REQUEST("OPTIONS /v1/gpus", "")), 405);
+    api_ask(f, API_REQUEST("OPTIONS /v1/jobs/job-7", ""), &a);
+    assert_int_equal(a.status, 204);
+    assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, DELETE, OPTIONS\r\n"));
+    free(a.body);
+    assert_int_equal(api_status_of(f, API_REQUEST("OPTIONS /nowhere", "")), 404);
     assert_int_equal(api_status_of(f, API_REQUEST("get /v1/gpus", "")), 405);
     api_refused(f, "/v2/gpus", 404, "not-found", NULL);
     api_refused(f, "/v1/gpus/", 404, "not-found", NULL);

@@ -98,7 +98,7 @@ static void test_post_refuses(void **state)
 static void test_post_types_and_sizes(void **state)
 {
     struct api_fixture *f = *state;
-    size_t limit = 1 << 20;
+    size_t limit = 64 << 10;
     char *large = malloc(limit + 1);
     struct api_answer a;
 
@@ -209,7 +209,7 @@ static void test_raw_nul(void **state)
     struct api_answer a;
 
     api_ask_bytes(f, in_path, sizeof(in_path) - 1, &a);
-    assert_true(a.status != 200);
+    assert_int_equal(a.status, 400);
     free(a.body);
     api_ask_bytes(f, in_value, sizeof(in_value) - 1, &a);
     free(a.body); /* the library cuts the value; the request itself is whole */
