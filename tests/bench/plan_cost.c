@@ -1,24 +1,20 @@
-/* plan_cost.c: what a plan costs, in-process and over the Unix socket.
+/* plan_cost.c: what a plan costs a job that asks libreach, in-process and over the Unix socket.
  *
  *   plan_cost FINGERPRINT.json SOCKET GPU
  *
- * prints, in microseconds, the median of many plans in-process (the fingerprint's id handed in), of
- * many different questions over one connection (each answer is worked out and rendered), and of one
- * question asked again and again (the answer is kept). Sizes go from 1 GiB to 140 GiB.
+ * prints, in microseconds, the median of many plans in-process, of many different questions over
+ * one connection (the daemon works each answer out and writes it, libreach reads and checks it),
+ * and of one question asked again and again (the daemon confirms it by its ETag). Sizes go from 1
+ * GiB to 140 GiB.
  */
-#include "base/units.h"
-#include "placement/strategy.h"
+#include "clients/c/reach.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { ROUNDS = 2000, ANSWER_BYTES = 1 << 16 };
+enum { ROUNDS = 2000 };
+#define GIB ((uint64_t)1 << 30)
 
 static double now_us(void)
 {
@@ -36,113 +32,56 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_median(const char *name, double *us)
-{
-    qsort(us, ROUNDS, sizeof(*us), by_size);
-    printf("%s %.2f\n", name, us[ROUNDS / 2]);
-}
-
 static uint64_t size_of(int round)
 {
     return GIB + (uint64_t)round * (139 * GIB / ROUNDS);
 }
 
-static int in_process(const char *path)
+/* Prints the median of the plans of one handle; `same`: of one size. */
+static enum reach_status measure(struct reach *reach, const char *gpu, const char *name, bool same,
+                                 struct reach_error *error)
 {
-    static struct fingerprint fp;
-    static struct strategy_answer answer;
     static double us[ROUNDS];
-    char id[FINGERPRINT_ID_BYTES];
-    json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
-    struct err err = {.text = "no such file, or no JSON"};
 
-    if (!json || fingerprint_from_json(json, &fp, &err) != STATUS_OK) {
-        fprintf(stderr, "plan_cost: %s: %s\n", path, err.text);
-        return 1;
-    }
-    json_decref(json);
-    fingerprint_id(&fp, id);
     for (int i = 0; i < ROUNDS; i++) {
-        const struct job_request job = {
-            .bytes = size_of(i), .input_bytes = 8, .look_gps = 600, .fingerprint_id = id};
+        const struct reach_job job = {
+            .bytes = same ? 100 * GIB : size_of(i), .input_bytes = 8, .look_gps = 600};
         const double start = now_us();
-        if (strategy_plan(&fp, &job, &answer, &err) != STATUS_OK) {
-            fprintf(stderr, "plan_cost: %s\n", err.text);
-            return 1;
-        }
+        struct reach_plan *plan = NULL;
+        const enum reach_status status = reach_ask_plan(reach, gpu, &job, &plan, error);
         us[i] = now_us() - start;
+        reach_free(plan);
+        if (status != REACH_OK)
+            return status;
     }
-    print_median("in_process_us", us);
-    return 0;
+    qsort(us, ROUNDS, sizeof(*us), by_size);
+    printf("%s %.2f\n", name, us[ROUNDS / 2]);
+    return REACH_OK;
 }
 
-/* One answer: its head says how long its body is. False: no 200. */
-static bool ask(int fd, const char *gpu, uint64_t bytes)
+static enum reach_status open_at(const char *kind, const char *path, struct reach **out,
+                                 struct reach_error *error)
 {
-    static char text[ANSWER_BYTES];
-    char request[256];
-    size_t have = 0;
-    size_t want = ANSWER_BYTES;
-    int n = snprintf(request, sizeof(request),
-                     "GET /v1/gpus/%.40s/plan?bytes=%llu&input_bytes=8&look_gps=600 HTTP/1.1\r\n"
-                     "Host: bench\r\n\r\n",
-                     gpu, (unsigned long long)bytes);
+    char where[512];
 
-    if (write(fd, request, (size_t)n) != n)
-        return false;
-    while (have < want && have + 1 < sizeof(text)) {
-        ssize_t got = read(fd, text + have, sizeof(text) - 1 - have);
-        const char *end;
-        if (got <= 0)
-            return false;
-        have += (size_t)got;
-        text[have] = '\0';
-        end = strstr(text, "\r\n\r\n");
-        if (end && want == ANSWER_BYTES) {
-            const char *length = strcasestr(text, "\r\nContent-Length:");
-            if (!length || length > end)
-                return false;
-            want = (size_t)(end + 4 - text) + strtoul(length + 17, NULL, 10);
-        }
-    }
-    return strncmp(text, "HTTP/1.1 200", 12) == 0;
-}
-
-static int over_socket(const char *path, const char *gpu)
-{
-    static double us[ROUNDS];
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
-        perror("plan_cost: the daemon's socket");
-        if (fd >= 0)
-            close(fd);
-        return 1;
-    }
-    for (int kept = 0; kept < 2; kept++) {
-        for (int i = 0; i < ROUNDS; i++) {
-            const double start = now_us();
-            if (!ask(fd, gpu, kept ? 100 * GIB : size_of(i))) {
-                fputs("plan_cost: the daemon did not answer with 200\n", stderr);
-                close(fd);
-                return 1;
-            }
-            us[i] = now_us() - start;
-        }
-        print_median(kept ? "socket_kept_us" : "socket_us", us);
-    }
-    close(fd);
-    return 0;
+    snprintf(where, sizeof(where), "%s:%.400s", kind, path);
+    return reach_open(where, out, error);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fputs("usage: plan_cost FINGERPRINT.json SOCKET GPU\n", stderr);
-        return 2;
-    }
-    return in_process(argv[1]) != 0 || over_socket(argv[2], argv[3]) != 0;
+    struct reach_error error = {.text = "usage: plan_cost FINGERPRINT.json SOCKET GPU"};
+    struct reach *file = NULL;
+    struct reach *socket = NULL;
+    const bool done = argc == 4 && open_at("file", argv[1], &file, &error) == REACH_OK &&
+                      open_at("unix", argv[2], &socket, &error) == REACH_OK &&
+                      measure(file, "0", "in_process_us", false, &error) == REACH_OK &&
+                      measure(socket, argv[3], "socket_us", false, &error) == REACH_OK &&
+                      measure(socket, argv[3], "socket_kept_us", true, &error) == REACH_OK;
+
+    if (!done)
+        fprintf(stderr, "plan_cost: %s\n", error.text);
+    reach_close(file);
+    reach_close(socket);
+    return done ? 0 : 1;
 }
