@@ -218,6 +218,8 @@ static enum reach_status plan_query(const void *request, char *path, struct reac
     add_flag(path, "once", r->once);
     add_real(path, "input_bytes", r->input_bytes);
     add_real(path, "input_gbps", r->input_gbps);
+    add_real(path, "output_bytes", r->output_bytes);
+    add_real(path, "deal_bytes", r->deal_bytes);
     add_real(path, "look_gps", r->look_gps);
     add_real(path, "inside_gbps", r->inside_gbps);
     add_size(path, "granularity", r->granularity_bytes);

@@ -30,6 +30,8 @@ static struct job_request job_of(const struct reach_job *job, const char *finger
                                 .once = job->once,
                                 .input_bytes = job->input_bytes,
                                 .input_gbps = job->input_gbps,
+                                .output_bytes = job->output_bytes,
+                                .deal_bytes = job->deal_bytes,
                                 .look_gps = job->look_gps,
                                 .inside_gbps = job->inside_gbps,
                                 .windows = job->windows,

@@ -294,8 +294,13 @@ struct reach_job {
     bool fixed;                 /* work cannot be bound to SMs */
     bool once;                  /* the input cannot be read again */
     double input_bytes;         /* of input for one access; 0: positions are computed, not read */
-    double input_gbps;          /* of one reading of the input, beside the accesses (a host link);
-                                   0: it lies in the memory of this GPU */
+    double input_gbps;          /* of one reading of the input over a link, beside all else; what is
+                                   needed again is kept in the memory of this GPU, chunk by chunk.
+                                   0: it lies there as a whole */
+    double output_bytes;        /* of output for one access that several may add to: each pass or
+                                   window but one reads and writes it once more; 0: none */
+    double deal_bytes;          /* that a partition writes for one access; 0: input_bytes, or 8
+                                   where positions are computed */
     double look_gps;            /* 10^9 positions a second that all SMs together can look at and
                                    skip; 0: not said, taken as free */
     double inside_gbps;         /* what this very job reaches inside the reach, looking and one

@@ -274,6 +274,8 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .once = value_of(w, "once") != NULL,
                                   .input_bytes = real_of(w, "input_bytes"),
                                   .input_gbps = real_of(w, "input_gbps"),
+                                  .output_bytes = real_of(w, "output_bytes"),
+                                  .deal_bytes = real_of(w, "deal_bytes"),
                                   .look_gps = real_of(w, "look_gps"),
                                   .inside_gbps = real_of(w, "inside_gbps"),
                                   .granularity_bytes = size_of(w, "granularity"),

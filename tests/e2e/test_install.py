@@ -207,9 +207,9 @@ def the_man_pages_are_well_formed():
 
 @case
 def every_option_of_reachd_has_an_entry():
-    told = set(re.findall(r"--[a-z][\w-]*", done(common.REACHD, "--help")))
+    told = set(re.findall(r"--[a-z][\w-]*\w\b(?!-)", done(common.REACHD, "--help")))
     assert len(told) > 15, told
-    equal(entries("reachd.8")["options"], told)
+    equal(entries("reachd.8")["options"] ^ told, set(), "in one of page and --help alone")
 
 
 @case
@@ -219,9 +219,10 @@ def every_command_of_reachctl_has_an_entry():
     commands = set(re.findall(r"^  reachctl ((?:fingerprint diff|[a-z]+))", told, re.M))
     assert {"gpus", "plan", "fingerprint diff"} <= commands, commands
     page = entries("reachctl.1")
-    equal(page["commands"], commands)
+    equal(page["commands"] ^ commands, set(), "in one of page and --help alone")
     text = read(os.path.join(ROOT, "docs", "man", "reachctl.1"))
-    equal({"--" + name for name in re.findall(r"Fl -([\w-]+)", text)}, options)
+    equal({"--" + name for name in re.findall(r"Fl -([\w-]+)", text)} ^ options, set(),
+          "in one of page and --help alone")
 
 
 @case

@@ -22,6 +22,7 @@ JOBS = (
     {"look_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
     {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
+    {"input_bytes": 8, "output_bytes": 4, "deal_bytes": 12.5},
 )
 WRONG = (
     ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
