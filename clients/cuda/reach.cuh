@@ -1,0 +1,197 @@
+/* reach.cuh: on the device, the answer of a plan: which window am I in, who else is in it, what is
+ * left to do there. Header only; needs reach.h (libreach) and nothing else.
+ *
+ * A kernel that works in windows differs from one that does not in three lines:
+ *
+ *     __global__ void work(reach_table table, uint32_t pieces, ...)
+ *     {
+ *         struct reach_me me;
+ *         if (!reach_enter(table, &me))                                   // no window: no work
+ *             return;
+ *         REACH_PIECES(table, me, pieces, piece)                          // of my window, by warp
+ *             touch only [me.first_byte, me.first_byte + me.length_bytes) of the allocation
+ *     }
+ *
+ * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
+ * launch, reach_table_check after it, reach_table_free. Launch as many blocks as the GPU holds at a
+ * time (one an SM, or more), so that every SM gets one: which SM a block gets nobody can say.
+ *
+ * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
+ * is never sent to some window. All pointers of a table are device memory that the table owns.
+ */
+#ifndef REACH_CUH
+#define REACH_CUH
+
+#include "reach.h"
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+struct reach_span {
+    uint64_t first_byte; /* within the allocation */
+    uint64_t length_bytes;
+    uint32_t sm_count; /* SMs of the table that work there */
+    uint32_t unused;
+};
+
+enum { REACH_QUEUE_WORDS = 64 }; /* between two queues, so that they do not share a line */
+
+/* Passed to kernels by value. */
+struct reach_table {
+    struct reach_span *windows; /* [REACH_WINDOW_SLOTS] */
+    uint32_t window_count;
+    uint32_t sm_slots;     /* ids from here on are not in the table */
+    int16_t *window_of_sm; /* [REACH_SM_SLOTS]; REACH_IDLE: no work */
+    uint16_t *rank_of_sm;  /* [REACH_SM_SLOTS]: 0, 1, .. among the SMs of its window */
+    uint32_t *queues;      /* next piece of each window, REACH_QUEUE_WORDS apart */
+    uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
+};
+
+/* Where the calling thread works. */
+struct reach_me {
+    uint32_t sm;
+    uint32_t window;
+    uint32_t rank;     /* of my SM among those of my window: 0 .. sm_count - 1 */
+    uint32_t sm_count; /* SMs in my window */
+    uint64_t first_byte;
+    uint64_t length_bytes;
+};
+
+/* ---- on the device -------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t reach_sm_id(void)
+{
+    uint32_t id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+/* All threads of a block call it, first of all. False: return from the kernel, there is no work for
+ * this SM, or it is not in the table (and counted). */
+static __device__ __forceinline__ bool reach_enter(const reach_table &table, reach_me *me)
+{
+    const uint32_t sm = reach_sm_id();
+    if (sm >= table.sm_slots) {
+        if (threadIdx.x + threadIdx.y + threadIdx.z == 0)
+            atomicAdd(table.unknown, 1u);
+        return false;
+    }
+    const int window = table.window_of_sm[sm];
+    if (window < 0)
+        return false;
+    const reach_span span = table.windows[window];
+    me->sm = sm;
+    me->window = (uint32_t)window;
+    me->rank = table.rank_of_sm[sm];
+    me->sm_count = span.sm_count;
+    me->first_byte = span.first_byte;
+    me->length_bytes = span.length_bytes;
+    return true;
+}
+
+/* The next piece of work of my window, the same for all 32 lanes of a warp, which all call it.
+ * Pieces are 0, 1, 2, ..; each is handed out once in every window. */
+static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, const reach_me &me)
+{
+    uint32_t piece = 0;
+    if (threadIdx.x % 32 == 0)
+        piece = atomicAdd(table.queues + me.window * REACH_QUEUE_WORDS, 1u);
+    return __shfl_sync(0xffffffffu, piece, 0);
+}
+
+/* A loop over the pieces that this warp gets. In blocks of one dimension, by whole warps. */
+#define REACH_PIECES(table, me, pieces, piece)                                                     \
+    for (uint32_t piece = reach_draw(table, me); piece < (pieces); piece = reach_draw(table, me))
+
+/* ---- on the host ---------------------------------------------------------------------------- */
+
+/* Releases what reach_table_make got; a table that is all zero is fine. */
+static inline void reach_table_free(reach_table *table)
+{
+    cudaFree(table->windows);
+    cudaFree(table->window_of_sm);
+    cudaFree(table->rank_of_sm);
+    cudaFree(table->queues);
+    cudaFree(table->unknown);
+    memset(table, 0, sizeof *table);
+}
+
+/* Some KiB on the current device; the caller frees it. On an error nothing is left. */
+static inline cudaError_t reach_table_make(reach_table *out)
+{
+    const size_t queue_bytes = REACH_WINDOW_SLOTS * REACH_QUEUE_WORDS * sizeof(uint32_t);
+    cudaError_t result;
+
+    memset(out, 0, sizeof *out);
+    if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_SLOTS * sizeof(reach_span))) ||
+        (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_SLOTS * sizeof(int16_t))) ||
+        (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_SLOTS * sizeof(uint16_t))) ||
+        (result = cudaMalloc((void **)&out->queues, queue_bytes)) ||
+        (result = cudaMalloc((void **)&out->unknown, sizeof(uint32_t))) ||
+        (result = cudaMemset(out->unknown, 0, sizeof(uint32_t))))
+        reach_table_free(out);
+    return result;
+}
+
+/* Puts the windows of a plan into a table; waits for what runs. cudaErrorInvalidValue for windows
+ * that contradict themselves: the table is then empty, and every SM is unknown to it. */
+static inline cudaError_t reach_table_load(reach_table *table, const struct reach_windows *windows)
+{
+    static_assert(REACH_SM_SLOTS <= 0xffff, "ranks have 16 bits");
+    reach_span spans[REACH_WINDOW_SLOTS] = {};
+    uint16_t ranks[REACH_SM_SLOTS] = {};
+    cudaError_t result;
+
+    table->sm_slots = table->window_count = 0;
+    if (windows->window_count > REACH_WINDOW_SLOTS || windows->sm_slots > REACH_SM_SLOTS)
+        return cudaErrorInvalidValue;
+    for (uint32_t w = 0; w < windows->window_count; w++) {
+        spans[w].first_byte = windows->window[w].first_byte;
+        spans[w].length_bytes = windows->window[w].length_bytes;
+    }
+    for (uint32_t sm = 0; sm < windows->sm_slots; sm++) {
+        const int w = windows->window_of_sm[sm];
+        if (w >= (int)windows->window_count || w < REACH_IDLE)
+            return cudaErrorInvalidValue;
+        if (w != REACH_IDLE)
+            ranks[sm] = (uint16_t)spans[w].sm_count++;
+    }
+    const size_t sm_count = windows->sm_slots;
+    if ((result = cudaMemcpy(table->windows, spans, sizeof spans, cudaMemcpyHostToDevice)) ||
+        (result = cudaMemcpy(table->rank_of_sm, ranks, sizeof ranks, cudaMemcpyHostToDevice)) ||
+        (result = cudaMemcpy(table->window_of_sm, windows->window_of_sm, sm_count * sizeof(int16_t),
+                             cudaMemcpyHostToDevice)))
+        return result;
+    table->window_count = windows->window_count;
+    table->sm_slots = windows->sm_slots;
+    return cudaSuccess;
+}
+
+/* All pieces are there again: before each launch that draws from the queues, in its stream. */
+static inline cudaError_t reach_table_start(const reach_table *table, cudaStream_t stream)
+{
+    const size_t bytes = table->window_count * REACH_QUEUE_WORDS * sizeof(uint32_t);
+    return cudaMemsetAsync(table->queues, 0, bytes, stream);
+}
+
+/* Waits for the device. False, and one sentence in `why`, where a block has run on an SM that is
+ * not in the table: its work is not lost (others drew it), but the table is not of this GPU. */
+static inline bool reach_table_check(const reach_table *table, char *why, size_t why_bytes)
+{
+    uint32_t unknown = 0;
+    const cudaError_t result =
+        cudaMemcpy(&unknown, table->unknown, sizeof unknown, cudaMemcpyDeviceToHost);
+
+    if (result != cudaSuccess)
+        snprintf(why, why_bytes, "the kernel failed: %s", cudaGetErrorString(result));
+    else if (unknown)
+        snprintf(why, why_bytes,
+                 "%u blocks ran on SMs that are not in the table of windows (it ends at SM %u): it "
+                 "is not of this GPU, or the GPU has to be measured again",
+                 unknown, table->sm_slots);
+    return result == cudaSuccess && unknown == 0;
+}
+
+#endif
