@@ -1,0 +1,101 @@
+/* element.h: what the jobs do with one element: where the next sample lies, what memory holds
+ * there, which bucket a value belongs to. Host and device compile the same lines, so the CPU
+ * references check what the kernels run. Murmur3's finalisers: Appleby, MurmurHash3, public domain.
+ */
+#ifndef REACH_EXAMPLES_ELEMENT_H
+#define REACH_EXAMPLES_ELEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define ELEMENT_FN static __host__ __device__ __forceinline__
+#else
+#define ELEMENT_FN static inline
+#endif
+
+/* The high 64 bits of a product: spreads a hash evenly over [0, range) without a division. */
+ELEMENT_FN uint64_t element_scale(uint64_t hash, uint64_t range)
+{
+#ifdef __CUDA_ARCH__
+    return __umul64hi(hash, range);
+#else
+    return (uint64_t)(((unsigned __int128)hash * range) >> 64);
+#endif
+}
+
+/* Murmur3's 64-bit finaliser: one to one. */
+ELEMENT_FN uint64_t element_mix(uint64_t k)
+{
+    k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
+    k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ull;
+    return k ^ (k >> 33);
+}
+
+/* Its 32-bit one. */
+ELEMENT_FN uint32_t element_mix32(uint32_t k)
+{
+    k = (k ^ (k >> 16)) * 0x85ebca6bu;
+    k = (k ^ (k >> 13)) * 0xc2b2ae35u;
+    return k ^ (k >> 16);
+}
+
+/* The i-th number of a random sequence in [0, range); any i, in any order. */
+ELEMENT_FN uint64_t element_random(uint64_t i, uint32_t seed, uint64_t range)
+{
+    uint64_t x = (i + ((uint64_t)seed << 40) + 1) * 0x9e3779b97f4a7c15ull;
+
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+    x = (x ^ (x >> 29)) * 0x9e3779b97f4a7c15ull;
+    return element_scale(x, range);
+}
+
+/* Does it lie in [first, first + length)? */
+ELEMENT_FN bool element_inside(uint64_t at, uint64_t first, uint64_t length)
+{
+    return at - first < length;
+}
+
+/* Sampling: what memory holds in its word `at`. */
+ELEMENT_FN uint32_t element_word(uint64_t at)
+{
+    return (uint32_t)at * 0x9e3779b1u + (uint32_t)(at >> 32) * 0x85ebca6bu + 1;
+}
+
+/* Gather: a row's number in a column. Small whole numbers: sums of them are exact in any order. */
+ELEMENT_FN float element_cell(uint64_t row, uint32_t column)
+{
+    return (float)((element_mix32((uint32_t)row) + column * 5) & 31);
+}
+
+/* Grouping. A bucket whose key is 0 is empty. */
+struct element_bucket {
+    unsigned long long key;
+    unsigned long long count;
+};
+
+/* Every round over the same input has keys of its own. */
+ELEMENT_FN uint64_t element_key(uint32_t value, uint32_t round)
+{
+    return (uint64_t)(round + 1) << 32 | value;
+}
+
+/* The bucket where the search for a key starts. */
+ELEMENT_FN uint64_t element_bucket_of(uint64_t key, uint64_t buckets)
+{
+    return element_scale(element_mix(key), buckets);
+}
+
+/* The next bucket of a search that stays in [first, first + length): the window of its start. */
+ELEMENT_FN uint64_t element_next_bucket(uint64_t at, uint64_t first, uint64_t length)
+{
+    return element_inside(at + 1, first, length) ? at + 1 : first;
+}
+
+/* What a group adds to the checksum, and (count times) each of its values on the way in. */
+ELEMENT_FN uint64_t element_check(uint64_t key)
+{
+    return element_mix(key ^ 0x5bd1e9955bd1e995ull);
+}
+
+#endif
