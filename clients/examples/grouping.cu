@@ -1,0 +1,349 @@
+/* grouping.cu: hash-based grouping (Karnagel 2017, sections 2.2 and 5.3): SELECT value, count(*)
+ * GROUP BY value, with Murmur3, linear probing and twice as many 16-byte buckets as there are
+ * distinct values. The input is 4-byte values in chunks of 128 MiB, in pinned host memory (--input
+ * host) or in device memory (--input device: then the table is the limit, not the link).
+ *
+ *   naive                        one pass; any SM works anywhere in the table
+ *     zero copy / copied         host input: read over the link by the kernel / by the copy engine
+ *   scopes                       one pass for each scope of the table
+ *     streamed again / staged    host input: over the link each time (Karnagel's naive variant) /
+ *                                each chunk is copied once and passed over on the GPU (his copy
+ *                                variant; he merges the copy with the first pass)
+ *   filtered windows             the SMs of each window look at all values and keep their own
+ *   partitioned windows          the values of a chunk are dealt to the windows first
+ *
+ * Copies run beside kernels, into two buffers in turn. A table of 137 GiB wants more values than a
+ * host may pin: the same buffer is streamed round after round, and the round is a part of the key.
+ */
+#include "deal.cuh"
+#include "grouping_kernels.cuh"
+
+enum {
+    CHUNK = (128 << 20) / 4,       /* values */
+    CHUNKS = 4,                    /* in the buffer: 512 MiB */
+    ROUND = CHUNK * CHUNKS,        /* values */
+    BUFFERS = 2,
+    WAYS = REACH_STRATEGY_COUNT + 1, /* that threads are chosen for: the strategies, and inside */
+    INSIDE = REACH_STRATEGY_COUNT
+};
+enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
+static const u64 DEAL_ROOM = CHUNK * 4ull * 3 / 2;
+
+struct state {
+    job_device device;
+    bool host_input;
+    u32 rounds, seed;
+    u64 bytes, inside_bytes, reach_bytes;
+    u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
+    unsigned long long *result;
+    deal_lists lists;
+    cudaStream_t work, copy;
+    cudaEvent_t copied[BUFFERS], used[BUFFERS];
+    u64 buckets; /* under way */
+    u32 threads[WAYS]; /* of a block, found best; 0: not tried yet */
+    u32 threads_now, threads_best;
+};
+
+/* ---- what streams ---------------------------------------------------------------------------- */
+
+/* Does its work with one chunk that lies where kernels can read it. */
+typedef bool chunk_fn(state *s, const job_way *way, const u32 *values, u32 round, char *why);
+
+/* All chunks of all rounds, copied ahead of their use where the input is the host's. */
+static bool stream(state *s, const job_way *way, bool copy, chunk_fn *use, char *why)
+{
+    for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
+        const u32 round = n / CHUNKS, buffer = n % BUFFERS;
+        const u64 at = (u64)(n % CHUNKS) * CHUNK;
+        const u32 *values = s->host_input ? s->host + at : s->values + at;
+        if (copy) {
+            u32 *target = s->values + (u64)buffer * CHUNK;
+            TRY(cudaStreamWaitEvent(s->copy, s->used[buffer], 0));
+            TRY(cudaMemcpyAsync(target, values, CHUNK * 4ull, cudaMemcpyHostToDevice, s->copy));
+            TRY(cudaEventRecord(s->copied[buffer], s->copy));
+            TRY(cudaStreamWaitEvent(s->work, s->copied[buffer], 0));
+            values = target;
+        }
+        if (!use(s, way, values, round, why))
+            return false;
+        TRY(cudaEventRecord(s->used[buffer], s->work));
+    }
+    return true;
+}
+
+static bool launch(state *s, u32 pass, bool look_first, group_input in, char *why)
+{
+    const reach_table &table = s->device.tables[pass];
+    TRY(reach_table_start(&table, s->work));
+    group<<<job_blocks(&s->device), s->threads_now, 0, s->work>>>(
+        table, (element_bucket *)s->device.memory, s->buckets, in, look_first);
+    TRY(cudaGetLastError());
+    return true;
+}
+
+/* A chunk, in all passes of a way: one, but for scopes that are staged. */
+static bool use_passes(state *s, const job_way *way, const u32 *values, u32 round, char *why)
+{
+    const bool look_first = way->strategy != REACH_NAIVE || s->bytes <= s->reach_bytes;
+    for (u32 p = 0; p < way->pass_count; p++) {
+        if (!launch(s, p, look_first, {values, CHUNK, round}, why))
+            return false;
+    }
+    return true;
+}
+
+static bool use_dealt(state *s, const job_way *, const u32 *values, u32 round, char *why)
+{
+    const reach_table &table = s->device.tables[0];
+    const group_number numbers = {values, s->buckets, round};
+    if (!deal_run(&s->device, table, numbers, CHUNK, DEAL_ROOM, &s->lists, s->work, why))
+        return false;
+    TRY(reach_table_start(&table, s->work));
+    group_listed<<<job_blocks(&s->device), s->threads_now, 0, s->work>>>(
+        table, (element_bucket *)s->device.memory, s->buckets, s->lists.numbers,
+        s->lists.capacity, s->lists.counts, round);
+    TRY(cudaGetLastError());
+    return true;
+}
+
+/* Karnagel's naive variant: the whole input again for each scope. */
+static bool stream_again(state *s, const job_way *way, char *why)
+{
+    job_way one = *way;
+    one.pass_count = 1;
+    for (u32 p = 0; p < way->pass_count; p++) {
+        std::swap(s->device.tables[0], s->device.tables[p]);
+        const bool done = stream(s, &one, true, use_passes, why);
+        std::swap(s->device.tables[0], s->device.tables[p]);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+/* Of the link: how fast one chunk comes in by itself. */
+static bool measure_link(state *s, char *why)
+{
+    double ms = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!job_device_begin(&s->device, why))
+            return false;
+        TRY(cudaMemcpyAsync(s->values, s->host, CHUNK * 4ull, cudaMemcpyHostToDevice, 0));
+        if (!job_device_end(&s->device, &ms, why))
+            return false;
+    }
+    printf("host link: %.1f GB/s, so at most %.2f G values/s\n", CHUNK * 4.0 / (ms * 1e6),
+           CHUNK / (ms * 1e6));
+    return true;
+}
+
+static bool open_job(void *user, const job_options *options, int index, char *uuid, char *why)
+{
+    state *s = (state *)user;
+    s->host_input = options->host_input;
+    s->rounds = (u32)((options->count + ROUND - 1) / ROUND);
+    s->seed = options->seed;
+    if (!job_device_open(&s->device, index, uuid, why))
+        return false;
+    TRY(cudaStreamCreate(&s->work));
+    TRY(cudaStreamCreate(&s->copy));
+    for (int i = 0; i < BUFFERS; i++) {
+        TRY(cudaEventCreateWithFlags(&s->copied[i], cudaEventDisableTiming));
+        TRY(cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming));
+    }
+    TRY(cudaHostAlloc((void **)&s->host, ROUND * 4ull, cudaHostAllocDefault));
+    TRY(cudaMalloc((void **)&s->values, ROUND * 4ull));
+    TRY(cudaMalloc((void **)&s->result, 3 * sizeof *s->result));
+    return deal_make(&s->lists, DEAL_ROOM, why) && (!s->host_input || measure_link(s, why));
+}
+
+/* What the CPU finds: how many values there are, and the sum over them that the table must give. */
+static void find_reference(const state *s, job_run *run)
+{
+    run->reference.number[1] = (u64)s->rounds * ROUND;
+    for (u32 round = 0; round < s->rounds; round++) {
+        for (u32 i = 0; i < ROUND; i++)
+            run->reference.number[2] += element_check(element_key(s->host[i], round));
+    }
+    run->reference_known = 1 << 1 | 1 << 2;
+}
+
+static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char *why)
+{
+    state *s = (state *)user;
+    const u64 spare = 768ull << 20;
+    if (!job_device_take_memory(&s->device, spare, why) || !job_device_size(&s->device, bytes, why))
+        return false;
+    s->reach_bytes = reach_bytes;
+    s->bytes = *bytes = *bytes / 512 * 512;
+    s->inside_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
+    memset(s->threads, 0, sizeof s->threads);
+    const u64 distinct = s->bytes / 16 / 2 / s->rounds; /* of a round; all rounds fill one half */
+    if (distinct > 0xffffffffull) {
+        snprintf(why, JOB_TEXT_BYTES, "so large a table needs more --values");
+        return false;
+    }
+    group_values<<<job_blocks(&s->device) * 4, 256>>>(s->values, ROUND, distinct, s->seed);
+    TRY(cudaMemcpy(s->host, s->values, ROUND * 4ull, cudaMemcpyDeviceToHost));
+    find_reference(s, run);
+    return true;
+}
+
+static bool clear(state *s, char *why)
+{
+    TRY(cudaMemset(s->device.memory, 0, s->bytes));
+    TRY(cudaMemset(s->result, 0, 3 * sizeof *s->result));
+    TRY(cudaDeviceSynchronize());
+    return true;
+}
+
+static bool do_way(state *s, const job_way *way, char *why)
+{
+    if (way->strategy == REACH_PARTITIONED_WINDOWS)
+        return stream(s, way, s->host_input, use_dealt, why);
+    if (way->variant == STREAMED_AGAIN)
+        return stream_again(s, way, why);
+    return stream(s, way, s->host_input && way->variant != ZERO_COPY, use_passes, why);
+}
+
+static bool time_way(state *s, const job_way *way, double *ms, char *why)
+{
+    if (!clear(s, why) || !job_device_begin(&s->device, why) || !do_way(s, way, why))
+        return false;
+    TRY(cudaStreamSynchronize(s->work));
+    return job_device_end(&s->device, ms, why);
+}
+
+/* How many threads serve a way best is tried once for each size. */
+static bool choose_threads(state *s, const job_way *way, u32 which, char *why)
+{
+    double best = 0, ms = 0;
+    for (u32 threads = JOB_THREADS / 4; threads <= JOB_THREADS && !s->threads[which]; threads *= 2) {
+        s->threads_now = threads;
+        if (!time_way(s, way, &ms, why))
+            return false;
+        if (best == 0 || ms < best) {
+            best = ms;
+            s->threads_best = threads;
+        }
+    }
+    if (!s->threads[which])
+        s->threads[which] = s->threads_best;
+    s->threads_now = s->threads[which];
+    return true;
+}
+
+/* As it streams otherwise, into a table that is inside the reach. */
+static bool inside(void *user, double *ms, char *why)
+{
+    state *s = (state *)user;
+    const job_way way = {REACH_SCOPES, PLAIN, "inside", 1};
+    s->buckets = s->inside_bytes / 16;
+    const bool done = job_device_load_one(&s->device, 0, s->inside_bytes, why) &&
+                      choose_threads(s, &way, INSIDE, why) && time_way(s, &way, ms, why);
+    s->buckets = s->bytes / 16;
+    return done;
+}
+
+/* No bucket lies in an empty window; what the values are does not matter, only that they are on the
+ * device, as they are whenever they are looked at more than once. */
+static bool look(void *user, double *ms, char *why)
+{
+    state *s = (state *)user;
+    s->threads_now = JOB_THREADS;
+    if (!job_device_load_one(&s->device, s->bytes, 0, why) || !job_device_begin(&s->device, why))
+        return false;
+    for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
+        if (!launch(s, 0, true, {s->values + n % BUFFERS * CHUNK, CHUNK, n / CHUNKS}, why))
+            return false;
+    }
+    TRY(cudaStreamSynchronize(s->work));
+    return job_device_end(&s->device, ms, why);
+}
+
+static bool run_way(void *user, const job_way *way, const reach_windows *passes, double *ms,
+                    job_result *out, char *why)
+{
+    state *s = (state *)user;
+    if (!job_device_load(&s->device, passes, way->pass_count, why) ||
+        !choose_threads(s, way, way->strategy, why) || !time_way(s, way, ms, why) ||
+        (way->strategy == REACH_PARTITIONED_WINDOWS &&
+         !deal_check(&s->lists, s->device.tables[0].window_count, why)))
+        return false;
+    group_result<<<job_blocks(&s->device) * 4, 512>>>((element_bucket *)s->device.memory,
+                                                      s->buckets, s->result);
+    TRY(cudaMemcpy(out->number, s->result, 3 * sizeof *s->result, cudaMemcpyDeviceToHost));
+    return true;
+}
+
+static void close_job(void *user)
+{
+    state *s = (state *)user;
+    deal_free(&s->lists);
+    cudaFree(s->values);
+    cudaFree(s->result);
+    cudaFreeHost(s->host);
+    job_device_close(&s->device);
+}
+
+/* A value is one access, though it touches its bucket twice, the key and the count: with few enough
+ * threads the second one is translated by the first. An input of the host's is copied before it is
+ * looked at, so that it crosses the link once whatever the strategy: what that costs is in the speed
+ * inside the reach, which is measured with it. */
+static void describe(void *, const job_options *options, reach_job *out)
+{
+    out->access = REACH_ATOMIC;
+    out->element_bytes = 8;
+    out->transaction_bytes = 32;
+    out->accesses = (options->count + ROUND - 1) / ROUND * ROUND;
+    out->input_bytes = 4;
+    out->reserve_bytes = options->host_input ? 512ull << 20 : 1ull << 30;
+}
+
+static const job_variant *variants(const job_options *options)
+{
+    static const job_variant device[] = {
+        {REACH_NAIVE, 0, "naive"},
+        {REACH_SCOPES, 0, "scopes"},
+        {REACH_FILTERED_WINDOWS, 0, "filtered windows"},
+        {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows"},
+        {REACH_NAIVE, 0, NULL},
+    };
+    static const job_variant host[] = {
+        {REACH_NAIVE, 0, "naive, copied"},
+        {REACH_NAIVE, ZERO_COPY, "naive, zero copy"},
+        {REACH_SCOPES, 0, "scopes, staged"},
+        {REACH_SCOPES, STREAMED_AGAIN, "scopes, streamed again", true},
+        {REACH_FILTERED_WINDOWS, 0, "filtered windows"},
+        {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows"},
+        {REACH_NAIVE, 0, NULL},
+    };
+    return options->host_input ? host : device;
+}
+
+int main(int argc, char **argv)
+{
+    static state s;
+    static job job;
+    job.name = "grouping";
+    job.title = "hash-based grouping, 16-byte buckets";
+    job.help = "  --values N       to group, in whole rounds of 128M; default 512M\n"
+               "  --input WHERE    host: streamed over the link; device (the default)\n";
+    job.unit = "values";
+    job.result_names[0] = "groups";
+    job.result_names[1] = "values";
+    job.result_names[2] = "check";
+    job.default_count = 1ull << 29;
+    job.state = &s;
+    job.variants = variants;
+    job.open = open_job;
+    job.prepare = prepare;
+    job.inside = inside;
+    job.look = look;
+    job.run = run_way;
+    job.describe = describe;
+    job.close = close_job;
+    return job_main(argc, argv, &job);
+}
