@@ -92,13 +92,24 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
 }
 
 /* The next piece of work of my window, the same for all 32 lanes of a warp, which all call it.
- * Pieces are 0, 1, 2, ..; each is handed out once in every window. */
-static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, const reach_me &me)
+ * Pieces are 0, 1, 2, ..; each is handed out once in every window. To ask is quick, to take waits
+ * for the answer: a warp whose pieces are long asks for the next before it does the one it has. */
+static __device__ __forceinline__ uint32_t reach_ask(const reach_table &table, const reach_me &me)
 {
     uint32_t piece = 0;
     if (threadIdx.x % 32 == 0)
         piece = atomicAdd(table.queues + me.window * REACH_QUEUE_WORDS, 1u);
-    return __shfl_sync(0xffffffffu, piece, 0);
+    return piece;
+}
+
+static __device__ __forceinline__ uint32_t reach_take(uint32_t asked)
+{
+    return __shfl_sync(0xffffffffu, asked, 0);
+}
+
+static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, const reach_me &me)
+{
+    return reach_take(reach_ask(table, me));
 }
 
 /* A loop over the pieces that this warp gets. In blocks of one dimension, by whole warps. */

@@ -8,9 +8,9 @@
  * The recipe, for a job of your own:
  *   1. allocate                                            allocate_largest()
  *   2. ask for the placement of that many bytes            ask_placement()
- *   3. launch one block an SM; each block looks up its     read_windows()
- *      SM's id in window_of_sm and takes work from that
- *      window's queue until the queue is empty
+ *   3. launch one block an SM; each block asks for its     read_windows(), by reach.cuh
+ *      window and takes work from that window's queue
+ *      until the queue is empty
  *
  * To show what this is worth, the same kernel runs four times, with four different tables (see
  * strategies.h). Each strategy reads the same number of lines, each window in proportion to its
@@ -20,6 +20,7 @@
  */
 #include "ask_daemon.h"
 #include "options.h"
+#include "reach.cuh"
 #include "report.h"
 #include "strategies.h"
 
@@ -36,7 +37,6 @@ typedef uint64_t u64;
 #define IN_FLIGHT       8u    /* loads that each warp has under way */
 #define CHUNK_LINES     512u  /* a warp takes from the queue at a time: some 90 us of work */
 #define WORDS_PER_LINE  (LINE_BYTES / 4u)
-#define COUNTER_SPACING 64u /* words between two queues, so that they do not share a line */
 
 #define CHECK(call) check((call), #call, __LINE__)
 
@@ -56,29 +56,12 @@ static void give_up(const char *why)
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* A window as the kernel sees it. */
-struct device_window {
-    u32 first_line;
-    u32 lines;
-    u32 chunks; /* of work in it */
-    u32 key;    /* of its sequence of random lines */
-};
-
 /* What the kernel counts. */
 struct tally {
     u64 chunks_done;
     u64 mismatches;
-    u32 unknown_sms; /* blocks on an SM that the table does not have */
-    u32 pad;
     u32 blocks_on_sm[ASK_MAX_SMS];
 };
-
-static __device__ __forceinline__ u32 sm_id()
-{
-    u32 id;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    return id;
-}
 
 /* A load that the SM's own cache cannot answer. */
 static __device__ __forceinline__ u32 load(const u32 *address)
@@ -111,13 +94,16 @@ __global__ void fill(u32 *memory, u64 lines)
 
 /* A warp reads the lines of one chunk, all 32 lanes one line at a time. Each lane works out one
  * line of a batch of 32 and tells the others. Returns how many words of this lane were wrong. */
-static __device__ u32 read_chunk(const u32 *memory, const device_window &w, u32 chunk)
+static __device__ u32 read_chunk(const u32 *memory, const reach_me &me, u32 seed, u32 chunk)
 {
+    const u32 first_line = (u32)(me.first_byte / LINE_BYTES);
+    const u32 lines = (u32)(me.length_bytes / LINE_BYTES);
+    const u32 key = (seed * ASK_MAX_WINDOWS + me.window) * 0x632be5abu;
     const u32 lane = threadIdx.x % WARP;
     u32 wrong = 0;
     for (u32 batch = 0; batch < CHUNK_LINES; batch += WARP) {
         const u32 i = chunk * CHUNK_LINES + batch + lane;
-        const u32 mine = w.first_line + __umulhi(mix(i * 0x9e3779b9u + w.key), w.lines);
+        const u32 mine = first_line + __umulhi(mix(i * 0x9e3779b9u + key), lines);
 #pragma unroll 1
         for (u32 k = 0; k < WARP; k += IN_FLIGHT) {
             u32 line[IN_FLIGHT], v[IN_FLIGHT];
@@ -137,29 +123,18 @@ static __device__ u32 read_chunk(const u32 *memory, const device_window &w, u32 
 /* One block an SM. The SM's id says which window; the window's queue says what is left to do. The
  * next chunk is asked for before the current one is read, so that nobody waits for the queue. */
 __global__ void __launch_bounds__(THREADS, 1)
-    read_windows(const u32 *memory, const device_window *windows, const int16_t *window_of_sm,
-                 u32 sm_slots, u32 *queues, tally *out)
+    read_windows(reach_table table, const u32 *memory, const u32 *chunks, u32 seed, tally *out)
 {
-    const u32 sm = sm_id();
     const u32 lane = threadIdx.x % WARP;
+    reach_me me;
     if (threadIdx.x == 0)
-        atomicAdd(&out->blocks_on_sm[min(sm, ASK_MAX_SMS - 1u)], 1u);
-    if (sm >= sm_slots) {
-        atomicAdd(&out->unknown_sms, threadIdx.x == 0 ? 1u : 0u);
+        atomicAdd(&out->blocks_on_sm[min(reach_sm_id(), ASK_MAX_SMS - 1u)], 1u);
+    if (!reach_enter(table, &me))
         return;
-    }
-    if (window_of_sm[sm] == ASK_NO_WINDOW)
-        return;
-    const device_window w = windows[window_of_sm[sm]];
-    u32 *queue = queues + window_of_sm[sm] * COUNTER_SPACING;
-    u32 wrong = 0, done = 0, next = 0;
-    if (lane == 0)
-        next = atomicAdd(queue, 1u);
-    for (u32 chunk = __shfl_sync(~0u, next, 0); chunk < w.chunks;
-         chunk = __shfl_sync(~0u, next, 0)) {
-        if (lane == 0)
-            next = atomicAdd(queue, 1u);
-        wrong += read_chunk(memory, w, chunk);
+    u32 wrong = 0, done = 0, next = reach_ask(table, me);
+    for (u32 chunk = reach_take(next); chunk < chunks[me.window]; chunk = reach_take(next)) {
+        next = reach_ask(table, me);
+        wrong += read_chunk(memory, me, seed, chunk);
         done++;
     }
     if (wrong)
@@ -173,9 +148,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 /* What all launches share. */
 struct device {
     u32 *memory;
-    device_window *windows; /* [ASK_MAX_WINDOWS] */
-    int16_t *window_of_sm;  /* [ASK_MAX_SMS] */
-    u32 *queues;            /* [ASK_MAX_WINDOWS * COUNTER_SPACING] */
+    reach_table table;
+    u32 *chunks; /* [ASK_MAX_WINDOWS]: of work in each window */
     tally *counted;
     int sm_count;
     int shared_bytes; /* dynamic shared memory that keeps a second block off an SM */
@@ -229,9 +203,8 @@ static void open_device(const struct options *options, int index, u64 *bytes, de
     out->shared_bytes = shared_per_sm / 2 + 1024;
     CHECK(cudaFuncSetAttribute(read_windows, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                out->shared_bytes));
-    CHECK(cudaMalloc((void **)&out->windows, ASK_MAX_WINDOWS * sizeof(device_window)));
-    CHECK(cudaMalloc((void **)&out->window_of_sm, ASK_MAX_SMS * sizeof(int16_t)));
-    CHECK(cudaMalloc((void **)&out->queues, ASK_MAX_WINDOWS * COUNTER_SPACING * sizeof(u32)));
+    CHECK(reach_table_make(&out->table));
+    CHECK(cudaMalloc((void **)&out->chunks, ASK_MAX_WINDOWS * sizeof(u32)));
     CHECK(cudaMalloc((void **)&out->counted, sizeof(tally)));
     CHECK(cudaEventCreate(&out->before));
     CHECK(cudaEventCreate(&out->after));
@@ -248,9 +221,8 @@ static void open_device(const struct options *options, int index, u64 *bytes, de
 static void close_device(device *d)
 {
     CHECK(cudaFree(d->memory));
-    CHECK(cudaFree(d->windows));
-    CHECK(cudaFree(d->window_of_sm));
-    CHECK(cudaFree(d->queues));
+    reach_table_free(&d->table);
+    CHECK(cudaFree(d->chunks));
     CHECK(cudaFree(d->counted));
     CHECK(cudaEventDestroy(d->before));
     CHECK(cudaEventDestroy(d->after));
@@ -258,35 +230,38 @@ static void close_device(device *d)
 
 /* Puts the tables of one strategy on the device. Each window's share of the work is its share of
  * the bytes. Returns the chunks of all windows together. */
-static u64 load_strategy(const device *d, const strategy *s, const struct options *options)
+static u64 load_strategy(device *d, const strategy *s, const struct options *options)
 {
-    static device_window windows[ASK_MAX_WINDOWS];
-    const double chunks = (double)(options->lines / CHUNK_LINES);
+    static reach_windows windows;
+    static u32 chunks[ASK_MAX_WINDOWS];
+    const double all = (double)(options->lines / CHUNK_LINES);
     u64 total = 0;
+    windows.window_count = s->window_count;
+    windows.sm_slots = s->sm_slots;
     for (u32 w = 0; w < s->window_count; w++) {
         const double share = (double)s->windows[w].length_bytes / (double)s->region_bytes;
-        windows[w].first_line = (u32)(s->windows[w].first_byte / LINE_BYTES);
-        windows[w].lines = (u32)(s->windows[w].length_bytes / LINE_BYTES);
-        windows[w].chunks = (u32)(chunks * share + 0.5);
-        windows[w].key = (options->seed * ASK_MAX_WINDOWS + w) * 0x632be5abu;
-        total += windows[w].chunks;
+        windows.window[w].first_byte = s->windows[w].first_byte;
+        windows.window[w].length_bytes = s->windows[w].length_bytes;
+        chunks[w] = (u32)(all * share + 0.5);
+        total += chunks[w];
     }
-    CHECK(cudaMemcpy(d->windows, windows, sizeof windows, cudaMemcpyHostToDevice));
-    CHECK(cudaMemcpy(d->window_of_sm, s->window_of_sm, sizeof s->window_of_sm,
-                     cudaMemcpyHostToDevice));
+    static_assert(sizeof windows.window_of_sm == sizeof s->window_of_sm, "both are by SM id");
+    memcpy(windows.window_of_sm, s->window_of_sm, sizeof windows.window_of_sm);
+    CHECK(cudaMemcpy(d->chunks, chunks, sizeof chunks, cudaMemcpyHostToDevice));
+    CHECK(reach_table_load(&d->table, &windows));
     return total;
 }
 
 /* The speed is only that of the strategy if every block had an SM of its own and all was read. */
-static void check_tally(const tally *t, const strategy *s, u64 chunks)
+static void check_tally(const device *d, const tally *t, const strategy *s, u64 chunks)
 {
     char why[ASK_TEXT_BYTES];
+    if (!reach_table_check(&d->table, why, sizeof why))
+        give_up(why);
     for (int sm = 0; sm < ASK_MAX_SMS; sm++) {
         if (t->blocks_on_sm[sm] > 1)
             give_up("two blocks have run on one SM: is another job on this GPU?");
     }
-    if (t->unknown_sms)
-        give_up("the placement does not know all SMs of this GPU: measure it again");
     if (t->chunks_done != chunks) {
         snprintf(why, sizeof why, "%s: %llu of %llu chunks were read; a window has no SM", s->name,
                  (unsigned long long)t->chunks_done, (unsigned long long)chunks);
@@ -295,23 +270,23 @@ static void check_tally(const tally *t, const strategy *s, u64 chunks)
 }
 
 /* One timed launch. */
-static double run_strategy(const device *d, const strategy *s, const struct options *options,
+static double run_strategy(device *d, const strategy *s, const struct options *options,
                            timing *out)
 {
     const u64 chunks = load_strategy(d, s, options);
     float milliseconds = 0;
     tally t;
-    CHECK(cudaMemset(d->queues, 0, ASK_MAX_WINDOWS * COUNTER_SPACING * sizeof(u32)));
+    CHECK(reach_table_start(&d->table, 0));
     CHECK(cudaMemset(d->counted, 0, sizeof *d->counted));
     CHECK(cudaEventRecord(d->before));
-    read_windows<<<d->sm_count, THREADS, d->shared_bytes>>>(d->memory, d->windows, d->window_of_sm,
-                                                            s->sm_slots, d->queues, d->counted);
+    read_windows<<<d->sm_count, THREADS, d->shared_bytes>>>(d->table, d->memory, d->chunks,
+                                                            options->seed, d->counted);
     CHECK(cudaGetLastError());
     CHECK(cudaEventRecord(d->after));
     CHECK(cudaEventSynchronize(d->after));
     CHECK(cudaEventElapsedTime(&milliseconds, d->before, d->after));
     CHECK(cudaMemcpy(&t, d->counted, sizeof t, cudaMemcpyDeviceToHost));
-    check_tally(&t, s, chunks);
+    check_tally(d, &t, s, chunks);
     out->lines = chunks * CHUNK_LINES;
     out->mismatches += t.mismatches;
     return milliseconds;
@@ -319,7 +294,7 @@ static double run_strategy(const device *d, const strategy *s, const struct opti
 
 /* Round by round, all strategies in each, so that a clock that drifts is fair to all. The first
  * round warms up. */
-static void measure(const device *d, const strategy *strategies, const struct options *options,
+static void measure(device *d, const strategy *strategies, const struct options *options,
                     timing *timings)
 {
     for (u32 round = 0; round <= options->repeats; round++) {
