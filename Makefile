@@ -129,7 +129,11 @@ FORCE:
 
 # ---- all -----------------------------------------------------------------------------------
 EXAMPLES    := $(if $(NVCC),$(EXAMPLE_SRC:clients/examples/%.cu=build/release/examples/%))
-PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES)
+# What the examples in Python need beside them: the clients, and kernels that they load.
+EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py clients/python/*.py))
+EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
+PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(EXAMPLE_FAT) \
+               $(EXAMPLE_PY)
 LIBREACH    := build/release/libreach.so.$(ABI) build/release/libreach.so build/release/libreach.a
 
 .PHONY: all
@@ -324,6 +328,15 @@ endef
 
 $(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) build/release/libreachd.a
 	$(LINK_CU)
+
+$(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -MD -MP -MF $@.d -x cu -fatbin -o $@ $<
+
+$(EXAMPLE_PY): build/release/%: clients/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
 $(TOOLS_CU): build/release/%: %.cu build/release/libreachd.a

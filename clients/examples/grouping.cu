@@ -42,6 +42,7 @@ struct state {
     u64 buckets; /* under way */
     u32 threads[WAYS]; /* of a block, found best; 0: not tried yet */
     u32 threads_now, threads_best;
+    double link_gbps;
 };
 
 /* ---- what streams ---------------------------------------------------------------------------- */
@@ -134,8 +135,8 @@ static bool measure_link(state *s, char *why)
         if (!job_device_end(&s->device, &ms, why))
             return false;
     }
-    printf("host link: %.1f GB/s, so at most %.2f G values/s\n", CHUNK * 4.0 / (ms * 1e6),
-           CHUNK / (ms * 1e6));
+    s->link_gbps = CHUNK * 4.0 / (ms * 1e6);
+    printf("host link: %.1f GB/s, so at most %.2f G values/s\n", s->link_gbps, s->link_gbps / 4);
     return true;
 }
 
@@ -289,16 +290,17 @@ static void close_job(void *user)
 }
 
 /* A value is one access, though it touches its bucket twice, the key and the count: with few enough
- * threads the second one is translated by the first. An input of the host's is copied before it is
- * looked at, so that it crosses the link once whatever the strategy: what that costs is in the speed
- * inside the reach, which is measured with it. */
-static void describe(void *, const job_options *options, reach_job *out)
+ * threads the second one is translated by the first. An input of the host's crosses the link once
+ * whatever the strategy, chunk by chunk. */
+static void describe(void *user, const job_options *options, reach_job *out)
 {
+    const state *s = (const state *)user;
     out->access = REACH_ATOMIC;
     out->element_bytes = 8;
     out->transaction_bytes = 32;
     out->accesses = (options->count + ROUND - 1) / ROUND * ROUND;
     out->input_bytes = 4;
+    out->input_gbps = s->link_gbps;
     out->reserve_bytes = options->host_input ? 512ull << 20 : 1ull << 30;
 }
 
