@@ -23,11 +23,17 @@ enum {
     CHUNKS = 4,                    /* in the buffer: 512 MiB */
     ROUND = CHUNK * CHUNKS,        /* values */
     BUFFERS = 2,
-    WAYS = REACH_STRATEGY_COUNT + 1, /* that threads are chosen for: the strategies, and inside */
+    WAYS = REACH_STRATEGY_COUNT + 1, /* that have a shape: the strategies, and inside */
     INSIDE = REACH_STRATEGY_COUNT
 };
 enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
 static const u64 DEAL_ROOM = CHUNK * 4ull * 3 / 2;
+
+/* How a kernel is launched. */
+struct shape {
+    u32 threads; /* of the block that each SM has */
+    bool look_first;
+};
 
 struct state {
     job_device device;
@@ -40,8 +46,8 @@ struct state {
     cudaStream_t work, copy;
     cudaEvent_t copied[BUFFERS], used[BUFFERS];
     u64 buckets; /* under way */
-    u32 threads[WAYS]; /* of a block, found best; 0: not tried yet */
-    u32 threads_now, threads_best;
+    shape shapes[WAYS]; /* found best; 0 threads: not tried yet */
+    shape now;
     double link_gbps;
 };
 
@@ -72,12 +78,12 @@ static bool stream(state *s, const job_way *way, bool copy, chunk_fn *use, char 
     return true;
 }
 
-static bool launch(state *s, u32 pass, bool look_first, group_input in, char *why)
+static bool launch(state *s, u32 pass, group_input in, char *why)
 {
     const reach_table &table = s->device.tables[pass];
     TRY(reach_table_start(&table, s->work));
-    group<<<job_blocks(&s->device), s->threads_now, 0, s->work>>>(
-        table, (element_bucket *)s->device.memory, s->buckets, in, look_first);
+    group<<<job_blocks(&s->device), s->now.threads, 0, s->work>>>(
+        table, (element_bucket *)s->device.memory, s->buckets, in, s->now.look_first);
     TRY(cudaGetLastError());
     return true;
 }
@@ -85,9 +91,8 @@ static bool launch(state *s, u32 pass, bool look_first, group_input in, char *wh
 /* A chunk, in all passes of a way: one, but for scopes that are staged. */
 static bool use_passes(state *s, const job_way *way, const u32 *values, u32 round, char *why)
 {
-    const bool look_first = way->strategy != REACH_NAIVE || s->bytes <= s->reach_bytes;
     for (u32 p = 0; p < way->pass_count; p++) {
-        if (!launch(s, p, look_first, {values, CHUNK, round}, why))
+        if (!launch(s, p, {values, CHUNK, round}, why))
             return false;
     }
     return true;
@@ -100,7 +105,7 @@ static bool use_dealt(state *s, const job_way *, const u32 *values, u32 round, c
     if (!deal_run(&s->device, table, numbers, CHUNK, DEAL_ROOM, &s->lists, s->work, why))
         return false;
     TRY(reach_table_start(&table, s->work));
-    group_listed<<<job_blocks(&s->device), s->threads_now, 0, s->work>>>(
+    group_listed<<<job_blocks(&s->device), s->now.threads, 0, s->work>>>(
         table, (element_bucket *)s->device.memory, s->buckets, s->lists.numbers,
         s->lists.capacity, s->lists.counts, round);
     TRY(cudaGetLastError());
@@ -180,7 +185,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
     s->reach_bytes = reach_bytes;
     s->bytes = *bytes = *bytes / 512 * 512;
     s->inside_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
-    memset(s->threads, 0, sizeof s->threads);
+    memset(s->shapes, 0, sizeof s->shapes);
     const u64 distinct = s->bytes / 16 / 2 / s->rounds; /* of a round; all rounds fill one half */
     if (distinct > 0xffffffffull) {
         snprintf(why, JOB_TEXT_BYTES, "so large a table needs more --values");
@@ -217,22 +222,25 @@ static bool time_way(state *s, const job_way *way, double *ms, char *why)
     return job_device_end(&s->device, ms, why);
 }
 
-/* How many threads serve a way best is tried once for each size. */
-static bool choose_threads(state *s, const job_way *way, u32 which, char *why)
+/* What serves a way best is tried once for each size: how many threads, and, beyond the reach,
+ * whether it pays to look before a key is inserted. */
+static bool choose_shape(state *s, const job_way *way, u32 which, char *why)
 {
+    const bool beyond = which == REACH_NAIVE && s->bytes > s->reach_bytes;
+    const bool tried = s->shapes[which].threads != 0;
     double best = 0, ms = 0;
-    for (u32 threads = JOB_THREADS / 4; threads <= JOB_THREADS && !s->threads[which]; threads *= 2) {
-        s->threads_now = threads;
-        if (!time_way(s, way, &ms, why))
-            return false;
-        if (best == 0 || ms < best) {
-            best = ms;
-            s->threads_best = threads;
+    for (u32 t = JOB_THREADS / 4; t <= JOB_THREADS && !tried; t *= 2) {
+        for (int look_first = beyond ? 0 : 1; look_first < 2; look_first++) {
+            s->now = {t, look_first != 0};
+            if (!time_way(s, way, &ms, why))
+                return false;
+            if (best == 0 || ms < best) {
+                best = ms;
+                s->shapes[which] = s->now;
+            }
         }
     }
-    if (!s->threads[which])
-        s->threads[which] = s->threads_best;
-    s->threads_now = s->threads[which];
+    s->now = s->shapes[which];
     return true;
 }
 
@@ -243,7 +251,7 @@ static bool inside(void *user, double *ms, char *why)
     const job_way way = {REACH_SCOPES, PLAIN, "inside", 1};
     s->buckets = s->inside_bytes / 16;
     const bool done = job_device_load_one(&s->device, 0, s->inside_bytes, why) &&
-                      choose_threads(s, &way, INSIDE, why) && time_way(s, &way, ms, why);
+                      choose_shape(s, &way, INSIDE, why) && time_way(s, &way, ms, why);
     s->buckets = s->bytes / 16;
     return done;
 }
@@ -253,11 +261,11 @@ static bool inside(void *user, double *ms, char *why)
 static bool look(void *user, double *ms, char *why)
 {
     state *s = (state *)user;
-    s->threads_now = JOB_THREADS;
+    s->now = {JOB_THREADS, true};
     if (!job_device_load_one(&s->device, s->bytes, 0, why) || !job_device_begin(&s->device, why))
         return false;
     for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
-        if (!launch(s, 0, true, {s->values + n % BUFFERS * CHUNK, CHUNK, n / CHUNKS}, why))
+        if (!launch(s, 0, {s->values + n % BUFFERS * CHUNK, CHUNK, n / CHUNKS}, why))
             return false;
     }
     TRY(cudaStreamSynchronize(s->work));
@@ -269,7 +277,7 @@ static bool run_way(void *user, const job_way *way, const reach_windows *passes,
 {
     state *s = (state *)user;
     if (!job_device_load(&s->device, passes, way->pass_count, why) ||
-        !choose_threads(s, way, way->strategy, why) || !time_way(s, way, ms, why) ||
+        !choose_shape(s, way, way->strategy, why) || !time_way(s, way, ms, why) ||
         (way->strategy == REACH_PARTITIONED_WINDOWS &&
          !deal_check(&s->lists, s->device.tables[0].window_count, why)))
         return false;
