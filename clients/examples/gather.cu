@@ -200,8 +200,8 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->element_bytes = options->row_bytes;
     out->transaction_bytes = options->row_bytes;
     out->accesses = bags * GATHER_BAG;
-    /* What one more pass moves again: a row number, and a bag's sum, read and written. */
-    out->input_bytes = 4 + 2.0 * options->row_bytes / GATHER_BAG;
+    out->input_bytes = sizeof(u32);
+    out->output_bytes = (double)options->row_bytes / GATHER_BAG;
     out->reserve_bytes = 64ull << 20; /* of row numbers and sums, what is under way at a time */
 }
 

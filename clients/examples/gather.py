@@ -203,7 +203,7 @@ def run(options):
             inside_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.inside_numbers, 0, 0))
         inside_gbps = job.useful_bytes() / inside_ms / 1e6
         plan = daemon.plan(uuid, bytes=job.bytes, element=job.row_bytes, input_bytes=4.0,
-                           reserve=64 << 20, inside_gbps=inside_gbps)
+                           output_bytes=job.row_bytes / BAG, reserve=64 << 20, inside_gbps=inside_gbps)
         plan.check(uuid)
         ways = [(o.strategy, tables_of(gpu, o, plan, job.bytes, slots)) for o in plan.options
                 if o.possible and o.strategy in STRATEGIES]

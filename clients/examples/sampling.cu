@@ -235,6 +235,7 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->access = REACH_READ;
     out->element_bytes = 4;
     out->transaction_bytes = 32;
+    out->deal_bytes = sizeof(u32);
     out->accesses = options->count / PIECE * PIECE;
 }
 
