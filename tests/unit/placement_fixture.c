@@ -158,3 +158,13 @@ void placement_check_balance(const struct fingerprint *fp, const struct placemen
     }
     assert_true(most - least <= largest);
 }
+
+const struct strategy_option *placement_option(const struct strategy_answer *a, enum strategy s)
+{
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        if (a->options[i].strategy == s)
+            return &a->options[i];
+    }
+    fail_msg("no option %s", strategy_name(s));
+    return NULL;
+}

@@ -2,7 +2,7 @@
 #ifndef REACH_TESTS_PLACEMENT_FIXTURE_H
 #define REACH_TESTS_PLACEMENT_FIXTURE_H
 
-#include "placement/placement.h"
+#include "placement/strategy.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,5 +22,8 @@ void placement_check_windows(const struct fingerprint *fp, const struct placemen
                              uint64_t bytes, uint64_t unit);
 void placement_check_sms(const struct fingerprint *fp, const struct placement_answer *a);
 void placement_check_balance(const struct fingerprint *fp, const struct placement_answer *a);
+
+/* The planner's option of this strategy, wherever it is ranked. */
+const struct strategy_option *placement_option(const struct strategy_answer *a, enum strategy s);
 
 #endif
