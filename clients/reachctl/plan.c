@@ -53,7 +53,10 @@ static void print_plan(const json_t *answer)
     printf("inside      %s", text_real(answer, "inside_gbps", 0, "GB/s inside the reach", cell));
     printf(" (%s)\n", text_word(answer, "basis", cell));
     text_table_begin(&t, "strategy|>GB/s|>x naive|>passes|>windows|>scope|>extra B|limit");
-    json_array_foreach(options, i, option) option_row(&t, option);
+    json_array_foreach(options, i, option)
+    {
+        option_row(&t, option);
+    }
     text_table_end(&t, stdout);
     json_array_foreach(options, i, option)
     {
@@ -166,7 +169,9 @@ static void print_explain(const json_t *answer)
         printf("translation %.0f%% of the time lost\n", json_number_value(share) * 100);
     answers_print_foot(answer);
     json_array_foreach(json_object_get(answer, "checks"), i, check)
+    {
         printf("check %zu     %s\n", i + 1, json_string_value(check));
+    }
 }
 
 enum exit_code command_explain(struct client *client, const struct options *options)

@@ -110,9 +110,12 @@ static void test_properties(void **state)
     printf("seed %llu (TEST_SEED)\n", (unsigned long long)seed);
     placement_make_large(&fp);
     for (int round = 0; round < 3000; round++) {
-        struct job_request job = {.bytes = GIB + rng_below(&rng, 140 * GIB),
+        struct job_request job = {.fingerprint_id = "fp0123456789abcdef",
+                                  .bytes = GIB + rng_below(&rng, 140 * GIB),
                                   .element_bytes = 1 + (uint32_t)rng_below(&rng, 300)};
-        struct explain_request r = {.bytes = job.bytes, .element_bytes = job.element_bytes};
+        struct explain_request r = {.fingerprint_id = job.fingerprint_id,
+                                    .bytes = job.bytes,
+                                    .element_bytes = job.element_bytes};
         double naive = 0;
         fp.throughput.curve[2].naive_gbps = KNOWN_F64(500 + 2000 * rng_unit(&rng));
         assert_int_equal(strategy_plan(&fp, &job, &plan, NULL), STATUS_OK);

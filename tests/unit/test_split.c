@@ -173,7 +173,8 @@ static void test_properties(void **state)
     for (int round = 0; round < 3000; round++) {
         uint32_t groups = random_chip(&rng);
         uint32_t most = groups < SPLIT_MAX_JOBS ? groups : SPLIT_MAX_JOBS;
-        struct split_request r = {.job_count = 1 + (uint32_t)rng_below(&rng, most)};
+        struct split_request r = {.job_count = 1 + (uint32_t)rng_below(&rng, most),
+                                  .fingerprint_id = "fp0123456789abcdef"};
         for (uint32_t j = 0; j < r.job_count; j++) {
             r.jobs[j].bytes = 1 + rng_below(&rng, fp.windows.reach_bytes.v * 3);
             r.jobs[j].weight = rng_below(&rng, 2) == 0 ? 0 : 0.01 + 5 * rng_unit(&rng);

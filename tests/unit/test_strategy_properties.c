@@ -98,6 +98,7 @@ static void random_job(struct rng *rng, struct job_request *job)
         .element_bytes = (uint32_t)rng_below(rng, 2000),
         .fixed = rng_below(rng, 5) == 0,
         .once = rng_below(rng, 5) == 0,
+        .fingerprint_id = "fp0123456789abcdef",
     };
     if (rng_below(rng, 2) == 0)
         job->look_gps = 0.01 + 100 * rng_unit(rng);
