@@ -4,7 +4,7 @@
  *   chase   pages,sample,cycles
  *   round   repeat,thrashed,sm,slice_page,cycles
  *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
- *   read    region_bytes,repeat,sm,elapsed_ns,lines
+ *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, where the probe names a kind)
  *
  * One header line, one line a value (RFC 4180, but for plain line feeds). It reads the JSON
  * document and not the struct, so that the API stays ignorant of probes: the lengths of the axes

@@ -84,7 +84,16 @@ struct reach_window {
     uint32_t pad;
 };
 
-/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp.
+/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
+ * kinds of access have kernels with the same arguments; `lines` then counts accesses:
+ *
+ *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
+ *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
+ *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
+ *   reach_write          each lane stores 4 bytes of 0 into such a sector
+ *
+ * They go on for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that nobody counts
+ * while others have stopped already.
  *
  * Where the same memory is mapped again and again (period_lines > 0), a line would be found in L2
  * more often than in a region of that many different lines. So a warp draws only some of its lines
@@ -105,10 +114,13 @@ struct reach_read_args {
     uint32_t seed;
     uint32_t readers;      /* SMs that are not idle */
     uint32_t random_share; /* of 2^32 */
-    uint32_t pad;
+    uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
 };
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
+#define REACH_LANE_UNROLL  4 /* in flight a lane, where each lane is on its own */
+#define REACH_BLOCK_LINES  4
+#define REACH_COOL_DIVISOR 8
 
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");

@@ -343,21 +343,23 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
     return __umulhi(next_random(&r->state), r->lines);
 }
 
-static __device__ struct reader reader_of(const struct reach_read_args *a,
-                                          const struct reach_window *w, u32 smid)
+/* `first_line` and `lines` of the window, and the lines of a period, in whatever one draw names:
+ * lines or blocks of them. */
+static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank,
+                                          u64 first_line, u64 lines, u64 period_lines, u32 smid)
 {
     const u32 warp = threadIdx.x / 32;
     struct reader r = {0};
-    r.lines = w->lines > 0xffffffffu ? 0xffffffffu : (u32)w->lines;
+    r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
     r.state = a->seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
-    if (a->period_lines && w->lines > a->period_lines) {
+    if (period_lines && lines > period_lines) {
         r.random_share = a->random_share;
-        r.period_mask = (u32)a->period_lines - 1;
+        r.period_mask = (u32)period_lines - 1;
         r.period_bits = __popc(r.period_mask);
-        r.own_lines = (u32)a->period_lines / (a->readers * (REACH_READ_THREADS / 32));
-        r.own_first = (w->rank * (REACH_READ_THREADS / 32) + warp) * r.own_lines;
+        r.own_lines = (u32)period_lines / (a->readers * (REACH_READ_THREADS / 32));
+        r.own_first = (rank * (REACH_READ_THREADS / 32) + warp) * r.own_lines;
         r.own_next = threadIdx.x % 32;
-        r.phase = (u32)w->first_line & r.period_mask;
+        r.phase = (u32)first_line & r.period_mask;
         r.copies = (u32)(((u64)r.phase + r.lines - 1) >> r.period_bits) + 1;
     }
     return r;
@@ -400,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
     __syncthreads();
     if (go_on && w.lines) {
         const u64 window = a.base + w.first_line * 128 + (threadIdx.x % 32) * 4;
-        struct reader r = reader_of(&a, &w, smid);
+        struct reader r = reader_of(&a, w.rank, w.first_line, w.lines, a.period_lines, smid);
         read_until(&r, window, start, &sum);
         n = read_until(&r, window, start + a.run_ns, &sum);
     }
@@ -414,4 +416,179 @@ extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
         ((u64 *)a.started)[me] = start;
         ((u64 *)a.ended)[me] = timer_ns();
     }
+}
+
+/* ---- other kinds of access ---- */
+
+/* A kind says how many lines one draw names, how many accesses a warp makes between two looks at
+ * the time, and makes them. `base` is that of the window. */
+
+/* A sector that this lane draws. The line comes from the high bits of what was mixed; the state
+ * before mixing is an even sequence, so its highest bits choose among the four evenly. */
+static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
+{
+    const u64 line = next_line(r);
+    return base + line * 128 + (r->state >> 30) * 32;
+}
+
+struct read_sectors {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u32 v[REACH_LANE_UNROLL];
+        (void)zero;
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            v[j] = load_line(next_sector(r, base));
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            *sum |= v[j];
+    }
+};
+
+/* The 32 blocks that the lanes have drawn, one after the other. */
+struct read_blocks {
+    static const u32 lines = REACH_BLOCK_LINES, made = 32;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        const u32 mine = next_line(r);
+        (void)zero;
+#pragma unroll 1
+        for (int first = 0; first < 32; first += REACH_LANE_UNROLL) {
+            uint4 v[REACH_LANE_UNROLL];
+#pragma unroll
+            for (int j = 0; j < REACH_LANE_UNROLL; j++) {
+                const u64 block = base + (u64)__shfl_sync(~0u, mine, first + j) * (lines * 128);
+                asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(v[j].x), "=r"(v[j].y), "=r"(v[j].z), "=r"(v[j].w)
+                             : "l"(block + (threadIdx.x % 32) * 16)
+                             : "memory");
+            }
+#pragma unroll
+            for (int j = 0; j < REACH_LANE_UNROLL; j++)
+                *sum |= v[j].x | v[j].y | v[j].z | v[j].w;
+        }
+    }
+};
+
+/* What comes back is used: an add whose result nobody wants is sent off and not waited for. */
+struct atomics {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u64 v[REACH_LANE_UNROLL];
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            asm volatile("atom.global.add.u64 %0, [%1], %2;"
+                         : "=l"(v[j])
+                         : "l"(next_sector(r, base)), "l"((u64)zero)
+                         : "memory");
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            *sum |= (u32)v[j] | (u32)(v[j] >> 32);
+    }
+};
+
+struct writes {
+    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        (void)sum;
+#pragma unroll
+        for (int j = 0; j < REACH_LANE_UNROLL; j++)
+            asm volatile("st.global.cg.u32 [%0], %1;"
+                         :
+                         : "l"(next_sector(r, base)), "r"(zero)
+                         : "memory");
+    }
+};
+
+/* Of `made` accesses between two moments those that fall between start and end: where accesses are
+ * slow, a warp is at a handful of them for a tenth of the run. */
+static __device__ __forceinline__ u32 counted(u32 made, u64 from, u64 to, u64 start, u64 end)
+{
+    if (from >= start && to <= end)
+        return made;
+    if (to <= start || from >= end)
+        return 0;
+    return (u32)(made * (min(to, end) - max(from, start)) / (to - from));
+}
+
+template <class Kind>
+static __device__ u32 access_until(struct reader *r, u64 base, u64 start, u64 end, u64 stop,
+                                   u32 zero, u32 *sum)
+{
+    u64 from = __shfl_sync(~0u, timer_ns(), 0);
+    u32 n = 0;
+    do {
+        Kind::go(r, base, zero, sum);
+        __syncwarp();
+        const u64 to = __shfl_sync(~0u, timer_ns(), 0);
+        n += counted(Kind::made, from, to, start, end);
+        from = to;
+    } while (from < stop);
+    return n;
+}
+
+template <class Kind> static __device__ void access_all(const struct reach_read_args &a)
+{
+    __shared__ u32 total, go_on;
+    __shared__ u64 start;
+    const u32 smid = sm_id();
+    const u32 me = ((const u32 *)a.grid.positions)[smid];
+    const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
+    /* Whole blocks inside the window. */
+    const u64 first = (w.first_line + Kind::lines - 1) / Kind::lines;
+    const u64 behind = (w.first_line + w.lines) / Kind::lines;
+    u32 round = 0, sum = 0, n = 0;
+    if (threadIdx.x == 0) {
+        total = 0;
+        go_on = grid_barrier(&a.grid, &round);
+        start = timer_ns() + a.warm_ns;
+    }
+    __syncthreads();
+    const u64 end = start + a.run_ns;
+    const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
+    if (go_on && behind > first) {
+        struct reader r = reader_of(&a, w.rank, first, behind - first,
+                                    a.period_lines / Kind::lines, smid);
+        n = access_until<Kind>(&r, a.base + first * (Kind::lines * 128), start, end, stop, a.zero,
+                               &sum);
+    }
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, n);
+    if (sum)
+        *(u32 *)a.sink = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const u64 now = timer_ns();
+        ((u32 *)a.lines)[me] = total;
+        ((u64 *)a.started)[me] = start;
+        /* What is late by more than its last few accesses was held up by somebody else. */
+        ((u64 *)a.ended)[me] = now > stop + a.run_ns / 4 ? now : end;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_sectors(struct reach_read_args a)
+{
+    access_all<read_sectors>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_blocks(struct reach_read_args a)
+{
+    access_all<read_blocks>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_atomic(struct reach_read_args a)
+{
+    access_all<atomics>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_write(struct reach_read_args a)
+{
+    access_all<writes>(a);
 }

@@ -6,6 +6,7 @@
 #include "analysis/floorplan.h"
 #include "analysis/levels.h"
 #include "analysis/means.h"
+#include "analysis/rates.h"
 #include "analysis/reads.h"
 #include "analysis/sharing.h"
 #include "analysis/weigh.h"
@@ -199,6 +200,7 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
     fill_topology(set, &s, out);
     fill_conditions(set, out);
     reads_conclude(set, out);
+    rates_conclude(set, out);
     if (depth >= DEPTH_FULL)
         detail_conclude_groups(set, &s, out);
     if (s.level_count == 0)

@@ -8,11 +8,11 @@
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
 
-enum column {
-    COLUMN_NAIVE = CURVE_EVIDENCE_NAIVE_GBPS,
-    COLUMN_BY_GROUP = CURVE_EVIDENCE_BY_GROUP_GBPS,
-    COLUMN_BY_SM = CURVE_EVIDENCE_BY_SM_GBPS
-};
+/* The columns are also the places of their evidence. */
+_Static_assert((int)READS_NAIVE == (int)CURVE_EVIDENCE_NAIVE_GBPS &&
+                   (int)READS_BY_GROUP == (int)CURVE_EVIDENCE_BY_GROUP_GBPS &&
+                   (int)READS_BY_SM == (int)CURVE_EVIDENCE_BY_SM_GBPS,
+               "columns");
 
 /* A region that fits the cache tells of the cache. */
 bool reads_region_counts(const struct observation_set *set, uint64_t bytes)
@@ -25,11 +25,12 @@ bool reads_are_from_memory(const struct observation_set *set)
     return set->limits.backing_bytes >= L2_TIMES * set->gpu.l2_cache_bytes;
 }
 
-static enum column column_of(const struct probe_spec *spec, const struct sm_partition *partition)
+enum reads_column reads_column_of(const struct probe_spec *spec,
+                                  const struct sm_partition *partition)
 {
     uint32_t window_of_group[REACH_MAX_GROUPS];
     if (spec->window_count == 1)
-        return COLUMN_NAIVE;
+        return READS_NAIVE;
     for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
         window_of_group[g] = PROBE_SM_IDLE;
     for (uint32_t id = 0; id < spec->window_sms; id++) {
@@ -38,19 +39,19 @@ static enum column column_of(const struct probe_spec *spec, const struct sm_part
         if (g == FINGERPRINT_NO_GROUP || w == PROBE_SM_IDLE)
             continue;
         if (window_of_group[g] != PROBE_SM_IDLE && window_of_group[g] != w)
-            return COLUMN_BY_SM;
+            return READS_BY_SM;
         window_of_group[g] = w;
     }
-    return COLUMN_BY_GROUP;
+    return READS_BY_GROUP;
 }
 
-/* The median of the repeats, and how well they agree. */
-static double median_gbps(const struct observation *o, uint32_t point, struct evidence *out)
+double reads_median_gbps(const struct observation *o, uint32_t point, enum evidence_method method,
+                         struct evidence *out)
 {
     double gbps[PROBE_MAX_REPEATS];
     for (uint32_t r = 0; r < o->spec.repeats; r++)
         gbps[r] = observation_read_gbps(o, point, r);
-    *out = evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps, o->spec.repeats);
+    *out = evidence_of_repeats(method, gbps, o->spec.repeats);
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
@@ -77,21 +78,22 @@ static struct curve_point *point_for(struct throughput *t, uint64_t region_bytes
 static void take_read(const struct observation_set *set, const struct observation *o,
                       const struct sm_partition *partition, struct throughput *t)
 {
-    const enum column column = column_of(&o->spec, partition);
+    const enum reads_column column = reads_column_of(&o->spec, partition);
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         struct curve_point *c =
             reads_region_counts(set, o->spec.points[p]) ? point_for(t, o->spec.points[p]) : NULL;
         struct evidence evidence;
-        const struct maybe_f64 gbps = KNOWN_F64(median_gbps(o, p, &evidence));
+        const struct maybe_f64 gbps =
+            KNOWN_F64(reads_median_gbps(o, p, EVIDENCE_RANDOM_READS, &evidence));
         if (!c)
             continue;
         c->evidence[column] = evidence;
-        if (column == COLUMN_NAIVE) {
+        if (column == READS_NAIVE) {
             c->naive_gbps = gbps;
             continue;
         }
         c->windows = o->spec.window_count;
-        if (column == COLUMN_BY_GROUP)
+        if (column == READS_BY_GROUP)
             c->by_group_gbps = gbps;
         else
             c->by_sm_gbps = gbps;
@@ -126,7 +128,7 @@ static void take_plateau(const struct observation_set *set, struct fingerprint *
     uint64_t most_bytes = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_READ || o->spec.window_count != 1 || !group_reads_all_work(o))
+        if (!probe_is_line_read(&o->spec) || o->spec.window_count != 1 || !group_reads_all_work(o))
             continue;
         for (uint32_t p = 0; p < o->spec.point_count; p++) {
             const uint64_t bytes = o->spec.points[p];
@@ -134,14 +136,14 @@ static void take_plateau(const struct observation_set *set, struct fingerprint *
                 continue;
             if (bytes >= best_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
                 best_bytes = bytes;
-                out->throughput.plateau_gbps =
-                    KNOWN_F64(median_gbps(o, p, &evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]));
+                out->throughput.plateau_gbps = KNOWN_F64(reads_median_gbps(
+                    o, p, EVIDENCE_RANDOM_READS, &evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]));
                 take_groups(o, p, &out->topology);
             }
             if (bytes >= most_bytes) {
                 most_bytes = bytes;
-                out->throughput.whole_memory_gbps =
-                    KNOWN_F64(median_gbps(o, p, &evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS]));
+                out->throughput.whole_memory_gbps = KNOWN_F64(reads_median_gbps(
+                    o, p, EVIDENCE_RANDOM_READS, &evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS]));
             }
         }
     }
@@ -155,7 +157,7 @@ void reads_conclude(const struct observation_set *set, struct fingerprint *out)
         return;
     }
     for (size_t i = 0; i < set->count; i++)
-        if (set->items[i].spec.kind == PROBE_READ && group_reads_all_work(&set->items[i]))
+        if (probe_is_line_read(&set->items[i].spec) && group_reads_all_work(&set->items[i]))
             take_read(set, &set->items[i], &out->topology.partition, &out->throughput);
     take_plateau(set, out);
 }

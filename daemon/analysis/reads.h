@@ -19,8 +19,16 @@ bool reads_are_from_memory(const struct observation_set *set);
 /* Is a region of so many bytes long enough to tell of memory rather than of the cache? */
 bool reads_region_counts(const struct observation_set *set, uint64_t bytes);
 
-/* Fills out->throughput and the groups' random_read_gbps. The partition and windows.reach_bytes
- * must have been filled in before. */
+/* By whom a READ in which all SMs work was made. */
+enum reads_column { READS_NAIVE = 0, READS_BY_GROUP, READS_BY_SM };
+enum reads_column reads_column_of(const struct probe_spec *spec,
+                                  const struct sm_partition *partition);
+/* GB/s at one point, the median of the repeats, and how well they agree. */
+double reads_median_gbps(const struct observation *o, uint32_t point, enum evidence_method method,
+                         struct evidence *out);
+
+/* Fills the curve of out->throughput and the groups' random_read_gbps. The partition and
+ * windows.reach_bytes must have been filled in before. */
 void reads_conclude(const struct observation_set *set, struct fingerprint *out);
 
 #endif

@@ -27,6 +27,7 @@ static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
     [EVIDENCE_GROUP_PAIRS] = "group-pairs",
     [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
+    [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
 };
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {

@@ -27,6 +27,7 @@ enum evidence_method {
     EVIDENCE_GROUP_PAIRS,      /* two groups read side by side, against each alone */
     EVIDENCE_MEAN_CURVES,      /* published means over footprints, at three strides */
     EVIDENCE_MEAN_PAIRS,       /* a published matrix of means */
+    EVIDENCE_RANDOM_ACCESSES,  /* throughput of random accesses of another kind */
     EVIDENCE_METHOD_COUNT
 };
 

@@ -154,9 +154,26 @@ static enum status check_windows(const struct probe_spec *spec, struct err *err)
     return s;
 }
 
+/* Only what the table in probe.h lists. */
+static enum status check_access(const struct probe_spec *spec, struct err *err)
+{
+    const uint32_t bytes = probe_access_bytes(spec);
+    enum status s = check_range("access", spec->access, ACCESS_READ, ACCESS_COUNT - 1, err);
+    if (s != STATUS_OK)
+        return s;
+    if (bytes != PROBE_SECTOR_BYTES &&
+        (spec->access != ACCESS_READ || (bytes != PROBE_LINE_BYTES && bytes != PROBE_BLOCK_BYTES)))
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %d%s",
+                       bytes, PROBE_SECTOR_BYTES,
+                       spec->access == ACCESS_READ ? ", 128 or 512" : "");
+    return STATUS_OK;
+}
+
 static enum status check_read(const struct probe_spec *spec, struct err *err)
 {
     enum status s = check_points(spec, MIN_REGION_BYTES, err);
+    if (s == STATUS_OK)
+        s = check_access(spec, err);
     if (s == STATUS_OK)
         s = check_range("repeats", spec->repeats, 1, PROBE_MAX_REPEATS, err);
     if (s == STATUS_OK)
@@ -248,6 +265,17 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         break;
     }
     return 0;
+}
+
+uint32_t probe_access_bytes(const struct probe_spec *spec)
+{
+    return spec->transaction_bytes ? spec->transaction_bytes : (uint32_t)PROBE_LINE_BYTES;
+}
+
+bool probe_is_line_read(const struct probe_spec *spec)
+{
+    return spec->kind == PROBE_READ && spec->access == ACCESS_READ &&
+           probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 
 static uint64_t saturate(unsigned __int128 v)

@@ -41,6 +41,17 @@
  *                                [0, R) (see probe_window). Walker 2024.        ns; then the lines
  *                                                                               each SM has read
  *
+ * READ knows other kinds of access too, by `access` and `transaction_bytes`; each SM's number is
+ * then that of its accesses:
+ *
+ *   read   32   each lane of a warp loads 4 bytes of a sector of its own
+ *   read  128   each warp loads a line: the curve
+ *   read  512   each warp loads four lines side by side
+ *   atomic 32   each lane adds 0 to 8 bytes of a sector of its own and uses the result
+ *   write  32   each lane stores 4 bytes of 0 into a sector of its own
+ *
+ * Memory is zero before and after.
+ *
  * Two more kinds are never asked of a GPU. They hold what others have measured and published
  * (daemon/import), in thousandths of a cycle:
  *
@@ -60,6 +71,7 @@
 #ifndef REACH_GPU_PROBE_H
 #define REACH_GPU_PROBE_H
 
+#include "base/access.h"
 #include "base/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
@@ -71,7 +83,9 @@ enum {
     PROBE_MAX_REPEATS = 64,
     PROBE_MAX_WINDOWS = 64,
     PROBE_LINE_BYTES = 128,
-    PROBE_SM_IDLE = 0xffff /* window_of_sm: this SM does not read */
+    PROBE_SECTOR_BYTES = 32, /* the least that memory moves */
+    PROBE_BLOCK_BYTES = 512, /* the most that one access of a warp moves */
+    PROBE_SM_IDLE = 0xffff   /* window_of_sm: this SM does not read */
 };
 
 enum probe_kind {
@@ -104,6 +118,8 @@ struct probe_spec {
     uint32_t repeats;            /* ROUND, READ: 1..PROBE_MAX_REPEATS */
     uint32_t duration_us;        /* READ: 100..100000 */
     uint32_t seed;               /* READ: of the random positions */
+    enum access access;          /* READ: see the table above */
+    uint32_t transaction_bytes;  /* READ: moved by one access; 0: 128 */
     uint32_t sm_count;           /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
     uint16_t sms[REACH_MAX_SMS]; /* their ids */
     uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
@@ -172,6 +188,11 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
 /* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
  * at UINT64_MAX. */
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
+
+/* READ: bytes that one access moves: transaction_bytes, or 128 where that is 0. */
+uint32_t probe_access_bytes(const struct probe_spec *spec);
+/* READ: is it the curve's kind, reads of 128 bytes? */
+bool probe_is_line_read(const struct probe_spec *spec);
 
 /* READ: the window `w` of the region [0, region_bytes). Windows lie side by side, cover the region,
  * and are as long as their share of the SMs (those of `sm_ids` that are not idle); borders are

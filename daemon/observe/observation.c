@@ -124,21 +124,21 @@ static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_
 }
 
 /* Bytes a nanosecond are 10^9 bytes a second. A run that took no time has moved nothing. */
-static double gbps(uint64_t lines, uint32_t elapsed_ns)
+static double gbps(const struct observation *o, uint64_t accesses, uint32_t elapsed_ns)
 {
     if (elapsed_ns == 0)
         return 0.0;
-    return (double)lines * PROBE_LINE_BYTES / (double)elapsed_ns;
+    return (double)accesses * probe_access_bytes(&o->spec) / (double)elapsed_ns;
 }
 
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     const uint32_t *const row = read_row(o, p, repeat);
-    uint64_t lines = 0;
+    uint64_t accesses = 0;
 
     for (uint32_t sm = 0; sm < o->result.sm_count; sm++)
-        lines += row[1 + sm];
-    return gbps(lines, row[0]);
+        accesses += row[1 + sm];
+    return gbps(o, accesses, row[0]);
 }
 
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
@@ -147,7 +147,7 @@ double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_
     const uint32_t *const row = read_row(o, p, repeat);
 
     REACH_ASSERT(sm < o->result.sm_count);
-    return gbps(row[1 + sm], row[0]);
+    return gbps(o, row[1 + sm], row[0]);
 }
 
 double observation_mean(const struct observation *o, uint32_t p)

@@ -10,7 +10,8 @@
  *   means   stride_bytes points
  *   mean-pairs  stride_bytes thrash_pages
  *
- * Counts are the lengths of the arrays. An idle SM is null in window_of_sm.
+ * Counts are the lengths of the arrays. An idle SM is null in window_of_sm. A read that is not the
+ * curve's also has access and transaction_bytes.
  */
 #include "observe/observe.h"
 
@@ -66,13 +67,18 @@ static void read_to_json(struct json_out *o, const struct probe_spec *spec)
     json_out_u64(o, "seed", spec->seed);
     json_out_u64(o, "window_count", spec->window_count);
     json_out_value(o, "window_of_sm", ids_to_json(spec->window_of_sm, spec->window_sms));
+    if (probe_is_line_read(spec))
+        return;
+    json_out_text(o, "access", access_name(spec->access));
+    json_out_u64(o, "transaction_bytes", probe_access_bytes(spec));
 }
 
 /* A spec that nobody has checked yet must not lead out of its own arrays. */
 static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
-           spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS;
+           spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
+           (unsigned)spec->access < ACCESS_COUNT;
 }
 
 json_t *probe_spec_to_json(const struct probe_spec *spec)
@@ -145,6 +151,19 @@ static void slices_from_json(struct json_in *in, struct probe_spec *out)
     json_in_u32(in, "thrash_pages", UINT32_MAX, &out->thrash_pages);
 }
 
+/* Both or none. */
+static void access_from_json(struct json_in *in, struct probe_spec *out)
+{
+    const char *word;
+
+    if (!json_object_get(in->object, "access") && !json_object_get(in->object, "transaction_bytes"))
+        return;
+    word = json_in_word(in, "access");
+    if (word && !access_from_name(word, &out->access))
+        json_in_fail(in, "access", "must be read, atomic or write");
+    json_in_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+}
+
 static void read_from_json(struct json_in *in, struct probe_spec *out)
 {
     json_in_u64(in, "base_bytes", &out->base_bytes);
@@ -155,6 +174,7 @@ static void read_from_json(struct json_in *in, struct probe_spec *out)
     json_in_u32(in, "window_count", UINT32_MAX, &out->window_count);
     out->window_sms = json_in_u16_array(in, "window_of_sm", REACH_MAX_SMS, PROBE_MAX_WINDOWS - 1,
                                         PROBE_SM_IDLE, out->window_of_sm);
+    access_from_json(in, out);
 }
 
 static void means_from_json(struct json_in *in, struct probe_spec *out)

@@ -8,6 +8,7 @@
  *   confirm   onsets once more (confirm_plan.c)
  *   sets      depth full: sets, ways, replacement, fill (structure_plan.c)
  *   reads     depth full: throughput with and without windows (read_plan.c)
+ *   rates     depth full: random accesses of other kinds (rate_plan.c)
  *   groups    depth full: random reads of each group alone, and of pairs (group_plan.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
@@ -20,6 +21,7 @@
 #include "base/units.h"
 #include "plan/confirm_plan.h"
 #include "plan/group_plan.h"
+#include "plan/rate_plan.h"
 #include "plan/read_plan.h"
 #include "plan/share_plan.h"
 #include "plan/structure_plan.h"
@@ -204,6 +206,11 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
         read_plan_next(set, &s, out);
         if (out->spec_count > 0) {
             say(out, found, "random reads, with and without windows");
+            return STATUS_OK;
+        }
+        rate_plan_next(set, &s, out);
+        if (out->spec_count > 0) {
+            say(out, found, "random reads of other lengths, atomics and writes");
             return STATUS_OK;
         }
         group_plan_next(set, &s, found, shares[depth].full_share, out);

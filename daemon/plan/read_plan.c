@@ -13,19 +13,14 @@
 
 #include <string.h>
 
-enum { READ_US = 1000, READ_REPEATS = 3, READ_SEED = 20240, MOST_REGIONS = 30 };
-
-struct regions {
-    uint32_t count;
-    uint64_t bytes[MOST_REGIONS];
-};
+enum { READ_US = 1000, READ_REPEATS = 3, READ_SEED = 20240 };
 
 /* Keeps the list ascending and free of doubles, within the memory and the range. */
-static void add_region(struct regions *r, uint64_t bytes, uint64_t most)
+static void add_region(struct read_regions *r, uint64_t bytes, uint64_t most)
 {
     uint32_t at = 0;
     bytes -= bytes % (2 * MIB);
-    if (bytes == 0 || bytes > most || r->count == MOST_REGIONS)
+    if (bytes == 0 || bytes > most || r->count == READ_PLAN_MAX_REGIONS)
         return;
     while (at < r->count && r->bytes[at] < bytes)
         at++;
@@ -36,8 +31,8 @@ static void add_region(struct regions *r, uint64_t bytes, uint64_t most)
     r->count += 1;
 }
 
-static void choose_regions(const struct observation_set *set, const struct structure *s,
-                           struct regions *out)
+void read_plan_regions(const struct observation_set *set, const struct structure *s,
+                       struct read_regions *out)
 {
     static const uint32_t sixteenths[] = {16, 17, 18, 20, 24, 28, 32};
     const uint64_t range = set->limits.range_bytes;
@@ -56,7 +51,7 @@ static void choose_regions(const struct observation_set *set, const struct struc
         add_region(out, bytes, memory);
 }
 
-static void deal_groups(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
+void read_plan_deal_groups(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
 {
     uint32_t sms_of_group[REACH_MAX_GROUPS] = {0};
     uint32_t sms_of_window[PROBE_MAX_WINDOWS] = {0};
@@ -94,8 +89,9 @@ static bool has_read(const struct observation_set *set, const struct probe_spec 
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_spec *s = &set->items[i].spec;
-        if (s->kind == PROBE_READ && s->window_count == spec->window_count &&
-            s->point_count == spec->point_count &&
+        if (s->kind == PROBE_READ && s->access == spec->access &&
+            probe_access_bytes(s) == probe_access_bytes(spec) &&
+            s->window_count == spec->window_count && s->point_count == spec->point_count &&
             memcmp(s->points, spec->points, sizeof s->points) == 0 &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
             return true;
@@ -103,14 +99,14 @@ static bool has_read(const struct observation_set *set, const struct probe_spec 
     return false;
 }
 
-static void add_if_missing(const struct observation_set *set, const struct probe_spec *spec,
-                           struct plan_step *out)
+void read_plan_add(const struct observation_set *set, const struct probe_spec *spec,
+                   struct plan_step *out)
 {
     if (spec->point_count > 0 && out->spec_count < PLAN_MAX_SPECS && !has_read(set, spec))
         out->specs[out->spec_count++] = *spec;
 }
 
-static struct probe_spec read_spec(uint32_t windows)
+struct probe_spec read_plan_spec(uint32_t windows)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
                               .repeats = READ_REPEATS,
@@ -124,34 +120,34 @@ static struct probe_spec read_spec(uint32_t windows)
 }
 
 /* The regions that need just this number of windows, by group and by SM. */
-static void plan_windows(const struct observation_set *set, const struct regions *regions,
+static void plan_windows(const struct observation_set *set, const struct read_regions *regions,
                          const struct sm_partition *partition, uint64_t window_bytes,
                          uint32_t windows, struct plan_step *out)
 {
-    struct probe_spec spec = read_spec(windows);
+    struct probe_spec spec = read_plan_spec(windows);
     for (uint32_t i = 0; i < regions->count; i++)
         if ((regions->bytes[i] + window_bytes - 1) / window_bytes == windows)
             spec.points[spec.point_count++] = regions->bytes[i];
-    deal_groups(partition, windows, spec.window_of_sm);
-    add_if_missing(set, &spec, out);
+    read_plan_deal_groups(partition, windows, spec.window_of_sm);
+    read_plan_add(set, &spec, out);
     deal_sms(partition, windows, spec.window_of_sm);
-    add_if_missing(set, &spec, out);
+    read_plan_add(set, &spec, out);
 }
 
 void read_plan_next(const struct observation_set *set, const struct structure *s,
                     struct plan_step *out)
 {
     const struct maybe_u64 window = structure_recommended_bytes(s);
-    struct probe_spec naive = read_spec(1);
-    struct regions regions;
+    struct probe_spec naive = read_plan_spec(1);
+    struct read_regions regions;
 
     if (!reads_are_from_memory(set))
         return;
-    choose_regions(set, s, &regions);
+    read_plan_regions(set, s, &regions);
     naive.point_count = regions.count;
     memcpy(naive.points, regions.bytes, sizeof regions.bytes);
     memset(naive.window_of_sm, 0, sizeof naive.window_of_sm);
-    add_if_missing(set, &naive, out);
+    read_plan_add(set, &naive, out);
     if (!IS_KNOWN(window) || s->shared_by[s->window_level] != SHARED_GROUP)
         return;
     const struct sm_partition *partition = &s->sharing[s->window_level].found;

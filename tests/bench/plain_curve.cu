@@ -1,14 +1,16 @@
 /* plain_curve.cu: the daemon's random-read probes once more, over a plain allocation of nearly all
  * memory. The daemon reads through the alias arena, where little memory lies under all the
- * addresses; this shows that its curves, with windows and without, are those of the whole memory.
+ * addresses; this shows that its curves, with windows and without, are those of the whole memory,
+ * and so are its rates of other kinds of access.
  *
  *     plain_curve OBSERVATIONS.jsonl [GPU]
  *
- * Takes the READ probes of an exported run in which all SMs read (the curve, not single groups or
- * pairs of them), with their windows and regions, and runs the very same
- * kernel (kernels/probe_kernels.cu) over plain memory. Prints one line a region, "region_bytes
- * windows alias plain ratio", and then "worst RATIO", the largest deviation from 1. Regions that do
- * not fit into what is free are left out, and said so.
+ * Takes the READ probes of an exported run in which all SMs read (the curve and the rates, not
+ * single groups or pairs of them), with their windows and regions, and runs the very same kernels
+ * (kernels/probe_kernels.cu) over plain memory. Prints one line a region, "access bytes
+ * region_bytes windows alias plain ratio", and then "worst RATIO", the largest deviation of the
+ * curve from 1, and "worst rate RATIO", that of the other kinds. Regions that do not fit into what
+ * is free are left out, and said so.
  *
  * Limit: both run at other moments; clocks and a neighbour's traffic may differ.
  */
@@ -53,6 +55,17 @@ struct setup {
     u32 *lines;
     u64 *started;
     u64 *ended;
+};
+
+/* By what a probe's JSON says; the curve's says nothing. */
+static const struct kernel {
+    const char *access;
+    u32 bytes;
+    void (*run)(struct reach_read_args);
+} kernels[] = {
+    {"read", 128, reach_read},          {"read", 32, reach_read_sectors},
+    {"read", 512, reach_read_blocks},   {"atomic", 32, reach_atomic},
+    {"write", 32, reach_write},
 };
 
 template <typename T> static T *allocate(size_t count)
@@ -141,8 +154,9 @@ static void open_setup(int gpu, struct setup *s)
     s->shared_bytes = shared / 2 + 1024;
     CHECK(cudaFuncSetAttribute(reach_census, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                s->shared_bytes));
-    CHECK(cudaFuncSetAttribute(reach_read, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               s->shared_bytes));
+    for (const struct kernel &k : kernels)
+        CHECK(cudaFuncSetAttribute(k.run, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   s->shared_bytes));
     s->control = allocate<u32>(96);
     s->positions = allocate<u32>(SM_SLOTS);
     s->windows = allocate<reach_window>(SM_SLOTS);
@@ -155,6 +169,7 @@ static void open_setup(int gpu, struct setup *s)
 
 /* A READ probe, and what the daemon measured. */
 struct probe {
+    const struct kernel *kernel; /* NULL: of a kind that is not known here */
     u32 window_count;
     u32 repeats;
     u32 sm_count;
@@ -169,7 +184,13 @@ static void read_probe(const json_t *observation, struct probe *out)
     const json_t *spec = json_object_get(observation, "probe");
     const json_t *sms = json_object_get(observation, "sm_ids");
     const json_t *windows = json_object_get(spec, "window_of_sm");
+    const char *access = json_string_value(json_object_get(spec, "access"));
+    const u32 bytes = (u32)json_integer_value(json_object_get(spec, "transaction_bytes"));
     *out = {};
+    for (const struct kernel &k : kernels) {
+        if (strcmp(k.access, access ? access : "read") == 0 && k.bytes == (bytes ? bytes : 128))
+            out->kernel = &k;
+    }
     out->window_count = (u32)json_integer_value(json_object_get(spec, "window_count"));
     out->repeats = (u32)json_integer_value(json_object_get(spec, "repeats"));
     out->sm_count = (u32)json_array_size(sms);
@@ -224,7 +245,7 @@ static double read_once(const struct setup *s, const struct probe *p, u64 region
     args.warm_ns = WARM_NS;
     args.run_ns = RUN_NS;
     args.seed = seed;
-    reach_read<<<s->sm_count, REACH_READ_THREADS, s->shared_bytes>>>(args);
+    p->kernel->run<<<s->sm_count, REACH_READ_THREADS, s->shared_bytes>>>(args);
     launch_check(s);
     CHECK(cudaMemcpy(lines, s->lines, sizeof lines, cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(started, s->started, sizeof started, cudaMemcpyDeviceToHost));
@@ -234,7 +255,7 @@ static double read_once(const struct setup *s, const struct probe *p, u64 region
         first = started[i] < first ? started[i] : first;
         last = ended[i] > last ? ended[i] : last;
     }
-    return (double)total * LINE / (double)(last - first);
+    return (double)total * p->kernel->bytes / (double)(last - first);
 }
 
 /* The same from the daemon's numbers. */
@@ -245,7 +266,7 @@ static double daemon_once(const struct probe *p, size_t region_index, u32 repeat
     double lines = 0;
     for (u32 i = 0; i < p->sm_count; i++)
         lines += (double)json_integer_value(json_array_get(p->values, row + 1 + i));
-    return ns > 0 ? lines * LINE / ns : 0;
+    return ns > 0 ? lines * p->kernel->bytes / ns : 0;
 }
 
 static int by_size(const void *a, const void *b)
@@ -268,6 +289,7 @@ static double compare(const struct setup *s, const struct probe *p, size_t index
     for (u32 r = 0; r < p->repeats; r++)
         alias[r] = daemon_once(p, index, r);
     const double by_daemon = median(alias, p->repeats);
+    printf("%-7s %5u ", p->kernel->access, p->kernel->bytes);
     if (region > s->bytes) {
         printf("%-16llu %7u %9.1f %9s %7s\n", (unsigned long long)region, p->window_count,
                by_daemon, "no room", "-");
@@ -282,7 +304,7 @@ static double compare(const struct setup *s, const struct probe *p, size_t index
 }
 
 /* Does every SM have a window? */
-static bool is_of_the_curve(const struct probe *p)
+static bool all_work(const struct probe *p)
 {
     for (u32 i = 0; i < p->sm_count; i++) {
         if (p->window_of_sm[p->sm_ids[i]] < 0)
@@ -302,7 +324,7 @@ int main(int argc, char **argv)
 {
     FILE *in = argc == 2 || argc == 3 ? fopen(argv[1], "r") : NULL;
     struct setup s;
-    double worst = 0;
+    double worst[2] = {0, 0}; /* of the curve, of other kinds */
     u32 found = 0;
 
     if (!in) {
@@ -310,7 +332,8 @@ int main(int argc, char **argv)
         return 2;
     }
     open_setup(argc > 2 ? atoi(argv[2]) : 0, &s);
-    printf("%-16s %7s %9s %9s %7s\n", "region_bytes", "windows", "alias", "plain", "ratio");
+    printf("%-7s %5s %-16s %7s %9s %9s %7s\n", "access", "bytes", "region_bytes", "windows", "alias",
+           "plain", "ratio");
     for (json_t *o; (o = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL)) != NULL; json_decref(o)) {
         struct probe p;
         if (!is_read(o))
@@ -320,16 +343,21 @@ int main(int argc, char **argv)
             fprintf(stderr, "plain_curve: %s is of another GPU\n", argv[1]);
             return EXIT_FAILURE;
         }
-        if (!is_of_the_curve(&p))
+        if (!all_work(&p))
             continue;
+        if (!p.kernel) {
+            fprintf(stderr, "plain_curve: %s has a kind of access that is not known\n", argv[1]);
+            return EXIT_FAILURE;
+        }
+        double *const most = &worst[p.kernel == kernels ? 0 : 1];
         for (size_t i = 0; i < json_array_size(p.regions); i++, found++)
-            worst = fmax(worst, compare(&s, &p, i));
+            *most = fmax(*most, compare(&s, &p, i));
     }
     fclose(in);
     if (!found) {
         fprintf(stderr, "plain_curve: %s has no reads; depth full has\n", argv[1]);
         return EXIT_FAILURE;
     }
-    printf("worst %.4f\n", worst);
+    printf("worst %.4f\nworst rate %.4f\n", worst[0], worst[1]);
     return EXIT_SUCCESS;
 }

@@ -55,9 +55,12 @@ def show_tells_what_each_number_rests_on():
     rows = [re.split(r"  +", line.strip()) for line in text[len(plain):].splitlines()[2:]]
     objects = fp["tlb"]["levels"] + [fp["topology"]] + fp["topology"]["groups"] + \
         [fp["throughput"]] + fp["throughput"]["curve"]
+    for rate in fp["throughput"]["rates"]:
+        objects += [rate] + rate["points"]
     wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"]
               for o in objects for name, e in o["evidence"].items()]
     assert len(wanted) > 10, wanted
+    assert "random accesses of other kinds" in plain, plain
     equal([row[1:] for row in rows if len(row) == 5 and row[1] != "number"], wanted)
     ctl("gpus", "--evidence", code=USAGE)
 

@@ -10,8 +10,18 @@
 
 enum { LAUNCH_NS = 5000, WARP = 32 };
 
-static const char *const kernel_names[FAKE_KERNELS] = {"reach_census", "reach_chase", "reach_round",
-                                                       "reach_pairs", "reach_read"};
+static const char *const kernel_names[FAKE_KERNELS] = {
+    "reach_census",       "reach_chase",       "reach_round",  "reach_pairs", "reach_read",
+    "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write"};
+
+enum { FIRST_READ = 4 };
+
+/* Of the kernels from FIRST_READ on. */
+static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {{ACCESS_READ, 128},
+                                                                      {ACCESS_READ, 32},
+                                                                      {ACCESS_READ, 512},
+                                                                      {ACCESS_ATOMIC, 32},
+                                                                      {ACCESS_WRITE, 32}};
 
 const char *fake_kernel_name(const char *name)
 {
@@ -187,7 +197,8 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
     return CU_SUCCESS;
 }
 
-static cu_result run_read(const struct launch *l, const struct reach_read_args *a)
+static cu_result run_read(const struct launch *l, struct sim_access access,
+                          const struct reach_read_args *a)
 {
     struct sim_window windows[PROBE_MAX_WINDOWS];
     uint16_t window_of[REACH_MAX_SMS];
@@ -201,7 +212,10 @@ static cu_result run_read(const struct launch *l, const struct reach_read_args *
     uint64_t *ended = fake_host(a->ended, sms * sizeof *ended);
     if (!lines || !started || !ended || !fake_host(a->sink, sizeof(uint32_t)))
         return illegal("lines");
-    sim_machine_read(l->device->machine, windows, window_of, (uint32_t)(a->run_ns / 1000), 1, row);
+    if (a->zero != 0)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the memory would not stay zero");
+    sim_machine_read(l->device->machine, access, windows, window_of, (uint32_t)(a->run_ns / 1000),
+                     1, row);
     uint64_t start = l->device->timer_ns + a->warm_ns;
     for (uint32_t i = 0; i < sms; i++) {
         lines[i] = row[1 + i];
@@ -220,7 +234,10 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         .grid = args,
     };
     bool census = strcmp(name, kernel_names[0]) == 0;
-    bool read = strcmp(name, kernel_names[4]) == 0;
+    int kernel = 0;
+    while (strcmp(name, kernel_names[kernel]) != 0)
+        kernel++;
+    bool read = kernel >= FIRST_READ;
     uint64_t use = fake_count_use(name);
     if (threads != (read ? REACH_READ_THREADS : WARP))
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s with %u threads", name, threads);
@@ -240,5 +257,5 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
         return run_round(&l, args);
     if (strcmp(name, kernel_names[3]) == 0)
         return run_pairs(&l, args);
-    return run_read(&l, args);
+    return run_read(&l, accesses[kernel - FIRST_READ], args);
 }

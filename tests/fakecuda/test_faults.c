@@ -162,6 +162,49 @@ static enum status run_probe(struct gpu *gpu, struct probe_spec spec, struct err
     return s;
 }
 
+/* Each has a kernel of its own, and all go by the same table. */
+static void every_kind_of_access_has_its_kernel(void **state)
+{
+    static const struct {
+        enum access access;
+        uint32_t bytes;
+        double cost_bytes; /* as the model has it */
+    } kinds[] = {{ACCESS_READ, 0, 128},
+                 {ACCESS_READ, 32, 100},
+                 {ACCESS_READ, 512, 512},
+                 {ACCESS_ATOMIC, 32, 270},
+                 {ACCESS_WRITE, 32, 270}};
+    const struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+    double first = 0;
+
+    (void)state;
+    begin(SMALL "|");
+    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_OK);
+    assert_int_equal(gpu_open(&options, id.uuid, &gpu, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct probe_spec spec = read_spec();
+        struct probe_result r;
+        double accesses = 0;
+        spec.point_count = 1;
+        spec.access = kinds[i].access;
+        spec.transaction_bytes = kinds[i].bytes;
+        if (gpu_run(gpu, &spec, &r, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t sm = 0; sm < r.sm_count; sm++)
+            accesses += r.values[1 + sm];
+        accesses = accesses / r.values[0] * kinds[i].cost_bytes;
+        first = i == 0 ? accesses : first;
+        assert_true(accesses > 0.95 * first && accesses < 1.05 * first);
+        probe_result_free(&r);
+    }
+    gpu_close(gpu);
+    expect_nothing_held("kinds of access");
+}
+
 /* List, open, all four probes, close; stops at the first failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
@@ -534,6 +577,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_run_gives_everything_back),
+        cmocka_unit_test(every_kind_of_access_has_its_kernel),
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(every_call_may_run_out_of_memory),
         cmocka_unit_test(every_call_may_lose_the_context),

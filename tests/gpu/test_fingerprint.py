@@ -21,6 +21,25 @@ def check_structure(t, fp, name):
     t.ok(confidence is not None and confidence > 0.5, name + ": the groups are sure", confidence)
 
 
+def check_rates(t, fp):
+    """Other kinds of access: none is faster beyond the reach than inside, and windows make good."""
+    rates = fp["throughput"].get("rates", [])
+    kinds = [(r["access"], r["transaction_bytes"]) for r in rates]
+    t.ok(kinds == [("read", 32), ("read", 512), ("atomic", 32), ("write", 32)],
+         "full: all kinds of access have rates", kinds)
+    for rate in rates:
+        name = "full: %s of %d bytes" % (rate["access"], rate["transaction_bytes"])
+        plateau = rate["plateau_gbps"]
+        t.ok(plateau and "plateau_gbps" in rate["evidence"], name + ": the plateau is known", rate)
+        if not plateau or not rate["points"]:
+            continue
+        last = rate["points"][-1]
+        t.ok(all(p["naive_gbps"] and p["naive_gbps"] < 1.02 * plateau for p in rate["points"]),
+             name + ": nothing beyond the reach is faster", rate)
+        t.ok(last["by_group_gbps"] is None or last["by_group_gbps"] > 0.95 * plateau,
+             name + ": windows by group reach the plateau", last)
+
+
 def check_little_memory(t, whole):
     limit = 128 * common.MIB
     fp = common.measure(["full"], "--memory-limit", "128MiB").fingerprint("full")
@@ -46,6 +65,7 @@ def main():
         check_structure(t, fp, "quick")
         t.ok(fp["device_memory_bytes"] <= common.MOST_DEVICE_BYTES,
              "quick: at most 1.1 GiB of device memory", fp["device_memory_bytes"])
+        check_rates(t, common.measure(["full"]).fingerprint("full"))
         check_little_memory(t, fp)
     except common.MeasureFailed as failed:
         t.ok(False, "reachd measures", failed)

@@ -51,6 +51,15 @@ static void any_read(struct rng *r, struct probe_spec *spec)
                                                      : (uint16_t)rng_below(r, spec->window_count);
 }
 
+/* The curve's kind in half of the cases. */
+static void any_access(struct rng *r, struct probe_spec *spec)
+{
+    if (rng_below(r, 2))
+        return;
+    spec->access = (enum access)rng_below(r, ACCESS_COUNT);
+    spec->transaction_bytes = spec->access == ACCESS_READ && rng_below(r, 2) ? 512 : 32;
+}
+
 static struct probe_spec any_spec(struct rng *r)
 {
     struct probe_spec spec = {.kind = (enum probe_kind)rng_below(r, PROBE_KIND_COUNT),
@@ -58,6 +67,7 @@ static struct probe_spec any_spec(struct rng *r)
 
     if (spec.kind == PROBE_READ) {
         any_read(r, &spec);
+        any_access(r, &spec);
         return spec;
     }
     spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;
@@ -475,8 +485,46 @@ static void test_accessors(void **state)
     o.result.values[18] = 1000; /* point 1, repeat 1: 1000 ns, 19..23 lines */
     assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.128, 1e-9);
     assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.128, 1e-9);
+    o.spec.transaction_bytes = 32; /* the same number of shorter reads */
+    assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.032, 1e-9);
+    assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.032, 1e-9);
     assert_float_equal(observation_read_gbps(&o, 0, 0), 0.0, 0.0); /* no time, no bytes */
     observation_free(&o);
+}
+
+/* The curve's reads say nothing of their kind, as in older observations; the others say all. */
+static void test_access(void **state)
+{
+    struct probe_spec spec = {.kind = PROBE_READ,
+                              .point_count = 1,
+                              .points = {1 << 30},
+                              .repeats = 1,
+                              .duration_us = 1000,
+                              .window_count = 1,
+                              .window_sms = 1};
+    struct probe_spec again;
+    struct err err = {0};
+    json_t *json = probe_spec_to_json(&spec);
+
+    (void)state;
+    assert_non_null(json);
+    assert_null(json_object_get(json, "access"));
+    assert_null(json_object_get(json, "transaction_bytes"));
+    json_object_set_new(json, "access", json_string("read"));
+    assert_int_equal(probe_spec_from_json(json, &again, &err), STATUS_PROTOCOL);
+    assert_non_null(strstr(err.text, "transaction_bytes"));
+    json_object_set_new(json, "transaction_bytes", json_integer(32));
+    assert_int_equal(probe_spec_from_json(json, &again, &err), STATUS_OK);
+    assert_int_equal(again.transaction_bytes, 32);
+    json_object_set_new(json, "access", json_string("swap"));
+    assert_int_equal(probe_spec_from_json(json, &again, &err), STATUS_PROTOCOL);
+    assert_non_null(strstr(err.text, "access"));
+    json_object_set_new(json, "access", json_string("write"));
+    json_object_set_new(json, "transaction_bytes", json_integer(512));
+    assert_int_equal(probe_spec_from_json(json, &again, &err), STATUS_PROTOCOL);
+    json_decref(json);
+    spec.access = ACCESS_COUNT;
+    assert_null(probe_spec_to_json(&spec));
 }
 
 static void test_set(void **state)
@@ -512,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_absent_numbers),  cmocka_unit_test(test_identity),
         cmocka_unit_test(test_limits),          cmocka_unit_test(test_absurd_spec),
         cmocka_unit_test(test_accessors),       cmocka_unit_test(test_set),
+        cmocka_unit_test(test_access),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* test_plan.c: what the plan asks, whatever the answers are: it ends, it never asks the same twice,
  * its fraction never falls, and it keeps no state. Over GPUs on paper. */
 #include "analysis/confirm.h"
+#include "analysis/rates.h"
 #include "base/units.h"
 #include "plan/plan.h"
 #include "tests/unit/paper_gpu.h"
@@ -204,6 +205,48 @@ static void throughput_needs_memory(void **state)
     observation_set_free(&set);
 }
 
+static bool is_rate(const struct probe_spec *spec)
+{
+    return spec->kind == PROBE_READ && !probe_is_line_read(spec);
+}
+
+/* Depth full asks each kind of access once naive and once by group, and no shallower depth does. */
+static void other_kinds_of_access_are_asked_at_full(void **state)
+{
+    (void)state;
+    for (int depth = DEPTH_QUICK; depth < DEPTH_COUNT; depth++) {
+        const uint64_t reach = 600 * 32 * MIB;
+        struct paper_gpu gpu;
+        struct observation_set set;
+        uint32_t naive = 0;
+        uint32_t by_group = 0;
+        paper_gpu_init(&gpu);
+        paper_gpu_begin(&gpu, &set);
+        set.gpu.memory_bytes = 40 * GIB;
+        assert_int_equal(paper_gpu_measure(&gpu, (enum depth)depth, NULL, NULL, &set), STATUS_OK);
+        for (size_t i = 0; i < set.count; i++) {
+            const struct probe_spec *spec = &set.items[i].spec;
+            if (!is_rate(spec))
+                continue;
+            assert_int_equal(spec->points[spec->point_count - 1], 40 * GIB);
+            if (spec->window_count > 1) {
+                by_group++;
+                assert_int_equal(spec->window_count, 3);
+                assert_int_equal(spec->point_count, 1);
+                continue;
+            }
+            naive++;
+            assert_in_range(spec->point_count, 3, 6);
+            assert_int_equal(spec->points[0], reach);
+            for (uint32_t p = 1; p < spec->point_count; p++)
+                assert_true(spec->points[p] > spec->points[p - 1]);
+        }
+        assert_int_equal(naive, depth == DEPTH_QUICK ? 0 : RATE_KINDS);
+        assert_int_equal(by_group, depth == DEPTH_QUICK ? 0 : RATE_KINDS);
+        observation_set_free(&set);
+    }
+}
+
 /* Any number of levels, of any size, shared in any way, with noise. */
 static void random_paper(struct rng *rng, struct paper_gpu *out)
 {
@@ -286,6 +329,7 @@ int main(void)
         cmocka_unit_test(the_matrix_has_every_row),
         cmocka_unit_test(rounds_follow_groups_not_sms),
         cmocka_unit_test(throughput_needs_memory),
+        cmocka_unit_test(other_kinds_of_access_are_asked_at_full),
         cmocka_unit_test(any_gpu_ends),
         cmocka_unit_test(rubbish_ends),
     };

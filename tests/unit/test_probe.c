@@ -64,6 +64,37 @@ static struct probe_spec reads(void)
     };
 }
 
+/* Of every kind of access. */
+static void other_kinds_of_access_pass(void **state)
+{
+    static const struct {
+        enum access access;
+        uint32_t bytes;
+        bool fine;
+    } kinds[] = {
+        {ACCESS_READ, 0, true},    {ACCESS_READ, 32, true},   {ACCESS_READ, 128, true},
+        {ACCESS_READ, 512, true},  {ACCESS_READ, 64, false},  {ACCESS_READ, 1024, false},
+        {ACCESS_ATOMIC, 32, true}, {ACCESS_ATOMIC, 0, false}, {ACCESS_ATOMIC, 128, false},
+        {ACCESS_WRITE, 32, true},  {ACCESS_WRITE, 0, false},  {ACCESS_WRITE, 512, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct probe_spec spec = reads();
+        struct err err = {0};
+        spec.access = kinds[i].access;
+        spec.transaction_bytes = kinds[i].bytes;
+        assert_int_equal(probe_check(&spec, NULL, &err),
+                         kinds[i].fine ? STATUS_OK : STATUS_INVALID_ARGUMENT);
+        assert_true(kinds[i].fine || strstr(err.text, "transaction_bytes"));
+        assert_int_equal(probe_access_bytes(&spec), kinds[i].bytes ? kinds[i].bytes : 128);
+        assert_int_equal(probe_is_line_read(&spec),
+                         spec.access == ACCESS_READ && (kinds[i].bytes | 128) == 128);
+    }
+    const struct probe_spec walk = chase();
+    assert_false(probe_is_line_read(&walk));
+}
+
 static void names_go_both_ways(void **state)
 {
     (void)state;
@@ -168,6 +199,7 @@ static void each_field_is_checked(void **state)
         FIELD(window_sms, 0, "window_sms"),
         FIELD(window_sms, REACH_MAX_SMS + 1, "window_sms"),
         FIELD(window_of_sm[5], 1, "window_of_sm"),
+        FIELD(access, ACCESS_COUNT, "access"),
     };
 
     (void)state;
@@ -310,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_go_both_ways),
         cmocka_unit_test(complete_specs_pass),
+        cmocka_unit_test(other_kinds_of_access_pass),
         cmocka_unit_test(each_field_is_checked),
         cmocka_unit_test(value_counts_follow_the_table),
         cmocka_unit_test(ranges_end_behind_the_last_line),

@@ -394,6 +394,51 @@ static void miss_share_is_that_of_random_loads(void **state)
     gpu_close(b.gpu);
 }
 
+static double accesses_per_ns(const struct probe_result *r, size_t row)
+{
+    const uint32_t *v = r->values + row * (1 + r->sm_count);
+    double accesses = 0;
+    for (uint32_t i = 0; i < r->sm_count; i++)
+        accesses += v[1 + i];
+    return accesses / v[0];
+}
+
+/* Inside the reach an access costs what its kind costs memory; beyond it a walk, whatever it is. */
+static void kinds_differ_inside_the_reach_alone(void **state)
+{
+    static const struct {
+        enum access access;
+        uint32_t bytes;
+        double cost_bytes;
+    } kinds[] = {{ACCESS_READ, 0, 128},
+                 {ACCESS_READ, 32, 100},
+                 {ACCESS_READ, 512, 512},
+                 {ACCESS_ATOMIC, 32, 270},
+                 {ACCESS_WRITE, 32, 270}};
+    struct bench b =
+        open_bench("sms=8 memory=64G l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct probe_spec spec = {
+            .kind = PROBE_READ,
+            .point_count = 2,
+            .points = {GIB, 4 * GIB},
+            .repeats = 1,
+            .duration_us = 2000,
+            .access = kinds[i].access,
+            .transaction_bytes = kinds[i].bytes,
+            .window_count = 1,
+            .window_sms = 8,
+        };
+        struct probe_result r = run(&b, &spec);
+        assert_true(fabs(accesses_per_ns(&r, 0) * kinds[i].cost_bytes / 1000 - 1) < 0.01);
+        assert_true(fabs(accesses_per_ns(&r, 1) / (2 * 0.1 / 0.75) - 1) < 0.04);
+        probe_result_free(&r);
+    }
+    gpu_close(b.gpu);
+}
+
 /* A single group reaches what its SMs can take, not the plateau of all (Walker 2024, figure 4). */
 static void idle_sms_read_nothing(void **state)
 {
@@ -527,6 +572,7 @@ int main(void)
         cmocka_unit_test(pairs_agree_with_the_description),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
         cmocka_unit_test(miss_share_is_that_of_random_loads),
+        cmocka_unit_test(kinds_differ_inside_the_reach_alone),
         cmocka_unit_test(idle_sms_read_nothing),
         cmocka_unit_test(sm_ids_need_not_be_dense),
         cmocka_unit_test(refuses_probes_beyond_the_range),

@@ -39,9 +39,15 @@ extern const unsigned char reach_fatbin_start[];
 extern const unsigned char reach_fatbin_end[];
 
 static const char *const kernel_names[CUDA_KERNELS] = {
-    [KERNEL_CENSUS] = "reach_census", [KERNEL_CHASE] = "reach_chase",
-    [KERNEL_ROUND] = "reach_round",   [KERNEL_PAIRS] = "reach_pairs",
+    [KERNEL_CENSUS] = "reach_census",
+    [KERNEL_CHASE] = "reach_chase",
+    [KERNEL_ROUND] = "reach_round",
+    [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_READ] = "reach_read",
+    [KERNEL_READ_SECTORS] = "reach_read_sectors",
+    [KERNEL_READ_BLOCKS] = "reach_read_blocks",
+    [KERNEL_ATOMIC] = "reach_atomic",
+    [KERNEL_WRITE] = "reach_write",
 };
 
 static struct reach_grid grid_of(const struct cuda_probe *p)
@@ -379,16 +385,29 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
     return readers;
 }
 
+/* The kernel for the spec's kind of access; probe_check has let no other pass. */
+static enum cuda_kernel read_kernel(const struct probe_spec *spec)
+{
+    if (spec->access == ACCESS_ATOMIC)
+        return KERNEL_ATOMIC;
+    if (spec->access == ACCESS_WRITE)
+        return KERNEL_WRITE;
+    if (probe_is_line_read(spec))
+        return KERNEL_READ;
+    return probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES ? KERNEL_READ_SECTORS
+                                                                    : KERNEL_READ_BLOCKS;
+}
+
 /* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
- * are too few of them for each of the warps to have 32 of its own. */
+ * are too few of them for each of the warps to have 32 blocks of its own. */
 static uint64_t period_lines(const struct cuda_arena *arena, uint32_t readers)
 {
     const uint64_t lines =
         arena->kind == ARENA_ALIAS ? arena->bulk.handle_bytes / PROBE_LINE_BYTES : 0;
-    return lines >= (uint64_t)readers * REACH_READ_THREADS ? lines : 0;
+    return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
-/* Reads one region once; row: elapsed ns, then the lines of each SM. */
+/* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
 static enum status read_once(struct cuda_probe *p, const struct cuda_arena *arena,
                              const struct probe_spec *spec, uint64_t region_bytes, uint32_t seed,
                              uint32_t *row, struct err *err)
@@ -419,7 +438,7 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
 
     s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
-        s = launch(p, KERNEL_READ, REACH_READ_THREADS, &args, err);
+        s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
     if (s == STATUS_OK)
         s = cuda_api_check(
             p->api,

@@ -7,9 +7,20 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/cuda_arena.h"
 
-enum { CUDA_SCRATCH_BYTES = 32 << 20, CUDA_KERNELS = 5 };
+enum { CUDA_SCRATCH_BYTES = 32 << 20 };
 
-enum cuda_kernel { KERNEL_CENSUS = 0, KERNEL_CHASE, KERNEL_ROUND, KERNEL_PAIRS, KERNEL_READ };
+enum cuda_kernel {
+    KERNEL_CENSUS = 0,
+    KERNEL_CHASE,
+    KERNEL_ROUND,
+    KERNEL_PAIRS,
+    KERNEL_READ,
+    KERNEL_READ_SECTORS,
+    KERNEL_READ_BLOCKS,
+    KERNEL_ATOMIC,
+    KERNEL_WRITE,
+    CUDA_KERNELS
+};
 
 struct cuda_probe {
     const struct cuda_api *api;

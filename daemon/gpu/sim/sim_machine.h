@@ -28,12 +28,18 @@ struct sim_window {
     uint64_t bytes;
 };
 
+/* What one access of READ does: as in a probe_spec. */
+struct sim_access {
+    enum access access;
+    uint32_t bytes;
+};
+
 /* READ at one point: the SM at position i reads in windows[window_of[i]] (at most
  * PROBE_MAX_WINDOWS), or not at all where that is PROBE_SM_IDLE. Writes `repeats` rows of elapsed
- * nanoseconds and the lines of each SM. */
-void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
-                      const uint16_t *window_of, uint32_t duration_us, uint32_t repeats,
-                      uint32_t *rows);
+ * nanoseconds and the accesses of each SM. */
+void sim_machine_read(struct sim_machine *m, struct sim_access access,
+                      const struct sim_window *windows, const uint16_t *window_of,
+                      uint32_t duration_us, uint32_t repeats, uint32_t *rows);
 
 /* Runs a checked spec over a range that starts at virtual address `va`; writes
  * probe_value_count(spec, sm_count) values. STATUS_INVALID_ARGUMENT where an SM id of the spec does

@@ -11,6 +11,10 @@
  *    Example: 16 SMs of an H200 placeholder group at 27 GB/s make 3.4e9 loads a second. Over 137 GB
  *    with a reach of 64 GB 53% miss, and one walker with 3.2 ns a miss serves 0.31e9 of them a
  * second: 0.59e9 loads, 75 GB/s. Eight groups: 600 of 2800 GB/s.
+ *
+ * Other kinds of access. A walk is a walk, whatever the access is. What an access costs memory is
+ * taken from one H200 (docs/methods.md, random-accesses), and a guess for every other chip: as much
+ * as 100 bytes at least, and an atomic or a write, which come back dirty, 270.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -21,7 +25,9 @@ enum {
     SAMPLE_LOADS = 4096, /* of one instance */
     MIN_SM_LOADS = 64,
     MAX_SM_LOADS = 4096,
-    CAP_STEPS = 40 /* halvings on the way to the common cap */
+    CAP_STEPS = 40,         /* halvings on the way to the common cap */
+    READ_COSTS_LEAST = 100, /* bytes, in the coin of long reads */
+    DIRTY_COSTS = 270
 };
 
 static const double ELAPSED_JITTER = 0.01;
@@ -32,6 +38,7 @@ struct reading {
     const struct sim_desc *desc;
     const struct sim_window *windows;
     const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
+    double cost_bytes;         /* what one access costs memory */
     uint32_t misses[SIM_MAX_LEVELS][REACH_MAX_SMS];
     uint32_t loads;             /* of each SM, in the sample */
     double rate[REACH_MAX_SMS]; /* loads a second */
@@ -121,9 +128,16 @@ static void sample(struct sim_machine *m, struct reading *r)
     }
 }
 
-static double loads_per_second(double gbps)
+static double cost_bytes(struct sim_access access)
 {
-    return gbps * 1e9 / PROBE_LINE_BYTES;
+    if (access.access != ACCESS_READ)
+        return DIRTY_COSTS;
+    return access.bytes > READ_COSTS_LEAST ? access.bytes : READ_COSTS_LEAST;
+}
+
+static double loads_per_second(const struct reading *r, double gbps)
+{
+    return gbps * 1e9 / r->cost_bytes;
 }
 
 /* An instance whose walkers cannot keep up slows the SMs that miss. */
@@ -145,7 +159,7 @@ static void limit_by_walkers(struct reading *r, uint32_t level)
 /* No SM gets more than a cap that makes the sum the plateau. */
 static void limit_by_plateau(struct reading *r)
 {
-    double plateau = loads_per_second(r->desc->plateau_gbps);
+    double plateau = loads_per_second(r, r->desc->plateau_gbps);
     double low = 0;
     double high = plateau;
     for (int step = 0; step < CAP_STEPS; step++) {
@@ -166,7 +180,7 @@ static void solve_rates(struct reading *r)
 {
     const struct sim_desc *d = r->desc;
     double fair = 2 * d->plateau_gbps / d->sm_count;
-    double alone = loads_per_second(d->sm_gbps > 0 ? d->sm_gbps : fair);
+    double alone = loads_per_second(r, d->sm_gbps > 0 ? d->sm_gbps : fair);
     for (uint32_t sm = 0; sm < d->sm_count; sm++)
         r->rate[sm] = r->window_of[sm] == PROBE_SM_IDLE ? 0 : alone;
     for (uint32_t i = 0; i < d->level_count; i++) {
@@ -191,15 +205,16 @@ static void write_row(struct sim_machine *m, const struct reading *r, uint32_t d
     row[0] += (uint32_t)lround(away_ns < UINT32_MAX / 2 ? away_ns : UINT32_MAX / 2);
 }
 
-void sim_machine_read(struct sim_machine *m, const struct sim_window *windows,
-                      const uint16_t *window_of, uint32_t duration_us, uint32_t repeats,
-                      uint32_t *rows)
+void sim_machine_read(struct sim_machine *m, struct sim_access access,
+                      const struct sim_window *windows, const uint16_t *window_of,
+                      uint32_t duration_us, uint32_t repeats, uint32_t *rows)
 {
     struct reading r;
     memset(&r, 0, sizeof r);
     r.desc = &m->desc;
     r.windows = windows;
     r.window_of = window_of;
+    r.cost_bytes = cost_bytes(access);
     warm(m, &r);
     for (uint32_t n = 0; n < repeats; n++) {
         const uint64_t turns = m->turns;
@@ -214,6 +229,7 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
                   uint32_t *values)
 {
     const struct sim_desc *d = &m->desc;
+    const struct sim_access access = {.access = spec->access, .bytes = probe_access_bytes(spec)};
     struct sim_window windows[PROBE_MAX_WINDOWS];
     uint16_t window_of[REACH_MAX_SMS];
     m->rng.state ^= (uint64_t)spec->seed << 32;
@@ -228,7 +244,7 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
                          &windows[w].bytes);
             windows[w].va = va + first;
         }
-        sim_machine_read(m, windows, window_of, spec->duration_us, spec->repeats, values);
+        sim_machine_read(m, access, windows, window_of, spec->duration_us, spec->repeats, values);
         values += (size_t)spec->repeats * (1 + d->sm_count);
     }
 }
