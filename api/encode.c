@@ -140,23 +140,6 @@ void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char
     json_out_text(o, "origin", origin_name(measured->origin));
 }
 
-json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
-                     const struct scope_answer *answer)
-{
-    struct json_out o;
-
-    encode_begin(&o, gpu, answer->fingerprint_id);
-    json_out_u64(&o, "bytes", request->bytes);
-    json_out_text(&o, "access", access_name(request->access));
-    json_out_text(&o, "advice", advice_name(answer->advice));
-    json_out_u64(&o, "scope_bytes", answer->scope_bytes);
-    json_out_u64(&o, "passes", answer->passes);
-    json_out_f64_maybe(&o, "with_gbps", answer->with_gbps);
-    json_out_f64_maybe(&o, "without_gbps", answer->without_gbps);
-    json_out_text(&o, "reason", answer->reason);
-    return json_out_end(&o);
-}
-
 json_t *encode_windows(const struct placement_window *windows, uint32_t count)
 {
     json_t *array = json_array();
@@ -184,30 +167,4 @@ json_t *encode_by_sm(const int16_t *by_sm, uint32_t slots)
             break;
     }
     return array;
-}
-
-/* Without a limit, or without windows, there is nothing to keep a margin from. */
-static struct maybe_u64 margin_of(const struct placement_answer *answer)
-{
-    if (answer->advice == ADVICE_NO_LIMIT_SEEN || answer->window_count == 0)
-        return UNKNOWN_U64(REASON_NOT_APPLICABLE);
-    return KNOWN_U64(answer->margin_bytes);
-}
-
-json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
-                         const struct placement_answer *answer)
-{
-    struct json_out o;
-
-    encode_begin(&o, gpu, answer->fingerprint_id);
-    json_out_u64(&o, "bytes", request->bytes);
-    json_out_text(&o, "advice", advice_name(answer->advice));
-    json_out_u64(&o, "window_count", answer->window_count);
-    json_out_value(&o, "windows", encode_windows(answer->windows, answer->window_count));
-    json_out_value(&o, "window_of_sm", encode_by_sm(answer->window_of_sm, answer->sm_slots));
-    json_out_u64_maybe(&o, "margin_bytes", margin_of(answer));
-    json_out_f64_maybe(&o, "with_gbps", answer->with_gbps);
-    json_out_f64_maybe(&o, "without_gbps", answer->without_gbps);
-    json_out_text(&o, "reason", answer->reason);
-    return json_out_end(&o);
 }

@@ -15,10 +15,11 @@ json_t *encode_node(const struct snapshot *s, const char *hostname, const char *
 /* The list of GPUs that /readyz shows. */
 json_t *encode_ready(const struct snapshot *s);
 
-json_t *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
-                     const struct scope_answer *answer);
-json_t *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
-                         const struct placement_answer *answer);
+/* Texts from malloc, the caller's (encode_answer.c). */
+char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
+                   const struct scope_answer *answer, size_t *out_bytes);
+char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
+                       const struct placement_answer *answer, size_t *out_bytes);
 
 /* What every answer that rests on a fingerprint begins with: which one, and whether it is known to
  * be of before a change. */

@@ -19,16 +19,19 @@ const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
     return gpu;
 }
 
-void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply)
+static void reply_made(const struct request *request, struct document *take, struct reply *reply)
 {
-    struct document *document = document_new(take, NULL);
-
-    if (!document) {
+    if (!take) {
         problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
-    reply_document(reply, document);
-    document_free(document);
+    reply_document(reply, take);
+    document_free(take);
+}
+
+void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply)
+{
+    reply_made(request, document_new(take, NULL), reply);
 }
 
 void handlers_reply_refusal(const struct request *request, const struct err *err,
@@ -60,6 +63,8 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
     const struct snapshot_gpu *gpu;
     struct problem problem;
     struct err err;
+    size_t bytes = 0;
+    char *text;
 
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
@@ -70,10 +75,12 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;
-    if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+    if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
         handlers_reply_refusal(request, &err, reply);
-    else
-        handlers_reply_answer(request, encode_scope(gpu, &question, &answer), reply);
+        return;
+    }
+    text = encode_scope(gpu, &question, &answer, &bytes);
+    reply_made(request, document_new_text(text, bytes, NULL), reply);
 }
 
 void handlers_placement(struct handlers_context *c, const struct request *request,
@@ -85,6 +92,8 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     struct problem problem;
     uint64_t windows = 0;
     struct err err;
+    size_t bytes = 0;
+    char *text;
 
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
@@ -98,8 +107,10 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     }
     question.windows = (uint32_t)windows;
     question.fingerprint_id = gpu->fingerprint_id;
-    if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+    if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
         handlers_reply_refusal(request, &err, reply);
-    else
-        handlers_reply_answer(request, encode_placement(gpu, &question, &answer), reply);
+        return;
+    }
+    text = encode_placement(gpu, &question, &answer, &bytes);
+    reply_made(request, document_new_text(text, bytes, NULL), reply);
 }

@@ -1,0 +1,50 @@
+/* json_text.h: writes JSON straight into a buffer, for answers that are worked out for each
+ * request. jansson's way over a tree of values costs tens of microseconds for an answer with a
+ * number for each SM; this costs one or two.
+ *
+ *     struct json_text t;
+ *     json_text_begin(&t, 2048);
+ *     json_text_open(&t, NULL, '{');
+ *     json_text_u64(&t, "bytes", 65);
+ *     json_text_open(&t, "list", '[');
+ *     json_text_u64(&t, NULL, 1);             (no names inside a list)
+ *     json_text_close(&t, ']');
+ *     json_text_close(&t, '}');
+ *     char *text = json_text_end(&t, &bytes); (NULL where anything failed)
+ *
+ * What it writes is what json_out.h and maybe_json.h write, byte for byte, in compact form. Names
+ * are the program's own: plain ASCII that needs no escape.
+ */
+#ifndef REACH_BASE_JSON_TEXT_H
+#define REACH_BASE_JSON_TEXT_H
+
+#include "base/maybe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct json_text {
+    char *text; /* owned until json_text_end */
+    size_t bytes;
+    size_t room;
+    bool follows; /* something stands before in this object or list */
+    bool failed;
+};
+
+/* `room` is a guess at the length; more is made as it is needed. */
+void json_text_begin(struct json_text *t, size_t room);
+void json_text_open(struct json_text *t, const char *name, char bracket);
+void json_text_close(struct json_text *t, char bracket);
+void json_text_null(struct json_text *t, const char *name);
+void json_text_bool(struct json_text *t, const char *name, bool v);
+void json_text_u64(struct json_text *t, const char *name, uint64_t v); /* 2^63 and above fail */
+void json_text_real(struct json_text *t, const char *name, double v);  /* infinities fail */
+/* Bytes of a text that is no UTF-8 become '?'. */
+void json_text_text(struct json_text *t, const char *name, const char *v);
+/* As maybe_json.h writes it. */
+void json_text_u64_maybe(struct json_text *t, const char *name, struct maybe_u64 v);
+void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64 v);
+/* The text with one line feed at its end, terminated, from malloc: the caller's. */
+char *json_text_end(struct json_text *t, size_t *out_bytes);
+
+#endif
