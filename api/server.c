@@ -35,7 +35,9 @@ enum {
     DEFAULT_LIMIT = 1024,
     DEFAULT_PROBE_LIMIT = 64,
     RESERVED_FDS = 64,              /* for everything that is no connection */
-    CONNECTION_MEMORY = 16 << 10,   /* header fields of one request and a piece of its body */
+    /* Header fields of one request and a piece of its body. A request line of 8000 bytes must fit
+     * (RFC 9110, section 4.1); the library clears all of it after every request. */
+    CONNECTION_MEMORY = 10 << 10,
     TIMER_EVENT = API_MAX_LISTENERS /* tag beside the numbers of the listeners */
 };
 

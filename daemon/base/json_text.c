@@ -41,14 +41,15 @@ static void append(struct json_text *t, const char *s, size_t n)
     t->bytes += n;
 }
 
-/* The comma, and the name where there is one. */
-static void append_name(struct json_text *t, const char *name)
+/* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind it.
+ * Where to go on; NULL without memory. */
+static char *put_name(struct json_text *t, const char *name, size_t more)
 {
     size_t n = name ? strlen(name) : 0;
     char *at;
 
-    if (!make_room(t, n + 4))
-        return;
+    if (!make_room(t, n + 4 + more))
+        return NULL;
     at = t->text + t->bytes;
     if (t->follows)
         *at++ = ',';
@@ -61,6 +62,12 @@ static void append_name(struct json_text *t, const char *name)
         *at++ = ':';
     }
     t->bytes = (size_t)(at - t->text);
+    return at;
+}
+
+static void append_name(struct json_text *t, const char *name)
+{
+    (void)put_name(t, name, 0);
 }
 
 void json_text_begin(struct json_text *t, size_t room)
@@ -110,11 +117,16 @@ static void append_u64(struct json_text *t, uint64_t v)
 
 void json_text_u64(struct json_text *t, const char *name, uint64_t v)
 {
-    append_name(t, name);
-    if (v > INT64_MAX)
+    char *at = put_name(t, name, NUMBER_BYTES);
+
+    if (v > INT64_MAX) {
         t->failed = true;
-    else
+    } else if (at && v < 10) { /* most are: the windows of SMs */
+        *at = (char)('0' + v);
+        t->bytes++;
+    } else if (at) {
         append_u64(t, v);
+    }
 }
 
 /* As jansson writes it: a whole number with ".0", an exponent without "+" and zeros before it. */

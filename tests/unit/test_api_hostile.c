@@ -228,8 +228,8 @@ static void test_long_targets(void **state)
     api_ask(f, request, &a);
     assert_int_equal(a.status, 414);
     free(a.body);
-    memset(request + at, 'a', 4000);
-    strcpy(request + at + 4000, " HTTP/1.1\r\nHost: a\r\n\r\n");
+    memset(request + at, 'a', 8000);
+    strcpy(request + at + 8000, " HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nUser-Agent: b\r\n\r\n");
     api_ask(f, request, &a);
     assert_int_equal(a.status, 404);
     free(a.body);
