@@ -11,6 +11,15 @@
 
 #include <jansson.h>
 
+/* How the inside of the daemon is. */
+struct api_condition {
+    uint64_t jobs_queued;
+    uint64_t jobs_running;
+    uint64_t jobs_done; /* since the start, these two */
+    uint64_t jobs_failed;
+    struct err database; /* STATUS_OK: what is measured can be kept */
+};
+
 struct api_backend {
     void *self; /* handed back as the first argument of every slot */
 
@@ -36,6 +45,8 @@ struct api_backend {
     /* One observation, whole, as observation_to_json writes it plus "id" and "run". */
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
+    /* Waits for nothing. */
+    void (*condition)(void *self, struct api_condition *out);
 };
 
 #endif

@@ -92,7 +92,7 @@ void clients_end(struct clients *all, struct client *client, nsec_t now)
     touch(all, client, now);
 }
 
-nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline)
+nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut)
 {
     struct client *c = all->oldest;
     uint32_t left = all->count;
@@ -100,6 +100,7 @@ nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline)
     while (c && left-- > 0 && now - c->since >= deadline) {
         struct client *next = c->newer;
         shutdown(c->fd, SHUT_RDWR);
+        *cut += 1;
         touch(all, c, now); /* should it linger, it is shut down again */
         c = next;
     }

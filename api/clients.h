@@ -34,8 +34,8 @@ void clients_begin(struct clients *all, struct client *client, nsec_t now);
 /* Its answer is out, or it was given up. */
 void clients_end(struct clients *all, struct client *client, nsec_t now);
 
-/* Shuts down those whose clock has run for `deadline` or longer; libmicrohttpd then sees them hang
- * up. Returns when the next one is due, 0: there is none. */
-nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline);
+/* Shuts down those whose clock has run for `deadline` or longer, and adds their number to `*cut`;
+ * libmicrohttpd then sees them hang up. Returns when the next one is due, 0: there is none. */
+nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut);
 
 #endif

@@ -110,23 +110,32 @@ json_t *encode_node(const struct snapshot *s, const char *hostname, const char *
     return json_out_end(&o);
 }
 
-json_t *encode_ready(const struct snapshot *s)
+/* A clock that was set back makes nothing younger than 0. */
+static void age_to_json(struct json_out *o, const struct snapshot_gpu *gpu, int64_t now)
+{
+    int64_t age = now - gpu->fingerprint.taken_at;
+
+    if (gpu->has_fingerprint)
+        json_out_u64(o, "fingerprint_age_seconds", age > 0 ? (uint64_t)age : 0);
+    else
+        json_out_value(o, "fingerprint_age_seconds", json_null());
+}
+
+json_t *encode_states(const struct snapshot *s, int64_t now)
 {
     json_t *gpus = json_array();
-    struct json_out o;
 
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         struct json_out gpu;
         json_out_begin(&gpu);
         json_out_text(&gpu, "uuid", s->gpus[i].identity.uuid);
         state_to_json(&gpu, &s->gpus[i]);
+        if (now > 0)
+            age_to_json(&gpu, &s->gpus[i], now);
         if (!json_out_append(&gpus, json_out_end(&gpu)))
             break;
     }
-    json_out_begin(&o);
-    json_out_text(&o, "status", "ready");
-    json_out_value(&o, "gpus", gpus);
-    return json_out_end(&o);
+    return gpus;
 }
 
 void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char *fingerprint_id)

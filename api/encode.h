@@ -12,8 +12,9 @@
 json_t *encode_gpus(const struct snapshot *s);
 json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index);
 json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version);
-/* The list of GPUs that /readyz shows. */
-json_t *encode_ready(const struct snapshot *s);
+/* The list of GPUs that /readyz shows; `now` (wall clock, seconds) adds how old what they serve is,
+ * 0 does not. */
+json_t *encode_states(const struct snapshot *s, int64_t now);
 
 /* Texts from malloc, the caller's (encode_answer.c). */
 char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,

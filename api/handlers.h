@@ -18,8 +18,9 @@ struct handlers_context {
     const char *daemon_version;
     const char *token; /* what changes something must bring it; "": nothing need */
     struct stats *stats;
-    uint64_t number; /* one for each call, to make request ids of */
-    bool for_probes; /* asked on the socket for health probes */
+    uint32_t connections; /* open now */
+    uint64_t number;      /* one for each call, to make request ids of */
+    bool for_probes;      /* asked on the socket for health probes */
 };
 
 typedef void handlers_fn(struct handlers_context *c, const struct request *request,
@@ -31,6 +32,8 @@ handlers_fn handlers_healthz;
 handlers_fn handlers_readyz;
 handlers_fn handlers_openapi;
 handlers_fn handlers_node;
+/* handlers_metrics.c */
+handlers_fn handlers_metrics;
 /* handlers_gpu.c */
 handlers_fn handlers_gpus;
 handlers_fn handlers_gpu;

@@ -11,6 +11,8 @@
 #include "api/encode.h"
 #include "api/problem.h"
 #include "api/routes.h"
+#include "base/clock.h"
+#include "base/json_out.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -51,7 +53,8 @@ static bool any_fingerprint(const struct snapshot *s)
     return false;
 }
 
-static void not_ready(const struct snapshot *s, const struct request *request, struct reply *reply)
+static void not_ready(const struct snapshot *s, const struct request *request, int64_t now,
+                      struct reply *reply)
 {
     struct problem p = {.http_status = MHD_HTTP_SERVICE_UNAVAILABLE,
                         .status = s->source_error.status,
@@ -70,15 +73,49 @@ static void not_ready(const struct snapshot *s, const struct request *request, s
     }
     if (s->source_error.status == STATUS_OK)
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/fingerprint.";
+    if (now > 0)
+        p.gpus = encode_states(s, now);
     problem_write(reply, request, &p);
+    json_decref(p.gpus);
+}
+
+/* What only an operator wants to know of a daemon that is ready. */
+static void add_condition(const struct handlers_context *c, struct json_out *o)
+{
+    struct api_condition now = {.jobs_queued = 0};
+    struct json_out jobs;
+
+    c->backend->condition(c->backend->self, &now);
+    json_out_begin(&jobs);
+    json_out_u64(&jobs, "queued", now.jobs_queued);
+    json_out_u64(&jobs, "running", now.jobs_running);
+    json_out_value(o, "jobs", json_out_end(&jobs));
+    json_out_value(o, "database_error", encode_err(&now.database));
 }
 
 void handlers_readyz(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    if (any_fingerprint(c->snapshot))
-        reply_json(reply, request, MHD_HTTP_OK, encode_ready(c->snapshot));
-    else
-        not_ready(c->snapshot, request, reply);
+    const char *verbose = request_param(request, "verbose");
+    int64_t now = verbose ? clock_wall_seconds() : 0;
+    struct json_out o;
+
+    if (verbose && *verbose) {
+        struct problem p = {.status = STATUS_INVALID_ARGUMENT,
+                            .parameter = "verbose",
+                            .detail = "verbose takes no value"};
+        problem_write(reply, request, &p);
+        return;
+    }
+    if (!any_fingerprint(c->snapshot)) {
+        not_ready(c->snapshot, request, now, reply);
+        return;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "status", "ready");
+    json_out_value(&o, "gpus", encode_states(c->snapshot, now));
+    if (verbose)
+        add_condition(c, &o);
+    reply_json(reply, request, MHD_HTTP_OK, json_out_end(&o));
 }
 
 void handlers_openapi(struct handlers_context *c, const struct request *request,

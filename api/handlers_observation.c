@@ -1,6 +1,7 @@
 /* handlers_observation.c: the raw numbers, as JSON or as a table. */
 #include "api/handlers.h"
 
+#include "api/accept.h"
 #include "api/decode.h"
 #include "api/encode_csv.h"
 #include "api/problem.h"
@@ -8,9 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, MISSED = -1 };
+enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000 };
 
 static const char CSV_TYPE[] = "text/csv; charset=utf-8; header=present";
 
@@ -38,47 +38,6 @@ void handlers_observations(struct handlers_context *c, const struct request *req
         problem_from_err(reply, request, &err);
     else
         reply_json(reply, request, MHD_HTTP_OK, page);
-}
-
-/* The weight after ";q=" in one element of Accept, in thousandths. */
-static int weight_of(const char *element, size_t bytes)
-{
-    for (size_t i = 0; i + 2 < bytes; i++) {
-        if ((element[i] == ';' || element[i] == ' ') &&
-            (element[i + 1] == 'q' || element[i + 1] == 'Q') && element[i + 2] == '=')
-            return (int)(strtod(element + i + 3, NULL) * 1000);
-    }
-    return 1000;
-}
-
-/* How much the client likes `type` ("text/csv"): the weight of the most exact range that covers it
- * (RFC 9110, section 12.5.1). MISSED where none does. */
-static int weight_in(const char *accept, const char *type)
-{
-    size_t major = strcspn(type, "/") + 1;
-    int best_fit = 0;
-    int weight = MISSED;
-
-    for (const char *at = accept; *at;) {
-        size_t bytes;
-        size_t name;
-        int fit = 0;
-        at += strspn(at, " \t,");
-        bytes = strcspn(at, ",");
-        name = strcspn(at, ",; \t");
-        if (name == strlen(type) && strncasecmp(at, type, name) == 0)
-            fit = 3;
-        else if (name == major + 1 && strncasecmp(at, type, major) == 0 && at[major] == '*')
-            fit = 2;
-        else if (name == 3 && strncmp(at, "*/*", 3) == 0)
-            fit = 1;
-        if (fit > best_fit) {
-            best_fit = fit;
-            weight = weight_of(at, bytes);
-        }
-        at += bytes;
-    }
-    return weight;
 }
 
 static void reply_csv(const struct request *request, json_t *take, struct reply *reply)
@@ -110,9 +69,8 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
                           struct reply *reply)
 {
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
-    const char *accept = request->accept ? request->accept : "*/*";
-    int csv = weight_in(accept, "text/csv");
-    int plain = weight_in(accept, "application/json");
+    int csv = accept_weight(request->accept, "text/csv");
+    int plain = accept_weight(request->accept, "application/json");
     json_t *observation = NULL;
     struct err err;
     int64_t id;

@@ -73,6 +73,8 @@ static json_t *problem_to_json(const struct problem *p, const struct request *re
     json_out_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
     if (p->parameter || p->has_pointer)
         json_out_value(&o, "errors", errors_to_json(p));
+    if (p->gpus)
+        json_out_value(&o, "gpus", json_incref(p->gpus));
     return json_out_end(&o);
 }
 

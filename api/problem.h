@@ -26,6 +26,7 @@ struct problem {
     const char *parameter; /* query parameter to blame; NULL: none */
     bool has_pointer;      /* the body is to blame, where `pointer` says; "" is all of it */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
+    json_t *gpus;                        /* added to the document; borrowed. NULL: none */
     char detail[sizeof(((struct err *)0)->text)];
 };
 

@@ -35,6 +35,7 @@ static const struct route routes[] = {
      {"verbose"},
      handlers_readyz,
      "does any GPU have a fingerprint? verbose: how old, and what of the rest"},
+    {"GET", "/metrics", {NULL}, handlers_metrics, "Prometheus or OpenMetrics text"},
     {"GET", "/openapi.yaml", {NULL}, handlers_openapi, "the contract of all this"},
     {"GET", "/v1/node", {NULL}, handlers_node, "host, daemon version, driver, GPU sources"},
     {"GET", "/v1/gpus", {NULL}, handlers_gpus, "the GPUs and the state of each"},
@@ -108,6 +109,8 @@ static bool path_matches(const struct route *route, struct request *request)
         size_t length = strcspn(++at, "/");
         if (i == request->segment_count)
             return false;
+        if (request->segments[i][0] == '\0')
+            return false; /* "//" names nothing */
         if (strncmp(at, "{gpu}", length) == 0)
             gpu = request->segments[i];
         else if (strncmp(at, "{id}", length) == 0)

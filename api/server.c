@@ -34,7 +34,7 @@
 enum {
     DEFAULT_LIMIT = 1024,
     DEFAULT_PROBE_LIMIT = 64,
-    RESERVED_FDS = 64,              /* for everything that is no connection */
+    RESERVED_FDS = 64, /* for everything that is no connection */
     /* Header fields of one request and a piece of its body. A request line of 8000 bytes must fit
      * (RFC 9110, section 4.1); the library clears all of it after every request. */
     CONNECTION_MEMORY = 10 << 10,
@@ -123,6 +123,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct handlers_context c = {.backend = server->backend,
                                  .token = server->token,
                                  .stats = &server->stats,
+                                 .connections = server->clients.count,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
                                  .for_probes = listener->audience == API_FOR_PROBES,
@@ -291,6 +292,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     api_server_set_token(server, options->token);
     if (getrandom(&server->number, sizeof(server->number), GRND_NONBLOCK) < 0)
         server->number = (uint64_t)clock_wall_seconds();
+    server->stats.started_at = clock_wall_seconds();
     server->daemon_version = options->daemon_version ? options->daemon_version : "";
     server->deadline_ns =
         options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
@@ -350,10 +352,13 @@ static void set_timer(struct api_server *server, nsec_t due)
 static void on_timer(struct api_server *server)
 {
     uint64_t expirations;
+    nsec_t due;
 
     if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
         log_warning("http: cannot read the timer: %s", strerror(errno));
-    set_timer(server, clients_reap(&server->clients, clock_monotonic(), server->deadline_ns));
+    due = clients_reap(&server->clients, clock_monotonic(), server->deadline_ns,
+                       &server->stats.connections_cut);
+    set_timer(server, due);
 }
 
 void api_server_run(struct api_server *server)

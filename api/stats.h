@@ -7,6 +7,7 @@
 enum { STATS_CLASSES = 6 };
 
 struct stats {
+    int64_t started_at;              /* wall clock, seconds */
     uint64_t answers[STATS_CLASSES]; /* by the first digit of the HTTP status */
     uint64_t not_modified;           /* of those the 304s */
     uint64_t unauthorized;           /* and the 401s */

@@ -222,6 +222,18 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
     return STATUS_OK;
 }
 
+static void backend_condition(void *self, struct api_condition *out)
+{
+    const struct backend *b = self;
+    struct job_counts jobs;
+
+    pipeline_count_jobs(b->pipeline, &jobs);
+    *out = (struct api_condition){.jobs_queued = jobs.queued,
+                                  .jobs_running = jobs.running,
+                                  .jobs_done = jobs.done,
+                                  .jobs_failed = jobs.failed};
+}
+
 struct api_backend backend_api(struct backend *backend)
 {
     return (struct api_backend){.self = backend,
@@ -231,5 +243,6 @@ struct api_backend backend_api(struct backend *backend)
                                 .history = backend_history,
                                 .fingerprint_at = backend_fingerprint_at,
                                 .observations = backend_observations,
-                                .observation = backend_observation};
+                                .observation = backend_observation,
+                                .condition = backend_condition};
 }

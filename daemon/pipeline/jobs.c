@@ -44,6 +44,10 @@ int jobs_add(struct jobs *jobs, const char *uuid, enum job_kind kind, enum depth
     }
     struct job *job = &jobs->items[slot];
 
+    if (jobs->numbers[slot] != 0) {
+        jobs->forgotten_done += job->state == JOB_DONE;
+        jobs->forgotten_failed += job->state == JOB_FAILED;
+    }
     jobs->numbers[slot] = ++jobs->last;
     *job = (struct job){.kind = kind, .depth = depth, .state = JOB_QUEUED, .queued_at = now};
     snprintf(job->id, sizeof job->id, "job-%llu", (unsigned long long)jobs->last);
@@ -99,6 +103,22 @@ void jobs_end_cancelled(struct job *job, const struct err *why, int64_t now)
     job->ended_at = now;
     job->error = *why;
     snprintf(job->sentence, sizeof job->sentence, "%.150s", why->text);
+}
+
+void jobs_count(const struct jobs *jobs, struct job_counts *out)
+{
+    *out = (struct job_counts){.done = jobs->forgotten_done, .failed = jobs->forgotten_failed};
+    for (int i = 0; i < JOBS_MAX; i++) {
+        if (jobs->numbers[i] == 0) {
+            continue;
+        }
+        const enum job_state state = jobs->items[i].state;
+
+        out->queued += state == JOB_QUEUED;
+        out->running += state == JOB_RUNNING;
+        out->done += state == JOB_DONE;
+        out->failed += state == JOB_FAILED;
+    }
 }
 
 uint32_t jobs_queued(const struct jobs *jobs, const char *uuid)

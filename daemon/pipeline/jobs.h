@@ -14,6 +14,8 @@ struct jobs {
     uint64_t last;              /* number of the newest; 0: none yet */
     uint64_t numbers[JOBS_MAX]; /* of the job in each slot; 0: free */
     struct job items[JOBS_MAX];
+    uint64_t forgotten_done; /* ended ones whose slot another job has now */
+    uint64_t forgotten_failed;
 };
 
 /* Makes a queued job, in place of the oldest ended one where the table is full. JOBS_NONE: all of
@@ -29,6 +31,7 @@ int jobs_queued_like(const struct jobs *jobs, const char *uuid, enum job_kind ki
                      enum depth depth);
 /* Ends a job that was cancelled; `why` says where. */
 void jobs_end_cancelled(struct job *job, const struct err *why, int64_t now);
+void jobs_count(const struct jobs *jobs, struct job_counts *out);
 /* How many jobs of this GPU are queued. */
 uint32_t jobs_queued(const struct jobs *jobs, const char *uuid);
 

@@ -255,6 +255,13 @@ out:
     return status;
 }
 
+void pipeline_count_jobs(struct pipeline *p, struct job_counts *out)
+{
+    pthread_mutex_lock(&p->mutex);
+    jobs_count(&p->jobs, out);
+    pthread_mutex_unlock(&p->mutex);
+}
+
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err)
 {
     enum status status = STATUS_OK;

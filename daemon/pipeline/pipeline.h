@@ -67,6 +67,15 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
  * as it is now. STATUS_NOT_FOUND; STATUS_CONFLICT: it has ended already. */
 enum status pipeline_cancel(struct pipeline *p, const char *id, struct job *out, struct err *err);
 
+/* How many jobs are where; ended ones since the start. */
+struct job_counts {
+    uint64_t queued;
+    uint64_t running;
+    uint64_t done;
+    uint64_t failed;
+};
+void pipeline_count_jobs(struct pipeline *p, struct job_counts *out);
+
 /* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);
 

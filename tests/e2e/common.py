@@ -10,6 +10,7 @@ Each script is a list of cases, run in order. Programs come from the folder REAC
 a generous end so that a hang becomes a failure.
 """
 import http.client
+import importlib.util
 import json
 import os
 import re
@@ -22,6 +23,15 @@ import tempfile
 import time
 import traceback
 
+# The modules that hold answers against the contract come from the distribution, whose python need
+# not be the first one here.
+if not all(importlib.util.find_spec(name) for name in ("jsonschema", "yaml", "hypothesis")) and \
+        "REACH_TEST_PYTHON" not in os.environ and os.path.exists("/usr/bin/python3"):
+    os.environ["REACH_TEST_PYTHON"] = "of the distribution"
+    os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
+
+from contract import Contract  # pylint: disable=wrong-import-position
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")
 REACHD = os.environ.get("REACHD") or os.path.join(BUILD, "reachd")
@@ -31,6 +41,7 @@ PATIENCE_S = 100
 
 os.environ["REACHD_CONFIG"] = "none"  # what the machine's own daemon is told is not ours
 
+contract = Contract.load()  # every answer is held against it; None: the modules are missing
 folder = tempfile.mkdtemp(prefix="reach-e2e-")
 daemons = []
 cases = []
@@ -127,9 +138,12 @@ class Daemon:
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()
-            return Answer(response, response.read())
+            answer = Answer(response, response.read())
         finally:
             connection.close()
+        if contract:
+            contract.check(method, path, answer)
+        return answer
 
     def health(self, path):
         """Asks on the port for health probes."""

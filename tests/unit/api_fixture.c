@@ -111,6 +111,17 @@ static enum status fake_observation(void *self, const char *uuid, int64_t id, js
     return STATUS_OK;
 }
 
+static void fake_condition(void *self, struct api_condition *out)
+{
+    const struct fake_backend *f = self;
+
+    *out = (struct api_condition){.jobs_queued = 2,
+                                  .jobs_running = 1,
+                                  .jobs_done = 41,
+                                  .jobs_failed = 3,
+                                  .database = f->database};
+}
+
 /* ---- the fixture ---- */
 
 /* One GPU with 4 groups of 4 SMs and 1 GiB of reach, made up; one that nobody measured. */
@@ -186,7 +197,8 @@ int api_set_up(void **state)
                                       .history = fake_history,
                                       .fingerprint_at = fake_fingerprint_at,
                                       .observations = fake_observations,
-                                      .observation = fake_observation};
+                                      .observation = fake_observation,
+                                      .condition = fake_condition};
     f->cell = snapshot_cell_new();
     publish(f);
     start(f, 0, 0);

@@ -27,6 +27,7 @@ struct fake_backend {
     int64_t run;
     int cancelled;
     enum status cancel_status;
+    struct err database;
     bool ended; /* the cancelled job has */
 };
 

@@ -1,0 +1,133 @@
+"""contract.py: holds answers against api/openapi.yaml.
+
+    contract = Contract.load()        None where python3-yaml or python3-jsonschema is missing
+    contract.check("GET", "/v1/gpus?x=1", answer)
+
+What the document does not say about an answer is a fault of one of the two: a status that is not
+listed, another type, a body that does not fit its schema, a header that should be there.
+"""
+import json
+import os
+import re
+import warnings
+
+try:
+    import jsonschema
+    import yaml
+except ImportError:
+    jsonschema = yaml = None
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+METHODS = ("get", "post", "delete", "put", "patch")
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+
+
+class Broken(AssertionError):
+    """An answer that the contract does not have."""
+
+
+class Operation:
+    def __init__(self, method, path, item, operation, contract):
+        self.method = method.upper()
+        self.path = path
+        self.responses = {status: contract.resolve(r)
+                          for status, r in operation["responses"].items()}
+        parameters = item.get("parameters", []) + operation.get("parameters", [])
+        self.parameters = [contract.resolve(p) for p in parameters]
+        self.changes = "security" in operation
+        self.has_body = "requestBody" in operation
+        self.pattern = re.compile(re.sub(r"\\\{[a-z]+\\\}", "([^/]+)", re.escape(path)) + "$")
+
+
+class Contract:
+    def __init__(self, document):
+        self.document = document
+        self.operations = [Operation(method, path, item, item[method], self)
+                           for path, item in document["paths"].items()
+                           for method in METHODS if method in item]
+        warnings.simplefilter("ignore", DeprecationWarning)  # Debian has the old resolver only
+        self.resolver = jsonschema.RefResolver("", document)
+        self.checked = 0
+
+    @staticmethod
+    def load():
+        if not yaml:
+            return None
+        with open(os.path.join(ROOT, "api", "openapi.yaml"), encoding="utf-8") as file:
+            return Contract(yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+    def resolve(self, node):
+        while "$ref" in node:
+            at = self.document
+            for part in node["$ref"][2:].split("/"):
+                at = at[part]
+            node = at
+        return node
+
+    def validate(self, schema, value, what):
+        errors = jsonschema.Draft202012Validator(schema, resolver=self.resolver).iter_errors(value)
+        for error in errors:
+            where = "/".join(str(p) for p in error.absolute_path)
+            raise Broken(f"{what}: /{where}: {error.message[:300]}")
+
+    def find(self, method, path):
+        """The operation, and whether the path is there at all. Fixed names win over captures."""
+        found = [o for o in self.operations if o.pattern.match(path)]
+        found.sort(key=lambda o: o.path.count("{"))
+        method = "GET" if method == "HEAD" else method
+        return next((o for o in found if o.method == method), None), found
+
+    def check(self, method, target, answer):
+        what = f"{method} {target[:200]}: {answer.status}"
+        operation, of_path = self.find(method, target.partition("?")[0])
+        self.checked += 1
+        if method == "OPTIONS" and of_path:
+            wanted = {o.method for o in of_path} | {"OPTIONS"}
+            wanted |= {"HEAD"} if "GET" in wanted else set()
+            if answer.status != 204 or set(answer.headers["Allow"].split(", ")) != wanted:
+                raise Broken(f"{what}, Allow: {answer.headers['Allow']}")
+        elif not operation:
+            self.check_refusal(what, answer, (404, 400) if not of_path else (405, 400))
+        else:
+            self.check_answer(what, method, operation, answer)
+
+    def check_refusal(self, what, answer, statuses):
+        if answer.status not in statuses or (answer.status == 405) != ("Allow" in answer.headers):
+            raise Broken(what)
+        self.check_problem(what, answer)
+
+    def check_problem(self, what, answer):
+        if answer.type != "application/problem+json":
+            raise Broken(f"{what}: {answer.type}")
+        if not answer.body:
+            return  # HEAD
+        problem = answer.json()
+        self.validate(PROBLEM, problem, what)
+        if problem["status"] != answer.status or \
+                problem["type"] != "urn:reachd:problem:" + problem["slug"] or \
+                problem["request_id"] != answer.headers["X-Request-Id"]:
+            raise Broken(f"{what}: {problem}")
+
+    def check_answer(self, what, method, operation, answer):
+        response = operation.responses.get(str(answer.status))
+        if not response:
+            raise Broken(f"{what}: not among {sorted(operation.responses)}: {answer.body[:300]!r}")
+        for name, header in response.get("headers", {}).items():
+            if name not in answer.headers:
+                raise Broken(f"{what}: no {name}")
+            self.validate(self.resolve(header).get("schema", {}), self.value_of(name, answer), what)
+        types = response.get("content", {})
+        if not types:
+            if answer.body:
+                raise Broken(f"{what}: has a body")
+        elif answer.type not in types:
+            raise Broken(f"{what}: is {answer.type}")
+        elif answer.type == "application/problem+json":
+            self.check_problem(what, answer)
+        elif method != "HEAD" and answer.type == "application/json":
+            self.validate(types[answer.type].get("schema", {}), json.loads(answer.body), what)
+
+    @staticmethod
+    def value_of(name, answer):
+        value = answer.headers[name]
+        return int(value) if name == "Retry-After" else value

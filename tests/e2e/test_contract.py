@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Every route of the contract, with input that it allows and input that it does not: whatever is
+asked, the answer is one that the contract has (common.py holds every answer against it), and the
+daemon is there afterwards.
+
+Inputs are random. The seed is printed; REACH_TEST_SEED sets it.
+"""
+import json
+import os
+import random
+import sys
+from urllib.parse import quote
+
+import common
+from common import case, equal
+
+try:
+    from hypothesis import HealthCheck, given, seed, settings
+    from hypothesis import strategies as st
+except ImportError:
+    print("python3-hypothesis is not installed")
+    sys.exit(77)
+if not common.contract:
+    print("python3-yaml or python3-jsonschema is not installed")
+    sys.exit(77)
+
+SEED = int(os.environ.get("REACH_TEST_SEED") or random.randrange(1 << 32))
+EXAMPLES = 15 if common.SANITIZED else 40
+print(f"# REACH_TEST_SEED={SEED}")
+
+TOKEN = "a-token-for-the-tests-only"
+token_path = os.path.join(common.folder, "token")
+with open(token_path, "w", encoding="ascii") as token_file:
+    os.chmod(token_path, 0o600)
+    token_file.write(TOKEN)
+BEARER = {"Authorization": "Bearer " + TOKEN}
+# Cases that take what they need from a GPU are quick on a small one.
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--token-file", token_path)
+gpus = daemon.measured()
+contract = common.contract
+operations = contract.operations
+old = daemon.json("/v1/gpus/0/fingerprint")["id"]
+observation = daemon.json("/v1/gpus/0/observations?limit=1")["observations"][0]["id"]
+# A job that waits for ever cannot be had; one that has ended can.
+job = daemon.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "quick"}',
+                     {**BEARER, "Content-Type": "application/json"}).json()
+daemon.finished(job)
+
+GOOD = {
+    "gpu": st.sampled_from(["0", "1", gpus[0]["uuid"], gpus[1]["uuid"].lower()]),
+    "bytes": st.one_of(st.integers(1, 1 << 50).map(str),
+                       st.sampled_from(["1", "137GiB", "80G", "1.5G", "4 KiB", "1024T"])),
+    "access": st.sampled_from(["read", "atomic", "write"]),
+    "windows": st.integers(1, 256).map(str),
+    "granularity": st.sampled_from(["2M", "1", "3", "1G", "2097152"]),
+    "limit": st.integers(1, 1000).map(str),
+    "cursor": st.integers(1, (1 << 63) - 1).map(str),
+    "run": st.integers(1, (1 << 63) - 1).map(str),
+    "at": st.sampled_from([old, "fp0000000000000000"]),
+    "id": st.sampled_from([job["id"], "job-0", str(observation), "1"]),
+    "verbose": st.just(""),
+    "element": st.sampled_from(["1", "8", "32", "128", "4K"]),
+    "transaction": st.sampled_from(["32", "64", "128", "4K"]),
+    "reserve": st.sampled_from(["0", "1M", "64M"]),
+    "accesses": st.integers(1, 1 << 40).map(str),
+    "fixed": st.sampled_from(["true", "false", "1", "0"]),
+    "once": st.sampled_from(["true", "false", "1", "0"]),
+    "weight": st.sampled_from(["1", "1,2", "0.5,0.5"]),
+}
+NUMBERS = st.sampled_from(["1", "0.5", "1e3", "100", "2999.7"])
+TEXT = st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)
+BAD = st.one_of(TEXT, st.sampled_from([
+    "", "0", "-1", "-0", "1e400", "nan", "NaN", "inf", "0x10", "1_000", "9007199254740993",
+    "9223372036854775807", "9223372036854775808", "18446744073709551616", "99999999999999999999T",
+    "1GiBs", "..", "../..", "%00", "%2f", "\u0000", "\r\n", "null", "true", "[]", "{}", "'", '"',
+    "\U0001f4a5", "1,,2", ",", "1;2", "a" * 3000]))
+
+
+def good(name):
+    return GOOD.get(name, NUMBERS)
+
+
+@st.composite
+def targets(draw, operation, wrong):
+    """A request target of this operation. `wrong`: something about it may not be as it should."""
+    path = operation.path
+    for p in operation.parameters:
+        if p["in"] == "path":
+            value = draw(st.one_of(good(p["name"]), BAD) if wrong else good(p["name"]))
+            path = path.replace("{" + p["name"] + "}", quote(value, safe=""))
+    pairs = []
+    for p in operation.parameters:
+        if p["in"] != "query" or not (p.get("required") or draw(st.booleans())):
+            continue
+        value = draw(st.one_of(good(p["name"]), BAD) if wrong else good(p["name"]))
+        pairs.append((p["name"], value))
+    if wrong and draw(st.booleans()):
+        pairs.append(draw(st.tuples(st.one_of(TEXT, st.sampled_from(["bytes", "limit", "x"])), BAD)))
+    if wrong and pairs and draw(st.booleans()):
+        pairs.pop(draw(st.integers(0, len(pairs) - 1)))
+    query = "&".join(quote(name, safe="") + "=" + quote(value, safe="") for name, value in pairs)
+    return path + ("?" + query if query else "")
+
+
+def try_all(examples):
+    """Runs the property with this project's settings."""
+    def wrap(function):
+        return seed(SEED)(settings(max_examples=examples, deadline=None, database=None,
+                                   suppress_health_check=list(HealthCheck))(function))
+    return wrap
+
+
+@case
+def what_the_contract_allows_is_answered():
+    """Right input never meets a 400, except where what it says is impossible."""
+    for operation in operations:
+        if operation.method != "GET":
+            continue
+
+        @try_all(EXAMPLES)
+        @given(targets(operation, False))
+        def holds(target):
+            answer = daemon.get(target)
+            if answer.status == 400:
+                assert "errors" in answer.json(), answer.body
+        holds()
+
+
+@case
+def wrong_input_is_refused_as_the_contract_says():
+    for operation in operations:
+        @try_all(EXAMPLES)
+        @given(targets(operation, True))
+        def holds(target):
+            if operation.method == "GET":
+                daemon.get(target)
+            else:  # without the token: nothing is changed
+                equal(daemon.request(operation.method, target).status in (400, 401, 404), True)
+        holds()
+    equal(daemon.get("/healthz").status, 200)
+
+
+JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
+                    lambda inner: st.one_of(st.lists(inner, max_size=4),
+                                            st.dictionaries(TEXT, inner, max_size=4)), max_leaves=20)
+# What a depth must not be: "quick" would start a measurement for each example.
+BODIES = st.one_of(
+    JSON.map(json.dumps),
+    st.dictionaries(st.sampled_from(["depth", "Depth", "x"]), JSON, min_size=1).map(json.dumps),
+    TEXT, st.integers(1, 200).map(lambda n: "[" * n), st.integers(1, 200).map(lambda n: '{"a":' * n),
+    st.sampled_from(['{"depth": "full"', '{"depth": "full"}}', '{"depth": "full", "depth": "full"}',
+                     '{"depth": 1e3}', '{"depth": -1}', '{"depth": 9007199254740993}',
+                     '{"depth": 9223372036854775808}', '{"depth": 1e999}', "\ufeff{}", "nul", "{}}"]))
+
+
+@case
+def bodies_that_are_none_are_refused():
+    refused = [0]
+    post = next(o for o in operations if o.method == "POST")
+    assert post.has_body, post.path
+
+    @try_all(10 * EXAMPLES)
+    @given(BODIES)
+    def holds(body):
+        bytes_ = body.encode()
+        if not bytes_.strip() or bytes_.strip() == b"{}":
+            return  # a measurement
+        answer = daemon.request("POST", "/v1/gpus/0/fingerprint", bytes_,
+                                {**BEARER, "Content-Type": "application/json"})
+        equal(answer.status, 400, body[:100])
+        assert all("pointer" in e for e in answer.json()["errors"]), answer.body
+        refused[0] += 1
+    holds()
+    assert refused[0] > EXAMPLES, refused
+    for kind in ("text/plain", "multipart/form-data", "application/jsonp"):
+        answer = daemon.request("POST", "/v1/gpus/0/fingerprint", "{}",
+                                {**BEARER, "Content-Type": kind})
+        equal(answer.status, 415, kind)
+    big = daemon.request("POST", "/v1/gpus/0/fingerprint", b" " * (65 << 10), BEARER)
+    equal(big.status, 413)
+
+
+@case
+def head_is_get_without_a_body_everywhere():
+    for operation in operations:
+        if operation.method != "GET":
+            continue
+
+        @try_all(EXAMPLES // 2)
+        @given(targets(operation, True))
+        def holds(target):
+            head = daemon.request("HEAD", target)
+            get = daemon.get(target)
+            equal((head.status, head.type, head.body), (get.status, get.type, b""), target)
+            equal(head.headers["ETag"], get.headers["ETag"], target)
+        if operation.path != "/metrics":
+            holds()
+
+
+@case
+def a_tag_saves_the_body_everywhere():
+    for operation in operations:
+        if operation.method != "GET" or "304" not in operation.responses:
+            continue
+
+        @try_all(EXAMPLES // 2)
+        @given(targets(operation, False))
+        def holds(target):
+            first = daemon.get(target)
+            if first.status != 200:
+                return
+            again = daemon.get(target, If_None_Match=first.headers["ETag"])
+            if "verbose" in target and again.status == 200:
+                return  # a second has passed: it is older
+            equal((again.status, again.body), (304, b""), target)
+            equal(again.headers["ETag"], first.headers["ETag"])
+        holds()
+
+
+@case
+def methods_are_those_of_the_contract():
+    for path in {o.path for o in operations}:
+        target = path.replace("{gpu}", "0").replace("{id}", "1")
+        there = {o.method for o in operations if o.path == path}
+        daemon.request("OPTIONS", target)
+        for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"} - there:
+            answer = daemon.request(method, target)
+            if method != "HEAD" or "GET" not in there:
+                equal(answer.status, 405, f"{method} {target}")
+
+
+@case
+def the_contract_lists_what_the_daemon_lists():
+    listed = {(r["method"], r["path"]) for r in daemon.json("/")["routes"]}
+    equal(listed, {(o.method, o.path) for o in operations})
+    for operation in operations:
+        equal(operation.changes, operation.method != "GET", operation.path)
+        if operation.changes:
+            target = operation.path.replace("{gpu}", "0").replace("{id}", "job-0")
+            equal(daemon.request(operation.method, target).status, 401, target)
+
+
+@case
+def the_served_contract_is_the_one_in_the_repository():
+    with open(os.path.join(common.ROOT, "api", "openapi.yaml"), "rb") as file:
+        equal(daemon.get("/openapi.yaml").body, file.read())
+
+
+@case
+def nothing_was_measured_that_was_not_asked_for():
+    equal(daemon.json("/v1/gpus/1/fingerprints")["next"], None)
+    equal(len(daemon.json("/v1/gpus/1/fingerprints")["fingerprints"]), 1)
+    print(f"# {contract.checked} answers held against the contract")
+    daemon.stop()
+
+
+common.main()
