@@ -63,13 +63,15 @@ static void label(const struct page *p, const char *name, const char *value)
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long long pages = 0;
+    char line[128] = "";
+    unsigned long pages;
 
     if (!file)
         return 0;
-    if (fscanf(file, "%*u %llu", &pages) != 1)
-        pages = 0;
+    if (!fgets(line, sizeof(line), file))
+        line[0] = '\0';
     fclose(file);
+    pages = strtoul(line + strcspn(line, " "), NULL, 10); /* the second number of the line */
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
