@@ -30,7 +30,7 @@ if not all(importlib.util.find_spec(name) for name in ("jsonschema", "yaml", "hy
     os.environ["REACH_TEST_PYTHON"] = "of the distribution"
     os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
 
-from contract import Contract  # pylint: disable=wrong-import-position
+from lib_contract import Contract  # pylint: disable=wrong-import-position
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Malformed and hostile requests, byte by byte (abuse_cases.py). After each the daemon answers as
+"""Malformed and hostile requests, byte by byte (lib_abuse.py). After each the daemon answers as
 before; after all it holds no descriptor and has measured nothing that it should not."""
 import os
 import random
 import re
 import socket
 
-import abuse_cases
+import lib_abuse
 import common
 from common import case, equal
 
@@ -45,7 +45,7 @@ def healthy():
 @case
 def what_nginx_refuses_is_refused():
     before = descriptors()
-    for name, data in abuse_cases.REFUSED.items():
+    for name, data in lib_abuse.REFUSED.items():
         statuses, got = answers_to(data)
         if not all(400 <= status < 500 or status in (501, 505) for status in statuses):
             raise AssertionError(f"{name}: {statuses}: {got[:300]!r}")
@@ -56,18 +56,18 @@ def what_nginx_refuses_is_refused():
 @case
 def refusals_of_framing_end_the_connection():
     """Where it is not sure where a request ends, none behind it is read."""
-    framing = [n for n in abuse_cases.REFUSED
+    framing = [n for n in lib_abuse.REFUSED
                if re.search("Content-Length|chunk|length", n)]
     assert len(framing) > 20, framing
     for name in framing:
-        statuses, got = answers_to(abuse_cases.REFUSED[name] + abuse_cases.NEXT)
+        statuses, got = answers_to(lib_abuse.REFUSED[name] + lib_abuse.NEXT)
         assert 202 not in statuses and 200 not in statuses, (name, statuses, got[:600])
     equal(daemon.json("/readyz?verbose")["jobs"], {"queued": 0, "running": 0})
 
 
 @case
 def what_is_left_does_no_harm():
-    for name, data in abuse_cases.LEFT.items():
+    for name, data in lib_abuse.LEFT.items():
         statuses, _ = answers_to(data)
         equal(statuses, [200], name)
     healthy()
@@ -75,7 +75,7 @@ def what_is_left_does_no_harm():
 
 @case
 def silence_is_cut():
-    for name, data in abuse_cases.SILENT.items():
+    for name, data in lib_abuse.SILENT.items():
         one = socket.create_connection(("127.0.0.1", daemon.port), common.PATIENCE_S)
         one.sendall(data)
         equal(one.recv(1), b"", name)  # the deadline has ended it

@@ -1,4 +1,4 @@
-"""contract.py: holds answers against api/openapi.yaml.
+"""lib_contract.py: holds answers against api/openapi.yaml.
 
     contract = Contract.load()        None where python3-yaml or python3-jsonschema is missing
     contract.check("GET", "/v1/gpus?x=1", answer)

@@ -1,4 +1,4 @@
-"""abuse_cases.py: requests that no honest client sends, as bytes.
+"""lib_abuse.py: requests that no honest client sends, as bytes.
 
 REFUSED: the answer is a 4xx, 501 or 505, or the connection is closed without one. nginx 1.22 refuses
 55 of these too, and takes the others for what they may mean. LEFT: refused by nginx, and beyond the
