@@ -5,10 +5,10 @@
  *   memory       accesses, and what else moves in this GPU's memory: bytes add up
  *   translation  accesses beyond the reach
  *
- * All four go on at the same time, since a GPU has other warps to run while one waits: a pass takes
- * as long as the busiest of them, and passes add up. That is what Karnagel saw with scopes of 2 GB
- * (section 6.1): each new pass costs nothing until passes alone are the limit, and then as much as
- * all others.
+ * A job that says what it reaches itself has a limit of its own in place of memory's, and that is
+ * not as hard: where the two are near, a miss also keeps its threads waiting. There they add up by
+ * their sixth powers: on an H200, 2 % off what a gather was measured to reach and 6 % off a
+ * grouping job, where the larger alone is 12 % off.
  *
  * Input that comes over a link comes once: what is looked at again is kept, chunk by chunk (his
  * copy approach, section 5.3), and the link works on the next chunk meanwhile. Where the SMs of
@@ -20,7 +20,7 @@
 #include <math.h>
 
 /* To add to what is in memory is to read and to write it. */
-enum { MOVES_TO_ADD = 2 };
+enum { MOVES_TO_ADD = 2, SOFTNESS = 6 };
 
 /* Of a position that a partition writes where the job has no input: an offset. */
 static const double POSITION_BYTES = 8;
@@ -30,7 +30,17 @@ struct load {
     double look;
     double memory;
     double translation;
+    bool own; /* memory is the job's own limit */
 };
+
+/* Near one another both cost; far apart the larger alone does. */
+static double softly(double a, double b)
+{
+    const double most = fmax(a, b);
+    const double ratio = most > 0 ? fmin(a, b) / most : 0;
+
+    return most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS);
+}
 
 static struct cost busiest(const struct load *l)
 {
@@ -38,6 +48,8 @@ static struct cost busiest(const struct load *l)
 
     if (l->translation > c.ns)
         c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
+    if (l->own && l->translation > 0)
+        c.ns = softly(l->memory, l->translation);
     if (l->look > c.ns)
         c = (struct cost){.known = true, .ns = l->look, .bound = BOUND_LOOKING};
     return c;
@@ -99,7 +111,8 @@ struct cost cost_naive(const struct costing *c)
         c->limit.seen && c->job->bytes <= c->limit.usable_bytes
             ? KNOWN_F64(0)
             : price_translation_ns(&c->price, footprint(c, c->job->bytes));
-    struct load l = {.look = c->look_ns, .translation = translation.v};
+    struct load l = {
+        .look = c->look_ns, .translation = translation.v, .own = c->job->inside_gbps > 0};
 
     if (!IS_KNOWN(c->access))
         return unknown(c->access.reason);
@@ -119,7 +132,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
     struct maybe_f64 translation;
     struct cost last;
-    struct load l = {.look = c->look_ns};
+    struct load l = {.look = c->look_ns, .own = c->job->inside_gbps > 0};
     double each; /* pass, whatever its share */
     double share;
     double rest;
