@@ -44,10 +44,11 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Parses "reachd --config PATH" and up to two arguments more. */
+/* Parses "reachd --config PATH" and up to two arguments more, which a config points into: they live
+ * as long as a program's do, until the next call. */
 static enum status parse(struct config *out, const char *first, const char *second, struct err *err)
 {
-    char name[] = "reachd", option[] = "--config", a[TEXT_BYTES], b[TEXT_BYTES];
+    static char name[] = "reachd", option[] = "--config", a[TEXT_BYTES], b[TEXT_BYTES];
     char *argv[] = {name, option, path, first ? a : NULL, second ? b : NULL, NULL};
 
     snprintf(a, sizeof a, "%s", first ? first : "");
