@@ -38,10 +38,9 @@ void config_print_help(FILE *out)
         "reachd: measures how far each GPU of this node translates addresses without a miss, and\n"
         "answers over HTTP where a job should work.\n"
         "\n"
-        "An option is given as --log-level debug, as REACHD_LOG_LEVEL=debug in the environment, "
-        "or\n"
-        "as log-level = debug in the configuration file; the first of these wins. A switch has a\n"
-        "--no- form, and is yes or no in the other places.\n",
+        "An option is given as --log-level debug, as REACHD_LOG_LEVEL=debug in the environment,\n"
+        "or as log-level = debug in the configuration file; the first of these wins. A switch is\n"
+        "turned off by no- before its name, and is yes or no in the other places.\n",
         out);
     for (int section = 0; section < CONFIG_SECTIONS; section++) {
         fprintf(out, "\n%s\n", titles[section]);
@@ -51,13 +50,11 @@ void config_print_help(FILE *out)
             }
         }
     }
-    fputs(
-        "\nExit status, as in sysexits.h: 0 fine, 64 wrong command line, 78 wrong configuration\n"
-        "file or environment, 75 another process has the database or the address, 69 no driver or\n"
-        "GPU, 73 the state cannot be made or written, 74 an error of a file or the system, 65 "
-        "data\n"
-        "that makes no sense, 70 a bug, 1 anything else.\n",
-        out);
+    fputs("\nExit status, as in sysexits.h: 0 fine, 64 wrong command line, 78 wrong configuration\n"
+          "file or environment, 75 another process has the database or the address, 69 no driver\n"
+          "or GPU, 73 the state cannot be made or written, 74 an error of a file or the system,\n"
+          "65 data that makes no sense, 70 a bug, 1 anything else.\n",
+          out);
 }
 
 void config_print(const struct config *config, FILE *out)

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "demo.h"
 #include "listen.h"
-#include "notify.h"
 #include "pipeline/pipeline.h"
+#include "tell.h"
 #include "token.h"
 
 #include <errno.h>
@@ -44,8 +44,8 @@ struct serve {
     struct api_server *server;
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
-    struct notify notify;
-    nsec_t watchdog_due;
+    struct tell tell;
+    int publication_fd; /* the cell's; -1: nobody wants to be told */
     int signal_fd;
     int epoll_fd;
     bool announced; /* --demo: the lines to try were printed */
@@ -86,7 +86,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
     struct pipeline_options options = {.executable = "/proc/self/exe",
                                        .gpu = config_gpu_options(s->config),
                                        .measure_unknown = s->config->measure_on_start,
-                                       .check_known = s->config->check_on_start};
+                                       .check_known = s->config->check_on_start,
+                                       .find_later = !s->config->demo};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
     if (status || !s->config->demo || options.gpu.simulated) {
@@ -200,16 +201,23 @@ void serve_set_log(const struct config *config)
     log_set_rate(config->log_rate);
 }
 
+/* Tells the service manager how the GPUs are. */
+static void serve_tell(struct serve *s, void (*say)(struct tell *, const struct snapshot *))
+{
+    const struct snapshot *view = snapshot_acquire(s->cell);
+
+    say(&s->tell, view);
+    snapshot_release(view);
+}
+
 /* SIGHUP: everything is read again; where something is wrong, all stays as it is. */
 static void serve_reload(struct serve *s)
 {
-    char message[64], others[200];
+    char others[200];
     struct config fresh;
     struct err err = {0};
 
-    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%llu",
-             (unsigned long long)(clock_monotonic() / NSEC_PER_USEC));
-    notify_send(&s->notify, message);
+    tell_reloading(&s->tell);
     if (config_parse(s->argc, s->argv, &fresh, &err)) {
         log_error("not reloaded, the options stay as they are: %s", err.text);
     } else {
@@ -218,7 +226,7 @@ static void serve_reload(struct serve *s)
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
-    notify_send(&s->notify, "READY=1");
+    serve_tell(s, tell_ready);
 }
 
 static int serve_sooner(int a_ms, int b_ms)
@@ -229,19 +237,8 @@ static int serve_sooner(int a_ms, int b_ms)
 /* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
 static int serve_due(struct serve *s)
 {
-    int wait_ms = api_server_timeout_ms(s->server);
+    int wait_ms = serve_sooner(api_server_timeout_ms(s->server), tell_due(&s->tell, s->pipeline));
 
-    if (s->notify.watchdog_ms >= 0) {
-        nsec_t now = clock_monotonic();
-
-        if (now >= s->watchdog_due) {
-            notify_send(&s->notify, "WATCHDOG=1");
-            s->watchdog_due = now + (nsec_t)s->notify.watchdog_ms * NSEC_PER_MSEC;
-        }
-        nsec_t left_ms = (s->watchdog_due - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
-
-        wait_ms = serve_sooner(wait_ms, (int)left_ms);
-    }
     if (s->config->demo && !s->announced) {
         const struct snapshot *view = snapshot_acquire(s->cell);
 
@@ -271,6 +268,15 @@ static bool serve_signalled(struct serve *s)
     return true;
 }
 
+static void serve_published(struct serve *s)
+{
+    uint64_t count;
+
+    if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count) {
+        serve_tell(s, tell_state);
+    }
+}
+
 /* Serves until a signal ends it. */
 static enum status serve_loop(struct serve *s, struct err *err)
 {
@@ -285,6 +291,9 @@ static enum status serve_loop(struct serve *s, struct err *err)
         for (int i = 0; i < n; i++) {
             if (events[i].data.fd == s->signal_fd && !serve_signalled(s)) {
                 return STATUS_OK;
+            }
+            if (events[i].data.fd == s->publication_fd) {
+                serve_published(s);
             }
         }
         api_server_run(s->server);
@@ -306,6 +315,10 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     if (!status) {
         s->cell = snapshot_cell_new();
         status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    }
+    if (!status && s->tell.notify.fd >= 0) {
+        s->publication_fd = snapshot_cell_watch(s->cell);
+        status = s->publication_fd < 0 ? STATUS_OK : serve_watch(s, s->publication_fd, err);
     }
     status = status ? status : serve_start_pipeline(s, err);
     if (!status) {
@@ -331,7 +344,8 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->argv = argv;
     s->signal_fd = -1;
     s->epoll_fd = -1;
-    s->notify = notify_open();
+    s->publication_fd = -1;
+    tell_open(&s->tell);
     serve_raise_file_limit();
     log_info("reachd %s, state in %s", version, config->state);
     if (config->unknown_variable[0]) {
@@ -341,16 +355,16 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 
     if (!status) {
         malloc_trim(0);
-        notify_send(&s->notify, "READY=1\nSTATUS=serving");
+        serve_tell(s, tell_ready);
         status = serve_loop(s, err);
-        notify_send(&s->notify, "STOPPING=1");
+        tell_stopping(&s->tell);
     }
     api_server_free(s->server);
     pipeline_stop(s->pipeline);
     snapshot_cell_free(s->cell);
     store_close(s->store);
     listen_close(&s->sockets);
-    notify_close(&s->notify);
+    tell_close(&s->tell);
     if (s->epoll_fd >= 0) {
         close(s->epoll_fd);
     }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log_sink.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -95,50 +96,7 @@ static void line_format(struct line *l, const char *format, ...)
     }
 }
 
-/* Bytes of the UTF-8 character at `s`, of which `n` bytes are there; 0: it is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    const size_t length = s[0] < 0x80                   ? 1
-                          : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                          : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-                          : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                                        : 0;
-
-    if (length > n || (s[0] == 0xe0 && n > 1 && s[1] < 0xa0) ||
-        (s[0] == 0xed && n > 1 && s[1] > 0x9f) || (s[0] == 0xf0 && n > 1 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && n > 1 && s[1] > 0x8f)) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return length;
-}
-
-/* Makes a text one line of UTF-8: control characters would move the cursor of whoever reads the
- * log or end the line, and broken UTF-8 is no JSON. */
-static void make_plain(char *text)
-{
-    unsigned char *s = (unsigned char *)text;
-    size_t left = strlen(text);
-
-    while (left > 0) {
-        size_t n = utf8_length(s, left);
-
-        if (n == 0) {
-            *s = '?';
-        } else if (*s < ' ' || *s == 0x7f) {
-            *s = ' ';
-        }
-        n = n ? n : 1;
-        s += n;
-        left -= n;
-    }
-}
-
-/* A JSON string of a text that make_plain has seen. Only a whole one is added. */
+/* A JSON string of a text that text_tidy has seen. Only a whole one is added. */
 static void line_json(struct line *l, const char *name, const char *value)
 {
     const size_t before = l->used;
@@ -187,7 +145,7 @@ struct event {
 static const char *event_value(const struct event *e, size_t i, char out[VALUE_BYTES])
 {
     snprintf(out, VALUE_BYTES, "%s", e->fields[i].value ? e->fields[i].value : "");
-    make_plain(out);
+    text_tidy(out);
     return out;
 }
 
@@ -337,7 +295,7 @@ void log_event(enum log_level level, const struct log_field *fields, size_t coun
     if (n < 0) {
         snprintf(message, sizeof message, "%s", format);
     }
-    make_plain(message);
+    text_tidy(message);
     if (!confess() || !event_write(&e)) {
         logger.unwritten++;
         logger.lost++;

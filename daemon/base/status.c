@@ -4,6 +4,8 @@
  * So each next step is something that the reader can do, and slugs never change. */
 #include "base/status.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +65,8 @@ static const struct status_info table[STATUS_COUNT] = {
                      "Make room (disk, queue) as the detail says and try again."},
     [STATUS_CONFLICT] = {"conflict", "Another instance holds it, or it changed meanwhile.",
                          "Stop the other instance, or read the current state and try again."},
+    [STATUS_NOT_READY] = {"not-ready", "It is not known yet.",
+                          "Ask again in a moment; GET /readyz says when."},
     [STATUS_INTERNAL] = {"internal", "A bug in reachd.",
                          "Report it with the detail and the log around it."},
 };
@@ -83,39 +87,6 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-/* Bytes of the UTF-8 character at `s`, a terminated string; 0 where there is none (RFC 3629: no
- * overlong forms, no surrogates, nothing above U+10FFFF). */
-static size_t character_bytes(const unsigned char *s)
-{
-    const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (n < 2)
-        return n;
-    if (s[0] > 0xf4 || (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return n;
-}
-
-/* The text may hold parts of a request or of a driver's message, and may have been cut within a
- * character. Makes it one printable line of valid UTF-8, so that it can go into JSON as it is. */
-static void tidy(char *text)
-{
-    for (size_t i = 0; text[i] != '\0';) {
-        const unsigned char c = (unsigned char)text[i];
-        const size_t n = character_bytes((const unsigned char *)text + i);
-        if (n == 0)
-            text[i] = '?';
-        else if (c < ' ' || c == 0x7f)
-            text[i] = ' ';
-        i += n ? n : 1;
-    }
-}
-
 enum status err_set(struct err *err, enum status s, const char *format, ...)
 {
     char text[TEXT_BYTES];
@@ -128,7 +99,7 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     va_end(args);
-    tidy(text);
+    text_tidy(text);
     err->status = s;
     memcpy(err->text, text, sizeof(text));
     return s;
@@ -148,7 +119,7 @@ enum status err_prefix(struct err *err, const char *format, ...)
     va_end(args);
     (void)snprintf(text, sizeof(text), "%s: %s", context, err->text);
     text[TEXT_BYTES - 1] = '\0';
-    tidy(text);
+    text_tidy(text);
     memcpy(err->text, text, TEXT_BYTES);
     return err->status;
 }

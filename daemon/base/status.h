@@ -39,6 +39,7 @@ enum status {
     STATUS_READ_ONLY, /* the state file cannot be written */
     STATUS_FULL,      /* no room: disk, queue, table */
     STATUS_CONFLICT,  /* another instance holds it, or it changed meanwhile */
+    STATUS_NOT_READY, /* it is still being found out */
     STATUS_INTERNAL,  /* a bug in reachd */
     STATUS_COUNT
 };

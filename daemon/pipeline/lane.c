@@ -15,8 +15,9 @@
 #include <time.h>
 
 /* cuInit on a node of eight GPUs takes seconds, on one with a sick GPU much longer. */
-#define PIPELINE_LIST_DEADLINE (30 * NSEC_PER_SEC)
-#define PIPELINE_LIST_GRACE    (5 * NSEC_PER_SEC)
+#define PIPELINE_LIST_DEADLINE       (30 * NSEC_PER_SEC)
+#define PIPELINE_LIST_GRACE          (5 * NSEC_PER_SEC)
+#define PIPELINE_LIST_GRACE_STOPPING (250 * NSEC_PER_MSEC)
 
 /* What changes in a published GPU; what is not set stays. */
 struct lane_news {
@@ -229,20 +230,28 @@ enum status lane_cancel(struct lane *lane, int slot, struct err *err)
     return STATUS_OK;
 }
 
-uint32_t lane_list_gpus(const struct pipeline *p, struct gpu_identity *out, struct err *why)
+uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_identity *out,
+                        struct err *why)
 {
     struct worker *worker = NULL;
     uint32_t count = 0;
     enum status status = worker_start(p->executable, &p->gpu, &worker, why);
 
+    pthread_mutex_lock(&p->mutex);
+    if (!status && p->stopping) {
+        status = err_set(why, STATUS_CANCELLED, "the daemon is stopping");
+    }
+    *slot = worker;
+    pthread_mutex_unlock(&p->mutex);
     status = status ? status
                     : worker_list(worker, PIPELINE_LIST_DEADLINE, out, REACH_MAX_GPUS, &count, why);
-    worker_stop(worker, PIPELINE_LIST_GRACE);
+    pthread_mutex_lock(&p->mutex);
+    *slot = NULL;
+    pthread_mutex_unlock(&p->mutex);
+    worker_stop(worker,
+                status == STATUS_CANCELLED ? PIPELINE_LIST_GRACE_STOPPING : PIPELINE_LIST_GRACE);
     if (!status && count == 0) {
         status = err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
-    }
-    if (status) {
-        log_warning("no GPUs: %s", why->text);
     }
     return status ? 0 : count;
 }
@@ -361,10 +370,13 @@ static bool lane_is_back(struct lane *lane)
     struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     struct err why = {0};
     bool found = false;
-    uint32_t count = gpus ? lane_list_gpus(p, gpus, &why) : 0;
+    uint32_t count = gpus ? lane_list_gpus(p, &lane->worker, gpus, &why) : 0;
 
     for (uint32_t i = 0; i < count; i++) {
         found = found || strcmp(gpus[i].uuid, lane->identity.uuid) == 0;
+    }
+    if (count == 0) {
+        log_debug("gpu %u is still lost: %s", lane->index, why.text);
     }
     free(gpus);
     return found;
@@ -375,18 +387,22 @@ static bool lane_is_back(struct lane *lane)
 static void lane_sleep(struct lane *lane)
 {
     struct pipeline *p = lane->pipeline;
-    const nsec_t until = clock_monotonic() + p->look_again_ns;
-    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
     struct job job;
 
     if (!lane->lost) {
         pthread_cond_wait(&lane->wake, &p->mutex);
         return;
     }
+    if (lane->look_at == 0) {
+        lane->look_at = clock_monotonic() + p->look_again_ns;
+    }
+    const struct timespec at = {.tv_sec = (time_t)(lane->look_at / NSEC_PER_SEC),
+                                .tv_nsec = (long)(lane->look_at % NSEC_PER_SEC)};
+
     if (pthread_cond_clockwait(&lane->wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT) {
         return;
     }
+    lane->look_at = 0;
     pthread_mutex_unlock(&p->mutex);
     bool back = lane_is_back(lane);
 
@@ -413,8 +429,10 @@ void *lane_main(void *self)
     struct lane *lane = self;
     struct pipeline *p = lane->pipeline;
 
+    pulse_adopt(&lane->pulse);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {
+        pulse_beat();
         int slot = jobs_next(&p->jobs, lane->identity.uuid);
 
         if (slot == JOBS_NONE) {

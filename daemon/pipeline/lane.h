@@ -1,5 +1,5 @@
-/* lane.h: what the files of this layer share: a lane is one GPU's thread (lane.c), and a pipeline
- * is all of them (pipeline.c).
+/* lane.h: what the files of this layer share: a lane is one GPU's thread (lane.c), the finder is
+ * the one that looks for GPUs (find.c), and a pipeline is all of them (pipeline.c).
  *
  * One mutex guards all that changes: the jobs, the workers under way, and the order of published
  * snapshots. It is never held while something waits: not for a worker, not for the disk.
@@ -8,6 +8,7 @@
 #define REACH_PIPELINE_LANE_H
 
 #include "base/clock.h"
+#include "base/pulse.h"
 #include "pipeline/jobs.h"
 #include "pipeline/pipeline.h"
 
@@ -20,10 +21,22 @@ struct lane {
     pthread_t thread;
     bool started;
     pthread_cond_t wake;
+    struct pulse pulse;
     struct worker *worker; /* borrowed, while one is under way */
     bool lost;             /* the driver did not show it last time */
+    nsec_t look_at;        /* when to look whether it is back; 0: not set */
     int slot;              /* of the job under way, or JOBS_NONE */
     bool cancelled;        /* the job under way is to end */
+};
+
+/* The thread that looks for GPUs until there are some, and then ends (find.c). */
+struct finder {
+    pthread_t thread;
+    bool started;
+    bool ended;
+    pthread_cond_t wake;
+    struct pulse pulse;
+    struct worker *worker; /* borrowed, while one is under way */
 };
 
 struct pipeline {
@@ -39,7 +52,8 @@ struct pipeline {
     bool check_known;
     nsec_t look_again_ns;
     struct jobs jobs;
-    uint32_t lane_count;
+    struct finder finder;
+    uint32_t lane_count; /* 0, or all: they are started together */
     struct lane lanes[REACH_MAX_GPUS];
 };
 
@@ -54,7 +68,19 @@ enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, 
  */
 enum status lane_cancel(struct lane *lane, int slot, struct err *err);
 
-/* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`. */
-uint32_t lane_list_gpus(const struct pipeline *p, struct gpu_identity *out, struct err *why);
+/* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`.
+ * `slot` holds the worker meanwhile, for pipeline_stop to cancel. The mutex is not held. */
+uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_identity *out,
+                        struct err *why);
+
+/* Makes the lanes of these GPUs, publishes what the store knows of them, and queues what is to be
+ * done at the start. The mutex is not held. */
+enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+                           struct err *err);
+
+/* Looks for GPUs, again and again, in a thread of its own. (find.c) */
+enum status find_start(struct pipeline *p, struct err *err);
+/* Publishes why there are no GPUs. (find.c) */
+enum status find_publish_none(struct pipeline *p, const struct err *why, struct err *err);
 
 #endif

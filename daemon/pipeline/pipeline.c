@@ -1,4 +1,4 @@
-/* pipeline.c: starting and stopping the lanes (lane.c), and the jobs from outside. */
+/* pipeline.c: starting and stopping the threads (lane.c, find.c), and the jobs from outside. */
 #include "pipeline/pipeline.h"
 
 #include "analysis/check.h"
@@ -46,23 +46,20 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     }
 }
 
-static enum status pipeline_publish_first(struct pipeline *p, const struct gpu_identity *gpus,
-                                          uint32_t count, const struct err *why, struct err *err)
+/* What is known of these GPUs, to be published. */
+static struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus,
+                                       uint32_t count)
 {
     struct snapshot *draft = snapshot_draft(count);
 
     if (!draft) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+        return NULL;
     }
     snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
-    draft->source_error = *why;
     for (uint32_t i = 0; i < count; i++) {
         pipeline_recall(p, &gpus[i], &draft->gpus[i]);
-        log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
-                 draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
     }
-    snapshot_publish(p->cell, draft);
-    return STATUS_OK;
+    return draft;
 }
 
 static enum status pipeline_start_lane(struct pipeline *p, uint32_t index,
@@ -71,7 +68,10 @@ static enum status pipeline_start_lane(struct pipeline *p, uint32_t index,
     struct lane *lane = &p->lanes[index];
     pthread_attr_t attributes;
 
-    *lane = (struct lane){.pipeline = p, .index = index, .identity = *identity, .slot = JOBS_NONE};
+    lane->pipeline = p;
+    lane->index = index;
+    lane->identity = *identity;
+    lane->slot = JOBS_NONE;
     pthread_cond_init(&lane->wake, NULL);
     p->lane_count = index + 1;
     pthread_attr_init(&attributes);
@@ -117,12 +117,11 @@ static enum status pipeline_copy_options(struct pipeline *p, const struct pipeli
 }
 
 /* Queues a full measurement for every GPU whose fingerprint is missing or not true any more, and a
- * check for all others. */
+ * check for all others. The mutex is held. */
 static void pipeline_begin(struct pipeline *p)
 {
     const struct snapshot *s = snapshot_acquire(p->cell);
 
-    pthread_mutex_lock(&p->mutex);
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const bool ready = s->gpus[i].state == GPU_STATE_READY;
         struct job job;
@@ -133,52 +132,116 @@ static void pipeline_begin(struct pipeline *p)
             log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
         }
     }
-    pthread_mutex_unlock(&p->mutex);
     snapshot_release(s);
 }
 
-enum status pipeline_start(const struct pipeline_options *options, struct store *store,
-                           struct snapshot_cell *cell, struct pipeline **out, struct err *err)
+enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+                           struct err *err)
 {
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
-    struct pipeline *p = calloc(1, sizeof *p);
-    struct err why = {0};
-    uint32_t count = 0;
-    enum status status = STATUS_OK;
+    struct snapshot *draft = pipeline_draft(p, gpus, count);
+    enum status status =
+        draft ? STATUS_OK
+              : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
 
-    *out = NULL;
-    if (!gpus || !p) {
-        status = err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
-        free(p);
-        p = NULL;
-        goto out;
+    if (status) {
+        return status;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
+                 draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
+    }
+    pthread_mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = pipeline_start_lane(p, i, &gpus[i], err);
+    }
+    if (!status) {
+        snapshot_publish(p->cell, draft);
+        draft = NULL;
+        pipeline_begin(p);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    snapshot_discard(draft);
+    return status;
+}
+
+/* All that a pipeline is made of but its threads. */
+static enum status pipeline_make(const struct pipeline_options *options, struct store *store,
+                                 struct snapshot_cell *cell, struct pipeline **out, struct err *err)
+{
+    struct pipeline *p = calloc(1, sizeof *p);
+
+    *out = p;
+    if (!p) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
     }
     pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->finder.wake, NULL);
     p->store = store;
     p->cell = cell;
     p->measure_unknown = options->measure_unknown;
     p->check_known = options->check_known;
     p->look_again_ns =
         (options->look_again_ms ? options->look_again_ms : PIPELINE_LOOK_AGAIN_MS) * NSEC_PER_MSEC;
-    status = pipeline_copy_options(p, options, err);
-    if (status) {
-        goto out;
+    return pipeline_copy_options(p, options, err);
+}
+
+/* Lists the GPUs and starts what there is. */
+static enum status pipeline_find_now(struct pipeline *p, struct err *err)
+{
+    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct err why = {0};
+
+    if (!gpus) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
     }
-    count = lane_list_gpus(p, gpus, &why);
-    status = pipeline_publish_first(p, gpus, count, &why, err);
-    for (uint32_t i = 0; i < count && !status; i++) {
-        status = pipeline_start_lane(p, i, &gpus[i], err);
-    }
-    if (status) {
-        goto out;
-    }
-    pipeline_begin(p);
-    *out = p;
-    p = NULL;
-out:
-    pipeline_stop(p);
+    uint32_t count = lane_list_gpus(p, &p->finder.worker, gpus, &why);
+    enum status status =
+        count ? lane_start_all(p, gpus, count, err) : find_publish_none(p, &why, err);
+
     free(gpus);
     return status;
+}
+
+enum status pipeline_start(const struct pipeline_options *options, struct store *store,
+                           struct snapshot_cell *cell, struct pipeline **out, struct err *err)
+{
+    enum status status = pipeline_make(options, store, cell, out, err);
+
+    if (!status) {
+        status = options->find_later ? find_start(*out, err) : pipeline_find_now(*out, err);
+    }
+    if (status) {
+        pipeline_stop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* Ends the threads: first the one that may start others. */
+static void pipeline_end_threads(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->stopping = true;
+    if (p->finder.worker) {
+        worker_cancel(p->finder.worker);
+    }
+    pthread_cond_signal(&p->finder.wake);
+    for (uint32_t i = 0; i < p->lane_count; i++) {
+        if (p->lanes[i].worker) {
+            worker_cancel(p->lanes[i].worker);
+        }
+        pthread_cond_signal(&p->lanes[i].wake);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (p->finder.started) {
+        pthread_join(p->finder.thread, NULL);
+    }
+    for (uint32_t i = 0; i < p->lane_count; i++) {
+        if (p->lanes[i].started) {
+            pthread_join(p->lanes[i].thread, NULL);
+        }
+        pthread_cond_destroy(&p->lanes[i].wake);
+    }
 }
 
 void pipeline_stop(struct pipeline *take)
@@ -186,27 +249,14 @@ void pipeline_stop(struct pipeline *take)
     if (!take) {
         return;
     }
-    pthread_mutex_lock(&take->mutex);
-    take->stopping = true;
-    for (uint32_t i = 0; i < take->lane_count; i++) {
-        if (take->lanes[i].worker) {
-            worker_cancel(take->lanes[i].worker);
-        }
-        pthread_cond_signal(&take->lanes[i].wake);
-    }
-    pthread_mutex_unlock(&take->mutex);
-    for (uint32_t i = 0; i < take->lane_count; i++) {
-        if (take->lanes[i].started) {
-            pthread_join(take->lanes[i].thread, NULL);
-        }
-        pthread_cond_destroy(&take->lanes[i].wake);
-    }
+    pipeline_end_threads(take);
     for (char **s = take->simulated; s && *s; s++) {
         free(*s);
     }
     free(take->simulated);
     free(take->libcuda);
     free(take->executable);
+    pthread_cond_destroy(&take->finder.wake);
     pthread_mutex_destroy(&take->mutex);
     free(take);
 }
@@ -220,14 +270,12 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     if ((unsigned)depth >= DEPTH_COUNT) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
     }
+    pthread_mutex_lock(&p->mutex);
     while (i < p->lane_count && strcasecmp(p->lanes[i].identity.uuid, uuid) != 0) {
         i++;
     }
-    if (i == p->lane_count) {
-        return err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
-    }
-    pthread_mutex_lock(&p->mutex);
-    status = lane_queue(&p->lanes[i], JOB_MEASURE, depth, out, err);
+    status = i < p->lane_count ? lane_queue(&p->lanes[i], JOB_MEASURE, depth, out, err)
+                               : err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
     pthread_mutex_unlock(&p->mutex);
     return status;
 }
@@ -277,4 +325,25 @@ enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, st
     }
     pthread_mutex_unlock(&p->mutex);
     return status;
+}
+
+bool pipeline_moves(struct pipeline *p, char *out_stuck, size_t size)
+{
+    bool all = true;
+
+    pthread_mutex_lock(&p->mutex);
+    if (p->finder.started && !p->finder.ended) {
+        all = pulse_has_moved(&p->finder.pulse);
+        snprintf(out_stuck, size, "the thread that looks for GPUs");
+        pthread_cond_signal(&p->finder.wake);
+    }
+    for (uint32_t i = 0; i < p->lane_count; i++) {
+        if (!pulse_has_moved(&p->lanes[i].pulse) && all) {
+            all = false;
+            snprintf(out_stuck, size, "the thread of GPU %u", i);
+        }
+        pthread_cond_signal(&p->lanes[i].wake);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return all;
 }

@@ -45,12 +45,14 @@ struct pipeline_options {
     struct gpu_options gpu; /* copied deep */
     bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
     bool check_known;       /* on start and when it comes back, check each GPU that has one */
+    bool find_later;        /* return at once, and look for GPUs in a thread until there are some */
     uint32_t look_again_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
 };
 
 /* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first
  * snapshot and starts the threads. A node without a driver is no error: the snapshot says why it is
- * empty. Borrows `store` and `cell` until pipeline_stop. */
+ * empty (STATUS_NOT_READY while they are being looked for). Borrows `store` and `cell` until
+ * pipeline_stop. */
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
                            struct snapshot_cell *cell, struct pipeline **out, struct err *err);
 
@@ -75,6 +77,11 @@ struct job_counts {
     uint64_t failed;
 };
 void pipeline_count_jobs(struct pipeline *p, struct job_counts *out);
+
+/* Has every thread moved since the last time this was asked? Wakes those that sleep, so that they
+ * can move until the next time; one that waits for a worker moves by itself. `*out_stuck` is what
+ * does not ("the thread of GPU 1"), cut at `size`. For one watcher. */
+bool pipeline_moves(struct pipeline *p, char *out_stuck, size_t size);
 
 /* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);

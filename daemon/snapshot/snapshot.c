@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* What stands before every snapshot in memory. */
 struct holder {
@@ -28,6 +30,7 @@ struct holder {
 struct snapshot_cell {
     pthread_mutex_t mutex;
     struct holder *newest; /* guarded by mutex; one reference is the cell's */
+    int watch_fd;          /* -1: nobody watches */
 };
 
 static const char *const state_names[] = {
@@ -99,6 +102,7 @@ struct snapshot_cell *snapshot_cell_new(void)
     if (pthread_mutex_init(&cell->mutex, NULL) != 0)
         goto out;
     empty->generation = 1;
+    cell->watch_fd = -1;
     cell->newest = holder_of(empty);
     return cell;
 out:
@@ -113,7 +117,16 @@ void snapshot_cell_free(struct snapshot_cell *take)
         return;
     snapshot_release(&take->newest->view);
     pthread_mutex_destroy(&take->mutex);
+    if (take->watch_fd >= 0)
+        close(take->watch_fd);
     free(take);
+}
+
+int snapshot_cell_watch(struct snapshot_cell *cell)
+{
+    if (cell->watch_fd < 0)
+        cell->watch_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return cell->watch_fd;
 }
 
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell)
@@ -131,6 +144,7 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
 {
     struct holder *const h = holder_of(take);
     struct holder *before;
+    const uint64_t one = 1;
 
     pthread_mutex_lock(&cell->mutex);
     before = cell->newest;
@@ -138,6 +152,8 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
     cell->newest = h;
     pthread_mutex_unlock(&cell->mutex);
     snapshot_release(&before->view);
+    if (cell->watch_fd >= 0 && write(cell->watch_fd, &one, sizeof(one)) < 0)
+        return; /* full: it is readable already */
 }
 
 /* "0", "12": digits alone and no leading zero, so that no UUID and no typing error passes. */

@@ -44,6 +44,9 @@ struct snapshot_cell; /* holds the newest */
 /* A cell with an empty view, generation 1. NULL without memory. */
 struct snapshot_cell *snapshot_cell_new(void);
 void snapshot_cell_free(struct snapshot_cell *take);
+/* A descriptor (eventfd, non-blocking) that becomes readable with each publication from now on. The
+ * cell's; one reader. -1 where none can be had. Before other threads use the cell. */
+int snapshot_cell_watch(struct snapshot_cell *cell);
 
 /* The newest view, to be given back with snapshot_release. Never NULL. */
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell);

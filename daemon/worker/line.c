@@ -1,6 +1,8 @@
 /* line.c: JSON texts over a descriptor, one a line. See line.h. */
 #include "worker/line.h"
 
+#include "base/pulse.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,24 +17,32 @@
 /* A buffer that one large line has grown is not kept for the small ones behind it. */
 #define LINE_KEEP_BYTES ((size_t)256 << 10)
 
+/* A thread that is watched shows while it waits that it moves. */
+#define LINE_PULSE (NSEC_PER_SEC / 4)
+
+/* How long the next poll may take; LINE_FOREVER. */
+static nsec_t line_patience(const struct line_wait *wait)
+{
+    nsec_t now = clock_monotonic();
+    nsec_t ns = wait->until == LINE_FOREVER ? LINE_FOREVER
+                : wait->until > now         ? wait->until - now
+                                            : 0;
+
+    return pulse_is_watched() && ns > LINE_PULSE ? LINE_PULSE : ns;
+}
+
 /* Waits until `fd` is ready for `events` (LINE_DONE) or the wait is over. */
 static enum line_event line_poll(int fd, short events, const struct line_wait *wait)
 {
     struct pollfd fds[2] = {{.fd = fd, .events = events}, {.fd = wait->wake_fd, .events = POLLIN}};
 
     for (;;) {
-        struct timespec left = {0};
-        const struct timespec *timeout = NULL;
+        const nsec_t ns = line_patience(wait);
+        const struct timespec left = {.tv_sec = (time_t)(ns / NSEC_PER_SEC),
+                                      .tv_nsec = (long)(ns % NSEC_PER_SEC)};
 
-        if (wait->until != LINE_FOREVER) {
-            nsec_t now = clock_monotonic();
-            nsec_t ns = wait->until > now ? wait->until - now : 0;
-
-            left.tv_sec = (time_t)(ns / NSEC_PER_SEC);
-            left.tv_nsec = (long)(ns % NSEC_PER_SEC);
-            timeout = &left;
-        }
-        int n = ppoll(fds, 2, timeout, wait->mask);
+        pulse_beat();
+        int n = ppoll(fds, 2, ns == LINE_FOREVER ? NULL : &left, wait->mask);
 
         if (n < 0 && errno == EINTR) {
             if (wait->mask) {
@@ -49,7 +59,7 @@ static enum line_event line_poll(int fd, short events, const struct line_wait *w
         if (fds[0].revents) {
             return LINE_DONE;
         }
-        if (n == 0) {
+        if (n == 0 && wait->until != LINE_FOREVER && clock_monotonic() >= wait->until) {
             return LINE_TIMEOUT;
         }
     }

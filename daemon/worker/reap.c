@@ -8,6 +8,7 @@
 #include "worker/reap.h"
 
 #include "base/log.h"
+#include "base/pulse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
     for (;;) {
         pid_t got = waitpid(pid, out_status, WNOHANG);
 
+        pulse_beat();
         if (got == pid) {
             return true;
         }

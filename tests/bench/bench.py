@@ -83,6 +83,7 @@ class Daemon:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
             self.url = "http://" + self.wait_for(r"serving (127\.0\.0\.1:\d+)").group(1)
+            self.wait_for(r"gpu 0 |no GPUs: ")
         except RuntimeError:
             self.end()
             raise

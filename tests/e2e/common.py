@@ -120,6 +120,7 @@ class Daemon:
             found = until("the daemon serves", self._serving)
             if found is not True:
                 self.port = int(found.group(1))
+                until("it knows its GPUs", self._looked)
                 found = re.search(r"serving health probes on \S+:(\d+)", self.log())
                 self.health_port = found and int(found.group(1))
 
@@ -127,6 +128,11 @@ class Daemon:
         if self.process.poll() is not None:
             raise AssertionError(f"reachd exited with {self.process.returncode}:\n{self.log()}")
         return re.search(r"serving 127\.0\.0\.1:(\d+)\n(.*\n)*.*serving health probes on", self.log())
+
+    def _looked(self):
+        """It serves before the driver has said which GPUs there are; most tests begin after."""
+        error = self.json("/v1/gpus")["source_error"]
+        return not error or error["slug"] != "not-ready"
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as log:

@@ -177,7 +177,7 @@ def the_installed_python_client_works():
 
 # ---- man pages ----
 
-PAGES = sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[138]")))
+PAGES = sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[1358]")))
 
 
 def entries(page):
@@ -195,7 +195,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 3, PAGES)
+    equal(len(PAGES), 4, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
@@ -210,6 +210,16 @@ def every_option_of_reachd_has_an_entry():
     told = set(re.findall(r"--[a-z][\w-]*\w\b(?!-)", done(common.REACHD, "--help")))
     assert len(told) > 15, told
     equal(entries("reachd.8")["options"] ^ told, set(), "in one of page and --help alone")
+
+
+@case
+def every_option_of_the_file_has_an_entry():
+    told = done(common.REACHD, "--help").split("\nCommand line only\n")[0].split("\nServing\n")[1]
+    names = {re.sub(r"^no-", "", name) for name in re.findall(r"^  --([\w-]+)", told, re.M)}
+    assert {"listen", "measure-on-start", "simulate"} <= names, names
+    page = read(os.path.join(ROOT, "docs", "man", "reachd.conf.5"))
+    items = re.findall(r"^\.It Ic (.*?)(?: Ns|$)", page, re.M)
+    equal({name for item in items for name in item.split(" , ")}, names)
 
 
 @case

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The daemon as a process: its options, its workers, what it holds at rest, its service manager."""
+import ctypes
 import json
 import os
 import re
@@ -221,24 +222,156 @@ def a_driver_library_that_is_none_is_reported():
     daemon.stop()
 
 
+class Manager:
+    """A service manager's end of NOTIFY_SOCKET."""
+
+    def __init__(self, name):
+        self.path = os.path.join(common.folder, name)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.settimeout(common.PATIENCE_S)
+        self.socket.bind(self.path)
+
+    def daemon(self, *options):
+        return common.Daemon(*options, environment={"NOTIFY_SOCKET": self.path,
+                                                    "WATCHDOG_USEC": "1000000"})
+
+    def next(self):
+        return self.socket.recv(500).decode().split("\n")
+
+    def until(self, line):
+        """The messages up to the first that has this line, that one included."""
+        messages = [self.next()]
+        while line not in messages[-1]:
+            messages.append(self.next())
+        return messages
+
+    def waiting(self):
+        """What has come and was not read yet."""
+        self.socket.setblocking(False)
+        messages = []
+        try:
+            while True:
+                messages.append(self.next())
+        except BlockingIOError:
+            self.socket.settimeout(common.PATIENCE_S)
+        return messages
+
+
 @case
 def the_service_manager_is_told():
-    name = os.path.join(common.folder, "notify")
-    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    manager.settimeout(common.PATIENCE_S)
-    manager.bind(name)
-    daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start",
-                           environment={"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "100000"})
-    messages = []
-    while len(messages) < 4:
-        messages.append(manager.recv(200).decode())
-    assert messages[0].startswith("READY=1") or messages[1].startswith("READY=1"), messages
-    assert messages.count("WATCHDOG=1") >= 2, messages
+    manager = Manager("notify")
+    daemon = manager.daemon("--simulate", "k80", "--no-measure-on-start")
+    first = manager.next()
+    equal(first[0], "READY=1")
+    if first[1].startswith("STATUS=no GPUs: the driver is asked"):
+        manager.until("STATUS=1 GPU: 1 unknown")
+    else:
+        equal(first[1], "STATUS=1 GPU: 1 unknown")
+    manager.until("WATCHDOG=1")
+    manager.until("WATCHDOG=1")
+    daemon.submit(0, "quick")
+    manager.until("STATUS=1 GPU: 1 measuring")
+    manager.until("STATUS=1 GPU: 1 ready")
+    daemon.process.send_signal(signal.SIGHUP)
+    reloading = manager.until("RELOADING=1")[-1]
+    assert re.match(r"MONOTONIC_USEC=\d{5,}$", reloading[1]), reloading
+    equal(manager.until("READY=1")[-1], ["READY=1", "STATUS=1 GPU: 1 ready"])
     daemon.stop()
-    messages = []
-    while "STOPPING=1" not in messages:
-        messages.append(manager.recv(200).decode())
-    manager.close()
+    equal(manager.until("STOPPING=1")[-1][0], "STOPPING=1")
+
+
+class Stopped:
+    """One thread of a process stands still (ptrace), all others run."""
+
+    SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+
+    def __init__(self, thread):
+        self.thread = thread
+
+    def call(self, request):
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.ptrace(ctypes.c_long(request), ctypes.c_long(self.thread), None, None) != 0:
+            raise common.Skip("ptrace: " + os.strerror(ctypes.get_errno()))
+
+    def __enter__(self):
+        self.call(self.SEIZE)
+        self.call(self.INTERRUPT)
+        os.waitpid(self.thread, self.WALL)
+
+    def __exit__(self, *_):
+        self.call(self.DETACH)
+
+
+@case
+def a_thread_that_stands_still_stops_the_watchdog():
+    manager = Manager("watchdog")
+    daemon = manager.daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
+    pid = daemon.process.pid
+    missing = r"<3>the thread of GPU \d does not move"
+    manager.until("WATCHDOG=1")
+
+    def lanes():  # the thread that looked for the GPUs may not have gone yet
+        found = sorted(int(t) for t in os.listdir(f"/proc/{pid}/task") if int(t) != pid)
+        return len(found) == 2 and found
+    for thread in common.until("there is a thread a GPU", lanes):
+        missed = len(re.findall(missing, daemon.log()))
+        with Stopped(thread):
+            common.until("it is missed", lambda: re.findall(missing, daemon.log())[missed:])
+            manager.waiting()
+            time.sleep(2)  # two periods of the watchdog
+            equal(manager.waiting(), [], "what the service manager is told meanwhile")
+            equal(daemon.get("/healthz").status, 200)
+        manager.until("WATCHDOG=1")
+    with Stopped(pid):
+        manager.waiting()
+        time.sleep(2)
+        equal(manager.waiting(), [], "what it is told while the main loop stands")
+    manager.until("WATCHDOG=1")
+    daemon.stop()
+
+
+@case
+def the_watchdog_is_fed_while_a_gpu_hangs():
+    manager = Manager("hangs")
+    daemon = manager.daemon("--simulate", "h200", "--no-measure-on-start")
+    worker, _ = daemon.frozen_worker(0)
+    manager.waiting()
+    for _ in range(4):
+        manager.until("WATCHDOG=1")
+    os.kill(worker, signal.SIGKILL)
+    daemon.stop()
+
+
+@case
+def it_serves_before_the_driver_has_answered():
+    # A driver that never answers: the listing's worker stops in the middle of its start.
+    fake = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
+    if not os.path.exists(fake):
+        raise common.Skip("there is no stand-in driver in this build")
+    daemon = common.Daemon("--libcuda", fake, environment={"FAKECUDA": "gpu=h200,hang=cuInit"}, wait=False)
+    daemon.port = int(common.until("it serves", daemon._serving).group(1))
+    gpus = daemon.json("/v1/gpus")
+    equal((gpus["gpus"], gpus["source_error"]["slug"]), ([], "not-ready"))
+    answer = daemon.get("/v1/gpus/0/fingerprint")
+    equal((answer.status, answer.json()["slug"]), (503, "not-ready"))
+    assert answer.headers["Retry-After"], answer.headers
+    equal(daemon.get("/readyz").status, 503)
+    daemon.stop()
+
+
+@case
+def a_driver_that_comes_later_is_found():
+    fake = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
+    later = os.path.join(common.folder, "later.so")
+    if not os.path.exists(fake):
+        raise common.Skip("there is no stand-in driver in this build")
+    daemon = common.Daemon("--libcuda", later, "--no-measure-on-start")
+    equal(daemon.json("/v1/gpus")["source_error"]["slug"], "no-driver")
+    os.symlink(fake, later)
+    common.until("it is found", lambda: daemon.gpus())
+    equal(daemon.json("/v1/gpus")["source_error"], None)
+    equal(daemon.log().count("no GPUs: "), 1, daemon.log())
+    daemon.stop()
 
 
 @case

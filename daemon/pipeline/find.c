@@ -1,0 +1,113 @@
+/* find.c: the thread that looks for GPUs.
+ *
+ * A driver may take seconds to say which GPUs there are, and may not be there yet when the machine
+ * starts. So the daemon serves at once, and this thread asks (through a worker), again after a
+ * second, two, four, at last every minute, until there are GPUs; then it starts their lanes and
+ * ends.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "pipeline/lane.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FIND_FIRST_PAUSE NSEC_PER_SEC
+#define FIND_LAST_PAUSE  (60 * NSEC_PER_SEC)
+#define FIND_STACK_BYTES ((size_t)2 << 20)
+
+enum status find_publish_none(struct pipeline *p, const struct err *why, struct err *err)
+{
+    struct snapshot *draft = snapshot_draft(0);
+
+    if (!draft) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    }
+    if (why->status != STATUS_NOT_READY) {
+        log_warning("no GPUs: %s", why->text);
+    }
+    snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
+    draft->source_error = *why;
+    snapshot_publish(p->cell, draft);
+    return STATUS_OK;
+}
+
+/* Asks once. True: there is nothing more to look for. */
+static bool find_once(struct pipeline *p, struct err *told)
+{
+    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct err why = {0}, err = {0};
+    uint32_t count = gpus ? lane_list_gpus(p, &p->finder.worker, gpus, &why) : 0;
+
+    if (count && lane_start_all(p, gpus, count, &err)) {
+        log_error("the GPUs cannot be looked after: %s", err.text);
+    } else if (!count && why.status != STATUS_CANCELLED && strcmp(why.text, told->text) != 0) {
+        *told = why;
+        (void)find_publish_none(p, &why, &err);
+    }
+    free(gpus);
+    /* A description that is wrong stays wrong. */
+    return count > 0 || why.status == STATUS_INVALID_ARGUMENT;
+}
+
+/* Sleeps, and shows that it could move whenever it is woken. The mutex is held. */
+static void find_sleep(struct pipeline *p, nsec_t pause)
+{
+    const nsec_t until = clock_monotonic() + pause;
+    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+
+    while (!p->stopping &&
+           pthread_cond_clockwait(&p->finder.wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT) {
+        pulse_beat();
+    }
+}
+
+static void *find_main(void *self)
+{
+    struct pipeline *p = self;
+    nsec_t pause = FIND_FIRST_PAUSE;
+    struct err told = {0};
+
+    pulse_adopt(&p->finder.pulse);
+    pthread_mutex_lock(&p->mutex);
+    while (!p->stopping) {
+        pthread_mutex_unlock(&p->mutex);
+        bool done = find_once(p, &told);
+
+        pulse_beat();
+        pthread_mutex_lock(&p->mutex);
+        if (done) {
+            break;
+        }
+        find_sleep(p, pause);
+        pause = 2 * pause < FIND_LAST_PAUSE ? 2 * pause : FIND_LAST_PAUSE;
+    }
+    p->finder.ended = true;
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+enum status find_start(struct pipeline *p, struct err *err)
+{
+    pthread_attr_t attributes;
+    struct err looking = {0};
+
+    err_set(&looking, STATUS_NOT_READY, "the driver is asked which GPUs there are");
+    enum status status = find_publish_none(p, &looking, err);
+
+    if (status) {
+        return status;
+    }
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, FIND_STACK_BYTES);
+    int error = pthread_create(&p->finder.thread, &attributes, find_main, p);
+
+    pthread_attr_destroy(&attributes);
+    p->finder.started = error == 0;
+    return error ? err_set(err, STATUS_NO_MEMORY, "no thread to look for GPUs: %s", strerror(error))
+                 : STATUS_OK;
+}
