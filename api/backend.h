@@ -17,7 +17,10 @@ struct api_condition {
     uint64_t jobs_running;
     uint64_t jobs_done; /* since the start, these two */
     uint64_t jobs_failed;
-    struct err database; /* STATUS_OK: what is measured can be kept */
+    struct err database;    /* STATUS_OK: what is measured can be kept */
+    uint64_t failed_writes; /* of the database, since the start, and the next two */
+    uint64_t damaged_rows;  /* dropped because they failed their check */
+    uint64_t moved_aside;   /* files that could not be used */
 };
 
 struct api_backend {

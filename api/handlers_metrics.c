@@ -130,6 +130,12 @@ static void job_metrics(const struct page *p, const struct handlers_context *c)
     fprintf(p->out, "reachd_jobs_ended_total{state=\"failed\"} %" PRIu64 "\n", now.jobs_failed);
     single(p, "reachd_database_ok", GAUGE, "1: what is measured can be kept; 0: it cannot.",
            now.database.status == STATUS_OK);
+    single(p, "reachd_database_failed_writes", COUNTER, "Writes that the database did not take.",
+           (double)now.failed_writes);
+    single(p, "reachd_database_damaged_rows", COUNTER,
+           "Rows that failed their check and were dropped.", (double)now.damaged_rows);
+    single(p, "reachd_database_files_moved_aside", COUNTER,
+           "Database files that could not be used and were moved aside.", (double)now.moved_aside);
 }
 
 /* One sample: the name, the label of the GPU, what else is in `more` (or ""), the value. */

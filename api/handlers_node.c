@@ -80,23 +80,21 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
 }
 
 /* What only an operator wants to know of a daemon that is ready. */
-static void add_condition(const struct handlers_context *c, struct json_out *o)
+static void add_jobs(const struct api_condition *now, struct json_out *o)
 {
-    struct api_condition now = {.jobs_queued = 0};
     struct json_out jobs;
 
-    c->backend->condition(c->backend->self, &now);
     json_out_begin(&jobs);
-    json_out_u64(&jobs, "queued", now.jobs_queued);
-    json_out_u64(&jobs, "running", now.jobs_running);
+    json_out_u64(&jobs, "queued", now->jobs_queued);
+    json_out_u64(&jobs, "running", now->jobs_running);
     json_out_value(o, "jobs", json_out_end(&jobs));
-    json_out_value(o, "database_error", encode_err(&now.database));
 }
 
 void handlers_readyz(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     const char *verbose = request_param(request, "verbose");
     int64_t now = verbose ? clock_wall_seconds() : 0;
+    struct api_condition condition = {.jobs_queued = 0};
     struct json_out o;
 
     if (verbose && *verbose) {
@@ -113,8 +111,11 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
     json_out_begin(&o);
     json_out_text(&o, "status", "ready");
     json_out_value(&o, "gpus", encode_states(c->snapshot, now));
+    c->backend->condition(c->backend->self, &condition);
     if (verbose)
-        add_condition(c, &o);
+        add_jobs(&condition, &o);
+    if (verbose || condition.database.status != STATUS_OK)
+        json_out_value(&o, "database_error", encode_err(&condition.database));
     reply_json(reply, request, MHD_HTTP_OK, json_out_end(&o));
 }
 

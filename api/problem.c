@@ -29,9 +29,10 @@ unsigned problem_http_status(enum status status)
     case STATUS_FULL:
     case STATUS_NO_MEMORY:
     case STATUS_NO_DRIVER:
-    case STATUS_READ_ONLY:
     case STATUS_NOT_READY:
         return MHD_HTTP_SERVICE_UNAVAILABLE;
+    case STATUS_READ_ONLY:
+        return MHD_HTTP_INSUFFICIENT_STORAGE;
     default:
         return MHD_HTTP_INTERNAL_SERVER_ERROR;
     }

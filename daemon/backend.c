@@ -225,13 +225,19 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
 static void backend_condition(void *self, struct api_condition *out)
 {
     const struct backend *b = self;
+    struct store_health health;
     struct job_counts jobs;
 
     pipeline_count_jobs(b->pipeline, &jobs);
+    store_health(b->store, &health);
     *out = (struct api_condition){.jobs_queued = jobs.queued,
                                   .jobs_running = jobs.running,
                                   .jobs_done = jobs.done,
-                                  .jobs_failed = jobs.failed};
+                                  .jobs_failed = jobs.failed,
+                                  .database = health.trouble,
+                                  .failed_writes = health.failed_writes,
+                                  .damaged_rows = health.damaged_rows,
+                                  .moved_aside = health.moved_aside};
 }
 
 struct api_backend backend_api(struct backend *backend)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "demo.h"
+#include "keeper.h"
 #include "listen.h"
 #include "pipeline/pipeline.h"
 #include "tell.h"
@@ -39,6 +40,7 @@ struct serve {
     struct store *store;
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
+    struct keeper *keeper;
     struct backend backend;
     struct api_backend api;
     struct api_server *server;
@@ -69,7 +71,10 @@ enum status serve_open_store(const struct config *config, struct store **out, st
     if (!in_memory && (config->demo || !config->state_given)) {
         serve_make_directory(config->state);
     }
-    enum status status = store_open(config->state, out, err);
+    /* Who only serves can wait for the disk; who measures now, or has another place, cannot. */
+    bool anyway = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
+    enum status status =
+        anyway ? store_open_anyway(config->state, out, err) : store_open(config->state, out, err);
 
     if (status && !in_memory && config->state_fallback_memory) {
         log_warning("%s; going on in memory, what is measured now is lost at the end",
@@ -313,6 +318,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     status = status ? status : serve_sockets(s, err);
     status = status ? status : serve_open_store(s->config, &s->store, err);
     if (!status) {
+        log_info("reachd %s, state in %s", version, s->config->state);
         s->cell = snapshot_cell_new();
         status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
     }
@@ -321,6 +327,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
         status = s->publication_fd < 0 ? STATUS_OK : serve_watch(s, s->publication_fd, err);
     }
     status = status ? status : serve_start_pipeline(s, err);
+    status = status ? status : keeper_start(s->store, s->pipeline, &s->keeper, err);
     if (!status) {
         for (uint32_t i = 0; i < s->sockets.count; i++) {
             log_info("serving %s%s",
@@ -347,7 +354,6 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->publication_fd = -1;
     tell_open(&s->tell);
     serve_raise_file_limit();
-    log_info("reachd %s, state in %s", version, config->state);
     if (config->unknown_variable[0]) {
         log_warning("%s in the environment is no option", config->unknown_variable);
     }
@@ -360,6 +366,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
         tell_stopping(&s->tell);
     }
     api_server_free(s->server);
+    keeper_stop(s->keeper);
     pipeline_stop(s->pipeline);
     snapshot_cell_free(s->cell);
     store_close(s->store);

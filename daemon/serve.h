@@ -14,7 +14,8 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 void serve_set_log(const struct config *config);
 
 /* Opens the state file as the configuration says, making its directory where it may
- * (--demo, or the default path), and falling back to memory where the option allows. */
+ * (--demo, or the default path), and falling back to memory where the option allows. A daemon that
+ * serves also gets a store that cannot be written yet (store_open_anyway). */
 enum status serve_open_store(const struct config *config, struct store **out, struct err *err);
 
 #endif

@@ -21,6 +21,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
 {
     struct err err = {0};
     struct check check;
+    bool lacks = false;
 
     out->identity = *identity;
     out->state = GPU_STATE_UNKNOWN;
@@ -38,10 +39,12 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     out->has_fingerprint = true;
     fingerprint_id(&out->fingerprint, out->fingerprint_id);
     check_identity(&out->fingerprint.gpu, identity, &check);
-    out->fingerprint_stale = check.result == CHECK_CHANGED;
+    (void)store_lacks_fingerprint(p->store, identity->uuid, &lacks, NULL);
+    out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
     out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
     if (out->fingerprint_stale) {
-        err_set(&out->last_error, STATUS_CONFLICT, "%s; measure again", check.sentence);
+        err_set(&out->last_error, STATUS_CONFLICT, "%s; measure again",
+                lacks ? "a newer fingerprint was damaged in the store" : check.sentence);
         log_warning("gpu %s: %s: %s", identity->uuid, out->fingerprint_id, out->last_error.text);
     }
 }
@@ -264,11 +267,17 @@ void pipeline_stop(struct pipeline *take)
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth, struct job *out,
                             struct err *err)
 {
+    struct store_health health;
     enum status status = STATUS_OK;
     uint32_t i = 0;
 
     if ((unsigned)depth >= DEPTH_COUNT) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
+    }
+    store_health(p->store, &health);
+    if (health.trouble.status) {
+        return err_set(err, STATUS_READ_ONLY, "what is measured could not be kept: %s",
+                       health.trouble.text);
     }
     pthread_mutex_lock(&p->mutex);
     while (i < p->lane_count && strcasecmp(p->lanes[i].identity.uuid, uuid) != 0) {

@@ -60,7 +60,8 @@ enum status pipeline_start(const struct pipeline_options *options, struct store 
 void pipeline_stop(struct pipeline *take);
 
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued job of the same depth is
- * joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU. */
+ * joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
+ * STATUS_READ_ONLY: nothing can be written now, so nothing is measured. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth, struct job *out,
                             struct err *err);
 
@@ -82,6 +83,10 @@ void pipeline_count_jobs(struct pipeline *p, struct job_counts *out);
  * can move until the next time; one that waits for a worker moves by itself. `*out_stuck` is what
  * does not ("the thread of GPU 1"), cut at `size`. For one watcher. */
 bool pipeline_moves(struct pipeline *p, char *out_stuck, size_t size);
+
+/* The store has lost something, or can be written again: queues a measurement for each GPU whose
+ * fingerprint it lacks, or whose last job failed for its sake (with `measure_unknown` alone). */
+void pipeline_regain(struct pipeline *p);
 
 /* State of one job. The last 256 are remembered. STATUS_NOT_FOUND. */
 enum status pipeline_job(struct pipeline *p, const char *id, struct job *out, struct err *err);

@@ -1,21 +1,24 @@
 /* store.h: what reachd remembers, in one SQLite file: GPUs, observations, fingerprints.
  *
  * WAL journal, synchronous=FULL, STRICT tables, schema in schema/db/NNNN_*.sql applied by
- * user_version (the migrations are embedded in the binary). Every row that carries a document has a
- * checksum of its own, verified on load: PRAGMA integrity_check misses most flipped bytes. A row
- * that fails is skipped and logged, never served.
+ * user_version (the migrations are embedded in the binary). Every row has checksums, verified on
+ * load: PRAGMA integrity_check misses most flipped bytes. A row that fails is never served; upkeep
+ * drops it, counts it and writes down that its GPU must be measured again.
  *
  * One writer, guarded by a mutex inside: any thread may call anything. A lock file (path + "-lock",
  * flock) keeps a second daemon out: STATUS_CONFLICT. Documents are JSON texts as the observe and
  * fingerprint layers write them.
  *
- * The store never moves, truncates or replaces a file it did not make: a file that is not a
- * database, or is one of another application (application_id) or of a newer schema, makes
- * store_open fail with a sentence.
+ * The store never overwrites a file it did not make: what is not a database, or is damaged, or is
+ * another application's, is moved to PATH.corrupt-<time>, whole. A newer schema refuses to open.
+ *
+ * A write that fails changes nothing for the reads. The health says that writing does not work, and
+ * why; upkeep tries again until it does. docs/store.md has the promise and how it is tested.
  */
 #ifndef REACH_STORE_STORE_H
 #define REACH_STORE_STORE_H
 
+#include "base/clock.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
@@ -24,13 +27,64 @@ struct store;
 /* Opens or makes the database at `path` (":memory:": a trial that ends with the process).
  * On success the caller owns `*out` (store_close).
  * Errors: STATUS_IO (directory missing, permission), STATUS_READ_ONLY, STATUS_FULL,
- * STATUS_CORRUPT (not a database, or of another application), STATUS_NOT_SUPPORTED (newer schema),
- * STATUS_CONFLICT (another daemon has it). */
+ * STATUS_CORRUPT (cannot be used, and cannot be moved aside), STATUS_NOT_SUPPORTED (newer schema),
+ * STATUS_CONFLICT (another daemon has it), STATUS_INVALID_ARGUMENT (no path of a file). */
 enum status store_open(const char *path, struct store **out, struct err *err);
+/* The same for a daemon: what may pass (IO, READ_ONLY, FULL, CORRUPT) is no failure. What can be
+ * read is read, or the store is empty; writes fail with the reason, which is in the health, until
+ * upkeep has found the file usable. */
+enum status store_open_anyway(const char *path, struct store **out, struct err *err);
 void store_close(struct store *take);
 
 /* True for ":memory:". */
 bool store_is_volatile(const struct store *store);
+
+struct store_health {
+    struct err trouble;     /* why nothing can be written; STATUS_OK: nothing is wrong */
+    int64_t trouble_since;  /* wall clock, seconds; 0 without trouble */
+    uint64_t failed_writes; /* these count since the start */
+    uint64_t damaged_rows;  /* dropped */
+    uint64_t moved_aside;   /* files */
+};
+void store_health(struct store *store, struct store_health *out);
+
+/* How much is kept. */
+struct store_limits {
+    uint32_t runs;     /* of one GPU: older ones go, with their fingerprints */
+    uint32_t observed; /* of these, the newest whose observations are kept */
+    uint64_t bytes;    /* beyond that, observations of the oldest runs go */
+    uint32_t damage;   /* rows about what was damaged */
+};
+#define STORE_LIMITS_DEFAULT                                                                       \
+    (struct store_limits)                                                                          \
+    {                                                                                              \
+        .runs = 256, .observed = 8, .bytes = (uint64_t)1 << 30, .damage = 1000                     \
+    }
+/* Before the threads start. The run of a GPU's current fingerprint is always kept whole. */
+void store_set_limits(struct store *store, const struct store_limits *limits);
+
+/* Upkeep: what one thread of the daemon does, over and over:
+ *     store_keep(s, ..);  publish store_health;  store_wait(s, trouble ? a little : STORE_FOREVER)
+ * store_keep tries to make a file usable that was not, looks at all rows after a start and whenever
+ * one was found damaged, and deletes what is beyond the limits. `*out_renewed`: the file was
+ * damaged beyond its rows; it was moved aside and the store is empty. Returns the first failure;
+ * the health has what a client should know. */
+enum status store_keep(struct store *store, bool *out_renewed, struct err *err);
+#define STORE_FOREVER ((nsec_t)UINT64_MAX)
+/* Sleeps until there is something to do, the health has changed, or `most` has passed. */
+void store_wait(struct store *store, nsec_t most);
+/* Ends a wait, and what store_keep is at. */
+void store_wake(struct store *store);
+
+/* Must this GPU be measured (again)? Its fingerprint is missing, or a newer one was damaged. */
+enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool *out,
+                                    struct err *err);
+
+/* Writes what is committed in the state file at `path` to a new file at `to`: whole, compact and
+ * durable, or not at all. May be called from any process that may read the file, whether a daemon
+ * has it or not. `*out_rows` (may be NULL): rows, all of which pass their checks.
+ * STATUS_CONFLICT: `to` is there already. STATUS_CORRUPT: rows are damaged; the copy is removed. */
+enum status store_backup(const char *path, const char *to, uint64_t *out_rows, struct err *err);
 
 /* Begins one measurement of one GPU: a run. Observations and at most one fingerprint belong to it.
  * `*out_run` is its number, >= 1. */

@@ -159,9 +159,8 @@ static enum status inspect_header(const char *path, const unsigned char *header,
 
     if (application != STORE_FILE_APPLICATION_ID)
         return err_set(err, STATUS_CORRUPT,
-                       "%s is the database of another application (id 0x%08" PRIx32
-                       "); it was left as it is",
-                       path, application);
+                       "%s is the database of another application (id 0x%08" PRIx32 ")", path,
+                       application);
     if (version > newest_schema)
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "%s was written by a newer reachd (schema %" PRIu32
@@ -179,17 +178,24 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
     if (stat(path, &st) != 0)
         return errno == ENOENT ? STATUS_OK : fail(err, errno, "look at", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(err, STATUS_IO, "%s is not a regular file", path);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not a regular file", path);
     n = read_start(path, header, sizeof(header));
     if (n < 0)
         return fail(err, errno, "read", path);
-    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
-        return err_set(err, STATUS_READ_ONLY, "%s cannot be written: %s", path, strerror(errno));
     if (n == 0)
         return STATUS_OK;
     if (n == HEADER_BYTES && memcmp(header, magic, MAGIC_BYTES) == 0)
         return inspect_header(path, header, newest_schema, err);
     if (has_hot_journal(path))
         return STATUS_OK;
-    return err_set(err, STATUS_CORRUPT, "%s is not a database; it was left as it is", path);
+    return err_set(err, STATUS_CORRUPT, "%s is not a database", path);
+}
+
+enum status store_file_writable(const char *path, struct err *err)
+{
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno == ENOENT)
+        return STATUS_OK;
+    return err_set(err,
+                   errno == EACCES || errno == EPERM ? STATUS_READ_ONLY : store_file_status(errno),
+                   "%s cannot be written: %s", path, strerror(errno));
 }

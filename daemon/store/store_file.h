@@ -18,8 +18,22 @@ enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struc
 void store_file_unlock(const char *path, int fd, bool remove_file);
 
 /* STATUS_OK: there is no file, an empty one, or a database of ours that this release can read.
- * Changes nothing. Needs the lock. Errors as store_open. */
+ * Changes nothing. Errors as store_open. */
 enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err);
+/* STATUS_OK: there is no file, or one that may be written. */
+enum status store_file_writable(const char *path, struct err *err);
+/* Is there a log beside it that was not taken in yet? */
+bool store_file_has_log(const char *path);
+
+/* Moves the file and what SQLite has put beside it to names that end in ".corrupt-<time>"; nothing
+ * that is there already is overwritten. `out_name` (may be NULL) gets the new name, cut off where
+ * it does not fit. Needs the lock. */
+enum status store_file_set_aside(const char *path, char *out_name, size_t out_size,
+                                 struct err *err);
+/* Renames, durably; STATUS_CONFLICT where `to` is there already. */
+enum status store_file_move(const char *from, const char *to, struct err *err);
+/* A log or journal without its database, left by a move that was cut short: set aside, too. */
+enum status store_file_set_orphans_aside(const char *path, struct err *err);
 
 /* The status that a failed system call amounts to: no room, read-only, or input/output. */
 enum status store_file_status(int error_number);

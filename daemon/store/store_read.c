@@ -21,9 +21,10 @@
     "run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, row_hash"
 #define OBSERVATION_COLUMNS                                                                        \
     "o.id, o.run, o.kind, o.started_at, o.duration_ns, o.value_count, o.document_hash, "           \
-    "o.row_hash, o.verdict"
+    "o.row_hash, o.verdict, o.seal = reach_seal(o.id, o.row_hash)"
 
-enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 9 }; /* the column behind them */
+/* The column behind them. */
+enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 10 };
 
 static const char *text_column(sqlite3_stmt *stmt, int column)
 {
@@ -48,8 +49,8 @@ static json_t *parse_column(sqlite3_stmt *stmt, int column)
                       NULL);
 }
 
-/* False: the row is rotten. */
-static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out)
+/* False: the row is rotten, and `*rotten` says so. Likewise below. */
+static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out, bool *rotten)
 {
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
     const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 8);
@@ -64,10 +65,11 @@ static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *ou
         return true;
     log_warning("state file: the fingerprint of run %lld fails its check and is passed over",
                 (long long)out->run);
+    *rotten = true;
     return false;
 }
 
-static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *out)
+static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *out, bool *rotten)
 {
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 6);
     const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
@@ -79,16 +81,17 @@ static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *ou
                                           .value_count = (uint64_t)sqlite3_column_int64(stmt, 5)};
     if (probe_kind_from_name(text_column(stmt, 2), &out->kind) &&
         verdict_from_name(text_column(stmt, 8), &out->verdict) &&
-        store_rows_observation(out, document_hash) == row_hash)
+        sqlite3_column_int(stmt, 9) == 1 && store_rows_observation(out, document_hash) == row_hash)
         return true;
     log_warning("state file: observation %lld fails its check and is passed over",
                 (long long)out->id);
+    *rotten = true;
     return false;
 }
 
 /* The document behind a fingerprint's columns. False: rotten, and told to the log. */
 static bool fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
-                                 struct fingerprint *out)
+                                 struct fingerprint *out, bool *rotten)
 {
     struct err why = {0};
     json_t *json = NULL;
@@ -96,6 +99,7 @@ static bool fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerpr
 
     if (!document_agrees(stmt, FINGERPRINT_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 7))) {
         err_set(&why, STATUS_CORRUPT, "its document has changed");
+        *rotten = true;
         good = false;
     } else {
         json = parse_column(stmt, FINGERPRINT_DOCUMENT);
@@ -121,6 +125,7 @@ static enum status first_fingerprint(struct store *store, const char *sql,
     sqlite3_stmt *stmt = NULL;
     bool found = false;
     bool more = false;
+    bool rotten = false;
     enum status s;
 
     pthread_mutex_lock(&store->reading->mutex);
@@ -129,13 +134,14 @@ static enum status first_fingerprint(struct store *store, const char *sql,
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        found = fingerprint_row(stmt, &row) && fingerprint_document(stmt, &row, out);
+        found =
+            fingerprint_row(stmt, &row, &rotten) && fingerprint_document(stmt, &row, out, &rotten);
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
     if (s == STATUS_OK && !found)
         s = STATUS_NOT_FOUND;
-    return s;
+    return store_read_end(store, s, rotten);
 }
 
 enum status store_current_fingerprint(struct store *store, const char *uuid,
@@ -166,6 +172,29 @@ enum status store_fingerprint(struct store *store, const char *uuid, const char 
     return s;
 }
 
+enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool *out,
+                                    struct err *err)
+{
+    static const char sql[] =
+        "SELECT (SELECT coalesce(max(run), 0) FROM fingerprint WHERE uuid = ?1), "
+        "(SELECT coalesce(max(run), 0) FROM damage WHERE uuid = ?1 AND kind <> 'observation')";
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum status s;
+
+    *out = false;
+    pthread_mutex_lock(&store->reading->mutex);
+    s = store_sql_query(store->reading->db, sql, SQL_VALUES(SQL_TEXT(uuid)), &stmt, err);
+    if (s == STATUS_OK)
+        s = store_sql_next(stmt, &row, err);
+    if (s == STATUS_OK && row)
+        *out = sqlite3_column_int64(stmt, 0) == 0 ||
+               sqlite3_column_int64(stmt, 1) > sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&store->reading->mutex);
+    return store_read_end(store, s, false);
+}
+
 /* "Before 0" is the newest; SQL is told so by the largest number there is. */
 static int64_t upper_bound(int64_t before)
 {
@@ -178,6 +207,7 @@ enum status store_list_fingerprints(struct store *store, const char *uuid, int64
 {
     sqlite3_stmt *stmt = NULL;
     bool more = true;
+    bool rotten = false;
     enum status s;
 
     *out_count = 0;
@@ -190,12 +220,12 @@ enum status store_list_fingerprints(struct store *store, const char *uuid, int64
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        if (fingerprint_row(stmt, &out[*out_count]))
+        if (fingerprint_row(stmt, &out[*out_count], &rotten))
             (*out_count)++;
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return s;
+    return store_read_end(store, s, rotten);
 }
 
 enum status store_list_observations(struct store *store, const char *uuid, int64_t run,
@@ -211,6 +241,7 @@ enum status store_list_observations(struct store *store, const char *uuid, int64
     const struct sql_value values[] = {SQL_TEXT(uuid), SQL_INT(upper_bound(before)), SQL_INT(run)};
     sqlite3_stmt *stmt = NULL;
     bool more = true;
+    bool rotten = false;
     enum status s;
 
     *out_count = 0;
@@ -221,12 +252,12 @@ enum status store_list_observations(struct store *store, const char *uuid, int64
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        if (observation_row(stmt, &out[*out_count]))
+        if (observation_row(stmt, &out[*out_count], &rotten))
             (*out_count)++;
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return s;
+    return store_read_end(store, s, rotten);
 }
 
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
@@ -235,6 +266,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
     struct store_observation_row row;
     sqlite3_stmt *stmt = NULL;
     bool found = false;
+    bool rotten = false;
     enum status s;
 
     *out_json = NULL;
@@ -250,7 +282,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
     if (!found) {
         s = err_set(err, STATUS_NOT_FOUND, "there is no observation %lld of %s", (long long)id,
                     uuid);
-    } else if (!observation_row(stmt, &row) ||
+    } else if (!observation_row(stmt, &row, &rotten) ||
                !document_agrees(stmt, OBSERVATION_DOCUMENT,
                                 (uint64_t)sqlite3_column_int64(stmt, 6))) {
         s = err_set(err, STATUS_CORRUPT, "observation %lld fails its check", (long long)id);
@@ -262,7 +294,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
 out:
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return s;
+    return store_read_end(store, s, rotten);
 }
 
 /* Of a run: which GPU, and how far it could be asked to go. */
@@ -278,7 +310,7 @@ static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observat
     enum status s;
 
     if (store_rows_run(&row, document_hash) != (uint64_t)sqlite3_column_int64(stmt, 4) ||
-        !document_agrees(stmt, 5, document_hash))
+        !document_agrees(stmt, 5, document_hash) || sqlite3_column_int(stmt, 6) != 1)
         return err_set(err, STATUS_CORRUPT, "run %lld fails its check", (long long)run);
     json = parse_column(stmt, 5);
     json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_CORRUPT, err);
@@ -300,7 +332,8 @@ static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set
     enum status s;
 
     s = store_sql_query(db,
-                        "SELECT uuid, depth, started_at, document_hash, row_hash, document "
+                        "SELECT uuid, depth, started_at, document_hash, row_hash, document, "
+                        "seal = reach_seal(id, row_hash, state, ended_at, failure, failure_text) "
                         "FROM run WHERE id = ?",
                         SQL_VALUES(SQL_INT(run)), &stmt, err);
     if (s == STATUS_OK)
@@ -313,7 +346,8 @@ static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set
 }
 
 /* Appends the row's observation; one that is rotten is left out. */
-static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, struct err *err)
+static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, bool *rotten,
+                                   struct err *err)
 {
     struct store_observation_row row;
     struct observation o = {0};
@@ -321,12 +355,13 @@ static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *o
     json_t *json = NULL;
     bool good;
 
-    if (!observation_row(stmt, &row))
+    if (!observation_row(stmt, &row, rotten))
         return STATUS_OK;
     good = document_agrees(stmt, OBSERVATION_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 6));
-    if (!good)
+    if (!good) {
         err_set(&why, STATUS_CORRUPT, "its document has changed");
-    else {
+        *rotten = true;
+    } else {
         json = parse_column(stmt, OBSERVATION_DOCUMENT);
         good = observation_from_json(json, &o, &why) == STATUS_OK;
     }
@@ -344,6 +379,7 @@ enum status store_load_run(struct store *store, int64_t run, struct observation_
 {
     sqlite3_stmt *stmt = NULL;
     bool more = true;
+    bool rotten = false;
     enum status s;
 
     *out = (struct observation_set){0};
@@ -358,12 +394,12 @@ enum status store_load_run(struct store *store, int64_t run, struct observation_
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        s = add_observation(stmt, out, err);
+        s = add_observation(stmt, out, &rotten, err);
     }
     sqlite3_finalize(stmt);
     (void)sqlite3_db_release_memory(store->reading->db);
     pthread_mutex_unlock(&store->reading->mutex);
     if (s != STATUS_OK)
         observation_set_free(out);
-    return s;
+    return store_read_end(store, s, rotten);
 }

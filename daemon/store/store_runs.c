@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
 
@@ -26,6 +27,42 @@ static enum status no_document(const char *what, struct err *err)
                    what);
 }
 
+#define SEAL_RUN                                                                                   \
+    "UPDATE run SET seal = reach_seal(id, row_hash, state, ended_at, failure, failure_text) "      \
+    "WHERE id = ?"
+
+/* In the transaction that has changed the run. */
+static enum status seal_run(sqlite3 *db, int64_t run, struct err *err)
+{
+    return store_sql_run(db, SEAL_RUN, SQL_VALUES(SQL_INT(run)), NULL, err);
+}
+
+static enum status insert_run(struct store *store, const struct store_run_row *row,
+                              const char *text, int64_t *out_run, struct err *err)
+{
+    const uint64_t hash = store_rows_document(text, strlen(text));
+    sqlite3 *const db = store->writing.db;
+    int64_t run = 0;
+    enum status s = store_sql_begin(db, err);
+
+    if (s != STATUS_OK)
+        return s;
+    s = store_sql_run(
+        db,
+        "INSERT INTO run (uuid, depth, started_at, document, document_hash, row_hash) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        SQL_VALUES(SQL_TEXT(row->uuid), SQL_TEXT(row->depth), SQL_INT(row->started_at),
+                   SQL_TEXT(text), SQL_INT(hash), SQL_INT(store_rows_run(row, hash))),
+        NULL, err);
+    run = sqlite3_last_insert_rowid(db);
+    if (s == STATUS_OK)
+        s = seal_run(db, run, err);
+    s = store_sql_end(db, s, err);
+    if (s == STATUS_OK)
+        *out_run = store->last_run = run;
+    return s;
+}
+
 enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
                             const struct gpu_limits *limits, enum depth depth, int64_t started_at,
                             int64_t *out_run, struct err *err)
@@ -33,7 +70,6 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
     const struct store_run_row row = {
         .uuid = gpu->uuid, .depth = depth_name(depth), .started_at = started_at};
     struct json_out o;
-    uint64_t hash;
     enum status s;
     char *text;
 
@@ -43,18 +79,9 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
     text = render(json_out_end(&o));
     if (!text)
         return no_document("the GPU", err);
-    hash = store_rows_document(text, strlen(text));
-    pthread_mutex_lock(&store->writing.mutex);
-    s = store_sql_run(
-        store->writing.db,
-        "INSERT INTO run (uuid, depth, started_at, document, document_hash, row_hash) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        SQL_VALUES(SQL_TEXT(row.uuid), SQL_TEXT(row.depth), SQL_INT(row.started_at), SQL_TEXT(text),
-                   SQL_INT(hash), SQL_INT(store_rows_run(&row, hash))),
-        NULL, err);
+    s = store_write_begin(store, err);
     if (s == STATUS_OK)
-        *out_run = sqlite3_last_insert_rowid(store->writing.db);
-    pthread_mutex_unlock(&store->writing.mutex);
+        s = store_write_end(store, insert_run(store, &row, text, out_run, err), err);
     free(text);
     return s;
 }
@@ -67,12 +94,16 @@ static enum status check_running(sqlite3 *db, int64_t run, char *uuid, size_t uu
     bool row = false;
     enum status s;
 
-    s = store_sql_query(db, "SELECT state, uuid FROM run WHERE id = ?", SQL_VALUES(SQL_INT(run)),
-                        &stmt, err);
+    s = store_sql_query(db,
+                        "SELECT state, uuid, seal = reach_seal(id, row_hash, state, ended_at, "
+                        "failure, failure_text) FROM run WHERE id = ?",
+                        SQL_VALUES(SQL_INT(run)), &stmt, err);
     if (s == STATUS_OK)
         s = store_sql_next(stmt, &row, err);
     if (s == STATUS_OK && !row)
         s = err_set(err, STATUS_NOT_FOUND, "there is no run %lld", (long long)run);
+    if (s == STATUS_OK && sqlite3_column_int(stmt, 2) != 1)
+        s = err_set(err, STATUS_CORRUPT, "run %lld fails its check", (long long)run);
     if (s == STATUS_OK && strcmp((const char *)sqlite3_column_text(stmt, 0), "running") != 0)
         s = err_set(err, STATUS_CONFLICT, "run %lld has ended (%s)", (long long)run,
                     (const char *)sqlite3_column_text(stmt, 0));
@@ -99,6 +130,24 @@ static enum status insert_observation(sqlite3 *db, const struct store_observatio
                          NULL, err);
 }
 
+/* One transaction: the run must go on. */
+static enum status append(sqlite3 *db, const struct store_observation_row *row, const char *text,
+                          int64_t *out_id, struct err *err)
+{
+    enum status s = store_sql_begin(db, err);
+
+    if (s != STATUS_OK)
+        return s;
+    s = check_running(db, row->run, NULL, 0, err);
+    if (s == STATUS_OK)
+        s = insert_observation(db, row, text, err);
+    *out_id = sqlite3_last_insert_rowid(db);
+    if (s == STATUS_OK)
+        s = store_sql_run(db, "UPDATE observation SET seal = reach_seal(id, row_hash) WHERE id = ?",
+                          SQL_VALUES(SQL_INT(*out_id)), NULL, err);
+    return store_sql_end(db, s, err);
+}
+
 enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
                                   int64_t *out_id, struct err *err)
 {
@@ -108,24 +157,15 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
                                               .duration_ns = o->result.conditions.duration_ns,
                                               .value_count = o->result.value_count,
                                               .verdict = o->judgement.verdict};
-    sqlite3 *const db = store->writing.db;
     char *const text = render(observation_to_json(o));
     int64_t id = 0;
     enum status s;
 
     if (!text)
         return no_document("the observation", err);
-    pthread_mutex_lock(&store->writing.mutex);
-    s = store_sql_begin(db, err);
-    if (s != STATUS_OK)
-        goto out;
-    s = check_running(db, run, NULL, 0, err);
+    s = store_write_begin(store, err);
     if (s == STATUS_OK)
-        s = insert_observation(db, &row, text, err);
-    id = sqlite3_last_insert_rowid(db);
-    s = store_sql_end(db, s, err);
-out:
-    pthread_mutex_unlock(&store->writing.mutex);
+        s = store_write_end(store, append(store->writing.db, &row, text, &id, err), err);
     if (s == STATUS_OK && out_id)
         *out_id = id;
     free(text);
@@ -163,8 +203,18 @@ static enum status finish(sqlite3 *db, const struct store_fingerprint_row *row, 
         s = insert_fingerprint(db, row, uuid, text, err);
     if (s != STATUS_OK)
         return s;
-    return store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
-                         SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(row->run)), NULL, err);
+    s = store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
+                      SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(row->run)), NULL, err);
+    return s == STATUS_OK ? seal_run(db, row->run, err) : s;
+}
+
+/* A run has ended: something may be beyond the limits. */
+static void ask_for_pruning(struct store *store)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    store->work.prune = true;
+    pthread_cond_broadcast(&store->wake);
+    pthread_mutex_unlock(&store->state_mutex);
 }
 
 enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *fp,
@@ -175,7 +225,6 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
                                         .origin = fp->gpu.origin,
                                         .taken_at = fp->taken_at,
                                         .duration_ms = fp->duration_ms};
-    sqlite3 *const db = store->writing.db;
     char *text;
     enum status s;
 
@@ -186,25 +235,28 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
     if (!text)
         return no_document("the fingerprint", err);
     fingerprint_id(fp, row.id);
-    pthread_mutex_lock(&store->writing.mutex);
-    s = store_sql_begin(db, err);
+    s = store_write_begin(store, err);
+    if (s == STATUS_OK) {
+        sqlite3 *const db = store->writing.db;
+
+        s = store_sql_begin(db, err);
+        if (s == STATUS_OK)
+            s = store_sql_end(db, finish(db, &row, fp->gpu.uuid, text, err), err);
+        (void)sqlite3_db_release_memory(db); /* the next write may be days away */
+        s = store_write_end(store, s, err);
+    }
     if (s == STATUS_OK)
-        s = store_sql_end(db, finish(db, &row, fp->gpu.uuid, text, err), err);
-    (void)sqlite3_db_release_memory(db); /* the next write may be days away */
-    pthread_mutex_unlock(&store->writing.mutex);
+        ask_for_pruning(store);
     free(text);
     return s;
 }
 
-enum status store_fail_run(struct store *store, int64_t run, const struct err *why, struct err *err)
+static enum status fail_run(sqlite3 *db, int64_t run, const struct err *why, struct err *err)
 {
-    sqlite3 *const db = store->writing.db;
-    enum status s;
+    enum status s = store_sql_begin(db, err);
 
-    pthread_mutex_lock(&store->writing.mutex);
-    s = store_sql_begin(db, err);
     if (s != STATUS_OK)
-        goto out;
+        return s;
     s = check_running(db, run, NULL, 0, err);
     if (s == STATUS_OK)
         s = store_sql_run(db,
@@ -214,9 +266,43 @@ enum status store_fail_run(struct store *store, int64_t run, const struct err *w
                                      SQL_TEXT(status_info(why->status)->slug), SQL_TEXT(why->text),
                                      SQL_INT(run)),
                           NULL, err);
-    s = store_sql_end(db, s, err);
-out:
-    (void)sqlite3_db_release_memory(db);
-    pthread_mutex_unlock(&store->writing.mutex);
+    if (s == STATUS_OK)
+        s = seal_run(db, run, err);
+    return store_sql_end(db, s, err);
+}
+
+enum status store_fail_run(struct store *store, int64_t run, const struct err *why, struct err *err)
+{
+    enum status s = store_write_begin(store, err);
+
+    if (s != STATUS_OK)
+        return s;
+    s = fail_run(store->writing.db, run, why, err);
+    (void)sqlite3_db_release_memory(store->writing.db);
+    s = store_write_end(store, s, err);
+    if (s == STATUS_OK)
+        ask_for_pruning(store);
     return s;
+}
+
+void store_end_cut_runs(struct store *store)
+{
+    static const struct err why = {.status = STATUS_CANCELLED,
+                                   .text = "the daemon ended before the measurement did"};
+    struct err err = {0};
+    int64_t run = 0;
+    enum status s = STATUS_OK;
+
+    while (s == STATUS_OK) {
+        s = store_sql_number(store->writing.db,
+                             "SELECT max(id) FROM run WHERE state = 'running' AND "
+                             "seal = reach_seal(id, row_hash, state, ended_at, failure, "
+                             "failure_text)",
+                             &run, &err);
+        if (s != STATUS_OK || run == 0)
+            break;
+        s = fail_run(store->writing.db, run, &why, &err);
+    }
+    if (s != STATUS_OK)
+        log_warning("state file: a run that was cut short stays open: %s", err.text);
 }

@@ -167,3 +167,32 @@ uint64_t store_sql_hash_text(uint64_t h, const char *text)
 {
     return hash_bytes(h, text, strlen(text) + 1);
 }
+
+static void seal(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    uint64_t h = HASH_START;
+
+    for (int i = 0; i < count; i++) {
+        h = store_sql_hash_int(h, sqlite3_value_type(values[i]));
+        if (sqlite3_value_type(values[i]) == SQLITE_INTEGER) {
+            h = store_sql_hash_int(h, sqlite3_value_int64(values[i]));
+        } else if (sqlite3_value_type(values[i]) == SQLITE_TEXT) {
+            const void *const text = sqlite3_value_text(values[i]);
+            const int size = sqlite3_value_bytes(values[i]);
+
+            if (!text) {
+                sqlite3_result_error_nomem(context);
+                return;
+            }
+            h = hash_bytes(store_sql_hash_int(h, size), text, (size_t)size);
+        }
+    }
+    sqlite3_result_int64(context, (sqlite3_int64)h);
+}
+
+int store_sql_add_seal(sqlite3 *db)
+{
+    return sqlite3_create_function(db, "reach_seal", -1,
+                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+                                   seal, NULL, NULL);
+}

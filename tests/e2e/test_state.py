@@ -11,7 +11,7 @@ import common
 from common import REACHD, case, equal, run
 
 GPUS = ("--simulate", "k80", "--simulate", "h200")
-EXIT_TAKEN = 75
+EXIT_TAKEN, EXIT_CONFIG = 75, 78
 EXIT_FAILED = (65, 69, 73, 74)  # of sysexits.h: the data, the service, the file, the system
 path = os.path.join(common.folder, "reachd.db")
 
@@ -81,30 +81,67 @@ def two_daemons_do_not_share_a_state_file():
     first.stop()
 
 
-@case
-def a_missing_directory_is_said_to_be_missing():
-    refused(os.path.join(common.folder, "nowhere", "reachd.db"), EXIT_FAILED, "nowhere")
-    assert not os.path.exists(os.path.join(common.folder, "nowhere"))
+def aside(state):
+    """The files that were moved out of the way of this one."""
+    folder, name = os.path.split(state)
+    return sorted(os.path.join(folder, n) for n in os.listdir(folder)
+                  if n.startswith(name + ".corrupt-"))
+
+
+def moved(state):
+    """reachd starts with an empty database, and what was there lies beside it with every byte."""
+    before = open(state, "rb").read()
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    equal(daemon.measured()[0]["state"], "ready")
+    assert "starting with an empty one" in daemon.log(), daemon.log()
+    daemon.stop()
+    equal([open(name, "rb").read() == before for name in aside(state)], [True], aside(state))
 
 
 @case
-def what_is_no_database_is_left_alone():
+def the_second_daemon_says_one_line():
+    first = common.Daemon("--simulate", "k80", state=path)
+    code, out, log = run(REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", path,
+                         "--simulate", "k80")
+    equal((code, out, log.count("\n")), (EXIT_TAKEN, "", 1), log)
+    first.stop()
+
+
+@case
+def a_missing_directory_is_waited_for():
+    state = os.path.join(common.folder, "nowhere", "reachd.db")
+    daemon = common.Daemon("--simulate", "k80", state=state)
+    common.until("the first measurement has failed",
+                 lambda: daemon.gpus()[0]["state"] == "failed")
+    equal(daemon.get("/healthz").status, 200)
+    assert "nowhere" in daemon.gpus()[0]["last_error"]["text"], daemon.gpus()
+    answer = daemon.request("POST", "/v1/gpus/0/fingerprint")
+    equal(answer.json()["type"].rpartition("/")[2].rpartition(":")[2], "read-only", answer.body)
+    assert not os.path.exists(os.path.dirname(state))
+    os.mkdir(os.path.dirname(state))
+    common.until("the GPU is measured", lambda: daemon.gpus()[0]["state"] == "ready")
+    daemon.stop()
+    equal(sqlite3.connect(state).execute("SELECT count(*) FROM fingerprint").fetchone(), (1,))
+
+
+@case
+def what_is_no_database_is_moved_aside():
     text = os.path.join(common.folder, "letter.txt")
     with open(text, "w", encoding="ascii") as file:
         file.write("Dear reader, this is no database. " * 200)
-    refused(text, EXIT_FAILED, "letter.txt")
-    refused(common.folder, EXIT_FAILED)
+    moved(text)
+    refused(common.folder, EXIT_CONFIG)
 
 
 @case
-def a_foreign_or_newer_database_is_left_alone():
+def a_foreign_database_is_moved_aside_and_a_newer_one_refused():
     foreign = os.path.join(common.folder, "foreign.db")
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE precious (v)")
     connection.execute("PRAGMA application_id = 42")
     connection.commit()
     connection.close()
-    refused(foreign, EXIT_FAILED, "foreign.db")
+    moved(foreign)
 
     newer = os.path.join(common.folder, "newer.db")
     shutil.copy(path, newer)
@@ -113,6 +150,7 @@ def a_foreign_or_newer_database_is_left_alone():
     connection.commit()
     connection.close()
     refused(newer, EXIT_FAILED, "newer.db")
+    equal(aside(newer), [])
 
 
 @case
@@ -122,38 +160,71 @@ def a_damaged_file_is_never_served():
     size = os.path.getsize(damaged)
     with open(damaged, "r+b") as file:
         file.truncate(size // 2)
-    status, _, log = run(REACHD, "--listen", "nowhere:0", "--socket", "none", "--state", damaged,
-                         "--simulate", "k80")
-    assert status != 0, log
+    daemon = common.Daemon("--simulate", "k80", state=damaged)
+    common.until("the GPU is measured", lambda: daemon.gpus()[0]["state"] == "ready")
+    common.until("the file is moved aside", lambda: aside(damaged))
+    common.until("the GPU is measured again", lambda: sqlite3.connect(damaged).execute(
+        "SELECT count(*) FROM fingerprint").fetchone() == (1,))
+    daemon.stop()
 
 
 @case
-def a_read_only_file_is_refused():
+def a_damaged_row_is_measured_again():
+    damaged = os.path.join(common.folder, "row.db")
+    daemon = common.Daemon("--simulate", "k80", state=damaged)
+    daemon.measured()
+    before = daemon.finished(daemon.submit(0, "full"))["fingerprint_id"]
+    daemon.stop()
+    connection = sqlite3.connect(damaged)
+    connection.execute("UPDATE fingerprint SET document = replace(document, '13', '14') WHERE run ="
+                       " (SELECT max(run) FROM fingerprint)")
+    connection.commit()
+    connection.close()
+    daemon = common.Daemon("--simulate", "k80", state=damaged)
+    common.until("it is dropped", lambda: "was dropped" in daemon.log())
+    common.until("the GPU is measured again", lambda: sqlite3.connect(damaged).execute(
+        "SELECT count(*) FROM fingerprint WHERE run > (SELECT max(run) FROM damage)"
+        ).fetchone() == (1,))
+    assert before
+    equal(daemon.measured()[0]["state"], "ready")
+    daemon.stop()
+
+
+@case
+def a_read_only_file_is_served_and_not_written():
     nobody = 65534 if os.geteuid() == 0 else None  # root may write everything
-    readonly = os.path.join(common.folder, "readonly.db")
+    folder = os.path.join(common.folder, "readonly")
+    readonly = os.path.join(folder, "reachd.db")
     program = os.path.join(common.folder, "reachd")
+    os.mkdir(folder)
     shutil.copy(path, readonly)
     shutil.copy(REACHD, program)
     os.chmod(readonly, 0o444)
+    os.chmod(folder, 0o555)
     os.chmod(common.folder, 0o755)
     before = open(readonly, "rb").read()
-    done = subprocess.run([program, "--listen", "127.0.0.1:0", "--socket", "none", "--state",
-                           readonly, "--simulate", "k80"], capture_output=True, text=True,
-                          check=False, timeout=common.PATIENCE_S, user=nobody)
-    assert done.returncode in EXIT_FAILED, (done.returncode, done.stderr)
-    assert "readonly.db" in done.stderr, done.stderr
+    log = os.path.join(common.folder, "readonly.log")
+    with open(log, "wb") as sink:
+        process = subprocess.Popen([program, "--listen", "127.0.0.1:0", "--socket", "none",
+                                    "--state", readonly, *GPUS], stderr=sink, user=nobody)
+    text = common.until("it serves", lambda: "serving 127" in open(log, encoding="utf-8").read()
+                        and open(log, encoding="utf-8").read())
+    port = text.split("serving 127.0.0.1:")[1].split()[0]
+    _, out, _ = run("curl", "-s", f"http://127.0.0.1:{port}/v1/gpus")
+    process.terminate()
+    equal(process.wait(common.PATIENCE_S), 0, open(log, encoding="utf-8").read())
+    assert "fingerprint_id\":\"fp" in out.replace(" ", ""), out
     equal(open(readonly, "rb").read(), before)
+    os.chmod(folder, 0o755)
 
 
 @case
 def the_option_goes_on_in_memory_and_says_so():
-    text = os.path.join(common.folder, "letter.txt")
-    before = open(text, "rb").read()
-    daemon = common.Daemon("--simulate", "k80", "--state-fallback-memory", state=text)
+    daemon = common.Daemon("--simulate", "k80", "--state-fallback-memory",
+                           state=os.path.join(common.folder, "missing", "reachd.db"))
     equal(daemon.measured()[0]["state"], "ready")
     assert "in memory" in daemon.log(), daemon.log()
     daemon.stop()
-    equal(open(text, "rb").read(), before)
 
 
 @case
@@ -176,9 +247,19 @@ def a_full_disk_fails_the_job_and_serving_goes_on():
     equal(daemon.json("/v1/gpus/0/fingerprint")["id"], good)
     equal(daemon.gpus()[0]["state"], "failed")
     assert daemon.gpus()[0]["last_error"]["text"], daemon.gpus()
+    ready = daemon.get("/readyz")
+    equal(ready.status, 200)
+    assert ready.json()["database_error"]["text"], ready.body
+    assert "\nreachd_database_ok 0\n" in daemon.get("/metrics").body.decode()
+    equal(daemon.request("POST", "/v1/gpus/0/fingerprint").status, 507)
+    assert daemon.json("/v1/gpus/0/fingerprints")["fingerprints"], "the history is still read"
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, limits)
+    common.until("the job that failed is made up for", lambda: daemon.gpus()[0]["state"] == "ready")
     equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
     equal(daemon.gpus()[0]["last_error"], None)
+    assert "database_error" not in daemon.get("/readyz").json()
+    equal(daemon.get("/readyz?verbose").json()["database_error"], None)
+    assert "\nreachd_database_ok 1\n" in daemon.get("/metrics").body.decode()
     daemon.stop()
 
 

@@ -463,6 +463,8 @@ static void test_the_store_cannot_be_written(void **state)
     struct node n = node_start(database, one_gpu, false);
     struct job good = measure(&n, 0, DEPTH_QUICK), bad;
     struct rlimit before, none;
+    struct err err = {0};
+    bool renewed = false;
 
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
@@ -476,6 +478,11 @@ static void test_the_store_cannot_be_written(void **state)
     assert_true(bad.error.status == STATUS_FULL || bad.error.status == STATUS_IO ||
                 bad.error.status == STATUS_READ_ONLY);
     assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
+    /* Refused until upkeep has found that there is room. */
+    assert_int_equal(
+        pipeline_submit(n.pipeline, gpu_of(&n, 0)->identity.uuid, DEPTH_QUICK, &bad, &err),
+        STATUS_READ_ONLY);
+    assert_int_equal(store_keep(n.store, &renewed, &err), STATUS_OK);
     good = measure(&n, 0, DEPTH_QUICK);
     assert_int_equal(good.state, JOB_DONE);
     node_stop(&n);

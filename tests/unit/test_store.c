@@ -236,7 +236,10 @@ static void test_a_file_without_verdicts(void **state)
     struct err err = {0};
 
     store_close(store);
-    fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict; PRAGMA user_version = 1;");
+    fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict;"
+                         "ALTER TABLE observation DROP COLUMN seal;"
+                         "ALTER TABLE run DROP COLUMN seal;"
+                         "DROP TABLE damage; DROP TABLE upkeep; PRAGMA user_version = 1;");
     store = fixture_open(path);
     assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
     assert_int_equal(set.count, 3);

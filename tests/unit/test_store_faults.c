@@ -7,16 +7,13 @@
  * state, or the new one whole (an fsync that failed may have worked: store.c) never half no
  * fingerprint without its run, integrity_check says ok never stuck                  once the fault
  * is gone, the same file takes the next run
- *
- * SQLite's own calls go through a table of its VFS that can be patched in the process. fsync and
- * fdatasync are not in it; they are replaced by linking: a program's own symbol comes first.
  */
 #include "base/assert.h"
 #include "base/rng.h"
+#include "store_fault.h"
 #include "store_fixture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -24,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,108 +33,11 @@ enum {
     ALL_CALLS_LIMIT = 3000
 };
 
-/* Which call fails, and how. Calls of all kinds are counted together. */
-static struct {
-    bool armed;
-    bool persistent; /* from the n-th on, all fail */
-    bool torn;       /* a failing write leaves half of its bytes */
-    int error_number;
-    uint64_t fail_at;
-    uint64_t calls;
-    uint64_t failures;
-    uint64_t syncs; /* reached, failed or not */
-} fault;
-
-static bool fails_now(void)
-{
-    if (!fault.armed)
-        return false;
-    fault.calls++;
-    if (fault.calls != fault.fail_at && !(fault.persistent && fault.calls > fault.fail_at))
-        return false;
-    fault.failures++;
-    return true;
-}
-
-static ssize_t faulty_pwrite(int fd, const void *data, size_t size, off_t offset)
-{
-    if (!fails_now())
-        return pwrite(fd, data, size, offset);
-    if (fault.torn && size > 1)
-        (void)!pwrite(fd, data, size / 2, offset);
-    errno = fault.error_number;
-    return -1;
-}
-
-static ssize_t faulty_write(int fd, const void *data, size_t size)
-{
-    if (!fails_now())
-        return write(fd, data, size);
-    errno = fault.error_number;
-    return -1;
-}
-
-static int faulty_ftruncate(int fd, off_t size)
-{
-    if (!fails_now())
-        return ftruncate(fd, size);
-    errno = fault.error_number;
-    return -1;
-}
-
-static int faulty_open(const char *path, int flags, int mode)
-{
-    if (!(flags & O_CREAT) || !fails_now())
-        return open(path, flags, mode);
-    errno = fault.error_number;
-    return -1;
-}
-
-static int faulty_unlink(const char *path)
-{
-    if (!fails_now())
-        return unlink(path);
-    errno = fault.error_number;
-    return -1;
-}
-
-/* These two stand in for the C library's, in the whole program. */
-int fsync(int fd)
-{
-    fault.syncs++;
-    if (!fails_now())
-        return (int)syscall(SYS_fsync, fd);
-    errno = fault.error_number;
-    return -1;
-}
-
-int fdatasync(int fd)
-{
-    fault.syncs++;
-    if (!fails_now())
-        return (int)syscall(SYS_fdatasync, fd);
-    errno = fault.error_number;
-    return -1;
-}
-
-static void patch(sqlite3_vfs *vfs, const char *name, sqlite3_syscall_ptr call)
-{
-    REACH_ASSERT(vfs->xSetSystemCall(vfs, name, call) == SQLITE_OK);
-}
-
 static int install(void **state)
 {
-    sqlite3_vfs *vfs;
-
     (void)state;
-    REACH_ASSERT(sqlite3_initialize() == SQLITE_OK);
-    vfs = sqlite3_vfs_find(NULL);
-    patch(vfs, "pwrite", (sqlite3_syscall_ptr)faulty_pwrite);
-    patch(vfs, "pwrite64", (sqlite3_syscall_ptr)faulty_pwrite);
-    patch(vfs, "write", (sqlite3_syscall_ptr)faulty_write);
-    patch(vfs, "ftruncate", (sqlite3_syscall_ptr)faulty_ftruncate);
-    patch(vfs, "open", (sqlite3_syscall_ptr)faulty_open);
-    patch(vfs, "unlink", (sqlite3_syscall_ptr)faulty_unlink);
+    store_fault_install();
+    store_fault.skip_syncs = true; /* they are counted and fail, and nobody cuts the power */
     return 0;
 }
 
@@ -262,78 +161,81 @@ static bool one_faulty_life(const char *directory)
     struct err err = {0};
 
     assert_non_null(path);
-    fault.calls = fault.failures = 0;
-    fault.armed = true;
+    store_fault.calls = store_fault.failures = 0;
+    store_fault.armed = true;
     if (store_open(path, &store, &err) == STATUS_OK) {
         for (uint32_t i = 1; i <= STEPS; i++)
             (void)promised_run(store, i, &p);
-        fault.armed = false; /* reading must work without a fault */
+        store_fault.armed = false; /* reading must work without a fault */
         assert_kept_now(store, &p);
-        fault.armed = true;
+        store_fault.armed = true;
         store_close(store);
     } else {
         assert_true(strlen(err.text) > 10);
     }
-    fault.armed = false;
+    store_fault.armed = false;
 
     if (store_open(path, &store, &err) != STATUS_OK)
-        fail_msg("call %llu: %s", (unsigned long long)fault.fail_at, err.text);
+        fail_msg("call %llu (%s): %s", (unsigned long long)store_fault.fail_at, store_fault.last,
+                 err.text);
     assert_kept_later(store, &p);
     assert_int_equal(promised_run(store, STEPS + 1, &p), STATUS_OK);
     assert_int_equal(current_number(store), STEPS + 1);
     store_close(store);
     assert_integrity(path);
     free(path);
-    return fault.failures > 0;
+    return store_fault.failures > 0;
 }
 
-static void every_call(int error_number, bool persistent, bool torn)
+struct way {
+    const char *name;
+    int error_number;
+    bool persistent;
+    bool torn;
+    unsigned kinds;
+    bool quick; /* also without REACH_LONG */
+};
+
+static void every_call(const struct way *way)
 {
     uint64_t n = 1;
     bool failed = true;
 
-    fault.error_number = error_number;
-    fault.persistent = persistent;
-    fault.torn = torn;
+    store_fault.error_number = way->error_number;
+    store_fault.persistent = way->persistent;
+    store_fault.torn = way->torn;
+    store_fault.kinds = way->kinds;
     for (; failed && n < ALL_CALLS_LIMIT; n++) {
         char *const directory = fixture_directory();
-        fault.fail_at = n;
+        store_fault.fail_at = n;
         failed = one_faulty_life(directory);
         fixture_remove(directory);
     }
     assert_true(n > 20 && n < ALL_CALLS_LIMIT);
-    assert_true(fault.syncs > 0); /* or the linker has not put ours first */
-    print_message("%llu calls failed in turn\n", (unsigned long long)(n - 2));
+    assert_true(store_fault.syncs > 0); /* or the linker has not put ours first */
+    print_message("%s: %llu calls failed in turn\n", way->name, (unsigned long long)(n - 2));
 }
 
-static void test_io_error_once(void **state)
+static void test_every_call(void **state)
 {
-    (void)state;
-    every_call(EIO, false, false);
-}
+    static const struct way ways[] = {
+        {"EIO once", EIO, false, false, FAULT_ALL, true},
+        {"EIO for good", EIO, true, false, FAULT_WRITES | FAULT_READS, false},
+        {"EIO for good, writes alone", EIO, true, false, FAULT_WRITES, false},
+        {"torn write", EIO, false, true, FAULT_WRITES, true},
+        {"ENOSPC once", ENOSPC, false, true, FAULT_WRITES, false},
+        {"ENOSPC for good", ENOSPC, true, true, FAULT_WRITES, true},
+        {"EROFS for good", EROFS, true, false, FAULT_WRITES, false},
+        {"EACCES once", EACCES, false, false, FAULT_ALL, false},
+        {"ENOMEM once", ENOMEM, false, false, FAULT_ALL, false},
+        {"locks that fail once", EIO, false, false, FAULT_LOCKS, false},
+    };
 
-static void test_io_error_for_good(void **state)
-{
     (void)state;
-    every_call(EIO, true, false);
-}
-
-static void test_torn_write(void **state)
-{
-    (void)state;
-    every_call(EIO, false, true);
-}
-
-static void test_no_space_once(void **state)
-{
-    (void)state;
-    every_call(ENOSPC, false, true);
-}
-
-static void test_no_space_for_good(void **state)
-{
-    (void)state;
-    every_call(ENOSPC, true, true);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        if (ways[i].quick || getenv("REACH_LONG"))
+            every_call(&ways[i]);
+    }
 }
 
 /* Says on the pipe what has been acknowledged, until it is killed. */
@@ -410,9 +312,8 @@ static void test_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_io_error_once),     cmocka_unit_test(test_io_error_for_good),
-        cmocka_unit_test(test_torn_write),        cmocka_unit_test(test_no_space_once),
-        cmocka_unit_test(test_no_space_for_good), cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_every_call),
+        cmocka_unit_test(test_kill),
     };
 
     return cmocka_run_group_tests(tests, install, NULL);

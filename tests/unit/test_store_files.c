@@ -2,8 +2,10 @@
  * damage. Nobody else's file loses a byte, and what is served is what was written. */
 #include "base/rng.h"
 #include "store_cases.h"
+#include "store/store_file.h"
 #include "store_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -89,6 +91,59 @@ static void expect_refusal(const char *directory, const char *name, enum status 
     free(after);
 }
 
+/* The file that begins so, in this directory; the case fails where there is none. */
+static char *find_file(const char *directory, const char *beginning)
+{
+    DIR *const d = opendir(directory);
+    const struct dirent *e;
+    char *found = NULL;
+
+    assert_non_null(d);
+    while (!found && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, beginning, strlen(beginning)) == 0)
+            found = strdup(e->d_name);
+    }
+    closedir(d);
+    assert_non_null(found);
+    return found;
+}
+
+/* Opening must work with an empty database, and the file must be beside it under a name that says
+ * so, with every byte it had. */
+static void expect_aside(const char *directory, const char *name)
+{
+    char path[512];
+    char beginning[64];
+    struct store_health health;
+    struct fingerprint fp;
+    struct store *store;
+    size_t before_size = 0;
+    size_t after_size = 0;
+    char *before;
+    char *after;
+    char *aside;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    (void)snprintf(beginning, sizeof(beginning), "%s.corrupt-", name);
+    before = fixture_read(path, &before_size);
+    store = fixture_open(path);
+    assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, NULL), STATUS_NOT_FOUND);
+    store_health(store, &health);
+    assert_int_equal(health.moved_aside, 1);
+    assert_int_equal(health.trouble.status, STATUS_OK);
+    fixture_run(store, FIXTURE_UUID, 1, 1);
+    store_close(store);
+    aside = find_file(directory, beginning);
+    after = fixture_read(fixture_path(directory, aside), &after_size);
+    assert_int_equal(before_size, after_size);
+    assert_memory_equal(before, after, before_size);
+    assert_int_equal(remove(fixture_path(directory, aside)), 0);
+    assert_int_equal(remove(path), 0);
+    free(before);
+    free(after);
+    free(aside);
+}
+
 static void test_foreign_files(void **state)
 {
     char path[512];
@@ -97,22 +152,69 @@ static void test_foreign_files(void **state)
 
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
     fixture_write(path, "notes of somebody\n", 18);
-    expect_refusal(*state, "it", STATUS_CORRUPT);
+    expect_aside(*state, "it");
     fixture_write(path, "SQLite format 3", 16); /* a header and no more */
-    expect_refusal(*state, "it", STATUS_CORRUPT);
+    expect_aside(*state, "it");
     for (uint32_t i = 0; i < 100000; i++)
         noise[i] = (char)rng_next(&r);
     fixture_write(path, noise, 100000);
-    expect_refusal(*state, "it", STATUS_CORRUPT);
+    expect_aside(*state, "it");
     free(noise);
 
-    assert_int_equal(remove(path), 0);
     fixture_tamper(path, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1);");
-    expect_refusal(*state, "it", STATUS_CORRUPT);
-    fixture_tamper(path, "PRAGMA application_id = 1234;");
-    expect_refusal(*state, "it", STATUS_CORRUPT);
-    fixture_tamper(path, "PRAGMA journal_mode = WAL; INSERT INTO mine VALUES (2);");
-    expect_refusal(*state, "it", STATUS_CORRUPT);
+    expect_aside(*state, "it");
+    fixture_tamper(path, "CREATE TABLE mine (x); PRAGMA application_id = 1234;");
+    expect_aside(*state, "it");
+    fixture_tamper(path, "PRAGMA journal_mode = WAL; CREATE TABLE mine (x);");
+    expect_aside(*state, "it");
+}
+
+/* Two in the same second, and both are kept. */
+static void test_aside_overwrites_nothing(void **state)
+{
+    const char *const path = fixture_path(*state, "it");
+    char name[4096];
+    char again[4096];
+
+    fixture_write(path, "one", 3);
+    assert_int_equal(store_file_set_aside(path, name, sizeof(name), NULL), STATUS_OK);
+    fixture_write(path, "two", 3);
+    fixture_write(fixture_path(*state, "it-wal"), "log", 3);
+    assert_int_equal(store_file_set_aside(fixture_path(*state, "it"), again, sizeof(again), NULL),
+                     STATUS_OK);
+    assert_string_not_equal(name, again);
+    assert_int_equal(access(name, F_OK), 0);
+    assert_int_equal(access(again, F_OK), 0);
+    assert_int_equal(count_files(*state), 3);
+    (void)strncat(again, "-wal", sizeof(again) - strlen(again) - 1);
+    assert_int_equal(access(again, F_OK), 0);
+}
+
+/* The move was cut short: a log without its database is not taken for the next one's. */
+static void test_log_without_database(void **state)
+{
+    char path[512];
+    struct store *store;
+    struct fingerprint fp;
+    size_t size = 0;
+    char *log;
+    char *aside;
+
+    (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
+    store = fixture_open(path);
+    fixture_run(store, FIXTURE_UUID, 7, 1);
+    log = fixture_read(fixture_path(*state, "it-wal"), &size);
+    assert_true(size > 0);
+    store_close(store);
+    assert_int_equal(remove(path), 0);
+    fixture_write(fixture_path(*state, "it-wal"), log, size);
+    store = fixture_open(path);
+    assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, NULL), STATUS_NOT_FOUND);
+    store_close(store);
+    aside = find_file(*state, "it.corrupt-");
+    assert_non_null(strstr(aside, "-wal"));
+    free(aside);
+    free(log);
 }
 
 static void test_newer_schema(void **state)
@@ -160,10 +262,12 @@ static void test_no_place(void **state)
     assert_int_equal(store_open(fixture_path(*state, "not/there.db"), &store, &err), STATUS_IO);
     assert_non_null(strstr(err.text, "directory"));
     assert_int_equal(mkdir(fixture_path(*state, "folder"), 0700), 0);
-    assert_int_equal(store_open(fixture_path(*state, "folder"), &store, &err), STATUS_IO);
+    assert_int_equal(store_open(fixture_path(*state, "folder"), &store, &err),
+                     STATUS_INVALID_ARGUMENT);
     assert_int_equal(access(fixture_path(*state, "folder-lock"), F_OK), -1);
     assert_int_equal(mkfifo(fixture_path(*state, "pipe"), 0600), 0);
-    assert_int_equal(store_open(fixture_path(*state, "pipe"), &store, &err), STATUS_IO);
+    assert_int_equal(store_open(fixture_path(*state, "pipe"), &store, &err),
+                     STATUS_INVALID_ARGUMENT);
     assert_int_equal(store_open("", &store, &err), STATUS_INVALID_ARGUMENT);
     assert_int_equal(store_open("file:x?mode=memory", &store, &err), STATUS_INVALID_ARGUMENT);
     assert_null(store);
@@ -460,6 +564,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_one_daemon),
         WITH_DIRECTORY(test_foreign_files),
+        WITH_DIRECTORY(test_aside_overwrites_nothing),
+        WITH_DIRECTORY(test_log_without_database),
         WITH_DIRECTORY(test_newer_schema),
         WITH_DIRECTORY(test_newer_schema_in_log),
         WITH_DIRECTORY(test_no_place),

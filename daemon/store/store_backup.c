@@ -1,0 +1,91 @@
+/* store_backup.c: a copy while all goes on.
+ *
+ *     read-only connection to the file  ->  VACUUM INTO a name of its own  ->  every row checked
+ *         ->  fsync  ->  the name that was asked for
+ *
+ * VACUUM INTO reads under one transaction, so the copy is one state of the database; a writer goes
+ * on beside it (WAL). It reads every row through SQL, so that a damaged page is met here and not
+ * after the backup is needed.
+ */
+#include "store/store.h"
+
+#include "store/store_connect.h"
+#include "store/store_file.h"
+#include "store/store_private.h"
+#include "store/store_sql.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum status copy(const char *path, const char *part, struct err *err)
+{
+    sqlite3 *db = NULL;
+    enum status s = store_connect_beside(path, &db, err);
+
+    if (s == STATUS_OK)
+        s = store_sql_run(db, "VACUUM INTO ?", SQL_VALUES(SQL_TEXT(part)), NULL, err);
+    (void)sqlite3_close(db);
+    return s;
+}
+
+static enum status check(const char *part, uint64_t *out_rows, struct err *err)
+{
+    sqlite3 *db = NULL;
+    uint64_t bad = 0;
+    enum status s = store_connect_read_only(part, &db, err);
+
+    if (s == STATUS_OK)
+        s = store_scrub_count(db, out_rows, &bad, err);
+    (void)sqlite3_close(db);
+    if (s == STATUS_OK && bad > 0)
+        return err_set(err, STATUS_CORRUPT, "%llu of %llu rows of the state file fail their check",
+                       (unsigned long long)bad, (unsigned long long)*out_rows);
+    return s;
+}
+
+static enum status make_durable(const char *part, struct err *err)
+{
+    const int fd = open(part, O_RDONLY | O_CLOEXEC);
+    int error = 0;
+
+    if (fd < 0 || fsync(fd) != 0)
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    return error == 0 ? STATUS_OK
+                      : err_set(err, store_file_status(error), "cannot write %s: %s", part,
+                                strerror(error));
+}
+
+enum status store_backup(const char *path, const char *to, uint64_t *out_rows, struct err *err)
+{
+    uint64_t rows = 0;
+    char *part = NULL;
+    enum status s;
+
+    if (access(to, F_OK) == 0)
+        return err_set(err, STATUS_CONFLICT, "%s is there already", to);
+    if (access(path, F_OK) != 0)
+        return err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "cannot read %s: %s",
+                       path, strerror(errno));
+    if (asprintf(&part, "%s.part-%ld", to, (long)getpid()) < 0)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
+    (void)unlink(part);
+    s = copy(path, part, err);
+    if (s == STATUS_OK)
+        s = check(part, &rows, err);
+    if (s == STATUS_OK)
+        s = make_durable(part, err);
+    if (s == STATUS_OK)
+        s = store_file_move(part, to, err);
+    if (s != STATUS_OK)
+        (void)unlink(part);
+    if (s == STATUS_OK && out_rows)
+        *out_rows = rows;
+    free(part);
+    return s;
+}

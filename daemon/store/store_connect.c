@@ -1,0 +1,265 @@
+/* store_connect.c: opening, which is mostly refusing.
+ *
+ *     whose file? (store_file.c)  ->  SQLite  ->  whose database?  ->  schema  ->  WAL
+ *
+ * Up to the schema nothing is written, and until all is well the log is not checkpointed on close:
+ * a file that is refused keeps every byte. The first commit of a new file is made with a rollback
+ * journal, so that the header says from the start whose it is (store_file.c).
+ *
+ * Memory: SQLite's caches would grow to 2 MiB a connection. Documents are read once and then served
+ * from snapshots, so a small cache serves as well; a quarter of a MiB each is what the daemon pays.
+ */
+#include "store/store_connect.h"
+
+#include "base/log.h"
+#include "store/migrations.h"
+#include "store/store_file.h"
+#include "store/store_sql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; nothing fails */
+#define BUSY_TIMEOUT_MS 2000 /* somebody with a shell may be looking at the file */
+
+enum { STATEMENT_BYTES = 96 };
+
+/* Settings of every connection, before it may write. */
+static const char connection_settings[] = "PRAGMA cache_size = -256;"
+                                          "PRAGMA mmap_size = 0;"
+                                          "PRAGMA foreign_keys = ON;"
+                                          "PRAGMA synchronous = FULL;";
+
+static const char log_settings[] = "PRAGMA wal_autocheckpoint = 512;"
+                                   "PRAGMA journal_size_limit = 4194304;";
+
+/* What the flags ask for, with everything set that is the same for all. */
+static enum status open_connection(const char *path, int flags, sqlite3 **out, struct err *err)
+{
+    const int all = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
+    int rc = sqlite3_open_v2(path, out, flags | all, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = store_sql_add_seal(*out);
+    if (rc != SQLITE_OK)
+        return store_sql_fail(*out, rc, "opening", err);
+    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_busy_timeout(*out, BUSY_TIMEOUT_MS);
+    return STATUS_OK;
+}
+
+/* Asks SQLite what the header was asked before: a log beside the file may say something newer. */
+static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, struct err *err)
+{
+    int64_t application = 0;
+    int64_t tables = 0;
+    enum status s;
+
+    s = store_sql_number(db, "PRAGMA application_id", &application, err);
+    if (s == STATUS_OK)
+        s = store_sql_number(db, "PRAGMA user_version", out_version, err);
+    if (s == STATUS_OK)
+        s = store_sql_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (s != STATUS_OK)
+        return s;
+    if (application == 0 && *out_version == 0 && tables == 0)
+        return STATUS_OK; /* new */
+    if (application != STORE_FILE_APPLICATION_ID)
+        return err_set(err, STATUS_CORRUPT, "%s is the database of another application", path);
+    if (*out_version < 1)
+        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which never was", path,
+                       (long long)*out_version);
+    if (*out_version > (int64_t)store_migration_count)
+        return err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this reachd knows 1 to %u",
+                       path, (long long)*out_version, store_migration_count);
+    return STATUS_OK;
+}
+
+/* One migration, its number and our name in the header: one transaction. */
+static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
+{
+    char statement[STATEMENT_BYTES];
+    enum status s;
+
+    (void)snprintf(statement, sizeof(statement), "PRAGMA user_version = %u", from + 1);
+    s = store_sql_begin(db, err);
+    if (s != STATUS_OK)
+        return s;
+    s = store_sql_exec(db, store_migrations[from], err);
+    if (s == STATUS_OK)
+        s = store_sql_exec(db, statement, err);
+    (void)snprintf(statement, sizeof(statement), "PRAGMA application_id = %u",
+                   STORE_FILE_APPLICATION_ID);
+    if (s == STATUS_OK)
+        s = store_sql_exec(db, statement, err);
+    return store_sql_end(db, s, err);
+}
+
+static enum status migrate(sqlite3 *db, int64_t version, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    for (unsigned v = (unsigned)version; s == STATUS_OK && v < store_migration_count; v++) {
+        s = migrate_once(db, v, err);
+        if (s == STATUS_OK && version > 0)
+            log_info("state file: schema %u", v + 1);
+    }
+    return s;
+}
+
+/* WAL: readers do not wait for the writer. A file system that cannot do it says another mode. */
+static enum status use_log(sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum status s;
+
+    s = store_sql_query(db, "PRAGMA journal_mode = WAL", NULL, 0, &stmt, err);
+    if (s == STATUS_OK)
+        s = store_sql_next(stmt, &row, err);
+    if (s == STATUS_OK && row &&
+        sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
+        s = err_set(err, STATUS_IO, "the file system of the state file cannot share memory (WAL)");
+    sqlite3_finalize(stmt);
+    return s == STATUS_OK ? store_sql_exec(db, log_settings, err) : s;
+}
+
+/* Finds out now, and not in the middle of a measurement, whether a transaction can begin. */
+static enum status try_to_write(sqlite3 *db, struct err *err)
+{
+    enum status s = store_sql_begin(db, err);
+
+    return s == STATUS_OK ? store_sql_exec(db, "ROLLBACK", err) : s;
+}
+
+static enum status prepare(sqlite3 *db, const char *path, struct err *err)
+{
+    int64_t version = 0;
+    enum status s;
+
+    if (sqlite3_db_readonly(db, "main") == 1)
+        return err_set(err, STATUS_READ_ONLY, "%s cannot be written", path);
+    s = inspect(db, path, &version, err);
+    if (s == STATUS_OK)
+        s = store_sql_exec(db, connection_settings, err);
+    if (s == STATUS_OK)
+        s = migrate(db, version, err);
+    if (s == STATUS_OK && strcmp(path, STORE_MEMORY_PATH) != 0)
+        s = use_log(db, err);
+    return s == STATUS_OK ? try_to_write(db, err) : s;
+}
+
+/* Closes what has failed; whatever it was, it is not opened. */
+static enum status opened(enum status s, sqlite3 **db)
+{
+    if (s != STATUS_OK) {
+        (void)sqlite3_close(*db);
+        *db = NULL;
+    }
+    return s;
+}
+
+enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    *out = NULL;
+    if (strcmp(path, STORE_MEMORY_PATH) != 0) {
+        s = store_file_writable(path, err);
+        if (s == STATUS_OK)
+            s = store_file_inspect(path, store_migration_count, err);
+    }
+    (void)sqlite3_soft_heap_limit64(HEAP_LIMIT);
+    if (s == STATUS_OK)
+        s = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, out, err);
+    if (s == STATUS_OK)
+        s = prepare(*out, path, err);
+    return opened(s, out);
+}
+
+void store_connect_trust(sqlite3 *db)
+{
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+}
+
+enum status store_connect_reader(const char *path, sqlite3 **out, struct err *err)
+{
+    enum status s;
+
+    *out = NULL;
+    s = open_connection(path, SQLITE_OPEN_READWRITE, out, err);
+    if (s == STATUS_OK)
+        s = store_sql_exec(*out, connection_settings, err);
+    if (s == STATUS_OK)
+        s = store_sql_exec(*out, "PRAGMA query_only = ON", err);
+    return opened(s, out);
+}
+
+/* "file:PATH?immutable=1": nothing beside the file is looked at or made. NULL without memory. */
+static char *immutable_uri(const char *path)
+{
+    static const char tail[] = "?immutable=1";
+    char *const uri = malloc(strlen("file:") + 3 * strlen(path) + sizeof(tail));
+    char *at = uri;
+
+    if (!uri)
+        return NULL;
+    at += sprintf(at, "file:");
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+        if (*c == '?' || *c == '#' || *c == '%')
+            at += sprintf(at, "%%%02X", *c);
+        else
+            *at++ = (char)*c;
+    }
+    (void)sprintf(at, "%s", tail);
+    return uri;
+}
+
+static enum status connect_to_read(const char *name, int flags, const char *path, sqlite3 **out,
+                                   struct err *err)
+{
+    int64_t version = 0;
+    enum status s = open_connection(name, flags | SQLITE_OPEN_READONLY, out, err);
+
+    if (s == STATUS_OK)
+        s = inspect(*out, path, &version, err);
+    if (s == STATUS_OK && version != (int64_t)store_migration_count)
+        s = err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this release reads %u", path,
+                    (long long)version, store_migration_count);
+    if (s == STATUS_OK)
+        s = store_sql_exec(*out, connection_settings, err);
+    return opened(s, out);
+}
+
+enum status store_connect_beside(const char *path, sqlite3 **out, struct err *err)
+{
+    enum status s;
+
+    *out = NULL;
+    s = store_file_inspect(path, store_migration_count, err);
+    return s == STATUS_OK ? connect_to_read(path, 0, path, out, err) : s;
+}
+
+enum status store_connect_read_only(const char *path, sqlite3 **out, struct err *err)
+{
+    char *uri;
+    enum status s;
+
+    *out = NULL;
+    /* With a log, its index must be found beside it; a file without one is all there is. */
+    if (store_file_has_log(path))
+        return store_connect_beside(path, out, err);
+    s = store_file_inspect(path, store_migration_count, err);
+    if (s != STATUS_OK)
+        return s;
+    uri = immutable_uri(path);
+    if (!uri)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
+    s = connect_to_read(uri, SQLITE_OPEN_URI, path, out, err);
+    free(uri);
+    return s;
+}
