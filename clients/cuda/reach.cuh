@@ -180,6 +180,48 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
     return cudaSuccess;
 }
 
+/* All of the above in one: a table for an allocation of `bytes` on the current device, as reachd at
+ * `where` (as reach_open takes it; NULL: its default) places it. Needs libreach. False, and one
+ * sentence in `why`, where there is no such answer, or where it is not about this GPU. The caller
+ * frees the table. */
+static inline bool reach_table_ask(const char *where, uint64_t bytes, reach_table *out, char *why,
+                                   size_t why_bytes)
+{
+    struct reach_placement_request ask = {};
+    struct reach_placement *answer = NULL;
+    struct reach_error error = {};
+    struct reach *reach = NULL;
+    cudaDeviceProp properties;
+    char gpu[REACH_UUID_BYTES];
+    int device = 0;
+    cudaError_t result;
+
+    memset(out, 0, sizeof *out);
+    ask.bytes = bytes;
+    if ((result = cudaGetDevice(&device)) == cudaSuccess &&
+        (result = cudaGetDeviceProperties(&properties, device)) == cudaSuccess) {
+        reach_uuid_text((const unsigned char *)properties.uuid.bytes, false, gpu);
+        if (reach_open(where, &reach, &error) == REACH_OK &&
+            reach_ask_placement(reach, gpu, &ask, &answer, &error) == REACH_OK &&
+            reach_basis_check(&answer->basis, gpu, &error) == REACH_OK &&
+            (result = reach_table_make(out)) == cudaSuccess)
+            result = reach_table_load(out, &answer->windows);
+    }
+    if (result != cudaSuccess)
+        snprintf(why, why_bytes, "no table of windows: %s", cudaGetErrorString(result));
+    else if (error.status != REACH_OK)
+        snprintf(why, why_bytes, "%s", error.text);
+    else if (answer->windows.window_count == 0)
+        snprintf(why, why_bytes, "there are no windows: %s", answer->reason);
+    const bool good = result == cudaSuccess && error.status == REACH_OK && out->window_count > 0;
+
+    if (!good)
+        reach_table_free(out);
+    reach_free(answer);
+    reach_close(reach);
+    return good;
+}
+
 /* All pieces are there again: before each launch that draws from the queues, in its stream. */
 static inline cudaError_t reach_table_start(const reach_table *table, cudaStream_t stream)
 {

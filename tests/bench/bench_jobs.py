@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""The speed of the jobs of the papers, in one run on this GPU: what each must reach, what was
+measured, met or not. Exit status 1 if something was missed.
+
+  REACH_JOBS_OUT   a folder for the jobs' tables and JSON files, as docs/measurements keeps them
+  REACH_JOBS_SIZES another list of sizes
+
+The targets are those of an H200, whose memory is twice what a group of its SMs reaches; a GPU with
+less to gain misses the multiples, and its planner must say so.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gpu"))
+import common  # noqa: E402  (its folder has to be named first)
+
+SIZES = os.environ.get("REACH_JOBS_SIZES", "16GiB,32GiB,64GiB,80GiB,96GiB,112GiB,128GiB,largest")
+PATIENCE_S = 400
+GIB = float(1 << 30)
+LEAST_OF_BEST = 0.97     # the first choice, of the best strategy measured
+MOST_OFF = 0.10          # a prediction, of what was measured
+LEAST_OF_INSIDE = 0.97   # gather
+LEAST_TIMES = {"sampling": 6.0, "gather": 4.5, "grouping": 2.0}
+JOBS = (("sampling", ()), ("gather", ()), ("grouping", ()))
+
+missed = 0
+
+
+def row(target, measured, met):
+    global missed
+    missed += 0 if met else 1
+    print("%-66s %-24s %s" % (target, measured, "yes" if met else "NO"))
+    sys.stdout.flush()
+
+
+def fits(sizes, memory_bytes):
+    """The sizes that leave room for what a job needs besides; largest always."""
+    units = {"GiB": 1 << 30, "MiB": 1 << 20}
+    room = memory_bytes - (4 << 30)
+    return [s for s in sizes.split(",") if s == "largest" or int(s[:-3]) * units[s[-3:]] <= room]
+
+
+def run_job(label, name, options, sizes, out, environment):
+    path = os.path.join(out, label + ".json")
+    done = subprocess.run([common.BUILD + "/examples/" + name, "--bytes", ",".join(sizes),
+                           "--repeats", "3", "--json", path] + list(options), timeout=PATIENCE_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                          universal_newlines=True, env=environment)
+    with open(os.path.join(out, label + ".txt"), "w") as f:
+        f.write(done.stdout)
+    row(label + ": every strategy finds the same, at each size", "exit status %d" % done.returncode,
+        done.returncode == 0)
+    if done.returncode != 0:
+        print(done.stdout)
+        return []
+    with open(path) as f:
+        return json.load(f)["sizes"]
+
+
+def judge_largest(name, size):
+    ways = {way["strategy"]: way for way in reversed(size["ways"])}
+    first = size["ways"][0]
+    times = first["gbps"] / ways["naive"]["gbps"]
+    row("%s, largest: recommended, at least %.1f times naive" % (name, LEAST_TIMES[name]),
+        "%.2f times (%s)" % (times, first["label"]), times >= LEAST_TIMES[name])
+    if name == "gather":
+        share = first["gbps"] / size["inside_gbps"]
+        row("gather, largest: at least %.0f %% of the same inside the reach" %
+            (100 * LEAST_OF_INSIDE), "%.1f %%" % (100 * share), share >= LEAST_OF_INSIDE)
+
+
+def judge_size(name, size):
+    first = size["ways"][0]
+    best = max(size["ways"], key=lambda way: way["gbps"])
+    share = first["gbps"] / best["gbps"]
+    off = first["predicted_gbps"] / first["gbps"] - 1
+    at = "%s, %.1f GiB: " % (name, size["bytes"] / GIB)
+    row(at + "first choice, at least %.0f %% of the best" % (100 * LEAST_OF_BEST),
+        "%.1f %% (%s)" % (100 * share, first["label"]), share >= LEAST_OF_BEST)
+    row(at + "predicted within %.0f %%" % (100 * MOST_OFF), "%+.1f %%" % (100 * off),
+        abs(off) <= MOST_OFF)
+    for way in size["ways"][1:]:
+        if way["predicted_gbps"]:
+            print("    %-22s %+.1f %%" % (way["label"],
+                                          100 * (way["predicted_gbps"] / way["gbps"] - 1)))
+
+
+def main():
+    common.need_gpu()
+    if common.SIMULATE or not os.path.exists(common.BUILD + "/examples/sampling"):
+        common.skip_all("the jobs need a real GPU, and nvcc to be built")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = os.environ.get("REACH_JOBS_OUT") or scratch
+        os.makedirs(out, exist_ok=True)
+        measured = common.measure(["full"])
+        fingerprint = measured.fingerprint("full")
+        sizes = fits(SIZES, fingerprint["gpu"]["memory_bytes"])
+        environment = {**os.environ,
+                       "REACHD_URL": "file:" + measured.folder + "/fingerprint-full.json"}
+        print("%s %s\n%-66s %-24s %s" % (fingerprint["gpu"]["name"], fingerprint["gpu"]["uuid"],
+                                         "target", "measured", "met"))
+        for name, options in JOBS:
+            found = run_job(name, name, options, sizes, out, environment)
+            for size in found:
+                judge_size(name, size)
+            if found:
+                judge_largest(name, found[-1])
+        found = run_job("grouping-host", "grouping", ("--input", "host"), ["largest"], out,
+                        environment)
+        for size in found:
+            for way in size["ways"]:
+                print("    host input: %-24s %.2f G values/s" %
+                      (way["label"], way["gbps"] / 32))
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

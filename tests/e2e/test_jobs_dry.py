@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The jobs of the papers without a GPU: what they would do, asked of a daemon and of a file."""
+import json
+import os
+
+import common
+from common import case, equal, run
+
+JOBS = ("sampling", "gather", "grouping")
+GIB = 1 << 30
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+daemon.measured()
+WHERE = f"unix:{daemon.socket}"
+
+
+def job(name, *options):
+    program = os.path.join(common.BUILD, "examples", name)
+    if not os.path.exists(program):
+        raise common.Skip("the jobs are built where nvcc is, for release")
+    return run(program, *options)
+
+
+def dry(name, *options):
+    """The document that a dry run writes."""
+    path = os.path.join(common.folder, name + ".json")
+    status, out, err = job(name, "--dry-run", "--json", path, *options)
+    equal(status, 0, err)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file), out
+
+
+def labels(size):
+    return [way["label"] for way in size["ways"]]
+
+
+@case
+def every_job_goes_the_way_of_the_plan():
+    for name in JOBS:
+        document, out = dry(name, "--reachd", WHERE, "--gpu", "1", "--bytes", "16GiB,137GiB")
+        small, large = document["sizes"]
+        equal(labels(small), ["naive"], name)
+        if name != "grouping":  # which is unknown until it has measured itself
+            equal(labels(large)[0], "filtered windows", name)
+        equal(sorted(labels(large)),
+              ["filtered windows", "naive", "partitioned windows", "scopes"], name)
+        for way in large["ways"]:
+            passes = {"scopes": -(-137 * GIB // way["scope_bytes"]) if way["scope_bytes"] else 0}
+            equal(way["passes"], passes.get(way["label"], 1), f"{name}: {way}")
+            assert name == "grouping" or way["predicted_gbps"] > 0, way
+            assert "milliseconds" not in way, "nothing was measured"
+        equal((large["origin"], large["bytes"]), ("simulated", 137 * GIB))
+        assert "(simulated)" in out, out
+
+
+@case
+def a_host_input_has_ways_of_its_own():
+    document, _ = dry("grouping", "--reachd", WHERE, "--gpu", "1", "--bytes", "137GiB", "--input",
+                      "host")
+    ways = {way["label"]: way for way in document["sizes"][0]["ways"]}
+    equal(sorted(ways), ["filtered windows", "naive, copied", "naive, zero copy",
+                         "partitioned windows", "scopes, staged", "scopes, streamed again"])
+    equal(ways["scopes, streamed again"]["predicted_gbps"], None)
+
+
+@case
+def a_k80_is_asked_for_scopes_of_its_own():
+    """Smaller than the 2 GB that its last TLB reaches, as far as looking costs nothing."""
+    document, _ = dry("sampling", "--reachd", WHERE, "--gpu", "0", "--bytes", "100MiB,11GiB")
+    small, large = document["sizes"]
+    equal(labels(small), ["naive"])
+    equal(labels(large)[-1], "naive")
+    scopes = [way for way in large["ways"] if way["label"] == "scopes"]
+    assert 0 < scopes[0]["scope_bytes"] < 2.1 * GIB, scopes
+
+
+@case
+def a_file_gives_the_same_plan():
+    path = os.path.join(common.folder, "fingerprint.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(daemon.json("/v1/gpus/1/fingerprint"), file)
+    for name in JOBS:
+        _, asked = dry(name, "--reachd", WHERE, "--gpu", "1", "--bytes", "137GiB")
+        _, read = dry(name, "--reachd", "file:" + path, "--bytes", "137GiB")
+        equal(read, asked, name)
+
+
+@case
+def wrong_use_is_an_error_that_says_so():
+    for options, status, words in (
+            (("--reachd", "unix:" + common.folder + "/nobody", "--bytes", "1G"), 1, "nobody"),
+            (("--reachd", WHERE, "--gpu", "7", "--bytes", "1G"), 1, "7"),
+            (("--reachd", WHERE), 1, "name sizes"),
+            (("--reachd", WHERE, "--bytes", "1X"), 2, "1X"),
+            (("--reachd", "http://"), 1, "http")):
+        got, out, err = job("sampling", "--dry-run", *options)
+        equal(got, status, f"{options}: {out}{err}")
+        assert words in err, err
+
+
+if __name__ == "__main__":
+    common.main()
