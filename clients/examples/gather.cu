@@ -13,7 +13,12 @@
 #include "gather_kernels.cuh"
 #include "job_device.cuh"
 
-enum { LAG = 1024, REFERENCE_BAGS = 1 << 12 };
+enum {
+    LAG = 1024,    /* pieces; twice as far apart, the L2 has lost the row numbers again */
+    BATCHES = 4, /* of a run, one after the other over the same bags: a job has many, and its TLBs are
+                    cold once and not for each */
+    REFERENCE_BAGS = 1 << 12
+};
 
 typedef void (*gather_kernel)(reach_table, gather_work);
 
@@ -126,8 +131,13 @@ static bool time_one(state *s, u64 first_byte, u64 length_bytes, const u32 *numb
 {
     for (int i = 0; i < 2; i++) {
         if (!job_device_load_one(&s->device, first_byte, length_bytes, why) ||
-            !job_device_begin(&s->device, why) || !launch(s, 0, numbers, NULL, add, why) ||
-            !job_device_end(&s->device, ms, why))
+            !job_device_begin(&s->device, why))
+            return false;
+        for (int batch = 0; batch < BATCHES; batch++) {
+            if (!launch(s, 0, numbers, NULL, add, why))
+                return false;
+        }
+        if (!job_device_end(&s->device, ms, why))
             return false;
     }
     return true;
@@ -171,11 +181,15 @@ static bool run_way(void *user, const job_way *way, const reach_windows *passes,
     TRY(cudaMemset(s->sum, 0, sizeof *s->sum));
     if (!job_device_begin(&s->device, why))
         return false;
-    for (u32 p = 0; p < way->pass_count && !dealt; p++) {
-        if (!launch(s, p, s->numbers, NULL, p > 0, why))
+    for (int batch = 0; batch < BATCHES; batch++) {
+        for (u32 p = 0; p < way->pass_count && !dealt; p++) {
+            if (!launch(s, p, s->numbers, NULL, p > 0, why))
+                return false;
+        }
+        if (dealt && !run_dealt(s, why))
             return false;
     }
-    if ((dealt && !run_dealt(s, why)) || !job_device_end(&s->device, ms, why))
+    if (!job_device_end(&s->device, ms, why))
         return false;
     gather_check<<<job_blocks(&s->device) * 4, 256>>>(s->out, (u64)s->bags * s->row_bytes / 4,
                                                       s->sum);
@@ -199,7 +213,7 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->access = REACH_READ;
     out->element_bytes = options->row_bytes;
     out->transaction_bytes = options->row_bytes;
-    out->accesses = bags * GATHER_BAG;
+    out->accesses = bags * GATHER_BAG * BATCHES;
     out->input_bytes = sizeof(u32);
     out->output_bytes = (double)options->row_bytes / GATHER_BAG;
     out->reserve_bytes = 64ull << 20; /* of row numbers and sums, what is under way at a time */
@@ -223,7 +237,7 @@ int main(int argc, char **argv)
     static job job;
     job.name = "gather";
     job.title = "embedding gather, sums of 64 rows";
-    job.help = "  --bags N         of 64 rows each, in whole pieces of 16; default 1M\n"
+    job.help = "  --bags N         of 64 rows each, in whole pieces of 16, of a batch; default 1M\n"
                "  --row-bytes N    128, 256 or 512; default 128\n";
     job.unit = "bags";
     job.result_names[0] = "check";
