@@ -14,7 +14,7 @@
 #include "job_device.cuh"
 
 enum {
-    LAG = 1024,    /* pieces; twice as far apart, the L2 has lost the row numbers again */
+    LAG = 1024,  /* pieces; twice as far apart, the L2 has lost the row numbers again */
     BATCHES = 4, /* of a run, one after the other over the same bags: a job has many, and its TLBs are
                     cold once and not for each */
     REFERENCE_BAGS = 1 << 12
