@@ -41,8 +41,8 @@ static void append(struct json_text *t, const char *s, size_t n)
     t->bytes += n;
 }
 
-/* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind it.
- * Where to go on; NULL without memory. */
+/* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind
+ * it. Where to go on; NULL without memory. */
 static char *put_name(struct json_text *t, const char *name, size_t more)
 {
     size_t n = name ? strlen(name) : 0;
