@@ -33,6 +33,7 @@
 enum {
     FEWEST_CHANGES = 32, /* pairs of laps, to tell LRU from chance */
     FEWEST_SHIFTED = 16,
+    FEWEST_QUICK_PART = 4, /* of the loads that pass for hits */
     FEWEST_DIFFERENCES = 4
 };
 
@@ -53,6 +54,7 @@ enum {
 
 /* What the reference point says of single loads. */
 struct noise {
+    double hit;         /* cycles, median */
     double threshold;   /* cycles, half way between hit and miss */
     double slow_share;  /* of the reference's loads above it, as counted */
     double fast_share;  /* of them as far below the hits: what misses would look like */
@@ -97,7 +99,8 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
      * are hits of a nearer level. */
     const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
     const double fast = fmin(below, slow);
-    return (struct noise){.threshold = hit + penalty_cycles / 2,
+    return (struct noise){.hit = hit,
+                          .threshold = hit + penalty_cycles / 2,
                           .sigma = fmax(quartiles, 1) / QUARTILES_OF_SIGMA,
                           .slow_share = slow / n,
                           .fast_share = fast / n,
@@ -206,6 +209,20 @@ static double shift_of(const struct observation *o, uint32_t p, const struct noi
     return n >= FEWEST_SHIFTED ? stats_median_f64(differences, n) : 0;
 }
 
+/* Misses have noise of their own, which the reference does not show: some are as quick as a slow
+ * hit. Half of all hits are no slower than their median. Where hardly any load is, those that pass
+ * for hits are misses; then what is quick, twice, is all that hit. */
+static double share_of_misses(const struct observation *o, uint32_t p, const struct noise *noise,
+                              double slow, double expected)
+{
+    const double n = o->spec.samples;
+    const double quick = n - sweep_share_above(o, p, noise->hit) * n;
+
+    if (2 * quick < (n - slow) / FEWEST_QUICK_PART)
+        return 1 - 2 * quick / n;
+    return fmax(slow - expected, 0) / n;
+}
+
 /* How far a point is from another fit. One that misses: the page that makes it certain outweighs
  * the doubt so many times. One that fits: the page that is most like a miss has so many laps to go
  * until it is as like a miss as a hit; and of pages that miss, more than enough would be seen. */
@@ -226,7 +243,7 @@ static struct point judge(const struct observation *o, uint32_t p, const struct 
     const double sigma = sqrt(2 * expected + 1); /* the reference was counted too */
     const double unusual = expected + 6 * sigma + 2 + SETTLING * (double)o->spec.points[p];
     struct point out = {.fit = UNDECIDED,
-                        .miss_share = fmax(slow - expected, 0) / o->spec.samples,
+                        .miss_share = share_of_misses(o, p, noise, slow, expected),
                         .whole = o->spec.samples >= o->spec.points[p]};
     struct scales s;
 
