@@ -403,7 +403,7 @@ check-gpu:
 	@tests/run -j 1 -t 600 $(filter build/release/tests/gpu/test_%,$(GPU_TOOLS)) $(call SCRIPTS,gpu)
 
 bench:
-	@.ci/deps check
+	@.ci/deps bench
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
 	@missed=0; for b in $(call SCRIPTS,bench); do \
 	    REACH_TEST_BUILD=$(CURDIR)/build/release $$b || missed=1; done; exit $$missed

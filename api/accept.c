@@ -5,13 +5,18 @@
 #include <string.h>
 #include <strings.h>
 
-/* The weight after ";q=" in one element of Accept, in thousandths. */
+static int thousandths(double weight)
+{
+    return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* not a number: 0 */
+}
+
+/* The weight after ";q=" in one element of Accept, in thousandths: 0 to 1000, whatever it says. */
 static int weight_of(const char *element, size_t bytes)
 {
     for (size_t i = 0; i + 2 < bytes; i++) {
         if ((element[i] == ';' || element[i] == ' ') &&
             (element[i + 1] == 'q' || element[i + 1] == 'Q') && element[i + 2] == '=')
-            return (int)(strtod(element + i + 3, NULL) * 1000);
+            return thousandths(strtod(element + i + 3, NULL));
     }
     return 1000;
 }

@@ -12,10 +12,11 @@
 struct client {
     struct client *older;
     struct client *newer;
-    int fd;            /* libmicrohttpd's, which closes it */
-    nsec_t since;      /* when its current request began, or the one before ended */
-    uint32_t answered; /* requests */
-    bool in_request;   /* a request line has come and its answer is not out yet */
+    int fd;                    /* libmicrohttpd's, which closes it */
+    nsec_t since;              /* when its current request began, or the one before ended */
+    uint32_t answered;         /* requests */
+    struct exchange *exchange; /* the server's, of the request under way; NULL: none */
+    bool in_request;           /* a request line has come and its answer is not out yet */
 };
 
 struct clients {

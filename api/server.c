@@ -87,6 +87,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
     const union MHD_ConnectionInfo *info;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*socket_context)
+            exchange_free(((struct client *)*socket_context)->exchange);
         clients_remove(&server->clients, *socket_context);
         *socket_context = NULL;
         server->place_freed = true;
@@ -105,7 +107,11 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
     if (!client)
         return NULL; /* no memory for its clock: on_request closes it */
     clients_begin(&server->clients, client, clock_monotonic());
-    return exchange_new(target);
+    /* A request that the library refuses by itself begins here and is never completed, so it is the
+     * connection that keeps the exchange. */
+    exchange_free(client->exchange);
+    client->exchange = exchange_new(target);
+    return client->exchange;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
@@ -146,10 +152,12 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
     struct client *client = client_of(connection);
 
     (void)code;
-    exchange_free(*request_context);
     *request_context = NULL;
-    if (client)
-        clients_end(&server->clients, client, clock_monotonic());
+    if (!client)
+        return;
+    exchange_free(client->exchange);
+    client->exchange = NULL;
+    clients_end(&server->clients, client, clock_monotonic());
 }
 
 /* The target is decoded by request.c: leave it alone. */
