@@ -56,8 +56,7 @@ static char *put_name(struct json_text *t, const char *name, size_t more)
     t->follows = true;
     if (name) {
         *at++ = '"';
-        memcpy(at, name, n);
-        at += n;
+        at = stpcpy(at, name); /* its end is written over */
         *at++ = '"';
         *at++ = ':';
     }
@@ -247,7 +246,7 @@ void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64
 
 char *json_text_end(struct json_text *t, size_t *out_bytes)
 {
-    char *text = t->text;
+    char *text;
 
     append(t, "\n", 2); /* and its end */
     text = t->text;

@@ -142,12 +142,11 @@ enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, 
                            struct err *err)
 {
     struct snapshot *draft = pipeline_draft(p, gpus, count);
-    enum status status =
-        draft ? STATUS_OK
-              : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+    enum status status = STATUS_OK;
 
-    if (status) {
-        return status;
+    if (!draft) {
+        err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+        return STATUS_NO_MEMORY;
     }
     for (uint32_t i = 0; i < count; i++) {
         log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
@@ -175,7 +174,8 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
 
     *out = p;
     if (!p) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
+        err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
+        return STATUS_NO_MEMORY;
     }
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->finder.wake, NULL);
