@@ -100,7 +100,7 @@ cc_tsan        = $(CC)
 # pkg-config is asked when a recipe first needs the answer and then remembered: on a bare machine
 # it is not there yet when this file is read.
 DAEMON_PKGS := libmicrohttpd jansson sqlite3
-CTL_PKGS    := libcurl jansson
+CTL_PKGS    := libcurl jansson sqlite3
 TEST_PKGS   := $(DAEMON_PKGS) libcurl cmocka
 once         = $(eval $(1) := $(2))$($(1))
 pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-deps)

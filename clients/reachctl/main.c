@@ -54,6 +54,8 @@ static const struct command commands[] = {
     {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
      "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
+    {"backup", "FILE", OPTION_STATE, command_backup, "backup FILE [--state PATH]",
+     "copy the daemon's database, which goes on; asks no daemon"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -156,6 +158,7 @@ static const struct option long_options[] = {
     {"output-bytes", required_argument, NULL, OPT_LIMITED + OPTION_OUTPUT_BYTES},
     {"deal-bytes", required_argument, NULL, OPT_LIMITED + OPTION_DEAL_BYTES},
     {"weight", required_argument, NULL, OPT_LIMITED + OPTION_WEIGHT},
+    {"state", required_argument, NULL, OPT_LIMITED + OPTION_STATE},
     {"gbps", required_argument, NULL, OPT_LIMITED + OPTION_GBPS},
     {NULL, 0, NULL, 0},
 };
@@ -185,6 +188,7 @@ static void take_limited(struct options *o, unsigned bit, const char *value)
                   {OPTION_OUTPUT_BYTES, &o->output_bytes},
                   {OPTION_DEAL_BYTES, &o->deal_bytes},
                   {OPTION_WEIGHT, &o->weight},
+                  {OPTION_STATE, &o->state},
                   {OPTION_GBPS, &o->gbps}};
 
     o->given |= bit;

@@ -45,7 +45,8 @@ enum option_bit {
     OPTION_GBPS = 1 << 23,
     OPTION_OUTPUT_BYTES = 1 << 24,
     OPTION_DEAL_BYTES = 1 << 25,
-    OPTION_END = 1 << 26, /* one beyond the last */
+    OPTION_STATE = 1 << 26,
+    OPTION_END = 1 << 27, /* one beyond the last */
 };
 
 struct options {
@@ -75,6 +76,7 @@ struct options {
     const char *deal_bytes;
     const char *weight;
     const char *gbps;
+    const char *state;   /* path of the daemon's state file */
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
     int operand_count;   /* of them all */
@@ -97,5 +99,6 @@ command_fn command_explain;
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_import;
+command_fn command_backup;
 
 #endif

@@ -258,12 +258,14 @@ static int hash_text(const char *text, size_t size, void *data)
     return 0;
 }
 
-void fingerprint_json_id(const json_t *body, char *out)
+bool fingerprint_json_id(const json_t *body, char *out)
 {
     uint64_t h = HASH_START;
 
-    REACH_ASSERT(json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) == 0);
+    if (json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) != 0)
+        return false;
     (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
+    return true;
 }
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
@@ -283,8 +285,8 @@ void fingerprint_id(const struct fingerprint *fp, char *out)
 {
     json_t *const body = fingerprint_json_body(fp);
 
-    REACH_ASSERT(body); /* a checked value always has one, unless the host has no memory left */
-    fingerprint_json_id(body, out);
+    /* A checked value always has one, unless the host has no memory left. */
+    REACH_ASSERT(body && fingerprint_json_id(body, out));
     json_decref(body);
 }
 

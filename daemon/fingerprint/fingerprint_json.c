@@ -425,9 +425,10 @@ json_t *fingerprint_to_json(const struct fingerprint *fp)
     json_t *const body = fingerprint_json_body(fp);
     struct json_out o;
 
-    if (!body)
+    if (!body || !fingerprint_json_id(body, id)) {
+        json_decref(body);
         return NULL;
-    fingerprint_json_id(body, id);
+    }
     json_out_begin(&o);
     json_out_text(&o, "id", id);
     if (!o.failed && json_object_update(o.object, body) != 0)

@@ -6,8 +6,8 @@
 
 /* Everything but the id; new reference, NULL without memory. */
 json_t *fingerprint_json_body(const struct fingerprint *fp);
-/* The id of a body. */
-void fingerprint_json_id(const json_t *body, char *out);
+/* The id of a body; false without memory. */
+bool fingerprint_json_id(const json_t *body, char *out);
 
 /* False where the name is none of them; `*out` is then untouched. */
 bool shared_by_from_name(const char *name, enum shared_by *out);

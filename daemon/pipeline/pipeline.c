@@ -163,6 +163,9 @@ enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, 
     }
     pthread_mutex_unlock(&p->mutex);
     snapshot_discard(draft);
+    if (!status) {
+        pipeline_regain(p); /* for what upkeep has dropped before there were lanes */
+    }
     return status;
 }
 

@@ -12,20 +12,14 @@ static bool regain_failed_for_the_store(const struct snapshot_gpu *gpu)
            (s == STATUS_FULL || s == STATUS_READ_ONLY || s == STATUS_IO || s == STATUS_CORRUPT);
 }
 
-/* The mutex is held. */
-static void regain_one(struct lane *lane, const struct snapshot_gpu *gpu)
+/* A measurement under way ends after what was lost; one that waits is joined. The mutex is held. */
+static void regain_queue(struct lane *lane)
 {
     struct pipeline *p = lane->pipeline;
     struct err err = {0};
     struct job job;
-    bool lacks = false;
 
-    if (store_lacks_fingerprint(p->store, lane->identity.uuid, &lacks, &err)) {
-        log_warning("gpu %u: what the store has is not known: %s", lane->index, err.text);
-        return;
-    }
-    if (!(lacks || regain_failed_for_the_store(gpu)) || lane->slot != JOBS_NONE ||
-        jobs_queued(&p->jobs, lane->identity.uuid) > 0) {
+    if (lane->slot != JOBS_NONE && p->jobs.items[lane->slot].kind == JOB_MEASURE) {
         return;
     }
     log_info("gpu %u %s is measured again", lane->index, lane->identity.uuid);
@@ -36,12 +30,26 @@ static void regain_one(struct lane *lane, const struct snapshot_gpu *gpu)
 
 void pipeline_regain(struct pipeline *p)
 {
+    pthread_mutex_lock(&p->mutex);
+    const uint32_t count = p->measure_unknown ? p->lane_count : 0;
+
+    pthread_mutex_unlock(&p->mutex);
     const struct snapshot *s = snapshot_acquire(p->cell);
 
-    pthread_mutex_lock(&p->mutex);
-    for (uint32_t i = 0; i < p->lane_count && i < s->gpu_count && p->measure_unknown; i++) {
-        regain_one(&p->lanes[i], &s->gpus[i]);
+    for (uint32_t i = 0; i < count && i < s->gpu_count; i++) {
+        struct lane *lane = &p->lanes[i];
+        struct err err = {0};
+        bool lacks = false;
+
+        /* The disk is asked without the mutex. */
+        if (store_lacks_fingerprint(p->store, lane->identity.uuid, &lacks, &err)) {
+            log_warning("gpu %u: what the store has is not known: %s", i, err.text);
+        }
+        pthread_mutex_lock(&p->mutex);
+        if ((lacks || regain_failed_for_the_store(&s->gpus[i])) && !p->stopping) {
+            regain_queue(lane);
+        }
+        pthread_mutex_unlock(&p->mutex);
     }
-    pthread_mutex_unlock(&p->mutex);
     snapshot_release(s);
 }

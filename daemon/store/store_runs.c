@@ -225,16 +225,19 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
                                         .origin = fp->gpu.origin,
                                         .taken_at = fp->taken_at,
                                         .duration_ms = fp->duration_ms};
+    json_t *json;
     char *text;
     enum status s;
 
     s = fingerprint_check(fp, err);
     if (s != STATUS_OK)
         return s;
-    text = render(fingerprint_to_json(fp));
+    json = fingerprint_to_json(fp);
+    (void)snprintf(row.id, sizeof(row.id), "%s",
+                   json ? json_string_value(json_object_get(json, "id")) : "");
+    text = render(json);
     if (!text)
         return no_document("the fingerprint", err);
-    fingerprint_id(fp, row.id);
     s = store_write_begin(store, err);
     if (s == STATUS_OK) {
         sqlite3 *const db = store->writing.db;

@@ -20,6 +20,10 @@ static enum status status_of(sqlite3 *db, int rc)
         return STATUS_READ_ONLY;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    /* Our statements fit our schema: where they do not, its text has been damaged. */
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
         return STATUS_CORRUPT;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -32,8 +32,9 @@ MAY_INCLUDE = {
     "pipeline": ["worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot"],
     "main": ["gpu", "worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot",
              "placement", "api", "pipeline", "import"],
-    # reachctl import: concludes by itself, and writes the files that --export writes.
-    "clients": ["fingerprint", "placement", "import", "export.h"],
+    # reachctl import concludes by itself, and writes the files that --export writes; reachctl backup
+    # copies the state file.
+    "clients": ["fingerprint", "placement", "import", "export.h", "store/store.h"],
     # The client library answers offline with the planner's own code; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["fingerprint", "placement"],

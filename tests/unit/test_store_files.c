@@ -23,6 +23,7 @@
 
 enum {
     DAMAGED_COPIES = 150,
+    DAMAGED_COPIES_LONG = 5000,
     NOBODY = 65534,
     EXIT_SKIPPED = 77 /* of a child that could not set up what it needs */
 };
@@ -485,9 +486,10 @@ static void test_read_only_disk(void **state)
 }
 
 /* All that a damaged file may do: be refused, or serve what was written. */
-static void read_damaged(const char *path)
+static void read_damaged(const char *path, bool keep)
 {
     struct store *store = NULL;
+    bool renewed = false;
     struct store_observation_row rows[16];
     struct observation_set set;
     struct fingerprint fp;
@@ -498,6 +500,8 @@ static void read_damaged(const char *path)
         assert_true(strlen(err.text) > 10);
         return;
     }
+    if (keep && store_keep(store, &renewed, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
     if (store_current_fingerprint(store, FIXTURE_UUID, &fp, &err) == STATUS_OK) {
         struct fingerprint original;
         char id[FINGERPRINT_ID_BYTES];
@@ -524,6 +528,7 @@ static void read_damaged(const char *path)
 
 static void test_damaged_files(void **state)
 {
+    const int copies = getenv("REACH_LONG") ? DAMAGED_COPIES_LONG : DAMAGED_COPIES;
     struct rng r = {.state = 20261121};
     char *const path = strdup(fixture_path(*state, "state.db"));
     struct store *const store = fixture_open(path);
@@ -538,7 +543,7 @@ static void test_damaged_files(void **state)
     good = fixture_read(path, &size);
     bad = malloc(size);
     assert_non_null(bad);
-    for (int i = 0; i < DAMAGED_COPIES; i++) {
+    for (int i = 0; i < copies; i++) {
         size_t length = size;
         memcpy(bad, good, size);
         if (i % 5 == 0)
@@ -549,7 +554,7 @@ static void test_damaged_files(void **state)
         (void)remove(fixture_path(*state, "state.db-shm"));
         (void)remove(fixture_path(*state, "state.db-journal"));
         fixture_write(path, bad, length);
-        read_damaged(path);
+        read_damaged(path, i % 2 == 0);
     }
     free(good);
     free(bad);
