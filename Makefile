@@ -7,6 +7,7 @@
 #   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
+#   make deb        Debian packages, under build/deb
 #   make format     clang-format in place              make lint      format, clang-tidy, cppcheck
 #   make deps       only install what is missing       make clean
 #   make build/tests/unit/test_units   one test program (its release build)
@@ -234,7 +235,7 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MA
 build/tests/%: build/release/tests/%
 	@mkdir -p $(@D) && ln -sfn $(abspath $<) $@
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -name '*.d' -type f 2>/dev/null)
 
 # ---- generated sources: texts that travel inside the binary ----------------------------------
 c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
@@ -387,10 +388,10 @@ fuzz:
 LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
 .PHONY: check-long
 check-long:
-	@.ci/deps check
+	@.ci/deps long
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
 	@REACH_LONG=1 tests/run -j 2 -t 3000 $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
-	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)))
+	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py))
 
 TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
@@ -447,10 +448,10 @@ format:
 	clang-format -i $(C_FILES)
 
 # ---- portable, install, clean ----------------------------------------------------------------
-.PHONY: portable install clean
+.PHONY: portable install install-built clean deb
 portable: all $(TOOLS)
 	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
-	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(call SCRIPT_FILES,bench)
+	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib
@@ -459,10 +460,17 @@ MANDIR      := $(PREFIX)/share/man
 # Of no one release of Python: put it on PYTHONPATH, or say PYTHONDIR=.
 PYTHONDIR   ?= $(PREFIX)/share/reachd/python
 UNITDIR     := $(PREFIX)/lib/systemd/system
+BASHDIR     := $(PREFIX)/share/bash-completion/completions
+ZSHDIR      := $(PREFIX)/share/zsh/vendor-completions
 install: all
+	@$(MAKE) --no-print-directory install-built
+
+install-built:
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PYTHONDIR)
-	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man8
+	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man5 \
+	    $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)/etc/reachd $(DESTDIR)$(PREFIX)/lib/sysusers.d \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR)
 	install -m 644 $(filter-out %/libreach.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
 	ln -sfn libreach.so.$(ABI) $(DESTDIR)$(LIBDIR)/libreach.so
 	install -m 644 clients/c/reach.h $(DESTDIR)$(INCLUDEDIR)
@@ -471,11 +479,26 @@ install: all
 	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
+	install -m 644 docs/man/*.5 $(DESTDIR)$(MANDIR)/man5
 	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	install -m 644 systemd/reachd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/reachd.conf
+	install -m 644 systemd/reachd.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/reachd.conf
+	install -m 644 packaging/completion/reachd.bash $(DESTDIR)$(BASHDIR)/reachd
+	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
+	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
+	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
-	install -m 644 systemd/reachd.socket $(DESTDIR)$(UNITDIR)
+	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
+	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd
+	install -m 644 systemd/reachd.socket systemd/reachd-health.socket $(DESTDIR)$(UNITDIR)
 	test -e $(DESTDIR)/etc/default/reachd || install -m 644 systemd/reachd.default $(DESTDIR)/etc/default/reachd
+
+# Debian packages of what was built, under build/deb.
+deb:
+	@.ci/deps deb
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all
+	@SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) .ci/deb build/deb $(VERSION)
 
 clean:
 	rm -rf build

@@ -19,6 +19,10 @@
 enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 
 #define CONFIG_PREFIX "REACHD_"
+/* What the unit puts on the command line; its environment file names it. */
+#define CONFIG_OF_UNIT "REACHD_OPTIONS="
+/* Where the clients ask. */
+#define CONFIG_OF_CLIENTS "REACHD_URL="
 /* What a daemon tells its workers: not the same, or it would win over the file at SIGHUP. */
 #define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
@@ -58,6 +62,7 @@ struct config config_defaults(void)
         .listen = "127.0.0.1:17322",
         .socket = geteuid() == 0 ? "/run/reachd/reachd.sock" : NULL,
         .state = "/var/lib/reachd/reachd.db",
+        .gpus = true,
         .measure_on_start = true,
         .check_on_start = true,
         .log_level = LOG_LEVEL_INFO,
@@ -295,7 +300,9 @@ static void config_look_for_unknown(struct config *c)
 {
     for (char **v = environ; v && *v; v++) {
         char name[CONFIG_NAME_BYTES];
-        bool known = strncmp(*v, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) != 0;
+        bool known = strncmp(*v, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) != 0 ||
+                     strncmp(*v, CONFIG_OF_UNIT, strlen(CONFIG_OF_UNIT)) == 0 ||
+                     strncmp(*v, CONFIG_OF_CLIENTS, strlen(CONFIG_OF_CLIENTS)) == 0;
 
         for (size_t i = 0; i < config_option_count && !known; i++) {
             config_variable(CONFIG_PREFIX, &config_options[i], name);

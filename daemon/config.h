@@ -54,6 +54,7 @@ struct config {
     const char *state;            /* path or ":memory:" */
     bool state_given;
     bool state_fallback_memory;
+    bool gpus; /* false: serve what is stored, and start no worker */
     const char *simulated[REACH_MAX_GPUS + 1]; /* NULL-terminated */
     const char *libcuda;                       /* NULL: libcuda.so.1 */
     uint64_t memory_limit_bytes;               /* 0: the default of gpu.h */

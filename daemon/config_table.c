@@ -170,6 +170,9 @@ const struct config_option config_options[] = {
              "forgets"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
      .help = "go on in memory where the database cannot be used"},
+    {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
+     .help = "ask no driver: serve the GPUs that the database knows, and\n"
+             "measure nothing"},
     {"measure-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(measure_on_start), .on = true,
      .help = "do not measure GPUs that have no fingerprint, or a stale\n"
              "one"},

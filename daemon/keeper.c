@@ -37,10 +37,10 @@ static bool lost_or_found(const struct store_health *before, const struct store_
 static void *keeper_main(void *self)
 {
     struct keeper *k = self;
-    struct store_health before;
+    struct store_health before = {0}; /* what was lost before this thread began counts too */
     nsec_t wait = KEEPER_FIRST_WAIT;
 
-    store_health(k->store, &before);
+    pthread_setname_np(pthread_self(), "store-keeper");
     while (!atomic_load(&k->stop)) {
         struct store_health now;
         struct err err = {0};

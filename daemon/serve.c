@@ -92,10 +92,11 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .gpu = config_gpu_options(s->config),
                                        .measure_unknown = s->config->measure_on_start,
                                        .check_known = s->config->check_on_start,
-                                       .find_later = !s->config->demo};
+                                       .find_later = !s->config->demo,
+                                       .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
-    if (status || !s->config->demo || options.gpu.simulated) {
+    if (status || !s->config->demo || options.gpu.simulated || options.stored_only) {
         return status;
     }
     const struct snapshot *view = snapshot_acquire(s->cell);

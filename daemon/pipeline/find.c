@@ -35,6 +35,30 @@ enum status find_publish_none(struct pipeline *p, const struct err *why, struct 
     return STATUS_OK;
 }
 
+enum status find_stored(struct pipeline *p, struct err *err)
+{
+    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct snapshot *draft = NULL;
+    uint32_t count = 0;
+    enum status status = gpus ? store_list_gpus(p->store, gpus, REACH_MAX_GPUS, &count, err)
+                              : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+
+    if (!status) {
+        draft = lane_draft(p, gpus, count);
+        status = draft ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    }
+    if (!status) {
+        snprintf(draft->source, sizeof draft->source, "stored");
+        if (count == 0) {
+            err_set(&draft->source_error, STATUS_NOT_FOUND, "nothing is stored about any GPU");
+        }
+        log_info("serving what is stored: %u GPUs", count);
+        snapshot_publish(p->cell, draft);
+    }
+    free(gpus);
+    return status;
+}
+
 /* Asks once. True: there is nothing more to look for. */
 static bool find_once(struct pipeline *p, struct err *told)
 {
@@ -72,6 +96,7 @@ static void *find_main(void *self)
     nsec_t pause = FIND_FIRST_PAUSE;
     struct err told = {0};
 
+    pthread_setname_np(pthread_self(), "find-gpus");
     pulse_adopt(&p->finder.pulse);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {

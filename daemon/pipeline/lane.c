@@ -428,7 +428,10 @@ void *lane_main(void *self)
 {
     struct lane *lane = self;
     struct pipeline *p = lane->pipeline;
+    char name[16];
 
+    snprintf(name, sizeof name, "gpu-%u", lane->index);
+    pthread_setname_np(pthread_self(), name);
     pulse_adopt(&lane->pulse);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {

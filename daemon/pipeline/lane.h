@@ -48,6 +48,7 @@ struct pipeline {
     char **simulated; /* owned, NULL-terminated; the list in `gpu` */
     char *libcuda;    /* owned */
     bool stopping;
+    bool stored_only;
     bool measure_unknown;
     bool check_known;
     nsec_t look_again_ns;
@@ -73,6 +74,9 @@ enum status lane_cancel(struct lane *lane, int slot, struct err *err);
 uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_identity *out,
                         struct err *why);
 
+/* What is known of these GPUs, to be published; NULL without memory. The mutex is not held. */
+struct snapshot *lane_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count);
+
 /* Makes the lanes of these GPUs, publishes what the store knows of them, and queues what is to be
  * done at the start. The mutex is not held. */
 enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
@@ -80,6 +84,8 @@ enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, 
 
 /* Looks for GPUs, again and again, in a thread of its own. (find.c) */
 enum status find_start(struct pipeline *p, struct err *err);
+/* Publishes the GPUs that the store has fingerprints of. (find.c) */
+enum status find_stored(struct pipeline *p, struct err *err);
 /* Publishes why there are no GPUs. (find.c) */
 enum status find_publish_none(struct pipeline *p, const struct err *why, struct err *err);
 

@@ -49,9 +49,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     }
 }
 
-/* What is known of these GPUs, to be published. */
-static struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus,
-                                       uint32_t count)
+struct snapshot *lane_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)
 {
     struct snapshot *draft = snapshot_draft(count);
 
@@ -141,7 +139,7 @@ static void pipeline_begin(struct pipeline *p)
 enum status lane_start_all(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
                            struct err *err)
 {
-    struct snapshot *draft = pipeline_draft(p, gpus, count);
+    struct snapshot *draft = lane_draft(p, gpus, count);
     enum status status = STATUS_OK;
 
     if (!draft) {
@@ -184,6 +182,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     pthread_cond_init(&p->finder.wake, NULL);
     p->store = store;
     p->cell = cell;
+    p->stored_only = options->stored_only;
     p->measure_unknown = options->measure_unknown;
     p->check_known = options->check_known;
     p->look_again_ns =
@@ -213,7 +212,9 @@ enum status pipeline_start(const struct pipeline_options *options, struct store 
 {
     enum status status = pipeline_make(options, store, cell, out, err);
 
-    if (!status) {
+    if (!status && options->stored_only) {
+        status = find_stored(*out, err);
+    } else if (!status) {
         status = options->find_later ? find_start(*out, err) : pipeline_find_now(*out, err);
     }
     if (status) {
@@ -276,6 +277,10 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
 
     if ((unsigned)depth >= DEPTH_COUNT) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
+    }
+    if (p->stored_only) {
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "this daemon serves what is stored and measures nothing (--no-gpus)");
     }
     store_health(p->store, &health);
     if (health.trouble.status) {

@@ -45,6 +45,7 @@ struct pipeline_options {
     struct gpu_options gpu; /* copied deep */
     bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
     bool check_known;       /* on start and when it comes back, check each GPU that has one */
+    bool stored_only;       /* publish the GPUs that the store knows; no worker, no thread */
     bool find_later;        /* return at once, and look for GPUs in a thread until there are some */
     uint32_t look_again_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
 };
@@ -61,7 +62,8 @@ void pipeline_stop(struct pipeline *take);
 
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued job of the same depth is
  * joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
- * STATUS_READ_ONLY: nothing can be written now, so nothing is measured. */
+ * STATUS_READ_ONLY: nothing can be written now, so nothing is measured.
+ * STATUS_NOT_SUPPORTED: this pipeline measures nothing. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth, struct job *out,
                             struct err *err);
 

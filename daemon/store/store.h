@@ -103,6 +103,11 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
 enum status store_fail_run(struct store *store, int64_t run, const struct err *why,
                            struct err *err);
 
+/* The GPUs with a fingerprint that passes its check, as the newest of each describes them, by UUID.
+ * At most `max`. */
+enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint32_t max,
+                            uint32_t *out_count, struct err *err);
+
 /* The newest fingerprint of this UUID that passes its check. STATUS_NOT_FOUND where none does. */
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err);

@@ -302,6 +302,14 @@ class Stopped:
         self.call(self.DETACH)
 
 
+def thread_named(pid, name):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm", encoding="ascii") as file:
+            if file.read().strip() == name:
+                return int(thread)
+    return None
+
+
 @case
 def a_thread_that_stands_still_stops_the_watchdog():
     manager = Manager("watchdog")
@@ -310,10 +318,8 @@ def a_thread_that_stands_still_stops_the_watchdog():
     missing = r"<3>the thread of GPU \d does not move"
     manager.until("WATCHDOG=1")
 
-    def lanes():  # the thread that looked for the GPUs may not have gone yet
-        found = sorted(int(t) for t in os.listdir(f"/proc/{pid}/task") if int(t) != pid)
-        return len(found) == 2 and found
-    for thread in common.until("there is a thread a GPU", lanes):
+    for name in ("gpu-0", "gpu-1"):
+        thread = common.until("there is a thread a GPU", lambda: thread_named(pid, name))
         missed = len(re.findall(missing, daemon.log()))
         with Stopped(thread):
             common.until("it is missed", lambda: re.findall(missing, daemon.log())[missed:])

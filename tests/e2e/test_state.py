@@ -47,6 +47,25 @@ def a_restart_keeps_fingerprints_and_observations():
 
 
 @case
+def what_is_stored_is_served_without_a_gpu():
+    daemon = common.Daemon(*GPUS, state=path)
+    by_uuid = {gpu["uuid"]: gpu["fingerprint_id"] for gpu in daemon.measured()}
+    daemon.stop()
+    daemon = common.Daemon("--no-gpus", "--libcuda", "/nowhere", state=path)
+    equal({gpu["uuid"]: gpu["fingerprint_id"] for gpu in daemon.gpus()}, by_uuid)
+    equal([gpu["state"] for gpu in daemon.gpus()], ["ready", "ready"])
+    equal(daemon.get("/v1/gpus/0/placement?bytes=1GiB").status, 200)
+    answer = daemon.request("POST", "/v1/gpus/0/fingerprint", body='{"depth": "quick"}',
+                            headers={"Content-Type": "application/json"})
+    equal((answer.status, answer.json()["slug"]), (501, "not-supported"))
+    equal(daemon.workers(), [])
+    daemon.stop()
+    empty = common.Daemon("--no-gpus")
+    equal(empty.json("/v1/gpus")["source_error"]["slug"], "not-found")
+    empty.stop()
+
+
+@case
 def a_killed_daemon_loses_nothing_that_was_answered():
     state = os.path.join(common.folder, "killed.db")
     daemon = common.Daemon("--simulate", "h200", state=state)

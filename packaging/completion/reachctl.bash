@@ -1,0 +1,23 @@
+# Completion of reachctl for bash. Commands and options are asked of the program itself.
+_reachctl()
+{
+    local cur=$2 prev=$3 help
+    case $prev in
+    --socket | --export)
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full matrix' -- "$cur") && return ;;
+    --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
+    esac
+    help=$("$1" --help 2>/dev/null)
+    if [[ $cur == -* ]]; then
+        help=$(grep -o -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
+    elif ((COMP_CWORD == 1)); then
+        help=$(sed -n 's/^  reachctl \([a-z]*\).*/\1/p' <<<"$help" | sort -u)
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$help" -- "$cur")
+} && complete -o filenames -F _reachctl reachctl
