@@ -174,7 +174,9 @@ static bool one_short_life(const char *directory, const char *path, const char *
             observation_set_free(&set);
         (void)store_backup(path, copy, NULL, &err);
         shortage.armed = false;
-        assert_int_equal(current(store), acknowledged);
+        if (current(store) != acknowledged)
+            fail_msg("allocation %llu: %u is acknowledged, %u is there",
+                     (unsigned long long)shortage.fail_at, acknowledged, current(store));
         store_health(store, &health);
         assert_int_equal(health.damaged_rows, 0);
         shortage.armed = true;
@@ -227,6 +229,37 @@ static void test_once(void **state)
     every_allocation(false, 1);
 }
 
+/* Where a document is written, every allocation, also in the quick test: jansson's json_dumps lost
+ * the name of a field there without a word. */
+static void test_documents(void **state)
+{
+    struct observation o = fixture_observation(1, 200);
+    struct store *const store = fixture_open(":memory:");
+    uint32_t number = 0;
+
+    (void)state;
+    shortage.persistent = false;
+    for (uint64_t n = 1; n < MOST; n++) {
+        struct err err = {0};
+        enum status s;
+
+        shortage.fail_at = n;
+        shortage.calls = shortage.failures = 0;
+        shortage.armed = true;
+        s = one_run(store, number + 1, &o, &err);
+        shortage.armed = false;
+        number += s == STATUS_OK;
+        if (current(store) != number)
+            fail_msg("allocation %llu: %u is acknowledged, %u is there", (unsigned long long)n,
+                     number, current(store));
+        if (shortage.failures == 0)
+            break;
+    }
+    assert_true(number > 0);
+    store_close(store);
+    observation_free(&o);
+}
+
 static void test_for_good(void **state)
 {
     (void)state;
@@ -237,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_once),
+        cmocka_unit_test(test_documents),
         cmocka_unit_test(test_for_good),
     };
 
