@@ -1,75 +1,11 @@
 /* diff.c: reachctl fingerprint diff A B: two fingerprints side by side. Each is the id of one in
  * the daemon's history, "current", or a file that the daemon has exported; files need no daemon. */
-#include "clients/reachctl/client.h"
-#include "clients/reachctl/text.h"
+#include "clients/reachctl/fetch.h"
 
 #include "fingerprint/diff.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { ID_DIGITS = 16 };
-
-/* "fp" and sixteen hexadecimal digits. */
-static bool is_id(const char *text)
-{
-    size_t n = 0;
-
-    if (strncmp(text, "fp", 2) != 0)
-        return false;
-    while (isxdigit((unsigned char)text[2 + n]))
-        n++;
-    return n == ID_DIGITS && text[2 + n] == '\0';
-}
-
-static bool read_json(const json_t *json, const char *name, struct fingerprint *out)
-{
-    struct err err = {0};
-
-    if (fingerprint_from_json(json, out, &err) == STATUS_OK)
-        return true;
-    fprintf(stderr, "reachctl: %s is no fingerprint: %s\n", name, err.text);
-    return false;
-}
-
-static bool read_file(const char *path, struct fingerprint *out)
-{
-    json_error_t why;
-    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-    bool good = false;
-
-    if (json)
-        good = read_json(json, path, out);
-    else
-        fprintf(stderr, "reachctl: cannot read %s: %s\n", path, why.text);
-    json_decref(json);
-    return good;
-}
-
-static bool ask(struct client *client, const struct options *options, const char *id,
-                struct fingerprint *out)
-{
-    struct client_answer answer;
-    char path[CLIENT_PATH_BYTES];
-    bool good;
-
-    client_gpu_path(options, "/fingerprint", path);
-    client_add_param(path, "at", is_id(id) ? id : NULL);
-    if (client_get(client, path, NULL, &answer) != EXIT_DONE)
-        return false;
-    good = read_json(answer.json, id, out);
-    client_answer_free(&answer);
-    return good;
-}
-
-static bool get(struct client *client, const struct options *options, const char *which,
-                struct fingerprint *out)
-{
-    if (is_id(which) || strcmp(which, "current") == 0)
-        return ask(client, options, which, out);
-    return read_file(which, out);
-}
 
 static void print_json(const struct fingerprint_diff *diff)
 {
@@ -109,8 +45,8 @@ enum exit_code command_diff(struct client *client, const struct options *options
     struct fingerprint_diff *diff = calloc(1, sizeof(*diff));
     enum exit_code exit_code = EXIT_DIFF_TROUBLE;
 
-    if (two && diff && get(client, options, options->operand, &two[0]) &&
-        get(client, options, options->second, &two[1])) {
+    if (two && diff && fetch_fingerprint(client, options, options->operand, &two[0]) == EXIT_DONE &&
+        fetch_fingerprint(client, options, options->second, &two[1]) == EXIT_DONE) {
         fingerprint_compare(&two[0], &two[1], diff);
         if (options->json)
             print_json(diff);

@@ -15,7 +15,7 @@
 struct command {
     const char *name;
     const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two; "FILE...": or more */
-    unsigned options;    /* option_bit that it takes besides --json, --socket, --url */
+    uint64_t options;    /* OPTION_ bits that it takes besides --json, --socket, --url */
     command_fn *run;
     const char *usage;
     const char *about;
@@ -125,7 +125,9 @@ static const struct command *find_command(char **words, int *out_words)
 
 /* ---- the command line ---- */
 
-enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED = 1 << 28 };
+enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED };
+/* What getopt answers for an option of some commands: its bit's number, beyond the others. */
+#define LIMITED(bit) (OPT_LIMITED + __builtin_ctzll(bit))
 
 static const struct option long_options[] = {
     {"socket", required_argument, NULL, OPT_SOCKET},
@@ -133,40 +135,40 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
-    {"gpu", required_argument, NULL, OPT_LIMITED + OPTION_GPU},
-    {"depth", required_argument, NULL, OPT_LIMITED + OPTION_DEPTH},
-    {"follow", no_argument, NULL, OPT_LIMITED + OPTION_FOLLOW},
-    {"windows", required_argument, NULL, OPT_LIMITED + OPTION_WINDOWS},
-    {"granularity", required_argument, NULL, OPT_LIMITED + OPTION_GRANULARITY},
-    {"run", required_argument, NULL, OPT_LIMITED + OPTION_RUN},
-    {"csv", no_argument, NULL, OPT_LIMITED + OPTION_CSV},
-    {"at", required_argument, NULL, OPT_LIMITED + OPTION_AT},
-    {"access", required_argument, NULL, OPT_LIMITED + OPTION_ACCESS},
-    {"gpu-name", required_argument, NULL, OPT_LIMITED + OPTION_GPU_NAME},
-    {"export", required_argument, NULL, OPT_LIMITED + OPTION_EXPORT},
-    {"evidence", no_argument, NULL, OPT_LIMITED + OPTION_EVIDENCE},
-    {"element", required_argument, NULL, OPT_LIMITED + OPTION_ELEMENT},
-    {"transaction", required_argument, NULL, OPT_LIMITED + OPTION_TRANSACTION},
-    {"reserve", required_argument, NULL, OPT_LIMITED + OPTION_RESERVE},
-    {"accesses", required_argument, NULL, OPT_LIMITED + OPTION_ACCESSES},
-    {"fixed", no_argument, NULL, OPT_LIMITED + OPTION_FIXED},
-    {"once", no_argument, NULL, OPT_LIMITED + OPTION_ONCE},
-    {"input-bytes", required_argument, NULL, OPT_LIMITED + OPTION_INPUT_BYTES},
-    {"input-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INPUT_GBPS},
-    {"look-gps", required_argument, NULL, OPT_LIMITED + OPTION_LOOK_GPS},
-    {"inside-gbps", required_argument, NULL, OPT_LIMITED + OPTION_INSIDE_GBPS},
-    {"output-bytes", required_argument, NULL, OPT_LIMITED + OPTION_OUTPUT_BYTES},
-    {"deal-bytes", required_argument, NULL, OPT_LIMITED + OPTION_DEAL_BYTES},
-    {"weight", required_argument, NULL, OPT_LIMITED + OPTION_WEIGHT},
-    {"state", required_argument, NULL, OPT_LIMITED + OPTION_STATE},
-    {"gbps", required_argument, NULL, OPT_LIMITED + OPTION_GBPS},
+    {"gpu", required_argument, NULL, LIMITED(OPTION_GPU)},
+    {"depth", required_argument, NULL, LIMITED(OPTION_DEPTH)},
+    {"follow", no_argument, NULL, LIMITED(OPTION_FOLLOW)},
+    {"windows", required_argument, NULL, LIMITED(OPTION_WINDOWS)},
+    {"granularity", required_argument, NULL, LIMITED(OPTION_GRANULARITY)},
+    {"run", required_argument, NULL, LIMITED(OPTION_RUN)},
+    {"csv", no_argument, NULL, LIMITED(OPTION_CSV)},
+    {"at", required_argument, NULL, LIMITED(OPTION_AT)},
+    {"access", required_argument, NULL, LIMITED(OPTION_ACCESS)},
+    {"gpu-name", required_argument, NULL, LIMITED(OPTION_GPU_NAME)},
+    {"export", required_argument, NULL, LIMITED(OPTION_EXPORT)},
+    {"evidence", no_argument, NULL, LIMITED(OPTION_EVIDENCE)},
+    {"element", required_argument, NULL, LIMITED(OPTION_ELEMENT)},
+    {"transaction", required_argument, NULL, LIMITED(OPTION_TRANSACTION)},
+    {"reserve", required_argument, NULL, LIMITED(OPTION_RESERVE)},
+    {"accesses", required_argument, NULL, LIMITED(OPTION_ACCESSES)},
+    {"fixed", no_argument, NULL, LIMITED(OPTION_FIXED)},
+    {"once", no_argument, NULL, LIMITED(OPTION_ONCE)},
+    {"input-bytes", required_argument, NULL, LIMITED(OPTION_INPUT_BYTES)},
+    {"input-gbps", required_argument, NULL, LIMITED(OPTION_INPUT_GBPS)},
+    {"look-gps", required_argument, NULL, LIMITED(OPTION_LOOK_GPS)},
+    {"inside-gbps", required_argument, NULL, LIMITED(OPTION_INSIDE_GBPS)},
+    {"output-bytes", required_argument, NULL, LIMITED(OPTION_OUTPUT_BYTES)},
+    {"deal-bytes", required_argument, NULL, LIMITED(OPTION_DEAL_BYTES)},
+    {"weight", required_argument, NULL, LIMITED(OPTION_WEIGHT)},
+    {"state", required_argument, NULL, LIMITED(OPTION_STATE)},
+    {"gbps", required_argument, NULL, LIMITED(OPTION_GBPS)},
     {NULL, 0, NULL, 0},
 };
 
-static void take_limited(struct options *o, unsigned bit, const char *value)
+static void take_limited(struct options *o, uint64_t bit, const char *value)
 {
     const struct {
-        unsigned bit;
+        uint64_t bit;
         const char **place;
     } places[] = {{OPTION_GPU, &o->gpu},
                   {OPTION_DEPTH, &o->depth},
@@ -223,16 +225,16 @@ static enum parsed parse(int argc, char **argv, struct options *o)
         case '?':
             return PARSED_WRONG; /* getopt has said why */
         default:
-            take_limited(o, (unsigned)code - OPT_LIMITED, optarg);
+            take_limited(o, OPTION_BIT(code - OPT_LIMITED), optarg);
         }
     }
     return PARSED_RUN;
 }
 
-static const char *name_of(unsigned bit)
+static const char *name_of(int number)
 {
     for (const struct option *o = long_options; o->name; o++) {
-        if (o->val == (int)(OPT_LIMITED + bit))
+        if (o->val == OPT_LIMITED + number)
             return o->name;
     }
     return "";
@@ -245,10 +247,10 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     const int most = !c->operand ? 0 : many ? INT_MAX : strchr(c->operand, ' ') ? 2 : 1;
     const int least = !c->operand || c->operand[0] == '[' ? 0 : many ? 1 : most;
 
-    for (unsigned bit = 1; bit < OPTION_END; bit <<= 1) {
-        if (o->given & bit & ~c->options) {
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (o->given & OPTION_BIT(i) & ~c->options) {
             fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n",
-                    c->name, name_of(bit));
+                    c->name, name_of(i));
             return EXIT_USAGE;
         }
     }

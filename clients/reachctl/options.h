@@ -3,6 +3,7 @@
 #define REACHCTL_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What the shell gets. In --help, and scripts rely on it. */
 enum exit_code {
@@ -18,43 +19,42 @@ enum exit_code {
 };
 
 /* Options that only some commands take: bits of options.given and of a command's row. */
-enum option_bit {
-    OPTION_GPU = 1 << 0,
-    OPTION_DEPTH = 1 << 1,
-    OPTION_FOLLOW = 1 << 2,
-    OPTION_WINDOWS = 1 << 3,
-    OPTION_GRANULARITY = 1 << 4,
-    OPTION_RUN = 1 << 5,
-    OPTION_CSV = 1 << 6,
-    OPTION_AT = 1 << 7,
-    OPTION_ACCESS = 1 << 8,
-    OPTION_GPU_NAME = 1 << 9,
-    OPTION_EXPORT = 1 << 10,
-    OPTION_EVIDENCE = 1 << 11,
-    OPTION_ELEMENT = 1 << 12,
-    OPTION_TRANSACTION = 1 << 13,
-    OPTION_RESERVE = 1 << 14,
-    OPTION_ACCESSES = 1 << 15,
-    OPTION_FIXED = 1 << 16,
-    OPTION_ONCE = 1 << 17,
-    OPTION_INPUT_BYTES = 1 << 18,
-    OPTION_INPUT_GBPS = 1 << 19,
-    OPTION_LOOK_GPS = 1 << 20,
-    OPTION_INSIDE_GBPS = 1 << 21,
-    OPTION_WEIGHT = 1 << 22,
-    OPTION_GBPS = 1 << 23,
-    OPTION_OUTPUT_BYTES = 1 << 24,
-    OPTION_DEAL_BYTES = 1 << 25,
-    OPTION_STATE = 1 << 26,
-    OPTION_END = 1 << 27, /* one beyond the last */
-};
+#define OPTION_BIT(n)       (UINT64_C(1) << (n))
+#define OPTION_GPU          OPTION_BIT(0)
+#define OPTION_DEPTH        OPTION_BIT(1)
+#define OPTION_FOLLOW       OPTION_BIT(2)
+#define OPTION_WINDOWS      OPTION_BIT(3)
+#define OPTION_GRANULARITY  OPTION_BIT(4)
+#define OPTION_RUN          OPTION_BIT(5)
+#define OPTION_CSV          OPTION_BIT(6)
+#define OPTION_AT           OPTION_BIT(7)
+#define OPTION_ACCESS       OPTION_BIT(8)
+#define OPTION_GPU_NAME     OPTION_BIT(9)
+#define OPTION_EXPORT       OPTION_BIT(10)
+#define OPTION_EVIDENCE     OPTION_BIT(11)
+#define OPTION_ELEMENT      OPTION_BIT(12)
+#define OPTION_TRANSACTION  OPTION_BIT(13)
+#define OPTION_RESERVE      OPTION_BIT(14)
+#define OPTION_ACCESSES     OPTION_BIT(15)
+#define OPTION_FIXED        OPTION_BIT(16)
+#define OPTION_ONCE         OPTION_BIT(17)
+#define OPTION_INPUT_BYTES  OPTION_BIT(18)
+#define OPTION_INPUT_GBPS   OPTION_BIT(19)
+#define OPTION_LOOK_GPS     OPTION_BIT(20)
+#define OPTION_INSIDE_GBPS  OPTION_BIT(21)
+#define OPTION_WEIGHT       OPTION_BIT(22)
+#define OPTION_GBPS         OPTION_BIT(23)
+#define OPTION_OUTPUT_BYTES OPTION_BIT(24)
+#define OPTION_DEAL_BYTES   OPTION_BIT(25)
+#define OPTION_STATE        OPTION_BIT(26)
+enum { OPTION_COUNT = 27 }; /* at most 64 */
 
 struct options {
     const char *socket_path; /* NULL: not given */
     const char *url;         /* NULL: not given */
     const char *gpu;         /* index or UUID; "0" unless given */
     bool json;
-    unsigned given; /* option_bit of those that were there */
+    uint64_t given; /* OPTION_ bits of those that were there */
     const char *depth;
     const char *windows;
     const char *granularity;
