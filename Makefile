@@ -4,6 +4,7 @@
 #   make check      install what is missing, build, run every test that needs no GPU
 #   make            build reachd, reachctl and, where nvcc is found, the examples
 #   make check-long the tests that have more to do than fits into check, up to an hour
+#   make check-fleet the tests of surveys and schedulers beside real servers; check-long has them too
 #   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
@@ -42,7 +43,7 @@ find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
 LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*.c clients/c/*.c clients/examples/*.c) $(GEN_SRC)
+               $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(GEN_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
@@ -390,8 +391,22 @@ LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPT
 check-long:
 	@.ci/deps long
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
-	@REACH_LONG=1 tests/run -j 2 -t 3000 $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
-	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py))
+	@failed=0; REACH_LONG=1 tests/run -j 2 -t 3000 $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
+	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
+	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
+
+# Surveys, schedulers and what else runs beside real servers (PostgreSQL, Prometheus, Slurm). One after
+# the other: each has the machine for itself. The programs that keep surveys are driven by a script.
+FLEET       := $(call SCRIPTS,fleet)
+FLEET_TESTS := $(filter build/release/tests/unit/test_fleet_% build/asan/tests/unit/test_fleet_%, \
+               $(tests_release) $(tests_asan))
+.PHONY: check-fleet check-fleet-programs
+check-fleet:
+	@.ci/deps fleet
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-fleet-programs
+	@tests/run -j 1 -t $(if $(REACH_LONG),3000,600) $(FLEET:%=release:%)
+
+check-fleet-programs: all $(FLEET_TESTS)
 
 TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))

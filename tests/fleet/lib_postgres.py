@@ -1,0 +1,103 @@
+"""lib_postgres.py: a PostgreSQL server of one's own, on a Unix socket in a folder that goes away.
+
+    with lib_postgres.Cluster() as cluster:
+        cluster.url("one")      a new database's address: postgresql:///one?host=...
+
+The server refuses to run as root, so it runs as its package's user, or as nobody. Nothing is asked
+of a server that may run already, and none is stopped: the port lies in the socket's name alone.
+"""
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+PATIENCE_S = 120
+PORT = "54321"  # a part of the socket's name; no TCP is listened on
+
+
+def programs():
+    """The folder of the newest server that is installed."""
+    found = glob.glob("/usr/lib/postgresql/*/bin/initdb")
+    if not found:
+        raise AssertionError("no PostgreSQL server is installed: .ci/deps fleet")
+    return os.path.dirname(max(found, key=lambda path: float(path.split("/")[4])))
+
+
+def owner():
+    """Who runs it: None for whoever runs the test."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise AssertionError("there is neither a user postgres nor nobody")
+
+
+class Cluster:
+    def __init__(self):
+        self.bin = programs()
+        self.owner = owner()
+        self.folder = tempfile.mkdtemp(prefix="reach-pg-")
+        self.data = os.path.join(self.folder, "data")
+        self.log = os.path.join(self.folder, "log")
+        if self.owner:
+            os.chown(self.folder, self.owner.pw_uid, self.owner.pw_gid)
+        os.chmod(self.folder, 0o755)
+        self.user = self.owner.pw_name if self.owner else pwd.getpwuid(os.geteuid()).pw_name
+
+    def _as_owner(self, *arguments):
+        command = list(arguments)
+        if self.owner:
+            command = ["setpriv", f"--reuid={self.owner.pw_uid}", f"--regid={self.owner.pw_gid}",
+                       "--clear-groups", "--"] + command
+        # The server keeps what it is given open: a pipe would never end.
+        with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as said:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False,
+                                  timeout=PATIENCE_S, cwd=self.folder, env={**os.environ, "HOME": self.folder})
+            said.seek(0)
+            if done.returncode != 0:
+                raise AssertionError(f"{' '.join(arguments)}: exit status {done.returncode}\n{said.read()}")
+
+    def __enter__(self):
+        try:
+            self._as_owner(os.path.join(self.bin, "initdb"), "-D", self.data, "-U", self.user, "-A", "trust",
+                           "-E", "UTF8", "--locale=C", "--no-sync")
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if os.path.exists(os.path.join(self.data, "postmaster.pid")):
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c port={PORT} -c fsync=off"
+        self._as_owner(os.path.join(self.bin, "pg_ctl"), "-D", self.data, "-l", self.log, "-w", "-t",
+                       str(PATIENCE_S), "-o", options, "start")
+
+    def stop(self):
+        self._as_owner(os.path.join(self.bin, "pg_ctl"), "-D", self.data, "-w", "-m", "immediate", "stop")
+
+    def sql(self, text, database="postgres"):
+        """What psql prints for it, unaligned, without headings."""
+        done = subprocess.run([os.path.join(self.bin, "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
+                               self._address(database), "-c", text],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"psql: {done.stderr}")
+        return done.stdout.rstrip("\n")
+
+    def _address(self, database):
+        return f"postgresql:///{database}?host={self.folder}&port={PORT}&user={self.user}"
+
+    def url(self, database):
+        """The address of a database that is made for it."""
+        self.sql(f'CREATE DATABASE "{database}"')
+        return self._address(database)
