@@ -16,6 +16,7 @@ enum cache_slot {
     CACHE_LASTING_COUNT, /* those above never change */
     CACHE_NODE = CACHE_LASTING_COUNT,
     CACHE_GPUS,
+    CACHE_FINGERPRINTS,                             /* of all GPUs */
     CACHE_GPU,                                      /* plus the index of the GPU */
     CACHE_FINGERPRINT = CACHE_GPU + REACH_MAX_GPUS, /* likewise */
     CACHE_SLOT_COUNT = CACHE_FINGERPRINT + REACH_MAX_GPUS

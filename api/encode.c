@@ -58,18 +58,45 @@ static void state_to_json(struct json_out *o, const struct snapshot_gpu *gpu)
     json_out_value(o, "last_error", encode_err(&gpu->last_error));
 }
 
-json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
+/* Begins a GPU: which one it is, and its state. */
+static void gpu_to_json(struct json_out *o, const struct snapshot_gpu *gpu, uint32_t index)
 {
     json_t *identity = identity_json_new(&gpu->identity);
+
+    json_out_begin(o);
+    json_out_u64(o, "index", index);
+    if (!identity || json_object_update(o->object, identity) != 0)
+        o->failed = true;
+    json_decref(identity);
+    state_to_json(o, gpu);
+}
+
+json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
+{
     struct json_out o;
 
-    json_out_begin(&o);
-    json_out_u64(&o, "index", index);
-    if (!identity || json_object_update(o.object, identity) != 0)
-        o.failed = true;
-    json_decref(identity);
-    state_to_json(&o, gpu);
+    gpu_to_json(&o, gpu, index);
     json_out_value(&o, "links", links_to_json(gpu->identity.uuid));
+    return json_out_end(&o);
+}
+
+json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version)
+{
+    json_t *gpus = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &s->gpus[i];
+        gpu_to_json(&o, gpu, i);
+        json_out_value(&o, "fingerprint",
+                       gpu->has_fingerprint ? fingerprint_to_json(&gpu->fingerprint) : json_null());
+        if (!json_out_append(&gpus, json_out_end(&o)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "daemon_version", daemon_version);
+    json_out_value(&o, "gpus", gpus);
+    json_out_value(&o, "source_error", encode_err(&s->source_error));
     return json_out_end(&o);
 }
 

@@ -37,6 +37,7 @@ handlers_fn handlers_metrics;
 /* handlers_gpu.c */
 handlers_fn handlers_gpus;
 handlers_fn handlers_gpu;
+handlers_fn handlers_all_fingerprints;
 /* handlers_fingerprint.c */
 handlers_fn handlers_fingerprint;
 handlers_fn handlers_fingerprints;

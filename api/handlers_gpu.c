@@ -76,6 +76,20 @@ void handlers_gpus(struct handlers_context *c, const struct request *request, st
                             reply);
 }
 
+/* What a survey of many nodes asks: one request a node. */
+void handlers_all_fingerprints(struct handlers_context *c, const struct request *request,
+                               struct reply *reply)
+{
+    struct document *kept = cache_get(c->cache, CACHE_FINGERPRINTS);
+
+    if (kept)
+        reply_document(reply, kept);
+    else
+        handlers_reply_kept(c, request, CACHE_FINGERPRINTS,
+                            document_new(encode_fingerprints(c->snapshot, c->daemon_version), NULL),
+                            reply);
+}
+
 void handlers_gpu(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);

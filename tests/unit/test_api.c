@@ -171,6 +171,35 @@ static void test_fingerprint(void **state)
     api_refused(f, "/v1/gpus/1/placement?bytes=1", 409, "no-fingerprint", NULL);
 }
 
+/* What a survey asks: the same GPUs and fingerprints as the documents of their own. */
+static void test_all_fingerprints(void **state)
+{
+    struct api_fixture *f = *state;
+    json_t *json = api_get(f, "/v1/fingerprints", 200);
+    json_t *list = api_get(f, "/v1/gpus", 200);
+    json_t *one = api_get(f, "/v1/gpus/0/fingerprint", 200);
+    json_t *gpus = json_object_get(json, "gpus");
+    size_t i;
+    json_t *gpu;
+
+    assert_non_null(json_object_get(json, "daemon_version"));
+    assert_int_equal(json_array_size(gpus), 2);
+    assert_true(json_equal(json_object_get(json_array_get(gpus, 0), "fingerprint"), one));
+    assert_true(json_is_null(json_object_get(json_array_get(gpus, 1), "fingerprint")));
+    json_array_foreach(json_object_get(list, "gpus"), i, gpu)
+    {
+        json_object_del(gpu, "links");
+        json_object_del(json_array_get(gpus, i), "fingerprint");
+        assert_true(json_equal(json_array_get(gpus, i), gpu));
+    }
+    json_decref(one);
+    json_decref(list);
+    json_decref(json);
+    assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/fingerprints", "If-None-Match: *\r\n")),
+                     304);
+    api_refused(f, "/v1/fingerprints?limit=1", 400, "invalid-argument", "limit");
+}
+
 static void test_etag(void **state)
 {
     struct api_fixture *f = *state;
@@ -449,6 +478,7 @@ int main(void)
         API_TEST(test_gpus),
         API_TEST(test_unknown_gpu),
         API_TEST(test_fingerprint),
+        API_TEST(test_all_fingerprints),
         API_TEST(test_etag),
         API_TEST(test_new_generation_replaces_documents),
         API_TEST(test_head_and_methods),
