@@ -2,226 +2,107 @@
 """The sandbox of systemd/reachd.service on a real GPU, setting by setting: does a worker still
 fingerprint under it?
 
-There need not be a systemd here. The settings that could trouble a driver are made by hand, with the
-calls that systemd makes for them: seccomp filters from the lists of the unit's own SystemCallFilter
-(lib_system_calls.txt, as systemd 252 has them), PR_SET_MDWE and the filter of MemoryDenyWriteExecute,
-no_new_privs, no capability, another user. Each is tried alone and then all at once; what fails alone
-is named. The test fails only where all at once, as the unit has it, fails.
+There need not be a systemd here: lib_sandbox.py makes by hand what it would make. Each setting is
+tried alone and then all at once; what does not hold alone is named. The test fails only where all at
+once, as the unit has it, fails. Wants root for the settings that need it, and says which it could
+not try.
 
-  REACH_SIMULATE=h200 tries the test itself on a simulated GPU.
+  REACH_RESULTS=FOLDER   also writes FOLDER/sandbox.json: for each setting whether it holds, and
+                         which system calls were refused meanwhile
+  REACH_SIMULATE=h200    tries the test itself on a simulated GPU
 """
-import ctypes
 import errno
 import json
 import os
 import re
-import struct
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import common
+import lib_sandbox as sandbox
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LIST = os.path.join(HERE, "lib_system_calls.txt")
-NOBODY = 65534
-
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE, PR_CAPBSET_DROP = 22, 38, 65, 24
-SECCOMP_MODE_FILTER, MDWE_REFUSE_EXEC_GAIN = 2, 1
-RET_ALLOW, RET_ERRNO, RET_KILL = 0x7FFF0000, 0x00050000, 0x80000000
-AUDIT_ARCH_X86_64 = 0xC000003E
-LD_ABS, JEQ, JSET, JGE, RET = 0x20, 0x15, 0x45, 0x35, 0x06
-NR, ARCH, ARG2 = 0, 4, 32  # offsets in struct seccomp_data; ARG2 is the low word of the third
-PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
-MMAP, MPROTECT, SHMAT, PKEY_MPROTECT = 9, 10, 30, 329
-CLONE, CLONE3, UNSHARE, SETNS, NAMESPACES = 56, 435, 272, 308, 0x7E020080
-SOCKET, FAMILIES = 41, (1, 2, 10)
-
-libc = ctypes.CDLL(None, use_errno=True)
+SETTING_SECONDS = 60  # a quick fingerprint takes a few
+GRACE_SECONDS = 20
+PTX = {"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"}
+FOLDER = tempfile.mkdtemp(prefix="reach-sandbox-")
+ALL = "all of reachd.service at once"
 
 
-def prctl(option, *values):
-    values = list(values) + [0] * (4 - len(values))
-    if libc.prctl(option, *[ctypes.c_ulong(v) if isinstance(v, int) else v for v in values]) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "prctl %d" % option)
-
-
-def step(code, k, true=0, false=0):
-    return struct.pack("=HBBI", code, true, false, k)
-
-
-def load(rules):
-    """Installs a filter: `rules` decide by the number of the call, which is loaded; what they let
-    fall through is allowed. Other machine languages than this one end the process."""
-    program = (step(LD_ABS, ARCH) + step(JEQ, AUDIT_ARCH_X86_64, 1, 0) + step(RET, RET_KILL) +
-               step(LD_ABS, NR) + rules + step(RET, RET_ALLOW))
-    text = ctypes.create_string_buffer(program, len(program))
-
-    class Program(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
-          ctypes.byref(Program(len(program) // 8, ctypes.addressof(text))))
-
-
-def refused():
-    return step(RET, RET_ERRNO | errno.EPERM)
-
-
-def allowed_calls():
-    """Numbers of the calls that the unit allows."""
-    with open(LIST) as f:
-        return sorted(int(line.split()[0]) for line in f if not line.startswith("#"))
-
-
-def only_system_service():
-    """SystemCallFilter=@system-service, ~@privileged."""
-    rules = b""
-    for number in allowed_calls():
-        rules += step(JEQ, number, 0, 1) + step(RET, RET_ALLOW)
-    load(rules + refused())
-
-
-def when(call, offset, test, value):
-    """Refuses `call` where the word at `offset` of it has what `test` asks for; loads the number
-    again behind it."""
-    return (step(JEQ, call, 0, 4) + step(LD_ABS, offset) + step(test, value, 0, 1) + refused() +
-            step(LD_ABS, NR))
-
-
-def mapped_writable_and_executable():
-    """mmap with both, in a filter: the word is masked and compared by two tests."""
-    return (step(JEQ, MMAP, 0, 5) + step(LD_ABS, ARG2) + step(JSET, PROT_WRITE, 0, 2) +
-            step(JSET, PROT_EXEC, 0, 1) + refused() + step(LD_ABS, NR))
-
-
-def no_writable_executable_by_filter():
-    """MemoryDenyWriteExecute=yes as systemd 252 makes it."""
-    load(mapped_writable_and_executable() + when(MPROTECT, ARG2, JSET, PROT_EXEC) +
-         when(PKEY_MPROTECT, ARG2, JSET, PROT_EXEC) + when(SHMAT, ARG2, JSET, SHM_EXEC))
-
-
-def no_writable_executable_by_kernel():
-    """The same as the kernel offers it since 6.3 (PR_SET_MDWE), and later releases of systemd use."""
-    prctl(PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN)
-
-
-def no_namespaces():
-    """RestrictNamespaces=yes."""
-    load(step(JEQ, UNSHARE, 0, 1) + refused() + step(JEQ, SETNS, 0, 1) + refused() +
-         step(JEQ, CLONE3, 0, 1) + step(RET, RET_ERRNO | errno.ENOSYS) +
-         when(CLONE, 16, JSET, NAMESPACES))
-
-
-def few_address_families():
-    """RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6."""
-    rules = step(JEQ, SOCKET, 0, len(FAMILIES) + 3) + step(LD_ABS, 16)
-    for i, family in enumerate(FAMILIES):
-        rules += step(JEQ, family, len(FAMILIES) - i, 0)
-    load(rules + refused() + step(LD_ABS, NR))
-
-
-def no_new_privileges():
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-
-
-def no_capabilities():
-    """CapabilityBoundingSet= and another user, of no group: User=reachd."""
-    if os.geteuid() != 0:
-        raise PermissionError("needs root")
-    with open("/proc/sys/kernel/cap_last_cap") as f:
-        for capability in range(int(f.read()) + 1):
-            prctl(PR_CAPBSET_DROP, capability)
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-
-
-def all_at_once():
-    no_capabilities_where_root()
-    few_address_families()
-    no_namespaces()
-    no_writable_executable_by_filter()
-    only_system_service()
-
-
-def no_capabilities_where_root():
-    if os.geteuid() == 0:
-        no_capabilities()
-
-
-SETTINGS = [
-    ("nothing", lambda: None),
-    ("NoNewPrivileges=yes", no_new_privileges),
-    ("User=, CapabilityBoundingSet=", no_capabilities),
-    ("SystemCallFilter=@system-service ~@privileged", only_system_service),
-    ("MemoryDenyWriteExecute=yes, as a filter", no_writable_executable_by_filter),
-    ("MemoryDenyWriteExecute=yes, as PR_SET_MDWE", no_writable_executable_by_kernel),
-    ("RestrictNamespaces=yes", no_namespaces),
-    ("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", few_address_families),
-    ("all of reachd.service at once", all_at_once),
-]
-
-
-# ---- what a filter must refuse, tried in a process of its own ---------------------------------
-
-def bad_calls():
-    """What each setting must refuse: (setting, call, arguments). Anonymous memory, one page."""
-    anonymous = 0x22
+def settings(state):
+    """(name, setting, environment). The first is the measure of the others."""
     return [
-        (no_writable_executable_by_filter, MMAP, (0, 4096, 7, anonymous, -1, 0)),
-        (no_writable_executable_by_kernel, MMAP, (0, 4096, 7, anonymous, -1, 0)),
-        (only_system_service, 165, (0, 0, 0, 0, 0)),  # mount
-        (only_system_service, 175, (0, 0, 0)),  # init_module
-        (no_namespaces, UNSHARE, (0x10000000,)),
-        (few_address_families, SOCKET, (17, 3, 0)),  # AF_PACKET
+        ("nothing", lambda: None, {}),
+        ("NoNewPrivileges=yes", sandbox.no_new_privileges, {}),
+        ("User=, CapabilityBoundingSet=", sandbox.no_capabilities, {}),
+        ("ProtectSystem=strict, ProtectKernelTunables=yes, ProtectHome=yes",
+         lambda: sandbox.read_only_files(state), {}),
+        ("SystemCallFilter=@system-service ~@privileged", sandbox.only_system_service, {}),
+        ("MemoryDenyWriteExecute=yes, as a filter", sandbox.no_writable_executable_by_filter, {}),
+        ("MemoryDenyWriteExecute=yes, as PR_SET_MDWE", sandbox.no_writable_executable_by_kernel, {}),
+        ("RestrictNamespaces=yes", sandbox.no_namespaces, {}),
+        ("RestrictRealtime=yes", sandbox.no_realtime, {}),
+        ("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", sandbox.few_address_families, {}),
+        ("PTX made into machine code by the driver, nothing else", lambda: None, PTX),
+        ("the same, MemoryDenyWriteExecute=yes as a filter",
+         sandbox.no_writable_executable_by_filter, PTX),
+        ("the same, MemoryDenyWriteExecute=yes as PR_SET_MDWE",
+         sandbox.no_writable_executable_by_kernel, PTX),
+        (ALL, lambda: sandbox.everything(state), {}),
     ]
 
 
-def is_refused(setting, call, arguments):
-    """True, False, or why the setting cannot be had here."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            setting()
-            ctypes.set_errno(0)
-            libc.syscall.restype = ctypes.c_long
-            result = libc.syscall(ctypes.c_long(call), *[ctypes.c_long(a) for a in arguments])
-            said = "refused" if result == -1 and ctypes.get_errno() in (
-                errno.EPERM, errno.EACCES) else "allowed"
-            os.write(writer, said.encode())
-        except OSError as why:
-            os.write(writer, str(why).encode())
-        os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    with os.fdopen(reader) as f:
-        said = f.read()
-    return {"refused": True, "allowed": False}.get(said, said)
-
-
 def check_filters(t):
-    """A sandbox that holds nothing back would let everything pass."""
-    for setting, call, arguments in bad_calls():
-        answer = is_refused(setting, call, arguments)
+    """A sandbox that holds nothing back would let everything pass. What is refused here in any case
+    says nothing."""
+    page = (0, 4096, 7, 0x22, -1, 0)  # anonymous, to be read, written and executed
+    cases = [
+        (sandbox.no_writable_executable_by_filter, sandbox.MMAP, page),
+        (sandbox.no_writable_executable_by_kernel, sandbox.MMAP, page),
+        (sandbox.only_system_service, sandbox.MOUNT, (0, 0, 0, 0, 0)),
+        (sandbox.only_system_service, sandbox.INIT_MODULE, (0, 0, 0)),
+        (sandbox.no_namespaces, sandbox.UNSHARE, (0x08000000,)),  # CLONE_NEWIPC
+        (sandbox.few_address_families, sandbox.SOCKET, (17, 3, 0)),  # AF_PACKET
+        (sandbox.no_realtime, sandbox.SCHED_SETSCHEDULER, (0, 1, 0)),
+    ]
+    for setting, call, arguments in cases:
         name = "%s refuses call %d" % (setting.__name__.replace("_", " "), call)
-        if isinstance(answer, str):
-            t.skip(name, answer)
+        said = sandbox.call_in_child(setting, call, arguments)
+        if isinstance(said, str):
+            t.skip(name, said)
+        elif sandbox.call_in_child(lambda: None, call, arguments) in (errno.EPERM, errno.EACCES):
+            t.skip(name, "it is refused here without that too")
         else:
-            t.ok(answer, name)
+            t.ok(said in (errno.EPERM, errno.EACCES), name, "it said errno %d" % said)
 
 
-# ---- the worker under each ------------------------------------------------------------------------
+def for_everybody():
+    """reachd where another user may read it, with the libraries that lie beside it: the folder that
+    the test came in may be root's alone."""
+    os.chmod(FOLDER, 0o755)
+    program = shutil.copy(common.REACHD, FOLDER)
+    libraries = os.path.join(os.path.dirname(common.REACHD), "lib")
+    if os.path.isdir(libraries):
+        shutil.copytree(libraries, os.path.join(FOLDER, "lib"))
+    for where, folders, files in os.walk(FOLDER):
+        for name in folders + files:
+            os.chmod(os.path.join(where, name), 0o755)
+    return program
 
-def fingerprint_under(setting):
-    """A fingerprint at depth quick of the first GPU, by reachd under this setting. Returns
-    (fingerprint or None, what was said, why the setting cannot be had)."""
-    folder = tempfile.mkdtemp(prefix="reach-sandbox-")
-    os.chmod(folder, 0o777)
-    command = [common.REACHD, "--measure", "quick", "--export", folder]
-    if common.SIMULATE:
-        command += ["--simulate", common.SIMULATE]
+
+def end(process):
+    """Asks first: a worker that is killed does not give its GPU back in good order."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=GRACE_SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0]
+
+
+def run_under(setting, command, environment):
+    """(exit status, what was said, why the setting cannot be had)."""
     reader, writer = os.pipe()
 
     def prepare():
@@ -231,49 +112,112 @@ def fingerprint_under(setting):
             os.write(writer, str(why).encode())
             raise
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True, check=False,
-                              preexec_fn=prepare, timeout=common.MEASURE_SECONDS, cwd="/",
-                              env=dict(os.environ, HOME=folder))
-    except (OSError, subprocess.SubprocessError) as why:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, universal_newlines=True,
+                                   preexec_fn=prepare, cwd="/", env=environment)
+    except OSError as why:  # setting() was well, and then the program could not be started
+        return -1, str(why), None
+    except subprocess.SubprocessError as why:
         os.close(writer)
         with os.fdopen(reader) as f:
-            return None, "", f.read() or str(why)
+            return -1, "", f.read() or str(why)
     os.close(writer)
     os.close(reader)
+    try:
+        said = process.communicate(timeout=SETTING_SECONDS)[0]
+        return process.returncode, said, None
+    except subprocess.TimeoutExpired:
+        return -1, end(process) + "\nno end after %d s" % SETTING_SECONDS, None
+
+
+def fingerprint_under(program, state, setting, environment):
+    """A fingerprint at depth quick of the first GPU, by reachd under this setting. Returns
+    (fingerprint or None, what was said, why the setting cannot be had)."""
+    command = [program, "--measure", "quick", "--export", state]
+    if common.SIMULATE:
+        command += ["--simulate", common.SIMULATE]
+    status, said, cannot = run_under(setting, command,
+                                     dict(os.environ, HOME=state, TMPDIR=state, **environment))
     found = None
-    for name, _, files in os.walk(folder):
-        if "fingerprint-quick.json" in files and done.returncode == 0:
+    for name, _, files in os.walk(state):
+        if "fingerprint-quick.json" in files and status == 0:
             with open(os.path.join(name, "fingerprint-quick.json")) as f:
                 found = json.load(f)
-    subprocess.run(["rm", "-rf", folder], check=False)
-    return found, done.stdout, None
+    return found, said + ("" if status == 0 else "\nexit status %d" % status), cannot
+
+
+def try_setting(program, name, setting, environment, plain):
+    """One line of the result: {"setting", "holds": true, false or null, "why", ...}."""
+    state = os.path.join(FOLDER, "state")
+    os.mkdir(state)
+    os.chmod(state, 0o777)
+    refusals = sandbox.Refusals() if "SystemCallFilter" in name or name == ALL else None
+    try:
+        found, said, cannot = fingerprint_under(program, state, setting, environment)
+    finally:
+        refused = refusals.close() if refusals else {}
+        shutil.rmtree(state, ignore_errors=True)
+    holds = found is not None and common.partitions_all_sms(found)
+    result = {"setting": name, "holds": None if cannot else holds}
+    if cannot:
+        result["why"] = cannot
+    elif not holds:
+        result["why"] = re.sub(r"(?m)^<\d>", "", said)[-1500:]
+    elif plain:
+        result["same_groups"] = common.groups_of(found) == common.groups_of(plain)
+    without = re.findall("(?m)^%s(.*)" % sandbox.NOT_MADE, said)
+    if without:
+        result["without"] = without
+    if refusals and not cannot:
+        result["refused_calls"] = {str(k): n for k, n in sorted(refused.items())}
+    return result, found
+
+
+def tell(t, result):
+    words = {True: "HOLDS", False: "DOES NOT HOLD", None: "not tried: %s" % result.get("why")}
+    more = "" if result.get("same_groups", True) else ", with other groups than without"
+    t.note("%-64s %s%s" % (result["setting"], words[result["holds"]], more))
+    if result["holds"] is False:
+        t.note(*result["why"].splitlines()[-6:])
+    for part in result.get("without", []):
+        t.note("    but without " + part)
+    if "refused_calls" in result:
+        t.note("    calls refused meanwhile, by number: %s" % (", ".join(
+            "%s (%d times)" % item for item in result["refused_calls"].items()) or "none"))
+
+
+def keep(gpu, results):
+    """The results as a file, where one is wanted."""
+    folder = os.environ.get("REACH_RESULTS")
+    if folder:
+        with open(os.path.join(folder, "sandbox.json"), "w") as f:
+            json.dump({"gpu": gpu, "simulated": bool(common.SIMULATE), "kernel": os.uname().release,
+                       "root": os.geteuid() == 0, "settings": results}, f, indent=2)
+            f.write("\n")
 
 
 def main():
-    common.need_gpu()
+    gpus = common.need_gpu()
     t = common.Tap()
     check_filters(t)
-    plain = None
-    for name, setting in SETTINGS:
-        found, said, cannot = fingerprint_under(setting)
-        if cannot:
-            t.note("%-52s not tried: %s" % (name, cannot))
-            if setting is all_at_once:
-                t.skip("a worker fingerprints under all of reachd.service", cannot)
-            continue
-        holds = found is not None and common.partitions_all_sms(found)
-        same = plain is None or (holds and common.groups_of(found) == common.groups_of(plain))
-        t.note("%-52s %s" % (name, "HOLDS" + ("" if same else ", with other groups than without")
-                             if holds else "DOES NOT HOLD"))
-        if not holds:
-            t.note(*re.findall(r"<[34]>.*", said)[-5:])
+    program = for_everybody()
+    plain, results = None, []
+    for name, setting, environment in settings(os.path.join(FOLDER, "state")):
+        result, found = try_setting(program, name, setting, environment, plain)
+        results.append(result)
+        tell(t, result)
+        keep(gpus[0], results)
         if plain is None:
             plain = found
-            if not t.ok(holds, "without a sandbox there is a fingerprint", said[-2000:]):
+            if not t.ok(result["holds"], "without a sandbox there is a fingerprint",
+                        result.get("why", "")):
                 break
-        if setting is all_at_once:
-            t.ok(holds, "a worker fingerprints under all of reachd.service", said[-2000:])
+        if name == ALL:
+            if result["holds"] is None:
+                t.skip("a worker fingerprints under " + ALL, result["why"])
+            else:
+                t.ok(result["holds"], "a worker fingerprints under " + ALL, result.get("why", ""))
+    shutil.rmtree(FOLDER, ignore_errors=True)
     t.end()
 
 
