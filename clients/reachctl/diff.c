@@ -45,8 +45,9 @@ enum exit_code command_diff(struct client *client, const struct options *options
     struct fingerprint_diff *diff = calloc(1, sizeof(*diff));
     enum exit_code exit_code = EXIT_DIFF_TROUBLE;
 
-    if (two && diff && fetch_fingerprint(client, options, options->operand, &two[0]) == EXIT_DONE &&
-        fetch_fingerprint(client, options, options->second, &two[1]) == EXIT_DONE) {
+    if (two && diff &&
+        fetch_fingerprint(client, options, options->operand, &two[0], NULL) == EXIT_DONE &&
+        fetch_fingerprint(client, options, options->second, &two[1], NULL) == EXIT_DONE) {
         fingerprint_compare(&two[0], &two[1], diff);
         if (options->json)
             print_json(diff);

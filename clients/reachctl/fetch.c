@@ -22,24 +22,31 @@ static bool is_id(const char *text)
     return n == ID_DIGITS && text[2 + n] == '\0';
 }
 
-enum exit_code fetch_read(const json_t *json, const char *name, struct fingerprint *out)
+enum exit_code fetch_read(const json_t *json, const char *name, struct fingerprint *out,
+                          char *out_id)
 {
+    const char *id = json_string_value(json_object_get(json, "id"));
     struct err err = {0};
 
-    if (fingerprint_from_json(json, out, &err) == STATUS_OK)
-        return EXIT_DONE;
-    fprintf(stderr, "reachctl: %s is no fingerprint: %s\n", name, err.text);
-    return EXIT_FAILED;
+    if (fingerprint_from_json(json, out, &err) != STATUS_OK) {
+        fprintf(stderr, "reachctl: %s is no fingerprint: %s\n", name, err.text);
+        return EXIT_FAILED;
+    }
+    if (out_id && id && is_id(id))
+        snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
+    else if (out_id)
+        fingerprint_id(out, out_id);
+    return EXIT_DONE;
 }
 
-static enum exit_code read_file(const char *path, struct fingerprint *out)
+static enum exit_code read_file(const char *path, struct fingerprint *out, char *out_id)
 {
     json_error_t why;
     json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     enum exit_code exit_code = EXIT_FAILED;
 
     if (json)
-        exit_code = fetch_read(json, path, out);
+        exit_code = fetch_read(json, path, out, out_id);
     else
         fprintf(stderr, "reachctl: cannot read %s: %s\n", path, why.text);
     json_decref(json);
@@ -47,7 +54,7 @@ static enum exit_code read_file(const char *path, struct fingerprint *out)
 }
 
 static enum exit_code ask(struct client *client, const struct options *options, const char *id,
-                          struct fingerprint *out)
+                          struct fingerprint *out, char *out_id)
 {
     struct client_answer answer;
     char path[CLIENT_PATH_BYTES];
@@ -58,15 +65,15 @@ static enum exit_code ask(struct client *client, const struct options *options, 
     exit_code = client_get(client, path, NULL, &answer);
     if (exit_code != EXIT_DONE)
         return exit_code;
-    exit_code = fetch_read(answer.json, id, out);
+    exit_code = fetch_read(answer.json, id, out, out_id);
     client_answer_free(&answer);
     return exit_code;
 }
 
 enum exit_code fetch_fingerprint(struct client *client, const struct options *options,
-                                 const char *which, struct fingerprint *out)
+                                 const char *which, struct fingerprint *out, char *out_id)
 {
     if (is_id(which) || strcmp(which, "current") == 0)
-        return ask(client, options, which, out);
-    return read_file(which, out);
+        return ask(client, options, which, out, out_id);
+    return read_file(which, out, out_id);
 }

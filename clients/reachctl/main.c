@@ -31,6 +31,8 @@ static const struct command commands[] = {
     {"show", NULL, OPTION_GPU | OPTION_AT | OPTION_EVIDENCE, command_show,
      "show [--at ID] [--evidence]",
      "the current fingerprint, or an older one; --evidence says how sure each number is"},
+    {"map", "[FILE]", OPTION_GPU | OPTION_AT, command_map, "map [FILE] [--at ID]",
+     "a chip as text: SMs by group, windows, what is disabled; of an exported file too"},
     {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
      "scope BYTES [--access read|atomic|write]", "how many bytes may one pass touch at random?"},
     {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,

@@ -98,6 +98,7 @@ command_fn command_split;
 command_fn command_explain;
 command_fn command_observations;
 command_fn command_diff;
+command_fn command_map;
 command_fn command_import;
 command_fn command_backup;
 

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""reachctl map: recorded and simulated chips as text, held against what was read over by a person
+(tests/e2e/golden), and chips of any shape: every SM once, no line longer than 80 columns."""
+import glob
+import json
+import os
+import random
+import re
+
+import common
+from common import REACHCTL, ROOT, case, equal, run
+
+GOLDEN = os.path.join(ROOT, "tests", "e2e", "golden")
+MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
+RECORDED = {"h100": "nvidia-h100-80gb-hbm3-26cff468-2026-11-21", "h200": "nvidia-h200-13083bf7-2026-11-21"}
+COUNT = int(os.environ.get("REACH_COUNT") or 40)
+
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
+for gpu, depth in ((0, "full"), (1, "quick")):
+    equal(daemon.finished(daemon.submit(gpu, depth))["state"], "done")
+
+
+def chip_map(*arguments, code=0):
+    status, text, log = run(REACHCTL, "--socket", daemon.socket, "map", *arguments)
+    equal(status, code, (arguments, log))
+    return text if code == 0 else log
+
+
+def recorded(name):
+    return os.path.join(MEASUREMENTS, RECORDED[name], "fingerprint-full.json")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(name, fingerprint):
+    path = os.path.join(common.folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(fingerprint, file)
+    return path
+
+
+def holds(name, text):
+    """The golden text; REACH_GOLDEN=write writes it anew, for a person to read."""
+    path = os.path.join(GOLDEN, f"map-{name}.txt")
+    if os.environ.get("REACH_GOLDEN") == "write":
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(path, encoding="utf-8") as file:
+        equal(text, file.read(), path)
+
+
+def places(text):
+    """What the lines of the groups show: {group: (window, SM ids, dashes)}."""
+    rows, group = {}, None
+    for line in text.split("\ngroup ")[1].split("\n\n")[0].splitlines()[1:]:
+        if not line.startswith(" " * 20):  # else it goes on with the group before
+            found = re.match(r" *(\d+) +(\d+|-) +(\d+)  ", line)
+            group, line = int(found.group(1)), line[found.end():]
+            rows[group] = (found.group(2), [], [])
+        for word in line.split():
+            rows[group][2 if word == "-" else 1].append(word if word == "-" else int(word))
+    return rows
+
+
+def narrow(text):
+    for line in text.splitlines():
+        assert len(line) <= 80, line
+        equal(line.rstrip(), line, "blanks at an end")
+    assert "\x1b" not in text
+
+
+@case
+def recorded_chips_look_as_read_over():
+    for name in RECORDED:
+        text = chip_map(recorded(name))
+        narrow(text)
+        assert "simulated" not in text, text
+        holds(name, text)
+
+
+@case
+def a_simulated_k80_looks_as_read_over():
+    text = chip_map("--gpu", "0")
+    assert "\nsimulated: not measured on this hardware\n" in text, text
+    narrow(text)
+    holds("k80", re.sub(r"\bfp[0-9a-f]{16}\b", "fp................", text))
+
+
+@case
+def a_simulated_h200_shows_what_its_fingerprint_says():
+    fp = daemon.json("/v1/gpus/1/fingerprint")
+    text = chip_map("--gpu", "1")
+    narrow(text)
+    assert f"fingerprint {fp['id']}\n" in text and "\nsimulated: " in text, text
+    rows = places(text)
+    equal([rows[g][1] for g in sorted(rows)], [g["sms"] for g in fp["topology"]["groups"]])
+    plan = daemon.json(f"/v1/gpus/1/placement?bytes={fp['gpu']['memory_bytes']}")
+    for window, sms, _ in rows.values():
+        equal({str(plan["window_of_sm"][sm]) for sm in sms}, {window})
+    equal(sum(len(row[2]) for row in rows.values()), fp["topology"]["disabled"]["sm_count"])
+    assert "\n12 lost, position not observable (no-trace)\n" in text, text
+
+
+@case
+def the_same_for_programs():
+    fp = daemon.json("/v1/gpus/1/fingerprint")
+    got = json.loads(chip_map("--gpu", "1", "--json"))
+    equal((got["fingerprint_id"], got["origin"]), (fp["id"], "simulated"))
+    equal([g["sms"] for g in got["groups"]], [g["sms"] for g in fp["topology"]["groups"]])
+    equal(sum(w["length_bytes"] for w in got["windows"]), fp["gpu"]["memory_bytes"])
+    equal(sorted(g for w in got["windows"] for g in w["groups"]), list(range(24)))
+
+
+@case
+def every_export_can_be_drawn():
+    paths = glob.glob(os.path.join(MEASUREMENTS, "*", "fingerprint-*.json"))
+    assert len(paths) > 10, paths
+    for path in paths:
+        fp = load(path)
+        rows = places(chip_map(path))
+        equal([rows[g][1] for g in sorted(rows)], [g["sms"] for g in fp["topology"]["groups"]], path)
+
+
+@case
+def candidates_are_told_or_why_there_are_none():
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    disabled = fp["topology"]["disabled"]
+    equal(disabled["candidates"], [[10, 11]])
+    disabled["candidates"] = [[i, 14] for i in range(13, 1, -1)]
+    disabled["candidate_count"] = 20
+    text = chip_map(save("many.json", fp))
+    assert "2 lost, by the ids of the full die; nothing tells these apart\n  13-14\n  12, 14\n" in text, text
+    assert text.endswith("  and 12 more\n"), text
+    disabled.update(candidates=[], candidate_count=None, candidate_count_reason="not-observable: no-trace")
+    assert "\n2 lost, position not observable (no-trace)\n" in chip_map(save("none.json", fp))
+
+
+def any_chip(rng, base):
+    """A fingerprint whose group map is any partition of any number of SMs."""
+    fp = json.loads(json.dumps(base))
+    count = rng.choice([1, 2, 13, 132, 200, rng.randint(1, 512)])
+    ids = sorted(rng.sample(range(512), count))
+    groups = rng.randint(1, min(count, 256))
+    of = {}
+    for position, sm in enumerate(rng.sample(ids, count)):
+        of.setdefault(position if position < groups else rng.randrange(groups), []).append(sm)
+    parts = sorted(sorted(sms) for sms in of.values())
+    fp["gpu"]["sm_count"] = count
+    fp["gpu"]["name"] = "any"
+    fp["topology"] = {"level": 2, "groups": [{"id": i, "sms": sms} for i, sms in enumerate(parts)]}
+    if rng.random() < 0.5:
+        fp["topology"]["nominal_group_sms"] = max(len(sms) for sms in parts)
+    for level in fp["tlb"]["levels"]:
+        level.update(shared_by="gpu")
+        level.pop("groups", None)
+    return fp, parts
+
+
+@case
+def a_chip_of_any_shape_is_drawn_whole():
+    seed = int(os.environ.get("REACH_SEED") or random.randrange(1 << 32))
+    print(f"# seed {seed}")
+    rng = random.Random(seed)
+    base = load(recorded("h200"))
+    for _ in range(COUNT):
+        fp, parts = any_chip(rng, base)
+        text = chip_map(save("any.json", fp))
+        narrow(text)
+        rows = places(text)
+        equal([rows[g][1] for g in sorted(rows)], parts)
+        full = fp["topology"].get("nominal_group_sms")
+        for group, sms in enumerate(parts):
+            equal(len(rows[group][2]), full - len(sms) if full else 0, group)
+
+
+@case
+def what_is_no_fingerprint_is_refused():
+    assert "cannot read" in chip_map("/nowhere", code=1)
+    assert "is no fingerprint" in chip_map(save("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
+    assert "not both" in chip_map(recorded("h100"), "--at", "current", code=2)
+    fp = daemon.json("/v1/gpus/0/fingerprint")
+    fp["topology"] = {"groups": []}
+    assert "which of them share a TLB is not known" in chip_map(save("no-groups.json", fp))
+
+
+@case
+def the_daemon_ends_well():
+    daemon.stop()
+
+
+common.main()
