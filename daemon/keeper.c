@@ -1,12 +1,12 @@
 /* keeper.c: one thread, asleep in store_wait.
  *
- *     keep  ->  is the store back, renewed, or has it lost a fingerprint?  ->  measure what it
- * lacks
+ *     keep  ->  is the store back, renewed, or has it lost a fingerprint?  ->  measure what is gone
  *           ->  wait: for ever, or a little longer each time while nothing can be written
  */
 #include "keeper.h"
 
 #include "base/log.h"
+#include "base/pulse.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -22,6 +22,7 @@ struct keeper {
     struct store *store;
     struct pipeline *pipeline;
     atomic_bool stop;
+    struct pulse pulse;
     pthread_t thread;
 };
 
@@ -41,6 +42,7 @@ static void *keeper_main(void *self)
     nsec_t wait = KEEPER_FIRST_WAIT;
 
     pthread_setname_np(pthread_self(), "store-keeper");
+    pulse_adopt(&k->pulse);
     while (!atomic_load(&k->stop)) {
         struct store_health now;
         struct err err = {0};
@@ -55,6 +57,7 @@ static void *keeper_main(void *self)
         }
         before = now;
         malloc_trim(0);
+        pulse_beat();
         if (now.trouble.status == STATUS_OK) {
             wait = KEEPER_FIRST_WAIT;
             store_wait(k->store, STORE_FOREVER);
@@ -90,6 +93,14 @@ enum status keeper_start(struct store *store, struct pipeline *pipeline, struct 
     }
     *out = k;
     return STATUS_OK;
+}
+
+bool keeper_moves(struct keeper *k)
+{
+    const bool moves = pulse_has_moved(&k->pulse);
+
+    store_nudge(k->store);
+    return moves;
 }
 
 void keeper_stop(struct keeper *take)

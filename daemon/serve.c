@@ -243,7 +243,8 @@ static int serve_sooner(int a_ms, int b_ms)
 /* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
 static int serve_due(struct serve *s)
 {
-    int wait_ms = serve_sooner(api_server_timeout_ms(s->server), tell_due(&s->tell, s->pipeline));
+    int wait_ms =
+        serve_sooner(api_server_timeout_ms(s->server), tell_due(&s->tell, s->pipeline, s->keeper));
 
     if (s->config->demo && !s->announced) {
         const struct snapshot *view = snapshot_acquire(s->cell);

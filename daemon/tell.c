@@ -81,13 +81,16 @@ void tell_stopping(struct tell *t)
 }
 
 /* Every thread moves, or the log says which does not. */
-static bool tell_all_move(struct tell *t, struct pipeline *p)
+static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k)
 {
     char who[64] = "";
-    const bool move = pipeline_moves(p, who, sizeof who);
+    const bool kept = keeper_moves(k); /* both are asked, and woken, whatever the other is */
+    const bool measured = pipeline_moves(p, who, sizeof who);
+    const bool move = kept && measured;
 
     if (!move && !t->stuck) {
-        log_error("%s does not move; the service manager's watchdog is not fed", who);
+        log_error("%s does not move; the service manager's watchdog is not fed",
+                  measured ? "the thread that keeps the state file" : who);
     } else if (move && t->stuck) {
         log_info("every thread moves again");
     }
@@ -95,7 +98,7 @@ static bool tell_all_move(struct tell *t, struct pipeline *p)
     return move;
 }
 
-int tell_due(struct tell *t, struct pipeline *p)
+int tell_due(struct tell *t, struct pipeline *p, struct keeper *k)
 {
     const nsec_t now = clock_monotonic();
 
@@ -104,7 +107,7 @@ int tell_due(struct tell *t, struct pipeline *p)
     }
     if (now >= t->watchdog_due) {
         /* The first time some threads may not have begun yet. */
-        if (t->watchdog_due == 0 || tell_all_move(t, p)) {
+        if (t->watchdog_due == 0 || tell_all_move(t, p, k)) {
             notify_send(&t->notify, "WATCHDOG=1");
         }
         t->watchdog_due = now + (nsec_t)t->notify.watchdog_ms * NSEC_PER_MSEC;

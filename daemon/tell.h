@@ -4,6 +4,7 @@
 #define REACH_TELL_H
 
 #include "base/clock.h"
+#include "keeper.h"
 #include "notify.h"
 #include "pipeline/pipeline.h"
 #include "snapshot/snapshot.h"
@@ -27,8 +28,9 @@ void tell_state(struct tell *t, const struct snapshot *s);
 void tell_reloading(struct tell *t);
 void tell_stopping(struct tell *t);
 
-/* Feeds the watchdog where that is due and every thread of `p` moves. Returns the milliseconds
- * until it wants to be called again, -1: never. The caller's own loop moves, since it calls. */
-int tell_due(struct tell *t, struct pipeline *p);
+/* Feeds the watchdog where that is due and every thread of `p` and that of `k` move. Returns the
+ * milliseconds until it wants to be called again, -1: never. The caller's own loop moves, since it
+ * calls. */
+int tell_due(struct tell *t, struct pipeline *p, struct keeper *k);
 
 #endif

@@ -73,6 +73,8 @@ enum status store_keep(struct store *store, bool *out_renewed, struct err *err);
 #define STORE_FOREVER ((nsec_t)UINT64_MAX)
 /* Sleeps until there is something to do, the health has changed, or `most` has passed. */
 void store_wait(struct store *store, nsec_t most);
+/* Who waits shows that it could move (pulse_beat) and waits on; store_keep shows it by itself. */
+void store_nudge(struct store *store);
 /* Ends a wait, and what store_keep is at. */
 void store_wake(struct store *store);
 

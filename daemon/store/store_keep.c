@@ -11,6 +11,7 @@
 #include "store/store_private.h"
 
 #include "base/log.h"
+#include "base/pulse.h"
 #include "store/store_connect.h"
 #include "store/store_file.h"
 #include "store/store_sql.h"
@@ -212,10 +213,19 @@ void store_wait(struct store *store, nsec_t most)
 
     pthread_mutex_lock(&store->state_mutex);
     while (!timed_out && !w->woken && store->news == news &&
-           (store->health.trouble.status != STATUS_OK || !(w->look || w->prune)))
+           (store->health.trouble.status != STATUS_OK || !(w->look || w->prune))) {
         timed_out = pthread_cond_clockwait(&store->wake, &store->state_mutex, CLOCK_MONOTONIC, &at);
+        pulse_beat();
+    }
     w->woken = false;
     store->told = store->news;
+    pthread_mutex_unlock(&store->state_mutex);
+}
+
+void store_nudge(struct store *store)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    pthread_cond_broadcast(&store->wake);
     pthread_mutex_unlock(&store->state_mutex);
 }
 

@@ -13,6 +13,7 @@
 #include "store/store_private.h"
 
 #include "base/log.h"
+#include "base/pulse.h"
 #include "store/store_connect.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
@@ -257,6 +258,7 @@ static enum status look_at_table(struct store *store, sqlite3 *db, enum table ta
 
 static int stop_in_a_hurry(void *self)
 {
+    pulse_beat();
     return atomic_load(&((struct store *)self)->hurry) ? 1 : 0;
 }
 

@@ -3,6 +3,7 @@
 #include "store/store_sql.h"
 
 #include "base/hash.h"
+#include "base/pulse.h"
 #include "store/store_file.h"
 
 #include <string.h>
@@ -106,6 +107,7 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
 {
     const int rc = sqlite3_step(stmt);
 
+    pulse_beat(); /* many rows take their time; a disk that hangs takes for ever */
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;

@@ -312,11 +312,11 @@ def a_thread_that_stands_still_stops_the_watchdog():
     manager = Manager("watchdog")
     daemon = manager.daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
     pid = daemon.process.pid
-    missing = r"<3>the thread of GPU \d does not move"
+    missing = r"<3>the thread (?:of GPU \d|that keeps the state file) does not move"
     manager.until("WATCHDOG=1")
 
-    for name in ("gpu-0", "gpu-1"):
-        thread = common.until("there is a thread a GPU", lambda: thread_named(pid, name))
+    for name in ("gpu-0", "gpu-1", "store-keeper"):
+        thread = common.until("there is the thread " + name, lambda: thread_named(pid, name))
         missed = len(re.findall(missing, daemon.log()))
         with Stopped(thread):
             common.until("it is missed", lambda: re.findall(missing, daemon.log())[missed:])

@@ -1,0 +1,176 @@
+/* test_keeper.c: the thread that does the store's upkeep: what it has measured again, and whether
+ * it is seen to stand still. The pipeline is a stand-in that counts.
+ */
+#include "keeper.h"
+
+#include "base/status.h"
+#include "store_cases.h"
+#include "store_fixture.h"
+
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { PATIENCE = 10000, PATIENCE_S = 30, LOOKS = 200 };
+
+static atomic_int regained;
+static atomic_bool regain_waits;
+static sem_t is_waiting, go_on;
+
+/* In place of regain.c. */
+void pipeline_regain(struct pipeline *p)
+{
+    (void)p;
+    atomic_fetch_add(&regained, 1);
+    if (atomic_load(&regain_waits)) {
+        sem_post(&is_waiting);
+        sem_wait(&go_on);
+    }
+}
+
+static void a_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+}
+
+static struct keeper *start(struct store *store)
+{
+    struct keeper *k = NULL;
+    struct err err = {0};
+
+    assert_int_equal(keeper_start(store, NULL, &k, &err), STATUS_OK);
+    return k;
+}
+
+/* It has come round at least once: it has moved, was woken, and has moved again. */
+static void until_it_moves(struct keeper *k)
+{
+    int moved = 0;
+
+    for (int i = 0; i < PATIENCE && moved < 2; i++) {
+        moved += keeper_moves(k);
+        a_moment();
+    }
+    assert_int_equal(moved, 2);
+}
+
+static void store_a_run(const char *path)
+{
+    struct store *store = NULL;
+    struct err err = {0};
+    int64_t run;
+
+    assert_int_equal(store_open(path, &store, &err), STATUS_OK);
+    assert_int_equal(fixture_store_run(store, FIXTURE_UUID, 1, 2, &run, &err), STATUS_OK);
+    store_close(store);
+}
+
+/* Opens the store and looks at its rows, before there is a keeper. */
+static struct store *looked_at(const char *path, uint64_t damaged_rows, uint64_t moved_aside)
+{
+    struct store *store = NULL;
+    struct store_health health;
+    struct err err = {0};
+    bool renewed = false;
+
+    assert_int_equal(store_open(path, &store, &err), STATUS_OK);
+    assert_int_equal(store_keep(store, &renewed, &err), STATUS_OK);
+    store_health(store, &health);
+    assert_int_equal(health.damaged_rows, damaged_rows);
+    assert_int_equal(health.moved_aside, moved_aside);
+    return store;
+}
+
+static void keep_and_close(struct store *store, int regains)
+{
+    struct keeper *k = start(store);
+
+    until_it_moves(k);
+    assert_int_equal(atomic_load(&regained), regains);
+    keeper_stop(k);
+    store_close(store);
+}
+
+static void test_nothing_lost(void **state)
+{
+    const char *path = fixture_path(*state, "it");
+
+    store_a_run(path);
+    keep_and_close(looked_at(path, 0, 0), 0);
+}
+
+static void test_rows_lost_before_it_began(void **state)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s", fixture_path(*state, "it"));
+    store_a_run(path);
+    fixture_tamper(path, "UPDATE fingerprint SET document = 'x'");
+    keep_and_close(looked_at(path, 1, 0), 1);
+}
+
+static void test_file_lost_before_it_began(void **state)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s", fixture_path(*state, "it"));
+    fixture_write(path, "this is no database", 19);
+    keep_and_close(looked_at(path, 0, 1), 1);
+}
+
+/* It sleeps and still moves whenever it is asked; where it stands it is seen to; then it goes on.
+ */
+static void test_standing_still_is_seen(void **state)
+{
+    struct timespec until;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s", fixture_path(*state, "it"));
+    fixture_write(path, "this is no database", 19);
+    atomic_store(&regain_waits, true);
+    struct store *store = looked_at(path, 0, 1);
+    struct keeper *k = start(store);
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    assert_int_equal(sem_timedwait(&is_waiting, &until), 0);
+    (void)keeper_moves(k); /* what it had moved until now */
+    for (int i = 0; i < LOOKS; i++) {
+        assert_false(keeper_moves(k));
+        a_moment();
+    }
+    atomic_store(&regain_waits, false);
+    sem_post(&go_on);
+    until_it_moves(k);
+    keeper_stop(k);
+    store_close(store);
+}
+
+static int set_up(void **state)
+{
+    atomic_store(&regained, 0);
+    atomic_store(&regain_waits, false);
+    sem_init(&is_waiting, 0, 0);
+    sem_init(&go_on, 0, 0);
+    return fixture_set_up(state);
+}
+
+#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_nothing_lost),
+        WITH_DIRECTORY(test_rows_lost_before_it_began),
+        WITH_DIRECTORY(test_file_lost_before_it_began),
+        WITH_DIRECTORY(test_standing_still_is_seen),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
