@@ -1,13 +1,12 @@
 /* handlers_metrics.c: what a monitoring system collects, as Prometheus text 0.0.4, or as
- * OpenMetrics text 1.0 where the client likes that better.
- *
- * The two differ in little: OpenMetrics names a counter's family without the _total of its samples,
- * and ends with a line that says so. Units are base units, a GPU is named by its UUID, and there is
- * no series for each SM: that is what fingerprints are for.
+ * OpenMetrics text 1.0 where the client likes that better (metrics_page.h). What is known of the
+ * GPUs is in metrics_gpu.c; here is the process, and the page as a whole.
  */
 #include "api/handlers.h"
 
 #include "api/accept.h"
+#include "api/metrics_gpu.h"
+#include "api/metrics_page.h"
 #include "api/problem.h"
 #include "base/clock.h"
 
@@ -20,42 +19,6 @@
 
 static const char PLAIN_TYPE[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-struct page {
-    FILE *out;
-    bool is_open; /* OpenMetrics */
-};
-
-enum kind { GAUGE = 0, COUNTER };
-
-/* The head of a family; `name` is without _total. */
-static void family(const struct page *p, const char *name, enum kind kind, const char *help)
-{
-    const char *suffix = kind == COUNTER && !p->is_open ? "_total" : "";
-
-    fprintf(p->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
-            kind == COUNTER ? "counter" : "gauge");
-}
-
-static void single(const struct page *p, const char *name, enum kind kind, const char *help,
-                   double value)
-{
-    family(p, name, kind, help);
-    fprintf(p->out, "%s%s %.17g\n", name, kind == COUNTER ? "_total" : "", value);
-}
-
-/* The value of a label, escaped. */
-static void label(const struct page *p, const char *name, const char *value)
-{
-    fprintf(p->out, "%s=\"", name);
-    for (const char *at = value; *at; at++) {
-        if (*at == '\n')
-            fputs("\\n", p->out);
-        else
-            fprintf(p->out, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
-    }
-    fputc('"', p->out);
-}
 
 /* ---- the process ---- */
 
@@ -85,121 +48,71 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static void process_metrics(const struct page *p, const struct handlers_context *c)
+static void process_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
-    family(p, "reachd_build_info", GAUGE, "The version of this daemon.");
+    metrics_family(p, "reachd_build_info", METRICS_GAUGE, "The version of this daemon.");
     fputs("reachd_build_info{", p->out);
-    label(p, "version", c->daemon_version);
+    metrics_label(p, "version", c->daemon_version);
     fputs("} 1\n", p->out);
-    single(p, "process_start_time_seconds", GAUGE, "When the server began, since 1970.",
-           (double)c->stats->started_at);
-    single(p, "process_resident_memory_bytes", GAUGE, "Memory in use.", resident_bytes());
-    single(p, "process_cpu_seconds", COUNTER, "CPU time, without that of workers.", cpu_seconds());
+    metrics_single(p, "process_start_time_seconds", METRICS_GAUGE,
+                   "When the server began, since 1970.", (double)c->stats->started_at);
+    metrics_single(p, "process_resident_memory_bytes", METRICS_GAUGE, "Memory in use.",
+                   resident_bytes());
+    metrics_single(p, "process_cpu_seconds", METRICS_COUNTER, "CPU time, without that of workers.",
+                   cpu_seconds());
 }
 
-static void http_metrics(const struct page *p, const struct handlers_context *c)
+static void http_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
     const struct stats *s = c->stats;
 
-    family(p, "reachd_http_answers", COUNTER, "HTTP answers, by the class of their status.");
+    metrics_family(p, "reachd_http_answers", METRICS_COUNTER,
+                   "HTTP answers, by the class of their status.");
     for (int i = 2; i < STATS_CLASSES; i++)
         fprintf(p->out, "reachd_http_answers_total{class=\"%dxx\"} %" PRIu64 "\n", i,
                 s->answers[i]);
-    single(p, "reachd_http_not_modified", COUNTER, "Answers that saved their body (304).",
-           (double)s->not_modified);
-    single(p, "reachd_http_unauthorized", COUNTER, "Changes refused for want of the token (401).",
-           (double)s->unauthorized);
-    single(p, "reachd_http_connections", GAUGE, "Open connections, of all sockets.",
-           (double)c->connections);
-    single(p, "reachd_http_connections_cut", COUNTER, "Connections ended for taking too long.",
-           (double)s->connections_cut);
+    metrics_single(p, "reachd_http_not_modified", METRICS_COUNTER,
+                   "Answers that saved their body (304).", (double)s->not_modified);
+    metrics_single(p, "reachd_http_unauthorized", METRICS_COUNTER,
+                   "Changes refused for want of the token (401).", (double)s->unauthorized);
+    metrics_single(p, "reachd_http_connections", METRICS_GAUGE, "Open connections, of all sockets.",
+                   (double)c->connections);
+    metrics_single(p, "reachd_http_connections_cut", METRICS_COUNTER,
+                   "Connections ended for taking too long.", (double)s->connections_cut);
 }
 
 /* ---- what it knows ---- */
 
-static void job_metrics(const struct page *p, const struct handlers_context *c)
+static void job_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
     struct api_condition now = {.jobs_queued = 0};
 
     c->backend->condition(c->backend->self, &now);
-    family(p, "reachd_jobs", GAUGE, "Measurements and checks that have not ended.");
+    metrics_family(p, "reachd_jobs", METRICS_GAUGE, "Measurements and checks that have not ended.");
     fprintf(p->out, "reachd_jobs{state=\"queued\"} %" PRIu64 "\n", now.jobs_queued);
     fprintf(p->out, "reachd_jobs{state=\"running\"} %" PRIu64 "\n", now.jobs_running);
-    family(p, "reachd_jobs_ended", COUNTER, "Measurements and checks that have ended.");
+    metrics_family(p, "reachd_jobs_ended", METRICS_COUNTER,
+                   "Measurements and checks that have ended.");
     fprintf(p->out, "reachd_jobs_ended_total{state=\"done\"} %" PRIu64 "\n", now.jobs_done);
     fprintf(p->out, "reachd_jobs_ended_total{state=\"failed\"} %" PRIu64 "\n", now.jobs_failed);
-    single(p, "reachd_database_ok", GAUGE, "1: what is measured can be kept; 0: it cannot.",
-           now.database.status == STATUS_OK);
-    single(p, "reachd_database_failed_writes", COUNTER, "Writes that the database did not take.",
-           (double)now.failed_writes);
-    single(p, "reachd_database_damaged_rows", COUNTER,
-           "Rows that failed their check and were dropped.", (double)now.damaged_rows);
-    single(p, "reachd_database_files_moved_aside", COUNTER,
-           "Database files that could not be used and were moved aside.", (double)now.moved_aside);
-}
-
-/* One sample: the name, the label of the GPU, what else is in `more` (or ""), the value. */
-static void of_gpu(const struct page *p, const char *name, const struct snapshot_gpu *gpu,
-                   double value)
-{
-    fprintf(p->out, "%s{", name);
-    label(p, "gpu", gpu->identity.uuid);
-    fprintf(p->out, "} %.17g\n", value);
-}
-
-static void gpu_names(const struct page *p, const struct snapshot *s)
-{
-    family(p, "reachd_gpu_info", GAUGE, "Name of a GPU, and whether it is measured or simulated.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        fputs("reachd_gpu_info{", p->out);
-        label(p, "gpu", s->gpus[i].identity.uuid);
-        fputc(',', p->out);
-        label(p, "name", s->gpus[i].identity.name);
-        fputc(',', p->out);
-        label(p, "origin", origin_name(s->gpus[i].identity.origin));
-        fputs("} 1\n", p->out);
-    }
-    family(p, "reachd_gpu_state", GAUGE, "1 for the state that a GPU is in.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        for (int state = GPU_STATE_UNKNOWN; state <= GPU_STATE_STALE; state++) {
-            fputs("reachd_gpu_state{", p->out);
-            label(p, "gpu", s->gpus[i].identity.uuid);
-            fprintf(p->out, ",state=\"%s\"} %d\n", gpu_state_name((enum gpu_state)state),
-                    s->gpus[i].state == (enum gpu_state)state);
-        }
-    }
-}
-
-static void gpu_metrics(const struct page *p, const struct snapshot *s)
-{
-    single(p, "reachd_gpus", GAUGE, "GPUs of this node.", s->gpu_count);
-    gpu_names(p, s);
-    family(p, "reachd_gpu_fingerprint_timestamp_seconds", GAUGE,
-           "When the fingerprint that is served was taken, since 1970.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        if (s->gpus[i].has_fingerprint)
-            of_gpu(p, "reachd_gpu_fingerprint_timestamp_seconds", &s->gpus[i],
-                   (double)s->gpus[i].fingerprint.taken_at);
-    }
-    family(p, "reachd_gpu_fingerprint_stale", GAUGE,
-           "1: the fingerprint that is served is known to be of before a change.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        if (s->gpus[i].has_fingerprint)
-            of_gpu(p, "reachd_gpu_fingerprint_stale", &s->gpus[i], s->gpus[i].fingerprint_stale);
-    }
-    family(p, "reachd_gpu_reach_bytes", GAUGE, "Bytes that an SM group reaches without a miss.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        const struct maybe_u64 *reach = &s->gpus[i].fingerprint.windows.reach_bytes;
-        if (s->gpus[i].has_fingerprint && IS_KNOWN(*reach))
-            of_gpu(p, "reachd_gpu_reach_bytes", &s->gpus[i], (double)reach->v);
-    }
+    metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
+                   "1: what is measured can be kept; 0: it cannot.",
+                   now.database.status == STATUS_OK);
+    metrics_single(p, "reachd_database_failed_writes", METRICS_COUNTER,
+                   "Writes that the database did not take.", (double)now.failed_writes);
+    metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
+                   "Rows that failed their check and were dropped.", (double)now.damaged_rows);
+    metrics_single(p, "reachd_database_files_moved_aside", METRICS_COUNTER,
+                   "Database files that could not be used and were moved aside.",
+                   (double)now.moved_aside);
 }
 
 void handlers_metrics(struct handlers_context *c, const struct request *request,
                       struct reply *reply)
 {
-    struct page p = {.is_open = accept_weight(request->accept, "application/openmetrics-text") >
-                                accept_weight(request->accept, "text/plain")};
+    struct metrics_page p = {.is_open =
+                                 accept_weight(request->accept, "application/openmetrics-text") >
+                                 accept_weight(request->accept, "text/plain")};
     char *text = NULL;
     size_t bytes = 0;
 
@@ -211,7 +124,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
     process_metrics(&p, c);
     http_metrics(&p, c);
     job_metrics(&p, c);
-    gpu_metrics(&p, c->snapshot);
+    metrics_gpu(&p, c->snapshot);
     if (p.is_open)
         fputs("# EOF\n", p.out);
     if (fclose(p.out) != 0) {

@@ -101,6 +101,54 @@ def numbers_follow_what_happens():
         equal(after[f"reachd_gpu_reach_bytes{{{label}}}"], fp["windows"]["reach_bytes"])
 
 
+def map_name(groups):
+    """The name of a group map, worked out apart from the daemon: FNV-1a over each SM and the lowest
+    SM of its group."""
+    first = {sm: min(group["sms"]) for group in groups for sm in group["sms"]}
+    h = 0xcbf29ce484222325
+    for sm in sorted(first):
+        for byte in (sm & 255, sm >> 8, first[sm] & 255, first[sm] >> 8):
+            h = (h ^ byte) * 0x100000001b3 % 2 ** 64
+    return f"map{h:016x}"
+
+
+@case
+def a_gpu_is_one_info_series_and_gauges():
+    page = plain()
+    for gpu in daemon.gpus():
+        fp = daemon.json(f"/v1/gpus/{gpu['uuid']}/fingerprint")
+        topology, label = fp["topology"], f'gpu="{gpu["uuid"]}"'
+        info = [n for n in page if n.startswith("reachd_gpu_fingerprint_info{" + label)]
+        equal(info, [f'reachd_gpu_fingerprint_info{{{label},model="{gpu["name"]}",'
+                     f'signature="{topology["disabled"]["signature"]}",map="{map_name(topology["groups"])}",'
+                     f'origin="simulated",driver="{gpu["driver_version"]}",depth="{fp["depth"]}"}}'])
+        wanted = {
+            "sms": gpu["sm_count"], "memory_bytes": gpu["memory_bytes"],
+            "reach_bytes": fp["windows"]["reach_bytes"],
+            "recommended_window_bytes": fp["windows"]["recommended_bytes"],
+            "full_sms": topology["full_sm_count"], "nominal_group_sms": topology["nominal_group_sms"],
+            "disabled_sms": topology["disabled"]["sm_count"],
+            "disabled_candidates": topology["disabled"]["candidate_count"],
+            "lost_groups": topology["disabled"]["lost_groups"],
+            "group_confidence_ratio": topology["confidence"], "groups": len(topology["groups"]),
+            "tlb_levels": len(fp["tlb"]["levels"]),
+            "fingerprint_duration_seconds": fp["duration_ms"] / 1000}
+        for name, factor in (("plateau", 1e9), ("whole_memory", 1e9)):
+            rate = fp["throughput"][name + "_gbps"]
+            wanted[name + "_bytes_per_second"] = rate and rate * factor
+        for name, value in wanted.items():
+            equal(page.get(f"reachd_gpu_{name}{{{label}}}"), value, name)
+        for level in fp["tlb"]["levels"]:
+            for name in ("entries", "entry_bytes", "reach_bytes", "miss_penalty_cycles"):
+                sample = f'reachd_gpu_tlb_{name}{{{label},level="{level["level"]}"}}'
+                equal(page.get(sample), level[name], sample)
+        for verdict in ("clean", "disturbed", "unusable"):
+            equal(page[f'reachd_gpu_fingerprint_verdict{{{label},verdict="{verdict}"}}'],
+                  verdict == fp["conditions"]["verdict"], verdict)
+        series = [name for name in page if label in name]
+        assert len(series) < 60 and not any("sm=" in name for name in series), series
+
+
 @case
 def readiness_tells_how_old_the_data_is():
     quiet = daemon.json("/readyz")
