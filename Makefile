@@ -41,7 +41,8 @@ JOBS        := $(shell nproc 2>/dev/null || echo 2)
 # ---- sources, by directory -----------------------------------------------------------------
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+FLEET_SQL   := $(sort $(wildcard schema/fleet/[0-9]*_*.sql))
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
 LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
                $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(GEN_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
@@ -245,19 +246,27 @@ build/gen/version: FORCE
 	$(call write_if_changed,'$(FULL_VERSION)')
 
 build/gen/sql-files: FORCE
-	$(call write_if_changed,'$(SQL)')
+	$(call write_if_changed,'$(SQL) $(FLEET_SQL)')
 
-build/gen/migrations.c: $(SQL) build/gen/sql-files Makefile
+# The statements of a folder, in the order of the file names, as an array and its length.
+define EMBED_SQL
 	$(call say,GEN,$@)
 	$(Q){ \
-	    echo '/* Generated from schema/db, in the order of the file names. */'; \
-	    echo 'extern const char *const store_migrations[];'; \
-	    echo 'extern const unsigned store_migration_count;'; \
-	    echo 'const char *const store_migrations[] = {'; \
-	    for f in $(SQL); do echo "    /* $$f */ \"\""; $(c_string) "$$f"; echo '    ,'; done; \
+	    echo '/* Generated from $(2), in the order of the file names. */'; \
+	    echo 'extern const char *const $(1)_migrations[];'; \
+	    echo 'extern const unsigned $(1)_migration_count;'; \
+	    echo 'const char *const $(1)_migrations[] = {'; \
+	    for f in $(3); do echo "    /* $$f */ \"\""; $(c_string) "$$f"; echo '    ,'; done; \
 	    echo '};'; \
-	    echo 'const unsigned store_migration_count = $(words $(SQL));'; \
+	    echo 'const unsigned $(1)_migration_count = $(words $(3));'; \
 	} >$@
+endef
+
+build/gen/migrations.c: $(SQL) build/gen/sql-files Makefile
+	$(call EMBED_SQL,store,schema/db,$(SQL))
+
+build/gen/fleet_migrations.c: $(FLEET_SQL) build/gen/sql-files Makefile
+	$(call EMBED_SQL,fleet,schema/fleet,$(FLEET_SQL))
 
 build/gen/openapi.c: api/openapi.yaml Makefile
 	$(call say,GEN,$@)

@@ -34,7 +34,9 @@ MAY_INCLUDE = {
              "placement", "api", "pipeline", "import"],
     # reachctl import concludes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
-    "clients": ["fingerprint", "placement", "import", "export.h", "store/store.h"],
+    "clients": ["fleet", "fingerprint", "placement", "import", "export.h", "store/store.h"],
+    # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
+    "fleet": ["fingerprint"],
     # The client library answers offline with the planner's own code; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["fingerprint", "placement"],
@@ -48,8 +50,9 @@ ALONE = ("clients/c/reach.h", "clients/cuda/")
 # own, so the C build needs no CUDA header at all; nvcc's programs may use them.
 OUTSIDE = {
     "microhttpd.h": ["api"],
-    "sqlite3.h": ["store"],
-    "curl/curl.h": ["clients", "libreach"],
+    "sqlite3.h": ["store", "fleet"],
+    "libpq-fe.h": ["fleet"],
+    "curl/curl.h": ["clients", "fleet", "libreach"],
     "cuda.h": ["clients", "kernels"],
     "cuda_runtime.h": ["clients", "kernels"],
     "nvml.h": [],
@@ -65,6 +68,8 @@ def layer_of(path):
     parts = path.split("/")
     if path.startswith("clients/c/"):
         return "libreach"
+    if path.startswith("clients/fleet/"):
+        return "fleet"
     if parts[0] in ("api", "clients", "kernels"):
         return parts[0]
     if parts[0] != "daemon":
@@ -169,6 +174,13 @@ PLANTED = [
     ("clients/examples/a.c", '#include "reach.h"', True),
     ("clients/examples/a.c", '#include "clients/c/wire.h"', False),
     ("clients/reachctl/a.c", '#include "export.h"', True),
+    ("clients/reachctl/a.c", '#include "clients/fleet/keep.h"', True),
+    ("clients/reachctl/a.c", "#include <sqlite3.h>", False),
+    ("clients/fleet/a.c", "#include <sqlite3.h>", True),
+    ("clients/fleet/a.c", "#include <libpq-fe.h>", True),
+    ("clients/fleet/a.c", '#include "fingerprint/fingerprint.h"', True),
+    ("clients/fleet/a.c", '#include "store/store.h"', False),
+    ("clients/c/a.c", '#include "clients/fleet/keep.h"', False),
     ("clients/reachctl/a.c", '#include "observe/observe.h"', False),
     ("daemon/import/a.c", '#include "observe/observe.h"', True),
     ("daemon/import/a.c", '#include "store/store.h"', False),
@@ -195,6 +207,7 @@ def self_test():
             write(root, "daemon/" + header, "\n")
         write(root, "api/server.h", "\n")
         write(root, "clients/c/wire.h", "\n")
+        write(root, "clients/fleet/keep.h", "\n")
         for path, line, allowed in PLANTED:
             if "/c/reach.h" not in path:
                 write(root, "clients/c/reach.h", "\n")
