@@ -56,6 +56,9 @@ static const struct command commands[] = {
     {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
      "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
+    {"nfd", NULL, OPTION_DIR | OPTION_NAMESPACE | OPTION_EVERY | OPTION_EXPIRES, command_nfd,
+     "nfd [--dir DIR|-] [--namespace NS] [--every S] [--expires S]",
+     "this node as a feature file of Kubernetes' NFD; --every goes on"},
     {"backup", "FILE", OPTION_STATE, command_backup, "backup FILE [--state PATH]",
      "copy the daemon's database, which goes on; asks no daemon"},
 };
@@ -164,6 +167,10 @@ static const struct option long_options[] = {
     {"weight", required_argument, NULL, LIMITED(OPTION_WEIGHT)},
     {"state", required_argument, NULL, LIMITED(OPTION_STATE)},
     {"gbps", required_argument, NULL, LIMITED(OPTION_GBPS)},
+    {"dir", required_argument, NULL, LIMITED(OPTION_DIR)},
+    {"namespace", required_argument, NULL, LIMITED(OPTION_NAMESPACE)},
+    {"every", required_argument, NULL, LIMITED(OPTION_EVERY)},
+    {"expires", required_argument, NULL, LIMITED(OPTION_EXPIRES)},
     {NULL, 0, NULL, 0},
 };
 
@@ -193,6 +200,10 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_DEAL_BYTES, &o->deal_bytes},
                   {OPTION_WEIGHT, &o->weight},
                   {OPTION_STATE, &o->state},
+                  {OPTION_DIR, &o->dir},
+                  {OPTION_NAMESPACE, &o->label_namespace},
+                  {OPTION_EVERY, &o->every},
+                  {OPTION_EXPIRES, &o->expires},
                   {OPTION_GBPS, &o->gbps}};
 
     o->given |= bit;

@@ -47,7 +47,11 @@ enum exit_code {
 #define OPTION_OUTPUT_BYTES OPTION_BIT(24)
 #define OPTION_DEAL_BYTES   OPTION_BIT(25)
 #define OPTION_STATE        OPTION_BIT(26)
-enum { OPTION_COUNT = 27 }; /* at most 64 */
+#define OPTION_DIR          OPTION_BIT(27)
+#define OPTION_NAMESPACE    OPTION_BIT(28)
+#define OPTION_EVERY        OPTION_BIT(29)
+#define OPTION_EXPIRES      OPTION_BIT(30)
+enum { OPTION_COUNT = 31 }; /* at most 64 */
 
 struct options {
     const char *socket_path; /* NULL: not given */
@@ -76,6 +80,10 @@ struct options {
     const char *deal_bytes;
     const char *weight;
     const char *gbps;
+    const char *dir; /* of feature files */
+    const char *label_namespace;
+    const char *every;
+    const char *expires;
     const char *state;   /* path of the daemon's state file */
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
@@ -99,6 +107,7 @@ command_fn command_explain;
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;
+command_fn command_nfd;
 command_fn command_import;
 command_fn command_backup;
 

@@ -7,6 +7,10 @@ _reachctl()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
+    --dir)
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        return
+        ;;
     --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full matrix' -- "$cur") && return ;;
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
     esac
