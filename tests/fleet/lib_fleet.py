@@ -159,9 +159,11 @@ class Daemon:
         """Knows its port and its GPU?"""
         if self.process.poll() is not None:
             raise AssertionError(f"a daemon exited with {self.process.returncode}:\n{self.log()}")
-        found = re.search(r"serving 127\.0\.0\.1:(\d+)\n(?:.*\n)*.*gpu 0 ", self.log())
-        self.port = int(found.group(1)) if found else None
-        return bool(found)
+        log = self.log()
+        found = re.search(r"serving 127\.0\.0\.1:(\d+)\n", log)
+        if found and re.search(r"gpu 0 .*\n", log):  # whichever comes first
+            self.port = int(found.group(1))
+        return self.port is not None
 
     def request(self, method, path, body=None):
         """The answer's JSON; an error where it is none of the 2xx."""

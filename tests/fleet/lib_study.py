@@ -1,0 +1,105 @@
+"""lib_study.py: what a fleet's fingerprints add up to, worked out apart from reachctl: from the
+daemons' own answers, with a few lines of Python, so that a survey can be held against it. And the
+paper's table, and the candidates of a K80's pattern by trying all 105 pairs."""
+import collections
+import itertools
+
+import lib_fleet
+
+PAPER_PERCENT = ("62.9", "14.1", "9.0", "6.6", "1.6", "1.6", "1.6", "0.8", "0.8", "0.8", "0.4")
+NOT_SURE = "not sure"
+
+
+def answers(fleet):
+    """What each daemon says of its GPU, by UUID: {uuid: fingerprint}."""
+    found = {}
+    for daemon in fleet.daemons:
+        for gpu in daemon.request("GET", "/v1/fingerprints")["gpus"]:
+            assert gpu["uuid"] not in found, "twice: " + gpu["uuid"]
+            found[gpu["uuid"]] = gpu["fingerprint"]
+    return found
+
+
+def signature(fingerprint):
+    return fingerprint["topology"]["disabled"]["signature"] or NOT_SURE
+
+
+def histogram(fingerprints):
+    return collections.Counter(map(signature, fingerprints.values()))
+
+
+def share(count, total):
+    return f"{100 * count / total:.1f}"
+
+
+# ---- the K80, by its pairs ----
+
+def k80_candidates(pair):
+    """All pairs whose loss leaves the same groups, the latest first."""
+    def groups(some):
+        return sorted(lib_fleet.k80_groups(some))
+    pairs = itertools.combinations(range(lib_fleet.K80_SMS), 2)
+    return sorted((some for some in pairs if groups(some) == groups(pair)), reverse=True)
+
+
+def pair_text(pair):
+    return ", ".join(map(str, pair))
+
+
+def table_3(found):
+    """The paper's table beside a histogram of signatures, a row a pattern: (the paper's lines that
+    are this pattern, as {pair: count}, signature, count found, candidates)."""
+    lines = collections.OrderedDict()
+    for pair, times in lib_fleet.TABLE_3:
+        lines.setdefault(tuple(k80_candidates(pair)), {})[pair] = times
+    rows = []
+    for candidates, pairs in lines.items():
+        name = f"{lib_fleet.K80_GROUPS}x3/" + ",".join(map(str, candidates[0]))
+        rows.append((pairs, name, found.get(name, 0), candidates))
+    return rows
+
+
+# ---- the H200, by what its groups have lost ----
+
+def h200_signature(lost):
+    """As floorplan.md writes it where ids were dealt: "24x6/4:2,13:2"."""
+    die = f"{lib_fleet.H200_GROUPS}x{2 * lib_fleet.H200_PAIRS}/"
+    return die + ",".join(f"{g}:{n}" for g, n in lost.items())
+
+
+def losses(fingerprint):
+    """What an answer says that the groups have lost, and how many groups are gone; None: it is not
+    sure."""
+    disabled = fingerprint["topology"]["disabled"]
+    if disabled["sm_count"] is None:
+        return None
+    return {one["group"]: one["sms"] for one in disabled["by_group"]}, disabled["lost_groups"]
+
+
+def in_order(candidate):
+    """Groups of the die whose ids follow its rows, without the SMs of `candidate`."""
+    die = lib_fleet.H200_GROUPS * lib_fleet.H200_PAIRS * 2
+    left = [sm for sm in range(die) if sm not in candidate]
+    groups = collections.defaultdict(list)
+    for i, sm in enumerate(left):
+        groups[sm // 2 % lib_fleet.H200_GROUPS].append(i)
+    return sorted(groups.values())
+
+
+def h200_truth(gpu, fingerprint):
+    """The signature that `gpu` must have. Dealt ids fit the order of a larger row now and then: then
+    the answer has candidates, each must give the groups that are there, and the first is the name."""
+    lost, lost_groups = gpu.lost
+    candidates = fingerprint["topology"]["disabled"]["candidates"]
+    groups = sorted(group["sms"] for group in fingerprint["topology"]["groups"])
+    for candidate in candidates:
+        assert in_order(candidate) == groups, (gpu.text, candidate)
+    assert not candidates or lost_groups == 0, gpu.text
+    if candidates:
+        return h200_signature({}) + ",".join(map(str, candidates[0]))
+    return h200_signature(lost)
+
+
+def short_groups(some):
+    """How often each group has lost something: {group: chips}, of (lost, lost groups)."""
+    return collections.Counter(g for lost, _ in some for g in lost)

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The study of Karnagel et al., DaMoN 2017, appendix A: 256 K80s, fingerprinted by daemons that know
+nothing of the mixture, beside the paper's table 3. And H200s that have lost SMs at random. All GPUs
+are simulated.
+
+    tests/fleet/test_study.py [--write docs/measurements/study-k80-simulated.md]
+
+--write puts the tables there; without it the file that is there must hold the same tables.
+REACH_SEED repeats a run."""
+import os
+import sys
+import time
+
+import lib_fleet
+import lib_study
+from lib_fleet import common
+from lib_study import pair_text, share
+
+case, equal = common.case, common.equal
+DOCUMENT = os.path.join(common.ROOT, "docs", "measurements", "study-k80-simulated.md")
+DEFAULT_SEED = 2017
+SEED = int(os.environ.get("REACH_SEED", DEFAULT_SEED))
+H200S, H200S_ANYWHERE = 64, 32
+WRITE_TO = sys.argv[sys.argv.index("--write") + 1] if "--write" in sys.argv else None
+
+study = {}  # what the cases found, for the document
+
+
+def fingerprinted(name, gpus):
+    """Starts the fleet, has it measured, asks it, ends it; {uuid: fingerprint}."""
+    print(f"# {name}: REACH_SEED={SEED}", flush=True)
+    begin, cpu = time.monotonic(), lib_fleet.children_cpu_seconds()
+    with lib_fleet.Fleet(gpus) as fleet:
+        fleet.measure()
+        took = time.monotonic() - begin
+        found = lib_study.answers(fleet)
+        resident = fleet.resident_bytes()
+    equal(len(found), len(gpus), "GPUs that answered")
+    study[name + " cost"] = (len(gpus), took, lib_fleet.children_cpu_seconds() - cpu, resident)
+    print(f"# note: {name}: {len(gpus)} simulated GPUs, a daemon each, fingerprinted in {took:.1f} s; "
+          f"{study[name + ' cost'][2]:.1f} s of CPU, {resident >> 20} MiB resident")
+    return found
+
+
+# ---- the K80s ----
+
+@case
+def the_fleet_is_the_papers():
+    mixture = dict(lib_fleet.TABLE_3)
+    equal((len(mixture), sum(mixture.values())), (11, 256))
+    equal([share(n, 256) for _, n in lib_fleet.TABLE_3], list(lib_study.PAPER_PERCENT))
+    gpus = study["k80s"] = lib_fleet.k80_fleet(SEED)
+    equal({pair: [gpu.lost for gpu in gpus].count(pair) for pair in mixture}, mixture)
+    equal(len({gpu.uuid for gpu in gpus}), 256)
+    for gpu in gpus:  # what a daemon is told names no SM of the die
+        assert pair_text(gpu.lost).replace(" ", "") not in gpu.text.split("/")[0], gpu.text
+
+
+@case
+def the_256_k80s_are_fingerprinted():
+    study["answers"] = fingerprinted("K80", study["k80s"])
+    for gpu in study["k80s"]:
+        answer = study["answers"][gpu.uuid]
+        equal((answer["gpu"]["serial"], answer["gpu"]["name"], answer["origin"]),
+              (gpu.serial, "K80 (simulated)", "simulated"), gpu.text)
+
+
+@case
+def each_k80s_candidates_are_the_pairs_that_explain_it():
+    for gpu in study["k80s"]:
+        disabled = study["answers"][gpu.uuid]["topology"]["disabled"]
+        wanted = [list(pair) for pair in lib_study.k80_candidates(gpu.lost)]
+        equal((disabled["candidates"], disabled["candidate_count"]), (wanted, len(wanted)), gpu.text)
+        assert list(gpu.lost) in disabled["candidates"], gpu.text
+
+
+@case
+def the_histogram_is_the_papers_line_by_line():
+    found = lib_study.histogram(study["answers"])
+    study["rows"] = lib_study.table_3(found)
+    for pairs, name, count, _ in study["rows"]:
+        equal(count, sum(pairs.values()), name)
+    equal(sorted(found), sorted(name for _, name, _, _ in study["rows"]), "signatures")
+
+
+# ---- the H200s ----
+
+@case
+def h200s_with_six_pairs_gone_at_random_have_the_signatures_that_were_drawn():
+    gpus = lib_fleet.h200_fleet(SEED, H200S)
+    found = fingerprinted("H200", gpus)
+    drawn = [lib_study.h200_truth(gpu, found[gpu.uuid]) for gpu in gpus]
+    histogram = lib_study.histogram(found)
+    equal(sorted(histogram.elements()), sorted(drawn), "signatures")
+    for gpu in gpus:
+        equal(lib_study.losses(found[gpu.uuid]), gpu.lost, gpu.text)
+        equal(found[gpu.uuid]["topology"]["full_sm_count"], 144, gpu.text)
+    study["h200"] = (lib_study.short_groups(gpu.lost for gpu in gpus),
+                     lib_study.short_groups(map(lib_study.losses, found.values())), histogram)
+
+
+@case
+def h200s_that_have_lost_any_pairs_are_told_right_or_not_sure():
+    gpus = lib_fleet.h200_fleet(SEED + 1, H200S_ANYWHERE, anywhere=True)
+    found = fingerprinted("H200, any pairs", gpus)
+    unsure = [gpu for gpu in gpus if lib_study.losses(found[gpu.uuid]) is None]
+    for gpu in gpus:
+        if gpu not in unsure:
+            equal(lib_study.losses(found[gpu.uuid]), gpu.lost, gpu.text)
+            equal(lib_study.signature(found[gpu.uuid]), lib_study.h200_truth(gpu, found[gpu.uuid]), gpu.text)
+    assert len(unsure) < len(gpus) / 2, unsure
+    for gpu in unsure:  # a group of which one pair of three is left breaks the turns early
+        assert max(gpu.lost[0].values()) > 2 or gpu.lost[1] > 0, gpu.text
+    study["unsure"] = len(unsure)
+
+
+# ---- the document ----
+
+def k80_table():
+    yield "| deactivated SMs (paper) | times (paper) | share (paper) | signature found | times | share | candidates |"
+    yield "|---|---|---|---|---|---|---|"
+    for pairs, name, count, candidates in study["rows"]:
+        paper = sum(pairs.values())
+        note = " or ".join(map(pair_text, candidates)) + (", cannot be told apart" if candidates[1:] else "")
+        yield (f"| {'; '.join(map(pair_text, pairs))} | {paper} | {share(paper, 256)}% | {name} | {count} | "
+               f"{share(count, 256)}% | {note} |")
+    found = sum(count for _, _, count, _ in study["rows"])
+    yield f"| total | 256 | | | {found} | | |"
+
+
+def h200_tables():
+    drawn, found, histogram = study["h200"]
+    yield "| group | chips in which it is short, drawn | found |"
+    yield "|---|---|---|"
+    for g in range(lib_fleet.H200_GROUPS):
+        yield f"| {g} | {drawn[g]} | {found[g]} |"
+    yield ""
+    yield f"{len(histogram)} different signatures, each as often as it was drawn:"
+    yield ""
+    for name in sorted(histogram, key=lambda name: (-histogram[name], name)):
+        yield f"* {name}: {histogram[name]}"
+
+
+def document():
+    cost = study["K80 cost"]
+    yield "# The study of 256 K80s, simulated"
+    yield ""
+    yield "Written by `tests/fleet/test_study.py --write docs/measurements/study-k80-simulated.md`."
+    yield "Every GPU here is **simulated**: the numbers show that the method finds what was put in, and"
+    yield f"say nothing of a chip. Seed {SEED}."
+    yield ""
+    yield "Karnagel et al., *Big Data causing Big (TLB) Problems*, DaMoN 2017, appendix A, looked at 256"
+    yield "K80s and counted which SMs are missing (table 3). Here 256 simulated K80s have lost the same"
+    yield "pairs, in an order drawn at random, each with noise, distances and a seed of its own. One daemon"
+    yield "measures each (depth quick). It is told who shares a TLB level with whom among the 13 SMs that"
+    yield "are left, and nothing of the die. The table counts what the daemons answer over HTTP."
+    yield ""
+    yield from k80_table()
+    yield ""
+    yield "A line with two or more candidates is a pattern that several pairs give: the groups do not tell"
+    yield "them apart, and the pair that was taken away is among them. No two lines of the paper's table"
+    yield "are the same pattern."
+    yield ""
+    yield f"Starting and measuring the {cost[0]} daemons took {cost[1]:.0f} s on {os.cpu_count()} cores that"
+    yield f"others used too, and {cost[2]:.0f} s of CPU; all daemons together held {cost[3] >> 20} MiB, what"
+    yield "they share counted for each."
+    yield ""
+    yield "## H200s that have lost SMs at random"
+    yield ""
+    yield f"{H200S} simulated H200s. The die is that of docs/floorplan.md: 144 SMs in 24 groups of three"
+    yield "pairs, dealt over eight columns. Of six groups, drawn at random, each has lost a pair, as seven"
+    yield f"of eight measured chips have it. All {H200S} signatures are those that were drawn."
+    yield ""
+    yield from h200_tables()
+    yield ""
+    yield f"{H200S_ANYWHERE} more have lost any six of the 72 pairs, so that a group may have lost two or all."
+    yield f"Of {H200S_ANYWHERE - study['unsure']} the signature is the one that was drawn, of {study['unsure']} the answer is \"not sure\":"
+    yield "a group with one pair left of three breaks the turns so early that chance is not ruled out."
+    yield "None is wrong."
+
+
+def tables(lines):
+    return [line for line in lines if line.startswith(("|", "* "))]
+
+
+@case
+def the_document_has_these_tables():
+    lines = list(document())
+    if WRITE_TO:
+        with open(WRITE_TO, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+    if SEED != DEFAULT_SEED:
+        raise common.Skip("the document is of another seed")
+    with open(WRITE_TO or DOCUMENT, encoding="utf-8") as kept:
+        equal(tables(lines), tables(kept.read().splitlines()))
+
+
+common.main()
