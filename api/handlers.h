@@ -50,6 +50,8 @@ handlers_fn handlers_observation;
 /* handlers_placement.c */
 handlers_fn handlers_scope;
 handlers_fn handlers_placement;
+/* handlers_environment.c */
+handlers_fn handlers_environment;
 /* handlers_plan.c */
 handlers_fn handlers_plan;
 handlers_fn handlers_split;

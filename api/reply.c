@@ -305,7 +305,8 @@ static struct document *finish_document(struct document *d, const char *content_
     return NULL;
 }
 
-struct document *document_new_text(char *take, size_t bytes, const char *tag)
+struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
+                                    const char *tag)
 {
     struct document *d = take ? calloc(1, sizeof(*d)) : NULL;
 
@@ -322,7 +323,12 @@ struct document *document_new_text(char *take, size_t bytes, const char *tag)
     d->full = MHD_create_response_from_buffer(bytes, take, MHD_RESPMEM_MUST_FREE);
     if (!d->full)
         free(take);
-    return finish_document(d, JSON_TYPE);
+    return finish_document(d, content_type);
+}
+
+struct document *document_new_text(char *take, size_t bytes, const char *tag)
+{
+    return document_new_typed(JSON_TYPE, take, bytes, tag);
 }
 
 struct document *document_new(json_t *take, const char *tag)

@@ -53,8 +53,10 @@ void reply_clear(struct reply *take);
 struct document *document_new(json_t *take, const char *tag);
 /* The same from a text that outlives everything. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
-/* The same from a finished text from malloc. */
+/* The same from a finished text from malloc: JSON, or of another type. */
 struct document *document_new_text(char *take, size_t bytes, const char *tag);
+struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
+                                    const char *tag);
 void document_hold(struct document *document);
 /* Answers under way that use it stay whole. NULL is fine. */
 void document_free(struct document *take);

@@ -99,6 +99,11 @@ static const struct route routes[] = {
      {"bytes", "access", "element", "transaction", "gbps"},
      handlers_explain,
      "is it the TLB?"},
+    {"GET",
+     "/v1/gpus/{gpu}/environment",
+     {NULL},
+     handlers_environment,
+     "what a scheduler puts into a job's environment, as text"},
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 

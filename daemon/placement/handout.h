@@ -41,7 +41,8 @@ enum status handout_line(const struct fingerprint *fp, const char *id, char *out
  *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1: none
  *     REACH_JOB              the line
  *
- * The two window variables are left out where there are no windows. `out` needs HANDOUT_BYTES.
+ * The two window variables are left out where there are no windows, and all but the id and the line
+ * where the memory of the GPU is not known. `out` needs HANDOUT_BYTES.
  * Errors: those of placement_scope (the fingerprint knows too little). */
 enum status handout_variables(const struct fingerprint *fp, const char *id, char *out,
                               struct err *err);

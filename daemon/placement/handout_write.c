@@ -205,22 +205,38 @@ static void put_windows(struct room *r, const struct placement_answer *answer)
     put(r, "\n");
 }
 
-enum status handout_variables(const struct fingerprint *fp, const char *id, char *out,
-                              struct err *err)
+/* What scripts use; nothing of a GPU whose memory nobody knows (it was imported). */
+static enum status put_whole(struct room *r, const struct fingerprint *fp, const char *id,
+                             struct err *err)
 {
     const struct scope_request scope = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
     const struct placement_request whole = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
-    struct room r = {.text = out, .room = HANDOUT_BYTES};
     struct placement_answer answer;
     struct scope_answer pass;
-    enum status s = placement_scope(fp, &scope, &pass, err);
+    enum status s;
 
+    if (fp->gpu.memory_bytes == 0)
+        return STATUS_OK;
+    s = placement_scope(fp, &scope, &pass, err);
     if (s == STATUS_OK)
         s = placement_plan(fp, &whole, &answer, err);
     if (s != STATUS_OK)
         return s;
-    put(&r, "REACH_FINGERPRINT_ID=%s\nREACH_SCOPE_BYTES=%" PRIu64 "\n", id, pass.scope_bytes);
-    put_windows(&r, &answer);
+    put(r, "REACH_SCOPE_BYTES=%" PRIu64 "\n", pass.scope_bytes);
+    put_windows(r, &answer);
+    return STATUS_OK;
+}
+
+enum status handout_variables(const struct fingerprint *fp, const char *id, char *out,
+                              struct err *err)
+{
+    struct room r = {.text = out, .room = HANDOUT_BYTES};
+    enum status s;
+
+    put(&r, "REACH_FINGERPRINT_ID=%s\n", id);
+    s = put_whole(&r, fp, id, err);
+    if (s != STATUS_OK)
+        return s;
     put(&r, "REACH_JOB=");
     if (r.room - r.bytes < (size_t)HANDOUT_LINE_BYTES + 2)
         return err_set(err, STATUS_INTERNAL, "what a job is given of %s is too long", fp->gpu.uuid);

@@ -411,6 +411,37 @@ static void test_same_question_same_answer(void **state)
     free(second.body);
 }
 
+static void test_environment(void **state)
+{
+    static const char ASK[] = API_REQUEST("GET /v1/gpus/0/environment", "Accept: text/plain\r\n");
+    struct api_fixture *f = *state;
+    char begins[64];
+    struct api_answer answer;
+    const struct snapshot *now;
+    struct snapshot *s;
+
+    snprintf(begins, sizeof(begins), "REACH_FINGERPRINT_ID=%s\n", f->id);
+    for (int i = 0; i < 2; i++) { /* worked out, and remembered */
+        api_ask(f, ASK, &answer);
+        assert_int_equal(answer.status, 200);
+        assert_non_null(strstr(answer.head, "Content-Type: text/plain; charset=utf-8\r\n"));
+        assert_non_null(strstr(answer.head, "ETag: "));
+        assert_int_equal(strncmp(answer.body, begins, strlen(begins)), 0);
+        assert_non_null(strstr(answer.body, "\nREACH_JOB=v1 gpu="));
+        assert_int_equal(answer.body[answer.body_bytes - 1], '\n');
+        free(answer.body);
+    }
+    api_refused(f, "/v1/gpus/1/environment", 409, "no-fingerprint", NULL);
+    api_refused(f, "/v1/gpus/9/environment", 404, "not-found", NULL);
+    api_refused(f, "/v1/gpus/0/environment?bytes=1", 400, "invalid-argument", "bytes");
+    now = snapshot_acquire(f->cell);
+    s = snapshot_draft_copy(now);
+    snapshot_release(now);
+    s->gpus[0].fingerprint_stale = true;
+    snapshot_publish(f->cell, s);
+    api_refused(f, "/v1/gpus/0/environment", 409, "stale-fingerprint", NULL);
+}
+
 static void test_history_and_observations(void **state)
 {
     struct api_fixture *f = *state;
@@ -487,6 +518,7 @@ int main(void)
         API_TEST(test_scope),
         API_TEST(test_placement),
         API_TEST(test_same_question_same_answer),
+        API_TEST(test_environment),
         API_TEST(test_history_and_observations),
         API_TEST(test_csv),
     };
