@@ -1,6 +1,7 @@
 /* ask.c: the questions of reach.h. Each is a row: how it is written as a path for a daemon, how its
  * answer is read, and which function answers it offline. */
 #include "clients/c/answer.h"
+#include "clients/c/job.h"
 #include "clients/c/offline.h"
 #include "clients/c/remote.h"
 #include "clients/c/wire.h"
@@ -51,19 +52,29 @@ static enum reach_status check_call(const struct reach *reach, const char *gpu, 
     return check_gpu_name(gpu, error);
 }
 
-static enum reach_status ask_offline(const struct reach *reach, const char *gpu,
-                                     const struct question *question, const void *request,
-                                     void **out, struct reach_error *error)
+/* What answers without asking the daemon, for this GPU. REACH_OK and NULL: nothing does. */
+static enum reach_status find_offline(const struct reach *reach, const char *gpu,
+                                      const struct offline **out, struct reach_error *error)
 {
-    enum reach_status status = offline_check_gpu(reach->offline, gpu, error);
-    void *answer = NULL;
+    *out = reach->offline;
+    if (reach->offline)
+        return offline_check_gpu(reach->offline, gpu, error);
+    if (!reach->wire)
+        return job_find_any(reach->job, gpu, out, error);
+    if (reach->job)
+        *out = job_find(reach->job, gpu);
+    return REACH_OK;
+}
 
-    if (status != REACH_OK)
-        return status;
-    answer = calloc(1, question->answer_bytes);
+static enum reach_status ask_offline(const struct offline *offline, const struct question *question,
+                                     const void *request, void **out, struct reach_error *error)
+{
+    enum reach_status status;
+    void *answer = calloc(1, question->answer_bytes);
+
     if (!answer)
         return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
-    status = question->offline(reach->offline, request, answer, error);
+    status = question->offline(offline, request, answer, error);
     if (status == REACH_OK)
         *out = answer;
     else
@@ -95,6 +106,7 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
 {
     char path[WIRE_PATH_BYTES];
     enum reach_status status = check_gpu_name(gpu, error);
+    const struct offline *offline = NULL;
     struct remote_call call;
     void *answer;
 
@@ -104,8 +116,11 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
     status = question->write_query(request, path, error);
     if (status != REACH_OK)
         return status;
-    if (reach->offline)
-        return ask_offline(reach, gpu, question, request, out, error);
+    status = find_offline(reach, gpu, &offline, error);
+    if (status != REACH_OK)
+        return status;
+    if (offline)
+        return ask_offline(offline, question, request, out, error);
     call = remote_begin(reach, error);
     answer = remote_ask(&call, path, gpu, question->read, question->answer_bytes);
     if (!answer)
@@ -274,7 +289,7 @@ enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
         *out = NULL;
     if (status != REACH_OK || !reach || !out)
         return status;
-    if (!reach->offline) {
+    if (reach->wire) {
         call = remote_begin(reach, error);
         *out = remote_ask_fresh(&call, "/v1/gpus", answer_gpus, sizeof(**out));
         return call.status;
@@ -282,7 +297,10 @@ enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
     *out = calloc(1, sizeof(**out));
     if (!*out)
         return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
-    offline_gpus(reach->offline, *out);
+    if (reach->offline)
+        offline_gpus(reach->offline, *out);
+    else
+        job_gpus(reach->job, *out);
     return REACH_OK;
 }
 
@@ -302,6 +320,7 @@ enum reach_status reach_ask_fingerprint(struct reach *reach, const char *gpu,
         "fingerprint",     sizeof(**out),      0,
         fingerprint_query, answer_fingerprint, offline_fingerprint};
     enum reach_status status = check_call(reach, gpu, "", out != NULL, error);
+    const struct offline *offline = NULL;
     struct remote_call call;
     void *answer = NULL;
 
@@ -309,8 +328,11 @@ enum reach_status reach_ask_fingerprint(struct reach *reach, const char *gpu,
         *out = NULL;
     if (status != REACH_OK || !reach || !out)
         return status;
-    if (reach->offline) {
-        status = ask_offline(reach, gpu, &question, "", &answer, error);
+    status = find_offline(reach, gpu, &offline, error);
+    if (status != REACH_OK)
+        return status;
+    if (offline) {
+        status = ask_offline(offline, &question, "", &answer, error);
         *out = answer;
         return status;
     }
@@ -422,6 +444,9 @@ enum reach_status reach_confirm(struct reach *reach, const struct reach_basis *b
         return status;
     if (reach->offline)
         return offline_confirm(reach->offline, basis, error);
+    if (!reach->wire)
+        return fail_with(error, REACH_NOT_SUPPORTED,
+                         "the environment does not change, and this handle asks nobody else");
     call = remote_begin(reach, error);
     return remote_confirm(&call, basis);
 }

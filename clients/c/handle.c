@@ -1,6 +1,7 @@
 /* handle.c: opening and closing, what may be set, and the checks of an answer that ask nobody. */
 #include "clients/c/handle.h"
 
+#include "clients/c/job.h"
 #include "clients/c/kept.h"
 #include "clients/c/offline.h"
 #include "clients/c/wire.h"
@@ -67,17 +68,16 @@ static enum reach_status open_default(struct reach *reach, struct reach_error *e
     return open_url(reach, DEFAULT_URL, error);
 }
 
-static enum reach_status open_where(struct reach *reach, const char *where,
+static enum reach_status open_named(struct reach *reach, const char *where,
                                     struct reach_error *error)
 {
     const char *rest;
 
-    if (!where || !*where)
-        where = getenv("REACHD_URL");
-    if (!where || !*where)
-        return open_default(reach, error);
     if ((rest = behind(where, "unix:")))
         return open_socket(reach, strncmp(rest, "//", 2) == 0 ? rest + 2 : rest, error);
+    if ((rest = behind(where, "env:")))
+        return *rest ? fail_with(error, REACH_INVALID_ARGUMENT, "env: takes nothing behind it")
+                     : job_new(JOB_MUST, &reach->job, error);
     if (behind(where, "http://") || behind(where, "https://"))
         return open_url(reach, where, error);
     if ((rest = behind(where, "file:"))) {
@@ -86,8 +86,28 @@ static enum reach_status open_where(struct reach *reach, const char *where,
                      : fail_with(error, REACH_INVALID_ARGUMENT, "file: needs a path");
     }
     return fail_with(error, REACH_INVALID_ARGUMENT,
-                     "\"%.100s\" is not whom to ask: unix:/path, http://host:port or file:/path",
+                     "\"%.100s\" is not whom to ask: unix:/path, http://host:port, file:/path "
+                     "or env:",
                      where);
+}
+
+/* Where the caller names nobody, what the scheduler asked for this job comes before any daemon. */
+static enum reach_status open_where(struct reach *reach, const char *where,
+                                    struct reach_error *error)
+{
+    enum reach_status status = REACH_OK;
+    const char *url;
+
+    if (where && *where)
+        return open_named(reach, where, error);
+    url = getenv("REACHD_URL");
+    if (!url || !*url)
+        url = NULL;
+    if (!url || (!behind(url, "file:") && !behind(url, "env:")))
+        status = job_new(JOB_IF_ANY, &reach->job, error);
+    if (status != REACH_OK)
+        return status;
+    return url ? open_named(reach, url, error) : open_default(reach, error);
 }
 
 enum reach_status reach_open(const char *where, struct reach **out, struct reach_error *error)
@@ -119,6 +139,7 @@ void reach_close(struct reach *take)
         return;
     kept_free(take->kept);
     wire_free(take->wire);
+    job_free(take->job);
     offline_free(take->offline);
     free(take);
 }

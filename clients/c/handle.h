@@ -4,7 +4,7 @@
  *     ask.c       the questions, one function each
  *     remote.c    puts them to a daemon         offline.c   answers them from a fingerprint
  *     wire.c      HTTP                          answer.c    the daemon's JSON -> the answers
- *     kept.c      what it said last, by ETag
+ *     kept.c      what it said last, by ETag    job.c       what is in the job's environment
  */
 #ifndef REACH_CLIENT_HANDLE_H
 #define REACH_CLIENT_HANDLE_H
@@ -18,11 +18,13 @@
 struct wire;
 struct kept;
 struct offline;
+struct job;
 
 struct reach {
-    struct offline *offline; /* owned; NULL: there is a daemon to ask */
-    struct wire *wire;       /* owned; NULL: offline */
-    struct kept *kept;       /* owned; NULL: offline */
+    struct offline *offline; /* owned; all comes from this file. NULL: there is none */
+    struct job *job;         /* owned; what is known without asking. NULL: nothing */
+    struct wire *wire;       /* owned; NULL: nobody to ask */
+    struct kept *kept;       /* owned; NULL: nobody to ask */
     atomic_uint deadline_ms;
     atomic_uint accept;
 };

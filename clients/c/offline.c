@@ -5,6 +5,7 @@
 #include "clients/c/answer.h"
 
 #include "base/clock.h"
+#include "placement/handout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,6 +113,27 @@ out:
     return status;
 }
 
+enum reach_status offline_new_line(const char *name, const char *line, struct offline **out,
+                                   struct reach_error *error)
+{
+    struct offline *offline = calloc(1, sizeof(*offline));
+    enum reach_status status = REACH_OK;
+    struct err err;
+
+    *out = NULL;
+    if (!offline || !(offline->path = strdup(name)))
+        status = fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+    else if (handout_read(line, &offline->fingerprint, offline->id, &err) != STATUS_OK)
+        status = fail_with(error, REACH_CORRUPT, "%s is not what reachd wrote: %s", name, err.text);
+    if (status == REACH_OK) {
+        offline->read_ms = clock_monotonic() / NSEC_PER_MSEC;
+        *out = offline;
+    } else {
+        offline_free(offline);
+    }
+    return status;
+}
+
 void offline_free(struct offline *take)
 {
     if (!take)
@@ -171,12 +193,16 @@ void offline_fill_basis(const struct offline *offline, struct reach_basis *out)
     out->confirmed_ms = offline->read_ms;
 }
 
+bool offline_is(const struct offline *offline, const char *uuid)
+{
+    return strcasecmp(uuid, offline->fingerprint.gpu.uuid) == 0;
+}
+
 void offline_gpus(const struct offline *offline, struct reach_gpus *out)
 {
     const struct gpu_identity *gpu = &offline->fingerprint.gpu;
-    struct reach_gpu *one = &out->gpu[0];
+    struct reach_gpu *one = &out->gpu[out->count++];
 
-    out->count = 1;
     offline_fill_text(one->uuid, sizeof(one->uuid), gpu->uuid);
     offline_fill_text(one->name, sizeof(one->name), gpu->name);
     offline_fill_text(one->origin, sizeof(one->origin), origin_name(gpu->origin));

@@ -83,11 +83,16 @@ struct reach; /* whom to ask, connections to it, and the answers it gave last */
  *   "http://127.0.0.1:17322"         a daemon at this URL (https:// too)
  *   "file:/path/fingerprint.json"    nobody: plans in-process from an exported fingerprint, with
  *                                    the very code of the daemon. Reads the file now.
- *   NULL or ""                       $REACHD_URL (any of the forms above); else the socket
- *                                    /run/reachd/reachd.sock where there is one; else
+ *   "env:"                           nobody: plans likewise from what a scheduler put into this
+ *                                    job's environment, REACH_JOB_0 and so on (docs/slurm.md)
+ *   NULL or ""                       about GPUs that the job's environment speaks of (by UUID), as
+ *                                    "env:"; about others $REACHD_URL (any of the forms above; a
+ *                                    file is asked about all), else the socket
+ *                                    /run/reachd/reachd.sock where there is one, else
  *                                    http://127.0.0.1:17322
  * Does not yet talk to a daemon. The caller owns `*out` (reach_close).
- * Errors: REACH_INVALID_ARGUMENT, REACH_NO_MEMORY; of a file REACH_NOT_FOUND, REACH_CORRUPT. */
+ * Errors: REACH_INVALID_ARGUMENT, REACH_NO_MEMORY; of a file and of "env:" REACH_NOT_FOUND,
+ * REACH_CORRUPT. With NULL a variable that is not what reachd wrote is passed over. */
 enum reach_status reach_open(const char *where, struct reach **out, struct reach_error *error);
 /* NULL is fine. */
 void reach_close(struct reach *take);
@@ -137,12 +142,14 @@ struct reach_basis {
     char origin[REACH_WORD_BYTES]; /* "measured", "simulated" or "imported" */
     bool stale;   /* the daemon found that the chip, or its driver, is not what was measured */
     bool kept;    /* no daemon answered just now: this is what it said before */
-    bool offline; /* from a file: nobody can say whether it still describes the GPU */
+    bool offline; /* from a file, or from the job's environment: nobody was asked just now whether
+                     it still describes the GPU */
     uint64_t confirmed_ms; /* CLOCK_MONOTONIC when the daemon last gave, or confirmed, the answer;
-                              when the file was read */
+                              when the file or the environment was read */
 };
 
-/* Milliseconds since the daemon last gave or confirmed this answer (or since the file was read). */
+/* Milliseconds since the daemon last gave or confirmed this answer (or since the file or the
+ * environment was read). */
 uint64_t reach_age_ms(const struct reach_basis *basis);
 
 /* Is this an answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case does not
@@ -152,8 +159,8 @@ enum reach_status reach_basis_check(const struct reach_basis *basis, const char 
 
 /* Does the answer still hold? Asks the daemon (a file is read again): REACH_OK; REACH_STALE where
  * the fingerprint was replaced by another one, or found to be stale (whatever reach_accept says);
- * REACH_NOT_FOUND, REACH_NOT_MEASURED, REACH_UNREACHABLE, ... where that cannot be said. For jobs
- * that run for hours. */
+ * REACH_NOT_FOUND, REACH_NOT_MEASURED, REACH_UNREACHABLE, ... where that cannot be said;
+ * REACH_NOT_SUPPORTED of "env:". For jobs that run for hours. */
 enum reach_status reach_confirm(struct reach *reach, const struct reach_basis *basis,
                                 struct reach_error *error);
 
@@ -186,7 +193,8 @@ enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
                                  struct reach_error *error);
 
 /* In all that follows `gpu` is a UUID, or an index of the daemon as text ("0"). A file has one GPU:
- * index 0, or its UUID; another UUID is REACH_WRONG_GPU. */
+ * index 0, or its UUID; another UUID is REACH_WRONG_GPU. With "env:" an index is the number behind
+ * REACH_JOB_, which is that of CUDA inside the job. */
 
 /* The part of a fingerprint that jobs use. */
 struct reach_fingerprint {
