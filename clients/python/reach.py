@@ -13,8 +13,10 @@ HTTP API; what comes back are plain numbers and lists, as CuPy, Numba and PyTorc
         first_byte = [w.first_byte for w in plan.windows]
 
 Whom to ask: "unix:/run/reachd/reachd.sock", "http://127.0.0.1:17322", or "file:/path.json", a
-fingerprint that was exported: then libreach plans in this process, with the daemon's own code. Left
-out, the environment's REACHD_URL (any of these forms), the default socket, the default URL.
+fingerprint that was exported: then libreach plans in this process, with the daemon's own code; "env:"
+likewise, from what a scheduler put into this job's environment (REACH_JOB_0 and so on). Left out:
+about GPUs of which the environment speaks, that; about others REACHD_URL (any of these forms), the
+default socket, the default URL.
 
 Units are part of every name: _bytes, _gbps (10^9 bytes a second), _s. A number that is not known is
 None, and `reasons` of its answer says why. Whatever goes wrong is a ReachError with a sentence;
@@ -136,8 +138,9 @@ class Reach:
         self._idle: List[_Connection] = []
         self._kept: Dict[str, _Kept] = {}  # by target, the one used longest ago first
         self._offline: Any = None
+        self._job: Any = None if where else self._of_environment(self.where)
         self._address: Tuple[Optional[str], str, int] = (None, "localhost", 80)
-        if self.where.startswith("file:"):
+        if self.where.startswith("file:") or self.where == "env:":
             import reach_offline  # pylint: disable=import-outside-toplevel
             self._offline = reach_offline.Library(self.where)
         elif self.where.startswith("unix:"):
@@ -149,6 +152,18 @@ class Reach:
             self._address = self._of_url(self.where)
 
     @staticmethod
+    def _of_environment(where: str) -> Any:
+        """What the scheduler asked for this job; None where it did not, or nobody can read it."""
+        if where.startswith(("file:", "env:")) or \
+                not any(name.startswith("REACH_JOB_") for name in os.environ):
+            return None
+        try:
+            import reach_offline  # pylint: disable=import-outside-toplevel
+            return reach_offline.Library("env:")
+        except ReachError:
+            return None
+
+    @staticmethod
     def _of_url(url: str) -> Tuple[Optional[str], str, int]:
         try:
             parts = urllib.parse.urlsplit(url)
@@ -156,8 +171,8 @@ class Reach:
         except ValueError:
             host, port, parts = None, 80, urllib.parse.urlsplit("")
         if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query:
-            raise InvalidArgument(f"{url!r:.100} is not whom to ask: unix:/path, http://host:port "
-                                  "or file:/path")
+            raise InvalidArgument(f"{url!r:.100} is not whom to ask: unix:/path, http://host:port, "
+                                  "file:/path or env:")
         return None, host, port
 
     def __enter__(self) -> "Reach":
@@ -171,8 +186,9 @@ class Reach:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        if self._offline:
-            self._offline.close()
+        for library in (self._offline, self._job):
+            if library:
+                library.close()
 
     # ---- one request ----
 
@@ -288,13 +304,19 @@ class Reach:
             raise InvalidArgument(f"a GPU is named by its UUID or its index, not by {name!r:.80}")
         return name
 
+    def _library(self, gpu: str) -> Any:
+        """What answers about this GPU without asking the daemon; None where nothing does."""
+        if self._offline:
+            return self._offline
+        return self._job if self._job and gpu.lower() in self._job.uuids else None
+
     def _ask(self, gpu: Any, question: str, read: Callable[[Any], Any],
              parameters: Dict[str, Any]) -> Any:
         name = self._check_gpu(gpu)
-        if self._offline:
-            answer = read(self._offline.ask(name, question, parameters))
-            return self._admit(name if name != "0" else answer.basis.gpu_uuid, answer, offline=True,
-                               confirmed_s=self._offline.read_s)
+        library = self._library(name)
+        if library:
+            answer = read(library.ask(name, question, parameters))
+            return self._admit(name, answer, offline=True, confirmed_s=library.read_s)
         query = urllib.parse.urlencode({k: "true" if v is True else v for k, v in parameters.items()
                                         if v or k in ("bytes", "gbps")})
         answer = self._ask_daemon(f"/v1/gpus/{name}/{question}?{query}", name, read,
@@ -322,10 +344,10 @@ class Reach:
     def fingerprint(self, gpu: Any) -> Fingerprint:
         """What is known about a GPU: its UUID, or its index."""
         name = self._check_gpu(gpu)
-        if self._offline:
-            return self._admit(name if name != "0" else self._offline.uuid,
-                               read_fingerprint(self._offline.fingerprint(name)), offline=True,
-                               confirmed_s=self._offline.read_s)
+        library = self._library(name)
+        if library:
+            return self._admit(name, read_fingerprint(library.fingerprint(name)), offline=True,
+                               confirmed_s=library.read_s)
         end_s = time.monotonic() + self.deadline_s
         for _ in range(3):  # it may be replaced while we ask
             answer = self._ask_daemon(f"/v1/gpus/{name}/fingerprint", name, read_fingerprint,

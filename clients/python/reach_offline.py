@@ -1,4 +1,5 @@
-"""reach_offline.py: libreach by way of ctypes, for handles on a file. Part of reach.py.
+"""reach_offline.py: libreach by way of ctypes, for handles on a file or on the job's environment. Part
+of reach.py.
 
 It hands back the documents that the daemon would send, so that reach.py reads and checks both in
 the same way. The structs below mirror reach.h of ABI 0, field by field.
@@ -232,7 +233,7 @@ def _load() -> ctypes.CDLL:
 
 
 class Library:
-    """One open file."""
+    """One open file, or the environment."""
 
     def __init__(self, where: str):
         self._library = _load()
@@ -241,7 +242,7 @@ class Library:
         self._check(self._library.reach_open(os.fsencode(where), ctypes.byref(self._handle),
                                              ctypes.byref(error)), error)
         self.read_s = time.monotonic()
-        self.uuid = self.gpus()[0]["uuid"]
+        self.uuids = {gpu["uuid"].lower() for gpu in self.gpus()}
 
     def close(self) -> None:
         handle, self._handle = self._handle, None

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Offline planning equals the daemon's, and both clients read all of an answer: for each profile, the
-daemon's own document, libreach asking the daemon, libreach with the exported fingerprint, and
-reach.py both ways must say the same, field by field, in answers and in refusals."""
+daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with what a
+scheduler puts into a job's environment, and reach.py all these ways must say the same, field by field, in
+answers and in refusals."""
 import dataclasses
 import json
 import os
@@ -54,7 +55,20 @@ class Offline:
         self.python = reach.Reach("file:" + self.path)
 
 
+class Job:
+    """What a scheduler puts into a job's environment for all GPUs, and both clients on that."""
+
+    def __init__(self):
+        for number, gpu in enumerate(gpus):
+            lines = daemon.get(f"/v1/gpus/{gpu['uuid']}/environment").body.decode().splitlines()
+            line = dict(line.split("=", 1) for line in lines)["REACH_JOB"]
+            os.environ[f"REACH_JOB_{number}"] = line
+        self.tool = Tool("env:")
+        self.python = reach.Reach("env:")
+
+
 offline = {gpu["uuid"]: Offline(gpu) for gpu in gpus}
+job = Job()
 
 
 def plain(document, *more):
@@ -93,16 +107,20 @@ def compare(question, gpu, parameters, tidy=plain, listed=None):
     if raw.status != 200:
         status, _ = refusal(online.ask, question, uuid, **parameters)
         equal(refusal(offline[uuid].tool.ask, question, uuid, **parameters)[0], status, what)
-        for client in (python, offline[uuid].python):
+        equal(refusal(job.tool.ask, question, uuid, **parameters)[0], status, what)
+        for client in (python, offline[uuid].python, job.python):
             equal(refusal(call, client)[0], status, what)
         return None
     by_c = online.ask(question, uuid, **parameters)
     same(tidy(by_c), tidy(raw.json()), what + " (libreach and the daemon's document)")
     same(tidy(offline[uuid].tool.ask(question, uuid, **parameters)), tidy(by_c),
          what + " (libreach offline and online)")
+    same(tidy(job.tool.ask(question, uuid, **parameters)), tidy(by_c),
+         what + " (libreach in a job's environment and online)")
     equal((by_c["kept"], by_c["offline"]), (False, False))
     answer = call(python)
     same(flat(call(offline[uuid].python)), flat(answer), what + " (reach.py offline and online)")
+    same(flat(call(job.python)), flat(answer), what + " (reach.py in a job's environment and online)")
     return answer, by_c
 
 
@@ -138,6 +156,8 @@ def fingerprints_are_the_same():
         equal({sm: g for sm, g in enumerate(by_c["group_of_sm"]) if g >= 0}, of_sm)
         fp = python.fingerprint(gpu["uuid"])
         same(flat(offline[gpu["uuid"]].python.fingerprint(0)), flat(fp), gpu["name"])
+        same(plain(job.tool.ask("fingerprint", gpu["uuid"])), plain(by_c), gpu["name"])
+        same(flat(job.python.fingerprint(gpu["uuid"])), flat(fp), gpu["name"])
         equal((fp.group_of_sm, fp.reach_bytes, fp.taken_at, fp.depth),
               (by_c["group_of_sm"], by_c["reach_bytes"], by_c["taken_at"], by_c["depth"]))
 
@@ -273,8 +293,31 @@ def measured_fingerprints_plan_too():
 
 
 @case
+def in_a_job_the_environment_comes_first():
+    here, other = gpus[0]["uuid"], gpus[1]["uuid"]
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("REACH_JOB_")}
+    os.environ["REACH_JOB_0"], os.environ["REACHD_URL"] = kept["REACH_JOB_0"], where
+    try:
+        with reach.Reach() as client:
+            equal([client.scope(uuid, bytes=GIB).basis.offline for uuid in (here, other, "0")],
+                  [True, False, False])
+            client.confirm(client.scope(here, bytes=GIB))
+        tool = Tool("")
+        equal([tool.ask("scope", uuid, bytes=GIB)["offline"] for uuid in (here, other, "0")],
+              [True, False, False])
+        tool.close()
+        os.environ["REACH_JOB_0"] = kept["REACH_JOB_0"][:-1]
+        with reach.Reach() as client:
+            equal(client.scope(here, bytes=GIB).basis.offline, False)
+        refusal(reach.Reach, "env:")
+    finally:
+        os.environ.update(kept)
+        del os.environ["REACHD_URL"]
+
+
+@case
 def all_ends_well():
-    for tool in [online] + [o.tool for o in offline.values()]:
+    for tool in [online] + [job.tool] + [o.tool for o in offline.values()]:
         tool.close()
     python.close()
     daemon.stop()
