@@ -43,8 +43,11 @@ find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 FLEET_SQL   := $(sort $(wildcard schema/fleet/[0-9]*_*.sql))
 GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+# The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
+SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
+SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(GEN_SRC)
+               $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) $(GEN_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
@@ -137,10 +140,12 @@ EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(EXAMPLE_FAT) \
                $(EXAMPLE_PY)
+SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)
 LIBREACH    := build/release/libreach.so.$(ABI) build/release/libreach.so build/release/libreach.a
 
 .PHONY: all
-all: $(PROGRAMS) $(LIBREACH)
+all: $(PROGRAMS) $(LIBREACH) $(SPANK)
+	$(if $(SPANK_H),,@echo '  no slurm/spank.h (libslurm-dev): without the plugin for Slurm')
 
 # ---- per variant: objects, archive, programs, tests ------------------------------------------
 define VARIANT_RULES
@@ -232,6 +237,12 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MA
 	$(Q)sed -n 's/^ *\(reach_[a-z0-9_]*\);.*/\1/p' $(REACH_MAP) >build/release/libreach.names
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
+
+# ---- the plugin for Slurm: libc and what slurmstepd brings, nothing else ----------------------
+build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slurm/reach_spank.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,--version-script=clients/slurm/reach_spank.map -Wl,-z,relro $(LDFLAGS) \
+	    -o $@ $(filter %.o,$^)
 
 # Short names for the release build of a test program.
 build/tests/%: build/release/tests/%
@@ -511,6 +522,8 @@ install-built:
 	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
 	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
 	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
+	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
+	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service

@@ -43,14 +43,15 @@ MAY_INCLUDE = {
     "kernels": [],
 }
 
-# What a job includes stands alone: not even base.
-ALONE = ("clients/c/reach.h", "clients/cuda/")
+# What a job includes stands alone, and so does what runs inside Slurm: not even base.
+ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
 
 # Headers from outside that belong to some layers only. The cuda source has a mirror header of its
 # own, so the C build needs no CUDA header at all; nvcc's programs may use them.
 OUTSIDE = {
     "microhttpd.h": ["api"],
     "sqlite3.h": ["store", "fleet"],
+    "slurm/spank.h": ["clients"],
     "libpq-fe.h": ["fleet"],
     "curl/curl.h": ["clients", "fleet", "libreach"],
     "cuda.h": ["clients", "kernels"],

@@ -1,0 +1,86 @@
+/* devices.c: see devices.h. */
+#include "clients/slurm/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_name(const char *text)
+{
+    static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+    return text[0] != '\0' && text[strspn(text, GOOD)] == '\0';
+}
+
+static bool is_index(const char *text)
+{
+    return text[0] != '\0' && strlen(text) <= 4 && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* "a,b,c"; false where an entry could not be asked about. */
+static bool split(const char *text, struct devices *out)
+{
+    out->count = 0;
+    while (*text) {
+        const size_t n = strcspn(text, ",");
+        if (out->count == DEVICES_MAX || n >= DEVICE_NAME_BYTES)
+            return false;
+        memcpy(out->names[out->count], text, n);
+        out->names[out->count][n] = '\0';
+        if (!is_name(out->names[out->count++]))
+            return false;
+        text += n;
+        if (*text == ',' && *++text == '\0')
+            return false;
+    }
+    return out->count > 0;
+}
+
+static bool has(const struct devices *list, const char *name)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The node's index of what the task calls `name`. As many entries on both sides: the same places.
+ * Fewer in the task (it is bound to some GPUs of the step): its index counts on the node, or in the
+ * step's list. Where both are possible and differ, nobody knows which. */
+static bool on_node(const struct devices *node, bool same_count, uint32_t place, char *name)
+{
+    const unsigned long index = strtoul(name, NULL, 10);
+    const bool as_node = has(node, name);
+    const char *in_list = same_count            ? node->names[place]
+                          : index < node->count ? node->names[index]
+                                                : NULL;
+
+    if (same_count) {
+        strcpy(name, in_list);
+        return true;
+    }
+    if (as_node && in_list && strcmp(in_list, name) != 0)
+        return false;
+    if (!as_node && in_list)
+        strcpy(name, in_list);
+    return as_node || in_list;
+}
+
+bool devices_read(const char *visible, const char *node, struct devices *out)
+{
+    struct devices on;
+
+    if (!split(visible, out))
+        return false;
+    if (!split(node, &on))
+        return *node == '\0';
+    for (uint32_t i = 0; i < on.count; i++) {
+        if (!is_index(on.names[i]))
+            return true; /* not a list of indices: nothing to translate by */
+    }
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (is_index(out->names[i]) && !on_node(&on, on.count == out->count, i, out->names[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,275 @@
+/* fetch.c: see fetch.h. The socket never blocks; every wait is a ppoll for what is left of the
+ * deadline, on the monotonic clock. */
+#include "clients/slurm/fetch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Between two tries where the daemon's queue of connections is full. */
+enum { RETRY_NS = 2000000 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Closes, and says why. */
+static bool fail(struct fetch *f, const char *what, int number)
+{
+    snprintf(f->why, sizeof(f->why), "%s%s%s", what, number ? ": " : "",
+             number ? strerror(number) : "");
+    fetch_close(f);
+    return false;
+}
+
+/* What is left at this moment, `from` being when the call began; 0: nothing. */
+static uint64_t left(const struct fetch *f, uint64_t from)
+{
+    const uint64_t gone = now_ns() - from;
+
+    return gone < f->left_ns ? f->left_ns - gone : 0;
+}
+
+static void spend(struct fetch *f, uint64_t from)
+{
+    f->left_ns = left(f, from);
+}
+
+static struct timespec span_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/* Waits until the socket is ready; false and closed after the deadline. */
+static bool await(struct fetch *f, uint64_t from, short events)
+{
+    struct pollfd p = {.fd = f->fd, .events = events};
+
+    for (;;) {
+        const uint64_t ns = left(f, from);
+        const struct timespec t = span_of(ns);
+        const int n = ns > 0 ? ppoll(&p, 1, &t, NULL) : 0;
+        if (n > 0)
+            return true;
+        if (n == 0)
+            return fail(f, "no answer within the deadline", 0);
+        if (errno != EINTR)
+            return fail(f, "cannot wait for the daemon", errno);
+    }
+}
+
+/* ---- open and close ---- */
+
+void fetch_close(struct fetch *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+/* A Unix socket connects at once or, where the queue is full, not at all. */
+static bool try_connect(struct fetch *f, const struct sockaddr_un *to, uint64_t from)
+{
+    const struct timespec pause = span_of(RETRY_NS);
+
+    while (connect(f->fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            return fail(f, "no daemon", errno);
+        if (left(f, from) <= RETRY_NS)
+            return fail(f, "the daemon takes no connection within the deadline", 0);
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    const uint64_t from = now_ns();
+
+    *f = (struct fetch){.fd = -1, .left_ns = deadline_ms * (uint64_t)1000000};
+    if (strlen(path) >= sizeof(to.sun_path))
+        return fail(f, "the path of the socket is too long", 0);
+    strcpy(to.sun_path, path);
+    f->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (f->fd < 0)
+        return fail(f, "cannot make a socket", errno);
+    if (!try_connect(f, &to, from))
+        return false;
+    spend(f, from);
+    return true;
+}
+
+/* ---- one answer ---- */
+
+static bool send_all(struct fetch *f, const char *text, size_t bytes, uint64_t from)
+{
+    while (bytes > 0) {
+        const ssize_t n = send(f->fd, text, bytes, MSG_NOSIGNAL);
+        if (n >= 0) {
+            text += n;
+            bytes -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            if (!await(f, from, POLLOUT))
+                return false;
+        } else if (errno != EINTR) {
+            return fail(f, "the daemon went away", errno);
+        }
+    }
+    return true;
+}
+
+/* Some bytes, at least one; 0: failed. */
+static size_t receive(struct fetch *f, char *to, size_t room, uint64_t from)
+{
+    for (;;) {
+        const ssize_t n = recv(f->fd, to, room, 0);
+        if (n > 0 && left(f, from) > 0)
+            return (size_t)n;
+        if (n > 0)
+            fail(f, "no whole answer within the deadline", 0);
+        else if (n == 0)
+            fail(f, "the daemon went away", 0);
+        else if (errno == EINTR)
+            continue;
+        else if (errno == EAGAIN && await(f, from, POLLIN))
+            continue;
+        else if (f->fd >= 0)
+            fail(f, "the daemon went away", errno);
+        return 0;
+    }
+}
+
+/* What of an answer's head matters. */
+struct head {
+    int status;
+    bool has_length;
+    bool plain;
+    bool odd; /* has what this client does not read */
+    uint64_t length;
+};
+
+static bool read_status(const char *line, int *out)
+{
+    if (strncmp(line, "HTTP/1.1 ", 9) != 0 || line[9] < '1' || line[9] > '5')
+        return false;
+    for (int i = 9; i < 12; i++) {
+        if (line[i] < '0' || line[i] > '9')
+            return false;
+        *out = *out * 10 + (line[i] - '0');
+    }
+    return line[12] == ' ' || line[12] == '\0';
+}
+
+static void read_length(const char *text, struct head *h)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    h->odd = h->odd || h->has_length || digits == 0 || digits > 9 || text[digits] != '\0';
+    h->has_length = true;
+    for (size_t i = 0; !h->odd && i < digits; i++)
+        h->length = h->length * 10 + (uint64_t)(text[i] - '0');
+}
+
+static void read_field(char *line, struct head *h)
+{
+    char *colon = strchr(line, ':');
+    const char *value;
+
+    if (!colon || colon == line || line[0] == ' ' || line[0] == '\t') {
+        h->odd = true;
+        return;
+    }
+    *colon = '\0';
+    value = colon + 1 + strspn(colon + 1, " \t");
+    if (strcasecmp(line, "Content-Length") == 0)
+        read_length(value, h);
+    else if (strcasecmp(line, "Transfer-Encoding") == 0 ||
+             strcasecmp(line, "Content-Encoding") == 0)
+        h->odd = true;
+    else if (strcasecmp(line, "Content-Type") == 0)
+        h->plain = strncasecmp(value, "text/plain", 10) == 0;
+}
+
+/* The lines of a terminated head, each with its "\r\n". */
+static bool read_head(char *text, struct head *h)
+{
+    char *line = text;
+
+    *h = (struct head){.status = 0};
+    for (char *end = strstr(line, "\r\n"); end; line = end + 2, end = strstr(line, "\r\n")) {
+        *end = '\0';
+        if (line == text && !read_status(line, &h->status))
+            return false;
+        if (line != text && *line)
+            read_field(line, h);
+    }
+    return h->status != 0 && !h->odd && h->has_length && (h->status != 200 || h->plain);
+}
+
+/* Reads up to the empty line; what came behind it stays at `*out_rest`. */
+static bool receive_head(struct fetch *f, char *text, size_t room, uint64_t from, struct head *h,
+                         char **out_rest, size_t *out_bytes)
+{
+    size_t bytes = 0;
+    char *end = NULL;
+
+    while (!end) {
+        size_t n = bytes + 1 < room ? receive(f, text + bytes, room - 1 - bytes, from) : 0;
+        if (n == 0)
+            return f->fd >= 0 ? fail(f, "what answers is not reachd: a head without end", 0)
+                              : false;
+        if (memchr(text + bytes, '\0', n))
+            return fail(f, "what answers is not reachd: no text", 0);
+        bytes += n;
+        text[bytes] = '\0';
+        end = strstr(text, "\r\n\r\n");
+    }
+    *out_rest = end + 4;
+    *out_bytes = bytes - (size_t)(end + 4 - text);
+    end[2] = '\0';
+    return read_head(text, h) ? true : fail(f, "what answers is not reachd", 0);
+}
+
+bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status)
+{
+    const uint64_t from = now_ns();
+    char text[FETCH_HEAD_BYTES];
+    struct head head;
+    char *rest = NULL;
+    size_t bytes = 0;
+    int n;
+
+    if (f->fd < 0)
+        return false;
+    n = snprintf(text, sizeof(text),
+                 "GET %s HTTP/1.1\r\nHost: reachd\r\nAccept: text/plain\r\n\r\n", target);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return fail(f, "the question is too long", 0);
+    if (!send_all(f, text, (size_t)n, from) ||
+        !receive_head(f, text, sizeof(text), from, &head, &rest, &bytes))
+        return false;
+    if (head.length >= room || bytes > head.length)
+        return fail(f, "what answers is not reachd: too much of it", 0);
+    memcpy(body, rest, bytes);
+    while (bytes < head.length) {
+        const size_t more = receive(f, body + bytes, (size_t)head.length - bytes, from);
+        if (more == 0)
+            return false;
+        bytes += more;
+    }
+    body[bytes] = '\0';
+    *out_status = head.status;
+    spend(f, from);
+    return true;
+}

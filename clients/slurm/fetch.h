@@ -1,0 +1,33 @@
+/* fetch.h: GET over a Unix socket for a process that has little time and must come to no harm:
+ * one connection, one deadline for everything, no memory beyond what the caller gives, no signal,
+ * no thread. Whatever answers is not trusted: what is not a plain HTTP/1.1 answer with a length
+ * that fits is a failure. libc alone.
+ */
+#ifndef REACH_SLURM_FETCH_H
+#define REACH_SLURM_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FETCH_WHY_BYTES = 160, FETCH_HEAD_BYTES = 4096 };
+
+struct fetch {
+    int fd;                    /* -1: not connected */
+    uint64_t left_ns;          /* of the deadline; what passes between calls does not count */
+    char why[FETCH_WHY_BYTES]; /* of the last failure: one line for a log */
+};
+
+/* Connects to the socket at `path`, at most `deadline_ms` for this and all that follows. The
+ * descriptor closes on exec. False: see why; nothing is open. */
+bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms);
+
+/* GET `target`, which is printable and without blanks. The body goes to `body`, with an end: 0.
+ * `*out_status` is the HTTP status, 200 only with text/plain. False: no answer in time, or one that
+ * is none; the connection is closed. */
+bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status);
+
+/* Twice is fine. */
+void fetch_close(struct fetch *f);
+
+#endif

@@ -1,0 +1,248 @@
+/* reach_spank.c: the SPANK plugin. Before a task starts, asks reachd about the GPUs that Slurm gave
+ * it and puts what the planner needs into its environment, where libreach finds it.
+ *
+ * It stands between users and their jobs, so one rule is above all others: nothing that reachd
+ * does, or does not do, fails a job. Every failure ends in one line of slurmd's debug log and a
+ * task that starts as if there were no plugin; each hook returns 0 whatever happens. The one
+ * refusal there is is for the user's own slip, --reach= with a word that is none, and happens
+ * before anything is submitted.
+ *
+ * Two hooks for each task, in the process that becomes the task: with privileges it connects (the
+ * socket may be closed to users), without them it asks. Both together take at most the deadline.
+ */
+#include "clients/slurm/devices.h"
+#include "clients/slurm/fetch.h"
+#include "clients/slurm/variables.h"
+
+#include <slurm/spank.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+SPANK_PLUGIN(reach, 1);
+
+enum {
+    BODY_BYTES = (64 << 10) + 1, /* of one GPU: HANDOUT_BYTES, and an end */
+    VALUE_BYTES = 2048,
+    PATH_BYTES = 108,
+    MAX_DEADLINE_MS = 1000,
+    MAX_KIB = 1024
+};
+
+/* Arguments in plugstack.conf; what the user says comes on top. */
+static struct {
+    char socket[PATH_BYTES];
+    uint32_t deadline_ms;
+    uint32_t max_kib; /* of all variables of a task */
+    bool on;
+} settings = {"/run/reachd/reachd.sock", 200, 128, true};
+
+static struct fetch connection = {.fd = -1};
+
+/* ---- what the administrator and the user say ---- */
+
+static bool read_switch(const char *word, bool *out)
+{
+    const bool is_auto = word && strcmp(word, "auto") == 0;
+
+    if (!is_auto && (!word || strcmp(word, "off") != 0))
+        return false;
+    *out = is_auto;
+    return true;
+}
+
+static bool read_number(const char *text, uint32_t most, uint32_t *out)
+{
+    const size_t digits = strspn(text, "0123456789");
+    const unsigned long v = strtoul(text, NULL, 10);
+
+    if (digits == 0 || digits > 7 || text[digits] != '\0' || v == 0 || v > most)
+        return false;
+    *out = (uint32_t)v;
+    return true;
+}
+
+/* An argument that is none is told and passed over: it must not fail every job of the cluster. */
+static void read_argument(const char *a)
+{
+    bool fine = false;
+
+    if (strncmp(a, "default=", 8) == 0)
+        fine = read_switch(a + 8, &settings.on);
+    else if (strncmp(a, "deadline_ms=", 12) == 0)
+        fine = read_number(a + 12, MAX_DEADLINE_MS, &settings.deadline_ms);
+    else if (strncmp(a, "max_kib=", 8) == 0)
+        fine = read_number(a + 8, MAX_KIB, &settings.max_kib);
+    else if (strncmp(a, "socket=/", 8) == 0 && strlen(a + 7) < sizeof(settings.socket)) {
+        strcpy(settings.socket, a + 7);
+        fine = true;
+    }
+    if (!fine)
+        slurm_debug("reach: plugstack.conf: \"%.80s\" means nothing here and is passed over", a);
+}
+
+static int on_option(int val, const char *word, int remote)
+{
+    (void)val;
+    if (read_switch(word, &settings.on))
+        return 0;
+    if (remote) /* passed on by a submission that was let through: too late to refuse */
+        return 0;
+    slurm_error("--reach takes auto or off, not \"%.40s\"", word ? word : "");
+    return -1;
+}
+
+int slurm_spank_init(spank_t spank, int ac, char *av[])
+{
+    static char name[] = "reach";
+    static char values[] = "auto|off";
+    static char usage[] = "what reachd knows about the GPUs, in the job's environment";
+    static struct spank_option option = {name, values, usage, 1, 0, on_option};
+
+    for (int i = 0; i < ac; i++)
+        read_argument(av[i]);
+    (void)spank_option_register(spank, &option); /* slurmd itself has no options */
+    return 0;
+}
+
+/* ---- a task ---- */
+
+/* "" where there is none, or none that fits. */
+static void get(spank_t spank, const char *name, char *out)
+{
+    if (spank_getenv(spank, name, out, VALUE_BYTES) != ESPANK_SUCCESS)
+        out[0] = '\0';
+}
+
+static char *const *environment_of(spank_t spank)
+{
+    char **env = NULL;
+
+    return spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS ? env : NULL;
+}
+
+/* What an enclosing step left may speak of GPUs that this task does not have. */
+static void forget(spank_t spank)
+{
+    char name[VARIABLES_NAME_BYTES];
+
+    if (!variables_any(environment_of(spank)))
+        return;
+    for (unsigned kind = 0; kind < VARIABLES_KINDS; kind++) {
+        for (unsigned gpu = 0; gpu < DEVICES_MAX; gpu++) {
+            snprintf(name, sizeof(name), "%s_%u", variables_name(kind), gpu);
+            (void)spank_unsetenv(spank, name);
+        }
+    }
+}
+
+static bool devices_of(spank_t spank, struct devices *out)
+{
+    char visible[VALUE_BYTES];
+    char node[VALUE_BYTES];
+
+    get(spank, "CUDA_VISIBLE_DEVICES", visible);
+    get(spank, "SLURM_STEP_GPUS", node);
+    if (!node[0])
+        get(spank, "SLURM_JOB_GPUS", node);
+    return visible[0] && devices_read(visible, node, out);
+}
+
+/* The lines of all GPUs, one behind the other in `text`; where those of each begin. */
+struct answers {
+    char *text;
+    size_t room;
+    size_t bytes;
+    const char *starts[DEVICES_MAX]; /* NULL: nothing is known of this GPU */
+    unsigned known;
+};
+
+/* Asks about one GPU. False: there is no use in asking on. One that was not measured, or that
+ * reachd does not know, gets nothing. */
+static bool ask(const char *gpu, unsigned number, struct answers *a)
+{
+    char target[DEVICE_NAME_BYTES + 32];
+    char *body = a->text + a->bytes;
+    int status = 0;
+
+    snprintf(target, sizeof(target), "/v1/gpus/%s/environment", gpu);
+    if (!fetch_get(&connection, target, body, BODY_BYTES, &status)) {
+        slurm_debug("reach: %s: the job starts without", connection.why);
+        return false;
+    }
+    if (status != 200) {
+        slurm_debug("reach: reachd has nothing for GPU %s (HTTP %d)", gpu, status);
+        return status == 404 || status == 409;
+    }
+    if (!variables_check(body)) {
+        slurm_debug("reach: what answers is not reachd: the job starts without");
+        return false;
+    }
+    if (a->bytes + strlen(body) + 1 > a->room) {
+        slurm_debug("reach: no room for GPU %s and later ones (max_kib=%u)", gpu, settings.max_kib);
+        return true;
+    }
+    a->starts[number] = body;
+    a->bytes += strlen(body) + 1;
+    a->known++;
+    return true;
+}
+
+static void set(spank_t spank, struct answers *a, unsigned count)
+{
+    char name[VARIABLES_NAME_BYTES];
+
+    for (unsigned gpu = 0; gpu < count; gpu++) {
+        char *rest = a->starts[gpu] ? a->text + (a->starts[gpu] - a->text) : NULL;
+        const char *value;
+        while (rest && (value = variables_next(&rest, gpu, name))) {
+            if (spank_setenv(spank, name, value, 1) != ESPANK_SUCCESS)
+                slurm_debug("reach: cannot set %s", name);
+        }
+    }
+}
+
+static void ask_all(spank_t spank, const struct devices *devices)
+{
+    struct answers a = {.room = settings.max_kib * (size_t)1024};
+    bool fine = true;
+
+    a.text = malloc(a.room + BODY_BYTES);
+    if (!a.text) {
+        slurm_debug("reach: no memory: the job starts without");
+        return;
+    }
+    for (unsigned i = 0; i < devices->count && fine; i++)
+        fine = ask(devices->names[i], i, &a);
+    if (fine && a.known > 0 && !variables_fit(environment_of(spank), a.bytes))
+        slurm_debug("reach: the environment is full: the job starts without");
+    else if (fine && a.known > 0)
+        set(spank, &a, devices->count);
+    free(a.text);
+}
+
+int slurm_spank_task_init_privileged(spank_t spank, int ac, char *av[])
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    if (settings.on && !fetch_open(&connection, settings.socket, settings.deadline_ms))
+        slurm_debug("reach: %s at %s: the job starts without", connection.why, settings.socket);
+    return 0;
+}
+
+int slurm_spank_task_init(spank_t spank, int ac, char *av[])
+{
+    static struct devices devices; /* of the process that becomes the task */
+
+    (void)ac;
+    (void)av;
+    if (!settings.on)
+        return 0;
+    forget(spank);
+    if (connection.fd >= 0 && devices_of(spank, &devices))
+        ask_all(spank, &devices);
+    fetch_close(&connection);
+    return 0;
+}
