@@ -63,6 +63,9 @@ struct fleet_gpu {
     /* The fingerprint as the daemon rendered it, JSON, terminated; NULL where one with this id is
      * kept already (fleet_has_fingerprint). Read once, its numbers go into columns. */
     const char *fingerprint_json;
+    /* FLEET_LIED: another host claims this GPU too. It is kept and does not count; the other GPUs
+     * of the host do. */
+    bool disputed;
 };
 
 /* `at` is RFC 3339, UTC. `*out_survey` numbers surveys from 1. */

@@ -1,7 +1,8 @@
 /* keep_host.c: one host of a survey, with its GPUs, all or nothing.
  *
  * Whose word counts: a GPU that two hosts show in one survey counts once, where it was seen first,
- * and what a host shows that lied does not count. All of it is kept: the reports name it.
+ * and one that several hosts claim (disputed) does not count. All of it is kept: the reports name
+ * it.
  */
 #include "clients/fleet/keep_private.h"
 
@@ -32,11 +33,6 @@ struct host_row {
     int64_t asked;
     int64_t answered;
 };
-
-static bool believed(enum fleet_outcome outcome)
-{
-    return outcome == FLEET_ANSWERED || outcome == FLEET_UNCHANGED;
-}
 
 /* One printable line that fits. */
 static void clean(const char *text, char *out, size_t out_size)
@@ -308,8 +304,8 @@ static enum status keep(struct fleet_db *db, int64_t survey, const struct fleet_
     if (s == STATUS_OK && host->outcome == FLEET_UNCHANGED)
         s = repeat_gpus(db, number, id, row.answered, err);
     for (uint32_t i = 0; s == STATUS_OK && gpus && i < host->gpu_count; i++)
-        s = keep_gpu(db, number, id, believed(host->outcome), &gpus[i], err);
-    if (s == STATUS_OK && believed(host->outcome))
+        s = keep_gpu(db, number, id, !gpus[i].disputed, &gpus[i], err);
+    if (s == STATUS_OK && (gpus || host->outcome == FLEET_UNCHANGED))
         s = note_gpus(db, number, id, err);
     if (s == STATUS_OK)
         s = note_host(db, number, &row, host, err);

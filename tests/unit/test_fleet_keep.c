@@ -251,6 +251,39 @@ static void test_lies(void **state)
     free(fp);
 }
 
+/* A GPU that two hosts claim is kept of both and counts of none; their other GPUs count. */
+static void test_disputed(void **state)
+{
+    struct fleet_db *const db = fleet_fixture_fresh();
+    struct fleet_host host = fleet_fixture_host("a:1", FLEET_LIED, 2);
+    struct fingerprint *const fp = calloc(2, sizeof(*fp));
+    struct fleet_gpu gpus[2];
+    struct err err = {0};
+    int64_t survey = begin(db);
+
+    (void)state;
+    fleet_fixture_chip(&fp[0], "GPU-1", "K80", ORIGIN_MEASURED, 10, 11, 1000);
+    fleet_fixture_chip(&fp[1], "GPU-2", "K80", ORIGIN_MEASURED, 10, 12, 1000);
+    for (uint32_t i = 0; i < 2; i++)
+        gpus[i] = fleet_fixture_gpu(i, &fp[i]);
+    gpus[0].disputed = true;
+    assert_int_equal(fleet_keep_host(db, survey, &host, gpus, &err), STATUS_OK);
+    host.name = "b:1";
+    host.gpu_count = 1;
+    assert_int_equal(fleet_keep_host(db, survey, &host, gpus, &err), STATUS_OK);
+    end(db, survey);
+    assert_int_equal(fleet_fixture_number(db, "SELECT COUNT(*) FROM fleet_sighting"), 3);
+    assert_int_equal(fleet_fixture_number(db, "SELECT SUM(counted) FROM fleet_sighting"), 1);
+    assert_int_equal(fleet_fixture_number(db, "SELECT seen FROM fleet_gpu WHERE uuid = 'GPU-1'"),
+                     0);
+    assert_int_equal(fleet_fixture_number(db, "SELECT seen FROM fleet_gpu WHERE uuid = 'GPU-2'"),
+                     survey);
+    for (uint32_t i = 0; i < 2; i++)
+        fleet_fixture_gpu_free(&gpus[i]);
+    fleet_close(db);
+    free(fp);
+}
+
 /* Texts that a host chooses stay texts. */
 static void test_texts(void **state)
 {
@@ -404,10 +437,11 @@ static int remove_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_surveys), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_broken_off),  cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_texts),       cmocka_unit_test(test_boards),
-        cmocka_unit_test(test_wrong_use),   cmocka_unit_test(test_foreign_file),
+        cmocka_unit_test(test_two_surveys),  cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_broken_off),   cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_disputed),     cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_boards),       cmocka_unit_test(test_wrong_use),
+        cmocka_unit_test(test_foreign_file),
     };
 
     return cmocka_run_group_tests_name("fleet_keep", tests, NULL, remove_files);
