@@ -61,6 +61,11 @@ static const struct command commands[] = {
      "this node as a feature file of Kubernetes' NFD; --every goes on"},
     {"backup", "FILE", OPTION_STATE, command_backup, "backup FILE [--state PATH]",
      "copy the daemon's database, which goes on; asks no daemon"},
+    {"survey", "[HOST...]",
+     OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM | OPTION_DB | OPTION_PORT | OPTION_CA |
+         OPTION_DEADLINE | OPTION_HOST_LIMIT | OPTION_AT_ONCE | OPTION_ATTEMPTS,
+     command_survey, "survey [HOST...] [--hosts FILE] [--slurm LIST]",
+     "ask many daemons for their GPUs' fingerprints, and keep them"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -93,12 +98,19 @@ static void print_help(void)
         "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
         "number\n"
         "of pages: TLBsharing-2048-65.txt.\n"
+        "survey asks HOSTs (names with a port or without, addresses, URLs, unix:/path, - for "
+        "standard\n"
+        "input), those of files (--hosts FILE, one a line), of Prometheus (--file-sd FILE) and of\n"
+        "Slurm (--slurm 'n[001-256]'), on --port P where none is named, trusting --ca FILE, with\n"
+        "--concurrency N at once, --attempts N, --host-deadline S for each and --deadline S for "
+        "all,\n"
+        "and keeps what they say in --db WHERE, a file or postgresql://...\n"
         "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
         "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
         "\n"
         "Exit code: 0 done, 1 the daemon refused or the measurement failed, 2 wrong usage,\n"
         "3 no daemon answers. Of fingerprint diff: 0 the same, 1 changed, 2 different hardware,\n"
-        "3 anything else.");
+        "3 anything else. Of survey: 4 where some hosts were not heard, 3 where none was.");
 }
 
 static enum exit_code usage_error(const char *what, const char *which)
@@ -171,6 +183,16 @@ static const struct option long_options[] = {
     {"namespace", required_argument, NULL, LIMITED(OPTION_NAMESPACE)},
     {"every", required_argument, NULL, LIMITED(OPTION_EVERY)},
     {"expires", required_argument, NULL, LIMITED(OPTION_EXPIRES)},
+    {"hosts", required_argument, NULL, LIMITED(OPTION_HOSTS)},
+    {"file-sd", required_argument, NULL, LIMITED(OPTION_FILE_SD)},
+    {"slurm", required_argument, NULL, LIMITED(OPTION_SLURM)},
+    {"db", required_argument, NULL, LIMITED(OPTION_DB)},
+    {"port", required_argument, NULL, LIMITED(OPTION_PORT)},
+    {"ca", required_argument, NULL, LIMITED(OPTION_CA)},
+    {"deadline", required_argument, NULL, LIMITED(OPTION_DEADLINE)},
+    {"host-deadline", required_argument, NULL, LIMITED(OPTION_HOST_LIMIT)},
+    {"concurrency", required_argument, NULL, LIMITED(OPTION_AT_ONCE)},
+    {"attempts", required_argument, NULL, LIMITED(OPTION_ATTEMPTS)},
     {NULL, 0, NULL, 0},
 };
 
@@ -204,9 +226,19 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_NAMESPACE, &o->label_namespace},
                   {OPTION_EVERY, &o->every},
                   {OPTION_EXPIRES, &o->expires},
-                  {OPTION_GBPS, &o->gbps}};
+                  {OPTION_GBPS, &o->gbps},
+                  {OPTION_DB, &o->db},
+                  {OPTION_PORT, &o->port},
+                  {OPTION_CA, &o->ca},
+                  {OPTION_DEADLINE, &o->deadline},
+                  {OPTION_HOST_LIMIT, &o->host_limit},
+                  {OPTION_AT_ONCE, &o->at_once},
+                  {OPTION_ATTEMPTS, &o->attempts}};
 
     o->given |= bit;
+    if ((bit & (OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM)) &&
+        o->source_count++ < OPTIONS_MOST_SOURCES)
+        o->sources[o->source_count - 1] = (struct option_source){bit, value};
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         if (places[i].bit == bit)
             *places[i].place = value;

@@ -11,6 +11,7 @@ enum exit_code {
     EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
     EXIT_USAGE = 2,       /* the command line makes no sense */
     EXIT_UNREACHABLE = 3, /* no daemon answers */
+    EXIT_PARTLY = 4,      /* of survey: some hosts were not heard */
 
     /* fingerprint diff speaks as diff does: 0 the same. */
     EXIT_DIFF_CHANGED = 1,
@@ -51,7 +52,24 @@ enum exit_code {
 #define OPTION_NAMESPACE    OPTION_BIT(28)
 #define OPTION_EVERY        OPTION_BIT(29)
 #define OPTION_EXPIRES      OPTION_BIT(30)
-enum { OPTION_COUNT = 31 }; /* at most 64 */
+#define OPTION_HOSTS        OPTION_BIT(31)
+#define OPTION_FILE_SD      OPTION_BIT(32)
+#define OPTION_SLURM        OPTION_BIT(33)
+#define OPTION_DB           OPTION_BIT(34)
+#define OPTION_PORT         OPTION_BIT(35)
+#define OPTION_CA           OPTION_BIT(36)
+#define OPTION_DEADLINE     OPTION_BIT(37)
+#define OPTION_HOST_LIMIT   OPTION_BIT(38)
+#define OPTION_AT_ONCE      OPTION_BIT(39)
+#define OPTION_ATTEMPTS     OPTION_BIT(40)
+enum { OPTION_COUNT = 41 }; /* at most 64 */
+
+/* Options that may come again, in the order in which they came. */
+enum { OPTIONS_MOST_SOURCES = 64 };
+struct option_source {
+    uint64_t bit; /* OPTION_HOSTS, OPTION_FILE_SD, OPTION_SLURM */
+    const char *value;
+};
 
 struct options {
     const char *socket_path; /* NULL: not given */
@@ -84,7 +102,17 @@ struct options {
     const char *label_namespace;
     const char *every;
     const char *expires;
-    const char *state;   /* path of the daemon's state file */
+    const char *state; /* path of the daemon's state file */
+    /* Of survey. */
+    struct option_source sources[OPTIONS_MOST_SOURCES];
+    int source_count; /* may be more than there is room for */
+    const char *db;
+    const char *port;
+    const char *ca;
+    const char *deadline;
+    const char *host_limit;
+    const char *at_once;
+    const char *attempts;
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
     int operand_count;   /* of them all */
@@ -110,5 +138,6 @@ command_fn command_map;
 command_fn command_nfd;
 command_fn command_import;
 command_fn command_backup;
+command_fn command_survey;
 
 #endif

@@ -1,0 +1,69 @@
+/* collect.h: asks many daemons at once what they know about their GPUs.
+ *
+ * One thread, many connections (libcurl's multi interface): so many hosts at a time, each with a
+ * deadline of its own and all with one together. A host that fails in a way that may pass is asked
+ * again after a pause that grows and is never the same twice. What a host may cost is bounded:
+ * time, bytes, attempts; so the dead, the slow and the hostile are gone past.
+ *
+ * Asked is GET /v1/fingerprints, with the tag of last time, so that a host where nothing has
+ * changed answers in a few bytes. An older daemon, which does not have it, is asked GPU by GPU. No
+ * token is sent, no redirect is followed, no proxy is used.
+ */
+#ifndef REACH_CLIENTS_FLEET_COLLECT_H
+#define REACH_CLIENTS_FLEET_COLLECT_H
+
+#include "clients/fleet/hosts.h"
+#include "clients/fleet/keep.h"
+
+#include <jansson.h>
+
+enum {
+    COLLECT_MOST_AT_ONCE = 1024,
+    COLLECT_ETAG_BYTES = 128,
+    COLLECT_DETAIL_BYTES = 256,
+
+    /* What a survey takes unless told otherwise. */
+    COLLECT_AT_ONCE = 64,
+    COLLECT_ATTEMPTS = 3,
+    COLLECT_HOST_MS = 5000,
+    COLLECT_ALL_MS = 60000,
+    COLLECT_MOST_BYTES = 4 << 20 /* 32 GPUs, each with more than is ever known of one */
+};
+
+struct collect_settings {
+    uint32_t at_once;    /* 1..COLLECT_MOST_AT_ONCE */
+    uint32_t attempts;   /* of each request, at least 1 */
+    uint32_t host_ms;    /* for one host, with all attempts and pauses */
+    uint32_t all_ms;     /* for all of them */
+    uint32_t most_bytes; /* of one answer */
+    const char *ca_path; /* certificates to trust instead of the system's; NULL: the system's */
+    uint64_t seed;       /* of the pauses */
+};
+
+/* How it went with one host. */
+struct collect_result {
+    enum fleet_outcome outcome;        /* FLEET_ANSWERED, FLEET_UNCHANGED, or why not */
+    char detail[COLLECT_DETAIL_BYTES]; /* one printable line; "" where it answered */
+    char etag[COLLECT_ETAG_BYTES];     /* of what it answered; "" */
+    json_t *document;                  /* FLEET_ANSWERED: as /v1/fingerprints gives it */
+    uint32_t attempts;                 /* requests that were begun for it; 0: its turn never came */
+    uint64_t received_bytes;
+    uint32_t elapsed_ms;
+};
+
+/* Other than STATUS_OK ends the collecting with that. */
+struct collect_calls {
+    void *self;
+    /* The tag to send to host number `host`, before it is asked; `out` has COLLECT_ETAG_BYTES. */
+    enum status (*tag)(void *self, uint32_t host, char *out, struct err *err);
+    /* Once for each host, in the order in which they end. The result is the caller's until return.
+     */
+    enum status (*done)(void *self, uint32_t host, const struct collect_result *result,
+                        struct err *err);
+};
+
+/* Call curl_global_init before. STATUS_INVALID_ARGUMENT: the certificates cannot be used. */
+enum status collect(const struct hosts *hosts, const struct collect_settings *settings,
+                    const struct collect_calls *calls, struct err *err);
+
+#endif

@@ -1,0 +1,272 @@
+/* survey.c: reachctl survey: asks the daemons of many nodes, and says who was heard and who not. */
+#include "clients/reachctl/client.h"
+#include "clients/reachctl/survey_db.h"
+
+#include "clients/fleet/survey.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_FILE_BYTES = 16 << 20, MOST_SECONDS = 86400, MS = 1000 };
+
+static enum exit_code fail(const struct err *err)
+{
+    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text,
+            status_info(err->status)->next_step);
+    return EXIT_FAILED;
+}
+
+static enum exit_code wrong(const char *text, const char *what)
+{
+    fprintf(stderr, "reachctl: %s%s\n  next step: reachctl --help\n", text, what);
+    return EXIT_USAGE;
+}
+
+/* ---- whom ---- */
+
+static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
+{
+    FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    char *text = malloc(MOST_FILE_BYTES + 1); /* untouched pages cost nothing */
+    enum status s = STATUS_OK;
+
+    if (!file)
+        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", path, strerror(errno));
+    else if (!text)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", path);
+    else
+        *out_bytes = fread(text, 1, MOST_FILE_BYTES + 1, file);
+    if (s == STATUS_OK && ferror(file))
+        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", path, strerror(errno));
+    else if (s == STATUS_OK && *out_bytes > MOST_FILE_BYTES)
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "%.200s is larger than 16 MiB", path);
+    if (file && file != stdin)
+        (void)fclose(file);
+    if (s != STATUS_OK) {
+        free(text);
+        text = NULL;
+    }
+    *out = text;
+    return s;
+}
+
+static enum status add_source(struct hosts *hosts, const struct option_source *source,
+                              struct err *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    enum status s;
+
+    if (source->bit == OPTION_SLURM)
+        return hosts_add_slurm(hosts, source->value, err);
+    s = read_whole(source->value, &text, &bytes, err);
+    if (s != STATUS_OK)
+        return s;
+    s = source->bit == OPTION_HOSTS ? hosts_add_lines(hosts, text, bytes, err)
+                                    : hosts_add_file_sd(hosts, text, bytes, err);
+    free(text);
+    return s == STATUS_OK ? s : err_prefix(err, "%.200s", source->value);
+}
+
+static enum status add_hosts(struct hosts *hosts, const struct options *o, struct err *err)
+{
+    const struct option_source standard_input = {OPTION_HOSTS, "-"};
+    enum status s = STATUS_OK;
+
+    if (o->source_count > OPTIONS_MOST_SOURCES)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "at most %d lists of hosts can be given",
+                       OPTIONS_MOST_SOURCES);
+    for (int i = 0; i < o->operand_count && s == STATUS_OK; i++)
+        s = strcmp(o->operands[i], "-") == 0 ? add_source(hosts, &standard_input, err)
+                                             : hosts_add(hosts, o->operands[i], err);
+    for (int i = 0; i < o->source_count && s == STATUS_OK; i++)
+        s = add_source(hosts, &o->sources[i], err);
+    if (s == STATUS_OK && hosts->count == 0)
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "no host is named");
+    return s;
+}
+
+/* ---- how ---- */
+
+/* A number from `least` to `most`, in units of which there are `parts` to one; false where it is
+ * none. An option that is not there leaves its place as it is. */
+static bool take_number(const char *text, double least, double most, double parts, uint32_t *out)
+{
+    char *end;
+    double v;
+
+    if (!text)
+        return true;
+    v = strtod(text, &end);
+    if (end == text || *end != '\0' || !(v >= least && v <= most))
+        return false;
+    *out = (uint32_t)(v * parts + 0.5);
+    return *out >= 1;
+}
+
+static enum exit_code take_settings(const struct options *o, struct collect_settings *out,
+                                    uint16_t *out_port)
+{
+    uint32_t port = HOSTS_DEFAULT_PORT;
+
+    *out = (struct collect_settings){.at_once = COLLECT_AT_ONCE,
+                                     .attempts = COLLECT_ATTEMPTS,
+                                     .host_ms = COLLECT_HOST_MS,
+                                     .all_ms = COLLECT_ALL_MS,
+                                     .most_bytes = COLLECT_MOST_BYTES,
+                                     .ca_path = o->ca,
+                                     .seed = clock_monotonic() ^ (uint64_t)getpid()};
+    if (!take_number(o->port, 1, 65535, 1, &port))
+        return wrong("--port is a number from 1 to 65535, not ", o->port);
+    if (!take_number(o->at_once, 1, COLLECT_MOST_AT_ONCE, 1, &out->at_once))
+        return wrong("--concurrency is a number from 1 to 1024, not ", o->at_once);
+    if (!take_number(o->attempts, 1, 100, 1, &out->attempts))
+        return wrong("--attempts is a number from 1 to 100, not ", o->attempts);
+    if (!take_number(o->deadline, 0, MOST_SECONDS, MS, &out->all_ms))
+        return wrong("--deadline is in seconds, up to a day, not ", o->deadline);
+    if (!take_number(o->host_limit, 0, MOST_SECONDS, MS, &out->host_ms))
+        return wrong("--host-deadline is in seconds, up to a day, not ", o->host_limit);
+    if (o->ca && access(o->ca, R_OK) != 0)
+        return wrong("--ca: this file cannot be read: ", o->ca);
+    *out_port = (uint16_t)port;
+    return EXIT_DONE;
+}
+
+/* ---- what is said ---- */
+
+/* On a terminal one line that is written over; elsewhere nothing. */
+static void show_progress(void *self, uint32_t done, uint32_t failed, uint32_t of)
+{
+    nsec_t *const last = self;
+    const nsec_t now = clock_monotonic();
+
+    if (done < of && now - *last < 100 * NSEC_PER_MSEC)
+        return;
+    *last = now;
+    fprintf(stderr, "\r%u of %u hosts, %u not heard ", done, of, failed);
+    if (done == of)
+        fputs("\r\x1b[K", stderr);
+    (void)fflush(stderr);
+}
+
+static uint32_t heard(const struct survey *s)
+{
+    return s->counts[FLEET_ANSWERED] + s->counts[FLEET_UNCHANGED];
+}
+
+static void print_text(const struct survey *s, const struct hosts *hosts)
+{
+    int width = 0;
+
+    printf("survey %lld: %u hosts, %u heard, %u GPUs, %u new fingerprints, %.2f s, %llu bytes\n",
+           (long long)s->number, s->host_count, heard(s), s->gpu_count, s->new_fingerprints,
+           s->elapsed_ms / 1000.0, (unsigned long long)s->received_bytes);
+    if (hosts->again > 0)
+        printf("  %u were named more than once and asked once\n", hosts->again);
+    if (s->disputed_count > 0)
+        printf("  %u GPUs are claimed by more than one host and believed of none\n",
+               s->disputed_count);
+    for (int i = 0; i < FLEET_OUTCOME_COUNT; i++) {
+        if (s->counts[i] > 0)
+            printf("  %-10s %u\n", fleet_outcome_name((enum fleet_outcome)i), s->counts[i]);
+    }
+    for (uint32_t i = 0; i < s->host_count; i++) {
+        const int n = survey_is_fine(s->hosts[i].outcome) ? 0 : (int)strlen(s->hosts[i].name);
+        width = n > width ? n : width;
+    }
+    if (width > 0)
+        puts("not heard, or not believed:");
+    for (uint32_t i = 0; i < s->host_count; i++) {
+        const struct survey_host *const h = &s->hosts[i];
+        if (!survey_is_fine(h->outcome))
+            printf("  %-*s  %-10s %s\n", width, h->name, fleet_outcome_name(h->outcome), h->detail);
+    }
+}
+
+static enum status print_json(const struct survey *s, const struct hosts *hosts, struct err *err)
+{
+    json_t *const counts = json_object();
+    json_t *const list = json_array();
+    json_t *json;
+
+    for (int i = 0; i < FLEET_OUTCOME_COUNT; i++)
+        json_object_set_new(counts, fleet_outcome_name((enum fleet_outcome)i),
+                            json_integer(s->counts[i]));
+    for (uint32_t i = 0; i < s->host_count; i++) {
+        const struct survey_host *const h = &s->hosts[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "host", h->name, "outcome",
+                            fleet_outcome_name(h->outcome), "detail", h->detail, "gpus",
+                            (int)h->gpu_count, "attempts", (int)h->attempts, "elapsed_ms",
+                            (int)h->elapsed_ms, "received_bytes", (json_int_t)h->received_bytes));
+    }
+    json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "survey",
+                     (json_int_t)s->number, "elapsed_ms", (json_int_t)s->elapsed_ms,
+                     "received_bytes", (json_int_t)s->received_bytes, "named_again",
+                     (json_int_t)hosts->again, "gpus", (json_int_t)s->gpu_count, "disputed_gpus",
+                     (json_int_t)s->disputed_count, "new_fingerprints",
+                     (json_int_t)s->new_fingerprints, "outcomes", counts, "hosts", list);
+    if (!json)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
+    json_dumpf(json, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(json);
+    return STATUS_OK;
+}
+
+static enum exit_code run(const struct options *o, const struct hosts *hosts,
+                          const struct survey_settings *settings)
+{
+    struct fleet_db *db = NULL;
+    struct survey survey = {0};
+    struct err err = {0};
+    enum exit_code exit_code = EXIT_DONE;
+    enum status s = survey_db_open(o->db, &db, &err);
+
+    if (s == STATUS_OK)
+        s = survey_run(db, hosts, settings, &survey, &err);
+    if (s == STATUS_OK && o->json)
+        s = print_json(&survey, hosts, &err);
+    else if (s == STATUS_OK)
+        print_text(&survey, hosts);
+    if (s != STATUS_OK)
+        exit_code = fail(&err);
+    else if (heard(&survey) == 0)
+        exit_code = EXIT_UNREACHABLE;
+    else if (heard(&survey) < survey.host_count)
+        exit_code = EXIT_PARTLY;
+    survey_free(&survey);
+    fleet_close(db);
+    return exit_code;
+}
+
+enum exit_code command_survey(struct client *client, const struct options *options)
+{
+    nsec_t last = 0;
+    struct survey_settings settings = {.progress = isatty(STDERR_FILENO) ? show_progress : NULL,
+                                       .self = &last};
+    struct hosts hosts;
+    struct err err = {0};
+    uint16_t port = 0;
+    enum exit_code exit_code = take_settings(options, &settings.collect, &port);
+
+    (void)client; /* whom it would ask is not among them */
+    if (options->url || options->socket_path)
+        return wrong("survey takes neither --url nor --socket: name hosts", "");
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    hosts_begin(&hosts, port);
+    if (add_hosts(&hosts, options, &err) == STATUS_OK)
+        exit_code = run(options, &hosts, &settings);
+    else
+        exit_code = err.status == STATUS_INVALID_ARGUMENT || err.status == STATUS_FULL
+                        ? wrong(err.text, "")
+                        : fail(&err);
+    hosts_free(&hosts);
+    return exit_code;
+}
