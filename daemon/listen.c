@@ -332,7 +332,9 @@ static bool listen_is_local(int fd)
 enum status listen_check_local(const struct listen_set *set, struct err *err)
 {
     for (uint32_t i = 0; i < set->count; i++) {
-        if (!listen_is_local(set->fds[i])) {
+        /* Nothing can be changed on the port for probes, and who probes is another machine often.
+         */
+        if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i])) {
             return err_set(err, STATUS_INVALID_ARGUMENT,
                            "%s can be reached from other machines, and there is no token: serve a "
                            "loopback address, or set --token-file",

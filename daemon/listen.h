@@ -25,7 +25,8 @@ struct listen_set {
  * default that cannot be had is logged and left out; one that was asked for is an error. Of those
  * from systemd the ones whose name has "health" in it (FileDescriptorName=) are for probes. */
 enum status listen_open(const struct config *config, struct listen_set *out, struct err *err);
-/* STATUS_INVALID_ARGUMENT where any of them can be reached from another machine. */
+/* STATUS_INVALID_ARGUMENT where any of them but the one for probes can be reached from another
+ * machine. */
 enum status listen_check_local(const struct listen_set *set, struct err *err);
 /* Removes the Unix socket's name. */
 void listen_forget(const struct listen_set *set);

@@ -265,6 +265,25 @@ static void test_sockets(void **state)
     assert_int_equal(stat(path, &st), -1);
 }
 
+/* Who may change something from afar needs a token; who only probes does not. */
+static void test_what_other_machines_may_reach(void **state)
+{
+    struct listen_set set;
+    struct err err = {0};
+    struct config c = {.listen = "127.0.0.1:0", .health = "0.0.0.0:0", .health_given = true};
+
+    (void)state;
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+    assert_int_equal(set.count, 2);
+    assert_int_equal(listen_check_local(&set, &err), STATUS_OK);
+    listen_close(&set);
+    c.listen = "0.0.0.0:0";
+    c.health = "127.0.0.1:0";
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+    assert_int_equal(listen_check_local(&set, &err), STATUS_INVALID_ARGUMENT);
+    listen_close(&set);
+}
+
 /* What a killed daemon has left is taken over; what is no socket is left alone. */
 static void test_a_name_left_behind(void **state)
 {
@@ -370,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_what_other_machines_may_reach),
         cmocka_unit_test(test_a_name_left_behind),
         cmocka_unit_test(test_bad_addresses),
         cmocka_unit_test(test_notify),

@@ -1,0 +1,54 @@
+"""lib_manifest.py: the files under packaging/kubernetes, and the DaemonSet's containers with what they
+inherit."""
+import os
+
+import yaml
+
+from common import ROOT
+
+FOLDER = os.path.join(ROOT, "packaging", "kubernetes")
+
+
+def load(name):
+    """All documents of one file; a key that is there twice is an error."""
+    class Strict(yaml.SafeLoader):
+        pass
+
+    def mapping(loader, node):
+        keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"{name}: a key is there twice: {keys}"
+        return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+    Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return list(yaml.load_all(file, Strict))
+
+
+def files():
+    return sorted(name for name in os.listdir(FOLDER) if name.endswith(".yaml"))
+
+
+def of_kind(kind, name="reachd.yaml"):
+    found, = [document for document in load(name) if document["kind"] == kind]
+    return found
+
+
+def pod():
+    return of_kind("DaemonSet")["spec"]["template"]
+
+
+def containers():
+    """{name: container}, those that prepare first."""
+    spec = pod()["spec"]
+    return {c["name"]: c for c in spec["initContainers"] + spec["containers"]}
+
+
+def security(container):
+    """What holds for a container: its own settings over those of the pod."""
+    return {**pod()["spec"]["securityContext"], **container["securityContext"]}
+
+
+def config():
+    """The daemon's configuration file, as text and as a dictionary."""
+    text = of_kind("ConfigMap")["data"]["reachd.conf"]
+    lines = [line.split("=", 1) for line in text.splitlines() if line.strip() and line[0] != "#"]
+    return text, {name.strip(): value.strip() for name, value in lines}

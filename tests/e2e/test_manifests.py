@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""packaging/kubernetes and packaging/container: what can be seen without a cluster. That the files hold
+together, that the daemon takes its configuration and reachctl its options, and that no container may
+more than it needs. tests/fleet/test_kubernetes.py holds them against the published schemas and runs
+what they say."""
+import os
+import re
+import sys
+
+import common
+from common import REACHCTL, REACHD, ROOT, case, equal, run
+
+try:
+    import lib_manifest
+except ImportError:
+    print("python3-yaml is missing")
+    sys.exit(77)
+
+UID = 17322
+
+
+def read(*parts):
+    with open(os.path.join(ROOT, *parts), encoding="utf-8") as file:
+        return file.read()
+
+
+@case
+def the_daemon_takes_its_configuration():
+    text, options = lib_manifest.config()
+    path = os.path.join(common.folder, "reachd.conf")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    status, _, log = run(REACHD, "--check-config", environment={"REACHD_CONFIG": path})
+    equal(status, 0, log)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("sokcet = x\n")
+    assert run(REACHD, "--check-config", environment={"REACHD_CONFIG": path})[0] != 0
+    equal(options["listen"], "none")
+
+
+@case
+def reachctl_takes_the_options_of_the_writer():
+    command = lib_manifest.containers()["labels"]["command"]
+    equal(command[0], "reachctl")
+    arguments = [word for word in command[1:] if word not in ("--every", "60")]
+    assert len(arguments) + 2 == len(command) - 1, command
+    status, _, log = run(REACHCTL, "--socket", "/nowhere/s", *arguments)
+    equal(status, 3, log)  # nobody answers there, but the options are right
+    equal(run(REACHCTL, "--socket", "/nowhere/s", *arguments, "--expires", "0")[0], 2)
+
+
+@case
+def no_container_may_more_than_it_needs():
+    spec = lib_manifest.pod()["spec"]
+    for name in ("hostNetwork", "hostPID", "hostIPC", "serviceAccountName"):
+        assert name not in spec, name
+    equal(spec["automountServiceAccountToken"], False)
+    for name, container in lib_manifest.containers().items():
+        may = lib_manifest.security(container)
+        prepares = name == "directories"
+        equal(may["runAsUser"], 0 if prepares else UID, name)
+        equal(may["runAsGroup"], 0 if prepares else UID, name)
+        equal(may["runAsNonRoot"], not prepares, name)
+        equal(may["allowPrivilegeEscalation"], False, name)
+        equal(may["readOnlyRootFilesystem"], True, name)
+        equal(may["capabilities"], {"drop": ["ALL"], **({"add": ["CHOWN"]} if prepares else {})}, name)
+        equal(may["seccompProfile"], {"type": "RuntimeDefault"}, name)
+        assert "privileged" not in may, name
+        assert container["resources"]["requests"] and container["resources"]["limits"]["memory"], name
+        assert "nvidia.com/gpu" not in str(container["resources"]), "it would take a GPU from the jobs"
+
+
+@case
+def volumes_and_mounts_belong_together():
+    volumes = {v["name"] for v in lib_manifest.pod()["spec"]["volumes"]}
+    used = set()
+    mounts = {}
+    for name, container in lib_manifest.containers().items():
+        mounts[name] = {m["mountPath"]: m for m in container["volumeMounts"]}
+        equal(len(mounts[name]), len(container["volumeMounts"]), name)
+        used |= {m["name"] for m in container["volumeMounts"]}
+    equal(used, volumes)
+    _, options = lib_manifest.config()
+    for option in ("socket", "state"):
+        mount = mounts["reachd"][os.path.dirname(options[option])]
+        assert not mount.get("readOnly"), option
+        assert mount["mountPath"] in mounts["directories"], "nobody makes it the daemon's"
+    equal(mounts["reachd"]["/etc/reachd"]["readOnly"], True)
+    equal(list(lib_manifest.of_kind("ConfigMap")["data"]), ["reachd.conf"])
+    command = lib_manifest.containers()["labels"]["command"]
+    assert not mounts["labels"][command[command.index("--dir") + 1]].get("readOnly")
+    assert options["socket"] == "/run/reachd/reachd.sock", "where clients look unless they are told"
+
+
+@case
+def probes_and_metrics_are_where_the_daemon_serves_them():
+    _, options = lib_manifest.config()
+    port = int(options["health"].rpartition(":")[2])
+    daemon = lib_manifest.containers()["reachd"]
+    equal([(p["name"], p["containerPort"]) for p in daemon["ports"]], [("health", port)])
+    for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        equal(daemon[probe]["httpGet"], {"path": path, "port": "health"})
+    template = lib_manifest.pod()
+    notes = template["metadata"]["annotations"]
+    equal((notes["prometheus.io/port"], notes["prometheus.io/path"]), (str(port), "/metrics"))
+    monitor, = lib_manifest.load("podmonitor.yaml")
+    equal(monitor["spec"]["podMetricsEndpoints"][0]["port"], "health")
+    labels = template["metadata"]["labels"]
+    for selector in (monitor["spec"]["selector"], lib_manifest.of_kind("DaemonSet")["spec"]["selector"]):
+        assert selector["matchLabels"].items() <= labels.items(), selector
+
+
+@case
+def the_job_asks_for_labels_that_there_are():
+    job, = lib_manifest.load("job.yaml")
+    spec = job["spec"]["template"]["spec"]
+    golden = read("tests", "e2e", "golden", "nfd-reachd.txt")
+    known = set(re.findall(r"^(reachd\.internal/[a-z-]+)=", golden, re.M))
+    assert set(spec["nodeSelector"]) <= known, known
+    assert f"topology-class.{spec['nodeSelector']['reachd.internal/topology-class']}=" in golden
+    equal(spec["securityContext"]["supplementalGroups"], [UID])
+    equal([v["hostPath"]["path"] for v in spec["volumes"]], ["/run/reachd"])
+
+
+@case
+def image_and_manifest_agree():
+    text = read("packaging", "container", "Containerfile")
+    version = re.search(r"^VERSION +:= (\S+)$", read("Makefile"), re.M).group(1)
+    for container in lib_manifest.containers().values():
+        equal(container["image"], "reachd:" + version)
+    assert f"-t reachd:{version} " in text
+    assert f"--gid {UID} reachd" in text and f"--uid {UID} --gid {UID}" in text
+    equal(re.findall(r"^USER (.*)$", text, re.M), [f"{UID}:{UID}"])
+    equal(re.findall(r"^EXPOSE (.*)$", text, re.M), ["17323"])
+    verbs = re.findall(r"^([A-Z]+) ", re.sub(r"\\\n", "", text), re.M)
+    equal(verbs, ["FROM", "RUN", "COPY", "RUN", "ENV", "USER", "EXPOSE", "CMD"])
+
+
+common.main()
