@@ -7,6 +7,7 @@
  */
 #include "api/decode.h"
 
+#include "base/json_load.h"
 #include "base/units.h"
 
 #include <jansson.h>
@@ -249,7 +250,12 @@ bool decode_depth_body(const struct request *request, enum depth *out, struct pr
     if (!is_modest(request->body, request->body_bytes))
         return blame_pointer(out_problem, "",
                              "the body is nested deeper, or has more values, than any request");
-    body = json_loadb(request->body, request->body_bytes, JSON_REJECT_DUPLICATES, &error);
+    body = json_load_whole(request->body, request->body_bytes, &error);
+    if (!body && json_load_was_short()) {
+        *out_problem = (struct problem){.status = STATUS_NO_MEMORY};
+        snprintf(out_problem->detail, sizeof(out_problem->detail), "%s", error.text);
+        return false;
+    }
     if (!body)
         return blame_syntax(out_problem, &error);
     ok = decode_depth_object(body, out, out_problem);

@@ -86,14 +86,15 @@ void problem_write(struct reply *reply, const struct request *request,
     unsigned http_status =
         problem->http_status ? problem->http_status : problem_http_status(problem->status);
     json_t *json = problem_to_json(problem, request, http_status);
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    size_t bytes = 0;
+    char *text = json_out_render(json, 0, &bytes);
 
     json_decref(json);
-    reply_clear(reply); /* without memory the reply has no body, and the connection is closed */
+    reply_clear(reply); /* without memory the reply has no body, and reply_send says so */
     reply->http_status = http_status;
     reply->content_type = PROBLEM_TYPE;
     reply->body = text;
-    reply->body_bytes = text ? strlen(text) : 0;
+    reply->body_bytes = bytes;
     if (http_status == MHD_HTTP_SERVICE_UNAVAILABLE)
         reply->retry_after_seconds = RETRY_AFTER_SECONDS;
 }

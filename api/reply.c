@@ -10,11 +10,14 @@
 
 #include "api/problem.h"
 #include "base/hash.h"
+#include "base/json_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NO_MEMORY_BYTES = 512 };
 
 struct document {
     uint32_t holders;
@@ -26,6 +29,7 @@ struct document {
     struct MHD_Response *not_modified; /* made when it is first wanted */
 };
 
+static const char PROBLEM_TYPE[] = "application/problem+json";
 static const char JSON_TYPE[] = "application/json";
 static const char REQUEST_ID_FIELD[] = "X-Request-Id";
 
@@ -35,6 +39,9 @@ static struct MHD_Response *response_over(const char *text, size_t bytes)
 {
     return MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 }
+
+/* 503 for a request that there is no memory to answer. Made before that, and kept to the end. */
+static struct MHD_Response *no_memory;
 
 /* Eight bytes at a time: a tag is made for every answer that is worked out. It is not stored, and
  * two answers that share one by chance differ in 2^64. */
@@ -66,18 +73,12 @@ static void tag_of_bytes(const char *body, size_t bytes, char *etag)
 /* One line feed behind the text: a terminal shows the prompt on a line of its own. */
 static char *render(const json_t *json, size_t *out_bytes)
 {
-    size_t bytes = json ? json_dumpb(json, NULL, 0, JSON_COMPACT) : 0;
-    char *text = bytes ? malloc(bytes + 2) : NULL;
+    char *text = json_out_render(json, 1, out_bytes);
 
     if (!text)
         return NULL;
-    if (json_dumpb(json, text, bytes, JSON_COMPACT) != bytes) {
-        free(text);
-        return NULL;
-    }
-    text[bytes] = '\n';
-    text[bytes + 1] = '\0';
-    *out_bytes = bytes + 1;
+    text[(*out_bytes)++] = '\n';
+    text[*out_bytes] = '\0';
     return text;
 }
 
@@ -267,6 +268,31 @@ static struct MHD_Response *make_response(const struct request *request, struct 
     return response;
 }
 
+bool reply_prepare(void)
+{
+    static char text[NO_MEMORY_BYTES];
+    const struct status_info *info = status_info(STATUS_NO_MEMORY);
+
+    if (no_memory)
+        return true;
+    int bytes = snprintf(text, sizeof(text),
+                         "{\"type\":\"urn:reachd:problem:%s\",\"slug\":\"%s\",\"title\":\"%s\","
+                         "\"status\":503,\"detail\":\"no memory to answer this request\","
+                         "\"next_step\":\"%s\"}",
+                         info->slug, info->slug, info->sentence, info->next_step);
+    struct MHD_Response *response = response_over(text, (size_t)bytes);
+
+    if (response && add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, PROBLEM_TYPE) &&
+        add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+        add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5")) {
+        no_memory = response;
+        return true;
+    }
+    if (response)
+        MHD_destroy_response(response);
+    return false;
+}
+
 enum MHD_Result reply_send(struct MHD_Connection *connection, const struct request *request,
                            struct reply *take, unsigned *out_status)
 {
@@ -278,6 +304,10 @@ enum MHD_Result reply_send(struct MHD_Connection *connection, const struct reque
         struct MHD_Response *response = make_response(request, take);
         *out_status = take->http_status;
         result = send_and_free(connection, take->http_status, response);
+    }
+    if (result != MHD_YES && no_memory) {
+        *out_status = MHD_HTTP_SERVICE_UNAVAILABLE;
+        result = MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, no_memory);
     }
     if (result != MHD_YES)
         *out_status = 0;

@@ -46,6 +46,9 @@ void reply_empty(struct reply *reply, unsigned http_status);
 enum MHD_Result reply_send(struct MHD_Connection *connection, const struct request *request,
                            struct reply *take, unsigned *out_status);
 void reply_clear(struct reply *take);
+/* Makes ready what reply_send answers where memory ends. Any number of times, one thread at a time.
+ */
+bool reply_prepare(void);
 
 /* Documents are shared and count who holds them. document_new and its like make one that the caller
  * holds; document_free lets go. Renders a document. `tag` is its ETag without quotes; NULL: made of

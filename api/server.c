@@ -291,8 +291,10 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     struct api_server *server = calloc(1, sizeof(*server));
     enum status s;
 
-    if (!server)
+    if (!server || !reply_prepare()) {
+        free(server);
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+    }
     server->epoll_fd = -1;
     server->timer_fd = -1;
     server->cell = cell;

@@ -3,9 +3,11 @@
 #include "backend.h"
 
 #include "api/encode.h"
+#include "base/json_load.h"
 #include "base/json_out.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { BACKEND_MAX_PAGE = 1000 };
 
@@ -199,11 +201,13 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
     if (status) {
         return status;
     }
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_load_whole(text, strlen(text), NULL);
 
     free(text);
     if (!json) {
-        return err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
+        return json_load_was_short()
+                   ? err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id)
+                   : err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
     }
     /* The text does not say which run it belongs to; the listing does. */
     status = store_list_observations(b->store, uuid, 0, id + 1, &row, 1, &count, err);

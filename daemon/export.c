@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json_in.h"
+#include "base/json_load.h"
 #include "base/json_out.h"
 
 #include <ctype.h>
@@ -195,7 +196,7 @@ static enum status export_parse_line(const char *line, size_t length, size_t num
 {
     json_error_t error;
 
-    *out = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+    *out = json_load_whole(line, length, &error);
     return *out ? STATUS_OK
                 : err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
 }

@@ -216,7 +216,7 @@ void report_print(FILE *out, const struct fingerprint *fp)
     char id[FINGERPRINT_ID_BYTES], when[REPORT_CELL_BYTES], memory[REPORT_CELL_BYTES],
         held[REPORT_CELL_BYTES], range[REPORT_CELL_BYTES];
 
-    fingerprint_id(fp, id);
+    (void)fingerprint_id(fp, id, NULL); /* "" without memory */
     fprintf(out, "%s %s (%s), %u SMs, %s, driver %s\n", fp->gpu.name, fp->gpu.uuid,
             origin_name(fp->gpu.origin), fp->gpu.sm_count,
             units_format_bytes(fp->gpu.memory_bytes, memory, sizeof memory),

@@ -63,14 +63,16 @@ out:
 
 /* The id that the document gives itself: a newer release hashes fields that are dropped here. A
  * document without one gets the hash of what was read. */
-static void take_id(const json_t *json, const struct fingerprint *fp, char *out)
+static enum reach_status take_id(const json_t *json, const struct fingerprint *fp, char *out,
+                                 struct reach_error *error)
 {
     const char *id = json_string_value(json_object_get(json, "id"));
 
     if (id && strlen(id) == FINGERPRINT_ID_BYTES - 2 && strncmp(id, "fp", 2) == 0)
         memcpy(out, id, FINGERPRINT_ID_BYTES - 1);
-    else
-        fingerprint_id(fp, out);
+    else if (fingerprint_id(fp, out, NULL) != STATUS_OK)
+        return fail_with(error, REACH_NO_MEMORY, "no memory for the id of a fingerprint");
+    return REACH_OK;
 }
 
 enum reach_status offline_new(const char *path, struct offline **out, struct reach_error *error)
@@ -102,7 +104,9 @@ enum reach_status offline_new(const char *path, struct offline **out, struct rea
         status = fail_with(error, REACH_CORRUPT, "%s is no fingerprint: %s", path, err.text);
         goto out;
     }
-    take_id(json, &offline->fingerprint, offline->id);
+    status = take_id(json, &offline->fingerprint, offline->id, error);
+    if (status != REACH_OK)
+        goto out;
     offline->read_ms = clock_monotonic() / NSEC_PER_MSEC;
     *out = offline;
     offline = NULL;
@@ -262,7 +266,7 @@ enum reach_status offline_describe(const json_t *json, struct reach_fingerprint 
         status = fail_with(error, REACH_PROTOCOL, "the daemon's fingerprint makes no sense: %s",
                            err.text);
     } else {
-        take_id(json, &offline->fingerprint, offline->id);
+        status = take_id(json, &offline->fingerprint, offline->id, error);
         offline_fill_basis(offline, &out->basis);
         describe(&offline->fingerprint, out);
         out->basis.offline = false;

@@ -34,8 +34,8 @@ enum exit_code fetch_read(const json_t *json, const char *name, struct fingerpri
     }
     if (out_id && id && is_id(id))
         snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
-    else if (out_id)
-        fingerprint_id(out, out_id);
+    else if (out_id && fingerprint_id(out, out_id, &err) != STATUS_OK)
+        return fprintf(stderr, "reachctl: %s\n", err.text), EXIT_FAILED;
     return EXIT_DONE;
 }
 

@@ -121,3 +121,19 @@ bool json_out_append(json_t **array, json_t *take)
     *array = NULL;
     return false;
 }
+
+/* Into a buffer that is large enough nothing can fail halfway. */
+char *json_out_render(const json_t *json, size_t more, size_t *out_bytes)
+{
+    const size_t bytes = json ? json_dumpb(json, NULL, 0, JSON_COMPACT) : 0;
+    char *text = bytes ? malloc(bytes + more + 1) : NULL;
+
+    if (text && json_dumpb(json, text, bytes, JSON_COMPACT) != bytes) {
+        free(text);
+        text = NULL;
+    }
+    if (text)
+        text[bytes] = '\0';
+    *out_bytes = text ? bytes : 0;
+    return text;
+}

@@ -43,4 +43,9 @@ bool json_out_append(json_t **array, json_t *take);
 /* A JSON text for `v`, with the same rule for bad bytes. NULL without memory. */
 json_t *json_out_new_text(const char *v);
 
+/* The text of a document, compact, with room for `more` bytes behind its end, where a NUL is;
+ * `*out_bytes` is its length. The caller frees it. NULL without memory or value. Not json_dumps:
+ * where memory ends in the middle of a name, jansson 2.14 leaves the name out and says nothing. */
+char *json_out_render(const json_t *json, size_t more, size_t *out_bytes);
+
 #endif

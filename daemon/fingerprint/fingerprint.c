@@ -281,13 +281,16 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     c->note_count += 1;
 }
 
-void fingerprint_id(const struct fingerprint *fp, char *out)
+enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
     json_t *const body = fingerprint_json_body(fp);
+    const bool done = body && fingerprint_json_id(body, out);
 
-    /* A checked value always has one, unless the host has no memory left. */
-    REACH_ASSERT(body && fingerprint_json_id(body, out));
     json_decref(body);
+    if (done)
+        return STATUS_OK;
+    out[0] = '\0';
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
 }
 
 static uint64_t hash_number(uint64_t h, uint64_t v)

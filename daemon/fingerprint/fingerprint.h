@@ -246,8 +246,9 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
  * STATUS_CORRUPT names the field. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
 
-/* The name of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES. */
-void fingerprint_id(const struct fingerprint *fp, char *out);
+/* The name of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES.
+ * STATUS_NO_MEMORY: `out` is "". */
+enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err);
 
 /* Hash of what describes the chip alone: identity, levels' structure, groups. Two measurements of
  * one quiet chip have the same. Numbers with noise (penalties, throughput, times, confidence) are

@@ -18,17 +18,45 @@
 #define PIPELINE_LIST_DEADLINE       (30 * NSEC_PER_SEC)
 #define PIPELINE_LIST_GRACE          (5 * NSEC_PER_SEC)
 #define PIPELINE_LIST_GRACE_STOPPING (250 * NSEC_PER_MSEC)
+#define LANE_PUBLISH_AGAIN           (100 * NSEC_PER_MSEC)
 
-/* What changes in a published GPU; what is not set stays. */
-struct lane_news {
-    enum gpu_state state;
-    const struct err *error;               /* STATUS_OK inside: none any more */
-    const struct fingerprint *fingerprint; /* a new one, which is not stale */
-    bool stale;                            /* the one there is */
-};
+/* Adds to what is owed; the later word counts. A fingerprint changes hands. */
+static void lane_add_news(struct lane_news *owed, const struct lane_news *news)
+{
+    owed->any = true;
+    owed->state = news->state;
+    owed->stale = owed->stale || news->stale;
+    if (news->has_error) {
+        owed->has_error = true;
+        owed->error = news->error;
+    }
+    if (news->fingerprint) {
+        free(owed->fingerprint);
+        owed->fingerprint = news->fingerprint;
+        memcpy(owed->fingerprint_id, news->fingerprint_id, sizeof owed->fingerprint_id);
+        owed->stale = false;
+    }
+}
 
-/* Publishes the news of one lane. The mutex is held, so that no publication loses another. */
-static void lane_publish(struct lane *lane, const struct lane_news *news)
+static void lane_apply(const struct lane_news *news, struct snapshot_gpu *gpu)
+{
+    gpu->state = news->state;
+    if (news->has_error) {
+        gpu->last_error = news->error;
+    }
+    if (news->fingerprint) {
+        gpu->fingerprint_stale = false;
+        gpu->has_fingerprint = true;
+        gpu->fingerprint = *news->fingerprint;
+        memcpy(gpu->fingerprint_id, news->fingerprint_id, sizeof gpu->fingerprint_id);
+        gpu->identity = gpu->fingerprint.gpu;
+    }
+    gpu->fingerprint_stale = gpu->fingerprint_stale || news->stale;
+}
+
+/* Publishes what is owed. Without memory an older view stays published and the lane's thread tries
+ * again. The mutex is held, so that no publication loses another. */
+static void lane_publish_owed(struct lane *lane)
 {
     struct snapshot_cell *cell = lane->pipeline->cell;
     const struct snapshot *current = snapshot_acquire(cell);
@@ -36,24 +64,27 @@ static void lane_publish(struct lane *lane, const struct lane_news *news)
 
     snapshot_release(current);
     if (!draft) {
-        log_error("no memory for a snapshot; an older one stays published");
+        log_error("gpu %u: no memory for a snapshot; an older one stays published", lane->index);
+        pthread_cond_signal(&lane->wake);
         return;
     }
-    struct snapshot_gpu *gpu = &draft->gpus[lane->index];
-
-    gpu->state = news->state;
-    if (news->error) {
-        gpu->last_error = *news->error;
-    }
-    gpu->fingerprint_stale = gpu->fingerprint_stale || news->stale;
-    if (news->fingerprint) {
-        gpu->fingerprint_stale = false;
-        gpu->has_fingerprint = true;
-        gpu->fingerprint = *news->fingerprint;
-        fingerprint_id(&gpu->fingerprint, gpu->fingerprint_id);
-        gpu->identity = gpu->fingerprint.gpu;
-    }
+    lane_apply(&lane->owed, &draft->gpus[lane->index]);
     snapshot_publish(cell, draft);
+    free(lane->owed.fingerprint);
+    lane->owed = (struct lane_news){.any = false};
+}
+
+/* Publishes the news of one lane. The mutex is held. */
+static void lane_publish(struct lane *lane, const struct lane_news *news)
+{
+    lane_add_news(&lane->owed, news);
+    lane_publish_owed(lane);
+}
+
+void lane_forget(struct lane *lane)
+{
+    free(lane->owed.fingerprint);
+    lane->owed.fingerprint = NULL;
 }
 
 static void lane_progress(void *self, double fraction, const char *sentence)
@@ -97,26 +128,26 @@ static bool lane_hurried(void *self)
 }
 
 /* The job under way has ended well. The mutex is held. */
-static void lane_done(struct lane *lane, const struct fingerprint *fp)
+static void lane_done(struct lane *lane, struct fingerprint *take, const char *id)
 {
     struct pipeline *p = lane->pipeline;
     struct job *job = &p->jobs.items[lane->slot];
-    const struct err none = {0};
-    const struct lane_news news = {
+    struct lane_news news = {
         .state = jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED : GPU_STATE_READY,
-        .error = &none,
-        .fingerprint = fp,
+        .has_error = true, /* none any more */
+        .fingerprint = take,
     };
 
     job->state = JOB_DONE;
     job->ended_at = clock_wall_seconds(); /* at once: whoever sees the state sees the time */
     job->fraction = 1.0;
-    fingerprint_id(fp, job->fingerprint_id);
+    memcpy(job->fingerprint_id, id, sizeof job->fingerprint_id);
+    memcpy(news.fingerprint_id, id, sizeof news.fingerprint_id);
     snprintf(job->sentence, sizeof job->sentence, "measured in %u ms, %u ms of it probing",
-             fp->duration_ms, fp->probe_ms);
+             take->duration_ms, take->probe_ms);
+    log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid, id,
+             depth_name(job->depth), take->duration_ms);
     lane_publish(lane, &news);
-    log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid,
-             job->fingerprint_id, depth_name(job->depth), fp->duration_ms);
 }
 
 /* A check that could not be had says nothing against the fingerprint. */
@@ -160,7 +191,8 @@ static void lane_failed(struct lane *lane, const struct err *why)
                  : is_unsure(job, why)              ? GPU_STATE_READY
                  : jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED
                                                     : GPU_STATE_FAILED,
-        .error = why,
+        .has_error = true,
+        .error = *why,
     };
 
     if (lane->cancelled && why->status == STATUS_CANCELLED) {
@@ -258,18 +290,21 @@ uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_ide
 
 /* Carries out the measurement in lane->slot. The mutex is not held. */
 static enum status lane_measure(struct lane *lane, const struct measure_request *request,
-                                struct fingerprint *fp, struct err *err)
+                                struct fingerprint *take, struct err *err)
 {
     struct pipeline *p = lane->pipeline;
-    enum status status = measure_gpu(request, fp, err);
+    char id[FINGERPRINT_ID_BYTES];
+    enum status status = measure_gpu(request, take, id, err);
 
-    pthread_mutex_lock(&p->mutex);
-    if (status == STATUS_OK) {
-        lane->lost = false;
-        lane_done(lane, fp);
+    if (status) {
+        free(take);
+        return status;
     }
+    pthread_mutex_lock(&p->mutex);
+    lane->lost = false;
+    lane_done(lane, take, id);
     pthread_mutex_unlock(&p->mutex);
-    return status;
+    return STATUS_OK;
 }
 
 /* A check has ended well: the fingerprint is true, or it is not. The mutex is held. */
@@ -297,7 +332,8 @@ static void lane_checked(struct lane *lane, const struct check *check, nsec_t pr
     const struct lane_news news = {.state = jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED
                                             : changed                        ? GPU_STATE_STALE
                                                                              : GPU_STATE_READY,
-                                   .error = &why,
+                                   .has_error = true,
+                                   .error = why,
                                    .stale = changed};
 
     lane_publish(lane, &news);
@@ -306,17 +342,18 @@ static void lane_checked(struct lane *lane, const struct check *check, nsec_t pr
 
 /* Carries out the check in lane->slot. The mutex is not held. */
 static enum status lane_check(struct lane *lane, const struct measure_request *request,
-                              struct fingerprint *fp, struct err *err)
+                              struct fingerprint *take, struct err *err)
 {
     struct pipeline *p = lane->pipeline;
     const struct snapshot *s = snapshot_acquire(p->cell);
     struct check check = {0};
     nsec_t probe_ns = 0;
 
-    *fp = s->gpus[lane->index].fingerprint;
+    *take = s->gpus[lane->index].fingerprint;
     snapshot_release(s);
-    enum status status = recheck_gpu(request, fp, &check, &probe_ns, err);
+    enum status status = recheck_gpu(request, take, &check, &probe_ns, err);
 
+    free(take);
     if (!status && check.result == CHECK_UNSURE) {
         status = err_set(err, STATUS_DISTURBED, "the check could not be had: %s", check.sentence);
     }
@@ -359,7 +396,6 @@ static void lane_work(struct lane *lane, const struct job *job)
     lane->slot = JOBS_NONE;
     lane->cancelled = false;
     pthread_mutex_unlock(&p->mutex);
-    free(fp);
     malloc_trim(0); /* observations are large and measurements rare: give the pages back */
 }
 
@@ -382,6 +418,19 @@ static bool lane_is_back(struct lane *lane)
     return found;
 }
 
+/* There was no memory to publish: waits a little, and tries again. The mutex is held. */
+static void lane_sleep_and_publish(struct lane *lane)
+{
+    const nsec_t until = clock_monotonic() + LANE_PUBLISH_AGAIN;
+    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+
+    (void)pthread_cond_clockwait(&lane->wake, &lane->pipeline->mutex, CLOCK_MONOTONIC, &at);
+    if (lane->owed.any) {
+        lane_publish_owed(lane);
+    }
+}
+
 /* Sleeps until there is work, or, where the GPU is lost, until it is time to look for it: then a
  * check is queued, or a measurement where there is nothing to check. The mutex is held. */
 static void lane_sleep(struct lane *lane)
@@ -389,6 +438,10 @@ static void lane_sleep(struct lane *lane)
     struct pipeline *p = lane->pipeline;
     struct job job;
 
+    if (lane->owed.any) {
+        lane_sleep_and_publish(lane);
+        return;
+    }
     if (!lane->lost) {
         pthread_cond_wait(&lane->wake, &p->mutex);
         return;

@@ -14,6 +14,17 @@
 
 #include <pthread.h>
 
+/* What is to change in a published GPU; what is not set stays. */
+struct lane_news {
+    enum gpu_state state;
+    bool has_error;                  /* `error` is news; STATUS_OK inside: none any more */
+    bool stale;                      /* the fingerprint there is */
+    bool any;                        /* there is news at all */
+    struct fingerprint *fingerprint; /* a new one, which is not stale */
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    struct err error;
+};
+
 struct lane {
     struct pipeline *pipeline;
     uint32_t index; /* in the snapshot */
@@ -27,6 +38,7 @@ struct lane {
     nsec_t look_at;        /* when to look whether it is back; 0: not set */
     int slot;              /* of the job under way, or JOBS_NONE */
     bool cancelled;        /* the job under way is to end */
+    struct lane_news owed; /* not published for want of memory; owns its fingerprint */
 };
 
 /* The thread that looks for GPUs until there are some, and then ends (find.c). */
@@ -60,6 +72,9 @@ struct pipeline {
 
 /* The thread of one lane; `self` is the lane. */
 void *lane_main(void *self);
+
+/* Frees what it owes. Its thread has ended. */
+void lane_forget(struct lane *lane);
 
 /* Queues a job for `lane`, or joins one that waits. The mutex is held. STATUS_FULL. */
 enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, struct job *out,

@@ -183,7 +183,7 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
 
 /* From all observations to a stored fingerprint. */
 static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t opened,
-                                    struct fingerprint *out, struct err *err)
+                                    struct fingerprint *out, char *out_id, struct err *err)
 {
     const struct measure_request *r = m->request;
     nsec_t probed = clock_monotonic();
@@ -202,7 +202,9 @@ static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t 
         err_prefix(err, "the conclusion breaks its own rules");
         return status;
     }
-    return store_finish_run(r->store, m->run, out, err);
+    /* The name is made before anything is kept: what is stored can then be published. */
+    status = fingerprint_id(out, out_id, err);
+    return status ? status : store_finish_run(r->store, m->run, out, err);
 }
 
 /* Ends the run with its reason. What a failed run has seen is kept too: it is the more wanted. */
@@ -232,7 +234,7 @@ static void measure_end(struct measurement *m, enum status status, const struct 
 }
 
 static enum status measure_once(const struct measure_request *request, struct fingerprint *out,
-                                struct err *err)
+                                char *out_id, struct err *err)
 {
     struct measurement *m = calloc(1, sizeof *m);
     nsec_t start = clock_monotonic();
@@ -249,21 +251,21 @@ static enum status measure_once(const struct measure_request *request, struct fi
     nsec_t opened = clock_monotonic();
 
     status = status ? status : measure_probe(m, err);
-    status = status ? status : measure_conclude(m, start, opened, out, err);
+    status = status ? status : measure_conclude(m, start, opened, out, out_id, err);
     measure_end(m, status, err);
     free(m);
     return status;
 }
 
 enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
-                        struct err *err)
+                        char *out_id, struct err *err)
 {
     struct err local = {0};
     enum status status = STATUS_DISTURBED;
 
     for (int attempt = 1; attempt <= MEASURE_ATTEMPTS && status == STATUS_DISTURBED; attempt++) {
         local = (struct err){0};
-        status = measure_once(request, out, &local);
+        status = measure_once(request, out, out_id, &local);
         if (status == STATUS_DISTURBED) {
             log_warning("gpu %s: measurement %d of %d is disturbed: %s", request->uuid, attempt,
                         MEASURE_ATTEMPTS, local.text);

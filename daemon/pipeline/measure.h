@@ -24,8 +24,9 @@ struct measure_request {
 
 /* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) is made
  * once more. A single probe that is not clean is asked again up to three times before that. `*out`
- * is complete only with STATUS_OK. Every observation made is stored, also those of a failed run. */
+ * and its id (FINGERPRINT_ID_BYTES) are complete only with STATUS_OK. Every observation made is
+ * stored, also those of a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
-                        struct err *err);
+                        char *out_id, struct err *err);
 
 #endif

@@ -28,6 +28,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     enum status status =
         store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
 
+    status = status ? status : fingerprint_id(&out->fingerprint, out->fingerprint_id, &err);
     if (status) {
         fingerprint_init(&out->fingerprint);
         if (status != STATUS_NOT_FOUND) {
@@ -37,7 +38,6 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
         return;
     }
     out->has_fingerprint = true;
-    fingerprint_id(&out->fingerprint, out->fingerprint_id);
     check_identity(&out->fingerprint.gpu, identity, &check);
     (void)store_lacks_fingerprint(p->store, identity->uuid, &lacks, NULL);
     out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
@@ -248,6 +248,7 @@ static void pipeline_end_threads(struct pipeline *p)
             pthread_join(p->lanes[i].thread, NULL);
         }
         pthread_cond_destroy(&p->lanes[i].wake);
+        lane_forget(&p->lanes[i]);
     }
 }
 

@@ -47,7 +47,9 @@ enum status limit_read(const struct fingerprint *fp, uint64_t bytes, const char 
     if (id)
         snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", id);
     else
-        fingerprint_id(fp, out->fingerprint_id);
+        s = fingerprint_id(fp, out->fingerprint_id, err);
+    if (s != STATUS_OK)
+        return s;
     if (fp->conditions.verdict == VERDICT_UNUSABLE)
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "fingerprint %s was disturbed too much to be used: measure again on a quiet "

@@ -8,6 +8,7 @@
 #include "store/store_private.h"
 
 #include "base/json_in.h"
+#include "base/json_load.h"
 #include "base/log.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
@@ -40,13 +41,15 @@ static bool document_agrees(sqlite3_stmt *stmt, int column, uint64_t hash)
     return store_rows_document(text, (size_t)sqlite3_column_bytes(stmt, column)) == hash;
 }
 
-/* The column's text as JSON; NULL where it is none. */
-static json_t *parse_column(sqlite3_stmt *stmt, int column)
+/* The column's text as JSON; NULL where it is none, or `*out_why` says that memory has ended. */
+static json_t *parse_column(sqlite3_stmt *stmt, int column, struct err *out_why)
 {
     const char *const text = text_column(stmt, column);
+    json_t *json = json_load_whole(text, (size_t)sqlite3_column_bytes(stmt, column), NULL);
 
-    return json_loadb(text, (size_t)sqlite3_column_bytes(stmt, column), JSON_REJECT_DUPLICATES,
-                      NULL);
+    if (!json && json_load_was_short())
+        err_set(out_why, STATUS_NO_MEMORY, "no memory to read a document of the state file");
+    return json;
 }
 
 /* False: the row is rotten, and `*rotten` says so. Likewise below. */
@@ -89,20 +92,26 @@ static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *ou
     return false;
 }
 
-/* The document behind a fingerprint's columns. False: rotten, and told to the log. */
-static bool fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
-                                 struct fingerprint *out, bool *rotten)
+/* The document behind a fingerprint's columns; `*out_good` is false where it is rotten, which the
+ * log is told. STATUS_NO_MEMORY: it may be good. */
+static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
+                                        struct fingerprint *out, bool *out_good, bool *rotten,
+                                        struct err *err)
 {
     struct err why = {0};
     json_t *json = NULL;
     bool good;
+
+    *out_good = false;
 
     if (!document_agrees(stmt, FINGERPRINT_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 7))) {
         err_set(&why, STATUS_CORRUPT, "its document has changed");
         *rotten = true;
         good = false;
     } else {
-        json = parse_column(stmt, FINGERPRINT_DOCUMENT);
+        json = parse_column(stmt, FINGERPRINT_DOCUMENT, &why);
+        if (why.status)
+            return err_set(err, why.status, "%s", why.text);
         good = fingerprint_from_json(json, out, &why) == STATUS_OK;
     }
     if (good && strcmp(out->gpu.uuid, text_column(stmt, 1)) != 0) {
@@ -113,7 +122,8 @@ static bool fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerpr
         log_warning("state file: the fingerprint of run %lld is passed over: %s",
                     (long long)row->run, why.text);
     json_decref(json);
-    return good;
+    *out_good = good;
+    return STATUS_OK;
 }
 
 /* The first row of the query that is good. */
@@ -134,8 +144,8 @@ static enum status first_fingerprint(struct store *store, const char *sql,
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        found =
-            fingerprint_row(stmt, &row, &rotten) && fingerprint_document(stmt, &row, out, &rotten);
+        if (fingerprint_row(stmt, &row, &rotten))
+            s = fingerprint_document(stmt, &row, out, &found, &rotten, err);
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
@@ -305,6 +315,7 @@ static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observat
                                       .depth = text_column(stmt, 1),
                                       .started_at = sqlite3_column_int64(stmt, 2)};
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 3);
+    struct err why = {0};
     struct json_in in;
     json_t *json;
     enum status s;
@@ -312,7 +323,9 @@ static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observat
     if (store_rows_run(&row, document_hash) != (uint64_t)sqlite3_column_int64(stmt, 4) ||
         !document_agrees(stmt, 5, document_hash) || sqlite3_column_int(stmt, 6) != 1)
         return err_set(err, STATUS_CORRUPT, "run %lld fails its check", (long long)run);
-    json = parse_column(stmt, 5);
+    json = parse_column(stmt, 5, &why);
+    if (why.status)
+        return err_set(err, why.status, "%s", why.text);
     json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_CORRUPT, err);
     json_in_absorb(&in, gpu_identity_from_json(json_in_object(&in, "gpu"), &out->gpu, err));
     if (json_in_ok(&in))
@@ -362,8 +375,8 @@ static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *o
         err_set(&why, STATUS_CORRUPT, "its document has changed");
         *rotten = true;
     } else {
-        json = parse_column(stmt, OBSERVATION_DOCUMENT);
-        good = observation_from_json(json, &o, &why) == STATUS_OK;
+        json = parse_column(stmt, OBSERVATION_DOCUMENT, &why);
+        good = !why.status && observation_from_json(json, &o, &why) == STATUS_OK;
     }
     json_decref(json);
     if (good)

@@ -10,20 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text of a document that is made for it; NULL without memory. The caller frees it with free().
- * Not json_dumps: where memory ends in the middle of a name, jansson 2.14 leaves the name out and
- * says nothing. Into a buffer that is large enough nothing can fail so. */
+/* Text of a document that is made for it; NULL without memory. The caller frees it. */
 static char *render(json_t *take)
 {
-    const size_t size = take ? json_dumpb(take, NULL, 0, JSON_COMPACT) : 0;
-    char *text = size ? malloc(size + 1) : NULL;
+    size_t bytes = 0;
+    char *text = json_out_render(take, 0, &bytes);
 
-    if (text && json_dumpb(take, text, size, JSON_COMPACT) != size) {
-        free(text);
-        text = NULL;
-    }
-    if (text)
-        text[size] = '\0';
     json_decref(take);
     return text;
 }

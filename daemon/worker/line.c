@@ -1,6 +1,8 @@
 /* line.c: JSON texts over a descriptor, one a line. See line.h. */
 #include "worker/line.h"
 
+#include "base/json_load.h"
+#include "base/json_out.h"
 #include "base/pulse.h"
 
 #include <errno.h>
@@ -189,13 +191,13 @@ static enum line_event line_write_all(int fd, const char *data, size_t n,
 enum line_event line_write(int fd, const json_t *message, const struct line_wait *wait)
 {
     enum line_event event = LINE_FAILED;
-    char *text = json_dumps(message, JSON_COMPACT);
+    size_t length = 0;
+    char *text = json_out_render(message, 0, &length);
 
     if (!text) {
         errno = ENOMEM;
         return LINE_FAILED;
     }
-    size_t length = strlen(text);
 
     if (length > LINE_MAX_BYTES) {
         event = LINE_TOO_LONG;
@@ -211,8 +213,12 @@ out:
 json_t *line_parse(const char *line, size_t length, char *why, size_t why_size)
 {
     json_error_t error;
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+    json_t *json = json_load_whole(line, length, &error);
 
+    if (!json && json_load_was_short()) {
+        snprintf(why, why_size, "%s", error.text);
+        return NULL;
+    }
     if (!json) {
         snprintf(why, why_size, "not JSON at byte %d: %s", error.position, error.text);
         return NULL;

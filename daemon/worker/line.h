@@ -54,7 +54,8 @@ void line_reader_free(struct line_reader *take);
 /* Writes one document and a newline. Never raises SIGPIPE on a socket. */
 enum line_event line_write(int fd, const json_t *message, const struct line_wait *wait);
 
-/* One line as an object: no duplicate names, nothing behind it. NULL with a sentence in `why`. */
+/* One line as an object: no duplicate names, nothing behind it. NULL with a sentence in `why`,
+ * of which json_load_was_short() says whether it is about memory. */
 json_t *line_parse(const char *line, size_t length, char *why, size_t why_size);
 
 #endif

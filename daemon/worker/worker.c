@@ -7,6 +7,8 @@
 #include "worker/worker.h"
 
 #include "base/assert.h"
+#include "base/json_load.h"
+#include "base/json_out.h"
 #include "base/log.h"
 #include "worker/line.h"
 #include "worker/reap.h"
@@ -77,7 +79,7 @@ static enum status worker_event(struct worker *w, enum line_event event, struct 
     case LINE_FAILED:
         break;
     }
-    return worker_end(w, err, STATUS_IO, strerror(errno));
+    return worker_end(w, err, errno == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO, strerror(errno));
 }
 
 /* Sends one message; takes it. */
@@ -133,7 +135,8 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
 
     if (!message) {
         snprintf(sentence, sizeof sentence, "the worker's answer is broken: %s", why);
-        return worker_end(w, err, STATUS_PROTOCOL, sentence);
+        return json_load_was_short() ? worker_end(w, err, STATUS_NO_MEMORY, why)
+                                     : worker_end(w, err, STATUS_PROTOCOL, sentence);
     }
     const char *ok = json_string_value(json_object_get(message, "ok"));
 
@@ -155,8 +158,9 @@ static json_t *worker_options_json(const struct gpu_options *options)
 {
     json_t *simulated = json_array();
 
+    /* All of them or none: a worker that is told of no simulated GPU asks the driver. */
     for (const char *const *s = options->simulated; s && *s; s++) {
-        json_array_append_new(simulated, json_string(*s));
+        json_out_append(&simulated, json_string(*s));
     }
     return json_pack("{s:s,s:o,s:s?,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
                      "libcuda", options->libcuda, "memory_limit_bytes",
@@ -180,22 +184,23 @@ static enum status worker_spawn(const char *executable, int child_fd, pid_t *out
     sigaddset(&defaults, SIGPIPE);
     sigaddset(&defaults, SIGTERM);
     sigaddset(&defaults, SIGINT);
-    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_init(&actions); /* these two allocate nothing */
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&actions, child_fd, WORKER_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
+    int error = posix_spawn_file_actions_adddup2(&actions, child_fd, WORKER_FD);
+
+    error = error ? error : posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                               POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawn(out, executable, &actions, &attributes, argv, environ);
+    error = error ? error : posix_spawn(out, executable, &actions, &attributes, argv, environ);
 
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error) {
-        return err_set(err, STATUS_IO, "cannot start %s as a worker: %s", executable,
-                       strerror(error));
+        return err_set(err, error == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO,
+                       "cannot start %s as a worker: %s", executable, strerror(error));
     }
     return STATUS_OK;
 }

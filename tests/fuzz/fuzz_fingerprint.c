@@ -19,8 +19,8 @@ static void same_name(void)
 
     REACH_ASSERT(json);
     REACH_ASSERT(fingerprint_from_json(json, &back, NULL) == STATUS_OK);
-    fingerprint_id(&fp, first);
-    fingerprint_id(&back, second);
+    REACH_ASSERT(fingerprint_id(&fp, first, NULL) == STATUS_OK);
+    REACH_ASSERT(fingerprint_id(&back, second, NULL) == STATUS_OK);
     REACH_ASSERT(strcmp(first, second) == 0);
     json_decref(json);
 }

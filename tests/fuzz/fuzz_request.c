@@ -114,7 +114,7 @@ static void publish(struct snapshot_cell *cell)
     fp->windows.entry_bytes = KNOWN_U64((uint64_t)2 << 20);
     fp->windows.recommended_bytes = KNOWN_U64(((uint64_t)1 << 30) - ((uint64_t)2 << 20));
     fp->throughput.plateau_gbps = KNOWN_F64(100);
-    fingerprint_id(fp, gpu->fingerprint_id);
+    REACH_ASSERT(fingerprint_id(fp, gpu->fingerprint_id, NULL) == STATUS_OK);
     snapshot_publish(cell, s);
 }
 

@@ -159,7 +159,8 @@ char *fleet_fixture_json(const struct fingerprint *fp, char *out_id)
     json_t *const json = fingerprint_to_json(fp);
     char *text;
 
-    fingerprint_id(fp, out_id);
+    if (fingerprint_id(fp, out_id, NULL) != STATUS_OK)
+        abort();
     text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     if (!text)

@@ -127,8 +127,8 @@ static void the_same_again(void **state)
     assert_int_equal(conclude(&gpu, DEPTH_FULL, &set, &fp), STATUS_OK);
     memset(&again, 0x5a, sizeof again);
     assert_int_equal(analysis_conclude(&set, DEPTH_FULL, &again, NULL), STATUS_OK);
-    fingerprint_id(&fp, id);
-    fingerprint_id(&again, id_again);
+    assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
+    assert_int_equal(fingerprint_id(&again, id_again, NULL), STATUS_OK);
     assert_string_equal(id, id_again);
     observation_set_free(&set);
 }

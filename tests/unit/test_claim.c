@@ -33,7 +33,7 @@ static json_t *make_gpu(uint32_t index, bool measured)
     snprintf(uuid, sizeof(uuid), "GPU-%016" PRIx64 "-%u", rng_next(&rng), index);
     any_fingerprint(&rng, fp);
     snprintf(fp->gpu.uuid, sizeof(fp->gpu.uuid), "%s", uuid);
-    fingerprint_id(fp, id);
+    assert_int_equal(fingerprint_id(fp, id, NULL), STATUS_OK);
     gpu = json_pack("{s:i, s:s, s:s, s:n, s:s, s:s?, s:o, s:i}", "index", (int)index, "uuid", uuid,
                     "name", "Chip of a test", "serial", "state", "ready", "fingerprint_id",
                     measured ? id : NULL, "fingerprint",

@@ -73,7 +73,7 @@ static void test_two_surveys(void **state)
     (void)state;
     fleet_fixture_chip(&fp[0], "GPU-1", "K80", ORIGIN_SIMULATED, 10, 11, 1000);
     fleet_fixture_chip(&fp[1], "GPU-2", "K80", ORIGIN_SIMULATED, 10, 13, 1000);
-    fingerprint_id(&fp[0], id);
+    assert_int_equal(fingerprint_id(&fp[0], id, NULL), STATUS_OK);
     survey = begin(db);
     assert_int_equal(survey, 1);
     assert_int_equal(fleet_has_fingerprint(db, id, &has, &err), STATUS_OK);

@@ -8,6 +8,7 @@
 #include "pipeline/jobs.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
+#include "tests/unit/shortage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3 };
+enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3, SHORT_STEP = 67 };
 
 /* ---- the stand-ins ----------------------------------------------------------------------- */
 
@@ -248,7 +249,7 @@ static void test_a_job_ends_in_a_fingerprint(void **state)
     assert_int_equal(store_current_fingerprint(n.store, job.uuid, &stored, &err), STATUS_OK);
     char id[FINGERPRINT_ID_BYTES];
 
-    fingerprint_id(&stored, id);
+    assert_int_equal(fingerprint_id(&stored, id, NULL), STATUS_OK);
     assert_string_equal(id, job.fingerprint_id);
     assert_int_equal(store_list_observations(n.store, job.uuid, 0, 0, rows, 20, &count, &err),
                      STATUS_OK);
@@ -508,6 +509,58 @@ static void test_stop_while_measuring(void **state)
     unlink(marker_path);
 }
 
+/* One job while one allocation of this process fails: it ends, whatever its end, and soon what is
+ * published is what it says. Returns whether an allocation failed. */
+static bool one_short_job(const struct node *n, uint64_t fail_at, uint64_t *failed_jobs)
+{
+    const struct timespec step = {.tv_nsec = 2000000};
+    struct err err = {0};
+    struct job job;
+
+    shortage_begin(fail_at);
+    enum status status =
+        pipeline_submit(n->pipeline, gpu_of(n, 0)->identity.uuid, DEPTH_QUICK, &job, &err);
+
+    if (status == STATUS_OK) {
+        job = await(n, job.id);
+    }
+    shortage.armed = false;
+    if (status != STATUS_OK || job.state == JOB_FAILED) {
+        assert_int_equal(status ? status : job.error.status, STATUS_NO_MEMORY);
+        (*failed_jobs)++;
+    }
+    while (gpu_of(n, 0)->state != (job.state == JOB_DONE ? GPU_STATE_READY : GPU_STATE_FAILED)) {
+        nanosleep(&step, NULL); /* it is published again without being asked */
+    }
+    if (job.state == JOB_DONE) {
+        assert_string_equal(gpu_of(n, 0)->fingerprint_id, job.fingerprint_id);
+        assert_string_equal(gpu_of(n, 0)->identity.uuid, job.uuid);
+    } else {
+        assert_int_equal(gpu_of(n, 0)->last_error.status, STATUS_NO_MEMORY);
+    }
+    return shortage.failures > 0;
+}
+
+/* Every allocation in long tests, otherwise some. */
+static void test_allocations_that_fail(void **state)
+{
+    const uint64_t a_step = getenv("REACH_LONG") ? 1 : SHORT_STEP;
+    struct node n = node_start(":memory:", one_gpu, false);
+    uint64_t failed_jobs = 0;
+    uint64_t lives = 0;
+    bool failed = true;
+
+    (void)state;
+    for (uint64_t at = 1; failed; at += a_step, lives++) {
+        failed = one_short_job(&n, at, &failed_jobs);
+    }
+    assert_true(lives > 10 && failed_jobs > 0);
+    print_message("%llu jobs, %llu failed\n", (unsigned long long)lives,
+                  (unsigned long long)failed_jobs);
+    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, JOB_DONE);
+    node_stop(&n);
+}
+
 static void test_job_table(void **state)
 {
     struct jobs *jobs = calloc(1, sizeof *jobs);
@@ -596,6 +649,7 @@ int main(int argc, char **argv)
         TEST(test_failures_leave_the_last_good_one),
         TEST(test_the_store_cannot_be_written),
         TEST(test_stop_while_measuring),
+        TEST(test_allocations_that_fail),
         TEST(test_job_table),
         TEST(test_state_names),
     };
@@ -603,5 +657,6 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
         return child_main();
     }
+    shortage_install();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,6 +1,7 @@
 /* test_stats.c: order statistics against sorting, on shapes that break naive selection. */
 #include "base/rng.h"
 #include "base/stats.h"
+#include "shortage.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -15,7 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 700, ROUNDS = 400 }; /* more than the 512 that need no allocation */
+enum {
+    MOST = 700,
+    ROUNDS = 400,
+    SHORT_ROUNDS = 24
+}; /* more than the 512 that need no allocation */
 
 static int compare_u32(const void *a, const void *b)
 {
@@ -163,12 +168,40 @@ static void copies_leave_the_input(void **state)
     assert_memory_equal(before, v, sizeof(v));
 }
 
+/* Without memory for a copy the same comes out. (Under a sanitizer there is memory: shortage.h.) */
+static void without_memory_the_same(void **state)
+{
+    struct rng rng = {.state = 7};
+    uint32_t v[MOST];
+    double f[MOST];
+
+    (void)state;
+    shortage_install();
+    shortage.persistent = true;
+    for (unsigned round = 0; round < SHORT_ROUNDS; round++) {
+        const size_t n = MOST - rng_below(&rng, 150); /* more than fit on the stack */
+        fill(&rng, v, n, round % 6);
+        for (size_t i = 0; i < n; i++)
+            f[i] = (rng_unit(&rng) - 0.5) * (double)v[i];
+        const double wanted[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
+                                 stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
+        shortage_begin(1);
+        const double got[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
+                              stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
+        shortage.armed = false;
+        assert_memory_equal(got, wanted, sizeof(got));
+        assert_int_equal(shortage.failures, shortage.calls);
+    }
+    shortage.persistent = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(medians_by_hand),     cmocka_unit_test(median_ignores_one_outlier),
-        cmocka_unit_test(quantiles_by_hand),   cmocka_unit_test(mad_by_hand),
-        cmocka_unit_test(agrees_with_sorting), cmocka_unit_test(copies_leave_the_input),
+        cmocka_unit_test(medians_by_hand),         cmocka_unit_test(median_ignores_one_outlier),
+        cmocka_unit_test(quantiles_by_hand),       cmocka_unit_test(mad_by_hand),
+        cmocka_unit_test(agrees_with_sorting),     cmocka_unit_test(copies_leave_the_input),
+        cmocka_unit_test(without_memory_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,8 +60,8 @@ static void story(struct store *store)
     fixture_fingerprint(FIXTURE_UUID, 1, &fp);
     assert_int_equal(store_finish_run(store, run, &fp, &err), STATUS_OK);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &back, &err), STATUS_OK);
-    fingerprint_id(&fp, id);
-    fingerprint_id(&back, back_id);
+    assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
+    assert_int_equal(fingerprint_id(&back, back_id, NULL), STATUS_OK);
     assert_string_equal(id, back_id);
     assert_int_equal(store_fingerprint(store, FIXTURE_UUID, id, &back, &err), STATUS_OK);
     assert_int_equal(store_fingerprint(store, OTHER_UUID, id, &back, &err), STATUS_NOT_FOUND);

@@ -80,8 +80,8 @@ static uint32_t current_number(struct store *store)
     if (s != STATUS_OK)
         fail_msg("%s", err.text);
     fixture_fingerprint(FIXTURE_UUID, fp.duration_ms, &original);
-    fingerprint_id(&fp, id);
-    fingerprint_id(&original, original_id);
+    assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
+    assert_int_equal(fingerprint_id(&original, original_id, NULL), STATUS_OK);
     assert_string_equal(id, original_id);
     return fp.duration_ms;
 }

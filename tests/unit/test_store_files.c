@@ -507,8 +507,8 @@ static void read_damaged(const char *path, bool keep)
         char id[FINGERPRINT_ID_BYTES];
         char original_id[FINGERPRINT_ID_BYTES];
         fixture_fingerprint(FIXTURE_UUID, fp.duration_ms, &original);
-        fingerprint_id(&fp, id);
-        fingerprint_id(&original, original_id);
+        assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
+        assert_int_equal(fingerprint_id(&original, original_id, NULL), STATUS_OK);
         assert_string_equal(id, original_id);
     }
     if (store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 16, &count, &err) == STATUS_OK) {

@@ -1,12 +1,10 @@
 /* test_store_memory.c: every allocation of the store, of SQLite and of jansson under it fails at
  * its n-th use, once and for good. What must hold is what holds for a disk that fails
  * (test_store_faults.c): nothing acknowledged is lost, nothing is half there, no file is taken for
- * damaged, and the next life goes on.
- *
- * Without a sanitizer malloc, calloc and realloc themselves are replaced; a sanitizer wants them
- * for itself, so there the allocations of SQLite and jansson fail, which are most.
+ * damaged, and the next life goes on. shortage.h says which allocations those are.
  */
 #include "base/rng.h"
+#include "shortage.h"
 #include "store_cases.h"
 #include "store_fault.h"
 #include "store_fixture.h"
@@ -25,93 +23,14 @@
 
 enum { MOST = 100000, QUICK_STEP = 61 };
 
-static struct {
-    bool armed;
-    bool persistent;
-    uint64_t fail_at;
-    uint64_t calls;
-    uint64_t failures;
-} shortage;
-
-static bool none_left(void)
-{
-    if (!shortage.armed)
-        return false;
-    shortage.calls++;
-    if (shortage.calls != shortage.fail_at &&
-        !(shortage.persistent && shortage.calls > shortage.fail_at))
-        return false;
-    shortage.failures++;
-    errno = ENOMEM;
-    return true;
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-
-static sqlite3_mem_methods real;
-
-static void *short_malloc(int size)
-{
-    return none_left() ? NULL : real.xMalloc(size);
-}
-
-static void *short_realloc(void *p, int size)
-{
-    return none_left() ? NULL : real.xRealloc(p, size);
-}
-
-static void *short_json(size_t size)
-{
-    return none_left() ? NULL : malloc(size);
-}
-
 static int install(void **state)
 {
-    sqlite3_mem_methods methods;
-
     (void)state;
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real), SQLITE_OK);
-    methods = real;
-    methods.xMalloc = short_malloc;
-    methods.xRealloc = short_realloc;
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
-    json_set_alloc_funcs(short_json, free);
+    shortage_install();
     store_fault_install();
     store_fault.skip_syncs = true;
     return 0;
 }
-
-#else
-
-/* The C library's own, under the names it has for who replaces them. */
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *p, size_t size);
-
-void *malloc(size_t size)
-{
-    return none_left() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return none_left() ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-    return none_left() ? NULL : __libc_realloc(p, size);
-}
-
-static int install(void **state)
-{
-    (void)state;
-    store_fault_install();
-    store_fault.skip_syncs = true;
-    return 0;
-}
-
-#endif
 
 static uint32_t current(struct store *store)
 {
@@ -152,7 +71,7 @@ static void assert_nothing_aside(const char *directory)
 
 /* A life with a run in the file already: opens, looks at all rows, writes, reads, copies, closes.
  * Returns whether anything failed. */
-static bool one_short_life(const char *directory, const char *path, const char *copy)
+static bool one_short_life(const char *directory, const char *path, const char *copy, uint64_t n)
 {
     struct observation o = fixture_observation(1, 200);
     struct observation_set set;
@@ -164,8 +83,7 @@ static bool one_short_life(const char *directory, const char *path, const char *
 
     assert_int_equal(one_run(store, 1, &o, &err), STATUS_OK);
     store_close(store);
-    shortage.calls = shortage.failures = 0;
-    shortage.armed = true;
+    shortage_begin(n);
     if (store_open(path, &store, &err) == STATUS_OK) {
         (void)store_keep(store, &renewed, &err);
         if (one_run(store, 2, &o, &err) == STATUS_OK)
@@ -175,8 +93,8 @@ static bool one_short_life(const char *directory, const char *path, const char *
         (void)store_backup(path, copy, NULL, &err);
         shortage.armed = false;
         if (current(store) != acknowledged)
-            fail_msg("allocation %llu: %u is acknowledged, %u is there",
-                     (unsigned long long)shortage.fail_at, acknowledged, current(store));
+            fail_msg("allocation %llu: %u is acknowledged, %u is there", (unsigned long long)n,
+                     acknowledged, current(store));
         store_health(store, &health);
         assert_int_equal(health.damaged_rows, 0);
         shortage.armed = true;
@@ -213,8 +131,7 @@ static void every_allocation(bool persistent, uint64_t first)
 
         (void)snprintf(path, sizeof(path), "%s/it", directory);
         (void)snprintf(copy, sizeof(copy), "%s/copy", directory);
-        shortage.fail_at = n;
-        failed = one_short_life(directory, path, copy);
+        failed = one_short_life(directory, path, copy, n);
         fixture_remove(directory);
     }
     assert_false(failed); /* the last one was beyond the end */
@@ -243,9 +160,7 @@ static void test_documents(void **state)
         struct err err = {0};
         enum status s;
 
-        shortage.fail_at = n;
-        shortage.calls = shortage.failures = 0;
-        shortage.armed = true;
+        shortage_begin(n);
         s = one_run(store, number + 1, &o, &err);
         shortage.armed = false;
         number += s == STATUS_OK;

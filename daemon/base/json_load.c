@@ -1,0 +1,48 @@
+/* json_load.c: see json_load.h. A counter of this thread rises with each allocation of jansson that
+ * fails; where it has risen while a text was read, what came of it is thrown away. */
+#include "base/json_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static _Thread_local unsigned long failures;
+static _Thread_local bool was_short;
+
+void json_load_note_failure(void)
+{
+    failures++;
+}
+
+bool json_load_was_short(void)
+{
+    return was_short;
+}
+
+static void *watched_malloc(size_t bytes)
+{
+    void *p = malloc(bytes);
+
+    if (!p)
+        json_load_note_failure();
+    return p;
+}
+
+/* Before anything of jansson is used, and before there are threads. */
+__attribute__((constructor)) static void watch_allocations(void)
+{
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
+json_t *json_load_whole(const char *text, size_t bytes, json_error_t *why)
+{
+    const unsigned long before = failures;
+    json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, why);
+
+    was_short = failures != before;
+    if (!was_short)
+        return json;
+    json_decref(json);
+    if (why)
+        snprintf(why->text, sizeof(why->text), "no memory to read it");
+    return NULL;
+}
