@@ -1,0 +1,91 @@
+#!/bin/bash
+# A survey of the GPUs of one machine as if each were a node: a daemon for each GPU, which knows of no
+# other, and reachctl that asks them over HTTP and concludes which SMs are missing where.
+#
+#   tests/gpu/survey_fleet.sh FOLDER OUT
+#
+# FOLDER   what `make portable` has made (or build/release)
+# OUT      an empty folder for the results: fleet.db (the survey), survey.txt (its reports and a map
+#          of every chip), states.tar.gz (a copy of each daemon's database, for a survey of several
+#          machines' daemons later), daemons.txt (their logs)
+#
+# REACH_SIMULATE='TEXT;TEXT' tries the script itself: a daemon for each simulated GPU.
+set -u
+
+if [ $# -lt 2 ] || [ ! -x "$1/reachd" ]; then
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+mkdir -p "$2" || exit 2
+folder=$(cd "$1" && pwd)
+out=$(cd "$2" && pwd)
+tmp=$(mktemp -d) || exit 2
+pids=() urls=() gpus=()
+export CUDA_DEVICE_ORDER=PCI_BUS_ID REACHD_CONFIG=none
+FIRST_PORT=17400
+
+end()
+{
+    [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+    wait
+    cat "$tmp"/*.log >"$out/daemons.txt" 2>/dev/null
+    rm -rf "$tmp"
+}
+trap end EXIT
+
+if [ -n "${REACH_SIMULATE-}" ]; then
+    IFS=';' read -r -a gpus <<<"$REACH_SIMULATE"
+else
+    mapfile -t gpus < <(nvidia-smi -L | sed -n 's/.*UUID: \(GPU-[^)]*\)).*/\1/p')
+fi
+[ ${#gpus[@]} -gt 0 ] || { echo "no GPU here" >&2; exit 77; }
+
+for i in "${!gpus[@]}"; do
+    url=127.0.0.1:$((FIRST_PORT + 2 * i))
+    what=()
+    [ -z "${REACH_SIMULATE-}" ] || what=(--simulate "${gpus[$i]}")
+    # Depth full is asked for below, one daemon after another is not needed: each has its own GPU.
+    CUDA_VISIBLE_DEVICES=$([ -n "${REACH_SIMULATE-}" ] && echo "" || echo "${gpus[$i]}") \
+        "$folder/reachd" --listen "$url" --socket none --state "$tmp/$i.db" --no-measure-on-start \
+        "${what[@]}" 2>"$tmp/$i.log" &
+    pids+=($!)
+    urls+=("$url")
+done
+
+for i in "${!urls[@]}"; do
+    (
+        for _ in $(seq 300); do
+            "$folder/reachctl" --url "http://${urls[$i]}" fingerprint --depth full --follow \
+                >"$tmp/$i.measured" 2>&1 && exit 0
+            sleep 0.2
+        done
+        cat "$tmp/$i.measured" >&2
+        exit 1
+    ) &
+    asked[i]=$!
+done
+for i in "${!urls[@]}"; do
+    wait "${asked[$i]}" || echo "the GPU of ${urls[$i]} was not measured" >&2
+done
+
+status=0
+{
+    echo "date: $(date -u +%FT%TZ)"
+    "$folder/reachd" --version
+    echo "command: tests/gpu/survey_fleet.sh FOLDER OUT"
+    nvidia-smi --query-gpu=name,uuid,serial,driver_version --format=csv 2>/dev/null
+    echo
+    "$folder/reachctl" survey --db "$out/fleet.db" "${urls[@]}" || status=1
+    echo
+    "$folder/reachctl" survey report --db "$out/fleet.db" || status=1
+    for url in "${urls[@]}"; do
+        echo
+        "$folder/reachctl" --url "http://$url" map || status=1
+    done
+} >"$out/survey.txt" 2>&1
+for i in "${!urls[@]}"; do
+    "$folder/reachctl" backup "$tmp/state-$i.db" --state "$tmp/$i.db" >/dev/null || status=1
+done
+(cd "$tmp" && tar czf "$out/states.tar.gz" state-*.db) || status=1
+cat "$out/survey.txt"
+exit $status
