@@ -1,0 +1,52 @@
+"""lib_monitoring.py: what is shipped for Prometheus and Grafana, read: rules, alerts, the dashboard
+and the metrics that each of their expressions names."""
+import json
+import os
+import re
+
+import common
+
+FOLDER = os.path.join(common.ROOT, "packaging", "prometheus")
+# What is in the place of the dashboard's variables when it is opened and nothing is chosen.
+VARIABLES = {"$job": ".*", "$model": ".*"}
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def load_yaml(name):
+    import yaml  # pylint: disable=import-outside-toplevel  # Debian's python3 has it
+    with open(path(name), encoding="utf-8") as text:
+        return yaml.safe_load(text)
+
+
+def rules(name):
+    return [rule for group in load_yaml(name)["groups"] for rule in group["rules"]]
+
+
+def dashboard():
+    with open(path("grafana-reachd.json"), encoding="utf-8") as text:
+        return json.load(text)
+
+
+def panel_expressions():
+    """(title of the panel, its expression with the variables filled in)."""
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"]
+            for name, value in VARIABLES.items():
+                expression = expression.replace(name, value)
+            yield panel["title"], expression
+
+
+def names_in(expression):
+    """The metrics that an expression names: reachd's own, recorded ones (with a colon), and up."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expression)
+    return {word for word in re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*", bare)
+            if word.startswith(("reachd_", "process_")) or ":" in word or word == "up"}
+
+
+def families(page):
+    """The names of a page in Prometheus text."""
+    return set(re.findall(r"^# TYPE (\S+)", page, re.M))
