@@ -278,16 +278,24 @@ class Cluster:
         return self.command("srun", *arguments, environment=environment)
 
     def sbatch(self, script, *arguments, environment=None):
-        """Submits, waits for the end; (exit status of sbatch --wait, what the job printed, errors)."""
+        """Submits, waits for the end; (exit status, what the job printed, errors). The status is that of
+        sbatch where it refuses, else that of the job, or the word for what became of it."""
         path = self.write(f"out/script-{time.monotonic_ns()}", "#!/bin/sh\n" + script, 0o755)
         out = path + ".txt"
-        code, _, errors = self.command("sbatch", "--wait", "-o", out, *arguments, path,
-                                       environment=environment)
-        text = ""
-        if os.path.exists(out):
-            with open(out, encoding="utf-8", errors="replace") as file:
-                text = file.read()
-        return code, text, errors
+        code, job, errors = self.command("sbatch", "--parsable", "-o", out, *arguments, path,
+                                         environment=environment)
+        if code != 0:
+            return code, "", errors
+        state, code = common.until("the job has ended", lambda: self.ended(job.strip()))
+        with open(out, encoding="utf-8", errors="replace") as file:
+            return (code if state in ("COMPLETED", "FAILED") else state), file.read(), errors
+
+    def ended(self, job):
+        """(state, exit status) of a job that is over, else None."""
+        _, out, _ = self.command("scontrol", "-o", "show", "job", job, user=False)
+        fields = dict(word.split("=", 1) for word in out.split() if "=" in word)
+        over = fields.get("JobState") not in (None, "PENDING", "RUNNING", "CONFIGURING", "COMPLETING")
+        return over and (fields["JobState"], int(fields["ExitCode"].split(":")[0]))
 
     def states(self):
         """The state of each node in one word, without what only says that it has work."""
