@@ -426,7 +426,7 @@ check-fleet:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-fleet-programs
 	@tests/run -j 1 -t $(if $(REACH_LONG),3000,600) $(FLEET:%=release:%)
 
-check-fleet-programs: all $(FLEET_TESTS)
+check-fleet-programs: all $(FLEET_TESTS) build/release/tests/e2e/reach_ask
 
 TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
