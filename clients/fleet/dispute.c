@@ -61,11 +61,16 @@ static enum status on_row(void *self, int columns, const char *const *values, st
 
     if (!h || h->gpu_count == REACH_MAX_GPUS)
         return STATUS_OK; /* one that is not asked, or not heard, this time */
-    if (!h->gpus)
-        h->gpus = calloc(REACH_MAX_GPUS, sizeof(*h->gpus));
-    if (!h->gpus)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for what a host answered");
+    /* Doubled whenever it is full, from one: most hosts have few. */
+    if ((h->gpu_count & (h->gpu_count - 1)) == 0) {
+        const size_t room = h->gpu_count ? 2 * (size_t)h->gpu_count : 1;
+        struct survey_gpu *const grown = realloc(h->gpus, room * sizeof(*grown));
+        if (!grown)
+            return err_set(err, STATUS_NO_MEMORY, "no memory for what a host answered");
+        h->gpus = grown;
+    }
     gpu = &h->gpus[h->gpu_count++];
+    *gpu = (struct survey_gpu){.disputed = false};
     gpu->slot = values[1] ? (uint32_t)strtoul(values[1], NULL, 10) : 0;
     copy(gpu->uuid, sizeof(gpu->uuid), values[2]);
     copy(gpu->serial, sizeof(gpu->serial), values[3]);

@@ -4,7 +4,10 @@ way it does not; and a second survey in which nothing changed moves almost nothi
 daemons with simulated GPUs, the others are stand-ins (lib_hosts.py)."""
 import json
 import os
+import pty
+import re
 import sqlite3
+import subprocess
 
 import common
 import lib_hosts
@@ -300,6 +303,26 @@ def an_older_daemon_is_asked_piece_by_piece():
     again = survey(old.name, OTHER, db=said["db"])
     equal([h["outcome"] for h in again["hosts"]], ["answered", "unchanged"])
     equal(again["new_fingerprints"], 0)
+
+
+@case
+def a_person_sees_how_far_it_is_and_who_was_not_heard():
+    hand, terminal = pty.openpty()
+    gone = zoo.dead()
+    with subprocess.Popen([common.REACHCTL, "survey", REAL, gone, REAL, "--db", os.path.join(common.folder, "p.db"),
+                           *DEADLINE], stdout=subprocess.PIPE, stderr=terminal, text=True) as process:
+        out, _ = process.communicate(timeout=common.PATIENCE_S)
+    os.close(terminal)
+    shown = os.read(hand, 65536).decode()
+    os.close(hand)
+    equal(process.returncode, 4)
+    assert "2 of 2 hosts, 1 not heard" in shown and shown.endswith("\r\x1b[K"), shown
+    lines = out.splitlines()
+    assert re.match(r"survey 1: 2 hosts, 1 heard, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$", lines[0]), out
+    equal(lines[1:5], ["  1 were named more than once and asked once", "  answered   1", "  refused    1",
+                       "not heard, or not believed:"])
+    assert re.match(rf"  {gone}  refused    \w", lines[5]), out
+    equal(len(lines), 6)
 
 
 @case
