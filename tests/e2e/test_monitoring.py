@@ -37,6 +37,18 @@ def every_metric_that_is_named_is_there():
 
 
 @case
+def the_page_about_them_names_all():
+    with open(os.path.join(common.ROOT, "docs", "fleet.md"), encoding="utf-8") as text:
+        page = text.read().split("\n## Metrics\n")[1].split("\n## ")[0]
+    written = set(re.findall(r"\breachd_\w+", page))
+    known = lib_monitoring.families(daemon.get("/metrics").body.decode())
+    equal(written - known, set(), "metrics that there are not")
+    equal({name for name in known if name.startswith("reachd_gpu")} - written, set(), "left out")
+    alerts = set(re.findall(r"`(Reachd\w+)`", page))
+    equal(alerts, {rule["alert"] for rule in rules(ALERTS)}, "alerts")
+
+
+@case
 def every_rule_has_a_test():
     with open(path(TESTS), encoding="utf-8") as text:
         text = text.read()
