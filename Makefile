@@ -107,11 +107,14 @@ cc_tsan        = $(CC)
 # it is not there yet when this file is read.
 DAEMON_PKGS := libmicrohttpd jansson sqlite3
 CTL_PKGS    := libcurl jansson sqlite3
+# For reachctl hwloc alone.
+HWLOC_PKGS  := hwloc
 TEST_PKGS   := $(DAEMON_PKGS) libcurl cmocka
 once         = $(eval $(1) := $(2))$($(1))
 pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-deps)
-PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl))
+PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl $(HWLOC_PKGS)))
 DAEMON_LIBS  = $(call once,DAEMON_LIBS,$(call pkg_config,--libs $(DAEMON_PKGS)) -ldl -lm)
+HWLOC_LIBS   = $(call once,HWLOC_LIBS,$(call pkg_config,--libs $(HWLOC_PKGS)))
 CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -lm)
 TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) -ldl -lm)
 EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
@@ -186,7 +189,7 @@ build/$(1)/reachd: build/$(1)/obj/daemon/main.o build/$(1)/libreachd.a
 
 build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
 
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a
 	$$(call say,LINK,$$@)

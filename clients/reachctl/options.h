@@ -62,7 +62,8 @@ enum exit_code {
 #define OPTION_HOST_LIMIT   OPTION_BIT(38)
 #define OPTION_AT_ONCE      OPTION_BIT(39)
 #define OPTION_ATTEMPTS     OPTION_BIT(40)
-enum { OPTION_COUNT = 41 }; /* at most 64 */
+#define OPTION_MERGE        OPTION_BIT(41)
+enum { OPTION_COUNT = 42 }; /* at most 64 */
 
 /* Options that may come again, in the order in which they came. */
 enum { OPTIONS_MOST_SOURCES = 64 };
@@ -101,6 +102,7 @@ struct options {
     const char *dir; /* of feature files */
     const char *label_namespace;
     const char *every;
+    const char *merge; /* path of a topology */
     const char *expires;
     const char *state; /* path of the daemon's state file */
     /* Of survey. */
@@ -136,6 +138,7 @@ command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;
 command_fn command_nfd;
+command_fn command_hwloc;
 command_fn command_import;
 command_fn command_backup;
 command_fn command_survey;

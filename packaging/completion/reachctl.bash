@@ -3,7 +3,7 @@ _reachctl()
 {
     local cur=$2 prev=$3 help
     case $prev in
-    --socket | --export | --hosts | --file-sd | --ca | --db | --state)
+    --socket | --export | --hosts | --file-sd | --ca | --db | --state | --merge)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;

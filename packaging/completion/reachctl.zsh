@@ -3,7 +3,7 @@
 local help
 local -a found
 case $words[CURRENT-1] in
---socket|--export|--hosts|--file-sd|--ca|--db|--state) _files; return ;;
+--socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge) _files; return ;;
 --dir) _files -/; return ;;
 --depth) compadd quick full matrix; return ;;
 --access) compadd read atomic write; return ;;

@@ -1,0 +1,287 @@
+/* topology.c: reachctl hwloc: the GPUs as an hwloc topology in XML, for tools that read hwloc.
+ *
+ * By itself the topology has one device for each GPU and nothing else of the machine. hwloc knows
+ * no machine without a processor and memory, so there is one of each, and an info says that they
+ * are nobody's. With --merge the GPUs are hung into a topology that lstopo has written: each below
+ * the device that has its PCI address, or below the machine where none has.
+ *
+ * Reading, adding and writing is libhwloc's.
+ */
+#include "clients/reachctl/client.h"
+#include "clients/reachctl/fetch.h"
+#include "clients/reachctl/topology_chip.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 96, DEVICE_BYTES = 128 };
+
+struct export
+{
+    hwloc_topology_t topology;
+    bool merge;
+    uint32_t count; /* GPUs that are in it */
+};
+
+/* ---- the topology they go into ---- */
+
+static const char base_head[] =
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+    "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+    "<topology version=\"2.0\">\n"
+    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+    "allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" "
+    "gp_index=\"1\">\n"
+    "<info name=\"ReachNote\" value=\"GPUs alone: processor and memory stand for none\"/>\n"
+    "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+    "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\"/>\n"
+    "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+    "complete_nodeset=\"0x1\" gp_index=\"3\"/>\n";
+static const char base_tail[] = "</object>\n</topology>\n";
+/* Type 5 is a co-processor (hwloc.h, hwloc_obj_osdev_type_e). */
+static const char base_device[] =
+    "<object type=\"OSDev\" gp_index=\"%u\" name=\"reachd%u\" osdev_type=\"5\"/>\n";
+enum { BASE_FIRST_INDEX = 4 };
+
+/* A machine with `count` devices and nothing else. Owned by the caller; NULL without memory. */
+static char *base_new(uint32_t count)
+{
+    const size_t room = sizeof(base_head) + sizeof(base_tail) + (size_t)count * DEVICE_BYTES;
+    char *text = malloc(room);
+    size_t at;
+
+    if (!text)
+        return NULL;
+    at = (size_t)snprintf(text, room, "%s", base_head);
+    for (uint32_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, room - at, base_device, BASE_FIRST_INDEX + i, i);
+    snprintf(text + at, room - at, "%s", base_tail);
+    return text;
+}
+
+/* Everything that is in the file stays, also what hwloc leaves out by itself. */
+static bool load(struct export *e, const char *path, uint32_t count)
+{
+    char *base = NULL;
+    bool good = false;
+
+    e->merge = path != NULL;
+    if (hwloc_topology_init(&e->topology) != 0) {
+        e->topology = NULL;
+        goto out;
+    }
+    hwloc_topology_set_all_types_filter(e->topology, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_flags(e->topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED |
+                                              HWLOC_TOPOLOGY_FLAG_IMPORT_SUPPORT);
+    if (!path)
+        base = base_new(count);
+    if (path ? hwloc_topology_set_xml(e->topology, path) != 0
+             : !base || hwloc_topology_set_xmlbuffer(e->topology, base, (int)strlen(base) + 1) != 0)
+        goto out;
+    good = hwloc_topology_load(e->topology) == 0;
+    e->count = good ? topology_chip_count(e->topology) : 0;
+out:
+    if (!good)
+        fprintf(stderr, "reachctl: %s is no topology that hwloc can read\n",
+                path ? path : "what was made");
+    free(base);
+    return good;
+}
+
+/* ---- the GPUs ---- */
+
+static hwloc_obj_t device_by_name(hwloc_topology_t topology, const char *name)
+{
+    hwloc_obj_t device = NULL;
+
+    while ((device = hwloc_get_next_osdev(topology, device))) {
+        if (device->name && strcmp(device->name, name) == 0)
+            return device;
+    }
+    return NULL;
+}
+
+/* Where a GPU belongs in a machine: the co-processor at its PCI address, else what is there, else
+ * the machine. */
+static hwloc_obj_t place_of(hwloc_topology_t topology, const struct fingerprint *fp)
+{
+    hwloc_obj_t pci = fp->gpu.pci_bus_id[0]
+                          ? hwloc_get_pcidev_by_busidstring(topology, fp->gpu.pci_bus_id)
+                          : NULL;
+
+    if (!pci)
+        return hwloc_get_root_obj(topology);
+    for (hwloc_obj_t child = pci->io_first_child; child; child = child->next_sibling) {
+        if (child->type == HWLOC_OBJ_OS_DEVICE && child->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC)
+            return child;
+    }
+    return pci;
+}
+
+/* A Misc object of its own in somebody's topology, the whole device in ours. NULL: it is told why.
+ */
+static hwloc_obj_t device_for(struct export *e, const struct fingerprint *fp)
+{
+    const bool measured = fp->gpu.origin == ORIGIN_MEASURED;
+    const char *const origin = origin_name(fp->gpu.origin);
+    char name[NAME_BYTES];
+    hwloc_obj_t device;
+
+    if (e->merge && topology_chip_find(e->topology, fp->gpu.uuid)) {
+        fprintf(stderr,
+                "reachctl: GPU %s is in that topology already\n  next step: merge into one that "
+                "lstopo has just written\n",
+                fp->gpu.uuid);
+        return NULL;
+    }
+    snprintf(name, sizeof(name), "reachd%u", e->count);
+    device = e->merge ? NULL : device_by_name(e->topology, name);
+    if (e->merge) {
+        snprintf(name, sizeof(name), "reachd%u%s%s", e->count, measured ? "" : " ",
+                 measured ? "" : origin);
+        device = hwloc_topology_insert_misc_object(e->topology, place_of(e->topology, fp), name);
+    }
+    if (device && (device->subtype = strdup(measured || e->merge ? "GPU" : origin)))
+        return device;
+    fputs("reachctl: no memory\n", stderr);
+    return NULL;
+}
+
+static bool add(struct export *e, const struct fingerprint *fp, const char *id)
+{
+    struct chip *chip = calloc(1, sizeof(*chip));
+    struct err err = {0};
+    hwloc_obj_t device = NULL;
+    bool good = false;
+
+    if (!chip) {
+        fputs("reachctl: no memory\n", stderr);
+        goto out;
+    }
+    device = device_for(e, fp);
+    if (!device)
+        goto out;
+    chip_read(fp, id, chip);
+    good = topology_chip_add(e->topology, device, chip, &err) == STATUS_OK;
+    if (!good)
+        fprintf(stderr, "reachctl: %s\n", err.text);
+    e->count++;
+out:
+    free(chip);
+    return good;
+}
+
+static enum exit_code add_files(struct export *e, const struct options *options)
+{
+    struct fingerprint *fp = calloc(1, sizeof(*fp));
+    enum exit_code exit_code = fp ? EXIT_DONE : EXIT_FAILED;
+
+    for (int i = 0; i < options->operand_count && exit_code == EXIT_DONE; i++) {
+        char id[FINGERPRINT_ID_BYTES];
+        exit_code = fetch_fingerprint(NULL, options, options->operands[i], fp, id);
+        if (exit_code == EXIT_DONE && !add(e, fp, id))
+            exit_code = EXIT_FAILED;
+    }
+    free(fp);
+    return exit_code;
+}
+
+static uint32_t count_known(const json_t *gpus)
+{
+    uint32_t count = 0;
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        count += json_is_object(json_object_get(gpu, "fingerprint"));
+    }
+    return count;
+}
+
+static enum exit_code add_known(struct export *e, const json_t *gpus)
+{
+    struct fingerprint *fp = calloc(1, sizeof(*fp));
+    enum exit_code exit_code = fp ? EXIT_DONE : EXIT_FAILED;
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        const json_t *json = json_object_get(gpu, "fingerprint");
+        const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+        char id[FINGERPRINT_ID_BYTES];
+        if (exit_code != EXIT_DONE || !json_is_object(json))
+            continue;
+        exit_code = fetch_read(json, uuid ? uuid : "a GPU", fp, id);
+        if (exit_code == EXIT_DONE && !add(e, fp, id))
+            exit_code = EXIT_FAILED;
+    }
+    free(fp);
+    return exit_code;
+}
+
+/* ---- the command ---- */
+
+static enum exit_code print(const struct export *e)
+{
+    char *xml = NULL;
+    int length = 0;
+    enum exit_code exit_code = EXIT_FAILED;
+
+    if (hwloc_topology_export_xmlbuffer(e->topology, &xml, &length, 0) == 0) {
+        fputs(xml, stdout);
+        exit_code = EXIT_DONE;
+    } else {
+        fprintf(stderr, "reachctl: hwloc cannot write the topology: %s\n", strerror(errno));
+    }
+    hwloc_free_xmlbuffer(e->topology, xml);
+    return exit_code;
+}
+
+static enum exit_code of_files(const struct options *options, struct export *e)
+{
+    if (!load(e, options->merge, (uint32_t)options->operand_count))
+        return EXIT_FAILED;
+    return add_files(e, options);
+}
+
+static enum exit_code of_daemon(struct client *client, const struct options *options,
+                                struct export *e)
+{
+    struct client_answer answer;
+    const json_t *gpus;
+    enum exit_code exit_code = client_get(client, "/v1/fingerprints", NULL, &answer);
+    uint32_t count;
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    gpus = json_object_get(answer.json, "gpus");
+    count = count_known(gpus);
+    exit_code = EXIT_FAILED;
+    if (count == 0)
+        fputs("reachctl: no GPU there has a fingerprint\n  next step: reachctl gpus\n", stderr);
+    else if (load(e, options->merge, count))
+        exit_code = add_known(e, gpus);
+    client_answer_free(&answer);
+    return exit_code;
+}
+
+enum exit_code command_hwloc(struct client *client, const struct options *options)
+{
+    struct export e = {.topology = NULL};
+    enum exit_code exit_code;
+
+    if (options->json) {
+        fputs("reachctl: hwloc writes XML, no JSON\n  next step: reachctl --help\n", stderr);
+        return EXIT_USAGE;
+    }
+    exit_code = options->operand_count > 0 ? of_files(options, &e) : of_daemon(client, options, &e);
+    if (exit_code == EXIT_DONE)
+        exit_code = print(&e);
+    if (e.topology)
+        hwloc_topology_destroy(e.topology);
+    return exit_code;
+}
