@@ -291,9 +291,6 @@ static enum ask_next on_failure(struct ask *a, CURLcode code, struct rng *rng, n
         return end_with(a, outcome, "the answer is larger than %u bytes, which no daemon's is",
                         a->head_bytes > MOST_HEAD_BYTES ? (unsigned)MOST_HEAD_BYTES
                                                         : a->settings->most_bytes);
-    if (outcome == FLEET_TIMEOUT)
-        return end_with(a, outcome, "no whole answer within %u ms, %zu bytes of it",
-                        (unsigned)((now - a->began) / NSEC_PER_MSEC), a->body_bytes);
     return end_with(a, outcome, "%s", a->error[0] ? a->error : curl_easy_strerror(code));
 }
 
