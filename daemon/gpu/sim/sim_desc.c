@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ static enum status read_f64(struct cursor *c, double max, double *out)
     if (*end != '\0' || !(v >= 0 && v <= max))
         return complain(c, "not a number, negative or too large");
     c->at += strlen(digits);
-    *out = v;
+    *out = fabs(v); /* "-0" is printed as nothing, and would not be the same then */
     return STATUS_OK;
 }
 
