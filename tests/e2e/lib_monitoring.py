@@ -7,8 +7,8 @@ import re
 import common
 
 FOLDER = os.path.join(common.ROOT, "packaging", "prometheus")
-# What is in the place of the dashboard's variables when it is opened and nothing is chosen.
-VARIABLES = {"$job": ".*", "$model": ".*"}
+# What is in the place of the dashboard's variables: all jobs that have GPUs, all models.
+VARIABLES = {"$job": "reachd", "$model": ".+"}
 
 
 def path(name):

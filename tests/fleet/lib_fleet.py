@@ -239,12 +239,12 @@ class Fleet:
             list(pool.map(lambda daemon: daemon.measure(depth), self.daemons))
 
     def resident_bytes(self):
-        """Of all of them, counting what they share once for each: the most it can be."""
-        pages = 0
+        """Of all of them, what they share counted once."""
+        total = 0
         for daemon in self.daemons:
-            with open(f"/proc/{daemon.process.pid}/statm", encoding="ascii") as statm:
-                pages += int(statm.read().split()[1])
-        return pages * resource.getpagesize()
+            with open(f"/proc/{daemon.process.pid}/smaps_rollup", encoding="ascii") as rollup:
+                total += int(re.search(r"^Pss:\s+(\d+) kB", rollup.read(), re.M).group(1)) << 10
+        return total
 
     def write_targets(self, path, labels=None):
         """A target list as Prometheus' file_sd_configs reads it, in one step."""

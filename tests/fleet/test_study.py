@@ -7,6 +7,7 @@ are simulated.
 
 --write puts the tables there; without it the file that is there must hold the same tables.
 REACH_SEED repeats a run."""
+import json
 import os
 import sys
 import time
@@ -23,10 +24,16 @@ SEED = int(os.environ.get("REACH_SEED", DEFAULT_SEED))
 H200S, H200S_ANYWHERE = 64, 32
 WRITE_TO = sys.argv[sys.argv.index("--write") + 1] if "--write" in sys.argv else None
 
+ENGINES = ("SQLite",)
+
 study = {}  # what the cases found, for the document
 
 
-def fingerprinted(name, gpus):
+COUNT = ("SELECT s.signature, s.candidates, count(*) FROM fleet_sighting t JOIN fleet_signature s ON "
+         "s.id = t.signature WHERE t.survey = {survey} AND t.counted = 1 GROUP BY s.signature, s.candidates")
+
+
+def fingerprinted(name, gpus, while_up=lambda fleet: None):
     """Starts the fleet, has it measured, asks it, ends it; {uuid: fingerprint}."""
     print(f"# {name}: REACH_SEED={SEED}", flush=True)
     begin, cpu = time.monotonic(), lib_fleet.children_cpu_seconds()
@@ -35,6 +42,7 @@ def fingerprinted(name, gpus):
         took = time.monotonic() - begin
         found = lib_study.answers(fleet)
         resident = fleet.resident_bytes()
+        while_up(fleet)
     equal(len(found), len(gpus), "GPUs that answered")
     study[name + " cost"] = (len(gpus), took, lib_fleet.children_cpu_seconds() - cpu, resident)
     print(f"# note: {name}: {len(gpus)} simulated GPUs, a daemon each, fingerprinted in {took:.1f} s; "
@@ -52,13 +60,29 @@ def the_fleet_is_the_papers():
     gpus = study["k80s"] = lib_fleet.k80_fleet(SEED)
     equal({pair: [gpu.lost for gpu in gpus].count(pair) for pair in mixture}, mixture)
     equal(len({gpu.uuid for gpu in gpus}), 256)
-    for gpu in gpus:  # what a daemon is told names no SM of the die
-        assert pair_text(gpu.lost).replace(" ", "") not in gpu.text.split("/")[0], gpu.text
+
+
+def survey(targets, where):
+    """reachctl survey: what it says of itself."""
+    status, out, err = common.run(common.REACHCTL, "survey", "--file-sd", targets, "--db", where, "--json")
+    equal(status, 0, f"exit status of the survey into {where}:\n{out[:2000]}{err}")
+    return json.loads(out)
+
+
+def surveyed(fleet):
+    """Two surveys into SQLite, over HTTP. Keeps what they say and what is in the database then: rows of
+    signature, candidates, count."""
+    targets = os.path.join(common.folder, "k80.json")
+    fleet.write_targets(targets)
+    path = os.path.join(common.folder, "k80.db")
+    study["surveys"] = [survey(targets, path) for _ in range(2)]
+    study["SQLite"] = [common.run("sqlite3", "-separator", ";", path, COUNT.format(survey=number))[1]
+                       for number in (1, 2)]
 
 
 @case
 def the_256_k80s_are_fingerprinted():
-    study["answers"] = fingerprinted("K80", study["k80s"])
+    study["answers"] = fingerprinted("K80", study["k80s"], surveyed)
     for gpu in study["k80s"]:
         answer = study["answers"][gpu.uuid]
         equal((answer["gpu"]["serial"], answer["gpu"]["name"], answer["origin"]),
@@ -81,6 +105,22 @@ def the_histogram_is_the_papers_line_by_line():
     for pairs, name, count, _ in study["rows"]:
         equal(count, sum(pairs.values()), name)
     equal(sorted(found), sorted(name for _, name, _, _ in study["rows"]), "signatures")
+
+
+@case
+def surveys_count_the_same():
+    first, second = study["surveys"]
+    for one, heard in ((first, "answered"), (second, "unchanged")):
+        equal((one["gpus"], one["disputed_gpus"], one["outcomes"][heard]), (256, 0, 256), str(one)[:2000])
+    equal([one["new_fingerprints"] for one in study["surveys"]], [256, 0])
+    study["kept"] = {}
+    for engine in ENGINES:
+        for text in study[engine]:
+            rows = [line.rsplit(";", 1) for line in text.replace(" ; ", " | ").splitlines()]
+            wanted = {f"{name};{' | '.join(pair_text(c).replace(' ', '') for c in candidates)}": str(count)
+                      for _, name, count, candidates in study["rows"]}
+            equal(dict(rows), wanted, engine)
+        study["kept"][engine] = {key.split(";")[0]: int(count) for key, count in rows}
 
 
 # ---- the H200s ----
@@ -117,15 +157,17 @@ def h200s_that_have_lost_any_pairs_are_told_right_or_not_sure():
 # ---- the document ----
 
 def k80_table():
-    yield "| deactivated SMs (paper) | times (paper) | share (paper) | signature found | times | share | candidates |"
-    yield "|---|---|---|---|---|---|---|"
+    yield ("| deactivated SMs (paper) | times (paper) | share (paper) | signature found | times | share | "
+           "survey | candidates |")
+    yield "|---|---|---|---|---|---|---|---|"
     for pairs, name, count, candidates in study["rows"]:
         paper = sum(pairs.values())
         note = " or ".join(map(pair_text, candidates)) + (", cannot be told apart" if candidates[1:] else "")
         yield (f"| {'; '.join(map(pair_text, pairs))} | {paper} | {share(paper, 256)}% | {name} | {count} | "
-               f"{share(count, 256)}% | {note} |")
-    found = sum(count for _, _, count, _ in study["rows"])
-    yield f"| total | 256 | | | {found} | | |"
+               f"{share(count, 256)}% | {study['kept']['SQLite'][name]} | {note} |")
+    found = [sum(count for _, _, count, _ in study["rows"])]
+    found += [sum(study["kept"][engine].values()) for engine in ENGINES]
+    yield f"| total | 256 | | | {found[0]} | | {found[1]} | |"
 
 
 def h200_tables():
@@ -153,7 +195,8 @@ def document():
     yield "K80s and counted which SMs are missing (table 3). Here 256 simulated K80s have lost the same"
     yield "pairs, in an order drawn at random, each with noise, distances and a seed of its own. One daemon"
     yield "measures each (depth quick). It is told who shares a TLB level with whom among the 13 SMs that"
-    yield "are left, and nothing of the die. The table counts what the daemons answer over HTTP."
+    yield "are left, and nothing of the die. The table counts what the daemons answer over HTTP; beside it"
+    yield "what `reachctl survey` has kept of its own requests to them, in SQLite."
     yield ""
     yield from k80_table()
     yield ""
@@ -162,8 +205,7 @@ def document():
     yield "are the same pattern."
     yield ""
     yield f"Starting and measuring the {cost[0]} daemons took {cost[1]:.0f} s on {os.cpu_count()} cores that"
-    yield f"others used too, and {cost[2]:.0f} s of CPU; all daemons together held {cost[3] >> 20} MiB, what"
-    yield "they share counted for each."
+    yield f"others used too, and {cost[2]:.0f} s of CPU; all daemons together held {cost[3] >> 20} MiB."
     yield ""
     yield "## H200s that have lost SMs at random"
     yield ""
@@ -174,7 +216,8 @@ def document():
     yield from h200_tables()
     yield ""
     yield f"{H200S_ANYWHERE} more have lost any six of the 72 pairs, so that a group may have lost two or all."
-    yield f"Of {H200S_ANYWHERE - study['unsure']} the signature is the one that was drawn, of {study['unsure']} the answer is \"not sure\":"
+    yield (f"Of {H200S_ANYWHERE - study['unsure']} the signature is the one that was drawn, of {study['unsure']} "
+           'the answer is "not sure":')
     yield "a group with one pair left of three breaks the turns so early that chance is not ruled out."
     yield "None is wrong."
 
