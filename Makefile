@@ -115,8 +115,14 @@ pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-
 PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl $(HWLOC_PKGS)))
 DAEMON_LIBS  = $(call once,DAEMON_LIBS,$(call pkg_config,--libs $(DAEMON_PKGS)) -ldl -lm)
 HWLOC_LIBS   = $(call once,HWLOC_LIBS,$(call pkg_config,--libs $(HWLOC_PKGS)))
-CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -lm)
-TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) -ldl -lm)
+CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) $(PQ_LIBS) -lm)
+TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) $(PQ_LIBS) -ldl -lm)
+# PostgreSQL is there where libpq is, and otherwise reachctl says that it is not. NO_LIBPQ=1 leaves
+# it out.
+PQ_FOUND     = $(call once,PQ_FOUND,$(if $(NO_LIBPQ),,$(shell pkg-config --exists libpq 2>/dev/null && echo yes)))
+PQ_LIBS      = $(call once,PQ_LIBS,$(if $(PQ_FOUND),$(shell pkg-config --libs libpq)))
+PQ_DEFINES   = $(call once,PQ_DEFINES,$(if $(PQ_FOUND),-DREACH_HAVE_LIBPQ $(shell pkg-config --cflags libpq)))
+PQ_SRC      := clients/fleet/keep_postgres.c
 EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
 
 # The commit goes only into the objects whose source asks for it, so a commit rebuilds little.
@@ -167,6 +173,8 @@ build/$(1)/obj/fatbin.o: build/gen/fatbin.S build/kernels/reach_kernels.fatbin
 
 $(VERSION_SRC:%.c=build/$(1)/obj/%.o): private DEFINES := -DREACHD_VERSION='"$(FULL_VERSION)"'
 $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
+$(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
+$(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
 objects_$(1) := $(LIB_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
 support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
@@ -258,6 +266,9 @@ c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/
 
 build/gen/version: FORCE
 	$(call write_if_changed,'$(FULL_VERSION)')
+
+build/gen/libpq: FORCE
+	$(call write_if_changed,'$(PQ_DEFINES)')
 
 build/gen/sql-files: FORCE
 	$(call write_if_changed,'$(SQL) $(FLEET_SQL)')
@@ -471,7 +482,7 @@ lint-tidy-all: $(TIDY_STAMPS)
 build/lint/%.tidy: % .clang-tidy $(filter %.h,$(C_FILES))
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(CPPFLAGS) $(PKG_CFLAGS) -std=gnu11 -DREACHD_VERSION='"lint"' \
+	$(Q)clang-tidy --quiet $< -- $(CPPFLAGS) $(PKG_CFLAGS) $(if $(filter $(PQ_SRC),$<),$(PQ_DEFINES)) -std=gnu11 -DREACHD_VERSION='"lint"' \
 	    >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@mv $@.log $@
 

@@ -200,10 +200,11 @@ enum status fleet_survey_begin(struct fleet_db *db, const char *at, int64_t *out
     s = begin_write(db, err);
     if (s != STATUS_OK)
         return s;
-    s = fleet_run_number(db,
-                         "INSERT INTO fleet_survey (id, at) "
-                         "SELECT COALESCE(MAX(id), 0) + 1, $1 FROM fleet_survey RETURNING id",
-                         FLEET_VALUES(at), out_survey, &found, err);
+    s = fleet_run_number(
+        db,
+        "INSERT INTO fleet_survey (id, at) "
+        "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_survey), $1) RETURNING id",
+        FLEET_VALUES(at), out_survey, &found, err);
     if (s != STATUS_OK)
         return end_write(db, s, err);
     db->survey = *out_survey;

@@ -77,10 +77,11 @@ enum status fleet_keep_kind(struct fleet_db *db, const char *model, const char *
                          FLEET_VALUES(model, origin), out, &found, err);
 
     if (s == STATUS_OK && !found)
-        s = fleet_run_number(db,
-                             "INSERT INTO fleet_kind (id, model, origin) "
-                             "SELECT COALESCE(MAX(id), 0) + 1, $1, $2 FROM fleet_kind RETURNING id",
-                             FLEET_VALUES(model, origin), out, &found, err);
+        s = fleet_run_number(
+            db,
+            "INSERT INTO fleet_kind (id, model, origin) "
+            "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_kind), $1, $2) RETURNING id",
+            FLEET_VALUES(model, origin), out, &found, err);
     return s;
 }
 
@@ -128,8 +129,8 @@ static enum status keep_signature(struct fleet_db *db, const struct disabled_sms
         s = fleet_run_number(
             db,
             "INSERT INTO fleet_signature (id, signature, candidates, candidate_count) "
-            "SELECT COALESCE(MAX(id), 0) + 1, $1, $2, CAST($3 AS BIGINT) FROM fleet_signature "
-            "RETURNING id",
+            "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_signature), $1, $2, $3) RETURNING "
+            "id",
             FLEET_VALUES(d->signature, candidates, known), out, &found, err);
     return s;
 }
@@ -147,8 +148,8 @@ static enum status keep_map(struct fleet_db *db, const struct sm_partition *p, i
                          &found, err);
     if (s == STATUS_OK && !found)
         s = fleet_run_number(db,
-                             "INSERT INTO fleet_map (id, hash, group_count) SELECT "
-                             "COALESCE(MAX(id), 0) + 1, $1, CAST($2 AS BIGINT) FROM fleet_map "
+                             "INSERT INTO fleet_map (id, hash, group_count) VALUES "
+                             "((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_map), $1, $2) "
                              "RETURNING id",
                              FLEET_VALUES(hash, fleet_number_text(p->group_count, count)), out,
                              &found, err);
@@ -173,7 +174,7 @@ static enum status keep_structure(struct fleet_db *db, const struct fingerprint 
         s = fleet_run_number(
             db,
             "INSERT INTO fleet_structure (id, hash, text) "
-            "SELECT COALESCE(MAX(id), 0) + 1, $1, $2 FROM fleet_structure RETURNING id",
+            "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_structure), $1, $2) RETURNING id",
             FLEET_VALUES(hash, text), out, &found, err);
     free(text);
     return s;
@@ -295,10 +296,8 @@ static enum status insert_row(struct fleet_db *db, const struct fingerprint *fp,
         db,
         "INSERT INTO fleet_fingerprint (id, uuid, name, kind, signature, map, structure, depth, "
         "verdict, driver, taken_at, plateau_gbps, whole_memory_gbps, window_bytes) "
-        "SELECT COALESCE(MAX(id), 0) + 1, $1, $2, CAST($3 AS INTEGER), CAST($4 AS INTEGER), "
-        "CAST($5 AS INTEGER), CAST($6 AS INTEGER), $7, $8, $9, CAST($10 AS BIGINT), "
-        "CAST($11 AS DOUBLE PRECISION), CAST($12 AS DOUBLE PRECISION), CAST($13 AS BIGINT) "
-        "FROM fleet_fingerprint RETURNING id",
+        "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_fingerprint), $1, $2, $3, $4, $5, $6, "
+        "$7, $8, $9, $10, $11, $12, $13) RETURNING id",
         FLEET_VALUES(gpu->uuid, gpu->fingerprint_id, fleet_number_text(k->kind, numbers[0]),
                      fleet_number_text(k->signature, numbers[1]),
                      fleet_number_text(k->map, numbers[2]),

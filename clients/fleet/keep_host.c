@@ -97,10 +97,11 @@ static enum status find_host(struct fleet_db *db, const char *name, struct host_
     s = fleet_run(db, "SELECT id, asked, answered FROM fleet_host WHERE name = $1",
                   FLEET_VALUES(name), read_host, out, err);
     if (s == STATUS_OK && out->id == 0)
-        s = fleet_run_number(db,
-                             "INSERT INTO fleet_host (id, name) "
-                             "SELECT COALESCE(MAX(id), 0) + 1, $1 FROM fleet_host RETURNING id",
-                             FLEET_VALUES(name), &out->id, &found, err);
+        s = fleet_run_number(
+            db,
+            "INSERT INTO fleet_host (id, name) "
+            "VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_host), $1) RETURNING id",
+            FLEET_VALUES(name), &out->id, &found, err);
     return s;
 }
 
@@ -193,9 +194,9 @@ static enum status find_gpu(struct fleet_db *db, const char *survey, const char 
         return s;
     if (*out == 0)
         return fleet_run_number(db,
-                                "INSERT INTO fleet_gpu (id, uuid, serial, first) SELECT "
-                                "COALESCE(MAX(id), 0) + 1, $1, $2, CAST($3 AS INTEGER) "
-                                "FROM fleet_gpu RETURNING id",
+                                "INSERT INTO fleet_gpu (id, uuid, serial, first) VALUES "
+                                "((SELECT COALESCE(MAX(id), 0) + 1 FROM fleet_gpu), $1, $2, $3) "
+                                "RETURNING id",
                                 FLEET_VALUES(uuid, serial, survey), out, &found, err);
     if (*out == m.silent && serial[0] != '\0')
         s = fleet_run(db, "UPDATE fleet_gpu SET serial = $2 WHERE id = $1",
@@ -280,7 +281,7 @@ static enum status note_gpus(struct fleet_db *db, const char *survey, const char
     return fleet_run(db,
                      "UPDATE fleet_gpu SET seen = s.survey, host = s.host, slot = s.slot, "
                      "fingerprint = COALESCE(s.fingerprint, fleet_gpu.fingerprint) "
-                     "FROM fleet_sighting s WHERE s.survey = $1 AND s.host = $2 AND s.counted = 1 "
+                     "FROM fleet_sighting s WHERE s.survey = $1 AND s.host = $2 AND +s.counted = 1 "
                      "AND fleet_gpu.id = s.gpu",
                      FLEET_VALUES(survey, host), NULL, NULL, err);
 }

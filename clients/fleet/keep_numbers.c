@@ -196,7 +196,9 @@ bool numbers_structure_line(const char **at, struct structure_line *out)
     return true;
 }
 
-bool numbers_about_measuring(const char *name)
+bool numbers_is_judged(const char *name)
 {
-    return strcmp(name, "duration_ms") == 0 || strcmp(name, "probe_ms") == 0;
+    return strcmp(name, "duration_ms") != 0 && strcmp(name, "probe_ms") != 0 &&
+           strcmp(name, "topology.group_count") != 0 &&
+           strncmp(name, "topology.disabled.", strlen("topology.disabled.")) != 0;
 }

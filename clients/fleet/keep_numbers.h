@@ -68,8 +68,8 @@ struct structure_line {
 /* Reads the line at `*at` and moves on; false at the end. */
 bool numbers_structure_line(const char **at, struct structure_line *out);
 
-/* A number that the host's load has a hand in, not the chip: how long it took. Spread shows it, no
- * GPU is told from the others by it. */
-bool numbers_about_measuring(const char *name);
+/* May a GPU be told from the others by this number? Not by how long it took, in which the host has
+ * a hand, nor by what it has lost, which the signatures count. */
+bool numbers_is_judged(const char *name);
 
 #endif

@@ -126,6 +126,16 @@ static void close_engine(void *take)
     free(e);
 }
 
+/* The order of bytes by PostgreSQL's name for it, so that both sort alike. */
+static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const void *b)
+{
+    const int least = a_bytes < b_bytes ? a_bytes : b_bytes;
+    const int c = memcmp(a, b, (size_t)least);
+
+    (void)self;
+    return c ? c : a_bytes - b_bytes;
+}
+
 static enum status open_engine(const char *where, void **out, struct err *err)
 {
     struct sqlite_engine *e = calloc(1, sizeof(*e));
@@ -143,7 +153,8 @@ static enum status open_engine(const char *where, void **out, struct err *err)
     }
     sqlite3_extended_result_codes(e->db, 1);
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    s = whose(e, where, err);
+    rc = sqlite3_create_collation(e->db, "C", SQLITE_UTF8, NULL, by_bytes);
+    s = rc == SQLITE_OK ? whose(e, where, err) : fail(e, rc, err);
     if (s == STATUS_OK)
         s = exec(e, settings, err);
     if (s == STATUS_OK)

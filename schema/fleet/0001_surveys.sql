@@ -138,4 +138,7 @@ CREATE TABLE fleet_sighting (
     was_fingerprint INTEGER,
     PRIMARY KEY (survey, host, slot)
 );
+-- All that counting needs.
+CREATE INDEX fleet_sighting_by_kind
+    ON fleet_sighting (survey, counted, kind, signature, map, structure, fingerprint);
 CREATE INDEX fleet_sighting_by_gpu ON fleet_sighting (gpu, survey);

@@ -1,0 +1,52 @@
+/* report.h: what surveys say about a fleet.
+ *
+ * Every report is a query whose rows come one by one, and so is printed: memory does not grow with
+ * the fleet. Chips are counted by model and origin, so a simulated one never stands in one row with
+ * a measured one. Expectations there are none: a GPU is held against the others of its model, and
+ * against itself in the survey before. The rules stand in docs/fleet.md.
+ */
+#ifndef REACH_CLIENTS_FLEET_REPORT_H
+#define REACH_CLIENTS_FLEET_REPORT_H
+
+#include "clients/fleet/keep.h"
+
+#include <stdio.h>
+
+enum fleet_report_bit {
+    FLEET_REPORT_SIGNATURES = 1 << 0,
+    FLEET_REPORT_MAPS = 1 << 1,
+    FLEET_REPORT_SPREAD = 1 << 2,
+    FLEET_REPORT_OUTLIERS = 1 << 3,
+    FLEET_REPORT_DRIFT = 1 << 4,
+    FLEET_REPORT_HOSTS = 1 << 5,
+    FLEET_REPORT_BOARDS = 1 << 6,
+    FLEET_REPORT_SUMMARY = 1 << 7
+};
+/* "signatures", "maps", ... False where there is no such report; `*out` is then untouched. */
+bool fleet_report_from_name(const char *name, unsigned *out);
+
+enum fleet_format {
+    FLEET_FORMAT_TABLE = 0,
+    FLEET_FORMAT_JSON,
+    FLEET_FORMAT_CSV,
+    FLEET_FORMAT_MARKDOWN,
+    FLEET_FORMAT_SVG, /* a chart of the signatures, which is all that has one */
+    FLEET_FORMAT_COUNT
+};
+/* "table", "json", "csv", "markdown", "svg". */
+bool fleet_format_from_name(const char *name, enum fleet_format *out);
+
+struct fleet_report_options {
+    int64_t survey;    /* 0: the latest */
+    const char *model; /* as the driver says it; NULL: all */
+    enum fleet_format format;
+    unsigned reports; /* fleet_report_bit; 0: the summary */
+};
+
+/* Prints the reports in the order of their bits, all from one state of the database.
+ * STATUS_NOT_FOUND: no such survey, or none yet. STATUS_INVALID_ARGUMENT: a format that a report
+ * does not have. STATUS_IO: `out` cannot be written. Not while a survey is under way in `db`. */
+enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
+                         struct err *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* fleet_fill.c: fills a database of surveys with a synthetic fleet, through keep.h, or prints
+ * reports about it. bench_fleet.py drives it.
+ *
+ *     fleet_fill DB fill GPUS SURVEYS    so many GPUs, measured anew for each survey
+ *     fleet_fill DB report FORMAT NAME...
+ *
+ * The second prints the report to standard output and "seconds max_rss_kib" to standard error.
+ * Everything is synthetic: the model says so and the origin is simulated. Numbers are drawn with
+ * the spread that repeated measurements have; what they are drawn around is nobody's GPU.
+ */
+#include "base/rng.h"
+#include "base/units.h"
+#include "clients/fleet/report.h"
+#include "fingerprint/fingerprint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { GPUS_PER_HOST = 8, GROUPS = 5, DIE_SMS = 15, CURVE = 16, SEED = 20261121 };
+
+static void must(enum status s, const struct err *err)
+{
+    if (s == STATUS_OK)
+        return;
+    fprintf(stderr, "fleet_fill: %s\n", err->text);
+    exit(1);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* `v` with a noise of a few thousandths. */
+static struct maybe_f64 about(struct rng *r, double v)
+{
+    return KNOWN_F64(v * (1 + 0.004 * (rng_unit(r) + rng_unit(r) - rng_unit(r) - rng_unit(r))));
+}
+
+static void level(struct rng *r, struct tlb_level *l, uint32_t k, uint32_t entries)
+{
+    l->level = k;
+    l->entries = KNOWN_U32(entries);
+    l->entry_bytes = KNOWN_U64(2 * MIB);
+    l->page_bytes = KNOWN_U64(2 * MIB);
+    l->reach_bytes = KNOWN_U64(entries * 2 * MIB);
+    l->onset_bytes = KNOWN_U64((entries + 1) * 2 * MIB);
+    l->saturation_bytes = KNOWN_U64((entries + 8 + rng_below(r, 3)) * 2 * MIB);
+    l->sets = KNOWN_U32(1 + entries / 16);
+    l->miss_penalty_cycles = about(r, 90.0 * k);
+    l->shared_by = k == 1 ? SHARED_SM : SHARED_GPU;
+    l->confidence = KNOWN_F64(1 - 0.01 * (double)rng_below(r, 3));
+}
+
+/* Two of fifteen SMs lost; which, the chip's own number says. */
+static void groups(struct rng *r, struct topology *t, uint64_t chip)
+{
+    struct rng own = {.state = chip};
+    const uint32_t a = (uint32_t)rng_below(&own, DIE_SMS);
+    const uint32_t b = (a + 1 + (uint32_t)rng_below(&own, DIE_SMS - 1)) % DIE_SMS;
+    uint16_t number[GROUPS];
+    uint32_t sm = 0;
+
+    memset(number, 0xff, sizeof(number));
+    for (uint32_t i = 0; i < DIE_SMS; i++) {
+        if (i == a || i == b)
+            continue;
+        if (number[i % GROUPS] == FINGERPRINT_NO_GROUP)
+            number[i % GROUPS] = (uint16_t)t->partition.group_count++;
+        t->sm_miss_penalty_cycles[sm] = about(r, 180);
+        t->partition.group_of_sm[sm++] = number[i % GROUPS];
+        t->groups[number[i % GROUPS]].sm_count++;
+    }
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        t->groups[g].miss_penalty_cycles = about(r, 180);
+        t->groups[g].random_read_gbps = about(r, 20);
+        t->groups[g].alone_gbps = about(r, 22);
+    }
+    t->level = KNOWN_U32(2);
+    t->nominal_group_sms = KNOWN_U32(3);
+    t->full_sm_count = KNOWN_U32(DIE_SMS);
+    t->confidence = KNOWN_F64(1);
+    t->disabled.sm_count = KNOWN_U32(2);
+    t->disabled.unit_sms = KNOWN_U32(1);
+    t->disabled.candidate_count = KNOWN_U32(1);
+    t->disabled.listed = 1;
+    t->disabled.candidates[0][0] = (uint16_t)(a < b ? a : b);
+    t->disabled.candidates[0][1] = (uint16_t)(a < b ? b : a);
+    (void)snprintf(t->disabled.signature, sizeof(t->disabled.signature), "5x3/%u,%u", a < b ? a : b,
+                   a < b ? b : a);
+}
+
+static void synthetic(struct rng *r, uint64_t chip, int64_t taken_at, struct fingerprint *out)
+{
+    fingerprint_init(out);
+    (void)snprintf(out->gpu.uuid, sizeof(out->gpu.uuid), "SIM-synthetic-%08llu",
+                   (unsigned long long)chip);
+    (void)snprintf(out->gpu.name, sizeof(out->gpu.name), "Synthetic model %llu",
+                   (unsigned long long)(chip % 2));
+    out->gpu.compute_major = 3;
+    out->gpu.sm_count = 13;
+    out->gpu.memory_bytes = 12 * GIB;
+    out->gpu.origin = ORIGIN_SIMULATED;
+    out->taken_at = taken_at;
+    out->duration_ms = (uint32_t)(3000 + rng_below(r, 900));
+    out->probe_ms = (uint32_t)(2000 + rng_below(r, 900));
+    out->level_count = 3;
+    level(r, &out->levels[0], 1, 16);
+    level(r, &out->levels[1], 2, 65);
+    level(r, &out->levels[2], 3, 1032);
+    groups(r, &out->topology, chip);
+    out->windows.entry_bytes = KNOWN_U64(2 * MIB);
+    out->windows.reach_bytes = KNOWN_U64(130 * MIB);
+    out->windows.recommended_bytes = KNOWN_U64(128 * MIB);
+    out->throughput.plateau_gbps = about(r, 100);
+    out->throughput.whole_memory_gbps = about(r, 12);
+    out->throughput.curve_count = CURVE;
+    for (uint32_t i = 0; i < CURVE; i++)
+        out->throughput.curve[i] =
+            (struct curve_point){.region_bytes = (uint64_t)(i + 1) * 64 * MIB,
+                                 .naive_gbps = about(r, 100.0 / (1 + i)),
+                                 .by_group_gbps = about(r, 95)};
+}
+
+static void one_host(struct fleet_db *db, int64_t survey, struct rng *r, uint64_t first,
+                     uint64_t count)
+{
+    static struct fingerprint fp;
+    char ids[GPUS_PER_HOST][FINGERPRINT_ID_BYTES];
+    char uuids[GPUS_PER_HOST][sizeof(fp.gpu.uuid)];
+    char *texts[GPUS_PER_HOST];
+    struct fleet_gpu gpus[GPUS_PER_HOST];
+    char name[64];
+    const struct fleet_host host = {.name = name,
+                                    .outcome = FLEET_ANSWERED,
+                                    .detail = "",
+                                    .etag = "",
+                                    .daemon_version = "synthetic",
+                                    .gpu_count = (uint32_t)count,
+                                    .attempts = 1};
+    struct err err = {0};
+
+    (void)snprintf(name, sizeof(name), "synthetic-%llu:1", (unsigned long long)first);
+    for (uint64_t i = 0; i < count; i++) {
+        synthetic(r, first + i, 1700000000 + survey, &fp);
+        json_t *const json = fingerprint_to_json(&fp);
+        fingerprint_id(&fp, ids[i]);
+        texts[i] = json_dumps(json, JSON_COMPACT);
+        json_decref(json);
+        (void)snprintf(uuids[i], sizeof(uuids[i]), "%s", fp.gpu.uuid);
+        gpus[i] = (struct fleet_gpu){.slot = (uint32_t)i,
+                                     .uuid = uuids[i],
+                                     .serial = "",
+                                     .model = "",
+                                     .state = "ready",
+                                     .fingerprint_id = ids[i],
+                                     .fingerprint_json = texts[i]};
+    }
+    must(fleet_keep_host(db, survey, &host, gpus, &err), &err);
+    for (uint64_t i = 0; i < count; i++)
+        free(texts[i]);
+}
+
+static void fill(struct fleet_db *db, uint64_t gpus, int surveys)
+{
+    struct rng r = {.state = SEED};
+    struct err err = {0};
+    int64_t survey;
+
+    for (int k = 0; k < surveys; k++) {
+        must(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &survey, &err), &err);
+        for (uint64_t at = 0; at < gpus; at += GPUS_PER_HOST)
+            one_host(db, survey, &r, at, gpus - at < GPUS_PER_HOST ? gpus - at : GPUS_PER_HOST);
+        must(fleet_survey_end(db, survey, 0, &err), &err);
+    }
+}
+
+static void report(struct fleet_db *db, int count, char **words)
+{
+    struct fleet_report_options options = {.survey = 0};
+    struct err err = {0};
+
+    if (!fleet_format_from_name(words[0], &options.format))
+        exit(2);
+    for (int i = 1; i < count; i++) {
+        unsigned bit = 0;
+        if (!fleet_report_from_name(words[i], &bit))
+            exit(2);
+        options.reports |= bit;
+    }
+    must(fleet_report(db, &options, stdout, &err), &err);
+}
+
+int main(int argc, char **argv)
+{
+    const double begin = seconds();
+    struct fleet_db *db = NULL;
+    struct rusage used;
+    struct err err = {0};
+
+    if (argc < 4)
+        return 2;
+    must(fleet_open(argv[1], &db, &err), &err);
+    if (strcmp(argv[2], "fill") == 0 && argc == 5)
+        fill(db, strtoull(argv[3], NULL, 10), atoi(argv[4]));
+    else if (strcmp(argv[2], "report") == 0)
+        report(db, argc - 3, argv + 3);
+    else
+        return 2;
+    fleet_close(db);
+    getrusage(RUSAGE_SELF, &used);
+    fprintf(stderr, "%.3f %ld\n", seconds() - begin, used.ru_maxrss);
+    return 0;
+}
