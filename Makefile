@@ -446,6 +446,9 @@ TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
 BENCH_TOOLS := $(filter build/release/tests/bench/%,$(TOOLS))
 
+# It loads the plugin for Slurm, which finds its other side there.
+build/release/tests/bench/spank_cost: private LDFLAGS += -rdynamic
+
 # One after the other, because they share the GPU.
 check-gpu:
 	@.ci/deps check
@@ -538,6 +541,9 @@ install-built:
 	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
 	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
 	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
+	install -d $(DESTDIR)$(PREFIX)/share/reachd/slurm
+	install -m 755 clients/slurm/taskprolog.sh clients/slurm/prolog.sh $(DESTDIR)$(PREFIX)/share/reachd/slurm
+	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)

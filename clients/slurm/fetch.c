@@ -14,6 +14,8 @@
 
 /* Between two tries where the daemon's queue of connections is full. */
 enum { RETRY_NS = 2000000 };
+/* Of the deadline, kept for waking up and for what comes after: it is to hold in all. */
+enum { KEPT_PERCENT = 1 };
 
 static uint64_t now_ns(void)
 {
@@ -97,7 +99,7 @@ bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms)
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     const uint64_t from = now_ns();
 
-    *f = (struct fetch){.fd = -1, .left_ns = deadline_ms * (uint64_t)1000000};
+    *f = (struct fetch){.fd = -1, .left_ns = deadline_ms * (uint64_t)(100 - KEPT_PERCENT) * 10000};
     if (strlen(path) >= sizeof(to.sun_path))
         return fail(f, "the path of the socket is too long", 0);
     strcpy(to.sun_path, path);

@@ -75,7 +75,9 @@ def make_install_installs():
     for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",
                  "lib/libreach.a", "lib/pkgconfig/reach.pc", "share/man/man1/reachctl.1",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
-                 "share/reachd/python/reach.py", "share/reachd/prometheus/reachd-alerts.yml",
+                 "share/reachd/python/reach.py", "share/man/man8/reach_spank.8",
+                 "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
+                 "share/reachd/slurm/prolog.sh", "share/reachd/prometheus/reachd-alerts.yml",
                  "share/reachd/prometheus/grafana-reachd.json"):
         assert os.path.isfile(os.path.join(prefix, path)), path
     equal(os.readlink(os.path.join(prefix, "lib", "libreach.so")), "libreach.so.0")

@@ -31,7 +31,6 @@ import lib_fleet
 common = lib_fleet.common
 
 USER = "nobody"
-GPUS = 2
 PROGRAMS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "sinfo", "scontrol", "ip", "unshare",
             "setpriv")
 CONF = """
@@ -69,7 +68,8 @@ MessageTimeout=100
 KillWait=5
 InactiveLimit=0
 MaxJobCount=20000
-MinJobAge=300
+MaxArraySize=10001
+MinJobAge=3600
 {more}
 NodeName=n1 NodeAddr=127.0.0.1 NodeHostname=localhost Port=17011 CPUs=32 RealMemory=100 Gres=gpu:{gpus}
 NodeName=n2 NodeAddr=127.0.0.1 NodeHostname=localhost Port=17012 CPUs=32 RealMemory=100 Gres=gpu:{gpus}
@@ -105,7 +105,7 @@ class Node:
         self.stand_in = None
         for path in (self.run, os.path.join(self.folder, "spool")):
             os.makedirs(path)
-        for gpu in range(GPUS):
+        for gpu in range(cluster.gpus):
             os.mknod(os.path.join(self.folder, f"nvidia{gpu}"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 
     def daemon_start(self, measured=True):
@@ -188,7 +188,9 @@ class StandIn:
 
 
 class Cluster:
-    def __init__(self, simulate=(("k80", "k80"), ("k80", "k80")), plugin_arguments="", more=""):
+    def __init__(self, simulate=(("k80", "k80"), ("k80", "k80")), plugin_arguments="", more="", gpus=2):
+        """`gpus` of each node, whatever reachd knows of them."""
+        self.gpus = gpus
         self.folder = tempfile.mkdtemp(prefix="reach-slurm-")
         os.chmod(self.folder, 0o755)
         self.processes = []
@@ -204,9 +206,9 @@ class Cluster:
             os.makedirs(os.path.join(self.folder, name))
         os.chmod(os.path.join(self.folder, "out"), 0o777)
         self.nodes = [Node(self, n, texts) for n, texts in enumerate(simulate, 1)]
-        self.write("slurm.conf", CONF.format(folder=self.folder, gpus=GPUS, more=more))
+        self.write("slurm.conf", CONF.format(folder=self.folder, gpus=self.gpus, more=more))
         self.write("gres.conf", "".join(
-            f"NodeName={node.name} Name=gpu File={node.folder}/nvidia[0-{GPUS - 1}]\n" for node in self.nodes))
+            f"NodeName={node.name} Name=gpu File={node.folder}/nvidia[0-{self.gpus - 1}]\n" for node in self.nodes))
         plugin = os.path.join(os.path.abspath(common.BUILD), "reach_spank.so")
         self.write("plugstack.conf",
                    f"optional {plugin} socket={self.folder}/run/reachd.sock {plugin_arguments}\n")
