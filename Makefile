@@ -33,7 +33,7 @@ endif
 NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CFLAGS      ?=
 LDFLAGS     ?=
-TSAN_TESTS  := snapshot pipeline keeper store store_upkeep libreach_threads
+TSAN_TESTS  := api_reader snapshot pipeline keeper store store_upkeep libreach_threads
 # The newest glibc that a portable build may ask for.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)

@@ -1,8 +1,10 @@
 /* backend.h: what the API needs from the rest of the daemon besides a snapshot. main.c fills it in,
  * so that the API includes neither the store nor the pipeline and can be tested without both.
  *
- * Every slot is required and may be called from the serving thread only; none may wait for a
- * measurement. Documents are JSON values that the callee makes and the caller owns.
+ * Every slot is required and may be called from several threads at once; none may wait for a
+ * measurement. Those that read the database (history, fingerprint_at, observations, observation)
+ * are called from readers alone (reader.h), the others must not wait for the disk. Documents are
+ * JSON values that the callee makes and the caller owns.
  */
 #ifndef REACH_API_BACKEND_H
 #define REACH_API_BACKEND_H

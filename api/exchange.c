@@ -5,26 +5,29 @@
  * refused before its body is read; an answer given there closes the connection. Everything else is
  * answered in the last call. A body that no route reads is thrown away as it comes.
  *
- * Most requests ask for what was asked before: a GET whose target has a document in the cache is
- * answered without taking the target apart.
+ * What must be read from the database is handed to the reader, and the last call comes once more
+ * when the answer is there. Most requests ask for what was asked before: a GET whose target has a
+ * document in the cache is answered without taking the target apart.
  */
 #include "api/exchange.h"
 
 #include "api/guard.h"
 #include "api/problem.h"
+#include "api/reader.h"
 #include "api/routes.h"
 #include "base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum step { STEP_FIRST = 0, STEP_BODY, STEP_ANSWERED };
+enum step { STEP_FIRST = 0, STEP_BODY, STEP_READING, STEP_ANSWERED };
 
 struct exchange {
     enum step step;
     bool keeps_body;
     bool is_parsed;
     struct request request;
+    struct reader_call call; /* of an answer that must be read from the database */
     size_t target_bytes;
     char target[]; /* libmicrohttpd writes over its own */
 };
@@ -46,6 +49,7 @@ void exchange_free(struct exchange *take)
 {
     if (!take)
         return;
+    reply_clear(&take->call.reply);
     request_clear(&take->request);
     free(take);
 }
@@ -140,6 +144,21 @@ static void dispatch(struct exchange *x, struct handlers_context *c, struct repl
     }
 }
 
+/* To the reader with it; without one it is read here. */
+static enum MHD_Result read_later(struct exchange *x, struct handlers_context *c,
+                                  struct MHD_Connection *connection, struct reply *reply)
+{
+    x->step = STEP_READING;
+    x->call = (struct reader_call){
+        .connection = connection, .request = &x->request, .handler = reply->later};
+    reply_clear(reply);
+    if (reader_take(c->reader, &x->call))
+        return MHD_YES;
+    c->may_read = true;
+    x->call.handler(c, &x->request, reply);
+    return answer(x, c, connection, reply);
+}
+
 static enum MHD_Result last_step(struct exchange *x, struct handlers_context *c,
                                  struct MHD_Connection *connection)
 {
@@ -152,7 +171,7 @@ static enum MHD_Result last_step(struct exchange *x, struct handlers_context *c,
         reply_document(&reply, kept);
     else
         dispatch(x, c, &reply);
-    return answer(x, c, connection, &reply);
+    return reply.later ? read_later(x, c, connection, &reply) : answer(x, c, connection, &reply);
 }
 
 enum MHD_Result exchange_step(struct exchange *x, struct handlers_context *c,
@@ -160,6 +179,8 @@ enum MHD_Result exchange_step(struct exchange *x, struct handlers_context *c,
 {
     if (x->step == STEP_FIRST)
         return first_step(x, c, call);
+    if (x->step == STEP_READING)
+        return answer(x, c, call->connection, &x->call.reply);
     if (x->step == STEP_ANSWERED) { /* the rest of a body after an early answer */
         *call->data_bytes = 0;
         return MHD_YES;

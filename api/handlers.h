@@ -18,13 +18,22 @@ struct handlers_context {
     const char *daemon_version;
     const char *token; /* what changes something must bring it; "": nothing need */
     struct stats *stats;
-    uint32_t connections; /* open now */
-    uint64_t number;      /* one for each call, to make request ids of */
-    bool for_probes;      /* asked on the socket for health probes */
+    struct reader *reader; /* takes what must read the database */
+    uint64_t number;       /* one for each call, to make request ids of */
+    bool for_probes;       /* asked on the socket for health probes */
+    bool may_read; /* the database: this is the reader (reader.h), which has neither cache nor
+                      stats */
 };
 
-typedef void handlers_fn(struct handlers_context *c, const struct request *request,
-                         struct reply *reply);
+/* True where this is not the place to read the database: then `handler` is called again where it
+ * is, and the caller returns. */
+static inline bool handlers_must_wait(const struct handlers_context *c, handlers_fn *handler,
+                                      struct reply *reply)
+{
+    if (!c->may_read)
+        reply->later = handler;
+    return !c->may_read;
+}
 
 /* handlers_node.c */
 handlers_fn handlers_index;

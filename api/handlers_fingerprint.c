@@ -47,9 +47,10 @@ void handlers_fingerprint(struct handlers_context *c, const struct request *requ
 
     if (!gpu)
         return;
-    if (id && !(gpu->has_fingerprint && strcmp(id, gpu->fingerprint_id) == 0))
-        older(c, request, gpu, id, reply);
-    else if (gpu->has_fingerprint)
+    if (id && !(gpu->has_fingerprint && strcmp(id, gpu->fingerprint_id) == 0)) {
+        if (!handlers_must_wait(c, handlers_fingerprint, reply))
+            older(c, request, gpu, id, reply);
+    } else if (gpu->has_fingerprint)
         current(c, request, gpu, reply);
     else
         handlers_no_fingerprint(request, gpu, MHD_HTTP_NOT_FOUND, reply);
@@ -72,6 +73,8 @@ void handlers_fingerprints(struct handlers_context *c, const struct request *req
         problem_write(reply, request, &problem);
         return;
     }
+    if (handlers_must_wait(c, handlers_fingerprints, reply))
+        return;
     if (c->backend->history(c->backend->self, gpu->identity.uuid, (int64_t)cursor, (uint32_t)limit,
                             &page, &err) != STATUS_OK)
         problem_from_err(reply, request, &err);

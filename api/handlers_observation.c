@@ -33,6 +33,8 @@ void handlers_observations(struct handlers_context *c, const struct request *req
         problem_write(reply, request, &problem);
         return;
     }
+    if (handlers_must_wait(c, handlers_observations, reply))
+        return;
     if (c->backend->observations(c->backend->self, gpu->identity.uuid, (int64_t)run,
                                  (int64_t)cursor, (uint32_t)limit, &page, &err) != STATUS_OK)
         problem_from_err(reply, request, &err);
@@ -85,6 +87,8 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         problem_reply(reply, request, STATUS_NOT_FOUND, "observations have numbers from 1 up");
         return;
     }
+    if (handlers_must_wait(c, handlers_observation, reply))
+        return;
     if (c->backend->observation(c->backend->self, gpu->identity.uuid, id, &observation, &err) !=
         STATUS_OK) {
         problem_from_err(reply, request, &err);

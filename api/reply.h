@@ -14,6 +14,12 @@
 enum { REPLY_ETAG_BYTES = 40, REPLY_LOCATION_BYTES = 64 };
 
 struct document; /* one rendered body with its tag; never changes */
+struct handlers_context;
+struct reply;
+
+/* Fills the reply to a request (handlers.h). */
+typedef void handlers_fn(struct handlers_context *c, const struct request *request,
+                         struct reply *reply);
 
 struct reply {
     unsigned http_status;
@@ -29,6 +35,7 @@ struct reply {
     bool close;                   /* the connection, after this answer */
     uint32_t retry_after_seconds; /* 0: none */
     struct document *document;    /* instead of a body; held */
+    handlers_fn *later;           /* instead of all: to be called where it may read the database */
 };
 
 /* Takes the value and makes it the body, with a tag made of its bytes. NULL, or no memory, makes

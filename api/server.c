@@ -1,11 +1,11 @@
 /* server.c: libmicrohttpd, tamed.
  *
- *   daemon's loop --watches--> epoll fd of the server --nests--> epoll fd of each MHD daemon
- *                                                     \--------> timer of the request deadline
+ *   a loop --waits on--> epoll fd of the server --nests--> epoll fd of each MHD daemon
+ *                                               \--------> timer of the request deadline
+ *                                                \-------> to be woken by another thread
  *
- * One MHD daemon a listening socket, so that each has connection places of its own: whoever takes
- * all places of the TCP port leaves those of the Unix socket and of the port for health probes
- * alone. All run in external epoll mode.
+ * One MHD daemon a listening socket, so that each has connection places of its own. All run in
+ * external epoll mode.
  * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
  * ready connections; MHD_run always polls, so here nobody can cause that.
  *
@@ -17,6 +17,7 @@
 #include "api/clients.h"
 #include "api/exchange.h"
 #include "api/handlers.h"
+#include "api/reader.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -38,7 +40,9 @@ enum {
     /* Header fields of one request and a piece of its body. A request line of 8000 bytes must fit
      * (RFC 9110, section 4.1); the library clears all of it after every request. */
     CONNECTION_MEMORY = 10 << 10,
-    TIMER_EVENT = API_MAX_LISTENERS /* tag beside the numbers of the listeners */
+    TIMER_EVENT = API_MAX_LISTENERS, /* tags beside the numbers of the listeners */
+    WAKE_EVENT,
+    MAX_EVENTS
 };
 
 #define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
@@ -55,8 +59,10 @@ struct listener {
 struct api_server {
     int epoll_fd;
     int timer_fd;
+    int wake_fd;
     nsec_t timer_due; /* 0: not set */
     nsec_t deadline_ns;
+    bool finished;
     bool place_freed; /* a connection was closed since the last run */
     struct listener listeners[API_MAX_LISTENERS];
     uint32_t listener_count;
@@ -66,7 +72,9 @@ struct api_server {
     const struct api_backend *backend;
     const char *daemon_version;
     char token[API_TOKEN_BYTES];
-    struct stats stats;
+    struct stats *stats;
+    struct stats own_stats;
+    struct reader *reader;
     uint64_t number; /* of the next call, scattered */
 };
 
@@ -92,8 +100,10 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
         clients_remove(&server->clients, *socket_context);
         *socket_context = NULL;
         server->place_freed = true;
+        stats_add(&server->stats->connections, UINT64_MAX); /* one less */
         return;
     }
+    stats_add(&server->stats->connections, 1);
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (info)
         *socket_context = clients_add(&server->clients, info->connect_fd, clock_monotonic());
@@ -128,8 +138,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                        .data_bytes = data_bytes};
     struct handlers_context c = {.backend = server->backend,
                                  .token = server->token,
-                                 .stats = &server->stats,
-                                 .connections = server->clients.count,
+                                 .stats = server->stats,
+                                 .reader = server->reader,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
                                  .for_probes = listener->audience == API_FOR_PROBES,
@@ -191,23 +201,23 @@ static uint32_t asked_limit(const struct api_listener *l)
 
 /* As many places as asked for; where the process may not open so many files, each socket gets its
  * share. A connection that finds no descriptor would hang, so none is promised. */
-static void share_places(const struct api_options *options, uint32_t *limits)
+void api_share_places(struct api_listener *listeners, uint32_t count)
 {
     struct rlimit files;
     uint64_t sum = 0;
     uint64_t room;
 
-    for (uint32_t i = 0; i < options->listen_count; i++) {
-        limits[i] = asked_limit(&options->listeners[i]);
-        sum += limits[i];
+    for (uint32_t i = 0; i < count; i++) {
+        listeners[i].connection_limit = asked_limit(&listeners[i]);
+        sum += listeners[i].connection_limit;
     }
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY ||
         files.rlim_cur >= sum + RESERVED_FDS)
         return;
     room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 0;
-    for (uint32_t i = 0; i < options->listen_count; i++) {
-        uint64_t share = limits[i] * room / sum;
-        limits[i] = share > 0 ? (uint32_t)share : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t share = listeners[i].connection_limit * room / sum;
+        listeners[i].connection_limit = share > 0 ? (uint32_t)share : 1;
     }
     log_warning("http: at most %llu connections and not %llu, since only %llu files may be open",
                 (unsigned long long)room, (unsigned long long)sum,
@@ -217,8 +227,8 @@ static void share_places(const struct api_options *options, uint32_t *limits)
 static struct MHD_Daemon *start_daemon(struct listener *listener, int fd, uint32_t limit)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, listener,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request,
+        listener, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)limit, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
@@ -237,7 +247,7 @@ static enum status watch(struct api_server *server, int fd, uint32_t tag, struct
 
 /* The library gets a descriptor of its own, so that it is clear who closes which. */
 static enum status add_listener(struct api_server *server, const struct api_listener *asked,
-                                uint32_t limit, struct err *err)
+                                struct err *err)
 {
     struct listener *listener = &server->listeners[server->listener_count];
     const union MHD_DaemonInfo *info;
@@ -251,7 +261,7 @@ static enum status add_listener(struct api_server *server, const struct api_list
     }
     listener->server = server;
     listener->audience = asked->audience;
-    listener->daemon = start_daemon(listener, own, limit);
+    listener->daemon = start_daemon(listener, own, asked->connection_limit);
     if (!listener->daemon)
         return err_set(err, STATUS_IO, "cannot serve HTTP on a listening socket");
     server->listener_count++;
@@ -264,23 +274,32 @@ static enum status add_listener(struct api_server *server, const struct api_list
 static enum status open_server(struct api_server *server, const struct api_options *options,
                                struct err *err)
 {
-    uint32_t limits[API_MAX_LISTENERS];
+    struct api_listener listeners[API_MAX_LISTENERS];
     enum status s;
 
     if (options->listen_count == 0 || options->listen_count > API_MAX_LISTENERS)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
                        options->listen_count, API_MAX_LISTENERS);
     server->cache = cache_new();
-    if (!server->cache)
+    server->reader = reader_new(&(struct reader_options){.cell = server->cell,
+                                                         .backend = server->backend,
+                                                         .daemon_version = server->daemon_version,
+                                                         .wake = api_server_wake,
+                                                         .server = server});
+    if (!server->cache || !server->reader)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (server->epoll_fd < 0 || server->timer_fd < 0)
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->epoll_fd < 0 || server->timer_fd < 0 || server->wake_fd < 0)
         return err_set(err, STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
     s = watch(server, server->timer_fd, TIMER_EVENT, err);
-    share_places(options, limits);
+    if (s == STATUS_OK)
+        s = watch(server, server->wake_fd, WAKE_EVENT, err);
+    memcpy(listeners, options->listeners, sizeof(listeners));
+    api_share_places(listeners, options->listen_count);
     for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
-        s = add_listener(server, &options->listeners[i], limits[i], err);
+        s = add_listener(server, &listeners[i], err);
     return s;
 }
 
@@ -297,12 +316,14 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     }
     server->epoll_fd = -1;
     server->timer_fd = -1;
+    server->wake_fd = -1;
     server->cell = cell;
     server->backend = backend;
     api_server_set_token(server, options->token);
     if (getrandom(&server->number, sizeof(server->number), GRND_NONBLOCK) < 0)
         server->number = (uint64_t)clock_wall_seconds();
-    server->stats.started_at = clock_wall_seconds();
+    server->own_stats.started_at = clock_wall_seconds();
+    server->stats = options->stats ? options->stats : &server->own_stats;
     server->daemon_version = options->daemon_version ? options->daemon_version : "";
     server->deadline_ns =
         options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
@@ -362,30 +383,43 @@ static void set_timer(struct api_server *server, nsec_t due)
 static void on_timer(struct api_server *server)
 {
     uint64_t expirations;
+    uint64_t cut = 0;
     nsec_t due;
 
     if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
         log_warning("http: cannot read the timer: %s", strerror(errno));
-    due = clients_reap(&server->clients, clock_monotonic(), server->deadline_ns,
-                       &server->stats.connections_cut);
+    due = clients_reap(&server->clients, clock_monotonic(), server->deadline_ns, &cut);
+    stats_add(&server->stats->connections_cut, cut);
     set_timer(server, due);
 }
 
-void api_server_run(struct api_server *server)
+/* Perhaps an answer is there, and only a run finds out whose. */
+static bool on_wake(struct api_server *server)
 {
-    struct epoll_event events[API_MAX_LISTENERS + 1];
-    int count = epoll_wait(server->epoll_fd, events, API_MAX_LISTENERS + 1, 0);
-    bool run_all;
+    uint64_t count;
+
+    if (read(server->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        log_warning("http: cannot read an event: %s", strerror(errno));
+    return true;
+}
+
+/* Serves what is ready within so many milliseconds; -1: waits for ever. */
+static void serve(struct api_server *server, int wait_ms)
+{
+    struct epoll_event events[MAX_EVENTS];
+    int count = epoll_wait(server->epoll_fd, events, MAX_EVENTS, wait_ms);
+    bool run_all = server->place_freed;
 
     for (int i = 0; i < count; i++) {
         if (events[i].data.u32 == TIMER_EVENT)
             on_timer(server);
-        else
+        else if (events[i].data.u32 != WAKE_EVENT)
             server->listeners[events[i].data.u32].ready = true;
+        else
+            run_all = on_wake(server);
     }
     /* With all places taken the library stops watching its listening socket, and takes it up again
      * not when a place is freed but at the next run, for which no descriptor might ever ask. */
-    run_all = server->place_freed;
     server->place_freed = false;
     for (uint32_t i = 0; i < server->listener_count; i++) {
         struct listener *listener = &server->listeners[i];
@@ -395,6 +429,29 @@ void api_server_run(struct api_server *server)
     }
     if (server->timer_due == 0 && server->clients.oldest)
         set_timer(server, server->clients.oldest->since + server->deadline_ns);
+}
+
+void api_server_run(struct api_server *server)
+{
+    serve(server, 0);
+}
+
+void api_server_wait(struct api_server *server)
+{
+    serve(server, api_server_timeout_ms(server));
+}
+
+void api_server_wake(struct api_server *server)
+{
+    const uint64_t one = 1;
+
+    if (write(server->wake_fd, &one, sizeof(one)) < 0)
+        return; /* full: it is readable already */
+}
+
+bool api_server_reader_moves(struct api_server *server)
+{
+    return reader_moves(server->reader);
 }
 
 /* ---- stop ---- */
@@ -413,29 +470,38 @@ static void finish_answers(struct api_server *server)
     nsec_t end = clock_monotonic() + DRAIN_TIME;
 
     while (server->clients.in_request > 0) {
-        struct epoll_event event;
         nsec_t now = clock_monotonic();
         int wait_ms = api_server_timeout_ms(server);
         if (now >= end)
             return;
         if (wait_ms < 0)
             wait_ms = (int)((end - now) / NSEC_PER_MSEC) + 1;
-        (void)epoll_wait(server->epoll_fd, &event, 1, wait_ms);
-        api_server_run(server);
+        serve(server, wait_ms);
     }
+}
+
+void api_server_finish(struct api_server *server)
+{
+    if (server->finished)
+        return;
+    server->finished = true;
+    stop_listening(server);
+    finish_answers(server);
 }
 
 void api_server_free(struct api_server *take)
 {
     if (!take)
         return;
-    stop_listening(take);
-    finish_answers(take);
+    api_server_finish(take);
+    reader_free(take->reader); /* libmicrohttpd wants none suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);
     if (take->timer_fd >= 0)
         close(take->timer_fd);
+    if (take->wake_fd >= 0)
+        close(take->wake_fd);
     if (take->epoll_fd >= 0)
         close(take->epoll_fd);
     free(take);

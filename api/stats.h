@@ -1,25 +1,36 @@
-/* stats.h: what the server counts about itself, for /metrics. Used by the serving thread alone. */
+/* stats.h: what the server counts about itself, for /metrics. Several servers may count into one;
+ * any thread may count and read. */
 #ifndef REACH_API_STATS_H
 #define REACH_API_STATS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum { STATS_CLASSES = 6 };
 
+/* Zero it to start, then set started_at. */
 struct stats {
-    int64_t started_at;              /* wall clock, seconds */
-    uint64_t answers[STATS_CLASSES]; /* by the first digit of the HTTP status */
-    uint64_t not_modified;           /* of those the 304s */
-    uint64_t unauthorized;           /* and the 401s */
-    uint64_t connections_cut;        /* for taking too long */
+    int64_t started_at;                      /* wall clock, seconds; does not change */
+    _Atomic uint64_t answers[STATS_CLASSES]; /* by the first digit of the HTTP status */
+    _Atomic uint64_t not_modified;           /* of those the 304s */
+    _Atomic uint64_t unauthorized;           /* and the 401s */
+    _Atomic uint64_t connections_cut;        /* for taking too long */
+    _Atomic uint64_t connections;            /* open now */
 };
+
+static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
 
 static inline void stats_count(struct stats *s, unsigned http_status)
 {
     if (http_status < 100 * STATS_CLASSES)
-        s->answers[http_status / 100]++;
-    s->not_modified += http_status == 304;
-    s->unauthorized += http_status == 401;
+        stats_add(&s->answers[http_status / 100], 1);
+    if (http_status == 304)
+        stats_add(&s->not_modified, 1);
+    if (http_status == 401)
+        stats_add(&s->unauthorized, 1);
 }
 
 #endif

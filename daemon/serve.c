@@ -1,16 +1,17 @@
 /* serve.c: the daemon proper.
  *
- * One thread waits in epoll for three things: the HTTP server's descriptor, a signal, and (only
- * where the service manager asks for it, or a connection is open) a point in time. At rest it
- * does not wake at all. Everything slow happens in the pipeline's threads.
+ * One thread waits in epoll for a signal, a publication (only where the service manager wants to
+ * know) and a point in time (only for its watchdog). At rest it does not wake at all. Everything
+ * else happens in other threads: one a socket serves (desks.c), one a GPU measures (pipeline), one
+ * keeps the store.
  */
 #include "serve.h"
 
-#include "api/server.h"
 #include "backend.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "demo.h"
+#include "desks.h"
 #include "keeper.h"
 #include "listen.h"
 #include "pipeline/pipeline.h"
@@ -30,7 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, SERVE_UNIX_CONNECTIONS = 256 };
+enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
 
 /* All that lives while the daemon serves. */
 struct serve {
@@ -43,7 +44,7 @@ struct serve {
     struct keeper *keeper;
     struct backend backend;
     struct api_backend api;
-    struct api_server *server;
+    struct desks *desks;
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
     struct tell tell;
@@ -169,35 +170,17 @@ static enum status serve_sockets(struct serve *s, struct err *err)
 
 static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
 {
-    struct api_options options = {.listen_count = s->sockets.count,
-                                  .request_deadline_ns =
-                                      (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
-                                  .daemon_version = version,
-                                  .token = s->token};
+    const struct desks_options options = {
+        .cell = s->cell,
+        .backend = &s->api,
+        .daemon_version = version,
+        .token = s->token,
+        .request_deadline_ns = (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
+        .max_connections = s->config->max_connections};
 
-    _Static_assert((int)TOKEN_BYTES <= (int)API_TOKEN_BYTES, "every token fits");
-    _Static_assert((int)LISTEN_MAX <= (int)API_MAX_LISTENERS, "every socket can be served");
-    for (uint32_t i = 0; i < s->sockets.count; i++) {
-        struct api_listener *listener = &options.listeners[i];
-
-        listener->fd = s->sockets.fds[i];
-        if (s->sockets.roles[i] == LISTEN_HEALTH) {
-            listener->audience = API_FOR_PROBES;
-        } else {
-            listener->connection_limit = s->sockets.roles[i] == LISTEN_UNIX
-                                             ? SERVE_UNIX_CONNECTIONS
-                                             : s->config->max_connections;
-        }
-    }
     s->backend = (struct backend){.store = s->store, .pipeline = s->pipeline};
     s->api = backend_api(&s->backend);
-    enum status status = api_server_new(&options, s->cell, &s->api, &s->server, err);
-
-    if (!status) {
-        s->sockets.count = 0; /* the server owns them now */
-        status = serve_watch(s, api_server_fd(s->server), err);
-    }
-    return status;
+    return desks_open(&s->sockets, &options, &s->desks, err);
 }
 
 void serve_set_log(const struct config *config)
@@ -243,8 +226,7 @@ static int serve_sooner(int a_ms, int b_ms)
 /* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
 static int serve_due(struct serve *s)
 {
-    int wait_ms =
-        serve_sooner(api_server_timeout_ms(s->server), tell_due(&s->tell, s->pipeline, s->keeper));
+    int wait_ms = tell_due(&s->tell, s->pipeline, s->keeper, s->desks);
 
     if (s->config->demo && !s->announced) {
         const struct snapshot *view = snapshot_acquire(s->cell);
@@ -303,7 +285,6 @@ static enum status serve_loop(struct serve *s, struct err *err)
                 serve_published(s);
             }
         }
-        api_server_run(s->server);
     }
 }
 
@@ -367,7 +348,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
         status = serve_loop(s, err);
         tell_stopping(&s->tell);
     }
-    api_server_free(s->server);
+    desks_close(s->desks);
     keeper_stop(s->keeper);
     pipeline_stop(s->pipeline);
     snapshot_cell_free(s->cell);

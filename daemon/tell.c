@@ -81,16 +81,22 @@ void tell_stopping(struct tell *t)
 }
 
 /* Every thread moves, or the log says which does not. */
-static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k)
+static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k,
+                          struct desks *desks)
 {
-    char who[64] = "";
-    const bool kept = keeper_moves(k); /* both are asked, and woken, whatever the other is */
-    const bool measured = pipeline_moves(p, who, sizeof who);
-    const bool move = kept && measured;
+    char lane[64] = "";
+    char desk[200] = "";
+    /* All are asked, and woken, whatever the others are. */
+    const bool kept = keeper_moves(k);
+    const bool measured = pipeline_moves(p, lane, sizeof lane);
+    const bool served = desks_move(desks, desk, sizeof desk);
+    const bool move = kept && measured && served;
 
     if (!move && !t->stuck) {
         log_error("%s does not move; the service manager's watchdog is not fed",
-                  measured ? "the thread that keeps the state file" : who);
+                  !measured ? lane
+                  : !served ? desk
+                            : "the thread that keeps the state file");
     } else if (move && t->stuck) {
         log_info("every thread moves again");
     }
@@ -98,7 +104,7 @@ static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k)
     return move;
 }
 
-int tell_due(struct tell *t, struct pipeline *p, struct keeper *k)
+int tell_due(struct tell *t, struct pipeline *p, struct keeper *k, struct desks *desks)
 {
     const nsec_t now = clock_monotonic();
 
@@ -107,7 +113,7 @@ int tell_due(struct tell *t, struct pipeline *p, struct keeper *k)
     }
     if (now >= t->watchdog_due) {
         /* The first time some threads may not have begun yet. */
-        if (t->watchdog_due == 0 || tell_all_move(t, p, k)) {
+        if (t->watchdog_due == 0 || tell_all_move(t, p, k, desks)) {
             notify_send(&t->notify, "WATCHDOG=1");
         }
         t->watchdog_due = now + (nsec_t)t->notify.watchdog_ms * NSEC_PER_MSEC;

@@ -4,6 +4,7 @@
 #define REACH_TELL_H
 
 #include "base/clock.h"
+#include "desks.h"
 #include "keeper.h"
 #include "notify.h"
 #include "pipeline/pipeline.h"
@@ -28,9 +29,9 @@ void tell_state(struct tell *t, const struct snapshot *s);
 void tell_reloading(struct tell *t);
 void tell_stopping(struct tell *t);
 
-/* Feeds the watchdog where that is due and every thread of `p` and that of `k` move. Returns the
- * milliseconds until it wants to be called again, -1: never. The caller's own loop moves, since it
- * calls. */
-int tell_due(struct tell *t, struct pipeline *p, struct keeper *k);
+/* Feeds the watchdog where that is due and every thread of `p`, of `desks` and that of `k` move.
+ * Returns the milliseconds until it wants to be called again, -1: never. The caller's own loop
+ * moves, since it calls. */
+int tell_due(struct tell *t, struct pipeline *p, struct keeper *k, struct desks *desks);
 
 #endif

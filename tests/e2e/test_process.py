@@ -312,10 +312,21 @@ def a_thread_that_stands_still_stops_the_watchdog():
     manager = Manager("watchdog")
     daemon = manager.daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
     pid = daemon.process.pid
-    missing = r"<3>the thread (?:of GPU \d|that keeps the state file) does not move"
     manager.until("WATCHDOG=1")
+    equal(daemon.get("/v1/gpus/0/fingerprints").status, 200)  # since then there is a reader
 
-    for name in ("gpu-0", "gpu-1", "store-keeper"):
+    # None of them keeps the others from answering.
+    for name, says, others in (
+            ("gpu-0", r"of GPU \d", ("tcp", "health", "unix")),
+            ("gpu-1", r"of GPU \d", ("tcp", "health", "unix")),
+            ("store-keeper", "that keeps the state file", ("tcp", "health", "unix")),
+            ("http", r"that serves \S+", ("health", "unix")),
+            ("http-health", r"that serves \S+", ("tcp", "unix")),
+            ("http-unix", r"that serves \S+", ("tcp", "health")),
+            ("http-reader", r"that reads for \S+", ("tcp", "health", "unix"))):
+        missing = f"<3>the thread {says} does not move"
+        ask = {"tcp": lambda: daemon.get("/healthz"), "health": lambda: daemon.health("/healthz"),
+               "unix": lambda: daemon.request("GET", "/healthz", unix=True)}
         thread = common.until("there is the thread " + name, lambda: thread_named(pid, name))
         missed = len(re.findall(missing, daemon.log()))
         with Stopped(thread):
@@ -323,7 +334,8 @@ def a_thread_that_stands_still_stops_the_watchdog():
             manager.waiting()
             time.sleep(2)  # two periods of the watchdog
             equal(manager.waiting(), [], "what the service manager is told meanwhile")
-            equal(daemon.get("/healthz").status, 200)
+            for other in others:
+                equal(ask[other]().status, 200, f"{other} while {name} stands")
         manager.until("WATCHDOG=1")
     with Stopped(pid):
         manager.waiting()
