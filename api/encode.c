@@ -1,6 +1,4 @@
 /* encode.c: the documents of answers, field by field, in the order in which a person reads them.
- *
- * An SM that gets no work is null in window_of_sm: 0 is a window, and there are no magic numbers.
  */
 #include "api/encode.h"
 
@@ -163,44 +161,4 @@ json_t *encode_states(const struct snapshot *s, int64_t now)
             break;
     }
     return gpus;
-}
-
-void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char *fingerprint_id)
-{
-    const struct gpu_identity *measured = &gpu->fingerprint.gpu;
-
-    json_out_begin(o);
-    json_out_text(o, "gpu", measured->uuid);
-    json_out_text(o, "fingerprint_id", fingerprint_id);
-    json_out_bool(o, "fingerprint_stale", gpu->fingerprint_stale);
-    json_out_text(o, "origin", origin_name(measured->origin));
-}
-
-json_t *encode_windows(const struct placement_window *windows, uint32_t count)
-{
-    json_t *array = json_array();
-
-    for (uint32_t w = 0; w < count; w++) {
-        struct json_out o;
-        json_out_begin(&o);
-        json_out_u64(&o, "index", w);
-        json_out_u64(&o, "first_byte", windows[w].first_byte);
-        json_out_u64(&o, "length_bytes", windows[w].length_bytes);
-        json_out_u64(&o, "sm_count", windows[w].sm_count);
-        json_out_u64(&o, "group_count", windows[w].group_count);
-        if (!json_out_append(&array, json_out_end(&o)))
-            break;
-    }
-    return array;
-}
-
-json_t *encode_by_sm(const int16_t *by_sm, uint32_t slots)
-{
-    json_t *array = json_array();
-
-    for (uint32_t sm = 0; sm < slots; sm++) {
-        if (!json_out_append(&array, by_sm[sm] < 0 ? json_null() : json_integer(by_sm[sm])))
-            break;
-    }
-    return array;
 }

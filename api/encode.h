@@ -3,6 +3,7 @@
 #define REACH_API_ENCODE_H
 
 #include "base/json_out.h"
+#include "base/json_text.h"
 #include "placement/placement.h"
 #include "snapshot/snapshot.h"
 
@@ -26,11 +27,12 @@ char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_re
                        const struct placement_answer *answer, size_t *out_bytes);
 
 /* What every answer that rests on a fingerprint begins with: which one, and whether it is known to
- * be of before a change. */
-void encode_begin(struct json_out *o, const struct snapshot_gpu *gpu, const char *fingerprint_id);
-json_t *encode_windows(const struct placement_window *windows, uint32_t count);
-/* By SM id; null where it is negative. */
-json_t *encode_by_sm(const int16_t *by_sm, uint32_t slots);
+ * be of before a change. `room`: a guess at the length of all. */
+void encode_begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
+                  size_t room);
+/* "windows": [..]. */
+void encode_windows(struct json_text *t, const struct placement_window *windows, uint32_t count);
+enum { ENCODE_WINDOW_ROOM = 128, ENCODE_SM_ROOM = 5 }; /* guesses at what one of each takes */
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */
 json_t *encode_err(const struct err *err);

@@ -7,10 +7,9 @@
 
 #include "base/json_text.h"
 
-enum { ANSWER_ROOM = 1024, WINDOW_ROOM = 128, SM_ROOM = 5 };
+enum { ANSWER_ROOM = 1024 };
 
-/* As encode_begin. */
-static void begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
+void encode_begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
                   size_t room)
 {
     const struct gpu_identity *measured = &gpu->fingerprint.gpu;
@@ -28,7 +27,7 @@ char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *r
 {
     struct json_text t;
 
-    begin(&t, gpu, answer->fingerprint_id, ANSWER_ROOM);
+    encode_begin(&t, gpu, answer->fingerprint_id, ANSWER_ROOM);
     json_text_u64(&t, "bytes", request->bytes);
     json_text_text(&t, "access", access_name(request->access));
     json_text_text(&t, "advice", advice_name(answer->advice));
@@ -41,11 +40,11 @@ char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *r
     return json_text_end(&t, out_bytes);
 }
 
-static void write_windows(struct json_text *t, const struct placement_answer *answer)
+void encode_windows(struct json_text *t, const struct placement_window *windows, uint32_t count)
 {
     json_text_open(t, "windows", '[');
-    for (uint32_t w = 0; w < answer->window_count; w++) {
-        const struct placement_window *window = &answer->windows[w];
+    for (uint32_t w = 0; w < count; w++) {
+        const struct placement_window *window = &windows[w];
         json_text_open(t, NULL, '{');
         json_text_u64(t, "index", w);
         json_text_u64(t, "first_byte", window->first_byte);
@@ -53,19 +52,6 @@ static void write_windows(struct json_text *t, const struct placement_answer *an
         json_text_u64(t, "sm_count", window->sm_count);
         json_text_u64(t, "group_count", window->group_count);
         json_text_close(t, '}');
-    }
-    json_text_close(t, ']');
-}
-
-static void write_by_sm(struct json_text *t, const struct placement_answer *answer)
-{
-    json_text_open(t, "window_of_sm", '[');
-    for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
-        int16_t w = answer->window_of_sm[sm];
-        if (w < 0)
-            json_text_null(t, NULL);
-        else
-            json_text_u64(t, NULL, (uint64_t)w);
     }
     json_text_close(t, ']');
 }
@@ -83,14 +69,14 @@ char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_re
 {
     struct json_text t;
 
-    begin(&t, gpu, answer->fingerprint_id,
-          ANSWER_ROOM + (size_t)answer->window_count * WINDOW_ROOM +
-              (size_t)answer->sm_slots * SM_ROOM);
+    encode_begin(&t, gpu, answer->fingerprint_id,
+                 ANSWER_ROOM + (size_t)answer->window_count * ENCODE_WINDOW_ROOM +
+                     (size_t)answer->sm_slots * ENCODE_SM_ROOM);
     json_text_u64(&t, "bytes", request->bytes);
     json_text_text(&t, "advice", advice_name(answer->advice));
     json_text_u64(&t, "window_count", answer->window_count);
-    write_windows(&t, answer);
-    write_by_sm(&t, answer);
+    encode_windows(&t, answer->windows, answer->window_count);
+    json_text_i16s(&t, "window_of_sm", answer->window_of_sm, answer->sm_slots);
     json_text_u64_maybe(&t, "margin_bytes", margin_of(answer));
     json_text_f64_maybe(&t, "with_gbps", answer->with_gbps);
     json_text_f64_maybe(&t, "without_gbps", answer->without_gbps);

@@ -1,189 +1,191 @@
-/* encode_plan.c: plan, split and explain. What carries a strategy out (scope, placement) is there
- * wherever such a strategy is possible, not only where it is the best: a job may try them all. */
+/* encode_plan.c: plan, split and explain, written without a tree of values as encode_answer.c does.
+ * What carries a strategy out (scope, placement) is there wherever such a strategy is possible, not
+ * only where it is the best: a job may try them all. */
 #include "api/encode_plan.h"
 
 #include "api/encode.h"
-#include "base/json_out.h"
+
+enum { PLAN_ROOM = 6144, EXPLAIN_ROOM = 2048, PART_ROOM = 768 };
+
+static void begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
+                  size_t room, uint32_t windows, size_t sms)
+{
+    encode_begin(t, gpu, fingerprint_id,
+                 room + (size_t)windows * ENCODE_WINDOW_ROOM + sms * ENCODE_SM_ROOM);
+}
 
 /* ---- plan ---- */
 
-static json_t *option_to_json(const struct strategy_option *option)
+static void write_option(struct json_text *t, const struct strategy_option *option)
 {
-    struct json_out o;
-
-    json_out_begin(&o);
-    json_out_text(&o, "strategy", strategy_name(option->strategy));
-    json_out_bool(&o, "possible", option->possible);
-    json_out_f64_maybe(&o, "gbps", option->gbps);
-    json_out_f64_maybe(&o, "times_naive", option->times_naive);
-    json_out_u64(&o, "passes", option->passes);
-    json_out_u64(&o, "windows", option->windows);
-    json_out_u64(&o, "scope_bytes", option->scope_bytes);
-    json_out_real(&o, "extra_bytes_per_access", option->extra_bytes);
-    json_out_f64_maybe(&o, "extra_bytes", option->extra_bytes_total);
-    json_out_text(&o, "bound", bound_name(option->bound));
-    json_out_text(&o, "why", option->why);
-    return json_out_end(&o);
+    json_text_open(t, NULL, '{');
+    json_text_text(t, "strategy", strategy_name(option->strategy));
+    json_text_bool(t, "possible", option->possible);
+    json_text_f64_maybe(t, "gbps", option->gbps);
+    json_text_f64_maybe(t, "times_naive", option->times_naive);
+    json_text_u64(t, "passes", option->passes);
+    json_text_u64(t, "windows", option->windows);
+    json_text_u64(t, "scope_bytes", option->scope_bytes);
+    json_text_real(t, "extra_bytes_per_access", option->extra_bytes);
+    json_text_f64_maybe(t, "extra_bytes", option->extra_bytes_total);
+    json_text_text(t, "bound", bound_name(option->bound));
+    json_text_text(t, "why", option->why);
+    json_text_close(t, '}');
 }
 
-static json_t *options_to_json(const struct strategy_answer *answer)
+static void write_scope(struct json_text *t, const struct strategy_answer *answer)
 {
-    json_t *array = json_array();
-
-    for (int i = 0; i < STRATEGY_COUNT; i++) {
-        if (!json_out_append(&array, option_to_json(&answer->options[i])))
-            break;
+    if (answer->passes == 0) {
+        json_text_null(t, "scope");
+        return;
     }
-    return array;
+    json_text_open(t, "scope", '{');
+    json_text_u64(t, "scope_bytes", answer->scope_bytes);
+    json_text_u64(t, "passes", answer->passes);
+    json_text_close(t, '}');
 }
 
-static json_t *scope_to_json(const struct strategy_answer *answer)
-{
-    struct json_out o;
-
-    if (answer->passes == 0)
-        return json_null();
-    json_out_begin(&o);
-    json_out_u64(&o, "scope_bytes", answer->scope_bytes);
-    json_out_u64(&o, "passes", answer->passes);
-    return json_out_end(&o);
-}
-
-static json_t *placement_to_json(const struct strategy_answer *answer)
+static void write_placement(struct json_text *t, const struct strategy_answer *answer)
 {
     const struct placement_answer *placement = &answer->placement;
-    struct json_out o;
 
-    if (!answer->has_placement)
-        return json_null();
-    json_out_begin(&o);
-    json_out_u64(&o, "window_count", placement->window_count);
-    json_out_value(&o, "windows", encode_windows(placement->windows, placement->window_count));
-    json_out_value(&o, "window_of_sm", encode_by_sm(placement->window_of_sm, placement->sm_slots));
-    json_out_u64(&o, "margin_bytes", placement->margin_bytes);
-    return json_out_end(&o);
+    if (!answer->has_placement) {
+        json_text_null(t, "placement");
+        return;
+    }
+    json_text_open(t, "placement", '{');
+    json_text_u64(t, "window_count", placement->window_count);
+    encode_windows(t, placement->windows, placement->window_count);
+    json_text_i16s(t, "window_of_sm", placement->window_of_sm, placement->sm_slots);
+    json_text_u64(t, "margin_bytes", placement->margin_bytes);
+    json_text_close(t, '}');
 }
 
-json_t *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,
-                    const struct strategy_answer *answer)
+char *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,
+                  const struct strategy_answer *answer, size_t *out_bytes)
 {
-    struct json_out o;
+    struct json_text t;
 
-    encode_begin(&o, gpu, answer->fingerprint_id);
-    json_out_u64(&o, "bytes", job->bytes);
-    json_out_text(&o, "access", access_name(job->access));
-    json_out_u64(&o, "element_bytes", answer->element_bytes);
-    json_out_u64(&o, "transaction_bytes", answer->transaction_bytes);
-    json_out_text(&o, "basis", basis_name(answer->basis));
-    json_out_f64_maybe(&o, "inside_gbps", answer->inside_gbps);
-    json_out_text(&o, "recommended", strategy_name(answer->options[0].strategy));
-    json_out_text(&o, "reason", answer->reason);
-    json_out_value(&o, "options", options_to_json(answer));
-    json_out_value(&o, "scope", scope_to_json(answer));
-    json_out_value(&o, "placement", placement_to_json(answer));
-    return json_out_end(&o);
+    begin(&t, gpu, answer->fingerprint_id, PLAN_ROOM, answer->placement.window_count,
+          answer->placement.sm_slots);
+    json_text_u64(&t, "bytes", job->bytes);
+    json_text_text(&t, "access", access_name(job->access));
+    json_text_u64(&t, "element_bytes", answer->element_bytes);
+    json_text_u64(&t, "transaction_bytes", answer->transaction_bytes);
+    json_text_text(&t, "basis", basis_name(answer->basis));
+    json_text_f64_maybe(&t, "inside_gbps", answer->inside_gbps);
+    json_text_text(&t, "recommended", strategy_name(answer->options[0].strategy));
+    json_text_text(&t, "reason", answer->reason);
+    json_text_open(&t, "options", '[');
+    for (int i = 0; i < STRATEGY_COUNT; i++)
+        write_option(&t, &answer->options[i]);
+    json_text_close(&t, ']');
+    write_scope(&t, answer);
+    write_placement(&t, answer);
+    json_text_close(&t, '}');
+    return json_text_end(&t, out_bytes);
 }
 
 /* ---- split ---- */
 
-static json_t *sms_to_json(const struct split_answer *answer, uint32_t job)
+static void write_sms(struct json_text *t, const struct split_answer *answer, uint32_t job)
 {
-    json_t *array = json_array();
+    int16_t sms[REACH_MAX_SMS];
+    size_t count = 0;
 
     for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
-        if (answer->job_of_sm[sm] == (int16_t)job && !json_out_append(&array, json_integer(sm)))
-            break;
+        if (answer->job_of_sm[sm] == (int16_t)job)
+            sms[count++] = (int16_t)sm;
     }
-    return array;
+    json_text_i16s(t, "sms", sms, count);
 }
 
 /* The fingerprint's numbers of the groups that work for a job. */
-static json_t *groups_to_json(const struct snapshot_gpu *gpu, const struct split_answer *answer,
-                              uint32_t job)
+static void write_groups(struct json_text *t, const struct snapshot_gpu *gpu,
+                         const struct split_answer *answer, uint32_t job)
 {
     const struct sm_partition *p = &gpu->fingerprint.topology.partition;
     bool has[REACH_MAX_GROUPS] = {false};
-    json_t *array = json_array();
+    int16_t groups[REACH_MAX_GROUPS];
+    size_t count = 0;
 
     for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
         if (answer->job_of_sm[sm] == (int16_t)job && p->group_of_sm[sm] < REACH_MAX_GROUPS)
             has[p->group_of_sm[sm]] = true;
     }
     for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++) {
-        if (has[g] && !json_out_append(&array, json_integer(g)))
-            break;
+        if (has[g])
+            groups[count++] = (int16_t)g;
     }
-    return array;
+    json_text_i16s(t, "groups", groups, count);
 }
 
-static json_t *part_to_json(const struct snapshot_gpu *gpu, const struct split_request *request,
-                            const struct split_answer *answer, uint32_t job)
+static void write_part(struct json_text *t, const struct snapshot_gpu *gpu,
+                       const struct split_request *request, const struct split_answer *answer,
+                       uint32_t job)
 {
     const struct split_part *part = &answer->parts[job];
     int16_t own[REACH_MAX_SMS];
-    struct json_out o;
 
     for (uint32_t sm = 0; sm < answer->sm_slots; sm++)
         own[sm] = answer->job_of_sm[sm] == (int16_t)job ? answer->window_of_sm[sm] : -1;
-    json_out_begin(&o);
-    json_out_u64(&o, "bytes", request->jobs[job].bytes);
-    json_out_real(&o, "weight", request->jobs[job].weight > 0 ? request->jobs[job].weight : 1);
-    json_out_bool(&o, "fits", part->fits);
-    json_out_u64(&o, "sm_count", part->sm_count);
-    json_out_u64(&o, "group_count", part->group_count);
-    json_out_value(&o, "sms", sms_to_json(answer, job));
-    json_out_value(&o, "groups", groups_to_json(gpu, answer, job));
-    json_out_u64(&o, "window_count", part->window_count);
-    json_out_value(&o, "windows",
-                   encode_windows(&answer->windows[part->first_window], part->window_count));
-    json_out_value(&o, "window_of_sm", encode_by_sm(own, answer->sm_slots));
-    json_out_f64_maybe(&o, "gbps", part->gbps);
-    json_out_f64_maybe(&o, "unsplit_gbps", part->unsplit_gbps);
-    json_out_text(&o, "why", part->why);
-    return json_out_end(&o);
+    json_text_open(t, NULL, '{');
+    json_text_u64(t, "bytes", request->jobs[job].bytes);
+    json_text_real(t, "weight", request->jobs[job].weight > 0 ? request->jobs[job].weight : 1);
+    json_text_bool(t, "fits", part->fits);
+    json_text_u64(t, "sm_count", part->sm_count);
+    json_text_u64(t, "group_count", part->group_count);
+    write_sms(t, answer, job);
+    write_groups(t, gpu, answer, job);
+    json_text_u64(t, "window_count", part->window_count);
+    encode_windows(t, &answer->windows[part->first_window], part->window_count);
+    json_text_i16s(t, "window_of_sm", own, answer->sm_slots);
+    json_text_f64_maybe(t, "gbps", part->gbps);
+    json_text_f64_maybe(t, "unsplit_gbps", part->unsplit_gbps);
+    json_text_text(t, "why", part->why);
+    json_text_close(t, '}');
 }
 
-json_t *encode_split(const struct snapshot_gpu *gpu, const struct split_request *request,
-                     const struct split_answer *answer)
+char *encode_split(const struct snapshot_gpu *gpu, const struct split_request *request,
+                   const struct split_answer *answer, size_t *out_bytes)
 {
-    json_t *jobs = json_array();
-    struct json_out o;
+    struct json_text t;
 
-    for (uint32_t j = 0; j < answer->job_count; j++) {
-        if (!json_out_append(&jobs, part_to_json(gpu, request, answer, j)))
-            break;
-    }
-    encode_begin(&o, gpu, answer->fingerprint_id);
-    json_out_value(&o, "jobs", jobs);
-    json_out_text(&o, "reason", answer->reason);
-    return json_out_end(&o);
+    begin(&t, gpu, answer->fingerprint_id, (size_t)(answer->job_count + 1) * PART_ROOM,
+          answer->window_count, (size_t)answer->sm_slots * (answer->job_count + 1));
+    json_text_open(&t, "jobs", '[');
+    for (uint32_t j = 0; j < answer->job_count; j++)
+        write_part(&t, gpu, request, answer, j);
+    json_text_close(&t, ']');
+    json_text_text(&t, "reason", answer->reason);
+    json_text_close(&t, '}');
+    return json_text_end(&t, out_bytes);
 }
 
 /* ---- explain ---- */
 
-json_t *encode_explain(const struct snapshot_gpu *gpu, const struct explain_request *request,
-                       const struct explain_answer *answer)
+char *encode_explain(const struct snapshot_gpu *gpu, const struct explain_request *request,
+                     const struct explain_answer *answer, size_t *out_bytes)
 {
-    json_t *checks = json_array();
-    struct json_out o;
+    struct json_text t;
 
-    for (int i = 0; i < EXPLAIN_CHECKS && answer->checks[i][0] != '\0'; i++) {
-        if (!json_out_append(&checks, json_out_new_text(answer->checks[i])))
-            break;
-    }
-    encode_begin(&o, gpu, answer->fingerprint_id);
-    json_out_u64(&o, "bytes", request->bytes);
-    json_out_text(&o, "access", access_name(request->access));
-    json_out_u64(&o, "element_bytes", answer->element_bytes);
-    json_out_u64(&o, "transaction_bytes", answer->transaction_bytes);
-    json_out_text(&o, "basis", basis_name(answer->basis));
-    json_out_real(&o, "seen_gbps", request->seen_gbps);
-    json_out_text(&o, "verdict", culprit_name(answer->culprit));
-    json_out_f64_maybe(&o, "inside_gbps", answer->inside_gbps);
-    json_out_f64_maybe(&o, "here_gbps", answer->here_gbps);
-    json_out_f64_maybe(&o, "loss_gbps", answer->loss_gbps);
-    json_out_f64_maybe(&o, "translation_share", answer->translation_share);
-    json_out_text(&o, "reason", answer->reason);
-    json_out_value(&o, "checks", checks);
-    return json_out_end(&o);
+    begin(&t, gpu, answer->fingerprint_id, EXPLAIN_ROOM, 0, 0);
+    json_text_u64(&t, "bytes", request->bytes);
+    json_text_text(&t, "access", access_name(request->access));
+    json_text_u64(&t, "element_bytes", answer->element_bytes);
+    json_text_u64(&t, "transaction_bytes", answer->transaction_bytes);
+    json_text_text(&t, "basis", basis_name(answer->basis));
+    json_text_real(&t, "seen_gbps", request->seen_gbps);
+    json_text_text(&t, "verdict", culprit_name(answer->culprit));
+    json_text_f64_maybe(&t, "inside_gbps", answer->inside_gbps);
+    json_text_f64_maybe(&t, "here_gbps", answer->here_gbps);
+    json_text_f64_maybe(&t, "loss_gbps", answer->loss_gbps);
+    json_text_f64_maybe(&t, "translation_share", answer->translation_share);
+    json_text_text(&t, "reason", answer->reason);
+    json_text_open(&t, "checks", '[');
+    for (int i = 0; i < EXPLAIN_CHECKS && answer->checks[i][0] != '\0'; i++)
+        json_text_text(&t, NULL, answer->checks[i]);
+    json_text_close(&t, ']');
+    json_text_close(&t, '}');
+    return json_text_end(&t, out_bytes);
 }

@@ -1,4 +1,5 @@
-/* encode_plan.h: the planner's answers as JSON. Pure; new references, NULL without memory. */
+/* encode_plan.h: the planner's answers as JSON. Pure; texts from malloc, the caller's; NULL without
+ * memory. */
 #ifndef REACH_API_ENCODE_PLAN_H
 #define REACH_API_ENCODE_PLAN_H
 
@@ -7,13 +8,11 @@
 #include "placement/strategy.h"
 #include "snapshot/snapshot.h"
 
-#include <jansson.h>
-
-json_t *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,
-                    const struct strategy_answer *answer);
-json_t *encode_split(const struct snapshot_gpu *gpu, const struct split_request *request,
-                     const struct split_answer *answer);
-json_t *encode_explain(const struct snapshot_gpu *gpu, const struct explain_request *request,
-                       const struct explain_answer *answer);
+char *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,
+                  const struct strategy_answer *answer, size_t *out_bytes);
+char *encode_split(const struct snapshot_gpu *gpu, const struct split_request *request,
+                   const struct split_answer *answer, size_t *out_bytes);
+char *encode_explain(const struct snapshot_gpu *gpu, const struct explain_request *request,
+                     const struct explain_answer *answer, size_t *out_bytes);
 
 #endif

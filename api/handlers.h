@@ -81,8 +81,9 @@ void handlers_no_fingerprint(const struct request *request, const struct snapsho
 const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
                                                  const struct request *request,
                                                  struct reply *reply);
-/* Makes the value a document and that the reply. NULL: a problem. */
-void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply);
+/* Makes the text, from malloc, a document and that the reply. NULL: a problem. */
+void handlers_reply_answer(const struct request *request, char *take, size_t bytes,
+                           struct reply *reply);
 /* What placement refuses: lies in the query, or in a fingerprint that knows too little. */
 void handlers_reply_refusal(const struct request *request, const struct err *err,
                             struct reply *reply);

@@ -19,19 +19,17 @@ const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
     return gpu;
 }
 
-static void reply_made(const struct request *request, struct document *take, struct reply *reply)
+void handlers_reply_answer(const struct request *request, char *take, size_t bytes,
+                           struct reply *reply)
 {
-    if (!take) {
+    struct document *made = document_new_text(take, bytes, NULL);
+
+    if (!made) {
         problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
-    reply_document(reply, take);
-    document_free(take);
-}
-
-void handlers_reply_answer(const struct request *request, json_t *take, struct reply *reply)
-{
-    reply_made(request, document_new(take, NULL), reply);
+    reply_document(reply, made);
+    document_free(made);
 }
 
 void handlers_reply_refusal(const struct request *request, const struct err *err,
@@ -80,7 +78,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
         return;
     }
     text = encode_scope(gpu, &question, &answer, &bytes);
-    reply_made(request, document_new_text(text, bytes, NULL), reply);
+    handlers_reply_answer(request, text, bytes, reply);
 }
 
 void handlers_placement(struct handlers_context *c, const struct request *request,
@@ -112,5 +110,5 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
         return;
     }
     text = encode_placement(gpu, &question, &answer, &bytes);
-    reply_made(request, document_new_text(text, bytes, NULL), reply);
+    handlers_reply_answer(request, text, bytes, reply);
 }

@@ -13,6 +13,8 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
     const struct snapshot_gpu *gpu;
     struct problem problem;
     struct err err;
+    size_t bytes = 0;
+    char *text;
 
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
@@ -22,10 +24,12 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
         return;
     }
     job.fingerprint_id = gpu->fingerprint_id;
-    if (strategy_plan(&gpu->fingerprint, &job, &answer, &err) != STATUS_OK)
+    if (strategy_plan(&gpu->fingerprint, &job, &answer, &err) != STATUS_OK) {
         handlers_reply_refusal(request, &err, reply);
-    else
-        handlers_reply_answer(request, encode_plan(gpu, &job, &answer), reply);
+        return;
+    }
+    text = encode_plan(gpu, &job, &answer, &bytes);
+    handlers_reply_answer(request, text, bytes, reply);
 }
 
 void handlers_split(struct handlers_context *c, const struct request *request, struct reply *reply)
@@ -35,6 +39,8 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
     const struct snapshot_gpu *gpu;
     struct problem problem;
     struct err err;
+    size_t bytes = 0;
+    char *text;
 
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
@@ -44,10 +50,12 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;
-    if (split_jobs(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+    if (split_jobs(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
         handlers_reply_refusal(request, &err, reply);
-    else
-        handlers_reply_answer(request, encode_split(gpu, &question, &answer), reply);
+        return;
+    }
+    text = encode_split(gpu, &question, &answer, &bytes);
+    handlers_reply_answer(request, text, bytes, reply);
 }
 
 void handlers_explain(struct handlers_context *c, const struct request *request,
@@ -58,6 +66,8 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
     const struct snapshot_gpu *gpu;
     struct problem problem;
     struct err err;
+    size_t bytes = 0;
+    char *text;
 
     gpu = handlers_measured_gpu(c, request, reply);
     if (!gpu)
@@ -67,8 +77,10 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;
-    if (explain_loss(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK)
+    if (explain_loss(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
         handlers_reply_refusal(request, &err, reply);
-    else
-        handlers_reply_answer(request, encode_explain(gpu, &question, &answer), reply);
+        return;
+    }
+    text = encode_explain(gpu, &question, &answer, &bytes);
+    handlers_reply_answer(request, text, bytes, reply);
 }

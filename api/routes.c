@@ -107,6 +107,17 @@ static const struct route routes[] = {
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
+/* Is the segment what the route says, from `at` to the next slash? (A segment may hold a slash of its
+ * own, decoded.) What is not remembered asks this some fifty times. */
+static bool segment_matches(const char *at, const char *segment)
+{
+    while (*segment != '\0' && *at != '/' && *at == *segment) {
+        at++;
+        segment++;
+    }
+    return *segment == '\0' && (*at == '\0' || *at == '/');
+}
+
 /* Does the path fit? Then `request` gets its captures. */
 static bool path_matches(const struct route *route, struct request *request)
 {
@@ -116,19 +127,21 @@ static bool path_matches(const struct route *route, struct request *request)
     uint32_t i = 0;
 
     while (*at == '/' && at[1] != '\0') {
-        size_t length = strcspn(++at, "/");
+        const char *segment;
+        at++;
         if (i == request->segment_count)
             return false;
-        if (request->segments[i][0] == '\0')
+        segment = request->segments[i];
+        if (segment[0] == '\0')
             return false; /* "//" names nothing */
-        if (strncmp(at, "{gpu}", length) == 0)
-            gpu = request->segments[i];
-        else if (strncmp(at, "{id}", length) == 0)
-            id = request->segments[i];
-        else if (strncmp(at, request->segments[i], length) != 0 ||
-                 request->segments[i][length] != '\0')
+        if (at[0] == '{' && at[1] == 'g')
+            gpu = segment;
+        else if (at[0] == '{')
+            id = segment;
+        else if (!segment_matches(at, segment))
             return false;
-        at += length;
+        while (*at != '/' && *at != '\0')
+            at++;
         i++;
     }
     if (i != request->segment_count)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256 };
+enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6 };
 
 /* Doubles up to here that are whole have all their digits in an integer. */
 #define WHOLE_MAX 1e15
@@ -64,6 +64,7 @@ static char *put_name(struct json_text *t, const char *name, size_t more)
     return at;
 }
 
+/* Writes the comma, and the name where there is one. */
 static void append_name(struct json_text *t, const char *name)
 {
     (void)put_name(t, name, 0);
@@ -126,6 +127,32 @@ void json_text_u64(struct json_text *t, const char *name, uint64_t v)
     } else if (at) {
         append_u64(t, v);
     }
+}
+
+/* There is one such list in most answers, with an entry for each SM, so it is written in one go. */
+void json_text_i16s(struct json_text *t, const char *name, const int16_t *values, size_t count)
+{
+    char *at = put_name(t, name, 2 + count * ITEM_BYTES);
+
+    if (!at)
+        return;
+    *at++ = '[';
+    for (size_t i = 0; i < count; i++) {
+        const int v = values[i];
+        if (v < 0) {
+            memcpy(at, "null", 4);
+            at += 4;
+        } else if (v < 10) {
+            *at++ = (char)('0' + v);
+        } else {
+            int scale = v < 100 ? 10 : v < 1000 ? 100 : v < 10000 ? 1000 : 10000;
+            for (; scale > 0; scale /= 10)
+                *at++ = (char)('0' + v / scale % 10);
+        }
+        *at++ = ',';
+    }
+    at[count > 0 ? -1 : 0] = ']'; /* over the last comma */
+    t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
 }
 
 /* As jansson writes it: a whole number with ".0", an exponent without "+" and zeros before it. */
@@ -193,15 +220,39 @@ static bool is_valid(const char *v, size_t n)
     return text != NULL;
 }
 
+/* How many of the first bytes may stand for themselves: ASCII but for quotes, backslashes and
+ * control characters. Eight at a time, by the bit that a borrow or the byte itself puts at its top.
+ */
+static size_t plain_bytes(const char *v, size_t n)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    const uint64_t tops = 0x80 * ones;
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        uint64_t w;
+        memcpy(&w, v + i, sizeof(w));
+        const uint64_t quote = w ^ ('"' * ones);
+        const uint64_t slash = w ^ ('\\' * ones);
+        if ((w | (w - 0x20 * ones) | (quote - ones) | (slash - ones)) & tops)
+            break; /* perhaps: what follows looks closer */
+    }
+    while (i < n && (unsigned char)v[i] >= 0x20 && (unsigned char)v[i] < 0x80 && v[i] != '"' &&
+           v[i] != '\\')
+        i++;
+    return i;
+}
+
 void json_text_text(struct json_text *t, const char *name, const char *v)
 {
     size_t n = strlen(v);
-    bool valid = is_valid(v, n);
+    size_t start = plain_bytes(v, n);
+    bool valid = start == n || is_valid(v, n);
     size_t plain = 0; /* since here nothing had to be changed */
 
     append_name(t, name);
     append(t, "\"", 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = start; i < n; i++) {
         unsigned char c = (unsigned char)v[i];
         bool bad = c >= 0x80 && !valid;
         if (c >= 0x20 && c != '"' && c != '\\' && !bad)

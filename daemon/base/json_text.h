@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct json_text {
     char *text; /* owned until json_text_end */
@@ -41,6 +42,8 @@ void json_text_u64(struct json_text *t, const char *name, uint64_t v); /* 2^63 a
 void json_text_real(struct json_text *t, const char *name, double v);  /* infinities fail */
 /* Bytes of a text that is no UTF-8 become '?'. */
 void json_text_text(struct json_text *t, const char *name, const char *v);
+/* A list of numbers; null where one is negative. */
+void json_text_i16s(struct json_text *t, const char *name, const int16_t *values, size_t count);
 /* As maybe_json.h writes it. */
 void json_text_u64_maybe(struct json_text *t, const char *name, struct maybe_u64 v);
 void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64 v);

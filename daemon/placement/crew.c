@@ -38,9 +38,28 @@ static void weigh_crew(const struct fingerprint *fp, struct crew *crew)
             (uint32_t)lround(per_sm[i] * crew->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
 }
 
+/* One past the last SM id that may have a group. The table is longer than any chip, and what is
+ * behind its SMs is passed over four at a time. */
+static uint32_t ids_end(const struct sm_partition *p)
+{
+    uint32_t end = REACH_MAX_SMS;
+    uint64_t four;
+
+    _Static_assert(REACH_MAX_SMS % 4 == 0 && FINGERPRINT_NO_GROUP == UINT16_MAX, "all ones: none");
+    for (; end > 0; end -= 4) {
+        memcpy(&four, &p->group_of_sm[end - 4], sizeof(four));
+        if (four != UINT64_MAX)
+            break;
+    }
+    return end;
+}
+
 void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *crew)
 {
     const struct sm_partition *p = &fp->topology.partition;
+    const uint32_t groups_end =
+        p->group_count < REACH_MAX_GROUPS ? p->group_count : REACH_MAX_GROUPS;
+    const uint32_t end = ids_end(p);
     uint32_t sizes[REACH_MAX_GROUPS] = {0};
 
     memset(crew, 0, sizeof(*crew));
@@ -48,9 +67,9 @@ void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *c
     crew->slots = fp->gpu.sm_count < REACH_MAX_SMS ? fp->gpu.sm_count : REACH_MAX_SMS;
     if (p->group_count == 0)
         return;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+    for (uint32_t sm = 0; sm < end; sm++) {
         uint16_t group = p->group_of_sm[sm];
-        if (group >= p->group_count || group >= REACH_MAX_GROUPS)
+        if (group >= groups_end)
             continue;
         if (sm >= crew->slots)
             crew->slots = sm + 1;
@@ -59,7 +78,7 @@ void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *c
         sizes[group]++;
         crew->sms++;
     }
-    for (uint32_t g = 0; g < p->group_count && g < REACH_MAX_GROUPS; g++) {
+    for (uint32_t g = 0; g < groups_end; g++) {
         if (sizes[g] == 0)
             continue;
         crew->in[g] = true;
@@ -68,9 +87,4 @@ void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *c
         crew->sizes[crew->count++] = sizes[g];
     }
     weigh_crew(fp, crew);
-}
-
-bool crew_has(const struct crew *crew, const struct sm_partition *p, uint16_t group)
-{
-    return group < p->group_count && group < REACH_MAX_GROUPS && (!crew->chosen || crew->in[group]);
 }

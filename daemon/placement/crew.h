@@ -24,7 +24,10 @@ struct crew {
 void crew_count(const struct fingerprint *fp, const bool *groups, struct crew *out);
 
 /* Does this group of the partition work? False for FINGERPRINT_NO_GROUP. */
-bool crew_has(const struct crew *crew, const struct sm_partition *p, uint16_t group);
+static inline bool crew_has(const struct crew *crew, const struct sm_partition *p, uint16_t group)
+{
+    return group < p->group_count && group < REACH_MAX_GROUPS && (!crew->chosen || crew->in[group]);
+}
 
 /* placement_plan for these groups alone; in plan.c. SMs of the others get -1. */
 enum status placement_plan_for(const struct fingerprint *fp,

@@ -7,25 +7,54 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The digits of a number; returns their end. */
+static char *number_text(uint64_t v, char *out)
+{
+    char digits[SIZE_TEXT_BYTES];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    while (count > 0)
+        *out++ = digits[--count];
+    return out;
+}
+
+/* Hundredths of 2^shift that `rest` is, 0 to 100: to the nearer, in the middle to the even one. */
+static unsigned hundredths_of(uint64_t rest, unsigned shift)
+{
+    const uint64_t unit = (uint64_t)1 << shift;
+    const uint64_t scaled = rest * 100; /* below 100 * 2^40 */
+    const unsigned down = (unsigned)(scaled >> shift);
+    const uint64_t left = 2 * (scaled & (unit - 1));
+
+    return down + (left > unit || (left == unit && down % 2 == 1) ? 1 : 0);
+}
+
+/* In integers: an answer has several sizes in it, and printf takes a microsecond for each. */
 char *size_text(uint64_t bytes, char *out)
 {
-    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    enum { UNITS = sizeof(names) / sizeof(*names), DIGITS = 2 };
+    static const char *const names[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+    enum { UNITS = sizeof(names) / sizeof(*names), STEP = 10 };
     unsigned unit = 0;
-    double value = (double)bytes;
-    char *point;
+    unsigned hundredths;
+    uint64_t whole;
+    char *at;
 
-    while (value >= 1024 && unit + 1 < UNITS) {
-        value /= 1024;
+    while (unit + 1 < UNITS && bytes >> (unit * STEP) >= 1024)
         unit++;
+    whole = bytes >> (unit * STEP);
+    hundredths = hundredths_of(bytes - (whole << (unit * STEP)), unit * STEP);
+    at = number_text(whole + hundredths / 100, out);
+    if (hundredths % 100 > 0) {
+        *at++ = '.';
+        *at++ = (char)('0' + hundredths / 10);
+        if (hundredths % 10 > 0)
+            *at++ = (char)('0' + hundredths % 10);
     }
-    snprintf(out, SIZE_TEXT_BYTES, "%.*f", DIGITS, value);
-    point = strchr(out, '.');
-    if (strcmp(point, ".00") == 0)
-        *point = '\0';
-    else if (point[DIGITS] == '0')
-        point[DIGITS] = '\0';
-    snprintf(out + strlen(out), SIZE_TEXT_BYTES - strlen(out), " %s", names[unit]);
+    strcpy(at, names[unit]);
     return out;
 }
 

@@ -59,6 +59,37 @@ static void test_shapes(void **state)
                        (json_int_t)INT64_MAX, "no", 0, "text", ""));
 }
 
+static void test_lists(void **state)
+{
+    static const int16_t edges[] = {0,    9,     10,        99, 100,       999, 1000,
+                                    9999, 10000, INT16_MAX, -1, INT16_MIN, 5};
+    enum { EDGES = sizeof(edges) / sizeof(*edges), LONG = 700 };
+    int16_t many[LONG];
+    struct json_text t;
+    json_t *wanted = json_object();
+    json_t *lists[3] = {json_array(), json_array(), json_array()};
+
+    (void)state;
+    for (size_t i = 0; i < EDGES; i++)
+        json_array_append_new(lists[1], edges[i] < 0 ? json_null() : json_integer(edges[i]));
+    for (int i = 0; i < LONG; i++) {
+        many[i] = (int16_t)(i * 47 - 100);
+        json_array_append_new(lists[2], many[i] < 0 ? json_null() : json_integer(many[i]));
+    }
+    json_text_begin(&t, 0);
+    json_text_open(&t, NULL, '{');
+    json_text_i16s(&t, "none", edges, 0);
+    json_text_i16s(&t, "edges", edges, EDGES);
+    json_text_i16s(&t, "many", many, LONG);
+    json_text_u64(&t, "more", 7);
+    json_text_close(&t, '}');
+    json_object_set_new(wanted, "none", lists[0]);
+    json_object_set_new(wanted, "edges", lists[1]);
+    json_object_set_new(wanted, "many", lists[2]);
+    json_object_set_new(wanted, "more", json_integer(7));
+    same(&t, wanted);
+}
+
 static void test_reals(void **state)
 {
     static const double some[] = {0,
@@ -179,9 +210,9 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_shapes), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_reals),  cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_absent), cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

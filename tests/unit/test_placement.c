@@ -1,11 +1,14 @@
 /* test_placement.c: scope and placement on hand-made fingerprints. */
 #include "tests/unit/placement_fixture.h"
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "placement/borders.h"
 #include "placement/predict.h"
 #include "placement/size_text.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- placement ---- */
@@ -496,6 +499,34 @@ static void test_size_texts(void **state)
     assert_string_equal(a, b);
 }
 
+/* Two digits as printf rounds them. Sizes at random, and those that lie in the middle. */
+static void test_size_texts_round(void **state)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    const char *given = getenv("REACH_SEED");
+    struct rng rng = {.state = given ? strtoull(given, NULL, 0) : 20261121};
+
+    (void)state;
+    print_message("# REACH_SEED=%llu\n", (unsigned long long)rng.state);
+    for (int round = 0; round < 20000; round++) {
+        const uint64_t odd = rng_next(&rng) >> (11 + rng_next(&rng) % 53);
+        const uint64_t bytes = round % 2 == 0 ? odd : (odd % 200000) << (rng_next(&rng) % 38);
+        double value = (double)bytes;
+        int unit = 0;
+        char want[64];
+        char is[SIZE_TEXT_BYTES];
+        size_t end;
+        for (; value >= 1024 && unit < 4; unit++)
+            value /= 1024;
+        end = (size_t)snprintf(want, sizeof(want), "%.2f", value);
+        while (want[end - 1] == '0')
+            end--;
+        end -= want[end - 1] == '.' ? 1 : 0;
+        snprintf(want + end, sizeof(want) - end, " %s", names[unit]);
+        assert_string_equal(size_text(bytes, is), want);
+    }
+}
+
 static void test_names(void **state)
 {
     enum access access = ACCESS_READ;
@@ -532,6 +563,7 @@ int main(void)
         cmocka_unit_test(test_scope_predictions),
         cmocka_unit_test(test_predict),
         cmocka_unit_test(test_size_texts),
+        cmocka_unit_test(test_size_texts_round),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
