@@ -29,8 +29,9 @@ struct holder {
 
 struct snapshot_cell {
     pthread_mutex_t mutex;
-    struct holder *newest; /* guarded by mutex; one reference is the cell's */
-    int watch_fd;          /* -1: nobody watches */
+    struct holder *newest;       /* guarded by mutex; one reference is the cell's */
+    _Atomic uint64_t generation; /* of the newest */
+    int watch_fd;                /* -1: nobody watches */
 };
 
 static const char *const state_names[] = {
@@ -102,6 +103,7 @@ struct snapshot_cell *snapshot_cell_new(void)
     if (pthread_mutex_init(&cell->mutex, NULL) != 0)
         goto out;
     empty->generation = 1;
+    atomic_init(&cell->generation, 1);
     cell->watch_fd = -1;
     cell->newest = holder_of(empty);
     return cell;
@@ -129,6 +131,11 @@ int snapshot_cell_watch(struct snapshot_cell *cell)
     return cell->watch_fd;
 }
 
+uint64_t snapshot_generation(struct snapshot_cell *cell)
+{
+    return atomic_load(&cell->generation);
+}
+
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell)
 {
     struct holder *h;
@@ -150,6 +157,7 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
     before = cell->newest;
     take->generation = before->view.generation + 1;
     cell->newest = h;
+    atomic_store(&cell->generation, take->generation);
     pthread_mutex_unlock(&cell->mutex);
     snapshot_release(&before->view);
     if (cell->watch_fd >= 0 && write(cell->watch_fd, &one, sizeof(one)) < 0)

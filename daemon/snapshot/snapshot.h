@@ -48,6 +48,8 @@ void snapshot_cell_free(struct snapshot_cell *take);
  * cell's; one reader. -1 where none can be had. Before other threads use the cell. */
 int snapshot_cell_watch(struct snapshot_cell *cell);
 
+/* The generation of the newest view, without a lock: is the one at hand still the newest? */
+uint64_t snapshot_generation(struct snapshot_cell *cell);
 /* The newest view, to be given back with snapshot_release. Never NULL. */
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell);
 void snapshot_release(const struct snapshot *take);

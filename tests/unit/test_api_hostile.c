@@ -228,10 +228,22 @@ static void test_long_targets(void **state)
     api_ask(f, request, &a);
     assert_int_equal(a.status, 414);
     free(a.body);
-    memset(request + at, 'a', 8000);
-    strcpy(request + at + 8000, " HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nUser-Agent: b\r\n\r\n");
+    memset(request + at, 'a', 4000);
+    strcpy(request + at + 4000, " HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nUser-Agent: b\r\n\r\n");
     api_ask(f, request, &a);
     assert_int_equal(a.status, 404);
+    free(a.body);
+    /* A short target beside long fields. */
+    at = (size_t)sprintf(request, "GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ");
+    memset(request + at, 'c', 4000);
+    strcpy(request + at + 4000, "\r\n\r\n");
+    api_ask(f, request, &a);
+    assert_int_equal(a.status, 200);
+    free(a.body);
+    memset(request + at, 'c', 6000);
+    strcpy(request + at + 6000, "\r\n\r\n");
+    api_ask(f, request, &a);
+    assert_int_equal(a.status, 431);
     free(a.body);
     at = (size_t)sprintf(request, "GET /v1/gpus?");
     for (int i = 0; i < 40; i++)
