@@ -107,8 +107,8 @@ static const struct route routes[] = {
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
-/* Is the segment what the route says, from `at` to the next slash? (A segment may hold a slash of its
- * own, decoded.) What is not remembered asks this some fifty times. */
+/* Is the segment what the route says, from `at` to the next slash? (A segment may hold a slash of
+ * its own, decoded.) What is not remembered asks this some fifty times. */
 static bool segment_matches(const char *at, const char *segment)
 {
     while (*segment != '\0' && *at != '/' && *at == *segment) {
