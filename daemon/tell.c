@@ -81,8 +81,7 @@ void tell_stopping(struct tell *t)
 }
 
 /* Every thread moves, or the log says which does not. */
-static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k,
-                          struct desks *desks)
+static bool tell_all_move(struct tell *t, struct pipeline *p, struct keeper *k, struct desks *desks)
 {
     char lane[64] = "";
     char desk[200] = "";

@@ -132,6 +132,7 @@ void json_text_u64(struct json_text *t, const char *name, uint64_t v)
 /* There is one such list in most answers, with an entry for each SM, so it is written in one go. */
 void json_text_i16s(struct json_text *t, const char *name, const int16_t *values, size_t count)
 {
+    static const char nothing[] = {'n', 'u', 'l', 'l'};
     char *at = put_name(t, name, 2 + count * ITEM_BYTES);
 
     if (!at)
@@ -140,8 +141,8 @@ void json_text_i16s(struct json_text *t, const char *name, const int16_t *values
     for (size_t i = 0; i < count; i++) {
         const int v = values[i];
         if (v < 0) {
-            memcpy(at, "null", 4);
-            at += 4;
+            memcpy(at, nothing, sizeof(nothing));
+            at += sizeof(nothing);
         } else if (v < 10) {
             *at++ = (char)('0' + v);
         } else {
