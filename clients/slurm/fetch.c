@@ -15,7 +15,7 @@
 /* Between two tries where the daemon's queue of connections is full. */
 enum { RETRY_NS = 2000000 };
 /* Of the deadline, kept for waking up and for what comes after: it is to hold in all. */
-enum { KEPT_PERCENT = 1 };
+enum { KEPT_PERCENT = 5 };
 
 static uint64_t now_ns(void)
 {
