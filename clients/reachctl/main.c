@@ -68,6 +68,9 @@ static const struct command commands[] = {
          OPTION_DEADLINE | OPTION_HOST_LIMIT | OPTION_AT_ONCE | OPTION_ATTEMPTS,
      command_survey, "survey [HOST...] [--hosts FILE] [--slurm LIST]",
      "ask many daemons for their GPUs' fingerprints, and keep them"},
+    {"survey report", "[REPORT...]", OPTION_DB | OPTION_FORMAT | OPTION_SURVEY | OPTION_MODEL,
+     command_survey_report, "survey report [REPORT...] [--format F]",
+     "what surveys found: signatures, maps, spread, outliers, drift"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
@@ -107,6 +110,11 @@ static void print_help(void)
         "--concurrency N at once, --attempts N, --host-deadline S for each and --deadline S for "
         "all,\n"
         "and keeps what they say in --db WHERE, a file or postgresql://...\n"
+        "survey report prints REPORTs of the latest survey or of --survey N, of all GPUs or those "
+        "of\n"
+        "--model NAME: signatures, maps, spread, outliers, drift, hosts, boards, or without one "
+        "the\n"
+        "summary, with --format table|json|csv|markdown|svg.\n"
         "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
         "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
         "\n"
@@ -196,6 +204,9 @@ static const struct option long_options[] = {
     {"host-deadline", required_argument, NULL, LIMITED(OPTION_HOST_LIMIT)},
     {"concurrency", required_argument, NULL, LIMITED(OPTION_AT_ONCE)},
     {"attempts", required_argument, NULL, LIMITED(OPTION_ATTEMPTS)},
+    {"format", required_argument, NULL, LIMITED(OPTION_FORMAT)},
+    {"survey", required_argument, NULL, LIMITED(OPTION_SURVEY)},
+    {"model", required_argument, NULL, LIMITED(OPTION_MODEL)},
     {NULL, 0, NULL, 0},
 };
 
@@ -237,7 +248,10 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_DEADLINE, &o->deadline},
                   {OPTION_HOST_LIMIT, &o->host_limit},
                   {OPTION_AT_ONCE, &o->at_once},
-                  {OPTION_ATTEMPTS, &o->attempts}};
+                  {OPTION_ATTEMPTS, &o->attempts},
+                  {OPTION_FORMAT, &o->format},
+                  {OPTION_SURVEY, &o->survey},
+                  {OPTION_MODEL, &o->model}};
 
     o->given |= bit;
     if ((bit & (OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM)) &&

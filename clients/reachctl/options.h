@@ -63,7 +63,10 @@ enum exit_code {
 #define OPTION_AT_ONCE      OPTION_BIT(39)
 #define OPTION_ATTEMPTS     OPTION_BIT(40)
 #define OPTION_MERGE        OPTION_BIT(41)
-enum { OPTION_COUNT = 42 }; /* at most 64 */
+#define OPTION_FORMAT       OPTION_BIT(42)
+#define OPTION_SURVEY       OPTION_BIT(43)
+#define OPTION_MODEL        OPTION_BIT(44)
+enum { OPTION_COUNT = 45 }; /* at most 64 */
 
 /* Options that may come again, in the order in which they came. */
 enum { OPTIONS_MOST_SOURCES = 64 };
@@ -115,6 +118,9 @@ struct options {
     const char *host_limit;
     const char *at_once;
     const char *attempts;
+    const char *format; /* of survey report, and the next two */
+    const char *survey;
+    const char *model;
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
     int operand_count;   /* of them all */
@@ -142,5 +148,6 @@ command_fn command_hwloc;
 command_fn command_import;
 command_fn command_backup;
 command_fn command_survey;
+command_fn command_survey_report;
 
 #endif

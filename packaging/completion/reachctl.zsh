@@ -6,6 +6,7 @@ case $words[CURRENT-1] in
 --socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge) _files; return ;;
 --dir) _files -/; return ;;
 --depth) compadd quick full matrix; return ;;
+--format) compadd table json csv markdown svg; return ;;
 --access) compadd read atomic write; return ;;
 esac
 help=$($words[1] --help 2>/dev/null)

@@ -306,6 +306,33 @@ def an_older_daemon_is_asked_piece_by_piece():
 
 
 @case
+def reports_are_printed_from_what_is_kept():
+    db = survey(REAL, OTHER)["db"]
+    gone = zoo.dead()
+    survey(REAL, gone, db=db, code=4)
+
+    def report(*arguments, code=0):
+        got, out, err = common.run(common.REACHCTL, "survey", "report", "--db", db, *arguments)
+        equal(got, code, out + err)
+        return out or err
+    signature = daemon.json("/v1/gpus/0/fingerprint")["topology"]["disabled"]["signature"]
+    for arguments in ((), ("signatures",), ("--survey", "1"), ("signatures", "--format", "markdown"),
+                      ("signatures", "--format", "svg"), ("--format", "csv"), ("--json",)):
+        assert signature in report(*arguments), arguments
+    json.loads(report("--json"))
+    assert gone in report("hosts") and gone not in report("hosts", "--survey", "1")
+    assert signature not in report("signatures", "--model", "none such")
+    assert "no report nonsense" in report("nonsense", code=2)
+    assert "--format" in report("--format", "yaml", code=2)
+    assert "--survey" in report("--survey", "0", code=2)
+    assert "exclude" in report("--json", "--format", "csv", code=2)
+    assert "asks no daemon" in report("--url", "http://" + REAL, code=2)
+    assert "--hosts" in report("--hosts", "x", code=2)
+    report("--survey", "9", code=1)
+    equal(common.run(common.REACHCTL, "survey", "report", "--db", os.path.join(common.folder, "none.db"))[0], 1)
+
+
+@case
 def a_person_sees_how_far_it_is_and_who_was_not_heard():
     hand, terminal = pty.openpty()
     gone = zoo.dead()
