@@ -23,6 +23,7 @@ unsigned problem_http_status(enum status status)
     case STATUS_CONFLICT:
     case STATUS_GPU_BUSY:
     case STATUS_GPU_LOST:
+    case STATUS_GPU_HUNG:
         return MHD_HTTP_CONFLICT;
     case STATUS_NOT_SUPPORTED:
         return MHD_HTTP_NOT_IMPLEMENTED;

@@ -99,6 +99,7 @@ static int main_exit_code(enum status status)
     case STATUS_DRIVER_TOO_OLD:
     case STATUS_GPU_BUSY:
     case STATUS_GPU_LOST:
+    case STATUS_GPU_HUNG:
     case STATUS_NOT_SUPPORTED:
         return EX_UNAVAILABLE;
     case STATUS_READ_ONLY:

@@ -199,17 +199,32 @@ static void serve_tell(struct serve *s, void (*say)(struct tell *, const struct 
     snapshot_release(view);
 }
 
+/* The token as its file has it now. Once there is one it does not go away: who may change something
+ * must not become everybody. */
+static enum status serve_read_token(const struct serve *s, char *out, struct err *err)
+{
+    enum status status = token_load(s->config->token_file, out, err);
+
+    if (!status && s->token[0] && !out[0]) {
+        status = err_set(err, STATUS_NOT_FOUND, "the token is gone");
+    }
+    return status;
+}
+
 /* SIGHUP: everything is read again; where something is wrong, all stays as it is. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
+    char token[TOKEN_BYTES];
     struct config fresh;
     struct err err = {0};
 
     tell_reloading(&s->tell);
-    if (config_parse(s->argc, s->argv, &fresh, &err)) {
+    if (config_parse(s->argc, s->argv, &fresh, &err) || serve_read_token(s, token, &err)) {
         log_error("not reloaded, the options stay as they are: %s", err.text);
     } else {
+        memcpy(s->token, token, sizeof s->token);
+        api_server_set_token(s->server, s->token);
         config_renew(s->config, &fresh, others, sizeof others);
         serve_set_log(s->config);
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);

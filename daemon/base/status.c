@@ -46,6 +46,10 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_GPU_FAULT] = {"gpu-fault", "A driver call or a kernel failed.",
                           "Measure again; if it fails again, report the detail together with the "
                           "driver version."},
+    [STATUS_GPU_HUNG] =
+        {"gpu-hung", "A call of the driver does not return.",
+         "Look for Xid lines in the kernel log; do not kill the process that hangs, "
+         "which may freeze the GPU; drain the node and reset or restart it."},
     [STATUS_DEADLINE] = {"deadline", "It took longer than it may.",
                          "Measure again when the GPU is less busy."},
     [STATUS_CANCELLED] = {"cancelled", "Somebody asked to stop it.",

@@ -30,6 +30,7 @@ enum status {
     STATUS_GPU_NO_MEMORY, /* not enough free memory on the device for a useful probe */
     STATUS_GPU_LOST,      /* the device or its context is gone; only a new process helps */
     STATUS_GPU_FAULT,     /* a driver call or kernel failed */
+    STATUS_GPU_HUNG,      /* a driver call does not return, and its process does not end */
     STATUS_DEADLINE,      /* took longer than it may */
     STATUS_CANCELLED,
     STATUS_DISTURBED, /* the measurement contradicts itself; measure again */

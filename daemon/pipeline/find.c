@@ -64,7 +64,8 @@ static bool find_once(struct pipeline *p, struct err *told)
 {
     struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     struct err why = {0}, err = {0};
-    uint32_t count = gpus ? lane_list_gpus(p, &p->finder.worker, gpus, &why) : 0;
+    uint32_t count =
+        gpus ? lane_list_gpus(p, &p->finder.worker, &p->finder.hung_pid, gpus, &why) : 0;
 
     if (count && lane_start_all(p, gpus, count, &err)) {
         log_error("the GPUs cannot be looked after: %s", err.text);

@@ -15,77 +15,9 @@
 #include <time.h>
 
 /* cuInit on a node of eight GPUs takes seconds, on one with a sick GPU much longer. */
-#define PIPELINE_LIST_DEADLINE       (30 * NSEC_PER_SEC)
-#define PIPELINE_LIST_GRACE          (5 * NSEC_PER_SEC)
-#define PIPELINE_LIST_GRACE_STOPPING (250 * NSEC_PER_MSEC)
-#define LANE_PUBLISH_AGAIN           (100 * NSEC_PER_MSEC)
-
-/* Adds to what is owed; the later word counts. A fingerprint changes hands. */
-static void lane_add_news(struct lane_news *owed, const struct lane_news *news)
-{
-    owed->any = true;
-    owed->state = news->state;
-    owed->stale = owed->stale || news->stale;
-    if (news->has_error) {
-        owed->has_error = true;
-        owed->error = news->error;
-    }
-    if (news->fingerprint) {
-        free(owed->fingerprint);
-        owed->fingerprint = news->fingerprint;
-        memcpy(owed->fingerprint_id, news->fingerprint_id, sizeof owed->fingerprint_id);
-        owed->stale = false;
-    }
-}
-
-static void lane_apply(const struct lane_news *news, struct snapshot_gpu *gpu)
-{
-    gpu->state = news->state;
-    if (news->has_error) {
-        gpu->last_error = news->error;
-    }
-    if (news->fingerprint) {
-        gpu->fingerprint_stale = false;
-        gpu->has_fingerprint = true;
-        gpu->fingerprint = *news->fingerprint;
-        memcpy(gpu->fingerprint_id, news->fingerprint_id, sizeof gpu->fingerprint_id);
-        gpu->identity = gpu->fingerprint.gpu;
-    }
-    gpu->fingerprint_stale = gpu->fingerprint_stale || news->stale;
-}
-
-/* Publishes what is owed. Without memory an older view stays published and the lane's thread tries
- * again. The mutex is held, so that no publication loses another. */
-static void lane_publish_owed(struct lane *lane)
-{
-    struct snapshot_cell *cell = lane->pipeline->cell;
-    const struct snapshot *current = snapshot_acquire(cell);
-    struct snapshot *draft = snapshot_draft_copy(current);
-
-    snapshot_release(current);
-    if (!draft) {
-        log_error("gpu %u: no memory for a snapshot; an older one stays published", lane->index);
-        pthread_cond_signal(&lane->wake);
-        return;
-    }
-    lane_apply(&lane->owed, &draft->gpus[lane->index]);
-    snapshot_publish(cell, draft);
-    free(lane->owed.fingerprint);
-    lane->owed = (struct lane_news){.any = false};
-}
-
-/* Publishes the news of one lane. The mutex is held. */
-static void lane_publish(struct lane *lane, const struct lane_news *news)
-{
-    lane_add_news(&lane->owed, news);
-    lane_publish_owed(lane);
-}
-
-void lane_forget(struct lane *lane)
-{
-    free(lane->owed.fingerprint);
-    lane->owed.fingerprint = NULL;
-}
+#define PIPELINE_LIST_DEADLINE (30 * NSEC_PER_SEC)
+#define LANE_PUBLISH_AGAIN     (100 * NSEC_PER_MSEC)
+#define LANE_LONGEST_PAUSE     (3600 * NSEC_PER_SEC) /* before what failed is tried again */
 
 static void lane_progress(void *self, double fraction, const char *sentence)
 {
@@ -116,15 +48,29 @@ static bool lane_attach(void *self, struct worker *worker)
     return go_on;
 }
 
-static bool lane_hurried(void *self)
+static void lane_hung(void *self, int pid)
 {
-    const struct lane *lane = self;
+    struct lane *lane = self;
 
     pthread_mutex_lock(&lane->pipeline->mutex);
-    bool stopping = lane->pipeline->stopping;
-
+    lane->hung_pid = pid;
     pthread_mutex_unlock(&lane->pipeline->mutex);
+}
+
+static bool pipeline_hurried(void *self)
+{
+    struct pipeline *p = self;
+
+    pthread_mutex_lock(&p->mutex);
+    const bool stopping = p->stopping;
+
+    pthread_mutex_unlock(&p->mutex);
     return stopping;
+}
+
+static bool lane_hurried(void *self)
+{
+    return pipeline_hurried(((struct lane *)self)->pipeline);
 }
 
 /* The job under way has ended well. The mutex is held. */
@@ -138,6 +84,7 @@ static void lane_done(struct lane *lane, struct fingerprint *take, const char *i
         .fingerprint = take,
     };
 
+    lane->retry_at = lane->retry_pause = 0;
     job->state = JOB_DONE;
     job->ended_at = clock_wall_seconds(); /* at once: whoever sees the state sees the time */
     job->fraction = 1.0;
@@ -148,6 +95,43 @@ static void lane_done(struct lane *lane, struct fingerprint *take, const char *i
     log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid, id,
              depth_name(job->depth), take->duration_ms);
     lane_publish(lane, &news);
+}
+
+/* The driver does not show it, or does not come back from a call: nothing can be measured until
+ * that has changed, which is looked for now and then. */
+static bool is_gone(enum status status)
+{
+    return status == STATUS_NOT_FOUND || status == STATUS_GPU_HUNG;
+}
+
+/* What may be otherwise in a minute, or in an hour. */
+static bool may_pass(enum status status)
+{
+    return status == STATUS_GPU_BUSY || status == STATUS_GPU_NO_MEMORY ||
+           status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE ||
+           status == STATUS_DISTURBED || status == STATUS_NO_MEMORY;
+}
+
+/* A GPU that the daemon measures by itself, and about which nothing true is known, is measured
+ * again after a pause that doubles. The mutex is held. */
+static void lane_plan_retry(struct lane *lane, enum status status)
+{
+    struct pipeline *p = lane->pipeline;
+    const struct snapshot *s = snapshot_acquire(p->cell);
+    const struct snapshot_gpu *gpu = &s->gpus[lane->index];
+    const bool known = gpu->has_fingerprint && !gpu->fingerprint_stale;
+
+    snapshot_release(s);
+    if (known || !p->measure_unknown || !may_pass(status)) {
+        lane->retry_at = 0;
+        return;
+    }
+    const nsec_t pause = lane->retry_pause ? 2 * lane->retry_pause : p->retry_ns;
+
+    lane->retry_pause = pause < LANE_LONGEST_PAUSE ? pause : LANE_LONGEST_PAUSE;
+    lane->retry_at = clock_monotonic() + lane->retry_pause;
+    log_info("gpu %u %s is measured again in %llu s", lane->index, lane->identity.uuid,
+             (unsigned long long)((lane->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
 
 /* A check that could not be had says nothing against the fingerprint. */
@@ -187,7 +171,7 @@ static void lane_failed(struct lane *lane, const struct err *why)
     struct pipeline *p = lane->pipeline;
     struct job *job = &p->jobs.items[lane->slot];
     const struct lane_news news = {
-        .state = why->status == STATUS_NOT_FOUND    ? GPU_STATE_LOST
+        .state = is_gone(why->status)               ? GPU_STATE_LOST
                  : is_unsure(job, why)              ? GPU_STATE_READY
                  : jobs_queued(&p->jobs, job->uuid) ? GPU_STATE_QUEUED
                                                     : GPU_STATE_FAILED,
@@ -199,7 +183,8 @@ static void lane_failed(struct lane *lane, const struct err *why)
         lane_gave_up(lane, why);
         return;
     }
-    lane->lost = why->status == STATUS_NOT_FOUND;
+    lane->lost = is_gone(why->status);
+    lane_plan_retry(lane, why->status);
     job->state = JOB_FAILED;
     job->ended_at = clock_wall_seconds();
     job->error = *why;
@@ -262,12 +247,50 @@ enum status lane_cancel(struct lane *lane, int slot, struct err *err)
     return STATUS_OK;
 }
 
-uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_identity *out,
-                        struct err *why)
+/* A worker that was left alone has the driver still: a second one would hang as well. */
+static bool lane_still_hangs(struct pipeline *p, int *hung_pid, struct err *err)
+{
+    pthread_mutex_lock(&p->mutex);
+    const int pid = *hung_pid;
+
+    pthread_mutex_unlock(&p->mutex);
+    if (pid == 0) {
+        return false;
+    }
+    if (worker_is_left(pid)) {
+        err_set(err, STATUS_GPU_HUNG, "the measurement process %d still hangs in the driver", pid);
+        return true;
+    }
+    pthread_mutex_lock(&p->mutex);
+    *hung_pid = 0;
+    pthread_mutex_unlock(&p->mutex);
+    return false;
+}
+
+/* Ends the worker that has listed GPUs, or leaves it alone where it hangs. */
+static void lane_end_list(struct pipeline *p, struct worker *take, int *hung_pid)
+{
+    const struct worker_patience patience = {.grace_ns = p->grace_ns ? p->grace_ns : MEASURE_GRACE,
+                                             .hurried_ns = MEASURE_GRACE_STOPPING,
+                                             .hurried = pipeline_hurried,
+                                             .self = p};
+    const int pid = worker_leave(take, &patience);
+
+    if (pid) {
+        pthread_mutex_lock(&p->mutex);
+        *hung_pid = pid;
+        pthread_mutex_unlock(&p->mutex);
+    }
+}
+
+uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
+                        struct gpu_identity *out, struct err *why)
 {
     struct worker *worker = NULL;
     uint32_t count = 0;
-    enum status status = worker_start(p->executable, &p->gpu, &worker, why);
+    enum status status = lane_still_hangs(p, hung_pid, why)
+                             ? STATUS_GPU_HUNG
+                             : worker_start(p->executable, &p->gpu, &worker, why);
 
     pthread_mutex_lock(&p->mutex);
     if (!status && p->stopping) {
@@ -280,8 +303,7 @@ uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_ide
     pthread_mutex_lock(&p->mutex);
     *slot = NULL;
     pthread_mutex_unlock(&p->mutex);
-    worker_stop(worker,
-                status == STATUS_CANCELLED ? PIPELINE_LIST_GRACE_STOPPING : PIPELINE_LIST_GRACE);
+    lane_end_list(p, worker, hung_pid);
     if (!status && count == 0) {
         status = err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
     }
@@ -378,12 +400,18 @@ static void lane_work(struct lane *lane, const struct job *job)
                                             .self = lane,
                                             .progress = lane_progress,
                                             .attach = lane_attach,
-                                            .hurried = lane_hurried};
+                                            .hurried = lane_hurried,
+                                            .hung = lane_hung,
+                                            .open_deadline_ns = p->open_ns,
+                                            .grace_ns = p->grace_ns};
     struct fingerprint *fp = calloc(1, sizeof *fp);
     struct err err = {0};
 
     if (!fp) {
         err_set(&err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    }
+    if (lane_still_hangs(p, &lane->hung_pid, &err) || !fp) {
+        free(fp);
     } else if (job->kind == JOB_CHECK) {
         err.status = lane_check(lane, &request, fp, &err);
     } else {
@@ -406,7 +434,7 @@ static bool lane_is_back(struct lane *lane)
     struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     struct err why = {0};
     bool found = false;
-    uint32_t count = gpus ? lane_list_gpus(p, &lane->worker, gpus, &why) : 0;
+    uint32_t count = gpus ? lane_list_gpus(p, &lane->worker, &lane->hung_pid, gpus, &why) : 0;
 
     for (uint32_t i = 0; i < count; i++) {
         found = found || strcmp(gpus[i].uuid, lane->identity.uuid) == 0;
@@ -431,6 +459,21 @@ static void lane_sleep_and_publish(struct lane *lane)
     }
 }
 
+/* Sleeps until there is work or it is time to measure again. The mutex is held. */
+static void lane_sleep_and_retry(struct lane *lane)
+{
+    const struct timespec at = {.tv_sec = (time_t)(lane->retry_at / NSEC_PER_SEC),
+                                .tv_nsec = (long)(lane->retry_at % NSEC_PER_SEC)};
+    struct job job;
+
+    if (pthread_cond_clockwait(&lane->wake, &lane->pipeline->mutex, CLOCK_MONOTONIC, &at) ==
+            ETIMEDOUT &&
+        !lane->pipeline->stopping) {
+        lane->retry_at = 0;
+        (void)lane_queue(lane, JOB_MEASURE, DEPTH_FULL, &job, NULL);
+    }
+}
+
 /* Sleeps until there is work, or, where the GPU is lost, until it is time to look for it: then a
  * check is queued, or a measurement where there is nothing to check. The mutex is held. */
 static void lane_sleep(struct lane *lane)
@@ -440,6 +483,10 @@ static void lane_sleep(struct lane *lane)
 
     if (lane->owed.any) {
         lane_sleep_and_publish(lane);
+        return;
+    }
+    if (!lane->lost && lane->retry_at) {
+        lane_sleep_and_retry(lane);
         return;
     }
     if (!lane->lost) {

@@ -36,6 +36,9 @@ struct lane {
     struct worker *worker; /* borrowed, while one is under way */
     bool lost;             /* the driver did not show it last time */
     nsec_t look_at;        /* when to look whether it is back; 0: not set */
+    int hung_pid;          /* of a worker that was left alone; 0: none */
+    nsec_t retry_at;       /* when to measure again what could not be had; 0: not set */
+    nsec_t retry_pause;    /* before that, doubled each time */
     int slot;              /* of the job under way, or JOBS_NONE */
     bool cancelled;        /* the job under way is to end */
     struct lane_news owed; /* not published for want of memory; owns its fingerprint */
@@ -49,6 +52,7 @@ struct finder {
     pthread_cond_t wake;
     struct pulse pulse;
     struct worker *worker; /* borrowed, while one is under way */
+    int hung_pid;          /* of a worker that was left alone; 0: none */
 };
 
 struct pipeline {
@@ -64,6 +68,9 @@ struct pipeline {
     bool measure_unknown;
     bool check_known;
     nsec_t look_again_ns;
+    nsec_t retry_ns;
+    nsec_t open_ns;
+    nsec_t grace_ns;
     struct jobs jobs;
     struct finder finder;
     uint32_t lane_count; /* 0, or all: they are started together */
@@ -73,6 +80,10 @@ struct pipeline {
 /* The thread of one lane; `self` is the lane. */
 void *lane_main(void *self);
 
+/* Publishes news of this lane, or what is owed. Whoever has the news gives its fingerprint away.
+ * The mutex is held. (lane_publish.c) */
+void lane_publish(struct lane *lane, const struct lane_news *news);
+void lane_publish_owed(struct lane *lane);
 /* Frees what it owes. Its thread has ended. */
 void lane_forget(struct lane *lane);
 
@@ -85,9 +96,10 @@ enum status lane_queue(struct lane *lane, enum job_kind kind, enum depth depth, 
 enum status lane_cancel(struct lane *lane, int slot, struct err *err);
 
 /* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`.
- * `slot` holds the worker meanwhile, for pipeline_stop to cancel. The mutex is not held. */
-uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, struct gpu_identity *out,
-                        struct err *why);
+ * `slot` holds the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker
+ * that hangs and is left alone. The mutex is not held. */
+uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
+                        struct gpu_identity *out, struct err *why);
 
 /* What is known of these GPUs, to be published; NULL without memory. The mutex is not held. */
 struct snapshot *lane_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count);

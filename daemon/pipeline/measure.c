@@ -34,14 +34,10 @@ enum {
     MEASURE_DEADLINE_MS = 30000, /* of one probe, where the options do not say (gpu.h) */
 };
 
-/* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
-#define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
 /* On top of what a probe may take on the device: the way there and back, a loaded machine. */
 #define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
 /* Before a probe is asked for the second time; before the third twice as long. */
-#define MEASURE_PAUSE          (5 * NSEC_PER_MSEC)
-#define MEASURE_GRACE          (5 * NSEC_PER_SEC)
-#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
+#define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
 
 struct measurement {
     const struct measure_request *request;
@@ -167,8 +163,9 @@ static enum status measure_begin(struct measurement *m, struct err *err)
     if (!r->attach(r->self, m->worker)) {
         return err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
     }
-    status =
-        worker_open(m->worker, r->uuid, MEASURE_OPEN_DEADLINE, &m->set.gpu, &m->set.limits, err);
+    status = worker_open(m->worker, r->uuid,
+                         r->open_deadline_ns ? r->open_deadline_ns : MEASURE_OPEN_DEADLINE,
+                         &m->set.gpu, &m->set.limits, err);
     if (status) {
         return status;
     }
@@ -217,20 +214,41 @@ static void measure_fail(struct measurement *m, const struct err *why)
     }
 }
 
-/* Stops the worker; ends the run where it failed. */
-static void measure_end(struct measurement *m, enum status status, const struct err *why)
+enum status measure_leave(const struct measure_request *request, struct worker *take,
+                          struct err *err)
 {
-    const struct measure_request *r = m->request;
+    const struct worker_patience patience = {
+        .grace_ns = request->grace_ns ? request->grace_ns : MEASURE_GRACE,
+        .hurried_ns = MEASURE_GRACE_STOPPING,
+        .hurried = request->hurried,
+        .self = request->self,
+    };
 
-    if (m->worker) {
-        r->attach(r->self, NULL);
-        worker_stop(m->worker,
-                    r->hurried && r->hurried(r->self) ? MEASURE_GRACE_STOPPING : MEASURE_GRACE);
+    if (!take) {
+        return STATUS_OK;
     }
+    request->attach(request->self, NULL);
+    const int pid = worker_leave(take, &patience);
+
+    if (pid == 0) {
+        return STATUS_OK;
+    }
+    request->hung(request->self, pid);
+    return err_set(err, STATUS_GPU_HUNG,
+                   "the measurement process %d hangs in the driver and is left alone", pid);
+}
+
+/* Stops the worker; ends the run where it failed. A worker that hangs is the more important news.
+ */
+static enum status measure_end(struct measurement *m, enum status status, struct err *err)
+{
     if (status && m->run) {
-        measure_fail(m, why);
+        measure_fail(m, err);
     }
+    const enum status left = measure_leave(m->request, m->worker, status ? err : NULL);
+
     observation_set_free(&m->set);
+    return status && left ? left : status;
 }
 
 static enum status measure_once(const struct measure_request *request, struct fingerprint *out,
@@ -252,7 +270,7 @@ static enum status measure_once(const struct measure_request *request, struct fi
 
     status = status ? status : measure_probe(m, err);
     status = status ? status : measure_conclude(m, start, opened, out, out_id, err);
-    measure_end(m, status, err);
+    status = measure_end(m, status, err);
     free(m);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef REACH_PIPELINE_MEASURE_H
 #define REACH_PIPELINE_MEASURE_H
 
+#include "base/clock.h"
 #include "fingerprint/fingerprint.h"
 #include "store/store.h"
 #include "worker/worker.h"
@@ -20,7 +21,23 @@ struct measure_request {
     bool (*attach)(void *self, struct worker *worker);
     /* Is the daemon stopping, so that a worker gets little time to end? NULL: never. */
     bool (*hurried)(void *self);
+    /* The worker has not ended and is left alone: this process. */
+    void (*hung)(void *self, int pid);
+    nsec_t open_deadline_ns; /* 0: MEASURE_OPEN_DEADLINE */
+    nsec_t grace_ns;         /* for a worker to end; 0: MEASURE_GRACE */
 };
+
+/* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
+#define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
+/* A probe under way is finished first, and a driver that is slow to close is no driver that hangs.
+ */
+#define MEASURE_GRACE          (60 * NSEC_PER_SEC)
+#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
+
+/* Ends the worker of a request. STATUS_OK, or STATUS_GPU_HUNG: it is left alone, `hung` was called.
+ */
+enum status measure_leave(const struct measure_request *request, struct worker *take,
+                          struct err *err);
 
 /* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) is made
  * once more. A single probe that is not clean is asked again up to three times before that. `*out`

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define PIPELINE_LOOK_AGAIN_MS (30 * 1000) /* for a GPU that is lost */
+#define PIPELINE_RETRY_MS      (60 * 1000) /* for one that was busy, or failed */
 /* Of a lane: a small part of the 8 MiB that a thread gets otherwise, and still ten times what the
  * deepest call under it needs. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
@@ -187,6 +188,9 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     p->check_known = options->check_known;
     p->look_again_ns =
         (options->look_again_ms ? options->look_again_ms : PIPELINE_LOOK_AGAIN_MS) * NSEC_PER_MSEC;
+    p->retry_ns = (options->retry_ms ? options->retry_ms : PIPELINE_RETRY_MS) * NSEC_PER_MSEC;
+    p->open_ns = options->open_ms * NSEC_PER_MSEC;
+    p->grace_ns = options->grace_ms * NSEC_PER_MSEC;
     return pipeline_copy_options(p, options, err);
 }
 
@@ -199,7 +203,7 @@ static enum status pipeline_find_now(struct pipeline *p, struct err *err)
     if (!gpus) {
         return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
     }
-    uint32_t count = lane_list_gpus(p, &p->finder.worker, gpus, &why);
+    uint32_t count = lane_list_gpus(p, &p->finder.worker, &p->finder.hung_pid, gpus, &why);
     enum status status =
         count ? lane_start_all(p, gpus, count, err) : find_publish_none(p, &why, err);
 

@@ -5,8 +5,10 @@
  *
  * A thread sleeps until a job is queued for its GPU; at rest nothing runs and no GPU is held. The
  * last good fingerprint stays published whatever happens to a job; one that a check found out of
- * date is marked stale. The one thing that wakes by itself is the thread of a GPU that the driver
- * has lost: it looks now and then whether it is back. Any thread may call anything.
+ * date is marked stale. What wakes by itself is the thread of a GPU that the driver has lost or
+ * hangs with: it looks now and then whether it is back; and the thread of one that is to be
+ * measured and could not be: it tries again after a minute, two, four ... an hour. Any thread may
+ * call anything.
  */
 #ifndef REACH_PIPELINE_PIPELINE_H
 #define REACH_PIPELINE_PIPELINE_H
@@ -48,6 +50,9 @@ struct pipeline_options {
     bool stored_only;       /* publish the GPUs that the store knows; no worker, no thread */
     bool find_later;        /* return at once, and look for GPUs in a thread until there are some */
     uint32_t look_again_ms; /* for a GPU that the driver no longer shows; 0: 30 s */
+    uint32_t retry_ms;      /* after a measurement that failed, doubled each time; 0: 60 s */
+    uint32_t open_ms;       /* for a worker to open its GPU; 0: 120 s */
+    uint32_t grace_ms;      /* for a worker to end; 0: 60 s */
 };
 
 /* Lists the GPUs (through a worker), loads what the store knows about them, publishes the first

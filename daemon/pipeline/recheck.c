@@ -15,9 +15,7 @@
 
 enum { RECHECK_TRIES = 3, RECHECK_LOOKS = 2 };
 
-#define RECHECK_OPEN_DEADLINE  (120 * NSEC_PER_SEC)
 #define RECHECK_PROBE_DEADLINE (60 * NSEC_PER_SEC)
-#define RECHECK_GRACE          (5 * NSEC_PER_SEC)
 
 struct recheck {
     const struct measure_request *request;
@@ -118,8 +116,9 @@ static enum status recheck_open(struct recheck *r, struct check *out, struct err
     if (!q->attach(q->self, r->worker)) {
         return err_set(err, STATUS_CANCELLED, "the daemon is stopping");
     }
-    status =
-        worker_open(r->worker, q->uuid, RECHECK_OPEN_DEADLINE, &r->set.gpu, &r->set.limits, err);
+    status = worker_open(r->worker, q->uuid,
+                         q->open_deadline_ns ? q->open_deadline_ns : MEASURE_OPEN_DEADLINE,
+                         &r->set.gpu, &r->set.limits, err);
     if (!status) {
         check_identity(&r->fp->gpu, &r->set.gpu, out);
     }
@@ -144,10 +143,9 @@ enum status recheck_gpu(const struct measure_request *request, const struct fing
     if (!status && out->result == CHECK_HOLDS) {
         status = recheck_twice(r, out, probe_ns, err);
     }
-    if (r->worker) {
-        request->attach(request->self, NULL);
-        worker_stop(r->worker, RECHECK_GRACE);
-    }
+    const enum status left = measure_leave(request, r->worker, status ? err : NULL);
+
+    status = status && left ? left : status;
     observation_set_free(&r->set);
     free(r);
     return status;

@@ -86,6 +86,19 @@ void reap_abandon(pid_t pid)
               kept ? "" : " and will not be reaped: there are too many of them");
 }
 
+bool reap_is_left(pid_t pid)
+{
+    bool left = false;
+
+    reap_leftovers();
+    pthread_mutex_lock(&leftovers.mutex);
+    for (size_t i = 0; i < leftovers.count; i++) {
+        left = left || leftovers.pids[i] == pid;
+    }
+    pthread_mutex_unlock(&leftovers.mutex);
+    return left;
+}
+
 void reap_leftovers(void)
 {
     pthread_mutex_lock(&leftovers.mutex);

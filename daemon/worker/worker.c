@@ -28,6 +28,7 @@ enum { WORKER_FD = 3 };
 /* A new process reads its first message at once; this is for a machine that swaps. */
 #define WORKER_SEND_DEADLINE (10 * NSEC_PER_SEC)
 /* Between the end of the conversation and the end of the process: the kernel's work on exit. */
+#define WORKER_WAIT_STEP      (20 * NSEC_PER_MSEC) /* between two looks whether it is in a hurry */
 #define WORKER_DEATH_DEADLINE (2 * NSEC_PER_SEC)
 
 struct worker {
@@ -344,39 +345,70 @@ void worker_cancel(struct worker *w)
     (void)ignored;
 }
 
-/* The end of the process, politely at first. */
-static void worker_end_process(struct worker *w, nsec_t grace_ns)
+/* Waits as long as there is patience. False: still there. */
+static bool worker_wait(struct worker *w, const struct worker_patience *p)
 {
-    bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
+    const nsec_t start = clock_monotonic();
 
-    if (in_step && reap_wait(w->pid, grace_ns, &w->exit_status)) {
-        return;
-    }
-    kill(w->pid, SIGTERM);
-    if (reap_wait(w->pid, grace_ns, &w->exit_status)) {
-        return;
-    }
-    if (reap_is_stuck(w->pid)) {
-        reap_abandon(w->pid);
-        return;
-    }
-    log_warning("worker %d does not end; killing it", (int)w->pid);
-    kill(w->pid, SIGKILL);
-    if (!reap_wait(w->pid, grace_ns, &w->exit_status)) {
-        reap_abandon(w->pid);
+    for (;;) {
+        const bool hurried = p->hurried && p->hurried(p->self);
+        const nsec_t most = hurried ? p->hurried_ns : p->grace_ns;
+        const nsec_t waited = clock_monotonic() - start;
+        const nsec_t left = waited < most ? most - waited : 0;
+
+        if (reap_wait(w->pid, left < WORKER_WAIT_STEP ? left : WORKER_WAIT_STEP, &w->exit_status)) {
+            return true;
+        }
+        if (left == 0) {
+            return false;
+        }
     }
 }
 
-void worker_stop(struct worker *take, nsec_t grace_ns)
+/* It does not end. True: killed, or left because it hangs where nothing can kill it. */
+static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
+    if (reap_is_stuck(w->pid)) {
+        return false;
+    }
+    log_warning("worker %d does not end; killing it", (int)w->pid);
+    kill(w->pid, SIGKILL);
+    return reap_wait(w->pid, grace_ns, &w->exit_status);
+}
+
+/* The end of the process, politely at first. False: it is left alone. */
+static bool worker_end_process(struct worker *w, const struct worker_patience *p, bool may_kill)
+{
+    bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
+
+    if (in_step && worker_wait(w, p)) {
+        return true;
+    }
+    kill(w->pid, SIGTERM);
+    if (worker_wait(w, p)) {
+        return true;
+    }
+    const bool hurried = p->hurried && p->hurried(p->self);
+
+    if ((may_kill || hurried) && worker_kill(w, hurried ? p->hurried_ns : p->grace_ns)) {
+        return true;
+    }
+    reap_abandon(w->pid);
+    return false;
+}
+
+static int worker_finish(struct worker *take, const struct worker_patience *p, bool may_kill)
+{
+    int left = 0;
+
     if (!take) {
-        return;
+        return 0;
     }
     if (take->fd >= 0) {
         close(take->fd); /* the worker's way to know that it may close its GPU and exit */
     }
-    if (take->pid > 0 && !take->reaped) {
-        worker_end_process(take, grace_ns);
+    if (take->pid > 0 && !take->reaped && !worker_end_process(take, p, may_kill)) {
+        left = (int)take->pid;
     }
     if (take->wake_fd >= 0) {
         close(take->wake_fd);
@@ -384,4 +416,20 @@ void worker_stop(struct worker *take, nsec_t grace_ns)
     line_reader_free(&take->reader);
     free(take);
     reap_leftovers();
+    return left;
+}
+
+void worker_stop(struct worker *take, nsec_t grace_ns)
+{
+    (void)worker_finish(take, &(struct worker_patience){.grace_ns = grace_ns}, true);
+}
+
+int worker_leave(struct worker *take, const struct worker_patience *patience)
+{
+    return worker_finish(take, patience, false);
+}
+
+bool worker_is_left(int pid)
+{
+    return reap_is_left(pid);
 }

@@ -61,6 +61,20 @@ void worker_cancel(struct worker *w);
  * NULL is fine. */
 void worker_stop(struct worker *take, nsec_t grace_ns);
 
+/* How long one waits for a worker that may hang in the driver. */
+struct worker_patience {
+    nsec_t grace_ns;
+    nsec_t hurried_ns; /* instead, as soon as `hurried` says that the daemon is stopping */
+    bool (*hurried)(void *self); /* NULL: never */
+    void *self;
+};
+/* Ends a worker that had a GPU, politely, and never by SIGKILL unless in a hurry: a process that is
+ * killed in the middle of a driver call may freeze the GPU. One that does not end is left alone;
+ * returned is its process id, 0 where it has ended. NULL is fine. */
+int worker_leave(struct worker *take, const struct worker_patience *patience);
+/* Is this process, left alone before, still there? Any thread. */
+bool worker_is_left(int pid);
+
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
  * the former is closed. Both are 3 where the daemon has started it, 0 and 1 where a person drives
  * it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */

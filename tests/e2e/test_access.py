@@ -77,15 +77,14 @@ def what_is_no_token_is_refused():
 
 @case
 def other_machines_are_served_with_a_token_only():
-    for options in (["--listen", "0.0.0.0:0"], ["--listen", "[::]:0"],
-                    ["--listen", "127.0.0.1:0", "--health", "0.0.0.0:0"]):
+    for options in (["--listen", "0.0.0.0:0"], ["--listen", "[::]:0"]):
         code, _, log = run(REACHD, "--state", ":memory:", "--socket", "none", "--simulate", "k80",
                            *options)
         if "not supported by protocol" in log:
             continue  # no IPv6 here
         assert code not in (0, 75), (code, log)
         assert "token" in log, log
-    for address in ("127.0.0.1:0", "127.5.6.7:0"):
+    for address in ("127.0.0.1:0", "127.5.6.7:0", "0.0.0.0:0"):  # probes change nothing
         daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--health", address)
         daemon.stop()
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--health", "0.0.0.0:0",
@@ -99,6 +98,36 @@ def the_unix_socket_is_for_owner_and_group():
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start")
     equal(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o660)
     daemon.stop()
+
+
+@case
+def the_token_is_read_again_on_reload():
+    path = token_file("changing")
+    daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--token-file", path)
+
+    def status_with(token):
+        return daemon.request("DELETE", "/v1/jobs/job-1",
+                              headers={"Authorization": "Bearer " + token}).status
+
+    def reload(answer):
+        before = daemon.log().count(answer)
+        daemon.process.send_signal(signal.SIGHUP)
+        common.until(answer, lambda: daemon.log().count(answer) > before)
+        daemon.get("/healthz")
+    equal((status_with(TOKEN), status_with(TOKEN + "-2")), (404, 401))
+    token_file("changing", TOKEN + "-2\n")
+    equal((status_with(TOKEN), status_with(TOKEN + "-2")), (404, 401), "not before it is told")
+    reload("<6>reloaded")
+    equal((status_with(TOKEN), status_with(TOKEN + "-2")), (401, 404))
+    for text, mode in (("short", 0o600), (TOKEN + "-3", 0o644), ("", 0o600)):
+        token_file("changing", text, mode)
+        reload("<3>not reloaded, the options stay as they are: ")
+        equal((status_with(text), status_with(TOKEN + "-2")), (401, 404), "the old one stays")
+    os.unlink(path)
+    reload("<3>not reloaded, the options stay as they are: ")
+    equal((daemon.request("DELETE", "/v1/jobs/job-1").status, status_with(TOKEN + "-2")), (401, 404))
+    daemon.stop()
+    assert TOKEN not in daemon.log(), "the token is in the log"
 
 
 @case

@@ -104,6 +104,13 @@ static int child_main(void)
             pause();
         }
     }
+    if (mode && strcmp(mode, "hangs") == 0) { /* as in a call of the driver, deaf to SIGTERM */
+        signal(SIGTERM, SIG_IGN);
+        close(creat(marker, 0600));
+        for (;;) {
+            pause();
+        }
+    }
     return worker_main(CHILD_FD, CHILD_FD);
 }
 
@@ -128,7 +135,10 @@ static struct node node_start(const char *state, const char *const *simulated, b
     const struct pipeline_options options = {
         .executable = "/proc/self/exe",
         .gpu = {.simulated = simulated, .libcuda = "/nowhere/libcuda.so.1"},
-        .measure_unknown = measure_unknown};
+        .measure_unknown = measure_unknown,
+        .grace_ms = 50,
+        .look_again_ms = 5,
+        .retry_ms = 5};
 
     assert_int_equal(store_open(state, &n.store, &err), STATUS_OK);
     n.cell = snapshot_cell_new();
@@ -459,6 +469,68 @@ static void test_failures_leave_the_last_good_one(void **state)
 }
 
 /* The disk is full in the middle of a run: the job fails and says so, serving goes on. */
+/* What the daemon measures by itself, and could not, it measures again. */
+static void test_what_failed_is_tried_again(void **state)
+{
+    (void)state;
+    atomic_store(&disturbed_left, 5); /* two attempts of two jobs, and one */
+    struct node n = node_start(":memory:", one_gpu, true);
+    struct err err = {0};
+    struct job job;
+
+    assert_int_equal(await(&n, "job-1").error.status, STATUS_DISTURBED);
+    while (pipeline_job(n.pipeline, "job-3", &job, &err) != STATUS_OK) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_int_equal(await(&n, "job-2").error.status, STATUS_DISTURBED);
+    assert_int_equal(await(&n, "job-3").state, JOB_DONE);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    assert_int_equal(pipeline_job(n.pipeline, "job-4", &job, &err), STATUS_NOT_FOUND);
+    node_stop(&n);
+}
+
+/* A worker that does not come back from its driver is left alone and not killed; the GPU is
+ * measured by nobody until it has ended, and then looked for again. */
+static void test_a_worker_that_hangs_is_left_alone(void **state)
+{
+    const struct timespec step = {.tv_nsec = 2000000};
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+    struct err err = {0};
+    int pid = 0;
+
+    (void)state;
+    setenv("REACH_TEST_MARKER", marker_path, 1);
+    setenv("REACH_TEST_WORKER", "hangs", 1);
+    bad = submit(&n, 0, DEPTH_QUICK);
+    while (access(marker_path, F_OK) != 0) {
+        nanosleep(&step, NULL);
+    }
+    unlink(marker_path);
+    assert_int_equal(pipeline_cancel(n.pipeline, bad.id, &bad, &err), STATUS_OK);
+    bad = await(&n, bad.id);
+    assert_int_equal(bad.error.status, STATUS_GPU_HUNG);
+    assert_int_equal(sscanf(bad.error.text, "the measurement process %d hangs", &pid), 1);
+    assert_int_equal(kill(pid, 0), 0);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_LOST);
+    assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_GPU_HUNG);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
+
+    bad = measure(&n, 0, DEPTH_QUICK); /* without a second worker */
+    assert_int_equal(bad.error.status, STATUS_GPU_HUNG);
+    assert_int_equal(access(marker_path, F_OK), -1);
+    assert_int_equal(kill(pid, 0), 0);
+
+    unsetenv("REACH_TEST_WORKER");
+    kill(pid, SIGKILL);
+    while (gpu_of(&n, 0)->state != GPU_STATE_READY) {
+        nanosleep(&step, NULL);
+    }
+    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, JOB_DONE);
+    node_stop(&n);
+}
+
 static void test_the_store_cannot_be_written(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
@@ -647,6 +719,8 @@ int main(int argc, char **argv)
         TEST(test_disturbed_is_repeated_once),
         TEST(test_failed_runs_keep_their_observations),
         TEST(test_failures_leave_the_last_good_one),
+        TEST(test_what_failed_is_tried_again),
+        TEST(test_a_worker_that_hangs_is_left_alone),
         TEST(test_the_store_cannot_be_written),
         TEST(test_stop_while_measuring),
         TEST(test_allocations_that_fail),
