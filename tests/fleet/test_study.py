@@ -13,6 +13,8 @@ import sys
 import time
 
 import lib_fleet
+import lib_postgres
+import lib_prometheus
 import lib_study
 from lib_fleet import common
 from lib_study import pair_text, share
@@ -24,9 +26,10 @@ SEED = int(os.environ.get("REACH_SEED", DEFAULT_SEED))
 H200S, H200S_ANYWHERE = 64, 32
 WRITE_TO = sys.argv[sys.argv.index("--write") + 1] if "--write" in sys.argv else None
 
-ENGINES = ("SQLite",)
+PROMQL = "count by (signature) (reachd_gpu_fingerprint_info)"
+ENGINES = ("SQLite", "PostgreSQL")
 
-study = {}  # what the cases found, for the document
+study = {"kept": {}}  # what the cases found, for the document
 
 
 COUNT = ("SELECT s.signature, s.candidates, count(*) FROM fleet_sighting t JOIN fleet_signature s ON "
@@ -70,14 +73,21 @@ def survey(targets, where):
 
 
 def surveyed(fleet):
-    """Two surveys into SQLite, over HTTP. Keeps what they say and what is in the database then: rows of
-    signature, candidates, count."""
+    """Two surveys into SQLite, over HTTP, one into PostgreSQL and one by Prometheus. Keeps what they say and
+    what is in the databases then: rows of signature, candidates, count."""
     targets = os.path.join(common.folder, "k80.json")
     fleet.write_targets(targets)
     path = os.path.join(common.folder, "k80.db")
     study["surveys"] = [survey(targets, path) for _ in range(2)]
     study["SQLite"] = [common.run("sqlite3", "-separator", ";", path, COUNT.format(survey=number))[1]
                        for number in (1, 2)]
+    with lib_postgres.Cluster() as cluster:
+        study["surveys"].append(survey(targets, cluster.url("fleet")))
+        study["PostgreSQL"] = [cluster.sql(COUNT.format(survey=1), "fleet").replace("|", ";")]
+    with lib_prometheus.Server(targets) as server:
+        common.until("Prometheus has all fingerprints", lambda: server.query(
+            "count(reachd_gpu_fingerprint_info) == 256"))
+        study["kept"]["PromQL"] = {labels["signature"]: int(count) for labels, count in server.query(PROMQL)}
 
 
 @case
@@ -109,11 +119,10 @@ def the_histogram_is_the_papers_line_by_line():
 
 @case
 def surveys_count_the_same():
-    first, second = study["surveys"]
-    for one, heard in ((first, "answered"), (second, "unchanged")):
+    first, second, postgres = study["surveys"]
+    for one, heard in ((first, "answered"), (second, "unchanged"), (postgres, "answered")):
         equal((one["gpus"], one["disputed_gpus"], one["outcomes"][heard]), (256, 0, 256), str(one)[:2000])
-    equal([one["new_fingerprints"] for one in study["surveys"]], [256, 0])
-    study["kept"] = {}
+    equal([one["new_fingerprints"] for one in study["surveys"]], [256, 0, 256])
     for engine in ENGINES:
         for text in study[engine]:
             rows = [line.rsplit(";", 1) for line in text.replace(" ; ", " | ").splitlines()]
@@ -121,6 +130,7 @@ def surveys_count_the_same():
                       for _, name, count, candidates in study["rows"]}
             equal(dict(rows), wanted, engine)
         study["kept"][engine] = {key.split(";")[0]: int(count) for key, count in rows}
+    equal(study["kept"]["PromQL"], {name: count for _, name, count, _ in study["rows"]}, "PromQL")
 
 
 # ---- the H200s ----
@@ -157,17 +167,18 @@ def h200s_that_have_lost_any_pairs_are_told_right_or_not_sure():
 # ---- the document ----
 
 def k80_table():
+    kept = study["kept"]
     yield ("| deactivated SMs (paper) | times (paper) | share (paper) | signature found | times | share | "
-           "survey | candidates |")
-    yield "|---|---|---|---|---|---|---|---|"
+           + " | ".join(kept) + " | candidates |")
+    yield "|---|---|---|---|---|---|" + "---|" * len(kept) + "---|"
     for pairs, name, count, candidates in study["rows"]:
         paper = sum(pairs.values())
         note = " or ".join(map(pair_text, candidates)) + (", cannot be told apart" if candidates[1:] else "")
+        also = " | ".join(str(counts[name]) for counts in kept.values())
         yield (f"| {'; '.join(map(pair_text, pairs))} | {paper} | {share(paper, 256)}% | {name} | {count} | "
-               f"{share(count, 256)}% | {study['kept']['SQLite'][name]} | {note} |")
-    found = [sum(count for _, _, count, _ in study["rows"])]
-    found += [sum(study["kept"][engine].values()) for engine in ENGINES]
-    yield f"| total | 256 | | | {found[0]} | | {found[1]} | |"
+               f"{share(count, 256)}% | {also} | {note} |")
+    also = " | ".join(str(sum(counts.values())) for counts in kept.values())
+    yield f"| total | 256 | | | {sum(count for _, _, count, _ in study['rows'])} | | {also} | |"
 
 
 def h200_tables():
@@ -196,7 +207,7 @@ def document():
     yield "pairs, in an order drawn at random, each with noise, distances and a seed of its own. One daemon"
     yield "measures each (depth quick). It is told who shares a TLB level with whom among the 13 SMs that"
     yield "are left, and nothing of the die. The table counts what the daemons answer over HTTP; beside it"
-    yield "what `reachctl survey` has kept of its own requests to them, in SQLite."
+    yield "what Prometheus counts that scrapes them (PromQL), and what `reachctl survey` has kept."
     yield ""
     yield from k80_table()
     yield ""
@@ -215,9 +226,9 @@ def document():
     yield ""
     yield from h200_tables()
     yield ""
-    yield f"{H200S_ANYWHERE} more have lost any six of the 72 pairs, so that a group may have lost two or all."
-    yield (f"Of {H200S_ANYWHERE - study['unsure']} the signature is the one that was drawn, of {study['unsure']} "
-           'the answer is "not sure":')
+    sure = H200S_ANYWHERE - study["unsure"]
+    yield f"{H200S_ANYWHERE} more have lost any six of the 72 pairs, so a group may have lost two or all."
+    yield f"Of {sure} the signature is the one that was drawn, of {study['unsure']} it is \"not sure\":"
     yield "a group with one pair left of three breaks the turns so early that chance is not ruled out."
     yield "None is wrong."
 
