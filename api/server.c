@@ -23,6 +23,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +78,9 @@ struct api_server {
     const struct api_backend *backend;
     const char *daemon_version;
     char token[API_TOKEN_BYTES];
+    char next_token[API_TOKEN_BYTES]; /* from another thread: under the mutex */
+    pthread_mutex_t token_mutex;
+    atomic_bool token_changed;
     struct stats *stats;
     struct stats own_stats;
     struct reader *reader;
@@ -331,6 +336,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     server->wake_fd = -1;
     server->cell = cell;
     server->backend = backend;
+    pthread_mutex_init(&server->token_mutex, NULL);
     api_server_set_token(server, options->token);
     if (getrandom(&server->number, sizeof(server->number), GRND_NONBLOCK) < 0)
         server->number = (uint64_t)clock_wall_seconds();
@@ -352,7 +358,21 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
 
 void api_server_set_token(struct api_server *server, const char *token)
 {
-    snprintf(server->token, sizeof(server->token), "%s", token ? token : "");
+    pthread_mutex_lock(&server->token_mutex);
+    snprintf(server->next_token, sizeof(server->next_token), "%s", token ? token : "");
+    atomic_store(&server->token_changed, true);
+    pthread_mutex_unlock(&server->token_mutex);
+}
+
+/* In the server's thread, between two turns. */
+static void take_token(struct api_server *server)
+{
+    if (!atomic_load_explicit(&server->token_changed, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&server->token_mutex);
+    memcpy(server->token, server->next_token, sizeof(server->token));
+    atomic_store(&server->token_changed, false);
+    pthread_mutex_unlock(&server->token_mutex);
 }
 
 /* ---- run ---- */
@@ -423,6 +443,7 @@ static void serve(struct api_server *server, int wait_ms)
     bool run_all = server->place_freed;
 
     server->now = clock_monotonic();
+    take_token(server);
     for (int i = 0; i < count; i++) {
         if (events[i].data.u32 == TIMER_EVENT)
             on_timer(server);
@@ -509,6 +530,7 @@ void api_server_free(struct api_server *take)
     if (!take)
         return;
     api_server_finish(take);
+    pthread_mutex_destroy(&take->token_mutex);
     reader_free(take->reader); /* libmicrohttpd wants none suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);

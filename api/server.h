@@ -47,7 +47,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
                            const struct api_backend *backend, struct api_server **out,
                            struct err *err);
 
-/* Another token from now on. */
+/* Another token for every request that is served from now on. From any thread. */
 void api_server_set_token(struct api_server *server, const char *token);
 
 /* Sleeps until something is ready or somebody wakes it, then serves what is ready. */

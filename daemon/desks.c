@@ -156,6 +156,13 @@ bool desks_move(struct desks *desks, char *out_stuck, size_t size)
     return all;
 }
 
+void desks_set_token(struct desks *desks, const char *token)
+{
+    for (uint32_t i = 0; i < desks->count; i++) {
+        api_server_set_token(desks->desk[i].server, token);
+    }
+}
+
 void desks_close(struct desks *take)
 {
     if (!take) {

@@ -25,6 +25,8 @@ enum status desks_open(struct listen_set *sockets, const struct desks_options *o
 /* Did every thread move since this was asked last? Wakes them, so that they can. Where one did not,
  * `out_stuck` says which. For one watcher. */
 bool desks_move(struct desks *desks, char *out_stuck, size_t size);
+/* Another token for what changes something, for every request that comes after. */
+void desks_set_token(struct desks *desks, const char *token);
 /* Finishes answers under way (at most 1 s) and closes everything. NULL is fine. */
 void desks_close(struct desks *take);
 

@@ -224,7 +224,7 @@ static void serve_reload(struct serve *s)
         log_error("not reloaded, the options stay as they are: %s", err.text);
     } else {
         memcpy(s->token, token, sizeof s->token);
-        api_server_set_token(s->server, s->token);
+        desks_set_token(s->desks, s->token);
         config_renew(s->config, &fresh, others, sizeof others);
         serve_set_log(s->config);
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
