@@ -529,7 +529,8 @@ install-built:
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' clients/c/reach.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/reach.pc
 	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
-	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus
+	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
+	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3

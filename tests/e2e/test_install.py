@@ -78,7 +78,8 @@ def make_install_installs():
                  "share/reachd/python/reach.py", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
                  "share/reachd/slurm/prolog.sh", "share/reachd/prometheus/reachd-alerts.yml",
-                 "share/reachd/prometheus/grafana-reachd.json"):
+                 "share/reachd/prometheus/grafana-reachd.json",
+                 "share/reachd/kubernetes/reachd.yaml", "share/reachd/kubernetes/Containerfile"):
         assert os.path.isfile(os.path.join(prefix, path)), path
     equal(os.readlink(os.path.join(prefix, "lib", "libreach.so")), "libreach.so.0")
 
