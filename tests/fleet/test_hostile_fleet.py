@@ -12,6 +12,7 @@ import random
 import sqlite3
 
 import lib_fleet
+import lib_postgres
 from lib_fleet import common
 
 import lib_hosts  # beside common, where lib_fleet has found it
@@ -31,11 +32,11 @@ wanted = {}  # host -> outcome
 database = os.path.join(common.folder, "hostile.db")
 
 
-def survey(code):
+def survey(code, where=None):
     """Asks all of them, in any order."""
     hosts = list(wanted)
     rng.shuffle(hosts)
-    got, out, err = common.run(common.REACHCTL, "survey", "--json", "--db", database, "--ca", zoo.ca,
+    got, out, err = common.run(common.REACHCTL, "survey", "--json", "--db", where or database, "--ca", zoo.ca,
                                "--concurrency", "16", "--host-deadline", str(HOST_DEADLINE_S),
                                "--deadline", str(DEADLINE_S), "--hosts", "-", stdin="\n".join(hosts))
     equal(got, code, out + err)
@@ -105,6 +106,20 @@ def a_second_survey_says_the_same():
     counted = "SELECT g.uuid FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu WHERE s.counted = 1 " \
               "AND s.survey = %d ORDER BY 1"
     equal(rows(counted % 2), rows(counted % 1))
+
+
+@case
+def postgresql_keeps_the_same():
+    with lib_postgres.Cluster() as cluster:
+        url = cluster.url("fleet")
+        first, again = survey(4, url), survey(4, url)
+        kept = cluster.sql("SELECT s.survey, g.uuid, f.name FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu "
+                           "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE s.counted = 1", "fleet")
+    equal({h["host"]: h["outcome"] for h in first["hosts"]}, wanted)
+    equal((first["gpus"], again["gpus"], again["new_fingerprints"]), (HEALTHY - 1, HEALTHY - 1, 0))
+    equal(sorted(kept.splitlines()), sorted("|".join(map(str, row)) for row in rows(
+        "SELECT s.survey, g.uuid, f.name FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu "
+        "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE s.counted = 1")))
 
 
 @case
