@@ -206,11 +206,12 @@ def nobody_sees_half_a_file():
                 seen.append(lib_nfd.read(content(folder)))
             else:
                 assert name.startswith(".reachd."), name
-        return len(seen) >= 2
+        return len({expiry for _, expiry in seen}) >= 2  # a reader may be late and see one twice
     with watching(folder, server.path, "--every", "1"):
         until("it was renewed", renamed)
-    assert seen[0][1] < seen[1][1], seen
-    equal(seen[0][0], seen[1][0])
+    ends = [expiry for _, expiry in seen]
+    equal(ends, sorted(ends))
+    equal(seen[0][0], seen[-1][0])
 
 
 @case
@@ -245,9 +246,11 @@ def labels_end_with_the_daemon():
             until("they are back", lambda: lib_nfd.read(content(folder))[1] > time.time())
         daemon.stop()
         until("labels of a dead one have ended", lambda: lib_nfd.read(content(folder))[1] < time.time())
+        def told():
+            with open(folder + ".log", encoding="utf-8") as log:
+                return "no daemon answers" in log.read()
+        until("it has said so", told)
         equal(writer.poll(), None, "it waits for the daemon to come back")
-    with open(folder + ".log", encoding="utf-8") as log:
-        assert "no daemon answers" in log.read()
 
 
 @case
