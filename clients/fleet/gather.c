@@ -9,10 +9,11 @@
 
 enum { CHUNK = 4096 };
 
-/* One number of one GPU in the temporary file. */
-struct spooled {
-    uint32_t slot;
-    uint32_t weight;
+/* One number of one GPU in the temporary file; `slot` as it was before they were sorted. */
+struct gather_spooled {
+    uint16_t slot;
+    bool many; /* is `of` how many GPUs have it? Else it is whose it is */
+    uint32_t of;
     double v;
 };
 
@@ -46,7 +47,9 @@ enum status gather_new(struct gather **out, struct err *err)
     g->numbers = calloc(GATHER_MAX_NUMBERS, sizeof(*g->numbers));
     g->orders = calloc(GATHER_MAX_NUMBERS, sizeof(*g->orders));
     g->slot_of = calloc(NUMBER_MAX_NAMES, sizeof(*g->slot_of));
-    if (!g->numbers || !g->orders || !g->slot_of) {
+    g->chunk = calloc(CHUNK, sizeof(*g->chunk));
+    g->place_of = calloc(GATHER_MAX_NUMBERS, sizeof(*g->place_of));
+    if (!g->numbers || !g->orders || !g->slot_of || !g->chunk || !g->place_of) {
         gather_free(g);
         return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
     }
@@ -67,6 +70,8 @@ void gather_free(struct gather *take)
         order_free(&take->orders[i]);
     if (take->spool)
         fclose(take->spool);
+    free(take->place_of);
+    free(take->chunk);
     free(take->slot_of);
     free(take->orders);
     free(take->numbers);
@@ -78,6 +83,7 @@ void gather_reset(struct gather *g)
     memset(g->slot_of, 0, NUMBER_MAX_NAMES * sizeof(*g->slot_of));
     g->count = 0;
     g->left_out = 0;
+    g->waiting = 0;
     rewind(g->spool);
     g->failed = ftruncate(fileno(g->spool), 0) != 0;
 }
@@ -115,9 +121,16 @@ uint32_t gather_slot(struct gather *g, uint32_t id, const char *name)
     return g->count++;
 }
 
-void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uint64_t weight)
+static void flush(struct gather *g)
 {
-    const struct spooled one = {.slot = slot, .weight = (uint32_t)weight, .v = v};
+    if (g->waiting && fwrite(g->chunk, sizeof(*g->chunk), g->waiting, g->spool) != g->waiting)
+        g->failed = true;
+    g->waiting = 0;
+}
+
+void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uint32_t weight,
+                uint32_t who)
+{
     struct gather_number *n;
 
     if (slot >= g->count) {
@@ -127,8 +140,10 @@ void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uin
     n = &g->numbers[slot];
     if (known == MAYBE_KNOWN && isfinite(v)) {
         order_add(&g->orders[slot], v, weight);
-        if (fwrite(&one, sizeof(one), 1, g->spool) != 1)
-            g->failed = true;
+        if (g->waiting == CHUNK)
+            flush(g);
+        g->chunk[g->waiting++] = (struct gather_spooled){
+            .slot = (uint16_t)slot, .many = weight != 1, .of = weight != 1 ? weight : who, .v = v};
     } else if (known == MAYBE_NOT_OBSERVABLE) {
         n->unobservable += weight;
     } else {
@@ -138,44 +153,45 @@ void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uin
 
 /* ---- passes over the temporary file ---- */
 
-typedef void spool_fn(struct gather *g, const struct spooled *one);
+typedef void spool_fn(struct gather *g, const struct gather_spooled *one);
 
 static enum status pass(struct gather *g, spool_fn *each, struct err *err)
 {
-    struct spooled *const chunk = malloc(CHUNK * sizeof(*chunk));
     size_t n;
 
-    if (!chunk)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
     rewind(g->spool);
-    while ((n = fread(chunk, sizeof(*chunk), CHUNK, g->spool)) > 0) {
+    while ((n = fread(g->chunk, sizeof(*g->chunk), CHUNK, g->spool)) > 0) {
         for (size_t i = 0; i < n; i++)
-            each(g, &chunk[i]);
+            each(g, &g->chunk[i]);
     }
-    free(chunk);
     if (g->failed || ferror(g->spool))
         return err_set(err, STATUS_IO, "the temporary file of a report: %s", strerror(errno));
     return STATUS_OK;
 }
 
-static void again(struct gather *g, const struct spooled *one)
+static uint64_t weight_of(const struct gather_spooled *one)
 {
-    order_again(&g->orders[one->slot], one->v, one->weight);
+    return one->many ? one->of : 1;
 }
 
-static double distance(const struct gather *g, const struct spooled *one)
+static void again(struct gather *g, const struct gather_spooled *one)
+{
+    order_again(&g->orders[one->slot], one->v, weight_of(one));
+}
+
+static double distance(const struct gather *g, const struct gather_spooled *one)
 {
     return fabs(one->v - g->numbers[one->slot].median);
 }
 
-static void add_distance(struct gather *g, const struct spooled *one)
+static void add_distance(struct gather *g, const struct gather_spooled *one)
 {
-    order_add(&g->orders[one->slot], distance(g, one), one->weight);
+    order_add(&g->orders[one->slot], distance(g, one), weight_of(one));
 }
 
-static void distance_again(struct gather *g, const struct spooled *one)
+static void distance_again(struct gather *g, const struct gather_spooled *one)
 {
-    order_again(&g->orders[one->slot], distance(g, one), one->weight);
+    order_again(&g->orders[one->slot], distance(g, one), weight_of(one));
 }
 
 /* Passes until every number's places are found. */
@@ -257,25 +273,45 @@ static int by_id(const void *a, const void *b)
         return x_last - y_last;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
-    return 0; /* glibc's merge sort leaves them as they are */
+    return x->was < y->was ? -1 : x->was > y->was;
 }
 
 enum status gather_finish(struct gather *g, struct err *err)
 {
-    enum status s = fflush(g->spool) == 0 ? STATUS_OK : STATUS_IO;
+    enum status s;
 
-    if (s != STATUS_OK || g->failed)
+    flush(g);
+    if (fflush(g->spool) != 0 || g->failed)
         return err_set(err, STATUS_IO, "the temporary file of a report: %s", strerror(errno));
     s = find_quartiles(g, err);
     if (s == STATUS_OK)
         s = find_deviations(g, err);
     if (s != STATUS_OK)
         return s;
+    for (uint32_t i = 0; i < g->count; i++)
+        g->numbers[i].was = i;
     qsort(g->numbers, g->count, sizeof(*g->numbers), by_id);
     memset(g->slot_of, 0, NUMBER_MAX_NAMES * sizeof(*g->slot_of));
     for (uint32_t i = 0; i < g->count; i++) {
+        g->place_of[g->numbers[i].was] = (uint16_t)i;
         if (g->numbers[i].id < NUMBER_MAX_NAMES)
             g->slot_of[g->numbers[i].id] = (uint16_t)(i + 1);
     }
     return STATUS_OK;
+}
+
+enum status gather_each(struct gather *g, gather_fn *each, void *self, struct err *err)
+{
+    enum status s = STATUS_OK;
+    size_t n;
+
+    rewind(g->spool);
+    while (s == STATUS_OK && (n = fread(g->chunk, sizeof(*g->chunk), CHUNK, g->spool)) > 0) {
+        for (size_t i = 0; s == STATUS_OK && i < n; i++)
+            s = each(self, &g->numbers[g->place_of[g->chunk[i].slot]], g->chunk[i].v,
+                     g->chunk[i].many ? 0 : g->chunk[i].of, err);
+    }
+    if (s == STATUS_OK && ferror(g->spool))
+        s = err_set(err, STATUS_IO, "the temporary file of a report: %s", strerror(errno));
+    return s;
 }

@@ -23,9 +23,10 @@ enum {
 
 struct gather_number {
     char name[NUMBER_NAME_BYTES];
-    uint32_t id; /* GATHER_STRUCTURE: of the structure */
-    bool judged; /* numbers_is_judged */
-    uint64_t n;  /* GPUs that know it */
+    uint32_t id;  /* GATHER_STRUCTURE: of the structure */
+    uint32_t was; /* its slot before gather_finish */
+    bool judged;  /* numbers_is_judged */
+    uint64_t n;   /* GPUs that know it */
     uint64_t unknown;
     uint64_t unobservable;
     /* Where n > 0: */
@@ -40,11 +41,14 @@ struct gather_number {
 struct gather {
     struct gather_number *numbers; /* owned; those of the structure first, then by id */
     uint32_t count;
-    uint64_t left_out;    /* values of numbers beyond GATHER_MAX_NUMBERS */
-    struct order *orders; /* owned, by slot */
-    uint16_t *slot_of;    /* owned: slot + 1 by id */
-    FILE *spool;          /* owned */
-    bool failed;          /* the temporary file */
+    uint64_t left_out;            /* values of numbers beyond GATHER_MAX_NUMBERS */
+    struct order *orders;         /* owned, by slot */
+    uint16_t *slot_of;            /* owned: slot + 1 by id */
+    uint16_t *place_of;           /* owned: place in `numbers` by the slot before gather_finish */
+    FILE *spool;                  /* owned */
+    struct gather_spooled *chunk; /* owned: what waits to be written, or was read */
+    uint32_t waiting;
+    bool failed; /* the temporary file */
 };
 
 enum status gather_new(struct gather **out, struct err *err);
@@ -54,7 +58,15 @@ void gather_reset(struct gather *g);
 uint32_t gather_slot(struct gather *g, uint32_t id, const char *name);
 /* Its slot, or GATHER_NONE: asks only. */
 uint32_t gather_find(const struct gather *g, uint32_t id);
-void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uint64_t weight);
+/* `weight` GPUs have this value; where it is one, `who` is told again by gather_each. */
+void gather_put(struct gather *g, uint32_t slot, enum known known, double v, uint32_t weight,
+                uint32_t who);
 enum status gather_finish(struct gather *g, struct err *err);
+
+/* After gather_finish: all values once more, in the order in which they came. Returns what `each`
+ * returns, where that is not STATUS_OK. */
+typedef enum status gather_fn(void *self, const struct gather_number *number, double v,
+                              uint32_t who, struct err *err);
+enum status gather_each(struct gather *g, gather_fn *each, void *self, struct err *err);
 
 #endif

@@ -134,18 +134,38 @@ char *numbers_put(char *at, uint32_t id, enum known known, double v)
     return at;
 }
 
+/* The value of a digit, and 16 for what is none: the end of the text too. */
+static const unsigned char digit_values[256] = {
+    [0 ... '0' - 1] = 16,
+    [':' ... 'a' - 1] = 16,
+    ['g' ... 255] = 16,
+    ['0'] = 0,
+    ['1'] = 1,
+    ['2'] = 2,
+    ['3'] = 3,
+    ['4'] = 4,
+    ['5'] = 5,
+    ['6'] = 6,
+    ['7'] = 7,
+    ['8'] = 8,
+    ['9'] = 9,
+    ['a'] = 10,
+    ['b'] = 11,
+    ['c'] = 12,
+    ['d'] = 13,
+    ['e'] = 14,
+    ['f'] = 15,
+};
+
 static bool get_hex(const char *at, int count, uint64_t *out)
 {
     uint64_t v = 0;
 
     for (int i = 0; i < count; i++) {
-        const unsigned c = (unsigned char)at[i];
-        if (c - '0' < 10)
-            v = v << 4 | (c - '0');
-        else if (c - 'a' < 6)
-            v = v << 4 | (c - 'a' + 10);
-        else
-            return false; /* the end of the text too */
+        const unsigned digit = digit_values[(unsigned char)at[i]];
+        if (digit > 15)
+            return false;
+        v = v << 4 | digit;
     }
     *out = v;
     return true;

@@ -157,8 +157,9 @@ static enum status open_engine(const char *where, void **out, struct err *err)
     s = rc == SQLITE_OK ? whose(e, where, err) : fail(e, rc, err);
     if (s == STATUS_OK)
         s = exec(e, settings, err);
+    /* Pages of a new file that are read in one go. */
     if (s == STATUS_OK)
-        s = exec(e, "PRAGMA journal_mode = WAL", err);
+        s = exec(e, "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL", err);
     (void)snprintf(mark, sizeof(mark), "PRAGMA application_id = %d", APPLICATION_ID);
     if (s == STATUS_OK)
         s = exec(e, mark, err);

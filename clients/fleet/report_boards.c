@@ -36,7 +36,11 @@ static enum status board_row(void *self, int columns, const char *const *values,
 }
 
 #define SAME_MODEL "AND (CAST($2 AS TEXT) = '' OR k.model = $2) "
-#define BY_PLACE   "ORDER BY h.name COLLATE \"C\", s.slot"
+/* The plus signs keep an index out that is the wrong one where few GPUs are asked for.
+ *
+ * UUIDs that have stood with more than one serial number. */
+#define TWO_SERIALS "SELECT uuid FROM fleet_gpu GROUP BY uuid HAVING COUNT(*) > 1"
+#define BY_PLACE    "ORDER BY h.name COLLATE \"C\", s.slot"
 
 /* Another GPU than last time in this slot. Where it came from, if it was seen elsewhere. */
 static const char swapped[] =
@@ -84,28 +88,34 @@ static const char gone[] =
 static const char duplicates[] =
     "SELECT 'UUID seen twice', g.uuid, g.serial, k.model, k.origin, h.name, s.slot, "
     "CASE WHEN s.counted = 1 THEN 'counted here' ELSE 'not counted' END "
-    "FROM (SELECT i.uuid FROM fleet_sighting t JOIN fleet_gpu i ON i.id = t.gpu "
-    "WHERE t.survey = $1 GROUP BY i.uuid HAVING COUNT(*) > 1) d "
-    "JOIN fleet_gpu g ON g.uuid = d.uuid "
-    "JOIN fleet_sighting s ON s.gpu = g.id AND s.survey = $1 "
+    "FROM (SELECT q.uuid FROM (SELECT i.uuid FROM fleet_sighting t JOIN fleet_gpu i ON i.id = "
+    "t.gpu "
+    "WHERE t.survey = $1 AND t.counted = 0 UNION " TWO_SERIALS ") p JOIN fleet_gpu q "
+    "ON q.uuid = p.uuid JOIN fleet_sighting u ON u.gpu = q.id AND +u.survey = CAST($1 AS INTEGER) "
+    "GROUP BY q.uuid HAVING COUNT(*) > 1) d JOIN fleet_gpu g ON g.uuid = d.uuid "
+    "JOIN fleet_sighting s ON s.gpu = g.id AND +s.survey = CAST($1 AS INTEGER) "
     "JOIN fleet_host h ON h.id = s.host JOIN fleet_kind k ON k.id = s.kind WHERE 1 = 1 " SAME_MODEL
     "ORDER BY g.uuid COLLATE \"C\", h.name COLLATE \"C\", s.slot";
 
 /* A UUID that had another serial number in an earlier survey. */
 static const char other_serial[] =
     "SELECT 'UUID with another serial', g.uuid, g.serial, k.model, k.origin, h.name, s.slot, "
-    "'was ' || b.serial FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu "
-    "JOIN fleet_gpu b ON b.uuid = g.uuid AND b.id <> g.id AND b.first < s.survey "
-    "AND g.first = s.survey JOIN fleet_host h ON h.id = s.host "
-    "JOIN fleet_kind k ON k.id = s.kind WHERE s.survey = $1 " SAME_MODEL BY_PLACE;
+    "'was ' || b.serial FROM (" TWO_SERIALS ") d JOIN fleet_gpu g ON g.uuid = d.uuid "
+    "JOIN fleet_gpu b ON b.uuid = g.uuid AND b.id <> g.id AND b.first < g.first "
+    "JOIN fleet_sighting s ON s.gpu = g.id AND +s.survey = CAST($1 AS INTEGER) AND g.first = "
+    "s.survey "
+    "JOIN fleet_host h ON h.id = s.host JOIN fleet_kind k ON k.id = s.kind WHERE 1 = 1 " SAME_MODEL
+        BY_PLACE;
 
 /* The GPUs of one board have one serial number, and one host. */
 static const char split_boards[] =
     "SELECT 'serial in two hosts', g.uuid, g.serial, k.model, k.origin, h.name, s.slot, '' "
-    "FROM (SELECT i.serial FROM fleet_sighting t JOIN fleet_gpu i ON i.id = t.gpu "
-    "WHERE t.survey = $1 AND i.serial <> '' GROUP BY i.serial HAVING MIN(t.host) <> MAX(t.host)) d "
+    "FROM (SELECT i.serial FROM (SELECT serial FROM fleet_gpu WHERE serial <> '' "
+    "GROUP BY serial HAVING COUNT(*) > 1) c JOIN fleet_gpu i ON i.serial = c.serial "
+    "JOIN fleet_sighting t ON t.gpu = i.id AND +t.survey = CAST($1 AS INTEGER) "
+    "GROUP BY i.serial HAVING MIN(t.host) <> MAX(t.host)) d "
     "JOIN fleet_gpu g ON g.serial = d.serial "
-    "JOIN fleet_sighting s ON s.gpu = g.id AND s.survey = $1 "
+    "JOIN fleet_sighting s ON s.gpu = g.id AND +s.survey = CAST($1 AS INTEGER) "
     "JOIN fleet_host h ON h.id = s.host JOIN fleet_kind k ON k.id = s.kind WHERE 1 = 1 " SAME_MODEL
     "ORDER BY g.serial COLLATE \"C\", h.name COLLATE \"C\", s.slot";
 

@@ -104,7 +104,7 @@ static enum status gather_row(void *self, int columns, const char *const *values
         if (!change_of(d, &cell, &change))
             continue;
         gather_put(d->g, gather_slot(d->g, cell.id, number_names_get(d->names, cell.id)),
-                   MAYBE_KNOWN, change, 1);
+                   MAYBE_KNOWN, change, 1, 0);
     }
     return STATUS_OK;
 }
@@ -313,11 +313,14 @@ static enum status compare_pair(struct report *r, struct drift *d, const struct 
     const char *const named[] = {p->texts[UUID], p->texts[HOST], p->texts[SLOT], p->texts[SINCE]};
     struct fingerprint *const two = calloc(2, sizeof(*two));
     struct fingerprint_diff *const diff = calloc(1, sizeof(*diff));
-    enum status s =
-        two && diff ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    enum status s;
 
-    if (s == STATUS_OK)
-        s = fleet_run(r->db, sql, FLEET_VALUES(p->before), read_row, &two[0], err);
+    if (!two || !diff) {
+        free(diff);
+        free(two);
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    }
+    s = fleet_run(r->db, sql, FLEET_VALUES(p->before), read_row, &two[0], err);
     if (s == STATUS_OK)
         s = fleet_run(r->db, sql, FLEET_VALUES(p->now), read_row, &two[1], err);
     if (s == STATUS_OK) {
@@ -407,10 +410,11 @@ enum status report_drift(struct report *r, struct err *err)
     struct drift d = {.rows = {.r = r}};
     struct report_kinds kinds = {.count = 0};
     struct drift_counts *const counts = calloc(REPORT_MAX_KINDS, sizeof(*counts));
-    enum status s = drift_new(&d, err);
+    enum status s;
 
-    if (s == STATUS_OK && !counts)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for a report");
+    if (!counts)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
+    s = drift_new(&d, err);
     if (s == STATUS_OK)
         s = fleet_names(r->db, &d.names, err);
     if (s == STATUS_OK)

@@ -26,6 +26,8 @@ struct majority_line {
 struct majority {
     struct majority_line lines[REPORT_MAX_LINES];
     uint32_t count;
+    int64_t usual; /* a structure in which no line differs; the one with the most GPUs, 0: none */
+    uint64_t usual_gpus;
 };
 /* What more than half of the GPUs of this kind have, of those that know it. */
 enum status report_majority(struct report *r, const struct report_kind *kind, struct majority *out,

@@ -25,7 +25,7 @@ static const struct report_table counts_table = {
     .name = "outliers",
     .part = "counts",
     .title = "How many GPUs differ from the others of their model",
-    .columns = {"model", "origin", "gpus", "differ", "numbers"},
+    .columns = {"model", "origin", "gpus", "differ_in_structure", "differ_in_numbers"},
 };
 
 double report_deviations(double v, double median, double mad)
@@ -81,10 +81,11 @@ static enum status vote_row(void *self, int columns, const char *const *values, 
     return STATUS_OK;
 }
 
-/* structure, GPUs: is it really more than half? */
+/* structure, GPUs, its row: is it really more than half? */
 static enum status count_row(void *self, int columns, const char *const *values, struct err *err)
 {
     struct majority *const m = self;
+    bool differs = false;
     const uint64_t weight = strtoull(values[1], NULL, 10);
     const char *at = values[0];
     struct structure_line line;
@@ -98,6 +99,12 @@ static enum status count_row(void *self, int columns, const char *const *values,
         l->known += weight;
         if (strcmp(l->value, line.value) == 0)
             l->have += weight;
+        else
+            differs = true;
+    }
+    if (!differs && weight > m->usual_gpus) {
+        m->usual = strtoll(values[2], NULL, 10);
+        m->usual_gpus = weight;
     }
     return STATUS_OK;
 }
@@ -106,7 +113,7 @@ enum status report_majority(struct report *r, const struct report_kind *kind, st
                             struct err *err)
 {
     static const char sql[] =
-        "SELECT t.text, c.n FROM (SELECT structure, COUNT(*) AS n FROM fleet_sighting "
+        "SELECT t.text, c.n, t.id FROM (SELECT structure, COUNT(*) AS n FROM fleet_sighting "
         "WHERE survey = $1 AND counted = 1 AND kind = $2 AND structure IS NOT NULL "
         "GROUP BY structure) c JOIN fleet_structure t ON t.id = c.structure ORDER BY t.id";
     enum status s;
@@ -134,9 +141,11 @@ struct outliers {
     struct report_rows rows;
     const struct report_kind *kind;
     const struct majority *majority;
-    const struct gather *g;
-    int64_t gpus;    /* that differ */
-    int64_t numbers; /* in which */
+    struct gather *g;
+    int64_t in_structure; /* GPUs that differ there */
+    int64_t in_numbers;
+    uint32_t who;       /* the last one that does, */
+    char names[3][300]; /* and its UUID, host and slot */
 };
 
 static void put(struct outliers *o, const char *const *values, const char *number,
@@ -152,68 +161,100 @@ static void put(struct outliers *o, const char *const *values, const char *numbe
                                  usual,
                                  isfinite(deviations) ? cell_real(deviations) : cell_none};
 
-    o->numbers++;
     if (report_rows_next(&o->rows))
         report_row(o->rows.r->to, cells);
 }
 
-static void judge_structure(struct outliers *o, const char *const *values)
-{
-    const char *at = values[4];
-    struct structure_line line;
-
-    while (numbers_structure_line(&at, &line)) {
-        const struct majority_line *const most = report_majority_line(o->majority, line.name);
-        if (line.known == MAYBE_KNOWN && most && strcmp(most->value, line.value) != 0)
-            put(o, values, line.name, cell_text(line.value), cell_text(most->value), INFINITY);
-    }
-}
-
-static void judge_numbers(struct outliers *o, const char *const *values)
-{
-    const char *at = values[3];
-    struct number_cell cell;
-
-    while (numbers_get(&at, &cell)) {
-        const uint32_t slot = gather_find(o->g, cell.id);
-        const struct gather_number *const n = slot < o->g->count ? &o->g->numbers[slot] : NULL;
-        if (cell.known == MAYBE_KNOWN && n && n->judged && n->n >= REPORT_MIN_FLEET &&
-            report_is_far(cell.v, n->median, n->mad, n->median))
-            put(o, values, n->name, cell_real(cell.v), cell_real(n->median),
-                report_deviations(cell.v, n->median, n->mad));
-    }
-}
-
-/* uuid, host, slot, cells, structure */
-static enum status gpu_row(void *self, int columns, const char *const *values, struct err *err)
+/* uuid, host, slot, structure */
+static enum status structure_row(void *self, int columns, const char *const *values,
+                                 struct err *err)
 {
     struct outliers *const o = self;
-    const int64_t before = o->numbers;
+    const char *at = values[3];
+    struct structure_line line;
+    bool any = false;
 
     (void)columns;
     (void)err;
-    judge_structure(o, values);
-    judge_numbers(o, values);
-    o->gpus += o->numbers > before;
+    while (numbers_structure_line(&at, &line)) {
+        const struct majority_line *const most = report_majority_line(o->majority, line.name);
+        if (line.known != MAYBE_KNOWN || !most || strcmp(most->value, line.value) == 0)
+            continue;
+        put(o, values, line.name, cell_text(line.value), cell_text(most->value), INFINITY);
+        any = true;
+    }
+    o->in_structure += any;
     return STATUS_OK;
 }
 
-/* The plus signs keep an index out of it that would give the rows in another order. */
-static enum status list_kind(struct report *r, struct outliers *o, struct err *err)
+static enum status list_structures(struct report *r, struct outliers *o, struct err *err)
 {
-    return fleet_run(r->db,
-                     "SELECT g.uuid, h.name, s.slot, n.cells, t.text FROM fleet_sighting s "
-                     "JOIN fleet_numbers n ON n.fingerprint = s.fingerprint "
-                     "JOIN fleet_structure t ON t.id = s.structure "
-                     "JOIN fleet_gpu g ON g.id = s.gpu JOIN fleet_host h ON h.id = s.host "
-                     "WHERE s.survey = $1 AND +s.counted = 1 AND +s.kind = CAST($2 AS INTEGER) "
-                     "ORDER BY s.host, s.slot",
-                     FLEET_VALUES(r->survey, o->kind->id), gpu_row, o, err);
+    char usual[FLEET_NUMBER_BYTES];
+
+    return fleet_run(
+        r->db,
+        "SELECT g.uuid, h.name, s.slot, t.text FROM fleet_sighting s "
+        "JOIN fleet_structure t ON t.id = s.structure "
+        "JOIN fleet_gpu g ON g.id = s.gpu JOIN fleet_host h ON h.id = s.host "
+        "WHERE s.survey = $1 AND s.counted = 1 AND s.kind = $2 AND s.structure <> $3 "
+        "ORDER BY s.host, s.slot",
+        FLEET_VALUES(r->survey, o->kind->id, fleet_number_text(o->majority->usual, usual)),
+        structure_row, o, err);
+}
+
+static enum status name_row(void *self, int columns, const char *const *values, struct err *err)
+{
+    struct outliers *const o = self;
+
+    (void)columns;
+    (void)err;
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(o->names[i], sizeof(o->names[i]), "%s", values[i]);
+    return STATUS_OK;
+}
+
+static enum status judge(void *self, const struct gather_number *n, double v, uint32_t who,
+                         struct err *err)
+{
+    struct outliers *const o = self;
+    const char *const names[] = {o->names[0], o->names[1], o->names[2]};
+    char gpu[FLEET_NUMBER_BYTES];
+    enum status s = STATUS_OK;
+
+    if (n->id == GATHER_STRUCTURE || !n->judged || n->n < REPORT_MIN_FLEET ||
+        !report_is_far(v, n->median, n->mad, n->median))
+        return STATUS_OK;
+    if (who != o->who) {
+        o->who = who;
+        o->in_numbers++;
+        if (!o->rows.r->brief || o->rows.printed < REPORT_BRIEF_ROWS)
+            s = fleet_run(o->rows.r->db,
+                          "SELECT g.uuid, h.name, s.slot FROM fleet_sighting s "
+                          "JOIN fleet_gpu g ON g.id = s.gpu JOIN fleet_host h ON h.id = s.host "
+                          "WHERE s.gpu = $2 AND s.survey = $1 AND s.counted = 1",
+                          FLEET_VALUES(o->rows.r->survey, fleet_number_text(who, gpu)), name_row, o,
+                          err);
+    }
+    put(o, names, n->name, cell_real(v), cell_real(n->median),
+        report_deviations(v, n->median, n->mad));
+    return s;
+}
+
+static enum status one_kind(struct report *r, struct outliers *o, struct majority *majority,
+                            struct err *err)
+{
+    enum status s = report_majority(r, o->kind, majority, err);
+
+    if (s == STATUS_OK)
+        s = list_structures(r, o, err);
+    if (s == STATUS_OK)
+        s = report_gather_kind(r, o->kind, o->g, err);
+    return s == STATUS_OK ? gather_each(o->g, judge, o, err) : s;
 }
 
 struct kind_count {
-    int64_t gpus;
-    int64_t numbers;
+    int64_t in_structure;
+    int64_t in_numbers;
 };
 
 static void put_counts(struct report *r, const struct report_kinds *kinds,
@@ -227,8 +268,8 @@ static void put_counts(struct report *r, const struct report_kinds *kinds,
         const bool enough = k->gpus >= REPORT_MIN_FLEET;
         const struct cell cells[] = {cell_text(k->model), cell_text(report_origin(k->origin)),
                                      cell_count(k->gpus),
-                                     enough ? cell_count(counts[i].gpus) : cell_none,
-                                     enough ? cell_count(counts[i].numbers) : cell_none};
+                                     enough ? cell_count(counts[i].in_structure) : cell_none,
+                                     enough ? cell_count(counts[i].in_numbers) : cell_none};
         if (report_rows_next(&rows))
             report_row(r->to, cells);
     }
@@ -243,27 +284,25 @@ enum status report_outliers(struct report *r, struct err *err)
     struct report_kinds kinds = {.count = 0};
     struct majority *const majority = calloc(1, sizeof(*majority));
     struct kind_count *const counts = calloc(REPORT_MAX_KINDS, sizeof(*counts));
-    struct gather *g = NULL;
-    enum status s = majority && counts ? gather_new(&g, err)
-                                       : err_set(err, STATUS_NO_MEMORY, "no memory for a report");
+    enum status s = STATUS_NO_MEMORY;
 
+    if (!majority || !counts) {
+        err_set(err, s, "no memory for a report");
+        goto out;
+    }
+    s = gather_new(&o.g, err);
     if (s == STATUS_OK)
         s = report_kinds(r, &kinds, err);
     report_table_begin(r->to, &outliers_table);
     for (uint32_t i = 0; s == STATUS_OK && i < kinds.count; i++) {
         o.kind = &kinds.kinds[i];
         o.majority = majority;
-        o.g = g;
-        o.gpus = 0;
-        o.numbers = 0;
-        if (o.kind->gpus < REPORT_MIN_FLEET)
-            continue;
-        s = report_gather_kind(r, o.kind, g, err);
-        if (s == STATUS_OK)
-            s = report_majority(r, o.kind, majority, err);
-        if (s == STATUS_OK)
-            s = list_kind(r, &o, err);
-        counts[i] = (struct kind_count){.gpus = o.gpus, .numbers = o.numbers};
+        o.in_structure = 0;
+        o.in_numbers = 0;
+        o.who = 0;
+        if (o.kind->gpus >= REPORT_MIN_FLEET)
+            s = one_kind(r, &o, majority, err);
+        counts[i] = (struct kind_count){.in_structure = o.in_structure, .in_numbers = o.in_numbers};
     }
     report_note(r->to,
                 "A number differs where it is more than %.0f deviations (1.4826 x the median "
@@ -273,7 +312,8 @@ enum status report_outliers(struct report *r, struct err *err)
     report_rows_end(&o.rows, "outliers");
     if (s == STATUS_OK)
         put_counts(r, &kinds, counts);
-    gather_free(g);
+out:
+    gather_free(o.g);
     free(counts);
     free(majority);
     free(kinds.kinds);

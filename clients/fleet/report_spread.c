@@ -19,12 +19,14 @@ struct gathering {
     uint64_t left_out;
 };
 
+/* The plus signs in the queries keep an index out of it that would give rows in another order. */
+
 /* structure, GPUs */
 static enum status structure_row(void *self, int columns, const char *const *values,
                                  struct err *err)
 {
     struct gathering *const in = self;
-    const uint64_t weight = strtoull(values[1], NULL, 10);
+    const uint32_t weight = (uint32_t)strtoul(values[1], NULL, 10);
     const char *at = values[0];
     struct structure_line line;
 
@@ -34,16 +36,17 @@ static enum status structure_row(void *self, int columns, const char *const *val
         if (line.known == MAYBE_KNOWN && !line.is_number)
             continue;
         gather_put(in->g, gather_slot(in->g, GATHER_STRUCTURE, line.name), line.known, line.v,
-                   weight);
+                   weight, 0);
     }
     return STATUS_OK;
 }
 
-/* cells, left out */
+/* cells, left out, GPU */
 static enum status cells_row(void *self, int columns, const char *const *values, struct err *err)
 {
     struct gathering *const in = self;
     const char *at = values[0];
+    const uint32_t who = (uint32_t)strtoul(values[2], NULL, 10);
     struct number_cell cell;
 
     (void)columns;
@@ -53,7 +56,7 @@ static enum status cells_row(void *self, int columns, const char *const *values,
         uint32_t slot = gather_find(in->g, cell.id);
         if (slot == GATHER_NONE)
             slot = gather_slot(in->g, cell.id, number_names_get(in->names, cell.id));
-        gather_put(in->g, slot, cell.known, cell.v, 1);
+        gather_put(in->g, slot, cell.known, cell.v, 1, who);
     }
     return STATUS_OK;
 }
@@ -74,9 +77,10 @@ enum status report_gather_kind(struct report *r, const struct report_kind *kind,
                       FLEET_VALUES(r->survey, kind->id), structure_row, &in, err);
     if (s == STATUS_OK)
         s = fleet_run(r->db,
-                      "SELECT n.cells, n.left_out FROM fleet_sighting s "
+                      "SELECT n.cells, n.left_out, s.gpu FROM fleet_sighting s "
                       "JOIN fleet_numbers n ON n.fingerprint = s.fingerprint "
-                      "WHERE s.survey = $1 AND s.counted = 1 AND s.kind = $2",
+                      "WHERE s.survey = $1 AND +s.counted = 1 "
+                      "AND +s.kind = CAST($2 AS INTEGER) ORDER BY s.host, s.slot",
                       FLEET_VALUES(r->survey, kind->id), cells_row, &in, err);
     g->left_out += in.left_out;
     return s == STATUS_OK ? gather_finish(g, err) : s;

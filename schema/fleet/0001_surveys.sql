@@ -84,6 +84,8 @@ CREATE TABLE fleet_gpu (
     UNIQUE (uuid, serial)
 );
 
+CREATE INDEX fleet_gpu_by_serial ON fleet_gpu (serial);
+
 CREATE TABLE fleet_fingerprint (
     id                INTEGER PRIMARY KEY,
     uuid              TEXT    NOT NULL,

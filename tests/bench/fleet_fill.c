@@ -150,7 +150,8 @@ static void one_host(struct fleet_db *db, int64_t survey, struct rng *r, uint64_
     for (uint64_t i = 0; i < count; i++) {
         synthetic(r, first + i, 1700000000 + survey, &fp);
         json_t *const json = fingerprint_to_json(&fp);
-        fingerprint_id(&fp, ids[i]);
+        (void)snprintf(ids[i], sizeof(ids[i]), "%s",
+                       json_string_value(json_object_get(json, "id")));
         texts[i] = json_dumps(json, JSON_COMPACT);
         json_decref(json);
         (void)snprintf(uuids[i], sizeof(uuids[i]), "%s", fp.gpu.uuid);
