@@ -31,6 +31,7 @@ import lib_fleet
 common = lib_fleet.common
 
 USER = "nobody"
+INSIDE = "REACH_SLURM_INSIDE"  # set: this process has the network of its own already
 PROGRAMS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "sinfo", "scontrol", "ip", "unshare",
             "setpriv")
 CONF = """
@@ -84,8 +85,8 @@ def enter():
     if missing or os.geteuid() != 0:
         print("not installed: " + ", ".join(missing) if missing else "needs root: a network of its own, devices")
         sys.exit(77)
-    if "REACH_SLURM_INSIDE" not in os.environ:
-        os.environ["REACH_SLURM_INSIDE"] = "1"
+    if INSIDE not in os.environ:
+        os.environ[INSIDE] = "1"
         os.execvp("unshare", ["unshare", "--net", "--", sys.executable] + sys.argv)
     for command in ("link set lo up", "addr add 10.99.0.1/32 dev lo"):
         subprocess.run(["ip"] + command.split(), check=True)

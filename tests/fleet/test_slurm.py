@@ -23,7 +23,8 @@ if not os.path.exists(os.path.join(common.BUILD, "reach_spank.so")):
     print("this build has no reach_spank.so (libslurm-dev)")
     sys.exit(77)
 
-cluster = lib_slurm.Cluster(SIMULATE)
+# More time than by default: the machine that tests may be busy with other things.
+cluster = lib_slurm.Cluster(SIMULATE, plugin_arguments="deadline_ms=500")
 first, second = cluster.nodes
 outcomes = []  # (state of reachd, jobs, failed, jobs with variables, states of the nodes)
 
