@@ -22,7 +22,8 @@
  * be NULL; on failure it has one sentence for a person. Then `*out` is NULL. Nothing is guessed:
  * there is no answer for another GPU, from a fingerprint known to be stale, or from before the
  * daemon went away, unless the caller said that it takes one (reach_accept), and then the answer
- * says so itself (struct reach_basis).
+ * says so itself (struct reach_basis). What the daemon said when the job began, and a scheduler put
+ * into its environment, is an answer where the caller names nobody (reach_open); it says so too.
  *
  * Ownership. The caller owns every answer and frees it with reach_free. An answer has no pointers
  * into the handle: it outlives it, may be copied by assignment, and does not change.
