@@ -32,10 +32,6 @@ ENGINES = ("SQLite", "PostgreSQL")
 study = {"kept": {}}  # what the cases found, for the document
 
 
-COUNT = ("SELECT s.signature, s.candidates, count(*) FROM fleet_sighting t JOIN fleet_signature s ON "
-         "s.id = t.signature WHERE t.survey = {survey} AND t.counted = 1 GROUP BY s.signature, s.candidates")
-
-
 def fingerprinted(name, gpus, while_up=lambda fleet: None):
     """Starts the fleet, has it measured, asks it, ends it; {uuid: fingerprint}."""
     print(f"# {name}: REACH_SEED={SEED}", flush=True)
@@ -72,18 +68,28 @@ def survey(targets, where):
     return json.loads(out)
 
 
+def reported(where, number):
+    """Rows of `reachctl survey report signatures`: {signature: (GPUs, percent, candidates)}."""
+    status, out, err = common.run(common.REACHCTL, "survey", "report", "signatures", "--db", where,
+                                  "--survey", str(number), "--format", "json")
+    equal(status, 0, f"exit status of the report from {where}:\n{out[:2000]}{err}")
+    rows = json.loads(out)["signatures"]["rows"]
+    equal({(row["model"], row["origin"]) for row in rows}, {("K80 (simulated)", "simulated")}, where)
+    equal(len({row["signature"] for row in rows}), len(rows), "signatures that stand once")
+    return {row["signature"]: (row["gpus"], f"{row['percent']:.1f}", row["candidates"]) for row in rows}
+
+
 def surveyed(fleet):
-    """Two surveys into SQLite, over HTTP, one into PostgreSQL and one by Prometheus. Keeps what they say and
-    what is in the databases then: rows of signature, candidates, count."""
+    """Two surveys into SQLite, over HTTP, one into PostgreSQL and one by Prometheus; what they report."""
     targets = os.path.join(common.folder, "k80.json")
     fleet.write_targets(targets)
     path = os.path.join(common.folder, "k80.db")
     study["surveys"] = [survey(targets, path) for _ in range(2)]
-    study["SQLite"] = [common.run("sqlite3", "-separator", ";", path, COUNT.format(survey=number))[1]
-                       for number in (1, 2)]
+    study["SQLite"] = [reported(path, number) for number in (1, 2)]
     with lib_postgres.Cluster() as cluster:
-        study["surveys"].append(survey(targets, cluster.url("fleet")))
-        study["PostgreSQL"] = [cluster.sql(COUNT.format(survey=1), "fleet").replace("|", ";")]
+        url = cluster.url("fleet")
+        study["surveys"].append(survey(targets, url))
+        study["PostgreSQL"] = [reported(url, 1)]
     with lib_prometheus.Server(targets) as server:
         common.until("Prometheus has all fingerprints", lambda: server.query(
             "count(reachd_gpu_fingerprint_info) == 256"))
@@ -123,13 +129,13 @@ def surveys_count_the_same():
     for one, heard in ((first, "answered"), (second, "unchanged"), (postgres, "answered")):
         equal((one["gpus"], one["disputed_gpus"], one["outcomes"][heard]), (256, 0, 256), str(one)[:2000])
     equal([one["new_fingerprints"] for one in study["surveys"]], [256, 0, 256])
+    wanted = {name: (count, share(count, 256), " | ".join(
+        ",".join(map(str, one)) for one in candidates) if candidates[1:] else None)
+              for _, name, count, candidates in study["rows"]}
     for engine in ENGINES:
-        for text in study[engine]:
-            rows = [line.rsplit(";", 1) for line in text.replace(" ; ", " | ").splitlines()]
-            wanted = {f"{name};{' | '.join(pair_text(c).replace(' ', '') for c in candidates)}": str(count)
-                      for _, name, count, candidates in study["rows"]}
-            equal(dict(rows), wanted, engine)
-        study["kept"][engine] = {key.split(";")[0]: int(count) for key, count in rows}
+        for rows in study[engine]:
+            equal(rows, wanted, engine)
+        study["kept"][engine] = {name: row[0] for name, row in rows.items()}
     equal(study["kept"]["PromQL"], {name: count for _, name, count, _ in study["rows"]}, "PromQL")
 
 
@@ -207,7 +213,8 @@ def document():
     yield "pairs, in an order drawn at random, each with noise, distances and a seed of its own. One daemon"
     yield "measures each (depth quick). It is told who shares a TLB level with whom among the 13 SMs that"
     yield "are left, and nothing of the die. The table counts what the daemons answer over HTTP; beside it"
-    yield "what Prometheus counts that scrapes them (PromQL), and what `reachctl survey` has kept."
+    yield "what Prometheus counts that scrapes them (PromQL), and what `reachctl survey report` says of two"
+    yield "surveys in SQLite and one in PostgreSQL, in percents and candidates too."
     yield ""
     yield from k80_table()
     yield ""
