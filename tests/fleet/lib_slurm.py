@@ -256,6 +256,11 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        for pid in self.left():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         for node in self.nodes:
             node.stand_in_stop()
             if node.daemon:
@@ -263,6 +268,19 @@ class Cluster:
                 node.daemon.process.wait()
         if "REACH_KEEP" not in os.environ:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def left(self):
+        """What jobs that were cut off have left: a slurmstepd outlives its slurmd, on purpose."""
+        mark = f"SLURM_CONF={self.folder}/".encode()
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as environ:
+                    if any(entry.startswith(mark) for entry in environ.read().split(b"\0")):
+                        found.append(int(pid))
+            except OSError:
+                continue
+        return found
 
     # ---- asking it ----
 
