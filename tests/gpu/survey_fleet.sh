@@ -77,7 +77,7 @@ status=0
     echo
     "$folder/reachctl" survey --db "$out/fleet.db" "${urls[@]}" || status=1
     echo
-    "$folder/reachctl" survey report --db "$out/fleet.db" || status=1
+    "$folder/reachctl" survey report signatures maps hosts --db "$out/fleet.db" || status=1
     for url in "${urls[@]}"; do
         echo
         "$folder/reachctl" --url "http://$url" map || status=1
