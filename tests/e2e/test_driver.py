@@ -89,6 +89,8 @@ TROUBLES = [
     ("gpu=h200,fail=cuMemCreate=2|fail=cuMemAlloc=2", (), {"gpu-no-memory"}, True),
     ("gpu=h200,fail=cuModuleLoadData=209", (), {"not-supported", "gpu-fault"}, True),
     ("gpu=h200,fail=cuLaunchKernel@5=719", (), {"gpu-lost", "gpu-fault"}, False),
+    ("gpu=h200,fail=cuLaunchKernel@5=700", (), {"gpu-lost"}, False),
+    ("gpu=h200,fail=cuStreamQuery@3=214", (), {"gpu-lost"}, False),
     ("gpu=h200,hang=reach_chase@3", ("--probe-deadline-ms", "300"), {"deadline"}, False),
     ("gpu=h200,crash=cuLaunchKernel@4", (), {"gpu-lost"}, False),
 ]
@@ -120,6 +122,7 @@ def every_trouble_fails_the_job_and_nothing_else():
 def a_driver_that_cannot_be_used_is_a_reason():
     needs_the_driver()
     for control, slug in (("driver=9000", "driver-too-old"), ("fail=cuInit=100", "no-driver"),
+                          ("fail=cuInit=802", "no-driver"), ("fail=cuInit=803", "no-driver"),
                           ("fail=cuInit=999", None)):
         daemon = node(control)
         document = daemon.json("/v1/gpus")
@@ -127,8 +130,34 @@ def a_driver_that_cannot_be_used_is_a_reason():
         if slug:
             equal(document["source_error"]["slug"], slug, control)
         assert document["source_error"]["text"], control
+        code = control.rpartition("=")[2]
+        assert code in document["source_error"]["text"].replace(".", "0") or code == "9000", document
         equal(daemon.get("/readyz").status, 503, control)
         daemon.stop()
+
+
+@case
+def a_fingerprint_belongs_to_its_gpu_wherever_that_is():
+    needs_the_driver()
+    one = "gpu=h200 uuid=SIM-one"
+    daemon = node(one)
+    equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
+    known = daemon.gpus()[0]
+    daemon.stop()
+    # Another GPU before it, so that its index is another.
+    daemon = node("gpu=a100-80g," + one)
+    gpus = daemon.gpus()
+    equal((gpus[0]["fingerprint_id"], gpus[0]["state"]), (None, "unknown"))
+    equal((gpus[1]["uuid"], gpus[1]["fingerprint_id"]), (known["uuid"], known["fingerprint_id"]))
+    equal(daemon.get("/v1/gpus/0/fingerprint").json()["slug"], "no-fingerprint")
+    equal(daemon.json(f"/v1/gpus/{known['uuid']}/fingerprint")["id"], known["fingerprint_id"])
+    daemon.stop()
+    # Another one in its place.
+    daemon = node("gpu=a100-80g")
+    equal([gpu["fingerprint_id"] for gpu in daemon.gpus()], [None])
+    equal(daemon.get("/v1/gpus/0/placement?bytes=1GiB").status, 409)
+    equal(daemon.get(f"/v1/gpus/{known['uuid']}").status, 404)
+    daemon.stop()
 
 
 @case

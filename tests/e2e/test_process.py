@@ -358,6 +358,20 @@ def the_watchdog_is_fed_while_a_gpu_hangs():
 
 
 @case
+def probes_answer_while_a_gpu_hangs():
+    daemon = common.Daemon("--simulate", "h200", "--no-measure-on-start")
+    equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
+    worker, _ = daemon.frozen_worker(0)
+    for _ in range(20):
+        for path in ("/healthz", "/readyz", "/readyz?verbose", "/metrics"):
+            equal(daemon.health(path).status, 200, path)
+        equal(daemon.request("GET", "/healthz", unix=True).status, 200)
+    equal(daemon.gpus()[0]["state"], "measuring")
+    os.kill(worker, signal.SIGKILL)
+    daemon.stop()
+
+
+@case
 def it_serves_before_the_driver_has_answered():
     # A driver that never answers: the listing's worker stops in the middle of its start.
     fake = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")

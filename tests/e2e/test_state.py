@@ -290,6 +290,8 @@ def a_full_disk_fails_the_job_and_serving_goes_on():
     equal(ready.status, 200)
     assert ready.json()["database_error"]["text"], ready.body
     assert "\nreachd_database_ok 0\n" in daemon.get("/metrics").body.decode()
+    for path in ("/healthz", "/readyz", "/metrics"):
+        equal(daemon.health(path).status, 200, path)
     equal(daemon.request("POST", "/v1/gpus/0/fingerprint").status, 507)
     assert daemon.json("/v1/gpus/0/fingerprints")["fingerprints"], "the history is still read"
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, limits)

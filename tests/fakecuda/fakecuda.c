@@ -267,7 +267,10 @@ cu_result cuDeviceGet(cu_device *device, int ordinal)
 static struct gpu_identity identity_of(cu_device device)
 {
     struct gpu_identity id;
-    sim_gpu_identity(&fake.control.gpus[device], (uint32_t)device, &id);
+    const struct sim_desc *desc = &fake.control.gpus[device];
+
+    /* One that has a UUID of its own has it in any place. */
+    sim_gpu_identity(desc, desc->uuid[0] ? 0 : (uint32_t)device, &id);
     return id;
 }
 
