@@ -98,6 +98,14 @@ class Machine:
     def state(self, unit=UNIT):
         return self.run("systemctl", "is-active", unit, may_fail=True).strip()
 
+    def why(self, unit):
+        """What systemd says about a unit that did not start, and the end of the console."""
+        self.log.seek(0)
+        return (self.run("systemctl", "show", unit, "-p", "Result", "-p", "ExecMainCode", "-p",
+                         "ExecMainStatus", "-p", "StatusText") +
+                self.log.read().decode(errors="replace")[-3000:] +
+                self.run("journalctl", "-u", unit, "-n", "20", "--no-pager", may_fail=True))
+
     def journal(self):
         return self.run("journalctl", "-u", UNIT, "-o", "json", "--no-pager")
 
@@ -210,7 +218,7 @@ def the_archive_serves_the_same_without_a_gpu():
     before = json.loads(machine.get("/v1/gpus/0/fingerprint"))["id"]
     machine.run("systemctl", "start", "reachd-archive.service", may_fail=True)
     equal((machine.state(), machine.state("reachd-archive.service")), ("inactive", "active"),
-          machine.run("journalctl", "-n", "40", "--no-pager"))
+          machine.why("reachd-archive.service"))
     equal(json.loads(machine.get("/v1/gpus/0/fingerprint"))["id"], before)
     machine.run("systemctl", "stop", "reachd-archive.service")
     machine.run("systemctl", "start", UNIT)
