@@ -77,7 +77,7 @@ static const char added[] =
 static const char gone[] =
     "SELECT 'gone', g.uuid, g.serial, k.model, k.origin, h.name, s.slot, 'was there in survey ' || "
     "CAST(s.survey AS TEXT) FROM fleet_outcome o "
-    "JOIN fleet_sighting s ON s.survey = o.previous AND s.host = o.host AND s.counted = 1 "
+    "JOIN fleet_sighting s ON s.survey = o.previous AND s.host = o.host AND +s.counted = 1 "
     "JOIN fleet_gpu g ON g.id = s.gpu JOIN fleet_host h ON h.id = s.host "
     "JOIN fleet_kind k ON k.id = s.kind "
     "WHERE o.survey = $1 AND o.outcome IN ('answered', 'unchanged') "

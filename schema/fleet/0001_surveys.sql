@@ -142,5 +142,5 @@ CREATE TABLE fleet_sighting (
 );
 -- All that counting needs.
 CREATE INDEX fleet_sighting_by_kind
-    ON fleet_sighting (survey, counted, kind, signature, map, structure, fingerprint);
+    ON fleet_sighting (survey, kind, signature, map, structure, counted, fingerprint);
 CREATE INDEX fleet_sighting_by_gpu ON fleet_sighting (gpu, survey);
