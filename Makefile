@@ -7,6 +7,7 @@
 #   make check-fleet the tests of surveys and schedulers beside real servers; check-long has them too
 #   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
+#   make soak       REQUESTS=10000000 of all kinds to one daemon: does its memory stay flat?
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
 #   make deb        Debian packages, under build/deb
 #   make format     clang-format in place              make lint      format, clang-tidy, cppcheck
@@ -459,7 +460,17 @@ bench:
 	@.ci/deps bench
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
 	@missed=0; for b in $(call SCRIPTS,bench); do \
-	    REACH_TEST_BUILD=$(CURDIR)/build/release $$b || missed=1; done; exit $$missed
+	    REACH_TEST_BUILD=$(CURDIR)/build/release REACH_BENCH_WRITE=$(CURDIR)/docs/measurements/service.md \
+	    $$b || missed=1; done; exit $$missed
+
+# REQUESTS over one daemon, whose memory must stay as it is; the rows go into the page of results.
+REQUESTS    ?= 10000000
+.PHONY: soak
+soak:
+	@.ci/deps bench
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
+	@REACH_TEST_BUILD=$(CURDIR)/build/release tests/bench/bench_service.py --soak $(REQUESTS) \
+	    --write docs/measurements/service.md
 
 # ---- lint and format -------------------------------------------------------------------------
 # Linters differ from release to release in what they find and how they lay out. One release of each

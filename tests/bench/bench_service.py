@@ -1,242 +1,122 @@
 #!/usr/bin/env python3
 """How well the service serves: every ratio in one run on one machine, against nginx there.
 
-    bench_service.py [--seconds N] [--repeats N] [--write FILE]
+    bench_service.py [--seconds N] [--repeats N] [--soak REQUESTS] [--write FILE]
 
-The server under test is bound to one core and the client to another, on a machine with two or more.
-Repeats are shuffled and a median is kept. The load of the machine stands in the table's head: what is
-measured beside other work says little. The exit status is 1 if a target was missed.
+REACH_BENCH_WRITE names the file too.
+
+Repeats are shuffled and a median is kept. --soak does that instead of the rest. The exit status is
+1 if a target was missed.
 """
 import argparse
-import datetime
-import http.client
 import json
 import os
-import platform
 import random
-import re
+import resource
 import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")
-REACHD = os.path.join(BUILD, "reachd")
-SERVER_CORE, CLIENT_CORE = "0", "1"
-PATIENCE_S = 60
+from lib_service import (BareLoop, CLIENT_CORE, LOAD_CLIENT, NGINX, Nginx, PATIENCE_S, Reachd, folder,
+                         head, load, note, placed, row, rows, wrk, write_section)
+
 CONNECTIONS = (16, 64, 256)
-TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
-
-folder = tempfile.mkdtemp(prefix="reach-bench-")
-rows = []
-notes = []
+PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
+SOAK_GROWTH_MIB = 0.5
 
 
-def row(target, measured, met):
-    rows.append((target, measured, "yes" if met else "NO"))
-    print("%-66s %-30s %s" % rows[-1])
-    sys.stdout.flush()
+# ---- cached documents beside nginx ----
 
-
-def note(text):
-    notes.append(text)
-    print("    " + text)
-    sys.stdout.flush()
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def pinned(core, *command):
-    return (["taskset", "-c", core] if os.cpu_count() > 1 else []) + list(command)
-
-
-def cpu_us(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * TICK_US
-
-
-# ---- the two servers ----
-
-class Reachd:
-    def __init__(self, *options):
-        self.port = free_port()
-        self.health = free_port()
-        self.log = open(os.path.join(folder, f"log{self.port}"), "w+b")  # pylint: disable=R1732
-        begun = time.monotonic()
-        self.process = subprocess.Popen(
-            pinned(SERVER_CORE, REACHD, "--listen", f"127.0.0.1:{self.port}", "--health",
-                   f"127.0.0.1:{self.health}", "--socket", "none", *options),
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        while not self.answers():
-            if self.process.poll() is not None or time.monotonic() > begun + PATIENCE_S:
-                raise RuntimeError("the daemon does not answer")
-        self.first_answer_ms = 1000 * (time.monotonic() - begun)
-
-    def answers(self):
-        try:
-            return self.get("/healthz")[0] == 200
-        except OSError:
-            return False
-
-    def get(self, path, port=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=PATIENCE_S)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
-
-    def measured(self):
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            if self.get("/readyz")[0] == 200:
-                return self
-            time.sleep(0.05)
-        raise RuntimeError("the simulated GPU is not measured")
-
-    def status(self, name):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
-            return int(re.search(name + r":\s+(\d+)", file.read()).group(1))
-
-    def cpu_us(self):
-        return cpu_us(self.process.pid)
-
-    def stop(self):
-        begun = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(PATIENCE_S)
-        self.log.close()
-        return 1000 * (time.monotonic() - begun)
-
-
-class Nginx:
-    """One worker, no access log; /file is a file of `bodies`, /mem answers from memory."""
-
-    def __init__(self, bodies):
-        self.port = free_port()
-        home = os.path.join(folder, "nginx")
-        os.makedirs(os.path.join(home, "tmp"))
-        for name, body in bodies.items():
-            with open(os.path.join(home, name), "wb") as file:
-                file.write(body)
-        memory = "".join(f"location = /mem-{n} {{ return 200 '{'x' * min(len(b), 4000)}'; }}\n"
-                         for n, b in bodies.items())
-        temporary = "".join(f"{kind}_temp_path {home}/tmp/{kind};\n" for kind in
-                            ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        config = os.path.join(home, "nginx.conf")
-        with open(config, "w", encoding="ascii") as file:
-            file.write(f"""
-pid {home}/pid;\nerror_log {home}/error;\ndaemon off;\nworker_processes 1;
-{'user root;' if os.geteuid() == 0 else ''}
-events {{ worker_connections 4096; }}
-http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000;
-{temporary}
-server {{ listen 127.0.0.1:{self.port} backlog=512; root {home}; default_type application/json;
-{memory} }} }}
-""")
-        self.process = subprocess.Popen(pinned(SERVER_CORE, shutil.which("nginx") or
-                                               "/usr/sbin/nginx", "-c", config, "-p", home),
-                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
-
-    def cpu_us(self):
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
-                  encoding="ascii") as file:
-            return sum(cpu_us(int(pid)) for pid in file.read().split())
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(PATIENCE_S)
-
-
-# ---- wrk ----
-
-UNITS = {"us": 1, "ms": 1e3, "s": 1e6}
-
-
-def wrk(port, path, connections, seconds, script=None):
-    """Requests a second, and the latencies at 50 and 99 % in microseconds."""
-    command = pinned(CLIENT_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency")
-    if script:
-        command += ["-s", script]
-    done = subprocess.run(command + [f"http://127.0.0.1:{port}{path}"], check=True,
-                          capture_output=True, text=True, timeout=PATIENCE_S + seconds)
-    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
-        note(f"errors: {path} at {connections}: " + " ".join(done.stdout.split())[-200:])
-    late = {p: float(v) * UNITS[u] for p, v, u in
-            re.findall(r"(50|99)%\s+([\d.]+)(us|ms|s)", done.stdout)}
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout).group(1))
-    total = int(re.search(r"(\d+) requests in", done.stdout).group(1))
-    return rate, late["50"], late["99"], total
+def measure(servers, sizes, options):
+    """{(server, document, connections): [(rate, p50, p99, CPU us a request, the client's)..]}"""
+    found = {}
+    for _ in range(options.repeats):
+        for name in sizes:
+            for c in CONNECTIONS:
+                turn = [s for s in servers if name in servers[s][1]]
+                random.shuffle(turn)
+                for s in turn:
+                    server, paths = servers[s]
+                    before = server.cpu_us()
+                    rate, p50, p99, total, client = load(server.port, paths[name], c,
+                                                         options.seconds)
+                    found.setdefault((s, name, c), []).append(
+                        (rate, p50, p99, (server.cpu_us() - before) / total, client))
+    return {key: [statistics.median(v) for v in zip(*values)] for key, values in found.items()}
 
 
 def compare(reachd, nginx, bodies, options):
-    """Rates of cached documents beside nginx'."""
-    jobs = [(server, name, c) for name in bodies for c in CONNECTIONS
-            for server in ("reachd", "file", "mem")] * options.repeats
-    random.shuffle(jobs)
-    rates, costs = {}, {}
-    for server, name, c in jobs:
-        path = {"reachd": bodies[name][0], "file": "/" + name, "mem": "/mem-" + name}[server]
-        under_test = reachd if server == "reachd" else nginx
-        before = under_test.cpu_us()
-        found = wrk(under_test.port, path, c, options.seconds)
-        costs.setdefault((server, name, c), []).append((under_test.cpu_us() - before) / found[3])
-        rates.setdefault((server, name, c), []).append(found[0])
-    best = {key: statistics.median(values) for key, values in rates.items()}
-    cost = {key: statistics.median(values) for key, values in costs.items()}
-    for name in bodies:
+    bare = {name: BareLoop(len(body)) for name, (_, body) in bodies.items()}
+    servers = {"reachd": (reachd, {n: path for n, (path, _) in bodies.items()}),
+               "file": (nginx, {n: "/" + n for n in bodies}),
+               "mem": (nginx, {n: "/mem-" + n for n, (_, b) in bodies.items() if len(b) <= 4000})}
+    servers.update({"bare " + n: (loop, {n: "/"}) for n, loop in bare.items()})
+    best = measure(servers, bodies, options)
+    for loop in bare.values():
+        loop.stop()
+    for name, (_, body) in bodies.items():
+        def ratios(a, b, name=name):
+            return [best[a, name, c][0] / best[b, name, c][0] for c in CONNECTIONS]
         for other, least, text in (("file", 1.7, "a file of the same size"),
                                    ("mem", 0.95, "memory")):
-            if other == "mem" and len(bodies[name][1]) > 4000:
-                continue  # nginx' configuration holds no text that long
-            ratios = [best["reachd", name, c] / best[other, name, c] for c in CONNECTIONS]
-            row(f"cached {name} beside nginx with {text}: at least {least:g} times",
-                " / ".join("%.2f" % r for r in ratios), min(ratios) >= least)
-        note(f"{name}, {len(bodies[name][1])} bytes, thousand requests/s at " +
-             "/".join(map(str, CONNECTIONS)) + ": " + "; ".join(
-                 f"{s} " + " ".join("%.1f" % (best[s, name, c] / 1000) for c in CONNECTIONS)
-                 for s in ("reachd", "file", "mem")))
-        note("CPU of the server, us a request: " + "; ".join(
-            f"{s} " + " ".join("%.1f" % cost[s, name, c] for c in CONNECTIONS)
-            for s in ("reachd", "file", "mem")))
+            if (other, name, CONNECTIONS[0]) in best:
+                got = ratios("reachd", other)
+                row(f"cached {name} beside nginx with {text}: at least {least:g} times",
+                    " / ".join("%.2f" % r for r in got), min(got) >= least)
+        shown = ["reachd", "file"] + (["mem"] if len(body) <= 4000 else []) + ["bare " + name]
+
+        def table(index, scale, form, name=name, shown=shown):
+            return "; ".join(s.split()[0] + " " + "/".join(
+                form % (best[s, name, c][index] / scale) for c in CONNECTIONS) for s in shown)
+        note(f"{name}, {len(body)} bytes, at {'/'.join(map(str, CONNECTIONS))} connections: thousand "
+             f"requests/s " + table(0, 1000, "%.1f") + "; CPU of the server in us a request "
+             + table(3, 1, "%.1f") + ".")
+        note(f"The ceiling for {name}: a loop that does nothing but receive, and send the same bytes "
+             "from memory (tests/bench/bare_loop.c), reaches " +
+             "/".join("%.2f" % r for r in ratios("bare " + name, "file")) +
+             " times nginx with the file.")
+
+
+# ---- the other rows ----
+
+def vary(name, query):
+    """A script for wrk whose every request is another question."""
+    script = os.path.join(folder, name + ".lua")
+    with open(script, "w", encoding="ascii") as file:
+        file.write("local n = 0\nrequest = function()\n n = n + 1\n return wrk.format('GET', "
+                   f"'/v1/gpus/0/{query})\nend\n")
+    return script
 
 
 def planned(reachd, options):
-    script = os.path.join(folder, "vary.lua")
-    with open(script, "w", encoding="ascii") as file:
-        file.write("local n = 0\nrequest = function()\n n = n + 1\n return wrk.format('GET', "
-                   "'/v1/gpus/0/placement?bytes=' .. (137438953472 + n * 4096))\nend\n")
-    costs = []
-    for _ in range(options.repeats):
-        before = reachd.cpu_us()
-        total = wrk(reachd.port, "/", 64, options.seconds, script)[3]
-        costs.append((reachd.cpu_us() - before) / total)
-    cost = statistics.median(costs)
-    row("placement that must be planned: at most 15 us of CPU a request", "%.1f us" % cost,
-        cost <= 15)
+    costs = {}
+    for name, query in (("placement", "placement?bytes=' .. (137438953472 + n * 4096)"),
+                        ("plan", "plan?bytes=' .. (137438953472 + n * 4096) .. '&input_bytes=8'"),
+                        ("split", "split?bytes=' .. (17438953472 + n * 4096) .. ',60G'"),
+                        ("explain", "explain?bytes=' .. (137438953472 + n * 4096) .. '&gbps=500'")):
+        script = vary(name, query)
+        found = []
+        for _ in range(options.repeats):
+            before = reachd.cpu_us()
+            total = wrk(reachd.port, "/", 64, options.seconds, script)
+            found.append((reachd.cpu_us() - before) / total)
+        costs[name] = statistics.median(found)
+    row("placement that must be planned: at most 15 us of CPU a request",
+        "%.1f us" % costs["placement"], costs["placement"] <= 15)
+    note("Not asked for: " + ", ".join(f"{n} {costs[n]:.1f} us" for n in ("plan", "split", "explain"))
+         + " of CPU a request, each another question.")
 
 
 def one_connection(reachd, options):
-    found = [wrk(reachd.port, "/v1/gpus/0/placement?bytes=137GiB", 1, options.seconds)
-             for _ in range(options.repeats)]
+    found = [load(reachd.port, PLACEMENT, 1, options.seconds) for _ in range(options.repeats)]
     p50, p99 = (statistics.median(f[i] for f in found) for i in (1, 2))
     row("one connection: p50 at most 70 us, p99 at most 300", "%.0f / %.0f us" % (p50, p99),
         p50 <= 70 and p99 <= 300)
 
-
-# ---- connections by hand ----
 
 REQUEST = b"GET /v1/gpus HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -269,45 +149,60 @@ def ready_at_once(reachd):
         " / ".join("%.0f" % v for v in worst.values()) + " ms", max(worst.values()) <= 50)
 
 
-def probe_times(reachd, count=50):
+def probe(what, reachd, count=50):
     times = []
     for path in ("/healthz", "/readyz", "/metrics"):
         for _ in range(count):
             begun = time.monotonic()
             reachd.get(path, reachd.health)
             times.append(1000 * (time.monotonic() - begun))
-    return max(times)
+    row(f"health probe, {what}: at most 50 ms", "%.1f ms" % max(times), max(times) <= 50)
 
 
 def probes(options):
+    """The daemon as it is in service here: no real-time priority, one core."""
     reachd = Reachd("--state", ":memory:", "--simulate", "k80", "--max-connections", "64",
-                    "--request-deadline-ms", "3600000").measured()
-    held = [dial(reachd.port, b"GET /") for _ in range(200)]
-    worst = probe_times(reachd)
-    row("health probe, all connections held by slow clients: at most 50 ms", "%.1f ms" % worst,
-        worst <= 50)
+                    "--request-deadline-ms", "3600000", realtime=False).measured()
+    held = [dial(reachd.port, b"GET /") for _ in range(60)]
+    probe("60 slow clients of 64", reachd)
+    held += [dial(reachd.port, b"GET /") for _ in range(140)]
+    probe("connection limit reached by slow clients", reachd)
     for one in held:
         one.close()
     reachd.stop()
-    reachd = Reachd("--state", ":memory:", "--simulate", "h200").measured()
-    client = subprocess.Popen(pinned(CLIENT_CORE, "wrk", "-t1", "-c256", f"-d{options.seconds}s",
-                                     f"http://127.0.0.1:{reachd.port}/v1/gpus/0/fingerprint"),
-                              stdout=subprocess.DEVNULL)
-    time.sleep(0.3)
-    worst = probe_times(reachd, 10)
-    client.wait()
-    row("health probe beside 256 busy connections: at most 50 ms", "%.1f ms" % worst, worst <= 50)
+    reachd = Reachd("--state", os.path.join(folder, "full.db"), "--simulate", "h200",
+                    realtime=False).measured()
+    with subprocess.Popen([LOAD_CLIENT, str(reachd.port), "256", str(options.seconds),
+                           "/v1/gpus/0/fingerprint"], stdout=subprocess.DEVNULL,
+                          preexec_fn=placed(CLIENT_CORE, False)):
+        time.sleep(0.3)
+        probe("256 busy connections", reachd, 10)
+    reachd.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "matrix"}')
+    while not reachd.workers():
+        time.sleep(0.001)
+    worker = reachd.workers()[0]
+    os.kill(worker, signal.SIGSTOP)
+    probe("hung GPU (its worker stands still)", reachd)
+    os.kill(worker, signal.SIGCONT)
+    resource.prlimit(reachd.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    reachd.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "quick"}')
+    end = time.monotonic() + PATIENCE_S
+    while b"reachd_database_ok 0" not in reachd.get("/metrics", reachd.health)[1]:
+        if time.monotonic() > end:
+            raise RuntimeError("the full disk is not noticed")
+        time.sleep(0.05)
+    probe("full disk (no file may grow)", reachd)
     reachd.stop()
 
 
 def memory(reachd):
     """Of the daemon that has served everything above."""
-    most = reachd.status("VmHWM") / 1024
+    most = reachd.memory_mib("VmHWM")
     row("resident after 256 busy connections: at most 20 MiB", "%.1f MiB" % most, most <= 20)
     idle = [dial(reachd.port, REQUEST) for _ in range(1000)]
     for one in idle:
         one.recv(65536)
-    now = reachd.status("VmRSS") / 1024
+    now = reachd.memory_mib("VmRSS")
     row("resident with 1000 idle connections: at most 32 MiB", "%.1f MiB" % now, now <= 32)
     took = reachd.stop()
     row("SIGTERM to exit with 1000 idle connections: at most 100 ms", "%.0f ms" % took, took <= 100)
@@ -318,62 +213,17 @@ def memory(reachd):
 def starts():
     found = []
     for _ in range(5):
-        reachd = Reachd("--state", ":memory:", "--simulate", "k80", "--no-measure-on-start")
+        reachd = Reachd("--state", os.path.join(folder, "start.db"), "--simulate", "k80",
+                        "--no-measure-on-start")
         found.append(reachd.first_answer_ms)
         reachd.stop()
     row("exec to the first answer: at most 50 ms", "%.0f ms" % statistics.median(found),
         statistics.median(found) <= 50)
 
 
-# ---- the whole ----
-
-def version_of(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (done.stdout + done.stderr).strip().splitlines()[0]
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        found = re.search(r"model name\s*: (.*)", file.read())
-    return found.group(1) if found else platform.machine()
-
-
-def head():
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return [now, f"{processor()}, {os.cpu_count()} cores, Linux {platform.release()}",
-            version_of(REACHD, "--version"),
-            version_of(shutil.which("nginx") or "/usr/sbin/nginx", "-v").replace("nginx version: ",
-                                                                                 ""),
-            version_of("wrk", "-v").split(" Copyright")[0],
-            "load of the machine before: " + " ".join("%.1f" % v for v in os.getloadavg())]
-
-
-def write(path, lines):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("# How well the service serves\n\n"
-                   "Written by `tests/bench/bench_service.py --write`. Every ratio is of one run: the\n"
-                   "server on one core, the client on another, repeats shuffled, medians kept.\n\n")
-        file.writelines(f"* {line}\n" for line in lines)
-        file.write("\n| what must be reached | measured | met |\n|---|---|---|\n")
-        file.writelines(f"| {a} | {b} | {c} |\n" for a, b, c in rows)
-        file.write("\n")
-        file.writelines(f"{text}\n\n" for text in notes)
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--write")
-    options = parser.parse_args()
-    if not shutil.which("wrk") or not (shutil.which("nginx") or os.path.exists("/usr/sbin/nginx")):
-        print("wrk or nginx is not installed: .ci/deps bench installs them")
-        sys.exit(0)
-    lines = head()
-    print("\n".join(lines))
+def bench(options):
     reachd = Reachd("--state", ":memory:", "--simulate", "h200").measured()
-    paths = {"placement": "/v1/gpus/0/placement?bytes=137GiB",
-             "fingerprint": "/v1/gpus/0/fingerprint"}
+    paths = {"placement": PLACEMENT, "fingerprint": "/v1/gpus/0/fingerprint"}
     bodies = {name: (path, reachd.get(path)[1]) for name, path in paths.items()}
     json.loads(bodies["placement"][1])
     nginx = Nginx({name: body for name, (_, body) in bodies.items()})
@@ -385,10 +235,77 @@ def main():
     memory(reachd)
     probes(options)
     starts()
+
+
+# ---- soak ----
+
+MIX = """
+local n = 0
+request = function()
+  n = n + 1
+  local r = n %% 20
+  if r < 10 then return wrk.format('GET', '/v1/gpus/0/placement?bytes=137GiB') end
+  if r < 14 then
+    return wrk.format('GET', '/v1/gpus/0/fingerprint', {['If-None-Match'] = '%s'})
+  end
+  if r < 17 then return wrk.format('GET', '/v1/gpus/0/placement?bytes=' .. (137438953472 + n * 4096)) end
+  if r < 18 then return wrk.format('GET', '/v1/gpus/0/plan?bytes=' .. (137438953472 + n * 4096)) end
+  if r < 19 or n %% 1000 > 19 then return wrk.format('GET', '/healthz') end
+  return wrk.format('GET', '/v1/gpus/0/observations?limit=10')
+end
+"""
+MIX_TEXT = ("half cached placements, a fifth 304, a seventh placements and a twentieth plans that must "
+            "be worked out, the rest /healthz and, one in a thousand, observations from the database")
+
+
+def soak(options):
+    """Every slice is a new run of wrk with connections of its own, so those come and go too."""
+    reachd = Reachd("--state", os.path.join(folder, "soak.db"), "--simulate", "h200").measured()
+    tag = reachd.request("GET", "/v1/gpus/0/fingerprint")[2]["ETag"]
+    script = os.path.join(folder, "mix.lua")
+    with open(script, "w", encoding="ascii") as file:
+        file.write(MIX % tag)
+    done, begun, used = 0, time.monotonic(), reachd.cpu_us()
+    samples = []
+    while done < options.soak:
+        done += wrk(reachd.port, "/", 64, 10, script)
+        samples.append((done, reachd.memory_mib("VmRSS")))
+        print("    %.2f million, %.2f MiB" % (done / 1e6, samples[-1][1]))
+        sys.stdout.flush()
+    took, used = time.monotonic() - begun, reachd.cpu_us() - used
+    first = next(rss for count, rss in samples if count >= min(1e6, options.soak))
+    last = samples[-1][1]
+    row(f"{options.soak / 1e6:g} million requests: resident at the end at most {SOAK_GROWTH_MIB} MiB "
+        "above that after the first million", "%.2f, then %.2f MiB" % (first, last),
+        last <= first + SOAK_GROWTH_MIB)
+    row("and at most 20 MiB at any time", "%.1f MiB" % reachd.memory_mib("VmHWM"),
+        reachd.memory_mib("VmHWM") <= 20)
+    note(f"{done} requests over 64 connections in {took:.0f} s, {used / done:.1f} us of CPU each: "
+         f"{MIX_TEXT}. Resident MiB by million requests: "
+         + ", ".join("%.1f: %.2f" % (count / 1e6, rss) for count, rss in samples) + ".")
+    reachd.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--soak", type=int, metavar="REQUESTS")
+    parser.add_argument("--write", metavar="FILE", default=os.environ.get("REACH_BENCH_WRITE"))
+    options = parser.parse_args()
+    if not shutil.which("wrk") or not os.path.exists(NGINX):
+        print("wrk or nginx is not installed: .ci/deps bench installs them")
+        sys.exit(0)
+    lines = head()
+    print("\n".join(lines))
+    if options.soak:
+        soak(options)
+    else:
+        bench(options)
     lines.append("and after: " + " ".join("%.1f" % v for v in os.getloadavg()))
     print(lines[-1])
     if options.write:
-        write(options.write, lines)
+        write_section(options.write, "make soak" if options.soak else "make bench", lines)
     shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if any(met == "NO" for _, _, met in rows) else 0)
 
