@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6 };
+enum {
+    NUMBER_BYTES = 32,
+    ESCAPE_BYTES = 6,
+    LEAST_ROOM = 256,
+    ITEM_BYTES = 6,
+    SIGNIFICANT = 17,
+    MANTISSA_BITS = 53
+};
 
 /* Doubles up to here that are whole have all their digits in an integer. */
 #define WHOLE_MAX 1e15
@@ -173,6 +180,53 @@ static void append_real(struct json_text *t, const char *number)
     append(t, e, strlen(e));
 }
 
+/* What "%.17g" writes for 1 <= v < 10^15, and ".0" behind a whole number, but in integers, which
+ * takes a tenth: the fraction is m / 2^s with m at most 2^53 and s at most 104, and m times 10^16
+ * fits 128 bits. So the digits are exact, and rounded as printf does: to the nearer, in the middle
+ * to the even one. */
+static void append_plain_real(struct json_text *t, double v)
+{
+    typedef unsigned __int128 wide;
+    uint64_t whole = (uint64_t)v;
+    int shift;
+    const double mantissa = frexp(v - (double)whole, &shift);
+    char digits[SIGNIFICANT];
+    int places = SIGNIFICANT;
+    uint64_t scale = 1;
+    uint64_t tail;
+    wide product;
+    wide left;
+
+    for (uint64_t rest = whole; rest > 0; rest /= 10)
+        places--;
+    for (int i = 0; i < places; i++)
+        scale *= 10;
+    shift = MANTISSA_BITS - shift; /* fraction = mantissa as an integer, over 2^shift */
+    if (mantissa == 0) {
+        append_u64(t, whole);
+        append(t, ".0", 2);
+        return;
+    }
+    product = (wide)(uint64_t)ldexp(mantissa, MANTISSA_BITS) * scale;
+    tail = (uint64_t)(product >> shift);
+    left = product & (((wide)1 << shift) - 1);
+    if (left > (wide)1 << (shift - 1) || (left == (wide)1 << (shift - 1) && tail % 2 == 1))
+        tail++;
+    whole += tail / scale;
+    tail %= scale;
+    append_u64(t, whole);
+    for (; tail > 0 && tail % 10 == 0; tail /= 10)
+        places--;
+    if (tail == 0) {
+        append(t, ".0", 2);
+        return;
+    }
+    append(t, ".", 1);
+    for (int i = places; i > 0; i--, tail /= 10)
+        digits[i - 1] = (char)('0' + tail % 10);
+    append(t, digits, (size_t)places);
+}
+
 void json_text_real(struct json_text *t, const char *name, double v)
 {
     char number[NUMBER_BYTES];
@@ -180,9 +234,8 @@ void json_text_real(struct json_text *t, const char *name, double v)
     append_name(t, name);
     if (!isfinite(v)) {
         t->failed = true;
-    } else if (v >= 1 && v < WHOLE_MAX && v == floor(v)) {
-        append_u64(t, (uint64_t)v);
-        append(t, ".0", 2);
+    } else if (v >= 1 && v < WHOLE_MAX) {
+        append_plain_real(t, v);
     } else {
         snprintf(number, sizeof(number), "%.17g", v);
         append_real(t, number);

@@ -138,6 +138,35 @@ static void test_reals(void **state)
     }
 }
 
+/* Of every size from 1 to 10^15, and such as lie in the middle between two that can be written. */
+static void test_plain_reals(void **state)
+{
+    const char *given = getenv("REACH_SEED");
+    struct rng rng = {.state = given ? strtoull(given, NULL, 0) : 20261121};
+
+    (void)state;
+    print_message("# REACH_SEED=%llu\n", (unsigned long long)rng.state);
+    for (int round = 0; round < 60000; round++) {
+        const double size = pow(10, 15 * rng_unit(&rng));
+        const double eighths = (double)rng_below(&rng, 8000000000000000) / 8;
+        const double decimal = floor(size * 1000) / 1000;
+        const double below = nextafter(floor(size) + 1, 0);
+        const double all[] = {size, eighths, decimal, below, nextafter(floor(size), INFINITY)};
+        const double v = all[round % 5];
+        struct json_text t;
+        char wanted[64];
+        size_t bytes = 0;
+        char *text;
+        json_text_begin(&t, 0);
+        json_text_real(&t, NULL, v);
+        text = json_text_end(&t, &bytes);
+        snprintf(wanted, sizeof(wanted), "%.17g%s\n", v, v == floor(v) ? ".0" : "");
+        if (v >= 1 && strchr(wanted, 'e') == NULL)
+            assert_string_equal(text, wanted);
+        free(text);
+    }
+}
+
 static void test_texts(void **state)
 {
     static const char *const some[] = {"plain",
@@ -210,9 +239,10 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_reals),  cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_absent), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_reals),    cmocka_unit_test(test_plain_reals),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
