@@ -212,8 +212,10 @@ static void append_plain_real(struct json_text *t, double v)
     left = product & (((wide)1 << shift) - 1);
     if (left > (wide)1 << (shift - 1) || (left == (wide)1 << (shift - 1) && tail % 2 == 1))
         tail++;
-    whole += tail / scale;
-    tail %= scale;
+    if (tail == scale) { /* up to the next whole number */
+        tail = 0;
+        whole++;
+    }
     append_u64(t, whole);
     for (; tail > 0 && tail % 10 == 0; tail /= 10)
         places--;

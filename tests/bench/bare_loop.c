@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 {
     const unsigned long port = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
     const unsigned long bytes = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-    char *text = NULL;
+    static char text[HEAD_BYTES + MAX_BYTES];
     int epoll_fd;
     int listener;
     int head;
@@ -103,10 +103,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bare_loop PORT BYTES\n");
         return 2;
     }
-    text = malloc(HEAD_BYTES + bytes);
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     listener = listen_on((unsigned short)port);
-    if (!text || epoll_fd < 0 || listener < 0 || !watch(epoll_fd, listener)) {
+    if (epoll_fd < 0 || listener < 0 || !watch(epoll_fd, listener)) {
         perror("bare_loop");
         return 1;
     }
