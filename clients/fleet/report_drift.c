@@ -229,7 +229,7 @@ static void put_fleet(struct drift *d)
 
     for (uint32_t i = 0; i < d->g->count; i++) {
         const struct gather_number *const n = &d->g->numbers[i];
-        if (n->judged && n->n >= REPORT_MIN_FLEET && fabs(n->median) > REPORT_SHARE &&
+        if (n->judged && n->n >= REPORT_MIN_FLEET && fabs(n->median) > REPORT_FLEET_SHARE &&
             n->lower * n->upper > 0)
             put(d, nobody, n->name, cell_none, cell_none, cell_none, cell_percent(n->median, 1));
     }

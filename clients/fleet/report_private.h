@@ -9,9 +9,13 @@ enum {
     REPORT_BRIEF_ROWS = 10, /* of each table of the summary */
     REPORT_MIN_FLEET = 8    /* GPUs, below which none is told from the others */
 };
-/* Robust deviations from the median, and the share of it, that an outlier is beyond. */
+/* Robust deviations from the median, and the share of it, that an outlier is beyond. The share
+ * keeps steps of the measuring out of it: a penalty of ten cycles is known to half a cycle, and
+ * where most chips have the same step there is no deviation at all. */
 #define REPORT_DEVIATIONS 6.0
-#define REPORT_SHARE      0.01
+#define REPORT_SHARE      0.05
+/* The share that a number of a whole fleet has moved by: a median of many has no such steps. */
+#define REPORT_FLEET_SHARE 0.01
 /* Of the median absolute deviation, that makes it a standard deviation where the noise is normal.
  */
 #define REPORT_MAD_SCALE 1.4826

@@ -354,12 +354,12 @@ static uint32_t odd_of(const struct fleet *f, const struct truth *of)
     const double far =
         fabs(of->fp->levels[1].miss_penalty_cycles.v - stats_median_of_f64(penalties, n));
     odd += far > 6 * 1.4826 * stats_mad_of_f64(penalties, n) &&
-           far > 0.01 * stats_median_of_f64(penalties, n);
+           far > 0.05 * stats_median_of_f64(penalties, n);
     if (m >= 8 && IS_KNOWN(of->fp->throughput.whole_memory_gbps)) {
         const double off =
             fabs(of->fp->throughput.whole_memory_gbps.v - stats_median_of_f64(rates, m));
         odd += off > 6 * 1.4826 * stats_mad_of_f64(rates, m) &&
-               off > 0.01 * stats_median_of_f64(rates, m);
+               off > 0.05 * stats_median_of_f64(rates, m);
     }
     odd += of->broken ? 2 * whole > n : 2 * (n - whole) > n;
     return odd;
