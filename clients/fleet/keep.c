@@ -226,6 +226,8 @@ enum status fleet_survey_end(struct fleet_db *db, int64_t survey, uint32_t elaps
         NULL, err);
     s = end_write(db, s, err);
     db->survey = 0;
+    if (s == STATUS_OK && db->engine->after_survey) /* the survey is kept, whatever comes of it */
+        (void)db->engine->exec(db->connection, db->engine->after_survey, NULL);
     if (s != STATUS_OK) {
         number_names_free(db->names); /* some of them may be gone again */
         db->names = NULL;

@@ -19,8 +19,9 @@ struct fleet_engine {
     enum status (*query)(void *engine, const char *sql, bool kept, int parameter_count,
                          const char *const *parameters, fleet_row_fn *row, void *self,
                          struct err *err);
-    const char *begin_write; /* begins a transaction that no other writer runs beside */
-    const char *begin_read;  /* begins one that sees one state to its end */
+    const char *begin_write;  /* begins a transaction that no other writer runs beside */
+    const char *begin_read;   /* begins one that sees one state to its end */
+    const char *after_survey; /* outside a transaction, to help the reports; NULL: nothing */
 };
 
 extern const struct fleet_engine fleet_sqlite;
