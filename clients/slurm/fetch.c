@@ -247,7 +247,7 @@ bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int
 {
     const uint64_t from = now_ns();
     char text[FETCH_HEAD_BYTES];
-    struct head head;
+    struct head head = {.length = 0};
     char *rest = NULL;
     size_t bytes = 0;
     int n;
