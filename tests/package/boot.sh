@@ -24,6 +24,9 @@ for node in null:3 zero:5 full:7 random:8 urandom:9; do
 done
 mknod -m 666 "$root/dev/tty" c 5 0
 mkdir "$root/dev/pts" "$root/dev/shm"
+# PrivateDevices= wants to see it.
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
 ip link set lo up
 cd "$root"
 mkdir -p .before
