@@ -38,6 +38,8 @@ TSAN_TESTS  := api_reader snapshot pipeline keeper store store_upkeep libreach_t
 # The newest glibc that a portable build may ask for.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)
+# Scripts wait more than they compute.
+TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 
 # ---- sources, by directory -----------------------------------------------------------------
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
@@ -406,7 +408,7 @@ CHECK_ITEMS  = make:lint-tidy make:lint-cppcheck make:lint-format \
 check:
 	@.ci/deps check
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
-	@tests/run -j 2 $(CHECK_ITEMS)
+	@tests/run -j $(TEST_JOBS) $(CHECK_ITEMS)
 
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
                 build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) $(E2E_PROGRAMS)
