@@ -33,8 +33,8 @@ char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *r
     json_text_text(&t, "advice", advice_name(answer->advice));
     json_text_u64(&t, "scope_bytes", answer->scope_bytes);
     json_text_u64(&t, "passes", answer->passes);
-    json_text_f64_maybe(&t, "with_gbps", answer->with_gbps);
-    json_text_f64_maybe(&t, "without_gbps", answer->without_gbps);
+    json_text_figure_maybe(&t, "with_gbps", answer->with_gbps);
+    json_text_figure_maybe(&t, "without_gbps", answer->without_gbps);
     json_text_text(&t, "reason", answer->reason);
     json_text_close(&t, '}');
     return json_text_end(&t, out_bytes);
@@ -78,8 +78,8 @@ char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_re
     encode_windows(&t, answer->windows, answer->window_count);
     json_text_i16s(&t, "window_of_sm", answer->window_of_sm, answer->sm_slots);
     json_text_u64_maybe(&t, "margin_bytes", margin_of(answer));
-    json_text_f64_maybe(&t, "with_gbps", answer->with_gbps);
-    json_text_f64_maybe(&t, "without_gbps", answer->without_gbps);
+    json_text_figure_maybe(&t, "with_gbps", answer->with_gbps);
+    json_text_figure_maybe(&t, "without_gbps", answer->without_gbps);
     json_text_text(&t, "reason", answer->reason);
     json_text_close(&t, '}');
     return json_text_end(&t, out_bytes);

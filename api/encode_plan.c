@@ -21,8 +21,8 @@ static void write_option(struct json_text *t, const struct strategy_option *opti
     json_text_open(t, NULL, '{');
     json_text_text(t, "strategy", strategy_name(option->strategy));
     json_text_bool(t, "possible", option->possible);
-    json_text_f64_maybe(t, "gbps", option->gbps);
-    json_text_f64_maybe(t, "times_naive", option->times_naive);
+    json_text_figure_maybe(t, "gbps", option->gbps);
+    json_text_figure_maybe(t, "times_naive", option->times_naive);
     json_text_u64(t, "passes", option->passes);
     json_text_u64(t, "windows", option->windows);
     json_text_u64(t, "scope_bytes", option->scope_bytes);
@@ -73,7 +73,7 @@ char *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,
     json_text_u64(&t, "element_bytes", answer->element_bytes);
     json_text_u64(&t, "transaction_bytes", answer->transaction_bytes);
     json_text_text(&t, "basis", basis_name(answer->basis));
-    json_text_f64_maybe(&t, "inside_gbps", answer->inside_gbps);
+    json_text_figure_maybe(&t, "inside_gbps", answer->inside_gbps);
     json_text_text(&t, "recommended", strategy_name(answer->options[0].strategy));
     json_text_text(&t, "reason", answer->reason);
     json_text_open(&t, "options", '[');
@@ -140,8 +140,8 @@ static void write_part(struct json_text *t, const struct snapshot_gpu *gpu,
     json_text_u64(t, "window_count", part->window_count);
     encode_windows(t, &answer->windows[part->first_window], part->window_count);
     json_text_i16s(t, "window_of_sm", own, answer->sm_slots);
-    json_text_f64_maybe(t, "gbps", part->gbps);
-    json_text_f64_maybe(t, "unsplit_gbps", part->unsplit_gbps);
+    json_text_figure_maybe(t, "gbps", part->gbps);
+    json_text_figure_maybe(t, "unsplit_gbps", part->unsplit_gbps);
     json_text_text(t, "why", part->why);
     json_text_close(t, '}');
 }
@@ -177,10 +177,10 @@ char *encode_explain(const struct snapshot_gpu *gpu, const struct explain_reques
     json_text_text(&t, "basis", basis_name(answer->basis));
     json_text_real(&t, "seen_gbps", request->seen_gbps);
     json_text_text(&t, "verdict", culprit_name(answer->culprit));
-    json_text_f64_maybe(&t, "inside_gbps", answer->inside_gbps);
-    json_text_f64_maybe(&t, "here_gbps", answer->here_gbps);
-    json_text_f64_maybe(&t, "loss_gbps", answer->loss_gbps);
-    json_text_f64_maybe(&t, "translation_share", answer->translation_share);
+    json_text_figure_maybe(&t, "inside_gbps", answer->inside_gbps);
+    json_text_figure_maybe(&t, "here_gbps", answer->here_gbps);
+    json_text_figure_maybe(&t, "loss_gbps", answer->loss_gbps);
+    json_text_figure_maybe(&t, "translation_share", answer->translation_share);
     json_text_text(&t, "reason", answer->reason);
     json_text_open(&t, "checks", '[');
     for (int i = 0; i < EXPLAIN_CHECKS && answer->checks[i][0] != '\0'; i++)

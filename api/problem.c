@@ -88,7 +88,7 @@ void problem_write(struct reply *reply, const struct request *request,
         problem->http_status ? problem->http_status : problem_http_status(problem->status);
     json_t *json = problem_to_json(problem, request, http_status);
     size_t bytes = 0;
-    char *text = json_out_render(json, 0, &bytes);
+    char *text = json_out_render(json, &bytes);
 
     json_decref(json);
     reply_clear(reply); /* without memory the reply has no body, and reply_send says so */

@@ -70,23 +70,11 @@ static void tag_of_bytes(const char *body, size_t bytes, char *etag)
     etag[18] = '\0';
 }
 
-/* One line feed behind the text: a terminal shows the prompt on a line of its own. */
-static char *render(const json_t *json, size_t *out_bytes)
-{
-    char *text = json_out_render(json, 1, out_bytes);
-
-    if (!text)
-        return NULL;
-    text[(*out_bytes)++] = '\n';
-    text[*out_bytes] = '\0';
-    return text;
-}
-
 void reply_json(struct reply *reply, const struct request *request, unsigned http_status,
                 json_t *take)
 {
     size_t bytes = 0;
-    char *text = render(take, &bytes);
+    char *text = json_out_render(take, &bytes);
 
     json_decref(take);
     if (!text) {
@@ -364,7 +352,7 @@ struct document *document_new_text(char *take, size_t bytes, const char *tag)
 struct document *document_new(json_t *take, const char *tag)
 {
     size_t bytes = 0;
-    char *text = render(take, &bytes);
+    char *text = json_out_render(take, &bytes);
 
     json_decref(take);
     return document_new_text(text, bytes, tag);

@@ -100,19 +100,17 @@ static enum status export_line(FILE *out, json_t *take, struct err *err)
     if (!take) {
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
     }
-    int failed = json_dumpf(take, out, JSON_COMPACT);
+    const int failed = json_out_print(take, 0, out);
 
     json_decref(take);
-    return failed || fputc('\n', out) == EOF
-               ? err_set(err, STATUS_IO, "cannot write: %s", strerror(errno))
-               : STATUS_OK;
+    return failed ? err_set(err, STATUS_IO, "cannot write: %s", strerror(errno)) : STATUS_OK;
 }
 
 enum status export_json(FILE *out, const json_t *json, struct err *err)
 {
     enum { INDENT = 1 };
 
-    return !json || json_dumpf(json, out, JSON_INDENT(INDENT)) || fputc('\n', out) == EOF
+    return json_out_print(json, INDENT, out) != 0
                ? err_set(err, STATUS_IO, "cannot write a document")
                : STATUS_OK;
 }

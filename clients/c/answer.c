@@ -5,6 +5,7 @@
 #include "clients/c/offline.h"
 
 #include "base/maybe_json.h"
+#include "base/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,6 +19,13 @@ struct reach_number answer_number(struct maybe_f64 m)
 
     maybe_json_reason(m.known, m.reason, n.reason, sizeof(n.reason));
     return n;
+}
+
+struct reach_number answer_figure(struct maybe_f64 m)
+{
+    if (IS_KNOWN(m))
+        m.v = stats_six_digits(m.v);
+    return answer_number(m);
 }
 
 struct reach_number answer_size(struct maybe_u64 m)

@@ -30,6 +30,8 @@ enum reach_status answer_check_windows(const struct reach_windows *windows, uint
 
 /* A number of the daemon as one of reach.h. */
 struct reach_number answer_number(struct maybe_f64 m);
+/* A prediction, to as many digits as the daemon sends. */
+struct reach_number answer_figure(struct maybe_f64 m);
 struct reach_number answer_size(struct maybe_u64 m);
 
 #endif

@@ -292,8 +292,8 @@ enum reach_status offline_scope(const struct offline *offline, const void *reque
     offline_fill_text(scope->advice, sizeof(scope->advice), advice_name(answer.advice));
     scope->scope_bytes = answer.scope_bytes;
     scope->passes = answer.passes;
-    scope->with_gbps = answer_number(answer.with_gbps);
-    scope->without_gbps = answer_number(answer.without_gbps);
+    scope->with_gbps = answer_figure(answer.with_gbps);
+    scope->without_gbps = answer_figure(answer.without_gbps);
     offline_fill_text(scope->reason, sizeof(scope->reason), answer.reason);
     return REACH_OK;
 }
@@ -340,8 +340,8 @@ enum reach_status offline_placement(const struct offline *offline, const void *r
     placement->margin_bytes = answer.advice == ADVICE_NO_LIMIT_SEEN || answer.window_count == 0
                                   ? answer_size(UNKNOWN_U64(REASON_NOT_APPLICABLE))
                                   : answer_size(KNOWN_U64(answer.margin_bytes));
-    placement->with_gbps = answer_number(answer.with_gbps);
-    placement->without_gbps = answer_number(answer.without_gbps);
+    placement->with_gbps = answer_figure(answer.with_gbps);
+    placement->without_gbps = answer_figure(answer.without_gbps);
     offline_fill_text(placement->reason, sizeof(placement->reason), answer.reason);
     return REACH_OK;
 }

@@ -43,8 +43,8 @@ static void fill_option(const struct strategy_option *o, struct reach_option *ou
 {
     out->strategy = (enum reach_strategy)o->strategy;
     out->possible = o->possible;
-    out->gbps = answer_number(o->gbps);
-    out->times_naive = answer_number(o->times_naive);
+    out->gbps = answer_figure(o->gbps);
+    out->times_naive = answer_figure(o->times_naive);
     out->passes = o->passes;
     out->windows = o->windows;
     out->scope_bytes = o->scope_bytes;
@@ -70,7 +70,7 @@ enum reach_status offline_plan(const struct offline *offline, const void *reques
     plan->element_bytes = answer.element_bytes;
     plan->transaction_bytes = answer.transaction_bytes;
     offline_fill_text(plan->price_basis, sizeof(plan->price_basis), basis_name(answer.basis));
-    plan->inside_gbps = answer_number(answer.inside_gbps);
+    plan->inside_gbps = answer_figure(answer.inside_gbps);
     plan->recommended = (enum reach_strategy)answer.options[0].strategy;
     offline_fill_text(plan->reason, sizeof(plan->reason), answer.reason);
     for (int i = 0; i < STRATEGY_COUNT; i++)
@@ -125,8 +125,8 @@ enum reach_status offline_split(const struct offline *offline, const void *reque
         part->sm_count = from->sm_count;
         part->group_count = from->group_count;
         fill_part_windows(&answer, j, &part->windows);
-        part->gbps = answer_number(from->gbps);
-        part->unsplit_gbps = answer_number(from->unsplit_gbps);
+        part->gbps = answer_figure(from->gbps);
+        part->unsplit_gbps = answer_figure(from->unsplit_gbps);
         offline_fill_text(part->why, sizeof(part->why), from->why);
     }
     return REACH_OK;
@@ -155,10 +155,10 @@ enum reach_status offline_explain(const struct offline *offline, const void *req
     offline_fill_text(e->price_basis, sizeof(e->price_basis), basis_name(answer.basis));
     e->seen_gbps = asked->seen_gbps;
     offline_fill_text(e->verdict, sizeof(e->verdict), culprit_name(answer.culprit));
-    e->inside_gbps = answer_number(answer.inside_gbps);
-    e->here_gbps = answer_number(answer.here_gbps);
-    e->loss_gbps = answer_number(answer.loss_gbps);
-    e->translation_share = answer_number(answer.translation_share);
+    e->inside_gbps = answer_figure(answer.inside_gbps);
+    e->here_gbps = answer_figure(answer.here_gbps);
+    e->loss_gbps = answer_figure(answer.loss_gbps);
+    e->translation_share = answer_figure(answer.translation_share);
     offline_fill_text(e->reason, sizeof(e->reason), answer.reason);
     for (uint32_t i = 0; i < EXPLAIN_CHECKS && answer.checks[i][0]; i++) {
         offline_fill_text(e->checks[i], sizeof(e->checks[i]), answer.checks[i]);

@@ -1,6 +1,8 @@
 /* spool.c: see spool.h. */
 #include "clients/fleet/spool.h"
 
+#include "base/json_out.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +40,13 @@ void spool_close(struct spool *take)
 enum status spool_put(struct spool *spool, const json_t *document, struct spool_place *out,
                       struct err *err)
 {
-    char *const text = json_dumps(document, JSON_COMPACT);
-    const size_t bytes = text ? strlen(text) : 0;
+    size_t bytes;
+    char *const text = json_out_render(document, &bytes);
     enum status s = STATUS_OK;
 
     if (!text)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    bytes--; /* the line feed */
     *out = (struct spool_place){.at = spool->bytes, .bytes = (uint32_t)bytes};
     if (fseeko(spool->file, (off_t)spool->bytes, SEEK_SET) != 0 ||
         fwrite(text, 1, bytes, spool->file) != bytes)

@@ -2,6 +2,7 @@
  * the daemon's history, "current", or a file that the daemon has exported; files need no daemon. */
 #include "clients/reachctl/fetch.h"
 
+#include "base/json_out.h"
 #include "fingerprint/diff.h"
 
 #include <stdio.h>
@@ -16,8 +17,8 @@ static void print_json(const struct fingerprint_diff *diff)
         json_array_append_new(list, json_string(diff->sentences[i]));
     json = json_pack("{s:s, s:o}", "result", fingerprint_class_name(diff->result), "differences",
                      list);
-    if (json && json_dumpf(json, stdout, JSON_INDENT(1)) == 0)
-        putchar('\n');
+    if (json_out_print(json, 1, stdout) != 0)
+        fputs("reachctl: no memory, or it cannot write\n", stderr);
     json_decref(json);
 }
 

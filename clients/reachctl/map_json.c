@@ -56,7 +56,7 @@ enum exit_code map_print_json(const struct chip *chip)
     const struct disabled_sms *disabled = &chip->fp->topology.disabled;
     struct json_out o;
     json_t *json;
-    int result = -1;
+    int result;
 
     json_out_begin(&o);
     json_out_text(&o, "fingerprint_id", chip->id);
@@ -71,13 +71,11 @@ enum exit_code map_print_json(const struct chip *chip)
     json_out_value(&o, "windows", windows_to_json(chip));
     json_out_text_or_null(&o, "signature", disabled->signature);
     json = json_out_end(&o);
-    if (json)
-        result = json_dumpf(json, stdout, JSON_INDENT(1));
+    result = json_out_print(json, 1, stdout);
     json_decref(json);
     if (result != 0) {
         fputs("reachctl: no memory, or it cannot write\n", stderr);
         return EXIT_FAILED;
     }
-    putchar('\n');
     return EXIT_DONE;
 }

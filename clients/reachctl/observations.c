@@ -2,6 +2,8 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
+#include "base/json_out.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +18,15 @@ static void print_fields(const char *title, json_t *object)
     puts(title);
     json_object_foreach(object, name, value)
     {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        size_t bytes; /* with a line feed */
+        char *text = json_out_render(value, &bytes);
         char cell[TEXT_CELL_BYTES];
-        const size_t length = text ? strlen(text) : 0;
+        const int length = text ? (int)bytes - 1 : 0;
         if (json_is_null(value))
             printf("  %-20s %s\n", name, text_count(object, name, cell));
         else if (!strstr(name, "_reason"))
-            printf("  %-20s %.*s%s\n", name, FIELD_CHARACTERS, text ? text : "",
-                   length > FIELD_CHARACTERS ? "..." : "");
+            printf("  %-20s %.*s%s\n", name, length < FIELD_CHARACTERS ? length : FIELD_CHARACTERS,
+                   text ? text : "", length > FIELD_CHARACTERS ? "..." : "");
         free(text);
     }
 }
@@ -126,8 +129,8 @@ enum exit_code command_observations(struct client *client, const struct options 
         return exit_code;
     if (options->json) {
         json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
-        json_dumpf(document, stdout, JSON_COMPACT);
-        putchar('\n');
+        if (json_out_print(document, 0, stdout) != 0)
+            exit_code = EXIT_FAILED;
         json_decref(document);
     } else {
         print_list(all);

@@ -5,6 +5,7 @@
 #include "clients/fleet/survey.h"
 
 #include "base/clock.h"
+#include "base/json_out.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -213,10 +214,9 @@ static enum status print_json(const struct survey *s, const struct hosts *hosts,
                      (json_int_t)s->new_fingerprints, "outcomes", counts, "hosts", list);
     if (!json)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    json_dumpf(json, stdout, JSON_COMPACT);
-    putchar('\n');
+    const int failed = json_out_print(json, 0, stdout);
     json_decref(json);
-    return STATUS_OK;
+    return failed ? err_set(err, STATUS_IO, "cannot write the answer") : STATUS_OK;
 }
 
 static enum exit_code run(const struct options *o, const struct hosts *hosts,

@@ -3,6 +3,7 @@
 
 #include "analysis/confirm.h"
 #include "analysis/detail.h"
+#include "analysis/figures.h"
 #include "analysis/floorplan.h"
 #include "analysis/levels.h"
 #include "analysis/means.h"
@@ -183,13 +184,11 @@ static bool left_open(const struct observation_set *set, const struct structure 
     return open && set->aside.count > 0;
 }
 
-enum status analysis_conclude(const struct observation_set *set, enum depth depth,
-                              struct fingerprint *out, struct err *err)
+static enum status conclude(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err)
 {
     struct structure s;
 
-    if (means_are_in(set))
-        return means_conclude(set, depth, out, err);
     fingerprint_init(out);
     out->gpu = set->gpu;
     out->depth = depth;
@@ -218,4 +217,14 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
                        set->aside.count);
     }
     return STATUS_OK;
+}
+
+enum status analysis_conclude(const struct observation_set *set, enum depth depth,
+                              struct fingerprint *out, struct err *err)
+{
+    const enum status s =
+        means_are_in(set) ? means_conclude(set, depth, out, err) : conclude(set, depth, out, err);
+
+    figures_round(out);
+    return s;
 }

@@ -3,12 +3,13 @@
 #include "base/json_out.h"
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/maybe_json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RFC3339_BYTES = 21 };
+enum { RFC3339_BYTES = 21, FIRST_ROOM = 4096 };
 #define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z: as far as clock.c goes */
 
 void json_out_begin(struct json_out *o)
@@ -122,18 +123,33 @@ bool json_out_append(json_t **array, json_t *take)
     return false;
 }
 
-/* Into a buffer that is large enough nothing can fail halfway. */
-char *json_out_render(const json_t *json, size_t more, size_t *out_bytes)
+static char *render(const json_t *json, uint32_t indent, size_t *out_bytes)
 {
-    const size_t bytes = json ? json_dumpb(json, NULL, 0, JSON_COMPACT) : 0;
-    char *text = bytes ? malloc(bytes + more + 1) : NULL;
+    struct json_text t;
 
-    if (text && json_dumpb(json, text, bytes, JSON_COMPACT) != bytes) {
-        free(text);
-        text = NULL;
-    }
-    if (text)
-        text[bytes] = '\0';
-    *out_bytes = text ? bytes : 0;
-    return text;
+    *out_bytes = 0;
+    if (!json)
+        return NULL;
+    json_text_begin(&t, FIRST_ROOM);
+    t.indent = indent;
+    json_text_value(&t, NULL, json);
+    return json_text_end(&t, out_bytes);
+}
+
+char *json_out_render(const json_t *json, size_t *out_bytes)
+{
+    char *const text = render(json, 0, out_bytes);
+    char *const fitting = text ? realloc(text, *out_bytes + 1) : NULL; /* some are kept for long */
+
+    return fitting ? fitting : text;
+}
+
+int json_out_print(const json_t *json, uint32_t indent, FILE *out)
+{
+    size_t bytes;
+    char *const text = render(json, indent, &bytes);
+    const int result = text && fwrite(text, 1, bytes, out) == bytes ? 0 : -1;
+
+    free(text);
+    return result;
 }

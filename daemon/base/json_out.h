@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 struct json_out {
     json_t *object; /* owned until json_out_end */
@@ -43,9 +44,13 @@ bool json_out_append(json_t **array, json_t *take);
 /* A JSON text for `v`, with the same rule for bad bytes. NULL without memory. */
 json_t *json_out_new_text(const char *v);
 
-/* The text of a document, compact, with room for `more` bytes behind its end, where a NUL is;
- * `*out_bytes` is its length. The caller frees it. NULL without memory or value. Not json_dumps:
- * where memory ends in the middle of a name, jansson 2.14 leaves the name out and says nothing. */
-char *json_out_render(const json_t *json, size_t more, size_t *out_bytes);
+/* The text of a document, on one line, with a line feed and a NUL behind it, as json_text.h writes
+ * it; `*out_bytes` is its length with the line feed. The caller frees it. NULL (and 0) without
+ * memory or value, or with a number that is not finite. Not json_dumps: where memory ends in the
+ * middle of a name, jansson 2.14 leaves the name out and says nothing. */
+char *json_out_render(const json_t *json, size_t *out_bytes);
+/* Prints it, with a line for each value where `indent` is above 0. Not 0: what json_out_render
+ * says, or an error of the file. */
+int json_out_print(const json_t *json, uint32_t indent, FILE *out);
 
 #endif

@@ -2,25 +2,16 @@
  * something; opening a bracket says that nothing has come yet, closing one that something has. */
 #include "base/json_text.h"
 
+#include "base/json_real.h"
 #include "base/maybe_json.h"
+#include "base/stats.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NUMBER_BYTES = 32,
-    ESCAPE_BYTES = 6,
-    LEAST_ROOM = 256,
-    ITEM_BYTES = 6,
-    SIGNIFICANT = 17,
-    MANTISSA_BITS = 53
-};
-
-/* Doubles up to here that are whole have all their digits in an integer. */
-#define WHOLE_MAX 1e15
+enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6 };
 
 static bool make_room(struct json_text *t, size_t bytes)
 {
@@ -48,6 +39,16 @@ static void append(struct json_text *t, const char *s, size_t n)
     t->bytes += n;
 }
 
+/* A new line where lines are wanted, but for the very first. */
+static char *put_line(const struct json_text *t, char *at)
+{
+    if (!t->indent || t->depth == 0)
+        return at;
+    *at++ = '\n';
+    memset(at, ' ', (size_t)t->indent * t->depth);
+    return at + (size_t)t->indent * t->depth;
+}
+
 /* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind
  * it. Where to go on; NULL without memory. */
 static char *put_name(struct json_text *t, const char *name, size_t more)
@@ -55,17 +56,20 @@ static char *put_name(struct json_text *t, const char *name, size_t more)
     size_t n = name ? strlen(name) : 0;
     char *at;
 
-    if (!make_room(t, n + 4 + more))
+    if (!make_room(t, n + 6 + (size_t)t->indent * t->depth + more))
         return NULL;
     at = t->text + t->bytes;
     if (t->follows)
         *at++ = ',';
     t->follows = true;
+    at = put_line(t, at);
     if (name) {
         *at++ = '"';
         at = stpcpy(at, name); /* its end is written over */
         *at++ = '"';
         *at++ = ':';
+        if (t->indent)
+            *at++ = ' ';
     }
     t->bytes = (size_t)(at - t->text);
     return at;
@@ -89,10 +93,17 @@ void json_text_open(struct json_text *t, const char *name, char bracket)
     append_name(t, name);
     append(t, &bracket, 1);
     t->follows = false;
+    t->depth++;
 }
 
 void json_text_close(struct json_text *t, char bracket)
 {
+    t->depth--;
+    if (t->indent && t->follows && make_room(t, 1 + (size_t)t->indent * t->depth)) {
+        t->text[t->bytes++] = '\n';
+        memset(t->text + t->bytes, ' ', (size_t)t->indent * t->depth);
+        t->bytes += (size_t)t->indent * t->depth;
+    }
     append(t, &bracket, 1);
     t->follows = true;
 }
@@ -163,84 +174,15 @@ void json_text_i16s(struct json_text *t, const char *name, const int16_t *values
     t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
 }
 
-/* As jansson writes it: a whole number with ".0", an exponent without "+" and zeros before it. */
-static void append_real(struct json_text *t, const char *number)
-{
-    const char *e = strchr(number, 'e');
-
-    append(t, number, e ? (size_t)(e - number) : strlen(number));
-    if (!e) {
-        if (!strchr(number, '.'))
-            append(t, ".0", 2);
-        return;
-    }
-    append(t, e, e[1] == '-' ? 2 : 1);
-    e += e[1] == '-' || e[1] == '+' ? 2 : 1;
-    e += strspn(e, "0");
-    append(t, e, strlen(e));
-}
-
-/* What "%.17g" writes for 1 <= v < 10^15, and ".0" behind a whole number, but in integers, which
- * takes a tenth: the fraction is m / 2^s with m at most 2^53 and s at most 104, and m times 10^16
- * fits 128 bits. So the digits are exact, and rounded as printf does: to the nearer, in the middle
- * to the even one. */
-static void append_plain_real(struct json_text *t, double v)
-{
-    typedef unsigned __int128 wide;
-    uint64_t whole = (uint64_t)v;
-    int shift;
-    const double mantissa = frexp(v - (double)whole, &shift);
-    char digits[SIGNIFICANT];
-    int places = SIGNIFICANT;
-    uint64_t scale = 1;
-    uint64_t tail;
-    wide product;
-    wide left;
-
-    for (uint64_t rest = whole; rest > 0; rest /= 10)
-        places--;
-    for (int i = 0; i < places; i++)
-        scale *= 10;
-    shift = MANTISSA_BITS - shift; /* fraction = mantissa as an integer, over 2^shift */
-    if (mantissa == 0) {
-        append_u64(t, whole);
-        append(t, ".0", 2);
-        return;
-    }
-    product = (wide)(uint64_t)ldexp(mantissa, MANTISSA_BITS) * scale;
-    tail = (uint64_t)(product >> shift);
-    left = product & (((wide)1 << shift) - 1);
-    if (left > (wide)1 << (shift - 1) || (left == (wide)1 << (shift - 1) && tail % 2 == 1))
-        tail++;
-    if (tail == scale) { /* up to the next whole number */
-        tail = 0;
-        whole++;
-    }
-    append_u64(t, whole);
-    for (; tail > 0 && tail % 10 == 0; tail /= 10)
-        places--;
-    if (tail == 0) {
-        append(t, ".0", 2);
-        return;
-    }
-    append(t, ".", 1);
-    for (int i = places; i > 0; i--, tail /= 10)
-        digits[i - 1] = (char)('0' + tail % 10);
-    append(t, digits, (size_t)places);
-}
-
 void json_text_real(struct json_text *t, const char *name, double v)
 {
-    char number[NUMBER_BYTES];
+    char number[JSON_REAL_BYTES];
 
-    append_name(t, name);
-    if (!isfinite(v)) {
-        t->failed = true;
-    } else if (v >= 1 && v < WHOLE_MAX) {
-        append_plain_real(t, v);
+    if (isfinite(v)) {
+        append_name(t, name);
+        append(t, number, json_real_write(v, number));
     } else {
-        snprintf(number, sizeof(number), "%.17g", v);
-        append_real(t, number);
+        t->failed = true;
     }
 }
 
@@ -299,14 +241,14 @@ static size_t plain_bytes(const char *v, size_t n)
     return i;
 }
 
-void json_text_text(struct json_text *t, const char *name, const char *v)
+/* In quotes. */
+static void append_text(struct json_text *t, const char *v)
 {
     size_t n = strlen(v);
     size_t start = plain_bytes(v, n);
     bool valid = start == n || is_valid(v, n);
     size_t plain = 0; /* since here nothing had to be changed */
 
-    append_name(t, name);
     append(t, "\"", 1);
     for (size_t i = start; i < n; i++) {
         unsigned char c = (unsigned char)v[i];
@@ -322,6 +264,12 @@ void json_text_text(struct json_text *t, const char *name, const char *v)
     }
     append(t, v + plain, n - plain);
     append(t, "\"", 1);
+}
+
+void json_text_text(struct json_text *t, const char *name, const char *v)
+{
+    append_name(t, name);
+    append_text(t, v);
 }
 
 static void append_reason(struct json_text *t, const char *name, enum known known,
@@ -349,6 +297,105 @@ void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64
         json_text_real(t, name, v.v);
     else
         append_reason(t, name, v.known, v.reason);
+}
+
+void json_text_figure_maybe(struct json_text *t, const char *name, struct maybe_f64 v)
+{
+    if (IS_KNOWN(v))
+        v.v = stats_six_digits(v.v);
+    json_text_f64_maybe(t, name, v);
+}
+
+/* What append_text writes, without the quotes; NULL without memory. The caller frees it. */
+static char *escaped(const char *v)
+{
+    struct json_text t;
+
+    json_text_begin(&t, 0);
+    append_text(&t, v);
+    if (t.failed) {
+        free(t.text);
+        return NULL;
+    }
+    memmove(t.text, t.text + 1, t.bytes - 2);
+    t.text[t.bytes - 2] = '\0';
+    return t.text;
+}
+
+static void append_member(struct json_text *t, const char *name, const json_t *v)
+{
+    char *other;
+
+    if (plain_bytes(name, strlen(name)) == strlen(name)) {
+        json_text_value(t, name, v);
+        return;
+    }
+    other = escaped(name);
+    if (other)
+        json_text_value(t, other, v);
+    else
+        t->failed = true;
+    free(other);
+}
+
+static void append_members(struct json_text *t, const char *name, const json_t *object)
+{
+    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
+    const char *key;
+    json_t *v;
+
+    json_text_open(t, name, '{');
+    json_object_foreach(list, key, v) append_member(t, key, v);
+    json_text_close(t, '}');
+}
+
+static void append_elements(struct json_text *t, const char *name, const json_t *array)
+{
+    size_t i;
+    const json_t *v;
+
+    json_text_open(t, name, '[');
+    json_array_foreach(array, i, v) json_text_value(t, NULL, v);
+    json_text_close(t, ']');
+}
+
+static void append_integer(struct json_text *t, const char *name, json_int_t v)
+{
+    append_name(t, name);
+    if (v < 0)
+        append(t, "-", 1);
+    append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void json_text_value(struct json_text *t, const char *name, const json_t *v)
+{
+    if (t->failed)
+        return;
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        append_members(t, name, v);
+        break;
+    case JSON_ARRAY:
+        append_elements(t, name, v);
+        break;
+    case JSON_STRING:
+        json_text_text(t, name, json_string_value(v));
+        break;
+    case JSON_INTEGER:
+        append_integer(t, name, json_integer_value(v));
+        break;
+    case JSON_REAL:
+        json_text_real(t, name, json_real_value(v));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        json_text_bool(t, name, json_is_true(v));
+        break;
+    case JSON_NULL:
+    default:
+        json_text_null(t, name);
+        break;
+    }
 }
 
 char *json_text_end(struct json_text *t, size_t *out_bytes)

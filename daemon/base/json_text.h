@@ -12,14 +12,16 @@
  *     json_text_close(&t, '}');
  *     char *text = json_text_end(&t, &bytes); (NULL where anything failed)
  *
- * What it writes is what json_out.h and maybe_json.h write, byte for byte, in compact form. Names
- * are the program's own: plain ASCII that needs no escape.
+ * What it writes is what jansson writes of the same values, but for real numbers: those have as few
+ * digits as are read as the same number, so that 0.911 is not 0.91100000000000003. Names are the
+ * program's own: plain ASCII that needs no escape.
  */
 #ifndef REACH_BASE_JSON_TEXT_H
 #define REACH_BASE_JSON_TEXT_H
 
 #include "base/maybe.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +30,8 @@ struct json_text {
     char *text; /* owned until json_text_end */
     size_t bytes;
     size_t room;
+    uint32_t indent; /* blanks a level, each value on a line of its own; 0: all on one line */
+    uint32_t depth;
     bool follows; /* something stands before in this object or list */
     bool failed;
 };
@@ -47,6 +51,10 @@ void json_text_i16s(struct json_text *t, const char *name, const int16_t *values
 /* As maybe_json.h writes it. */
 void json_text_u64_maybe(struct json_text *t, const char *name, struct maybe_u64 v);
 void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64 v);
+/* The same of a prediction, to six significant digits. */
+void json_text_figure_maybe(struct json_text *t, const char *name, struct maybe_f64 v);
+/* All of a value of jansson's; names and texts in it may be anything. */
+void json_text_value(struct json_text *t, const char *name, const json_t *v);
 /* The text with one line feed at its end, terminated, from malloc: the caller's. */
 char *json_text_end(struct json_text *t, size_t *out_bytes);
 

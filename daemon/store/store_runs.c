@@ -14,9 +14,11 @@
 static char *render(json_t *take)
 {
     size_t bytes = 0;
-    char *text = json_out_render(take, 0, &bytes);
+    char *text = json_out_render(take, &bytes);
 
     json_decref(take);
+    if (text)
+        text[bytes - 1] = '\0'; /* rows need no line feed */
     return text;
 }
 

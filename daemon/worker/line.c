@@ -192,19 +192,18 @@ enum line_event line_write(int fd, const json_t *message, const struct line_wait
 {
     enum line_event event = LINE_FAILED;
     size_t length = 0;
-    char *text = json_out_render(message, 0, &length);
+    char *text = json_out_render(message, &length);
 
     if (!text) {
         errno = ENOMEM;
         return LINE_FAILED;
     }
 
-    if (length > LINE_MAX_BYTES) {
+    if (length - 1 > LINE_MAX_BYTES) {
         event = LINE_TOO_LONG;
         goto out;
     }
-    text[length] = '\n'; /* in place of the NUL: one write for line and end */
-    event = line_write_all(fd, text, length + 1, wait);
+    event = line_write_all(fd, text, length, wait); /* the line feed too */
 out:
     free(text);
     return event;

@@ -49,7 +49,8 @@ def a_plan_ranks_every_strategy():
     equal(answer["recommended"], "windows")
     equal(len(options(answer)), 5)
     by = options(answer)
-    equal(by["windows"]["gbps"] / by["naive"]["gbps"], by["windows"]["times_naive"])
+    ratio = by["windows"]["gbps"] / by["naive"]["gbps"]
+    assert abs(ratio / by["windows"]["times_naive"] - 1) < 2e-5, by  # six digits of each
     assert by["windows"]["times_naive"] > 4, by
     assert by["naive"]["bound"] == "translation", by
     placement = daemon.json("/v1/gpus/1/placement?bytes=137GiB")

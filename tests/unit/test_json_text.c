@@ -1,4 +1,5 @@
-/* test_json_text.c: what json_text writes is what jansson writes of the same values. */
+/* test_json_text.c: what json_text writes is what jansson writes of the same values, real numbers
+ * with the fewest digits that are read as the same. */
 #include "base/json_text.h"
 
 #include "base/json_out.h"
@@ -15,12 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends the text and holds it against the value, which goes. */
-static void same(struct json_text *t, json_t *take)
+/* How many digits jansson needs for a number to be read as the same. */
+static size_t digits_of(double v)
+{
+    for (size_t digits = 15; digits < 17; digits++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.*g", (int)digits, v);
+        if (strtod(text, NULL) == v)
+            return digits;
+    }
+    return 17;
+}
+
+/* Ends the text and holds it against the value, which goes, as jansson writes it with `flags`. */
+static void same_as(struct json_text *t, json_t *take, size_t flags)
 {
     size_t bytes = 0;
     char *text = json_text_end(t, &bytes);
-    char *wanted = json_dumps(take, JSON_COMPACT);
+    char *wanted = json_dumps(take, flags);
 
     assert_non_null(text);
     assert_non_null(wanted);
@@ -31,6 +44,11 @@ static void same(struct json_text *t, json_t *take)
     free(text);
     free(wanted);
     json_decref(take);
+}
+
+static void same(struct json_text *t, json_t *take)
+{
+    same_as(t, take, JSON_COMPACT);
 }
 
 static void test_shapes(void **state)
@@ -134,12 +152,12 @@ static void test_reals(void **state)
         json_text_open(&t, NULL, '[');
         json_text_real(&t, NULL, v);
         json_text_close(&t, ']');
-        same(&t, json_pack("[f]", v));
+        same_as(&t, json_pack("[f]", v), JSON_COMPACT | JSON_REAL_PRECISION(digits_of(v)));
     }
 }
 
-/* Of every size from 1 to 10^15, and such as lie in the middle between two that can be written. */
-static void test_plain_reals(void **state)
+/* Decimal numbers of every size come back as they were written down, by whichever way. */
+static void test_decimals(void **state)
 {
     const char *given = getenv("REACH_SEED");
     struct rng rng = {.state = given ? strtoull(given, NULL, 0) : 20261121};
@@ -147,23 +165,56 @@ static void test_plain_reals(void **state)
     (void)state;
     print_message("# REACH_SEED=%llu\n", (unsigned long long)rng.state);
     for (int round = 0; round < 60000; round++) {
-        const double size = pow(10, 15 * rng_unit(&rng));
-        const double eighths = (double)rng_below(&rng, 8000000000000000) / 8;
-        const double decimal = floor(size * 1000) / 1000;
-        const double below = nextafter(floor(size) + 1, 0);
-        const double all[] = {size, eighths, decimal, below, nextafter(floor(size), INFINITY)};
-        const double v = all[round % 5];
+        const int places = (int)rng_below(&rng, 9);
+        const uint64_t most = (uint64_t)pow(10, 1 + (double)rng_below(&rng, 15));
+        const uint64_t number = rng_below(&rng, most);
+        const double decimal = (double)number / pow(10, places);
+        const double v = round % 4 ? decimal : nextafter(decimal, INFINITY);
         struct json_text t;
-        char wanted[64];
-        size_t bytes = 0;
-        char *text;
         json_text_begin(&t, 0);
+        json_text_open(&t, NULL, '[');
         json_text_real(&t, NULL, v);
-        text = json_text_end(&t, &bytes);
-        snprintf(wanted, sizeof(wanted), "%.17g%s\n", v, v == floor(v) ? ".0" : "");
-        if (v >= 1 && strchr(wanted, 'e') == NULL)
-            assert_string_equal(text, wanted);
-        free(text);
+        json_text_real(&t, NULL, -v);
+        json_text_close(&t, ']');
+        same_as(&t, json_pack("[f,f]", v, -v), JSON_COMPACT | JSON_REAL_PRECISION(digits_of(v)));
+    }
+}
+
+static void test_figures(void **state)
+{
+    struct json_text t;
+
+    (void)state;
+    json_text_begin(&t, 0);
+    json_text_open(&t, NULL, '{');
+    json_text_figure_maybe(&t, "f", KNOWN_F64(4210.4498010530451));
+    json_text_figure_maybe(&t, "margin", KNOWN_F64(0.91100000000000003));
+    json_text_figure_maybe(&t, "none", UNKNOWN_F64(REASON_NOT_MEASURED));
+    json_text_close(&t, '}');
+    size_t bytes = 0;
+    char *text = json_text_end(&t, &bytes);
+    assert_string_equal(text, "{\"f\":4210.45,\"margin\":0.911,\"none\":null,"
+                              "\"none_reason\":\"not-measured\"}\n");
+    free(text);
+}
+
+/* Any value, with names and texts that need an escape, on one line and on many. */
+static void test_values(void **state)
+{
+    static const char source[] =
+        "{\"a\":[],\"b\":{},\"\\\"n\\n\\u0001\\u00e9\":[1,-2,0,-9223372036854775808,"
+        "9223372036854775807,"
+        "[null,true,false,[[0.25]]],{\"x\":{\"y\":\"\\\\ \\t\"}}],\"\":\"\",\"z\":-1.5}";
+
+    (void)state;
+    for (uint32_t indent = 0; indent < 4; indent++) {
+        json_t *value = json_loads(source, 0, NULL);
+        struct json_text t;
+        assert_non_null(value);
+        json_text_begin(&t, 0);
+        t.indent = indent;
+        json_text_value(&t, NULL, value);
+        same_as(&t, value, indent ? JSON_INDENT((size_t)indent) : JSON_COMPACT);
     }
 }
 
@@ -240,7 +291,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),   cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_reals),    cmocka_unit_test(test_plain_reals),
+        cmocka_unit_test(test_reals),    cmocka_unit_test(test_decimals),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_values),
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
         cmocka_unit_test(test_failures),
     };

@@ -195,13 +195,55 @@ static void without_memory_the_same(void **state)
     shortage.persistent = false;
 }
 
+static void six_digits_by_hand(void **state)
+{
+    static const struct {
+        double v;
+        double wanted;
+    } some[] = {{4210.4498010530451, 4210.45},
+                {191.43865409269898, 191.439},
+                {0.98242187549, 0.982422},
+                {90.25, 90.25},
+                {123456789, 123457000},
+                {999999.5, 1000000},
+                {-2.00000049, -2},
+                {3.4567891e-9, 3.45679e-9},
+                {-0.25, -0.25}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
+        assert_true(stats_six_digits(some[i].v) == some[i].wanted);
+    assert_true(stats_six_digits(0) == 0);
+    assert_true(isinf(stats_six_digits(INFINITY)));
+    assert_true(isnan(stats_six_digits(NAN)));
+}
+
+/* What printf makes of six digits, to the last bits, and the same when done again. */
+static void six_digits_at_random(void **state)
+{
+    const uint64_t seed = 20263;
+    struct rng rng = {.state = seed};
+
+    (void)state;
+    print_message("# seed %" PRIu64 "\n", seed);
+    for (int round = 0; round < 50000; round++) {
+        const double v = pow(10, 24 * rng_unit(&rng) - 12) * (round % 2 ? 1 : -1);
+        const double got = stats_six_digits(v);
+        char text[32];
+        snprintf(text, sizeof(text), "%.5e", v);
+        assert_true(fabs(got - strtod(text, NULL)) <= fabs(v) * 1e-14);
+        assert_true(stats_six_digits(got) == got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(medians_by_hand),         cmocka_unit_test(median_ignores_one_outlier),
         cmocka_unit_test(quantiles_by_hand),       cmocka_unit_test(mad_by_hand),
         cmocka_unit_test(agrees_with_sorting),     cmocka_unit_test(copies_leave_the_input),
-        cmocka_unit_test(without_memory_the_same),
+        cmocka_unit_test(without_memory_the_same), cmocka_unit_test(six_digits_by_hand),
+        cmocka_unit_test(six_digits_at_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
