@@ -345,7 +345,10 @@ static void append_members(struct json_text *t, const char *name, const json_t *
     json_t *v;
 
     json_text_open(t, name, '{');
-    json_object_foreach(list, key, v) append_member(t, key, v);
+    json_object_foreach(list, key, v)
+    {
+        append_member(t, key, v);
+    }
     json_text_close(t, '}');
 }
 
@@ -355,7 +358,10 @@ static void append_elements(struct json_text *t, const char *name, const json_t 
     const json_t *v;
 
     json_text_open(t, name, '[');
-    json_array_foreach(array, i, v) json_text_value(t, NULL, v);
+    json_array_foreach(array, i, v)
+    {
+        json_text_value(t, NULL, v);
+    }
     json_text_close(t, ']');
 }
 
