@@ -176,14 +176,16 @@ void json_text_i16s(struct json_text *t, const char *name, const int16_t *values
 
 void json_text_real(struct json_text *t, const char *name, double v)
 {
-    char number[JSON_REAL_BYTES];
+    char number[JSON_REAL_BYTES] = "";
+    size_t bytes;
 
-    if (isfinite(v)) {
-        append_name(t, name);
-        append(t, number, json_real_write(v, number));
-    } else {
+    if (!isfinite(v)) {
         t->failed = true;
+        return;
     }
+    append_name(t, name);
+    bytes = json_real_write(v, number);
+    append(t, number, bytes);
 }
 
 /* What stands for one byte that may not stand for itself. */
