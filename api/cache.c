@@ -73,7 +73,7 @@ void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
 
 struct document *cache_find(const struct cache *cache, const char *target)
 {
-    uint64_t hash = hash_bytes(HASH_START, target, strlen(target));
+    uint64_t hash = hash_quick(target, strlen(target));
     const struct place *p = &cache->places[hash % PLACES];
 
     return p->document && p->hash == hash && strcmp(p->target, target) == 0 ? p->document : NULL;
@@ -82,7 +82,7 @@ struct document *cache_find(const struct cache *cache, const char *target)
 void cache_remember(struct cache *cache, const char *target, struct document *document)
 {
     size_t bytes = strlen(target);
-    uint64_t hash = hash_bytes(HASH_START, target, bytes);
+    uint64_t hash = hash_quick(target, bytes);
     struct place *p = &cache->places[hash % PLACES];
 
     if (bytes >= TARGET_BYTES)

@@ -11,39 +11,16 @@
  * the request that follows. So nobody holds a place for more than twice the deadline without
  * getting a complete answer.
  *
- * A list in order of these clocks: who is touched goes to the end, so the front is always due
- * first and reaping costs nothing for the others.
+ * A clock is one number, so a request writes to its own connection's memory and to no other's. Who
+ * is due is found by looking at all, which happens when somebody may be, and seldom enough to cost
+ * nothing beside the requests.
  */
 #include "api/clients.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static void unlink_client(struct clients *all, struct client *c)
-{
-    if (c->older)
-        c->older->newer = c->newer;
-    else
-        all->oldest = c->newer;
-    if (c->newer)
-        c->newer->older = c->older;
-    else
-        all->newest = c->older;
-    c->older = NULL;
-    c->newer = NULL;
-}
-
-static void link_newest(struct clients *all, struct client *c, nsec_t now)
-{
-    c->since = now;
-    c->older = all->newest;
-    c->newer = NULL;
-    if (all->newest)
-        all->newest->newer = c;
-    else
-        all->oldest = c;
-    all->newest = c;
-}
+enum { LOOKS_A_DEADLINE = 128 }; /* at most: so nobody is cut later by more than this part of it */
 
 struct client *clients_add(struct clients *all, int fd, nsec_t now)
 {
@@ -52,7 +29,11 @@ struct client *clients_add(struct clients *all, int fd, nsec_t now)
     if (!c)
         return NULL;
     c->fd = fd;
-    link_newest(all, c, now);
+    c->since = now;
+    c->next = all->first;
+    if (c->next)
+        c->next->before = c;
+    all->first = c;
     all->count++;
     return c;
 }
@@ -63,15 +44,14 @@ void clients_remove(struct clients *all, struct client *take)
         return;
     if (take->in_request)
         all->in_request--;
-    unlink_client(all, take);
+    if (take->before)
+        take->before->next = take->next;
+    else
+        all->first = take->next;
+    if (take->next)
+        take->next->before = take->before;
     all->count--;
     free(take);
-}
-
-static void touch(struct clients *all, struct client *c, nsec_t now)
-{
-    unlink_client(all, c);
-    link_newest(all, c, now);
 }
 
 void clients_begin(struct clients *all, struct client *client, nsec_t now)
@@ -80,7 +60,7 @@ void clients_begin(struct clients *all, struct client *client, nsec_t now)
         all->in_request++;
     client->in_request = true;
     if (client->answered > 0)
-        touch(all, client, now);
+        client->since = now;
 }
 
 void clients_end(struct clients *all, struct client *client, nsec_t now)
@@ -89,20 +69,24 @@ void clients_end(struct clients *all, struct client *client, nsec_t now)
         all->in_request--;
     client->in_request = false;
     client->answered++;
-    touch(all, client, now);
+    client->since = now;
 }
 
-nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut)
+nsec_t clients_reap(const struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut)
 {
-    struct client *c = all->oldest;
-    uint32_t left = all->count;
+    const nsec_t soonest = now + deadline / LOOKS_A_DEADLINE;
+    nsec_t due = now + deadline;
 
-    while (c && left-- > 0 && now - c->since >= deadline) {
-        struct client *next = c->newer;
-        shutdown(c->fd, SHUT_RDWR);
-        *cut += 1;
-        touch(all, c, now); /* should it linger, it is shut down again */
-        c = next;
+    for (struct client *c = all->first; c; c = c->next) {
+        if (now - c->since >= deadline) {
+            shutdown(c->fd, SHUT_RDWR);
+            *cut += 1;
+            c->since = now; /* should it linger, it is shut down again */
+        }
+        if (c->since + deadline < due)
+            due = c->since + deadline;
     }
-    return all->oldest ? all->oldest->since + deadline : 0;
+    if (!all->first)
+        return 0;
+    return due > soonest ? due : soonest;
 }

@@ -1,4 +1,4 @@
-/* clients.h: the open connections in the order of their age, so that none stays longer than it may.
+/* clients.h: the open connections, each with a clock, so that none stays longer than it may.
  * Used by the serving thread alone.
  */
 #ifndef REACH_API_CLIENTS_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct client {
-    struct client *older;
-    struct client *newer;
+    struct client *before;
+    struct client *next;
     int fd;                    /* libmicrohttpd's, which closes it */
     nsec_t since;              /* when its current request began, or the one before ended */
     uint32_t answered;         /* requests */
@@ -20,8 +20,7 @@ struct client {
 };
 
 struct clients {
-    struct client *oldest;
-    struct client *newest;
+    struct client *first; /* the newest connection */
     uint32_t count;
     uint32_t in_request;
 };
@@ -36,7 +35,8 @@ void clients_begin(struct clients *all, struct client *client, nsec_t now);
 void clients_end(struct clients *all, struct client *client, nsec_t now);
 
 /* Shuts down those whose clock has run for `deadline` or longer, and adds their number to `*cut`;
- * libmicrohttpd then sees them hang up. Returns when the next one is due, 0: there is none. */
-nsec_t clients_reap(struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut);
+ * libmicrohttpd then sees them hang up. Returns when to come again, which may be a 128th of the
+ * deadline after the next one is due; 0: there is no connection. */
+nsec_t clients_reap(const struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut);
 
 #endif

@@ -43,27 +43,13 @@ static struct MHD_Response *response_over(const char *text, size_t bytes)
 /* 503 for a request that there is no memory to answer. Made before that, and kept to the end. */
 static struct MHD_Response *no_memory;
 
-/* Eight bytes at a time: a tag is made for every answer that is worked out. It is not stored, and
- * two answers that share one by chance differ in 2^64. */
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-    h = (h ^ word) * 0x9fb21c651e98df25u;
-    return h ^ (h >> 32);
-}
-
+/* A tag is made for every answer that is worked out. It is not stored, and two answers that share
+ * one by chance differ in 2^64. */
 static void tag_of_bytes(const char *body, size_t bytes, char *etag)
 {
     static const char digits[] = "0123456789abcdef";
-    uint64_t h = HASH_START ^ bytes;
-    uint64_t word = 0;
+    const uint64_t h = hash_quick(body, bytes);
 
-    for (; bytes >= sizeof(word); bytes -= sizeof(word), body += sizeof(word)) {
-        memcpy(&word, body, sizeof(word));
-        h = mix(h, word);
-    }
-    word = 0;
-    memcpy(&word, body, bytes);
-    h = mix(mix(h, word), word);
     for (int i = 0; i < 16; i++)
         etag[1 + i] = digits[h >> (60 - 4 * i) & 15];
     etag[0] = etag[17] = '"';

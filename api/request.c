@@ -249,5 +249,6 @@ void request_clear(struct request *take)
 {
     free(take->texts);
     free(take->body);
-    *take = (struct request){.texts = NULL};
+    take->texts = NULL;
+    take->body = NULL;
 }

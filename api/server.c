@@ -463,8 +463,8 @@ static void serve(struct api_server *server, int wait_ms)
     }
     snapshot_release(server->view);
     server->view = NULL;
-    if (server->timer_due == 0 && server->clients.oldest)
-        set_timer(server, server->clients.oldest->since + server->deadline_ns);
+    if (server->timer_due == 0 && server->clients.first)
+        set_timer(server, server->now + server->deadline_ns);
 }
 
 void api_server_run(struct api_server *server)

@@ -49,12 +49,32 @@ static void every_bit_counts(void **state)
     }
 }
 
+/* Every bit and every length, zeros too. */
+static void the_quick_one_tells_apart(void **state)
+{
+    unsigned char row[64] = {0};
+    uint64_t seen[sizeof(row) + 1];
+
+    (void)state;
+    for (size_t n = 0; n <= sizeof(row); n++) {
+        seen[n] = hash_quick(row, n);
+        for (size_t i = 0; i < n; i++)
+            assert_true(seen[i] != seen[n]);
+        for (size_t bit = 0; bit < 8 * n; bit++) {
+            row[bit / 8] ^= (unsigned char)(1u << bit % 8);
+            assert_true(hash_quick(row, n) != seen[n]);
+            row[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_values),
         cmocka_unit_test(cutting_changes_nothing),
         cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(the_quick_one_tells_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
