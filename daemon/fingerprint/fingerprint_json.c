@@ -7,6 +7,7 @@
 
 #include "base/identity_json.h"
 #include "base/json_out.h"
+#include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
 
 /* SM ids of one group, ascending. */
@@ -182,7 +183,6 @@ static json_t *group_to_json(const struct topology *t, uint32_t g)
     json_out_u32_maybe(&o, "speed_class", t->groups[g].speed_class);
     if (group_has_sm_penalties(t, g))
         json_out_value(&o, "sm_miss_penalty_cycles", sm_penalties_to_json(t, g));
-    evidence_write(&o, evidence_group_names, t->groups[g].evidence, GROUP_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -248,6 +248,8 @@ static json_t *topology_to_json(const struct topology *t)
     json_out_begin(&o);
     json_out_u32_maybe(&o, "level", t->level);
     json_out_value(&o, "groups", groups);
+    evidence_columns_write(&o, &evidence_columns_groups, t->groups[0].evidence,
+                           t->partition.group_count);
     json_out_u32_maybe(&o, "nominal_group_sms", t->nominal_group_sms);
     json_out_u32_maybe(&o, "full_sm_count", t->full_sm_count);
     json_out_value(&o, "disabled", disabled_to_json(t));
@@ -281,7 +283,6 @@ static json_t *point_to_json(const struct curve_point *p)
     json_out_f64_maybe(&o, "by_group_gbps", p->by_group_gbps);
     json_out_f64_maybe(&o, "by_sm_gbps", p->by_sm_gbps);
     json_out_u64(&o, "windows", p->windows);
-    evidence_write(&o, evidence_curve_names, p->evidence, CURVE_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -293,7 +294,6 @@ static json_t *rate_point_to_json(const struct rate_point *p)
     json_out_u64(&o, "region_bytes", p->region_bytes);
     json_out_f64_maybe(&o, "naive_gbps", p->naive_gbps);
     json_out_f64_maybe(&o, "by_group_gbps", p->by_group_gbps);
-    evidence_write(&o, evidence_rate_point_names, p->evidence, RATE_POINT_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
@@ -311,12 +311,12 @@ static json_t *rate_to_json(const struct access_rate *r)
     json_out_u64(&o, "transaction_bytes", r->transaction_bytes);
     json_out_f64_maybe(&o, "plateau_gbps", r->plateau_gbps);
     json_out_value(&o, "points", points);
+    evidence_columns_write(&o, &evidence_columns_points, r->points[0].evidence, r->point_count);
     evidence_write(&o, evidence_rate_names, r->evidence, RATE_EVIDENCE_COUNT);
     return json_out_end(&o);
 }
 
-/* Left out where there are none, so that a fingerprint that was stored before there were any keeps
- * its id. */
+/* Left out where there are none, as in fingerprints of before there were any. */
 static void write_rates(struct json_out *o, const struct throughput *t)
 {
     json_t *rates;
@@ -344,6 +344,7 @@ static json_t *throughput_to_json(const struct throughput *t)
     json_out_f64_maybe(&o, "plateau_gbps", t->plateau_gbps);
     json_out_f64_maybe(&o, "whole_memory_gbps", t->whole_memory_gbps);
     json_out_value(&o, "curve", curve);
+    evidence_columns_write(&o, &evidence_columns_curve, t->curve[0].evidence, t->curve_count);
     write_rates(&o, t);
     evidence_write(&o, evidence_throughput_names, t->evidence, THROUGHPUT_EVIDENCE_COUNT);
     return json_out_end(&o);

@@ -8,6 +8,7 @@
 
 #include "base/identity_json.h"
 #include "base/json_in.h"
+#include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/topology_read.h"
 
@@ -186,6 +187,7 @@ static void rate_from_json(struct json_in *outer, const json_t *json, uint32_t i
         rate_point_from_json(&in, json_array_get(points, k), k, &out->points[k]);
         out->point_count = k + 1;
     }
+    evidence_columns_read(&in, &evidence_columns_points, out->points[0].evidence, out->point_count);
     evidence_read(&in, evidence_rate_names, out->evidence, RATE_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));
 }
@@ -216,6 +218,7 @@ static void throughput_from_json(struct json_in *outer, struct throughput *out)
         point_from_json(&in, json_array_get(curve, i), i, &out->curve[i]);
         out->curve_count = i + 1;
     }
+    evidence_columns_read(&in, &evidence_columns_curve, out->curve[0].evidence, out->curve_count);
     rates_from_json(&in, out);
     evidence_read(&in, evidence_throughput_names, out->evidence, THROUGHPUT_EVIDENCE_COUNT);
     json_in_absorb(outer, json_in_end(&in));

@@ -2,6 +2,7 @@
  * the rest of a fingerprint is, see fingerprint_read.c. */
 #include "fingerprint/topology_read.h"
 
+#include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/fingerprint_json.h"
 
@@ -191,6 +192,8 @@ void topology_read(struct json_in *outer, struct topology *out)
         group_from_json(&in, json_array_get(groups, g), g, out);
         out->partition.group_count = g + 1;
     }
+    evidence_columns_read(&in, &evidence_columns_groups, out->groups[0].evidence,
+                          out->partition.group_count);
     json_in_u32_maybe(&in, "nominal_group_sms", &out->nominal_group_sms);
     json_in_u32_maybe(&in, "full_sm_count", &out->full_sm_count);
     disabled_from_json(&in, &out->disabled);

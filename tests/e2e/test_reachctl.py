@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import common
+import lib_nfd
 from common import REACHCTL, case, equal, run
 
 if not os.path.exists(REACHCTL):
@@ -46,23 +47,58 @@ def socket_and_url_tell_the_same():
     equal(run(REACHCTL, "gpus", "--json", environment={"REACHD_URL": url})[1], ctl("gpus", "--json"))
 
 
+def put_inside(elements, columns):
+    """What columns say of each element, into the elements: as it was before there were columns."""
+    for i, element in enumerate(elements):
+        cells = {name: {part: v[i] if isinstance(v, list) else v for part, v in column.items()}
+                 for name, column in columns.items()}
+        element["evidence"] = {n: c for n, c in cells.items() if c["margin"] is not None}
+
+
+def without_columns(fp):
+    topology, throughput = fp["topology"], fp["throughput"]
+    put_inside(topology["groups"], topology.pop("group_evidence"))
+    put_inside(throughput["curve"], throughput.pop("curve_evidence"))
+    for rate in throughput["rates"]:
+        put_inside(rate["points"], rate.pop("point_evidence"))
+    return fp
+
+
+def evidence_table(text):
+    return [re.split(r"  +", line.strip()) for line in text.splitlines()[2:]]
+
+
 @case
 def show_tells_what_each_number_rests_on():
-    fp = daemon.json("/v1/gpus/0/fingerprint")
     plain = ctl("show", "--gpu", "0")
     text = ctl("show", "--gpu", "0", "--evidence")
     assert text.startswith(plain), text
-    rows = [re.split(r"  +", line.strip()) for line in text[len(plain):].splitlines()[2:]]
+    rows = evidence_table(text[len(plain):])
+    fp = without_columns(daemon.json("/v1/gpus/0/fingerprint"))
     objects = fp["tlb"]["levels"] + [fp["topology"]] + fp["topology"]["groups"] + \
         [fp["throughput"]] + fp["throughput"]["curve"]
     for rate in fp["throughput"]["rates"]:
         objects += [rate] + rate["points"]
     wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"]
               for o in objects for name, e in o["evidence"].items()]
-    assert len(wanted) > 10, wanted
+    assert sum(len(g["evidence"]) for g in fp["topology"]["groups"]) > 10, fp["topology"]
+    assert sum(len(p["evidence"]) for p in fp["throughput"]["curve"]) > 10, fp["throughput"]
     assert "random accesses of other kinds" in plain, plain
     equal([row[1:] for row in rows if len(row) == 5 and row[1] != "number"], wanted)
     ctl("gpus", "--evidence", code=USAGE)
+
+
+@case
+def show_tells_the_same_of_a_fingerprint_without_columns():
+    text = ctl("show", "--gpu", "0", "--evidence")
+    with tempfile.TemporaryDirectory() as folder:
+        older = lib_nfd.Server(os.path.join(folder, "older.sock"))
+        older.body = json.dumps(without_columns(daemon.json("/v1/gpus/0/fingerprint"))).encode()
+        status, old, log = run(REACHCTL, "--socket", older.path, "show", "--gpu", "0", "--evidence")
+        older.shutdown()
+        older.server_close()
+    equal(status, DONE, log)
+    equal(old, text)
 
 
 @case

@@ -49,12 +49,55 @@ static struct maybe_f64 any_confidence(struct rng *r)
     return m;
 }
 
+static struct evidence new_evidence(struct rng *r)
+{
+    return evidence_make((enum evidence_method)(1 + rng_below(r, EVIDENCE_METHOD_COUNT - 1)),
+                         rng_below(r, 3000), rng_unit(r) * 1.2 - 0.1);
+}
+
 /* For some of what is known. */
 static void any_evidence(struct rng *r, bool known, struct evidence *e)
 {
     if (known && rng_below(r, 3) > 0)
-        *e = evidence_make((enum evidence_method)(1 + rng_below(r, EVIDENCE_METHOD_COUNT - 1)),
-                           rng_below(r, 3000), rng_unit(r) * 1.2 - 0.1);
+        *e = new_evidence(r);
+}
+
+/* What the evidence of one number looks like through the elements of a list. */
+struct column {
+    bool none;       /* no element has any */
+    bool everywhere; /* the number is known in each */
+    bool gaps;       /* some elements have none */
+    bool methods;    /* they differ.. */
+    bool repeats;
+    bool margins;
+    struct evidence common;
+};
+
+static struct column any_column(struct rng *r)
+{
+    return (struct column){.none = rng_below(r, 5) == 0,
+                           .everywhere = rng_below(r, 2),
+                           .gaps = rng_below(r, 3) == 0,
+                           .methods = rng_below(r, 4) == 0,
+                           .repeats = rng_below(r, 3) == 0,
+                           .margins = rng_below(r, 2),
+                           .common = new_evidence(r)};
+}
+
+/* The number of one element, and what it rests on. */
+static void any_number(struct rng *r, const struct column *c, struct maybe_f64 *number,
+                       struct evidence *e)
+{
+    const struct evidence own = new_evidence(r);
+
+    *number = any_f64(r);
+    if (c->everywhere && !IS_KNOWN(*number))
+        *number = KNOWN_F64(rng_unit(r));
+    if (c->none || !IS_KNOWN(*number) || (c->gaps && rng_below(r, 3) == 0))
+        return;
+    *e = (struct evidence){.method = c->methods ? own.method : c->common.method,
+                           .repeats = c->repeats ? own.repeats : c->common.repeats,
+                           .margin = c->margins ? own.margin : c->common.margin};
 }
 
 /* SMs dealt at random, groups then numbered by their lowest SM. */
@@ -166,6 +209,26 @@ static void any_pairs(struct rng *r, uint32_t groups, struct group_pairs *p)
     }
 }
 
+static void any_groups(struct rng *r, struct topology *t)
+{
+    const struct column penalty = any_column(r);
+    const struct column reads = any_column(r);
+    const struct column alone = any_column(r);
+    const struct column beyond = any_column(r);
+
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        struct sm_group *const group = &t->groups[g];
+        struct evidence *const e = group->evidence;
+        any_number(r, &penalty, &group->miss_penalty_cycles,
+                   &e[GROUP_EVIDENCE_MISS_PENALTY_CYCLES]);
+        any_number(r, &reads, &group->random_read_gbps, &e[GROUP_EVIDENCE_RANDOM_READ_GBPS]);
+        any_number(r, &alone, &group->alone_gbps, &e[GROUP_EVIDENCE_ALONE_GBPS]);
+        any_number(r, &beyond, &group->beyond_gbps, &e[GROUP_EVIDENCE_BEYOND_GBPS]);
+        group->penalty_class = any_u32(r);
+        group->speed_class = any_u32(r);
+    }
+}
+
 static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
 {
     t->level = any_u32(r);
@@ -174,16 +237,7 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
         if (t->partition.group_of_sm[i] != FINGERPRINT_NO_GROUP)
             t->groups[t->partition.group_of_sm[i]].sm_count++;
     }
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        t->groups[g].miss_penalty_cycles = any_f64(r);
-        t->groups[g].random_read_gbps = any_f64(r);
-        t->groups[g].alone_gbps = any_f64(r);
-        t->groups[g].beyond_gbps = any_f64(r);
-        t->groups[g].penalty_class = any_u32(r);
-        t->groups[g].speed_class = any_u32(r);
-        any_evidence(r, IS_KNOWN(t->groups[g].random_read_gbps),
-                     &t->groups[g].evidence[GROUP_EVIDENCE_RANDOM_READ_GBPS]);
-    }
+    any_groups(r, t);
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         if (t->partition.group_of_sm[sm] != FINGERPRINT_NO_GROUP && rng_below(r, 3) > 0)
             t->sm_miss_penalty_cycles[sm] = KNOWN_F64((double)rng_below(r, 1000) / 4);
@@ -198,6 +252,40 @@ static void any_topology(struct rng *r, uint32_t sms, struct topology *t)
     t->confidence = any_confidence(r);
     any_evidence(r, t->partition.group_count > 0, &t->evidence[TOPOLOGY_EVIDENCE_GROUPS]);
     any_evidence(r, IS_KNOWN(t->full_sm_count), &t->evidence[TOPOLOGY_EVIDENCE_DISABLED]);
+}
+
+static void any_curve(struct rng *r, struct throughput *t)
+{
+    const struct column naive = any_column(r);
+    const struct column by_group = any_column(r);
+    const struct column by_sm = any_column(r);
+
+    t->curve_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CURVE + 1);
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        struct curve_point *const p = &t->curve[i];
+        p->region_bytes = (i + 1) * GIB;
+        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+        any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
+        any_number(r, &by_sm, &p->by_sm_gbps, &p->evidence[CURVE_EVIDENCE_BY_SM_GBPS]);
+        p->windows = (uint32_t)rng_below(r, 9);
+    }
+}
+
+/* By groups only at the largest region. */
+static void any_rate_points(struct rng *r, struct access_rate *rate)
+{
+    const struct column naive = any_column(r);
+    const struct column by_group = any_column(r);
+
+    rate->point_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_RATE_POINTS + 1);
+    for (uint32_t k = 0; k < rate->point_count; k++) {
+        struct rate_point *const p = &rate->points[k];
+        p->region_bytes = (k + 65) * GIB;
+        any_number(r, &naive, &p->naive_gbps, &p->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS]);
+        if (k + 1 == rate->point_count)
+            any_number(r, &by_group, &p->by_group_gbps,
+                       &p->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS]);
+    }
 }
 
 /* Each kind of a few once, in order; none as often as any. */
@@ -215,18 +303,7 @@ static void any_rates(struct rng *r, struct throughput *t)
             rate->plateau_gbps = any_f64(r);
             any_evidence(r, IS_KNOWN(rate->plateau_gbps),
                          &rate->evidence[RATE_EVIDENCE_PLATEAU_GBPS]);
-            rate->point_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_RATE_POINTS + 1);
-            for (uint32_t k = 0; k < rate->point_count; k++) {
-                struct rate_point *const p = &rate->points[k];
-                p->region_bytes = (k + 65) * GIB;
-                p->naive_gbps = any_f64(r);
-                if (k + 1 == rate->point_count)
-                    p->by_group_gbps = any_f64(r);
-                any_evidence(r, IS_KNOWN(p->naive_gbps),
-                             &p->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS]);
-                any_evidence(r, IS_KNOWN(p->by_group_gbps),
-                             &p->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS]);
-            }
+            any_rate_points(r, rate);
             t->rate_count++;
         }
     }
@@ -278,16 +355,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
         KNOWN_U64(fp->windows.reach_bytes.v - fp->windows.entry_bytes.v);
     fp->throughput.plateau_gbps = any_f64(r);
     fp->throughput.whole_memory_gbps = any_f64(r);
-    fp->throughput.curve_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_CURVE + 1);
-    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
-        fp->throughput.curve[i] = (struct curve_point){.region_bytes = (i + 1) * GIB,
-                                                       .naive_gbps = any_f64(r),
-                                                       .by_group_gbps = any_f64(r),
-                                                       .by_sm_gbps = any_f64(r),
-                                                       .windows = (uint32_t)rng_below(r, 9)};
-    for (uint32_t i = 0; i < fp->throughput.curve_count; i++)
-        any_evidence(r, IS_KNOWN(fp->throughput.curve[i].naive_gbps),
-                     &fp->throughput.curve[i].evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+    any_curve(r, &fp->throughput);
     any_evidence(r, IS_KNOWN(fp->throughput.plateau_gbps),
                  &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
     if (rng_below(r, 2))

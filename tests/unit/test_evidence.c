@@ -1,5 +1,6 @@
 /* test_evidence.c: what a piece of evidence may be, and how it is made. Its JSON is held to in
- * test_fingerprint, what analysis makes of it in tests/sim/test_evidence. */
+ * test_fingerprint and test_evidence_columns, what analysis makes of it in
+ * tests/sim/test_evidence. */
 #include "fingerprint/evidence.h"
 
 #include <stdarg.h>

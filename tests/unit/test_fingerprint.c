@@ -362,7 +362,7 @@ static void test_check_rate_points(void **state)
                    "rates[0].points[1].naive_gbps");
 }
 
-/* A fingerprint of before there were rates keeps its id. */
+/* A fingerprint of before there were rates does not get an empty list of them. */
 static void test_no_rates(void **state)
 {
     struct fingerprint fp;
