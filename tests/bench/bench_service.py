@@ -5,8 +5,9 @@
 
 REACH_BENCH_WRITE names the file too.
 
-Repeats are shuffled and a median is kept. --soak does that instead of the rest. The exit status is
-1 if a target was missed.
+Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two
+servers in one turn, which are seconds apart: so it holds where the machine is at times slower. --soak
+does that instead of the rest. The exit status is 1 if a target was missed.
 """
 import argparse
 import json
@@ -31,10 +32,14 @@ SOAK_GROWTH_MIB = 0.5
 
 # ---- cached documents beside nginx ----
 
-def measure(servers, sizes, options):
-    """{(server, document, connections): [(rate, p50, p99, CPU us a request, the client's)..]}"""
+TURNS, TURN_S = 40, 0.25
+
+
+def measure(servers, sizes):
+    """{(server, document, connections): (rates, p50s, p99s, CPU us a request, the client's)}, an entry a
+    turn in each."""
     found = {}
-    for _ in range(options.repeats):
+    for _ in range(TURNS):
         for name in sizes:
             for c in CONNECTIONS:
                 turn = [s for s in servers if name in servers[s][1]]
@@ -42,28 +47,29 @@ def measure(servers, sizes, options):
                 for s in turn:
                     server, paths = servers[s]
                     before = server.cpu_us()
-                    rate, p50, p99, total, client = load(server.port, paths[name], c,
-                                                         options.seconds)
+                    rate, p50, p99, total, client = load(server.port, paths[name], c, TURN_S)
                     found.setdefault((s, name, c), []).append(
                         (rate, p50, p99, (server.cpu_us() - before) / total, client))
-    return {key: [statistics.median(v) for v in zip(*values)] for key, values in found.items()}
+    return {key: list(zip(*values)) for key, values in found.items()}
 
 
-def compare(reachd, nginx, bodies, options):
+def compare(reachd, nginx, bodies):
     bare = {name: BareLoop(len(body)) for name, (_, body) in bodies.items()}
     servers = {"reachd": (reachd, {n: path for n, (path, _) in bodies.items()}),
                "file": (nginx, {n: "/" + n for n in bodies}),
                "mem": (nginx, {n: "/mem-" + n for n, (_, b) in bodies.items() if len(b) <= 4000})}
     servers.update({"bare " + n: (loop, {n: "/"}) for n, loop in bare.items()})
-    best = measure(servers, bodies, options)
+    found = measure(servers, bodies)
     for loop in bare.values():
         loop.stop()
     for name, (_, body) in bodies.items():
         def ratios(a, b, name=name):
-            return [best[a, name, c][0] / best[b, name, c][0] for c in CONNECTIONS]
+            return [statistics.median(one / other for one, other in
+                                      zip(found[a, name, c][0], found[b, name, c][0]))
+                    for c in CONNECTIONS]
         for other, least, text in (("file", 1.7, "a file of the same size"),
                                    ("mem", 0.95, "memory")):
-            if (other, name, CONNECTIONS[0]) in best:
+            if (other, name, CONNECTIONS[0]) in found:
                 got = ratios("reachd", other)
                 row(f"cached {name} beside nginx with {text}: at least {least:g} times",
                     " / ".join("%.2f" % r for r in got), min(got) >= least)
@@ -71,7 +77,8 @@ def compare(reachd, nginx, bodies, options):
 
         def table(index, scale, form, name=name, shown=shown):
             return "; ".join(s.split()[0] + " " + "/".join(
-                form % (best[s, name, c][index] / scale) for c in CONNECTIONS) for s in shown)
+                form % (statistics.median(found[s, name, c][index]) / scale) for c in CONNECTIONS)
+                             for s in shown)
         note(f"{name}, {len(body)} bytes, at {'/'.join(map(str, CONNECTIONS))} connections: thousand "
              f"requests/s " + table(0, 1000, "%.1f") + "; CPU of the server in us a request "
              + table(3, 1, "%.1f") + ".")
@@ -227,7 +234,7 @@ def bench(options):
     bodies = {name: (path, reachd.get(path)[1]) for name, path in paths.items()}
     json.loads(bodies["placement"][1])
     nginx = Nginx({name: body for name, (_, body) in bodies.items()})
-    compare(reachd, nginx, bodies, options)
+    compare(reachd, nginx, bodies)
     nginx.stop()
     planned(reachd, options)
     one_connection(reachd, options)
