@@ -3,7 +3,7 @@
 nothing changed, and one in which a GPU was measured again; with what the surveying program itself takes
 of it. Writes docs/measurements/survey.md (or the file named last) and exits 1 where a target is missed.
 
-    bench_survey.py [--count 256] [--depth quick] [--priority N] [FILE]
+    bench_survey.py [--count 256] [--depth full] [--priority N] [FILE]
 
 --priority gives the daemons and the survey another one once all is measured (as root, below 0): for a
 machine that does something else besides, which then is in the way less.
@@ -95,7 +95,7 @@ def give_priority(fleet, priority):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--count", type=int, default=256)
-    parser.add_argument("--depth", default="quick")
+    parser.add_argument("--depth", default="full")
     parser.add_argument("--priority", type=int, default=0)
     parser.add_argument("file", nargs="?", default=os.path.join(ROOT, "docs", "measurements", "survey.md"))
     options = parser.parse_args()
