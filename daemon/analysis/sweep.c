@@ -1,4 +1,10 @@
-/* sweep.c: see sweep.h. */
+/* sweep.c: see sweep.h.
+ *
+ * In a plain allocation every page is probed on a line of its own, and lines lie at different
+ * distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then meets slower
+ * lines, and its percentiles step as if a level had overflowed. So a step counts only where pages
+ * that were there before it have grown slower themselves: an overflow evicts those too.
+ */
 #include "analysis/sweep.h"
 
 #include "base/stats.h"
@@ -16,6 +22,9 @@
 #define SHARE_NONE 0.04
 /* Of the upper plateau's share, to count as saturated. */
 #define SHARE_FULL 0.9
+/* Of that share, as many loads of the pages that fitted before must have grown slower themselves.
+ */
+#define SHARE_OWN 0.25
 
 struct plateau {
     uint32_t first, last; /* points */
@@ -107,6 +116,40 @@ static double spread_of(const struct observation *o, uint32_t point)
     return high - stats_quantile_u32(row, o->spec.samples, 1 - STEP_QUANTILE);
 }
 
+/* The share of loads of point `to` that took longer, by more than so many cycles, than the same
+ * page did at point `from`. Load k is of page k modulo the footprint. */
+static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
+{
+    const uint32_t *before = observation_chase(o, from);
+    const uint32_t *now = observation_chase(o, to);
+    const uint64_t fewer =
+        o->spec.points[from] < o->spec.points[to] ? o->spec.points[from] : o->spec.points[to];
+    uint32_t laps[PROBE_MAX_SAMPLES];
+    uint32_t grown = 0;
+    uint32_t loads = 0;
+
+    for (uint64_t page = 0; page < fewer && page < o->spec.samples; page++) {
+        uint32_t n = 0;
+        for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[from])
+            laps[n++] = before[k];
+        const double own = stats_median_u32(laps, n);
+        for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[to], loads++)
+            grown += now[k] > own + cycles;
+    }
+    return (double)grown / loads;
+}
+
+/* Over the second half of the upper plateau, as median_share. */
+static double median_grown(const struct observation *o, const struct plateau *from,
+                           const struct plateau *to, double cycles)
+{
+    double shares[PROBE_MAX_POINTS];
+    const uint32_t first = to->first + (to->last - to->first + 1) / 2;
+    for (uint32_t i = first; i <= to->last; i++)
+        shares[i - first] = share_grown(o, from->last, i, cycles);
+    return stats_median_f64(shares, to->last - first + 1);
+}
+
 static bool read_step(const struct observation *o, const struct plateau *from,
                       const struct plateau *to, struct sweep_step *out)
 {
@@ -122,7 +165,8 @@ static bool read_step(const struct observation *o, const struct plateau *from,
             break;
         clean = i;
     }
-    if (clean >= to->last || out->share <= SHARE_NONE)
+    if (clean >= to->last || out->share <= SHARE_NONE ||
+        median_grown(o, from, to, out->penalty_cycles / 2) < SHARE_OWN * out->share)
         return false;
     out->clean_pages = o->spec.points[clean];
     out->dirty_pages = o->spec.points[clean + 1];

@@ -270,6 +270,38 @@ static void counts_the_share_above_a_threshold(void **state)
     observation_free(&o);
 }
 
+/* Every page on a line of its own, the first ones on near lines; from `full` pages on all miss. */
+static void fill_from_lines(struct observation *o, uint64_t full, struct rng *rng)
+{
+    for (uint32_t p = 0; p < POINTS; p++)
+        for (uint32_t k = 0; k < SAMPLES; k++) {
+            const uint64_t pages = o->spec.points[p];
+            const uint64_t page = k % pages;
+            const uint32_t line = (uint32_t)(page < 18 ? 276 + page % 5 : 300 + page % 9);
+            const uint32_t miss = pages >= full ? 60 : 0;
+            o->result.values[(size_t)p * SAMPLES + k] = line + miss + (uint32_t)rng_below(rng, 5);
+        }
+}
+
+/* As an H200 without the virtual memory API: larger footprints meet lines that are further away. */
+static void lines_further_away_are_no_step(void **state)
+{
+    struct observation o;
+    struct sweep_step steps[SWEEP_MAX_STEPS];
+    struct rng rng = {.state = paper_seed("lines further away", 18)};
+
+    (void)state;
+    begin_sweep(&o, 0);
+    fill_from_lines(&o, UINT64_MAX, &rng);
+    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    fill_from_lines(&o, 40, &rng);
+    assert_int_equal(sweep_find_steps(&o, steps), 1);
+    assert_true(steps[0].clean_pages <= 38 && steps[0].full_pages >= 40);
+    /* 60, and the 24 that the far lines are slower by: the sweep cannot tell one from the other */
+    assert_true(steps[0].penalty_cycles >= 60 - 5 && steps[0].penalty_cycles <= 60 + 24 + 5);
+    free(o.result.values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +316,7 @@ int main(void)
         cmocka_unit_test(noise_does_not_move_a_step),
         cmocka_unit_test(order_and_distance_do_not_matter),
         cmocka_unit_test(counts_the_share_above_a_threshold),
+        cmocka_unit_test(lines_further_away_are_no_step),
     };
     return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
 }
