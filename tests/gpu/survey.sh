@@ -90,7 +90,14 @@ start_daemon()
         sleep 0.1
     done
     export REACHD_URL
-    [ -n "$REACHD_URL" ] || say 'the daemon does not serve; daemon.txt says why'
+    if [ -z "$REACHD_URL" ]; then
+        say 'the daemon does not serve; daemon.txt says why'
+        return
+    fi
+    for _ in $(seq 200); do # it serves before it has seen its GPUs
+        [ "$(gpu_count)" = 0 ] || break
+        sleep 0.1
+    done
 }
 
 gpu_count()
