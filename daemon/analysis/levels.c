@@ -309,10 +309,11 @@ static void take_step(uint64_t stride_bytes, const struct sweep_step *step,
     };
 }
 
-static void take_sweep(const struct observation *o, struct level_estimate *levels, uint32_t *count)
+static void take_sweep(const struct observation *o, bool own_lines, struct level_estimate *levels,
+                       uint32_t *count)
 {
     struct sweep_step steps[SWEEP_MAX_STEPS];
-    const uint32_t n = sweep_find_steps(o, steps);
+    const uint32_t n = sweep_find_steps(o, own_lines, steps);
     for (uint32_t i = 0; i < n; i++)
         take_step(o->spec.stride_bytes, &steps[i], levels, count);
 }
@@ -372,7 +373,7 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i].spec.kind == PROBE_CHASE &&
             set->items[i].spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&set->items[i].spec))
-            take_sweep(&set->items[i], out, &count);
+            take_sweep(&set->items[i], set->limits.arena == ARENA_PLAIN, out, &count);
     sort_by_pages(out, count);
     for (uint32_t k = 0; k < count; k++) {
         conclude_entry(set, &out[k]);

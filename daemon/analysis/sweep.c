@@ -2,8 +2,7 @@
  *
  * In a plain allocation every page is probed on a line of its own, and lines lie at different
  * distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then meets slower
- * lines, and its percentiles step as if a level had overflowed. So a step counts only where pages
- * that were there before it have grown slower themselves: an overflow evicts those too.
+ * lines, and its percentiles step as if a level had overflowed.
  */
 #include "analysis/sweep.h"
 
@@ -150,7 +149,7 @@ static double median_grown(const struct observation *o, const struct plateau *fr
     return stats_median_f64(shares, to->last - first + 1);
 }
 
-static bool read_step(const struct observation *o, const struct plateau *from,
+static bool read_step(const struct observation *o, bool own_lines, const struct plateau *from,
                       const struct plateau *to, struct sweep_step *out)
 {
     const double middle = middle_of(o, from, to, &out->penalty_cycles);
@@ -165,8 +164,9 @@ static bool read_step(const struct observation *o, const struct plateau *from,
             break;
         clean = i;
     }
-    if (clean >= to->last || out->share <= SHARE_NONE ||
-        median_grown(o, from, to, out->penalty_cycles / 2) < SHARE_OWN * out->share)
+    if (clean >= to->last || out->share <= SHARE_NONE)
+        return false;
+    if (own_lines && median_grown(o, from, to, out->penalty_cycles / 2) < SHARE_OWN * out->share)
         return false;
     out->clean_pages = o->spec.points[clean];
     out->dirty_pages = o->spec.points[clean + 1];
@@ -202,7 +202,7 @@ static uint32_t join_climbing(const struct observation *o, struct plateau *plate
     return kept;
 }
 
-uint32_t sweep_find_steps(const struct observation *o, struct sweep_step *out)
+uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out)
 {
     const uint32_t n = o->spec.point_count;
     double cycles[PROBE_MAX_POINTS];
@@ -217,6 +217,6 @@ uint32_t sweep_find_steps(const struct observation *o, struct sweep_step *out)
     uint32_t found = find_plateaus(cycles, n, plateaus);
     found = join_climbing(o, plateaus, found);
     for (uint32_t k = 0; k + 1 < found; k++)
-        count += read_step(o, &plateaus[k], &plateaus[k + 1], &out[count]);
+        count += read_step(o, own_lines, &plateaus[k], &plateaus[k + 1], &out[count]);
     return count;
 }

@@ -29,8 +29,12 @@ struct sweep_step {
     double share;          /* of loads that miss on the upper plateau, 0..1 */
 };
 
-/* Finds the steps of a CHASE observation whose points ascend. Returns their number. */
-uint32_t sweep_find_steps(const struct observation *o, struct sweep_step *out);
+/* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`:
+ * every page was probed on a line of its own (a plain allocation), at a distance of its own. A step
+ * then counts only where pages that were there before it have grown slower themselves: an overflow
+ * evicts those too, lines further away leave them alone. Where pages share near lines that is not
+ * asked: a disturbance of the smaller footprint could hide a level. */
+uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
 /* Share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles);

@@ -58,12 +58,12 @@ static void a_flat_sweep_has_no_step(void **state)
 
     (void)state;
     begin_sweep(&o, 300);
-    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 0);
     for (int round = 0; round < 200; round++) {
         observation_free(&o);
         begin_sweep(&o, 300);
         disturb(&o, &rng, (uint32_t)rng_below(&rng, 6));
-        assert_int_equal(sweep_find_steps(&o, steps), 0);
+        assert_int_equal(sweep_find_steps(&o, false, steps), 0);
     }
     observation_free(&o);
 }
@@ -76,7 +76,7 @@ static void a_step_has_its_ends_and_its_height(void **state)
     (void)state;
     begin_sweep(&o, 300);
     lift(&o, 10, 1, 55);
-    assert_int_equal(sweep_find_steps(&o, steps), 1);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 1);
     assert_int_equal(steps[0].clean_pages, 20);
     assert_int_equal(steps[0].dirty_pages, 22);
     assert_int_equal(steps[0].full_pages, 22);
@@ -97,7 +97,7 @@ static void a_slope_belongs_to_the_step(void **state)
         for (uint32_t i = 0; i < SAMPLES; i++)
             if (i * 4 < SAMPLES * (p - 7))
                 o.result.values[(size_t)p * SAMPLES + i] += 100;
-    assert_int_equal(sweep_find_steps(&o, steps), 1);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 1);
     assert_int_equal(steps[0].clean_pages, 16);
     assert_int_equal(steps[0].dirty_pages, 18);
     assert_int_equal(steps[0].full_pages, 24);
@@ -113,7 +113,7 @@ static void a_stride_shorter_than_the_entry_lifts_a_share(void **state)
         struct sweep_step steps[SWEEP_MAX_STEPS];
         begin_sweep(&o, 300);
         lift(&o, 16, every, 200);
-        assert_int_equal(sweep_find_steps(&o, steps), 1);
+        assert_int_equal(sweep_find_steps(&o, false, steps), 1);
         assert_int_equal(steps[0].clean_pages, 32);
         assert_float_equal(steps[0].share, 1.0 / every, 1e-9);
         assert_float_equal(steps[0].penalty_cycles, 200, 0.5);
@@ -131,7 +131,7 @@ static void steps_come_in_order(void **state)
     lift(&o, 6, 1, 10);
     lift(&o, 16, 1, 60);
     lift(&o, 26, 1, 250);
-    assert_int_equal(sweep_find_steps(&o, steps), 3);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 3);
     assert_int_equal(steps[0].clean_pages, 12);
     assert_int_equal(steps[1].clean_pages, 32);
     assert_int_equal(steps[2].clean_pages, 52);
@@ -153,7 +153,7 @@ static void never_more_steps_than_there_is_room_for(void **state)
     begin_sweep(&o, 300);
     for (uint32_t p = 2; p < POINTS; p += 2)
         lift(&o, p, 1, 40);
-    assert_int_equal(sweep_find_steps(&o, steps), SWEEP_MAX_STEPS);
+    assert_int_equal(sweep_find_steps(&o, false, steps), SWEEP_MAX_STEPS);
     assert_memory_equal(&steps[SWEEP_MAX_STEPS], &untouched, sizeof untouched);
     observation_free(&o);
 }
@@ -168,13 +168,13 @@ static void a_lone_point_and_a_fall_are_no_steps(void **state)
     begin_sweep(&o, 300);
     for (uint32_t i = 0; i < SAMPLES; i++)
         o.result.values[12 * SAMPLES + i] += 400;
-    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 0);
     observation_free(&o);
 
     begin_sweep(&o, 300);
     for (size_t i = (size_t)16 * SAMPLES; i < o.result.value_count; i++)
         o.result.values[i] -= 50;
-    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 0);
     observation_free(&o);
 }
 
@@ -190,7 +190,7 @@ static void a_step_lost_in_the_spread_is_not_seen(void **state)
     for (size_t i = 0; i < o.result.value_count; i++)
         o.result.values[i] += i % 4 * 20;
     lift(&o, 16, 1, 8);
-    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, false, steps), 0);
     observation_free(&o);
 }
 
@@ -208,7 +208,7 @@ static void noise_does_not_move_a_step(void **state)
         begin_sweep(&o, 200 + (uint32_t)rng_below(&rng, 200));
         lift(&o, at, 1, height);
         disturb(&o, &rng, (uint32_t)rng_below(&rng, 6));
-        assert_int_equal(sweep_find_steps(&o, steps), 1);
+        assert_int_equal(sweep_find_steps(&o, false, steps), 1);
         assert_int_equal(steps[0].clean_pages, 2 * at);
         assert_int_equal(steps[0].dirty_pages, 2 * at + 2);
         assert_float_equal(steps[0].penalty_cycles, height, 2);
@@ -230,7 +230,7 @@ static void order_and_distance_do_not_matter(void **state)
         lift(&o, 5 + (uint32_t)rng_below(&rng, 8), 1, 40);
         lift(&o, 18 + (uint32_t)rng_below(&rng, 8), 2, 150);
         disturb(&o, &rng, 3);
-        const uint32_t n = sweep_find_steps(&o, before);
+        const uint32_t n = sweep_find_steps(&o, false, before);
         for (uint32_t p = 0; p < POINTS; p++) {
             uint32_t *row = o.result.values + (size_t)p * SAMPLES;
             for (uint32_t i = SAMPLES - 1; i > 0; i--) {
@@ -242,7 +242,7 @@ static void order_and_distance_do_not_matter(void **state)
             for (uint32_t i = 0; i < SAMPLES; i++)
                 row[i] += 77;
         }
-        assert_int_equal(sweep_find_steps(&o, after), n);
+        assert_int_equal(sweep_find_steps(&o, false, after), n);
         assert_int_equal(n, 2);
         for (uint32_t i = 0; i < n; i++) {
             assert_int_equal(after[i].clean_pages, before[i].clean_pages);
@@ -293,9 +293,11 @@ static void lines_further_away_are_no_step(void **state)
     (void)state;
     begin_sweep(&o, 0);
     fill_from_lines(&o, UINT64_MAX, &rng);
-    assert_int_equal(sweep_find_steps(&o, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, true, steps), 0);
+    assert_int_equal(sweep_find_steps(&o, false, steps),
+                     1); /* where it cannot be lines, it is one */
     fill_from_lines(&o, 40, &rng);
-    assert_int_equal(sweep_find_steps(&o, steps), 1);
+    assert_int_equal(sweep_find_steps(&o, true, steps), 1);
     assert_true(steps[0].clean_pages <= 38 && steps[0].full_pages >= 40);
     /* 60, and the 24 that the far lines are slower by: the sweep cannot tell one from the other */
     assert_true(steps[0].penalty_cycles >= 60 - 5 && steps[0].penalty_cycles <= 60 + 24 + 5);
