@@ -5,6 +5,8 @@ import copy
 import json
 import os
 import sys
+import tarfile
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -66,4 +68,12 @@ t.ok(disturbed.disturbed == 1 and not disturbed.wrong, "a measurement that says 
 broken = test_load.Counts()
 broken.fail("depth quick failed (internal)")
 t.ok(len(broken.wrong) == 1, "one that fails for any other reason is")
+with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryDirectory() as run:
+    os.environ["REACH_KEEP"] = kept
+    with open(run + "/observations-quick.jsonl", "w", encoding="ascii") as f:
+        f.write("{}\n")
+    test_load.keep_wrong(run)
+    with tarfile.open(kept + "/wrong-load.tar.gz") as tar:
+        names = tar.getnames()
+t.ok("./observations-quick.jsonl" in names, "a wrong one's raw observations are kept", *names)
 t.end()

@@ -146,6 +146,7 @@ check_gpu()
     say "the GPU tests, with $(left) s left"
     (
         cd "$here/../.." || exit 1
+        export REACH_KEEP=$out
         within 600 tests/run -j 1 -t "$(left)" tests/gpu/test_*.py
         echo "exit status $?"
     ) >"$out/check-gpu.txt" 2>&1

@@ -2,9 +2,12 @@
 """Beside a process that reads at random on the same GPU without a pause, an answer is right or says
 that it could not be had. REACH_LOAD_RUNS (100) quick fingerprints in a row, every second one under
 that load: all quiet ones equal, each loaded one equal to them or disturbed, none wrong. A value that
-a loaded one calls unknown is not wrong; how often that happens is said. The judgement itself is tested
-without a GPU by tests/e2e/test_load_counts.py."""
+a loaded one calls unknown is not wrong; how often that happens is said. REACH_KEEP names a folder for
+the raw observations of the first that is wrong (wrong-load.tar.gz): it may not be seen again for
+hundreds of runs. The judgement itself is tested without a GPU by tests/e2e/test_load_counts.py."""
 import os
+import subprocess
+import tempfile
 
 import common
 
@@ -32,6 +35,14 @@ def wrong_values(structure, expected):
             if value not in UNKNOWN and right.get(name) != value]
 
 
+def keep_wrong(folder):
+    """The export of a run that was wrong, for whoever looks for the cause."""
+    target = os.environ.get("REACH_KEEP")
+    if target and not os.path.exists(os.path.join(target, "wrong-load.tar.gz")):
+        subprocess.run(["tar", "czf", os.path.join(target, "wrong-load.tar.gz"), "-C", folder, "."],
+                       check=False)
+
+
 class Counts:
     def __init__(self):
         self.equal = self.partly = self.disturbed = 0
@@ -41,15 +52,15 @@ class Counts:
 
     def measure(self, expected):
         """One run; where `expected` is None, its structure is returned as the one to expect."""
-        try:
-            fp = common.measure(["quick"]).fingerprint("quick")
-        except common.MeasureFailed as failed:
-            self.fail(str(failed))
-            return expected
-        finally:
-            common.clean_up()
-        expected = expected or structure_of(fp)
-        self.judge(fp, expected)
+        with tempfile.TemporaryDirectory(prefix="reach-load-") as folder:
+            try:
+                fp = common.measure(["quick"], keep=folder).fingerprint("quick")
+            except common.MeasureFailed as failed:
+                self.fail(str(failed))
+                return expected
+            expected = expected or structure_of(fp)
+            if self.judge(fp, expected):
+                keep_wrong(folder)
         return expected
 
     def fail(self, text):
@@ -58,19 +69,22 @@ class Counts:
             self.wrong.append(text)
 
     def judge(self, fp, expected):
+        """Is it wrong?"""
         found = structure_of(fp)
         verdict = fp["conditions"]["verdict"]
         self.times.append(fp["probe_ms"])
         differing = wrong_values(found, expected)
         if differing and verdict == "clean":
             self.wrong.append(", ".join(differing))
-        elif differing:
+            return True
+        if differing:
             self.disturbed += 1
         elif found == expected:
             self.equal += 1
         else:
             self.partly += 1
             self.missing.update(name for name, value in expected if (name, value) not in found)
+        return False
 
     def __str__(self):
         times = sorted(self.times) or [0]
