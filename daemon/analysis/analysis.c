@@ -203,7 +203,8 @@ static enum status conclude(const struct observation_set *set, enum depth depth,
     if (depth >= DEPTH_FULL)
         detail_conclude_groups(set, &s, out);
     if (s.level_count == 0)
-        fingerprint_add_note(out, "no footprint within the range was seen to miss in any TLB level");
+        fingerprint_add_note(out,
+                             "no footprint within the range was seen to miss in any TLB level");
     if (contradicts(set, &s)) {
         out->conditions.verdict = VERDICT_DISTURBED;
         return err_set(
