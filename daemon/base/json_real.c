@@ -4,8 +4,6 @@
  */
 #include "base/json_real.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +15,7 @@ enum { DECIMALS = 6, FEWEST_DIGITS = 15, MOST_DIGITS = 17, DIGIT_BYTES = 24, NUM
 #define DECIMAL_MAX 1e9
 #define WHOLE_MAX   1e15
 
-/* Decimal digits without a NUL; how many. */
-static size_t write_u64(uint64_t v, char *out)
+size_t json_digits_write(uint64_t v, char *out)
 {
     char digits[DIGIT_BYTES];
     char *at = digits + sizeof(digits);
@@ -42,7 +39,7 @@ static size_t write_decimal(double v, char *out)
     size_t places = DECIMALS;
 
     if (v >= DECIMAL_MAX && v < WHOLE_MAX && (double)(uint64_t)v == v) {
-        n = write_u64((uint64_t)v, out);
+        n = json_digits_write((uint64_t)v, out);
         strcpy(out + n, ".0");
         return n + 2;
     }
@@ -51,7 +48,7 @@ static size_t write_decimal(double v, char *out)
     millionths = (uint64_t)(v * MILLION + 0.5);
     if ((double)millionths / MILLION != v)
         return 0;
-    n = write_u64(millionths / (uint64_t)MILLION, out);
+    n = json_digits_write(millionths / (uint64_t)MILLION, out);
     rest = millionths % (uint64_t)MILLION;
     out[n] = '.';
     for (size_t i = DECIMALS; i > 0; i--, rest /= 10)

@@ -120,17 +120,12 @@ void json_text_bool(struct json_text *t, const char *name, bool v)
     append(t, v ? "true" : "false", v ? 4 : 5);
 }
 
-/* Decimal digits, from the last to the first. */
 static void append_u64(struct json_text *t, uint64_t v)
 {
-    char digits[NUMBER_BYTES];
-    char *at = digits + sizeof(digits);
+    char digits[NUMBER_BYTES] = "";
+    const size_t bytes = json_digits_write(v, digits);
 
-    do {
-        *--at = (char)('0' + v % 10);
-        v /= 10;
-    } while (v > 0);
-    append(t, at, (size_t)(digits + sizeof(digits) - at));
+    append(t, digits, bytes);
 }
 
 void json_text_u64(struct json_text *t, const char *name, uint64_t v)
