@@ -50,7 +50,7 @@ GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/f
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) $(GEN_SRC)
+               $(wildcard api/*/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) $(GEN_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)

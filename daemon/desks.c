@@ -7,8 +7,8 @@
  */
 #include "desks.h"
 
-#include "api/server.h"
-#include "api/stats.h"
+#include "api/server/server.h"
+#include "api/handlers/stats.h"
 #include "base/pulse.h"
 
 #include <pthread.h>

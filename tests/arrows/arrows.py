@@ -158,7 +158,7 @@ PLANTED = [
     ("daemon/store/a.c", "#include <sqlite3.h>", True),
     ("daemon/store/a.c", '#include "store.h"', True),
     ("daemon/elsewhere/a.c", '#include "base/status.h"', False),
-    ("daemon/a.c", '#include "api/server.h"', True),
+    ("daemon/a.c", '#include "api/server/server.h"', True),
     ("daemon/a.c", "#include <microhttpd.h>", False),
     ("daemon/gpu/a.c", '#include "nowhere.h"', False),
     ("api/a.c", '#include "store/store.h"', False),
@@ -208,7 +208,7 @@ def self_test():
     with tempfile.TemporaryDirectory() as root:
         for header in PLANTED_HEADERS:
             write(root, "daemon/" + header, "\n")
-        write(root, "api/server.h", "\n")
+        write(root, "api/server/server.h", "\n")
         write(root, "clients/c/wire.h", "\n")
         write(root, "clients/fleet/keep.h", "\n")
         for path, line, allowed in PLANTED:

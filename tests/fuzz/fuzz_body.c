@@ -2,11 +2,11 @@
  * that are lists. The first byte says which. */
 #include "fuzz.h"
 
-#include "api/accept.h"
-#include "api/access.h"
-#include "api/decode.h"
-#include "api/reply.h"
-#include "api/request.h"
+#include "api/decode/accept.h"
+#include "api/handlers/auth.h"
+#include "api/decode/decode.h"
+#include "api/handlers/reply.h"
+#include "api/decode/request.h"
 
 #include <stdlib.h>
 #include <string.h>

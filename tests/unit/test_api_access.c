@@ -1,7 +1,7 @@
 /* test_api_access.c: who may change something, who asks where, and which request was which. */
 #include "tests/unit/api_fixture.h"
 
-#include "api/access.h"
+#include "api/handlers/auth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

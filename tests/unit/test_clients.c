@@ -1,5 +1,5 @@
 /* test_clients.c: whose time is over, against a look at each clock by itself. */
-#include "api/clients.h"
+#include "api/server/connections.h"
 
 #include "base/rng.h"
 
