@@ -49,8 +49,14 @@ GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/f
 # The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
-LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) $(GEN_SRC)
+# What answers a request from a snapshot, without a daemon around it: an archive of its own, because
+# libreach links it too.
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint placement snapshot),*.c) \
+               $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
+DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
+               $(wildcard api/server/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
+               $(filter-out $(ANSWER_SRC),$(GEN_SRC))
+LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
@@ -179,7 +185,9 @@ $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
-objects_$(1) := $(LIB_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
+objects_$(1) := $(DAEMON_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
+answer_$(1)  := $(ANSWER_SRC:%.c=build/$(1)/obj/%.o)
+libs_$(1)    := build/$(1)/libreachd.a build/$(1)/libanswer.a
 support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
 fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
@@ -188,28 +196,32 @@ fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
 
 # The list is a file of its own: a source that went away must leave the archive.
 build/$(1)/objects: FORCE
-	$$(call write_if_changed,$$(objects_$(1)))
+	$$(call write_if_changed,$$(objects_$(1)) $$(answer_$(1)))
 
 build/$(1)/libreachd.a: $$(objects_$(1)) build/$(1)/objects
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$(objects_$(1))
 
-build/$(1)/reachd: build/$(1)/obj/daemon/main.o build/$(1)/libreachd.a
+build/$(1)/libanswer.a: $$(answer_$(1)) build/$(1)/objects
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(answer_$(1))
+
+build/$(1)/reachd: build/$(1)/obj/daemon/main.o $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
 
-build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
+build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) build/$(1)/libreachd.a
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 # With libFuzzer's main in the clang build, with ours in the others.
 build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter fuzz,$(1)),,build/$(1)/obj/tests/fuzz/replay.o) \
-                              $$(support_$(1)) build/$(1)/libreachd.a
+                              $$(support_$(1)) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
@@ -217,7 +229,7 @@ build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter f
 $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 
 # The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
-build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
+build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(cc_$(1)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
@@ -225,29 +237,24 @@ build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 
-# ---- libreach: the client library, with the daemon's planner inside --------------------------
-# What it may be made of; of these only what it needs goes in. The functions in reach.map are all
+# ---- libreach: the client library, with the daemon's handlers inside --------------------------
+# Of the archive only what it needs goes in. The functions in reach.map are all
 # that a program sees, of the archive too: its objects are joined and every other name is hidden.
 REACH_MAP   := clients/c/reach.map
 REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
-REACH_PARTS := $(patsubst %.c,build/release/obj/%.o,$(call find_files,$(addprefix daemon/,base fingerprint placement),*.c))
 
-build/release/libreach-parts.a: $(REACH_PARTS) build/release/objects
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(REACH_PARTS)
-
-build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic \
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
-	    build/release/libreach-parts.a $(CTL_LIBS)
+	    build/release/libanswer.a $(CTL_LIBS)
 
 build/release/libreach.so: build/release/libreach.so.$(ABI)
 	$(Q)ln -sfn $(<F) $@
 
-build/release/libreach.a: $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,AR,$@)
-	$(Q)ld -r -o build/release/libreach.o $(REACH_OBJ) build/release/libreach-parts.a
+	$(Q)ld -r -o build/release/libreach.o $(REACH_OBJ) build/release/libanswer.a
 	$(Q)sed -n 's/^ *\(reach_[a-z0-9_]*\);.*/\1/p' $(REACH_MAP) >build/release/libreach.names
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
@@ -362,10 +369,10 @@ define LINK_CU
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -cudart static -MD -MP -MF $@.d \
 	    -Xcompiler -fPIE -Xlinker -pie -Xlinker --as-needed -Xlinker --disable-new-dtags \
 	    -Xlinker -rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib' \
-	    -o $@ $< $(filter %.o,$^) build/release/libreachd.a $(EXAMPLE_LIBS)
+	    -o $@ $< $(filter %.o,$^) $(libs_release) $(EXAMPLE_LIBS)
 endef
 
-$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) build/release/libreachd.a
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release)
 	$(LINK_CU)
 
 $(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh
@@ -378,7 +385,7 @@ $(EXAMPLE_PY): build/release/%: clients/%
 	$(Q)cp $< $@
 
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
-$(TOOLS_CU): build/release/%: %.cu build/release/libreachd.a
+$(TOOLS_CU): build/release/%: %.cu $(libs_release)
 	$(LINK_CU)
 
 # ---- deps, run -------------------------------------------------------------------------------

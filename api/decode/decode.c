@@ -7,6 +7,7 @@
  */
 #include "api/decode/decode.h"
 
+#include "api/http_status.h"
 #include "base/json_load.h"
 #include "base/units.h"
 
@@ -217,7 +218,7 @@ static bool decode_depth_object(json_t *body, enum depth *out, struct problem *p
 static bool blame_type(struct problem *p)
 {
     *p = (struct problem){.status = STATUS_INVALID_ARGUMENT,
-                          .http_status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                          .http_status = HTTP_UNSUPPORTED_MEDIA_TYPE,
                           .slug = "unsupported-media-type",
                           .title = "The body is of a type that this service does not read.",
                           .next_step = "Send the header Content-Type: application/json."};

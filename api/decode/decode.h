@@ -4,7 +4,8 @@
 #ifndef REACH_API_DECODE_H
 #define REACH_API_DECODE_H
 
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
+#include "api/decode/request.h"
 #include "fingerprint/fingerprint.h"
 #include "placement/explain.h"
 #include "placement/split.h"
@@ -36,6 +37,8 @@ bool decode_access(const struct request *request, enum access *out, struct probl
 /* What plan, split and explain take: all their parameters. */
 bool decode_job(const struct request *request, struct job_request *out,
                 struct problem *out_problem);
+/* The parameters that decode_job takes, one after the other; NULL behind the last. */
+const char *decode_job_param(uint32_t i);
 bool decode_split(const struct request *request, struct split_request *out,
                   struct problem *out_problem);
 bool decode_explain(const struct request *request, struct explain_request *out,

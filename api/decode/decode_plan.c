@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,28 +155,80 @@ static bool decode_access_bytes(const struct request *request, const char *name,
     return true;
 }
 
+/* ---- a job ---- */
+
+enum kind { KIND_BYTES, KIND_ACCESS_BYTES, KIND_COUNT, KIND_FLAG, KIND_REAL };
+
+/* One number of struct job_request, and the parameter that it comes from. */
+struct job_field {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    double most; /* of a KIND_REAL */
+};
+
+#define FIELD(name, kind, member, most)                                                            \
+    {                                                                                              \
+        name, kind, offsetof(struct job_request, member), most                                     \
+    }
+
+static const struct job_field job_fields[] = {
+    FIELD("element", KIND_ACCESS_BYTES, element_bytes, 0),
+    FIELD("transaction", KIND_ACCESS_BYTES, transaction_bytes, 0),
+    FIELD("reserve", KIND_BYTES, reserve_bytes, 0),
+    FIELD("accesses", KIND_COUNT, accesses, 0),
+    FIELD("fixed", KIND_FLAG, fixed, 0),
+    FIELD("once", KIND_FLAG, once, 0),
+    FIELD("input_bytes", KIND_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("input_gbps", KIND_REAL, input_gbps, STRATEGY_MAX_RATE),
+    FIELD("look_gps", KIND_REAL, look_gps, STRATEGY_MAX_RATE),
+    FIELD("inside_gbps", KIND_REAL, inside_gbps, STRATEGY_MAX_RATE),
+    FIELD("output_bytes", KIND_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("deal_bytes", KIND_REAL, deal_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("granularity", KIND_BYTES, granularity_bytes, 0),
+};
+enum { JOB_FIELD_COUNT = sizeof(job_fields) / sizeof(*job_fields) };
+
+const char *decode_job_param(uint32_t i)
+{
+    static const char *const others[] = {"bytes", "access", "windows"};
+    enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+    if (i < OTHERS)
+        return others[i];
+    return i - OTHERS < JOB_FIELD_COUNT ? job_fields[i - OTHERS].name : NULL;
+}
+
+static bool decode_field(const struct request *request, const struct job_field *field, void *to,
+                         struct problem *out_problem)
+{
+    switch (field->kind) {
+    case KIND_BYTES:
+        return decode_bytes(request, field->name, DECODE_OPTIONAL, to, out_problem);
+    case KIND_ACCESS_BYTES:
+        return decode_access_bytes(request, field->name, to, out_problem);
+    case KIND_COUNT:
+        return decode_count(request, field->name, 1, INT64_MAX, to, out_problem);
+    case KIND_FLAG:
+        return decode_flag(request, field->name, to, out_problem);
+    default:
+        return decode_real(request, field->name, field->most, to, out_problem);
+    }
+}
+
 bool decode_job(const struct request *request, struct job_request *out, struct problem *out_problem)
 {
-    struct problem *p = out_problem;
     uint64_t windows = 0;
 
     *out = (struct job_request){.access = ACCESS_READ};
-    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, p) ||
-        !decode_access(request, &out->access, p) ||
-        !decode_access_bytes(request, "element", &out->element_bytes, p) ||
-        !decode_access_bytes(request, "transaction", &out->transaction_bytes, p) ||
-        !decode_bytes(request, "reserve", DECODE_OPTIONAL, &out->reserve_bytes, p) ||
-        !decode_count(request, "accesses", 1, INT64_MAX, &out->accesses, p) ||
-        !decode_flag(request, "fixed", &out->fixed, p) ||
-        !decode_flag(request, "once", &out->once, p) ||
-        !decode_real(request, "input_bytes", STRATEGY_MAX_INPUT_BYTES, &out->input_bytes, p) ||
-        !decode_real(request, "input_gbps", STRATEGY_MAX_RATE, &out->input_gbps, p) ||
-        !decode_real(request, "output_bytes", STRATEGY_MAX_INPUT_BYTES, &out->output_bytes, p) ||
-        !decode_real(request, "deal_bytes", STRATEGY_MAX_INPUT_BYTES, &out->deal_bytes, p) ||
-        !decode_real(request, "look_gps", STRATEGY_MAX_RATE, &out->look_gps, p) ||
-        !decode_real(request, "inside_gbps", STRATEGY_MAX_RATE, &out->inside_gbps, p) ||
-        !decode_bytes(request, "granularity", DECODE_OPTIONAL, &out->granularity_bytes, p) ||
-        !decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &windows, p))
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, out_problem) ||
+        !decode_access(request, &out->access, out_problem))
+        return false;
+    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
+        if (!decode_field(request, &job_fields[i], (char *)out + job_fields[i].offset, out_problem))
+            return false;
+    }
+    if (!decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &windows, out_problem))
         return false;
     out->windows = (uint32_t)windows;
     return true;

@@ -1,4 +1,4 @@
-/* access.c: "Bearer" and a secret, compared over all of its bytes whatever the first ones say. */
+/* auth.c: "Bearer" and a secret, compared over all of its bytes whatever the first ones say. */
 #include "api/handlers/auth.h"
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ static bool is_same_secret(const char *a, const char *b)
     return differs == 0 && a[at_a] == '\0' && b[at_b] == '\0';
 }
 
-bool access_is_allowed(const char *token, const char *authorization)
+bool auth_is_allowed(const char *token, const char *authorization)
 {
     static const char scheme[] = "Bearer";
     const char *given;

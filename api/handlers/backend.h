@@ -3,7 +3,7 @@
  *
  * Every slot is required and may be called from several threads at once; none may wait for a
  * measurement. Those that read the database (history, fingerprint_at, observations, observation)
- * are called from readers alone (reader.h), the others must not wait for the disk. Documents are
+ * are called from readers alone (db_thread.h), the others must not wait for the disk. Documents are
  * JSON values that the callee makes and the caller owns.
  */
 #ifndef REACH_API_BACKEND_H

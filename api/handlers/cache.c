@@ -62,11 +62,15 @@ void cache_renew(struct cache *cache, uint64_t generation)
 
 struct document *cache_get(const struct cache *cache, uint32_t slot)
 {
-    return cache->slots[slot];
+    return cache ? cache->slots[slot] : NULL;
 }
 
 void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
 {
+    if (!cache) {
+        document_free(take);
+        return;
+    }
     document_free(cache->slots[slot]);
     cache->slots[slot] = take;
 }

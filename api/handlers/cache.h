@@ -30,6 +30,7 @@ void cache_free(struct cache *take);
 /* Forgets what was made from another generation. */
 void cache_renew(struct cache *cache, uint64_t generation);
 
+/* Without a cache (NULL) nothing is kept, and what is given to it is freed. */
 /* NULL where nothing is kept. Borrowed until the next call that changes the cache. */
 struct document *cache_get(const struct cache *cache, uint32_t slot);
 void cache_keep(struct cache *cache, uint32_t slot, struct document *take);

@@ -11,17 +11,18 @@
 #include "api/handlers/stats.h"
 #include "snapshot/snapshot.h"
 
+/* Without a daemon (libreach answers from a file) there are neither backend nor cache nor stats. */
 struct handlers_context {
     const struct snapshot *snapshot; /* of this request */
     const struct api_backend *backend;
-    struct cache *cache;
+    struct cache *cache; /* NULL: every answer is rendered */
     const char *daemon_version;
     const char *token; /* what changes something must bring it; "": nothing need */
     struct stats *stats;
-    struct reader *reader; /* takes what must read the database */
-    uint64_t number;       /* one for each call, to make request ids of */
-    bool for_probes;       /* asked on the socket for health probes */
-    bool may_read; /* the database: this is the reader (reader.h), which has neither cache nor
+    struct db_thread *reader; /* takes what must read the database */
+    uint64_t number;          /* one for each call, to make request ids of */
+    bool for_probes;          /* asked on the socket for health probes */
+    bool may_read; /* the database: this is the reader (db_thread.h), which has neither cache nor
                       stats */
 };
 
@@ -31,7 +32,7 @@ static inline bool handlers_must_wait(const struct handlers_context *c, handlers
                                       struct reply *reply)
 {
     if (!c->may_read)
-        reply->later = handler;
+        reply->deferred = handler;
     return !c->may_read;
 }
 
@@ -73,6 +74,8 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
                                              const struct request *request, struct reply *reply);
 /* Its place in the snapshot, which is the index in the API. */
 uint32_t handlers_index_of(const struct handlers_context *c, const struct snapshot_gpu *gpu);
+/* Says that a running daemon alone can answer this, and the request came to a file. */
+void handlers_needs_daemon(const struct request *request, struct reply *reply);
 /* Says that this GPU has no fingerprint yet, why, and how to get one. */
 void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
                              unsigned http_status, struct reply *reply);

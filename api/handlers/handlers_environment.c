@@ -2,7 +2,7 @@
  * copied: whoever asks stands between a user and his job, has little time and no parser. */
 #include "api/handlers/handlers.h"
 
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 #include "placement/handout.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char TEXT_TYPE[] = "text/plain; charset=utf-8";
 static void stale(const struct request *request, const struct snapshot_gpu *gpu,
                   struct reply *reply)
 {
-    struct problem p = {.http_status = MHD_HTTP_CONFLICT,
+    struct problem p = {.http_status = HTTP_CONFLICT,
                         .status = STATUS_CONFLICT,
                         .slug = "stale-fingerprint",
                         .title = "The fingerprint no longer describes this GPU.",
@@ -25,7 +25,7 @@ static void stale(const struct request *request, const struct snapshot_gpu *gpu,
 
     snprintf(p.detail, sizeof(p.detail), "fingerprint %s of %s is stale: %.250s",
              gpu->fingerprint_id, gpu->identity.uuid, gpu->last_error.text);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 void handlers_environment(struct handlers_context *c, const struct request *request,
@@ -44,7 +44,7 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
     }
     text = malloc(HANDOUT_BYTES);
     if (!text) {
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
     if (handout_variables(&gpu->fingerprint, gpu->fingerprint_id, text, &err) != STATUS_OK) {
@@ -54,7 +54,7 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
     }
     document = document_new_typed(TEXT_TYPE, text, strlen(text), NULL);
     if (!document) {
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
     reply_document(reply, document);

@@ -2,12 +2,25 @@
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000 };
+
+/* The id is the snapshot's: a document that a newer release wrote gives itself one that the fields
+ * which are known here do not hash to. */
+static json_t *with_id(const struct snapshot_gpu *gpu)
+{
+    json_t *json = fingerprint_to_json(&gpu->fingerprint);
+
+    if (json && json_object_set_new(json, "id", json_string(gpu->fingerprint_id)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
 
 static void current(struct handlers_context *c, const struct request *request,
                     const struct snapshot_gpu *gpu, struct reply *reply)
@@ -18,9 +31,8 @@ static void current(struct handlers_context *c, const struct request *request,
     if (kept)
         reply_document(reply, kept);
     else
-        handlers_reply_kept(
-            c, request, slot,
-            document_new(fingerprint_to_json(&gpu->fingerprint), gpu->fingerprint_id), reply);
+        handlers_reply_kept(c, request, slot, document_new(with_id(gpu), gpu->fingerprint_id),
+                            reply);
 }
 
 static void older(struct handlers_context *c, const struct request *request,
@@ -31,11 +43,11 @@ static void older(struct handlers_context *c, const struct request *request,
 
     if (c->backend->fingerprint_at(c->backend->self, gpu->identity.uuid, id, &fp, &err) !=
         STATUS_OK) {
-        problem_from_err(reply, request, &err);
+        reply_err(reply, request, &err);
         return;
     }
-    reply_json(reply, request, MHD_HTTP_OK, fingerprint_to_json(&fp));
-    if (reply->http_status == MHD_HTTP_OK)
+    reply_json(reply, HTTP_OK, fingerprint_to_json(&fp));
+    if (reply->http_status == HTTP_OK)
         snprintf(reply->etag, sizeof(reply->etag), "\"%.32s\"", id);
 }
 
@@ -48,12 +60,14 @@ void handlers_fingerprint(struct handlers_context *c, const struct request *requ
     if (!gpu)
         return;
     if (id && !(gpu->has_fingerprint && strcmp(id, gpu->fingerprint_id) == 0)) {
-        if (!handlers_must_wait(c, handlers_fingerprint, reply))
+        if (!c->backend)
+            handlers_needs_daemon(request, reply);
+        else if (!handlers_must_wait(c, handlers_fingerprint, reply))
             older(c, request, gpu, id, reply);
     } else if (gpu->has_fingerprint)
         current(c, request, gpu, reply);
     else
-        handlers_no_fingerprint(request, gpu, MHD_HTTP_NOT_FOUND, reply);
+        handlers_no_fingerprint(request, gpu, HTTP_NOT_FOUND, reply);
 }
 
 void handlers_fingerprints(struct handlers_context *c, const struct request *request,
@@ -70,16 +84,16 @@ void handlers_fingerprints(struct handlers_context *c, const struct request *req
         return;
     if (!decode_count(request, "limit", 1, MAX_LIMIT, &limit, &problem) ||
         !decode_count(request, "cursor", 1, INT64_MAX, &cursor, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     if (handlers_must_wait(c, handlers_fingerprints, reply))
         return;
     if (c->backend->history(c->backend->self, gpu->identity.uuid, (int64_t)cursor, (uint32_t)limit,
                             &page, &err) != STATUS_OK)
-        problem_from_err(reply, request, &err);
+        reply_err(reply, request, &err);
     else
-        reply_json(reply, request, MHD_HTTP_OK, page);
+        reply_json(reply, HTTP_OK, page);
 }
 
 void handlers_measure(struct handlers_context *c, const struct request *request,
@@ -95,17 +109,17 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
     if (!gpu)
         return;
     if (!decode_depth_body(request, &depth, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     if (c->backend->submit(c->backend->self, gpu->identity.uuid, depth, &job, &err) != STATUS_OK) {
-        problem_from_err(reply, request, &err);
+        reply_err(reply, request, &err);
         return;
     }
     snprintf(location, sizeof(location), "/v1/jobs/%.40s",
              json_string_value(json_object_get(job, "id")));
-    reply_json(reply, request, MHD_HTTP_ACCEPTED, job);
-    if (reply->http_status == MHD_HTTP_ACCEPTED)
+    reply_json(reply, HTTP_ACCEPTED, job);
+    if (reply->http_status == HTTP_ACCEPTED)
         memcpy(reply->location, location, sizeof(location));
 }
 
@@ -118,7 +132,7 @@ static void job_problem(const struct request *request, const struct err *err, st
         p.next_step = "Only the last jobs since the start of the daemon are remembered: look at "
                       "GET /v1/gpus/{gpu}/fingerprints for what they made.";
     snprintf(p.detail, sizeof(p.detail), "%s", err->text);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 void handlers_job(struct handlers_context *c, const struct request *request, struct reply *reply)
@@ -129,7 +143,7 @@ void handlers_job(struct handlers_context *c, const struct request *request, str
     if (c->backend->job(c->backend->self, request->id, &job, &err) != STATUS_OK)
         job_problem(request, &err, reply);
     else
-        reply_json(reply, request, MHD_HTTP_OK, job);
+        reply_json(reply, HTTP_OK, job);
 }
 
 /* 200: it has ended; 202: it will, GET tells when. */
@@ -144,7 +158,6 @@ void handlers_cancel(struct handlers_context *c, const struct request *request, 
         return;
     }
     state = json_string_value(json_object_get(job, "state"));
-    reply_json(reply, request,
-               state && strcmp(state, "running") == 0 ? MHD_HTTP_ACCEPTED : MHD_HTTP_OK, job);
+    reply_json(reply, state && strcmp(state, "running") == 0 ? HTTP_ACCEPTED : HTTP_OK, job);
     reply->etag[0] = '\0';
 }

@@ -2,7 +2,7 @@
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 
 #include <stdio.h>
 
@@ -14,14 +14,14 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
     if (gpu)
         return gpu;
     if (c->snapshot->source_error.status == STATUS_NOT_READY)
-        problem_from_err(reply, request, &c->snapshot->source_error);
+        reply_err(reply, request, &c->snapshot->source_error);
     else if (c->snapshot->gpu_count == 0)
-        problem_reply(reply, request, STATUS_NOT_FOUND, "there is no GPU on this node: %.200s",
+        reply_failure(reply, request, STATUS_NOT_FOUND, "there is no GPU on this node: %.200s",
                       c->snapshot->source_error.status == STATUS_OK
                           ? "none was found"
                           : c->snapshot->source_error.text);
     else
-        problem_reply(reply, request, STATUS_NOT_FOUND,
+        reply_failure(reply, request, STATUS_NOT_FOUND,
                       "there is no GPU \"%.80s\": name one by its UUID, or by its index from 0 to "
                       "%u",
                       request->gpu, c->snapshot->gpu_count - 1);
@@ -31,6 +31,15 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
 uint32_t handlers_index_of(const struct handlers_context *c, const struct snapshot_gpu *gpu)
 {
     return (uint32_t)(gpu - c->snapshot->gpus);
+}
+
+void handlers_needs_daemon(const struct request *request, struct reply *reply)
+{
+    struct problem p = {.status = STATUS_NOT_SUPPORTED,
+                        .next_step = "Ask the daemon: unix:/run/reachd/reachd.sock, or its URL.",
+                        .detail = "a running daemon alone can answer this, and none was asked"};
+
+    reply_problem(reply, request, &p);
 }
 
 void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
@@ -51,18 +60,18 @@ void handlers_no_fingerprint(const struct request *request, const struct snapsho
     else
         snprintf(p.detail, sizeof(p.detail), "GPU %s has no fingerprint; its state is %s: %.250s",
                  gpu->identity.uuid, gpu_state_name(gpu->state), gpu->last_error.text);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 void handlers_reply_kept(struct handlers_context *c, const struct request *request, uint32_t slot,
                          struct document *take, struct reply *reply)
 {
     if (!take) {
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
-    cache_keep(c->cache, slot, take);
     reply_document(reply, take);
+    cache_keep(c->cache, slot, take);
 }
 
 void handlers_gpus(struct handlers_context *c, const struct request *request, struct reply *reply)

@@ -7,7 +7,7 @@
 #include "api/decode/accept.h"
 #include "api/encode/metrics_gpu.h"
 #include "api/encode/metrics_page.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -118,7 +118,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
 
     p.out = open_memstream(&text, &bytes);
     if (!p.out) {
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
         return;
     }
     process_metrics(&p, c);
@@ -129,7 +129,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
         fputs("# EOF\n", p.out);
     if (fclose(p.out) != 0) {
         free(text);
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
         return;
     }
     reply_text(reply, p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes);

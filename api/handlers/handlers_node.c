@@ -9,7 +9,7 @@
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 #include "api/handlers/routes.h"
 #include "base/clock.h"
 #include "base/json_out.h"
@@ -56,7 +56,7 @@ static bool any_fingerprint(const struct snapshot *s)
 static void not_ready(const struct snapshot *s, const struct request *request, int64_t now,
                       struct reply *reply)
 {
-    struct problem p = {.http_status = MHD_HTTP_SERVICE_UNAVAILABLE,
+    struct problem p = {.http_status = HTTP_SERVICE_UNAVAILABLE,
                         .status = s->source_error.status,
                         .slug = "not-ready",
                         .title = "No GPU of this node has a fingerprint yet."};
@@ -75,7 +75,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/fingerprint.";
     if (now > 0)
         p.gpus = encode_states(s, now);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
     json_decref(p.gpus);
 }
 
@@ -101,7 +101,7 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
         struct problem p = {.status = STATUS_INVALID_ARGUMENT,
                             .parameter = "verbose",
                             .detail = "verbose takes no value"};
-        problem_write(reply, request, &p);
+        reply_problem(reply, request, &p);
         return;
     }
     if (!any_fingerprint(c->snapshot)) {
@@ -116,7 +116,7 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
         add_jobs(&condition, &o);
     if (verbose || condition.database.status != STATUS_OK)
         json_out_value(&o, "database_error", encode_err(&condition.database));
-    reply_json(reply, request, MHD_HTTP_OK, json_out_end(&o));
+    reply_json(reply, HTTP_OK, json_out_end(&o));
 }
 
 void handlers_openapi(struct handlers_context *c, const struct request *request,

@@ -4,7 +4,7 @@
 #include "api/decode/accept.h"
 #include "api/decode/decode.h"
 #include "api/encode/encode_csv.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +30,16 @@ void handlers_observations(struct handlers_context *c, const struct request *req
     if (!decode_count(request, "run", 1, INT64_MAX, &run, &problem) ||
         !decode_count(request, "limit", 1, MAX_LIMIT, &limit, &problem) ||
         !decode_count(request, "cursor", 1, INT64_MAX, &cursor, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     if (handlers_must_wait(c, handlers_observations, reply))
         return;
     if (c->backend->observations(c->backend->self, gpu->identity.uuid, (int64_t)run,
                                  (int64_t)cursor, (uint32_t)limit, &page, &err) != STATUS_OK)
-        problem_from_err(reply, request, &err);
+        reply_err(reply, request, &err);
     else
-        reply_json(reply, request, MHD_HTTP_OK, page);
+        reply_json(reply, HTTP_OK, page);
 }
 
 static void reply_csv(const struct request *request, json_t *take, struct reply *reply)
@@ -51,20 +51,20 @@ static void reply_csv(const struct request *request, json_t *take, struct reply 
     if (text)
         reply_text(reply, CSV_TYPE, text, bytes);
     else
-        problem_reply(reply, request, STATUS_INTERNAL,
+        reply_failure(reply, request, STATUS_INTERNAL,
                       "this observation cannot be written as a table: ask for application/json");
 }
 
 static void not_acceptable(const struct request *request, struct reply *reply)
 {
-    struct problem p = {.http_status = MHD_HTTP_NOT_ACCEPTABLE,
+    struct problem p = {.http_status = HTTP_NOT_ACCEPTABLE,
                         .status = STATUS_INVALID_ARGUMENT,
                         .slug = "not-acceptable",
                         .title = "There is no such representation.",
                         .next_step = "Send Accept: application/json or Accept: text/csv.",
                         .detail = "an observation comes as application/json or text/csv"};
 
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 void handlers_observation(struct handlers_context *c, const struct request *request,
@@ -84,19 +84,19 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         return;
     }
     if (!decode_number(request->id, &id)) {
-        problem_reply(reply, request, STATUS_NOT_FOUND, "observations have numbers from 1 up");
+        reply_failure(reply, request, STATUS_NOT_FOUND, "observations have numbers from 1 up");
         return;
     }
     if (handlers_must_wait(c, handlers_observation, reply))
         return;
     if (c->backend->observation(c->backend->self, gpu->identity.uuid, id, &observation, &err) !=
         STATUS_OK) {
-        problem_from_err(reply, request, &err);
+        reply_err(reply, request, &err);
         return;
     }
     if (csv > plain)
         reply_csv(request, observation, reply);
     else
-        reply_json(reply, request, MHD_HTTP_OK, observation);
+        reply_json(reply, HTTP_OK, observation);
     reply->varies_by_accept = true;
 }

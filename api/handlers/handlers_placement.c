@@ -3,7 +3,7 @@
 
 #include "api/decode/decode.h"
 #include "api/encode/encode.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
 
     if (gpu && !gpu->has_fingerprint) {
-        handlers_no_fingerprint(request, gpu, MHD_HTTP_CONFLICT, reply);
+        handlers_no_fingerprint(request, gpu, HTTP_CONFLICT, reply);
         return NULL;
     }
     return gpu;
@@ -25,7 +25,7 @@ void handlers_reply_answer(const struct request *request, char *take, size_t byt
     struct document *made = document_new_text(take, bytes, NULL);
 
     if (!made) {
-        problem_reply(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
     reply_document(reply, made);
@@ -35,23 +35,13 @@ void handlers_reply_answer(const struct request *request, char *take, size_t byt
 void handlers_reply_refusal(const struct request *request, const struct err *err,
                             struct reply *reply)
 {
-    /* The longer first where one is a part of another. */
-    static const char *const names[] = {"granularity", "windows",      "reserve",    "element",
-                                        "transaction", "input_bytes",  "input_gbps", "look_gps",
-                                        "inside_gbps", "output_bytes", "deal_bytes", "weight",
-                                        "bytes"};
-    struct problem p = {.status = err->status};
+    struct problem p = {.status = err->status, .parameter = err->field};
 
     memcpy(p.detail, err->text, sizeof(p.detail));
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (err->status == STATUS_INVALID_ARGUMENT && !p.parameter &&
-            request_param(request, names[i]) && strstr(err->text, names[i]))
-            p.parameter = names[i];
-    }
     if (err->status == STATUS_NOT_APPLICABLE)
         p.next_step = "Measure again: POST /v1/gpus/{gpu}/fingerprint with {\"depth\": \"full\"}, "
                       "or reachctl fingerprint --depth full.";
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 void handlers_scope(struct handlers_context *c, const struct request *request, struct reply *reply)
@@ -69,7 +59,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
         return;
     if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &question.bytes, &problem) ||
         !decode_access(request, &question.access, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;
@@ -100,7 +90,7 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
         !decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &windows, &problem) ||
         !decode_bytes(request, "granularity", DECODE_OPTIONAL, &question.granularity_bytes,
                       &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     question.windows = (uint32_t)windows;

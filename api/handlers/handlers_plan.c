@@ -4,7 +4,7 @@
 
 #include "api/decode/decode.h"
 #include "api/encode/encode_plan.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 
 void handlers_plan(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
@@ -20,7 +20,7 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
     if (!gpu)
         return;
     if (!decode_job(request, &job, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     job.fingerprint_id = gpu->fingerprint_id;
@@ -46,7 +46,7 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
     if (!gpu)
         return;
     if (!decode_split(request, &question, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;
@@ -73,7 +73,7 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
     if (!gpu)
         return;
     if (!decode_explain(request, &question, &problem)) {
-        problem_write(reply, request, &problem);
+        reply_problem(reply, request, &problem);
         return;
     }
     question.fingerprint_id = gpu->fingerprint_id;

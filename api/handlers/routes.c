@@ -9,101 +9,132 @@
  */
 #include "api/handlers/routes.h"
 
+#include "api/decode/decode.h"
 #include "api/handlers/auth.h"
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
 #include "base/json_out.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 16 };
+enum { MAX_PARAMS = 6 };
 enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
     const char *params[MAX_PARAMS];
+    const char *(*param)(uint32_t i); /* instead of them; NULL behind the last */
     handlers_fn *handler;
     const char *about;
+    bool needs_daemon; /* a snapshot is not enough */
 };
 
 static const struct route routes[] = {
-    {"GET", "/", {NULL}, handlers_index, "this list"},
-    {"GET", "/healthz", {NULL}, handlers_healthz, "is the process alive?"},
-    {"GET",
-     "/readyz",
-     {"verbose"},
-     handlers_readyz,
-     "does any GPU have a fingerprint? verbose: how old, and what of the rest"},
-    {"GET", "/metrics", {NULL}, handlers_metrics, "Prometheus or OpenMetrics text"},
-    {"GET", "/openapi.yaml", {NULL}, handlers_openapi, "the contract of all this"},
-    {"GET", "/v1/node", {NULL}, handlers_node, "host, daemon version, driver, GPU sources"},
-    {"GET", "/v1/gpus", {NULL}, handlers_gpus, "the GPUs and the state of each"},
-    {"GET",
-     "/v1/fingerprints",
-     {NULL},
-     handlers_all_fingerprints,
-     "the GPUs, the state of each and its current fingerprint, in one document"},
-    {"GET", "/v1/gpus/{gpu}", {NULL}, handlers_gpu, "one GPU, by UUID or index"},
-    {"GET",
-     "/v1/gpus/{gpu}/fingerprint",
-     {"at"},
-     handlers_fingerprint,
-     "the current fingerprint; at=ID an older one"},
-    {"POST",
-     "/v1/gpus/{gpu}/fingerprint",
-     {NULL},
-     handlers_measure,
-     "measure again; the body may name a depth: quick, full, matrix"},
-    {"GET",
-     "/v1/gpus/{gpu}/fingerprints",
-     {"limit", "cursor"},
-     handlers_fingerprints,
-     "history, newest first"},
-    {"GET", "/v1/jobs/{id}", {NULL}, handlers_job, "how far a measurement is"},
-    {"DELETE", "/v1/jobs/{id}", {NULL}, handlers_cancel, "end a measurement early"},
-    {"GET",
-     "/v1/gpus/{gpu}/observations",
-     {"run", "limit", "cursor"},
-     handlers_observations,
-     "raw observations, newest first"},
-    {"GET",
-     "/v1/gpus/{gpu}/observations/{id}",
-     {NULL},
-     handlers_observation,
-     "one observation, as JSON or text/csv"},
-    {"GET",
-     "/v1/gpus/{gpu}/scope",
-     {"bytes", "access"},
-     handlers_scope,
-     "how many bytes may one pass touch at random?"},
-    {"GET",
-     "/v1/gpus/{gpu}/placement",
-     {"bytes", "windows", "granularity"},
-     handlers_placement,
-     "which SM should work in which window of memory?"},
-    {"GET",
-     "/v1/gpus/{gpu}/plan",
-     {"bytes", "access", "element", "transaction", "reserve", "accesses", "fixed", "once",
-      "input_bytes", "input_gbps", "look_gps", "inside_gbps", "output_bytes", "deal_bytes",
-      "granularity", "windows"},
-     handlers_plan,
-     "every way to do a job, best first"},
-    {"GET",
-     "/v1/gpus/{gpu}/split",
-     {"bytes", "weight"},
-     handlers_split,
-     "one GPU for several jobs, by whole groups"},
-    {"GET",
-     "/v1/gpus/{gpu}/explain",
-     {"bytes", "access", "element", "transaction", "gbps"},
-     handlers_explain,
-     "is it the TLB?"},
-    {"GET",
-     "/v1/gpus/{gpu}/environment",
-     {NULL},
-     handlers_environment,
-     "what a scheduler puts into a job's environment, as text"},
+    {.method = "GET", .path = "/", .handler = handlers_index, .about = "this list"},
+    {.method = "GET",
+     .path = "/healthz",
+     .handler = handlers_healthz,
+     .needs_daemon = true,
+     .about = "is the process alive?"},
+    {.method = "GET",
+     .path = "/readyz",
+     .handler = handlers_readyz,
+     .params = {"verbose"},
+     .needs_daemon = true,
+     .about = "does any GPU have a fingerprint? verbose: how old, and what of the rest"},
+    {.method = "GET",
+     .path = "/metrics",
+     .handler = handlers_metrics,
+     .needs_daemon = true,
+     .about = "Prometheus or OpenMetrics text"},
+    {.method = "GET",
+     .path = "/openapi.yaml",
+     .handler = handlers_openapi,
+     .about = "the contract of all this"},
+    {.method = "GET",
+     .path = "/v1/node",
+     .handler = handlers_node,
+     .needs_daemon = true,
+     .about = "host, daemon version, driver, GPU sources"},
+    {.method = "GET",
+     .path = "/v1/gpus",
+     .handler = handlers_gpus,
+     .about = "the GPUs and the state of each"},
+    {.method = "GET",
+     .path = "/v1/fingerprints",
+     .handler = handlers_all_fingerprints,
+     .about = "the GPUs, the state of each and its current fingerprint, in one document"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}",
+     .handler = handlers_gpu,
+     .about = "one GPU, by UUID or index"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/fingerprint",
+     .handler = handlers_fingerprint,
+     .params = {"at"},
+     .about = "the current fingerprint; at=ID an older one"},
+    {.method = "POST",
+     .path = "/v1/gpus/{gpu}/fingerprint",
+     .handler = handlers_measure,
+     .needs_daemon = true,
+     .about = "measure again; the body may name a depth: quick, full, matrix"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/fingerprints",
+     .handler = handlers_fingerprints,
+     .params = {"limit", "cursor"},
+     .needs_daemon = true,
+     .about = "history, newest first"},
+    {.method = "GET",
+     .path = "/v1/jobs/{id}",
+     .handler = handlers_job,
+     .needs_daemon = true,
+     .about = "how far a measurement is"},
+    {.method = "DELETE",
+     .path = "/v1/jobs/{id}",
+     .handler = handlers_cancel,
+     .needs_daemon = true,
+     .about = "end a measurement early"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/observations",
+     .handler = handlers_observations,
+     .params = {"run", "limit", "cursor"},
+     .needs_daemon = true,
+     .about = "raw observations, newest first"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/observations/{id}",
+     .handler = handlers_observation,
+     .needs_daemon = true,
+     .about = "one observation, as JSON or text/csv"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/scope",
+     .handler = handlers_scope,
+     .params = {"bytes", "access"},
+     .about = "how many bytes may one pass touch at random?"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/placement",
+     .handler = handlers_placement,
+     .params = {"bytes", "windows", "granularity"},
+     .about = "which SM should work in which window of memory?"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/plan",
+     .handler = handlers_plan,
+     .param = decode_job_param,
+     .about = "every way to do a job, best first"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/split",
+     .handler = handlers_split,
+     .params = {"bytes", "weight"},
+     .about = "one GPU for several jobs, by whole groups"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/explain",
+     .handler = handlers_explain,
+     .params = {"bytes", "access", "element", "transaction", "gbps"},
+     .about = "is it the TLB?"},
+    {.method = "GET",
+     .path = "/v1/gpus/{gpu}/environment",
+     .handler = handlers_environment,
+     .about = "what a scheduler puts into a job's environment, as text"},
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
@@ -208,34 +239,43 @@ static void no_such_path(const struct request *request, bool for_probes, struct 
 
     snprintf(p.detail, sizeof(p.detail), "there is no path %.160s%s", request->instance,
              for_probes ? " on this address, which is for health probes" : "");
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
 /* OPTIONS, or a method that the path does not have. */
 static void no_such_method(const struct request *request, const char *allow, struct reply *reply)
 {
-    struct problem p = {.http_status = MHD_HTTP_METHOD_NOT_ALLOWED,
+    struct problem p = {.http_status = HTTP_METHOD_NOT_ALLOWED,
                         .status = STATUS_INVALID_ARGUMENT,
                         .slug = "method-not-allowed",
                         .title = "This path does not have this method.",
                         .next_step = "Use one of the methods in the Allow field."};
 
     if (strcmp(request->method, "OPTIONS") == 0) {
-        reply_empty(reply, MHD_HTTP_NO_CONTENT);
+        reply_empty(reply, HTTP_NO_CONTENT);
         reply->allow = allow;
         return;
     }
     snprintf(p.detail, sizeof(p.detail), "%.20s is not one of %s", request->method, allow);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
     reply->allow = allow;
+}
+
+/* NULL behind the last. */
+static const char *param_of(const struct route *route, uint32_t i)
+{
+    if (route->param)
+        return route->param(i);
+    return i < MAX_PARAMS ? route->params[i] : NULL;
 }
 
 static const char *unknown_param(const struct route *route, const struct request *request)
 {
     for (uint32_t i = 0; i < request->param_count; i++) {
+        const char *param;
         bool known = false;
-        for (size_t k = 0; k < MAX_PARAMS && route->params[k]; k++)
-            known = known || strcmp(request->params[i].name, route->params[k]) == 0;
+        for (uint32_t k = 0; !known && (param = param_of(route, k)); k++)
+            known = strcmp(request->params[i].name, param) == 0;
         if (!known)
             return request->params[i].name;
     }
@@ -248,21 +288,21 @@ static void no_such_param(const struct route *route, const struct request *reque
     struct problem p = {.status = STATUS_INVALID_ARGUMENT,
                         .parameter = name,
                         .next_step = "Leave it out; /openapi.yaml names what each path takes."};
+    const char *param;
     int at;
 
     at = snprintf(p.detail, sizeof(p.detail), "%s takes no parameter \"%.40s\"; it takes ",
                   route->path, name);
-    if (!route->params[0])
+    if (!param_of(route, 0))
         snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "none");
-    for (size_t k = 0; k < MAX_PARAMS && route->params[k]; k++)
-        at += snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "%s%s", k ? ", " : "",
-                       route->params[k]);
-    problem_write(reply, request, &p);
+    for (uint32_t k = 0; (param = param_of(route, k)); k++)
+        at += snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "%s%s", k ? ", " : "", param);
+    reply_problem(reply, request, &p);
 }
 
 static void no_token(const struct request *request, struct reply *reply)
 {
-    struct problem p = {.http_status = MHD_HTTP_UNAUTHORIZED,
+    struct problem p = {.http_status = HTTP_UNAUTHORIZED,
                         .status = STATUS_INVALID_ARGUMENT,
                         .slug = "unauthorized",
                         .title = "Who changes something here must bring the token.",
@@ -272,7 +312,7 @@ static void no_token(const struct request *request, struct reply *reply)
     snprintf(p.detail, sizeof(p.detail), "%s",
              request->authorization ? "the credential in Authorization is not the token"
                                     : "there is no Authorization field");
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
     reply->asks_token = true;
 }
 
@@ -291,13 +331,15 @@ void routes_dispatch(struct handlers_context *c, struct request *request, struct
         return;
     }
     if (method_of(route->method) != METHOD_GET &&
-        !access_is_allowed(c->token, request->authorization)) {
+        !auth_is_allowed(c->token, request->authorization)) {
         no_token(request, reply);
         return;
     }
     unknown = unknown_param(route, request);
     if (unknown)
         no_such_param(route, request, unknown, reply);
+    else if (route->needs_daemon && !c->backend)
+        handlers_needs_daemon(request, reply);
     else
         route->handler(c, request, reply);
 }

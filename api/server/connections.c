@@ -1,4 +1,4 @@
-/* clients.c: cuts connections that take too long.
+/* connections.c: cuts connections that take too long.
  *
  * libmicrohttpd's own timeout counts silence, so a client that sends one byte a second holds its
  * place for ever. Here every connection has one clock that only a complete answer sets back:
@@ -22,9 +22,9 @@
 
 enum { LOOKS_A_DEADLINE = 128 }; /* at most: so nobody is cut later by more than this part of it */
 
-struct client *clients_add(struct clients *all, int fd, nsec_t now)
+struct connection *connections_add(struct connections *all, int fd, nsec_t now)
 {
-    struct client *c = calloc(1, sizeof(*c));
+    struct connection *c = calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
@@ -38,7 +38,7 @@ struct client *clients_add(struct clients *all, int fd, nsec_t now)
     return c;
 }
 
-void clients_remove(struct clients *all, struct client *take)
+void connections_remove(struct connections *all, struct connection *take)
 {
     if (!take)
         return;
@@ -54,7 +54,7 @@ void clients_remove(struct clients *all, struct client *take)
     free(take);
 }
 
-void clients_begin(struct clients *all, struct client *client, nsec_t now)
+void connections_begin(struct connections *all, struct connection *client, nsec_t now)
 {
     if (!client->in_request)
         all->in_request++;
@@ -63,7 +63,7 @@ void clients_begin(struct clients *all, struct client *client, nsec_t now)
         client->since = now;
 }
 
-void clients_end(struct clients *all, struct client *client, nsec_t now)
+void connections_end(struct connections *all, struct connection *client, nsec_t now)
 {
     if (client->in_request)
         all->in_request--;
@@ -72,12 +72,12 @@ void clients_end(struct clients *all, struct client *client, nsec_t now)
     client->since = now;
 }
 
-nsec_t clients_reap(const struct clients *all, nsec_t now, nsec_t deadline, uint64_t *cut)
+nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline, uint64_t *cut)
 {
     const nsec_t soonest = now + deadline / LOOKS_A_DEADLINE;
     nsec_t due = now + deadline;
 
-    for (struct client *c = all->first; c; c = c->next) {
+    for (struct connection *c = all->first; c; c = c->next) {
         if (now - c->since >= deadline) {
             shutdown(c->fd, SHUT_RDWR);
             *cut += 1;

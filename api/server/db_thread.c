@@ -1,4 +1,4 @@
-/* reader.c: a queue, a mutex, a condition.
+/* db_thread.c: a queue, a mutex, a condition.
  *
  *     serving thread --suspend, queue--> reader: snapshot, handler --resume--> serving thread
  *
@@ -17,8 +17,8 @@
 
 #define STACK_BYTES ((size_t)1 << 20)
 
-struct reader {
-    struct reader_options options;
+struct db_thread {
+    struct db_thread_options options;
     pthread_t thread;
     bool started; /* the serving thread's */
     struct pulse pulse;
@@ -26,13 +26,13 @@ struct reader {
     pthread_cond_t wake;
     bool running; /* these are guarded by the mutex */
     bool stop;
-    struct reader_call *first;
-    struct reader_call *last;
+    struct db_thread_call *first;
+    struct db_thread_call *last;
 };
 
-struct reader *reader_new(const struct reader_options *options)
+struct db_thread *db_thread_new(const struct db_thread_options *options)
 {
-    struct reader *r = calloc(1, sizeof(*r));
+    struct db_thread *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
@@ -50,9 +50,9 @@ struct reader *reader_new(const struct reader_options *options)
 }
 
 /* The next call; NULL: the end. */
-static struct reader_call *next_call(struct reader *r)
+static struct db_thread_call *next_call(struct db_thread *r)
 {
-    struct reader_call *call;
+    struct db_thread_call *call;
 
     pthread_mutex_lock(&r->mutex);
     while (!r->stop && !r->first) {
@@ -66,9 +66,9 @@ static struct reader_call *next_call(struct reader *r)
     return call;
 }
 
-static void answer(const struct reader *r, struct reader_call *call)
+static void answer(const struct db_thread *r, struct db_thread_call *call)
 {
-    const struct reader_options *o = &r->options;
+    const struct db_thread_options *o = &r->options;
     struct handlers_context c = {
         .backend = o->backend, .daemon_version = o->daemon_version, .may_read = true};
 
@@ -79,10 +79,10 @@ static void answer(const struct reader *r, struct reader_call *call)
     o->wake(o->server); /* without a thread of its own the library tells nobody */
 }
 
-static void *reader_main(void *self)
+static void *db_thread_main(void *self)
 {
-    struct reader *r = self;
-    struct reader_call *call;
+    struct db_thread *r = self;
+    struct db_thread_call *call;
 
     pthread_setname_np(pthread_self(), "http-reader");
     pulse_adopt(&r->pulse);
@@ -94,14 +94,14 @@ static void *reader_main(void *self)
     return NULL;
 }
 
-static bool start(struct reader *r)
+static bool start(struct db_thread *r)
 {
     pthread_attr_t attributes;
     int error;
 
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    error = pthread_create(&r->thread, &attributes, reader_main, r);
+    error = pthread_create(&r->thread, &attributes, db_thread_main, r);
     pthread_attr_destroy(&attributes);
     if (error) {
         log_warning("http: no thread to read the database, the serving one does: %s",
@@ -112,7 +112,7 @@ static bool start(struct reader *r)
     return true;
 }
 
-bool reader_take(struct reader *reader, struct reader_call *call)
+bool db_thread_take(struct db_thread *reader, struct db_thread_call *call)
 {
     if (!reader->started && !start(reader))
         return false;
@@ -130,7 +130,7 @@ bool reader_take(struct reader *reader, struct reader_call *call)
     return true;
 }
 
-bool reader_moves(struct reader *reader)
+bool db_thread_moves(struct db_thread *reader)
 {
     bool moves = true;
 
@@ -143,7 +143,7 @@ bool reader_moves(struct reader *reader)
     return moves;
 }
 
-void reader_free(struct reader *take)
+void db_thread_free(struct db_thread *take)
 {
     if (!take)
         return;
@@ -155,7 +155,7 @@ void reader_free(struct reader *take)
         pthread_join(take->thread, NULL);
     }
     while (take->first) {
-        struct reader_call *call = take->first;
+        struct db_thread_call *call = take->first;
         take->first = call->next;
         MHD_resume_connection(call->connection);
     }

@@ -2,7 +2,8 @@
 #ifndef REACH_API_GUARD_H
 #define REACH_API_GUARD_H
 
-#include "api/handlers/problem.h"
+#include "api/decode/problem.h"
+#include "api/decode/request.h"
 
 #include <microhttpd.h>
 

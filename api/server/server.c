@@ -9,7 +9,7 @@
  * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
  * ready connections; MHD_run always polls, so here nobody can cause that.
  *
- * Its inactivity timeout is off, since one byte a second defeats it: clients.c keeps the time.
+ * Its inactivity timeout is off, since one byte a second defeats it: connections.c keeps the time.
  */
 #include "api/server/server.h"
 
@@ -18,6 +18,7 @@
 #include "api/server/transaction.h"
 #include "api/handlers/handlers.h"
 #include "api/server/db_thread.h"
+#include "api/server/send.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ struct api_server {
     bool place_freed; /* a connection was closed since the last run */
     struct listener listeners[API_MAX_LISTENERS];
     uint32_t listener_count;
-    struct clients clients;
+    struct connections clients;
     struct cache *cache;
     struct snapshot_cell *cell;
     const struct snapshot *view; /* of this turn, once it is needed; NULL between turns */
@@ -83,13 +84,13 @@ struct api_server {
     atomic_bool token_changed;
     struct stats *stats;
     struct stats own_stats;
-    struct reader *reader;
+    struct db_thread *reader;
     uint64_t number; /* of the next call, scattered */
 };
 
 /* ---- what libmicrohttpd calls ---- */
 
-static struct client *client_of(struct MHD_Connection *connection)
+static struct connection *client_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -105,8 +106,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (*socket_context)
-            exchange_free(((struct client *)*socket_context)->exchange);
-        clients_remove(&server->clients, *socket_context);
+            transaction_free(((struct connection *)*socket_context)->exchange);
+        connections_remove(&server->clients, *socket_context);
         *socket_context = NULL;
         server->place_freed = true;
         stats_add(&server->stats->connections, UINT64_MAX); /* one less */
@@ -115,21 +116,21 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
     stats_add(&server->stats->connections, 1);
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (info)
-        *socket_context = clients_add(&server->clients, info->connect_fd, server->now);
+        *socket_context = connections_add(&server->clients, info->connect_fd, server->now);
 }
 
 static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
 {
     struct api_server *server = ((struct listener *)cls)->server;
-    struct client *client = client_of(connection);
+    struct connection *client = client_of(connection);
 
     if (!client)
         return NULL; /* no memory for its clock: on_request closes it */
-    clients_begin(&server->clients, client, server->now);
+    connections_begin(&server->clients, client, server->now);
     /* A request that the library refuses by itself begins here and is never completed, so it is the
      * connection that keeps the exchange. */
-    exchange_free(client->exchange);
-    client->exchange = exchange_new(target);
+    transaction_free(client->exchange);
+    client->exchange = transaction_new(target);
     return client->exchange;
 }
 
@@ -151,12 +152,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
     const struct listener *listener = cls;
     struct api_server *server = listener->server;
-    const struct exchange_call call = {.connection = connection,
-                                       .url = url,
-                                       .method = method,
-                                       .http_version = version,
-                                       .data = data,
-                                       .data_bytes = data_bytes};
+    const struct transaction_call call = {.connection = connection,
+                                          .url = url,
+                                          .method = method,
+                                          .http_version = version,
+                                          .data = data,
+                                          .data_bytes = data_bytes};
     struct handlers_context c = {.backend = server->backend,
                                  .token = server->token,
                                  .stats = server->stats,
@@ -169,22 +170,22 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     if (!*request_context)
         return MHD_NO;
     c.snapshot = newest_view(server);
-    return exchange_step(*request_context, &c, &call);
+    return transaction_step(*request_context, &c, &call);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **request_context,
                          enum MHD_RequestTerminationCode code)
 {
     struct api_server *server = ((struct listener *)cls)->server;
-    struct client *client = client_of(connection);
+    struct connection *client = client_of(connection);
 
     (void)code;
     *request_context = NULL;
     if (!client)
         return;
-    exchange_free(client->exchange);
+    transaction_free(client->exchange);
     client->exchange = NULL;
-    clients_end(&server->clients, client, server->now);
+    connections_end(&server->clients, client, server->now);
 }
 
 /* The target is decoded by request.c: leave it alone. */
@@ -298,11 +299,12 @@ static enum status open_server(struct api_server *server, const struct api_optio
         return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
                        options->listen_count, API_MAX_LISTENERS);
     server->cache = cache_new();
-    server->reader = reader_new(&(struct reader_options){.cell = server->cell,
-                                                         .backend = server->backend,
-                                                         .daemon_version = server->daemon_version,
-                                                         .wake = api_server_wake,
-                                                         .server = server});
+    server->reader =
+        db_thread_new(&(struct db_thread_options){.cell = server->cell,
+                                                  .backend = server->backend,
+                                                  .daemon_version = server->daemon_version,
+                                                  .wake = api_server_wake,
+                                                  .server = server});
     if (!server->cache || !server->reader)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -327,7 +329,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     struct api_server *server = calloc(1, sizeof(*server));
     enum status s;
 
-    if (!server || !reply_prepare()) {
+    if (!server || !send_prepare()) {
         free(server);
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
     }
@@ -420,7 +422,7 @@ static void on_timer(struct api_server *server)
 
     if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
         log_warning("http: cannot read the timer: %s", strerror(errno));
-    due = clients_reap(&server->clients, server->now, server->deadline_ns, &cut);
+    due = connections_reap(&server->clients, server->now, server->deadline_ns, &cut);
     stats_add(&server->stats->connections_cut, cut);
     set_timer(server, due);
 }
@@ -485,9 +487,9 @@ void api_server_wake(struct api_server *server)
         return; /* full: it is readable already */
 }
 
-bool api_server_reader_moves(struct api_server *server)
+bool api_server_db_thread_moves(struct api_server *server)
 {
-    return reader_moves(server->reader);
+    return db_thread_moves(server->reader);
 }
 
 /* ---- stop ---- */
@@ -531,7 +533,7 @@ void api_server_free(struct api_server *take)
         return;
     api_server_finish(take);
     pthread_mutex_destroy(&take->token_mutex);
-    reader_free(take->reader); /* libmicrohttpd wants none suspended at the end */
+    db_thread_free(take->reader); /* libmicrohttpd wants none suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);

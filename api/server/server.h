@@ -54,8 +54,8 @@ void api_server_set_token(struct api_server *server, const char *token);
 void api_server_wait(struct api_server *server);
 /* Ends the sleep of api_server_wait. From any thread. */
 void api_server_wake(struct api_server *server);
-/* Does its reader move (reader.h)? From any thread, one at a time. */
-bool api_server_reader_moves(struct api_server *server);
+/* Does its reader move (db_thread.h)? From any thread, one at a time. */
+bool api_server_db_thread_moves(struct api_server *server);
 
 /* For a loop that watches other things too: the descriptor to watch for reading, */
 int api_server_fd(const struct api_server *server);

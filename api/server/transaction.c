@@ -1,4 +1,4 @@
-/* exchange.c: the life of one request.
+/* transaction.c: the life of one request.
  *
  * libmicrohttpd calls the access handler at least twice: once when the header fields are there,
  * then for each piece of the body, and once more at its end. The first call is where a request is
@@ -12,7 +12,7 @@
 #include "api/server/transaction.h"
 
 #include "api/server/guard.h"
-#include "api/handlers/problem.h"
+#include "api/server/send.h"
 #include "api/server/db_thread.h"
 #include "api/handlers/routes.h"
 #include "base/log.h"
@@ -22,20 +22,20 @@
 
 enum step { STEP_FIRST = 0, STEP_BODY, STEP_READING, STEP_ANSWERED };
 
-struct exchange {
+struct transaction {
     enum step step;
     bool keeps_body;
     bool is_parsed;
     struct request request;
-    struct reader_call call; /* of an answer that must be read from the database */
+    struct db_thread_call call; /* of an answer that must be read from the database */
     size_t target_bytes;
     char target[]; /* libmicrohttpd writes over its own */
 };
 
-struct exchange *exchange_new(const char *target)
+struct transaction *transaction_new(const char *target)
 {
     size_t bytes = strlen(target);
-    struct exchange *x = malloc(sizeof(*x) + bytes + 1);
+    struct transaction *x = malloc(sizeof(*x) + bytes + 1);
 
     if (!x)
         return NULL;
@@ -45,7 +45,7 @@ struct exchange *exchange_new(const char *target)
     return x;
 }
 
-void exchange_free(struct exchange *take)
+void transaction_free(struct transaction *take)
 {
     if (!take)
         return;
@@ -62,12 +62,12 @@ static bool is_reading(const struct request *request)
 }
 
 /* Sends, counts, and tells the log of what was changed and of what went wrong here. */
-static enum MHD_Result answer(struct exchange *x, struct handlers_context *c,
+static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
                               struct MHD_Connection *connection, struct reply *take)
 {
     const struct request *r = &x->request;
     unsigned http_status = 0;
-    enum MHD_Result result = reply_send(connection, r, take, &http_status);
+    enum MHD_Result result = send_reply(connection, r, take, &http_status);
 
     x->step = STEP_ANSWERED;
     stats_count(c->stats, http_status);
@@ -80,18 +80,18 @@ static enum MHD_Result answer(struct exchange *x, struct handlers_context *c,
     return result;
 }
 
-static enum MHD_Result refuse(struct exchange *x, struct handlers_context *c,
+static enum MHD_Result refuse(struct transaction *x, struct handlers_context *c,
                               struct MHD_Connection *connection, const struct problem *problem)
 {
     struct reply reply = {.http_status = 0};
 
     request_make_id(&x->request, c->number);
-    problem_write(&reply, &x->request, problem);
+    reply_problem(&reply, &x->request, problem);
     reply.close = true; /* where the next request begins is not certain */
     return answer(x, c, connection, &reply);
 }
 
-static bool parse(struct exchange *x, struct problem *out)
+static bool parse(struct transaction *x, struct problem *out)
 {
     struct err err;
 
@@ -104,8 +104,8 @@ static bool parse(struct exchange *x, struct problem *out)
     return true;
 }
 
-static enum MHD_Result first_step(struct exchange *x, struct handlers_context *c,
-                                  const struct exchange_call *call)
+static enum MHD_Result first_step(struct transaction *x, struct handlers_context *c,
+                                  const struct transaction_call *call)
 {
     struct problem problem;
 
@@ -126,16 +126,16 @@ static enum MHD_Result first_step(struct exchange *x, struct handlers_context *c
 }
 
 /* The reply of the route; a document is remembered for those who ask the same again. */
-static void dispatch(struct exchange *x, struct handlers_context *c, struct reply *reply)
+static void dispatch(struct transaction *x, struct handlers_context *c, struct reply *reply)
 {
     struct problem problem;
 
     request_make_id(&x->request, c->number);
     if (!x->is_parsed && !parse(x, &problem)) {
-        problem_write(reply, &x->request, &problem);
+        reply_problem(reply, &x->request, &problem);
     } else if (x->request.body_too_large) {
         guard_too_large(&problem);
-        problem_write(reply, &x->request, &problem);
+        reply_problem(reply, &x->request, &problem);
         reply->close = true;
     } else {
         routes_dispatch(c, &x->request, reply);
@@ -145,21 +145,21 @@ static void dispatch(struct exchange *x, struct handlers_context *c, struct repl
 }
 
 /* To the reader with it; without one it is read here. */
-static enum MHD_Result read_later(struct exchange *x, struct handlers_context *c,
-                                  struct MHD_Connection *connection, struct reply *reply)
+static enum MHD_Result read_deferred(struct transaction *x, struct handlers_context *c,
+                                     struct MHD_Connection *connection, struct reply *reply)
 {
     x->step = STEP_READING;
-    x->call = (struct reader_call){
-        .connection = connection, .request = &x->request, .handler = reply->later};
+    x->call = (struct db_thread_call){
+        .connection = connection, .request = &x->request, .handler = reply->deferred};
     reply_clear(reply);
-    if (reader_take(c->reader, &x->call))
+    if (db_thread_take(c->reader, &x->call))
         return MHD_YES;
     c->may_read = true;
     x->call.handler(c, &x->request, reply);
     return answer(x, c, connection, reply);
 }
 
-static enum MHD_Result last_step(struct exchange *x, struct handlers_context *c,
+static enum MHD_Result last_step(struct transaction *x, struct handlers_context *c,
                                  struct MHD_Connection *connection)
 {
     struct reply reply = {.http_status = 0};
@@ -171,11 +171,12 @@ static enum MHD_Result last_step(struct exchange *x, struct handlers_context *c,
         reply_document(&reply, kept);
     else
         dispatch(x, c, &reply);
-    return reply.later ? read_later(x, c, connection, &reply) : answer(x, c, connection, &reply);
+    return reply.deferred ? read_deferred(x, c, connection, &reply)
+                          : answer(x, c, connection, &reply);
 }
 
-enum MHD_Result exchange_step(struct exchange *x, struct handlers_context *c,
-                              const struct exchange_call *call)
+enum MHD_Result transaction_step(struct transaction *x, struct handlers_context *c,
+                                 const struct transaction_call *call)
 {
     if (x->step == STEP_FIRST)
         return first_step(x, c, call);

@@ -1,14 +1,17 @@
-/* exchange.h: one request from its first line to the end of its answer, as libmicrohttpd calls it.
+/* transaction.h: one request from its first line to the end of its answer, as libmicrohttpd calls
+ * it.
  */
-#ifndef REACH_API_EXCHANGE_H
-#define REACH_API_EXCHANGE_H
+#ifndef REACH_API_TRANSACTION_H
+#define REACH_API_TRANSACTION_H
 
 #include "api/handlers/handlers.h"
 
-struct exchange;
+#include <microhttpd.h>
+
+struct transaction;
 
 /* What one call of the access handler brings. Texts are libmicrohttpd's. */
-struct exchange_call {
+struct transaction_call {
     struct MHD_Connection *connection;
     const char *url;
     const char *method;
@@ -18,11 +21,11 @@ struct exchange_call {
 };
 
 /* Begins with the request target. NULL without memory; then the connection is closed. */
-struct exchange *exchange_new(const char *target);
-void exchange_free(struct exchange *take);
+struct transaction *transaction_new(const char *target);
+void transaction_free(struct transaction *take);
 
 /* One call of the access handler: the header fields are there; a piece of body; the end of it. */
-enum MHD_Result exchange_step(struct exchange *x, struct handlers_context *c,
-                              const struct exchange_call *call);
+enum MHD_Result transaction_step(struct transaction *x, struct handlers_context *c,
+                                 const struct transaction_call *call);
 
 #endif

@@ -91,21 +91,41 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-enum status err_set(struct err *err, enum status s, const char *format, ...)
+static enum status set(struct err *err, enum status s, const char *field, const char *format,
+                       va_list args)
 {
     char text[TEXT_BYTES];
-    va_list args;
 
     if (!err)
         return s;
     /* By way of a copy: the arguments may point into err->text itself. */
-    va_start(args, format);
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
-    va_end(args);
     text_tidy(text);
     err->status = s;
+    err->field = field;
     memcpy(err->text, text, sizeof(text));
+    return s;
+}
+
+enum status err_set(struct err *err, enum status s, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    s = set(err, s, NULL, format, args);
+    va_end(args);
+    return s;
+}
+
+enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
+                          ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    s = set(err, s, field, format, args);
+    va_end(args);
     return s;
 }
 

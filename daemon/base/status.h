@@ -48,7 +48,8 @@ enum status {
 /* One failure, told to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
-    char text[400]; /* one sentence, no newline, always terminated */
+    const char *field; /* the parameter of the request that is to blame; static. NULL: none */
+    char text[400];    /* one sentence, no newline, always terminated */
 };
 
 /* What is the same for every failure of one kind. Static strings, never NULL. */
@@ -67,6 +68,10 @@ enum status status_from_slug(const char *slug);
 /* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */
 enum status err_set(struct err *err, enum status s, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same, and names the parameter to blame. */
+enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
+                          ...) __attribute__((format(printf, 4, 5)));
 
 /* Puts "context: " before the text that is there already; returns the status that is in it. */
 enum status err_prefix(struct err *err, const char *format, ...)

@@ -2,7 +2,7 @@
  * last digit of a logarithm. */
 #include "fingerprint/evidence.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -74,8 +74,7 @@ const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
 
 const char *evidence_method_name(enum evidence_method m)
 {
-    REACH_ASSERT((unsigned)m < EVIDENCE_METHOD_COUNT);
-    return method_names[m];
+    return NAME_OF(method_names, m);
 }
 
 bool evidence_method_from_name(const char *name, enum evidence_method *out)

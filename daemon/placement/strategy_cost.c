@@ -60,6 +60,38 @@ static struct cost unknown(enum reason why)
     return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
 }
 
+static bool is_rate(double v, double most)
+{
+    return v >= 0 && v <= most; /* not a number is neither */
+}
+
+enum status costing_check(const struct job_request *job, struct err *err)
+{
+    const struct {
+        const char *name;
+        double v;
+        double most;
+    } all[] = {{"input_bytes", job->input_bytes, STRATEGY_MAX_INPUT_BYTES},
+               {"input_gbps", job->input_gbps, STRATEGY_MAX_RATE},
+               {"output_bytes", job->output_bytes, STRATEGY_MAX_INPUT_BYTES},
+               {"deal_bytes", job->deal_bytes, STRATEGY_MAX_INPUT_BYTES},
+               {"look_gps", job->look_gps, STRATEGY_MAX_RATE},
+               {"inside_gbps", job->inside_gbps, STRATEGY_MAX_RATE}};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (!is_rate(all[i].v, all[i].most))
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, all[i].name,
+                                 "%s must be a number from 0 to %.0f: check it", all[i].name,
+                                 all[i].most);
+    }
+    if (job->input_gbps > 0 && !(job->input_bytes > 0))
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "input_gbps",
+            "input_gbps is there without input_bytes: say how many bytes of input an "
+            "access has");
+    return STATUS_OK;
+}
+
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct limit *limit, uint32_t transaction_bytes, struct costing *out)
 {

@@ -1,5 +1,5 @@
-/* problem.c: statuses into HTTP statuses, errors into documents. */
-#include "api/handlers/problem.h"
+/* reply_problem.c: statuses into HTTP statuses, errors into problem documents (reply.h). */
+#include "api/handlers/reply.h"
 
 #include "base/json_out.h"
 
@@ -12,30 +12,30 @@ enum { RETRY_AFTER_SECONDS = 5, TYPE_BYTES = 64 };
 static const char PROBLEM_TYPE[] = "application/problem+json";
 static const char TYPE_PREFIX[] = "urn:reachd:problem:";
 
-unsigned problem_http_status(enum status status)
+static unsigned http_status_of(enum status status)
 {
     switch (status) {
     case STATUS_INVALID_ARGUMENT:
-        return MHD_HTTP_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     case STATUS_NOT_FOUND:
-        return MHD_HTTP_NOT_FOUND;
+        return HTTP_NOT_FOUND;
     case STATUS_NOT_APPLICABLE: /* the fingerprint knows too little for this question */
     case STATUS_CONFLICT:
     case STATUS_GPU_BUSY:
     case STATUS_GPU_LOST:
     case STATUS_GPU_HUNG:
-        return MHD_HTTP_CONFLICT;
+        return HTTP_CONFLICT;
     case STATUS_NOT_SUPPORTED:
-        return MHD_HTTP_NOT_IMPLEMENTED;
+        return HTTP_NOT_IMPLEMENTED;
     case STATUS_FULL:
     case STATUS_NO_MEMORY:
     case STATUS_NO_DRIVER:
     case STATUS_NOT_READY:
-        return MHD_HTTP_SERVICE_UNAVAILABLE;
+        return HTTP_SERVICE_UNAVAILABLE;
     case STATUS_READ_ONLY:
-        return MHD_HTTP_INSUFFICIENT_STORAGE;
+        return HTTP_INSUFFICIENT_STORAGE;
     default:
-        return MHD_HTTP_INTERNAL_SERVER_ERROR;
+        return HTTP_INTERNAL_SERVER_ERROR;
     }
 }
 
@@ -81,11 +81,11 @@ static json_t *problem_to_json(const struct problem *p, const struct request *re
     return json_out_end(&o);
 }
 
-void problem_write(struct reply *reply, const struct request *request,
+void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem)
 {
     unsigned http_status =
-        problem->http_status ? problem->http_status : problem_http_status(problem->status);
+        problem->http_status ? problem->http_status : http_status_of(problem->status);
     json_t *json = problem_to_json(problem, request, http_status);
     size_t bytes = 0;
     char *text = json_out_render(json, &bytes);
@@ -96,11 +96,11 @@ void problem_write(struct reply *reply, const struct request *request,
     reply->content_type = PROBLEM_TYPE;
     reply->body = text;
     reply->body_bytes = bytes;
-    if (http_status == MHD_HTTP_SERVICE_UNAVAILABLE)
+    if (http_status == HTTP_SERVICE_UNAVAILABLE)
         reply->retry_after_seconds = RETRY_AFTER_SECONDS;
 }
 
-void problem_reply(struct reply *reply, const struct request *request, enum status status,
+void reply_failure(struct reply *reply, const struct request *request, enum status status,
                    const char *format, ...)
 {
     struct problem p = {.status = status};
@@ -109,10 +109,13 @@ void problem_reply(struct reply *reply, const struct request *request, enum stat
     va_start(args, format);
     vsnprintf(p.detail, sizeof(p.detail), format, args);
     va_end(args);
-    problem_write(reply, request, &p);
+    reply_problem(reply, request, &p);
 }
 
-void problem_from_err(struct reply *reply, const struct request *request, const struct err *err)
+void reply_err(struct reply *reply, const struct request *request, const struct err *err)
 {
-    problem_reply(reply, request, err->status, "%s", err->text);
+    struct problem p = {.status = err->status, .parameter = err->field};
+
+    memcpy(p.detail, err->text, sizeof(p.detail));
+    reply_problem(reply, request, &p);
 }

@@ -1,4 +1,4 @@
-/* problem.h: an error, told as RFC 9457 problem+json.
+/* problem.h: what is wrong with a request, to be answered as RFC 9457 problem+json.
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
  *      "title": "The request asks for something that has no meaning.", "status": 400,
@@ -11,14 +11,15 @@
 #ifndef REACH_API_PROBLEM_H
 #define REACH_API_PROBLEM_H
 
-#include "api/handlers/reply.h"
-#include "api/decode/request.h"
 #include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
 
 enum { PROBLEM_POINTER_BYTES = 96 };
 
 struct problem {
-    unsigned http_status; /* 0: as the status says (problem_http_status) */
+    unsigned http_status; /* 0: as the status says (http_status_of) */
     enum status status;
     const char *slug;      /* NULL: of the status */
     const char *title;     /* NULL: of the status */
@@ -29,17 +30,5 @@ struct problem {
     json_t *gpus;                        /* added to the document; borrowed. NULL: none */
     char detail[sizeof(((struct err *)0)->text)];
 };
-
-/* Makes `reply` tell this problem. */
-void problem_write(struct reply *reply, const struct request *request,
-                   const struct problem *problem);
-
-/* The usual one: a status and a sentence. */
-void problem_reply(struct reply *reply, const struct request *request, enum status status,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-void problem_from_err(struct reply *reply, const struct request *request, const struct err *err);
-
-/* What a status means in HTTP. */
-unsigned problem_http_status(enum status status);
 
 #endif

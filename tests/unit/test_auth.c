@@ -1,4 +1,4 @@
-/* test_api_access.c: who may change something, who asks where, and which request was which. */
+/* test_auth.c: who may change something, who asks where, and which request was which. */
 #include "tests/unit/api_fixture.h"
 
 #include "api/handlers/auth.h"
@@ -14,24 +14,24 @@ static void test_compare(void **state)
     char longest[2048] = "Bearer ";
 
     (void)state;
-    assert_true(access_is_allowed(TOKEN, "Bearer correct-horse-battery"));
-    assert_true(access_is_allowed(TOKEN, "bearer   correct-horse-battery"));
-    assert_true(access_is_allowed(NULL, NULL));
-    assert_true(access_is_allowed("", "Bearer x"));
-    assert_false(access_is_allowed(TOKEN, NULL));
-    assert_false(access_is_allowed(TOKEN, ""));
-    assert_false(access_is_allowed(TOKEN, "Bearer"));
-    assert_false(access_is_allowed(TOKEN, "Bearer "));
-    assert_false(access_is_allowed(TOKEN, "Bearercorrect-horse-battery"));
-    assert_false(access_is_allowed(TOKEN, "Basic correct-horse-battery"));
-    assert_false(access_is_allowed(TOKEN, "Bearer correct-horse-batterx"));
-    assert_false(access_is_allowed(TOKEN, "Bearer correct-horse-batter"));
-    assert_false(access_is_allowed(TOKEN, "Bearer correct-horse-battery2"));
-    assert_false(access_is_allowed(TOKEN, "Bearer Correct-horse-battery"));
-    assert_false(access_is_allowed(TOKEN, "Bearer correct-horse-battery correct-horse-battery"));
+    assert_true(auth_is_allowed(TOKEN, "Bearer correct-horse-battery"));
+    assert_true(auth_is_allowed(TOKEN, "bearer   correct-horse-battery"));
+    assert_true(auth_is_allowed(NULL, NULL));
+    assert_true(auth_is_allowed("", "Bearer x"));
+    assert_false(auth_is_allowed(TOKEN, NULL));
+    assert_false(auth_is_allowed(TOKEN, ""));
+    assert_false(auth_is_allowed(TOKEN, "Bearer"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer "));
+    assert_false(auth_is_allowed(TOKEN, "Bearercorrect-horse-battery"));
+    assert_false(auth_is_allowed(TOKEN, "Basic correct-horse-battery"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-batterx"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-batter"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-battery2"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer Correct-horse-battery"));
+    assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-battery correct-horse-battery"));
     memset(longest + 7, 'a', 2000);
-    assert_false(access_is_allowed(TOKEN, longest));
-    assert_false(access_is_allowed(longest + 7, longest)); /* too long to be compared: refused */
+    assert_false(auth_is_allowed(TOKEN, longest));
+    assert_false(auth_is_allowed(longest + 7, longest)); /* too long to be compared: refused */
 }
 
 #define WITH(token) "Authorization: Bearer " token "\r\n"

@@ -1,4 +1,4 @@
-/* test_clients.c: whose time is over, against a look at each clock by itself. */
+/* test_connections.c: whose time is over, against a look at each clock by itself. */
 #include "api/server/connections.h"
 
 #include "base/rng.h"
@@ -16,29 +16,29 @@ enum { PLACES = 24, STEPS = 4000, DEADLINE = 1000 };
 
 /* One connection: a pair of sockets, of which the far end sees when the near one is shut down. */
 struct place {
-    struct client *client; /* NULL: free */
+    struct connection *client; /* NULL: free */
     int far;
     int near;
     nsec_t since;
     bool answered;
 };
 
-static void open_place(struct clients *all, struct place *p, nsec_t now)
+static void open_place(struct connections *all, struct place *p, nsec_t now)
 {
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     p->near = pair[0];
     p->far = pair[1];
-    p->client = clients_add(all, p->near, now);
+    p->client = connections_add(all, p->near, now);
     assert_non_null(p->client);
     p->since = now;
     p->answered = false;
 }
 
-static void close_place(struct clients *all, struct place *p)
+static void close_place(struct connections *all, struct place *p)
 {
-    clients_remove(all, p->client);
+    connections_remove(all, p->client);
     close(p->near);
     close(p->far);
     p->client = NULL;
@@ -52,12 +52,12 @@ static bool is_cut(const struct place *p)
 }
 
 /* What is due is cut, all else is not, and the time to come again is neither past nor late. */
-static void reap(struct clients *all, struct place *places, nsec_t now)
+static void reap(struct connections *all, struct place *places, nsec_t now)
 {
     nsec_t next_due = 0;
     uint64_t wanted = 0;
     uint64_t cut = 0;
-    const nsec_t again = clients_reap(all, now, DEADLINE, &cut);
+    const nsec_t again = connections_reap(all, now, DEADLINE, &cut);
 
     for (int i = 0; i < PLACES; i++) {
         struct place *p = &places[i];
@@ -82,7 +82,7 @@ static void test_against_each_clock(void **state)
     const char *given = getenv("REACH_SEED");
     struct rng rng = {.state = given ? strtoull(given, NULL, 0) : 20261121};
     struct place places[PLACES] = {{0}};
-    struct clients all = {0};
+    struct connections all = {0};
     nsec_t now = 5000;
     uint32_t open = 0;
 
@@ -94,13 +94,13 @@ static void test_against_each_clock(void **state)
         if (!p->client) {
             open_place(&all, p, now);
         } else if (p->client->in_request) {
-            clients_end(&all, p->client, now);
+            connections_end(&all, p->client, now);
             p->since = now;
             p->answered = true;
         } else if (rng_below(&rng, 8) == 0) {
             close_place(&all, p);
         } else {
-            clients_begin(&all, p->client, now);
+            connections_begin(&all, p->client, now);
             p->since = p->answered ? now : p->since; /* the first: from its opening */
         }
         if (rng_below(&rng, 4) == 0)
@@ -119,11 +119,11 @@ static void test_against_each_clock(void **state)
 
 static void test_nobody(void **state)
 {
-    struct clients all = {0};
+    struct connections all = {0};
     uint64_t cut = 0;
 
     (void)state;
-    assert_int_equal(clients_reap(&all, 7, DEADLINE, &cut), 0);
+    assert_int_equal(connections_reap(&all, 7, DEADLINE, &cut), 0);
     assert_int_equal(cut, 0);
 }
 
