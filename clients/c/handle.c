@@ -2,9 +2,9 @@
 #include "clients/c/handle.h"
 
 #include "clients/c/job.h"
-#include "clients/c/kept.h"
+#include "clients/c/cache.h"
 #include "clients/c/offline.h"
-#include "clients/c/wire.h"
+#include "clients/c/http.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* wire.c: libcurl. Idle connections lie in a small pool; a call takes one or makes one, and nobody
  * holds the lock while it waits for the network. No proxy is ever asked: the daemon is on this node
  * or next to it. */
-#include "clients/c/wire.h"
+#include "clients/c/http.h"
 
 #include <curl/curl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* kept.c: a small table, searched from end to end; the one that was used longest ago makes room. */
-#include "clients/c/kept.h"
+#include "clients/c/cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

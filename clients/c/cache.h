@@ -9,7 +9,7 @@
 #define REACH_CLIENT_KEPT_H
 
 #include "clients/c/handle.h"
-#include "clients/c/wire.h"
+#include "clients/c/http.h"
 
 struct kept;
 

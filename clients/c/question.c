@@ -3,8 +3,8 @@
 #include "clients/c/answer.h"
 #include "clients/c/job.h"
 #include "clients/c/offline.h"
-#include "clients/c/remote.h"
-#include "clients/c/wire.h"
+#include "clients/c/get.h"
+#include "clients/c/http.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* remote.c: see remote.h. A question goes out with the ETag of the last answer to it; on a 304 that
  * answer is given out again, confirmed, and nothing is parsed. */
-#include "clients/c/remote.h"
+#include "clients/c/get.h"
 
-#include "clients/c/kept.h"
-#include "clients/c/wire.h"
+#include "clients/c/cache.h"
+#include "clients/c/http.h"
 
 #include "base/clock.h"
 
