@@ -157,38 +157,6 @@ static bool decode_access_bytes(const struct request *request, const char *name,
 
 /* ---- a job ---- */
 
-enum kind { KIND_BYTES, KIND_ACCESS_BYTES, KIND_COUNT, KIND_FLAG, KIND_REAL };
-
-/* One number of struct job_request, and the parameter that it comes from. */
-struct job_field {
-    const char *name;
-    enum kind kind;
-    size_t offset;
-    double most; /* of a KIND_REAL */
-};
-
-#define FIELD(name, kind, member, most)                                                            \
-    {                                                                                              \
-        name, kind, offsetof(struct job_request, member), most                                     \
-    }
-
-static const struct job_field job_fields[] = {
-    FIELD("element", KIND_ACCESS_BYTES, element_bytes, 0),
-    FIELD("transaction", KIND_ACCESS_BYTES, transaction_bytes, 0),
-    FIELD("reserve", KIND_BYTES, reserve_bytes, 0),
-    FIELD("accesses", KIND_COUNT, accesses, 0),
-    FIELD("fixed", KIND_FLAG, fixed, 0),
-    FIELD("once", KIND_FLAG, once, 0),
-    FIELD("input_bytes", KIND_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("input_gbps", KIND_REAL, input_gbps, STRATEGY_MAX_RATE),
-    FIELD("look_gps", KIND_REAL, look_gps, STRATEGY_MAX_RATE),
-    FIELD("inside_gbps", KIND_REAL, inside_gbps, STRATEGY_MAX_RATE),
-    FIELD("output_bytes", KIND_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("deal_bytes", KIND_REAL, deal_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("granularity", KIND_BYTES, granularity_bytes, 0),
-};
-enum { JOB_FIELD_COUNT = sizeof(job_fields) / sizeof(*job_fields) };
-
 const char *decode_job_param(uint32_t i)
 {
     static const char *const others[] = {"bytes", "access", "windows"};
@@ -203,13 +171,13 @@ static bool decode_field(const struct request *request, const struct job_field *
                          struct problem *out_problem)
 {
     switch (field->kind) {
-    case KIND_BYTES:
+    case JOB_FIELD_BYTES:
         return decode_bytes(request, field->name, DECODE_OPTIONAL, to, out_problem);
-    case KIND_ACCESS_BYTES:
+    case JOB_FIELD_ACCESS_BYTES:
         return decode_access_bytes(request, field->name, to, out_problem);
-    case KIND_COUNT:
+    case JOB_FIELD_COUNTER:
         return decode_count(request, field->name, 1, INT64_MAX, to, out_problem);
-    case KIND_FLAG:
+    case JOB_FIELD_FLAG:
         return decode_flag(request, field->name, to, out_problem);
     default:
         return decode_real(request, field->name, field->most, to, out_problem);

@@ -1,9 +1,13 @@
-/* remote.c: see remote.h. A question goes out with the ETag of the last answer to it; on a 304 that
- * answer is given out again, confirmed, and nothing is parsed. */
-#include "clients/c/get.h"
-
-#include "clients/c/cache.h"
+/* get.c: one request, wherever the answer comes from, and what of an answer may be returned:
+ * nothing about another GPU, from a stale fingerprint, or from before the daemon became
+ * unreachable, unless the caller allows it.
+ *
+ * A GET to a daemon carries the ETag of its last answer to the same target; on a 304 that answer is
+ * returned again, confirmed. */
+#include "clients/c/answer_cache.h"
+#include "clients/c/handle.h"
 #include "clients/c/http.h"
+#include "clients/c/offline.h"
 
 #include "base/clock.h"
 
@@ -14,33 +18,41 @@
 
 enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304 };
 
+/* Of what a job relies on, and of anything else (an observation is raw numbers). */
+enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
+
+/* One call of the public interface. */
+struct call {
+    struct reach *reach;
+    const struct reach_request *request;
+    uint64_t end_ms;
+    unsigned allow;
+    struct reach_error *error;
+};
+
 static uint64_t now_ms(void)
 {
     return clock_monotonic() / NSEC_PER_MSEC;
 }
 
-struct remote_call remote_begin(struct reach *reach, struct reach_error *error)
+static struct call begin(struct reach *reach, const struct reach_request *request,
+                         struct reach_error *error)
 {
-    return (struct remote_call){.reach = reach,
-                                .end_ms = now_ms() + atomic_load(&reach->deadline_ms),
-                                .accept = atomic_load(&reach->accept),
-                                .error = error};
+    return (struct call){.reach = reach,
+                         .request = request,
+                         .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
+                         .allow = atomic_load(&reach->allow),
+                         .error = error};
 }
 
-/* ---- one request ---- */
-
-static bool get(struct remote_call *call, const char *path, const char *tag,
-                struct wire_answer *out)
+static bool is_get(const struct reach_request *request)
 {
-    const uint64_t now = now_ms();
-    const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
-
-    call->status = wire_get(call->reach->wire, path, tag, (uint32_t)left, out, call->error);
-    return call->status == REACH_OK;
+    return !request->method || strcmp(request->method, "GET") == 0;
 }
 
-/* The daemon says what went wrong and what to do next (RFC 9457); both are passed on. */
-static void take_problem(struct remote_call *call, const struct wire_answer *got)
+/* ---- responses that are no answers ---- */
+
+static enum reach_status status_of_slug(const char *slug, uint32_t http_status)
 {
     static const struct {
         const char *slug;
@@ -49,234 +61,416 @@ static void take_problem(struct remote_call *call, const struct wire_answer *got
                  {"not-found", REACH_NOT_FOUND},
                  {"no-fingerprint", REACH_NOT_MEASURED},
                  {"not-applicable", REACH_NOT_MEASURED},
-                 {"not-supported", REACH_NOT_SUPPORTED}};
-    json_t *problem = json_loadb(got->body ? got->body : "", got->body_bytes, 0, NULL);
-    const char *slug = json_string_value(json_object_get(problem, "slug"));
-    const char *detail = json_string_value(json_object_get(problem, "detail"));
-    const char *next = json_string_value(json_object_get(problem, "next_step"));
+                 {"not-supported", REACH_NOT_SUPPORTED},
+                 {"method-not-allowed", REACH_NOT_SUPPORTED},
+                 {"stale-fingerprint", REACH_STALE},
+                 {"unauthorized", REACH_UNAUTHORIZED},
+                 {"internal", REACH_INTERNAL}};
 
-    call->status = got->http_status / 100 == 5 ? REACH_UNAVAILABLE : REACH_PROTOCOL;
     for (size_t i = 0; slug && i < sizeof(slugs) / sizeof(*slugs); i++) {
         if (strcmp(slug, slugs[i].slug) == 0)
-            call->status = slugs[i].status;
+            return slugs[i].status;
     }
+    return http_status / 100 == 5 || (slug && http_status == 409) ? REACH_UNAVAILABLE
+                                                                  : REACH_PROTOCOL;
+}
+
+static const char *source_name(const struct reach *reach)
+{
+    return reach->http ? http_address(reach->http) : offline_name(reach->offline);
+}
+
+/* A problem document (RFC 9457) says what failed, which parameter is to blame, and what to do. */
+static enum reach_status fail_with_problem(const struct call *call,
+                                           const struct reach_answer *answer)
+{
+    const char *slug = json_string_value(json_object_get(answer->json, "slug"));
+    const char *detail = json_string_value(json_object_get(answer->json, "detail"));
+    const char *next = json_string_value(json_object_get(answer->json, "next_step"));
+    const json_t *blamed = json_array_get(json_object_get(answer->json, "errors"), 0);
+    const char *field = json_string_value(json_object_get(blamed, "parameter"));
+    const enum reach_status status = status_of_slug(slug, answer->http_status);
+
     if (slug && detail)
-        fail_text(call->error, call->status, "the daemon answers: %.300s%s%.250s", detail,
-                  next ? ". " : "", next ? next : "");
+        fail_text(call->error, status, "%.300s%s%.250s", detail, next ? ". " : "",
+                  next ? next : "");
     else
-        fail_text(call->error, call->status, "what answers at %s is not reachd: HTTP %ld",
-                  wire_where(call->reach->wire), got->http_status);
-    json_decref(problem);
+        fail_text(call->error, status, "the response from %s is not one of reachd: HTTP %u",
+                  source_name(call->reach), answer->http_status);
+    fail_field(call->error, field ? field : json_string_value(json_object_get(blamed, "pointer")));
+    if (call->error)
+        call->error->http_status = answer->http_status;
+    return status;
 }
 
-/* Reads the body into a new answer. */
-static void *read_body(struct remote_call *call, const struct wire_answer *got, answer_fn *read,
-                       size_t bytes)
-{
-    json_t *json = NULL;
-    void *answer = calloc(1, bytes);
+/* ---- what may be returned ---- */
 
-    if (!answer) {
-        call->status = fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
-        return NULL;
+/* What stands for {gpu} in the target; "" if nothing does. `out` needs REACH_UUID_BYTES. */
+static const char *gpu_of_target(const char *target, char *out)
+{
+    static const char prefix[] = "/v1/gpus/";
+    const char *at = target + sizeof(prefix) - 1;
+
+    out[0] = '\0';
+    if (strncmp(target, prefix, sizeof(prefix) - 1) == 0)
+        snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
+    return out;
+}
+
+static bool is_index(const char *gpu)
+{
+    return gpu[strspn(gpu, "0123456789")] == '\0';
+}
+
+static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+    const char *uuid = p ? p->gpu_uuid : answer->kind == ANSWER_GPU ? answer->gpus->uuid : NULL;
+    char gpu[REACH_UUID_BYTES];
+
+    gpu_of_target(call->request->target, gpu);
+    if (!uuid || is_index(gpu) || strcasecmp(gpu, uuid) == 0)
+        return REACH_OK;
+    return fail_with(call->error, REACH_WRONG_GPU,
+                     "the request was for %s and the answer is for %s", gpu, uuid);
+}
+
+static enum reach_status check_stale(const struct call *call, const struct reach_answer *answer)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+
+    if (!p || !p->stale || call->allow & REACH_ALLOW_STALE)
+        return REACH_OK;
+    return fail_with(call->error, REACH_STALE,
+                     "fingerprint %s of %s is stale: the chip or its driver is not what was "
+                     "measured. Measure again (reachctl fingerprint --follow), or allow it "
+                     "(REACH_ALLOW_STALE)",
+                     p->fingerprint_id, p->gpu_uuid);
+}
+
+/* Off line there is one GPU, or a few: a UUID that is none of them is that of another GPU. */
+static bool is_other_gpu(const struct call *call, const struct reach_answer *answer)
+{
+    char gpu[REACH_UUID_BYTES];
+
+    gpu_of_target(call->request->target, gpu);
+    return call->reach->offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
+           !offline_has(call->reach->offline, gpu);
+}
+
+static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
+{
+    enum reach_status status;
+
+    if (is_other_gpu(call, answer)) {
+        char gpu[REACH_UUID_BYTES];
+        status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s",
+                           source_name(call->reach), gpu_of_target(call->request->target, gpu));
+        if (call->error)
+            call->error->http_status = answer->http_status;
+        return status;
     }
-    json = json_loadb(got->body ? got->body : "", got->body_bytes, JSON_REJECT_DUPLICATES, NULL);
-    if (json)
-        call->status = read(json, answer, call->error);
+    if (answer->http_status / 100 != 2)
+        return fail_with_problem(call, answer);
+    status = check_gpu(call, answer);
+    return status == REACH_OK ? check_stale(call, answer) : status;
+}
+
+/* ---- sources ---- */
+
+/* A body of its own for a response without one. */
+static char *own_body(char *take)
+{
+    return take ? take : calloc(1, 1);
+}
+
+static enum reach_status send_offline(const struct call *call, struct reach_answer **out)
+{
+    const struct offline *offline = call->reach->offline;
+    struct offline_response got;
+    struct answer_origin origin = {.target = call->request->target,
+                                   .source = offline_source(offline),
+                                   .confirmed_ms = offline_read_ms(offline)};
+    enum reach_status status = offline_send(offline, call->request, &got, call->error);
+
+    if (status != REACH_OK)
+        return status;
+    origin.http_status = got.http_status;
+    return answer_new(&origin, got.body, got.body_bytes, out, call->error);
+}
+
+static enum reach_status exchange(const struct call *call, const char *tag,
+                                  struct http_response *out)
+{
+    const uint64_t now = now_ms();
+    const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
+    const bool is_raw = answer_kind_of(call->request->target) == ANSWER_RAW;
+
+    return http_send(call->reach->http, call->request, tag,
+                     is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
+}
+
+/* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL). */
+static enum reach_status from_cache(const struct call *call, const char *tag,
+                                    struct reach_answer **out)
+{
+    struct answer_origin origin = {.target = call->request->target,
+                                   .http_status = HTTP_OK,
+                                   .source = tag ? REACH_FROM_DAEMON : REACH_FROM_CACHE,
+                                   .confirmed_ms = now_ms()};
+    size_t bytes = 0;
+    char *body =
+        answer_cache_copy(call->reach->cache, origin.target, tag, &bytes, &origin.confirmed_ms);
+
+    *out = NULL;
+    return body ? answer_new(&origin, body, bytes, out, call->error) : REACH_NOT_FOUND;
+}
+
+/* What came back other than 304. Takes the body. */
+static enum reach_status from_response(const struct call *call, struct http_response *take,
+                                       struct reach_answer **out)
+{
+    struct answer_cache *cache = call->reach->cache;
+    const char *target = call->request->target;
+    const struct answer_origin origin = {.target = target,
+                                         .http_status = (uint32_t)take->http_status,
+                                         .source = REACH_FROM_DAEMON,
+                                         .confirmed_ms = now_ms()};
+    char *body = own_body(take->body);
+    enum reach_status status;
+
+    take->body = NULL;
+    if (!body)
+        return fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
+    status = answer_new(&origin, body, take->body_bytes, out, call->error);
+    if (!is_get(call->request))
+        return status;
+    if (status == REACH_OK && origin.http_status == HTTP_OK && (*out)->rests_on_fingerprint)
+        answer_cache_put(cache, target, take->tag, *out);
     else
-        call->status =
-            fail_with(call->error, REACH_PROTOCOL, "what answers at %s is not reachd: no JSON",
-                      wire_where(call->reach->wire));
-    json_decref(json);
-    if (call->status == REACH_OK)
-        return answer;
-    free(answer);
-    return NULL;
+        answer_cache_drop(cache, target);
+    return status;
 }
 
-void *remote_ask_fresh(struct remote_call *call, const char *path, answer_fn *read, size_t bytes)
+static enum reach_status send_to_daemon(const struct call *call, struct reach_answer **out)
 {
-    struct wire_answer got;
-    void *answer = NULL;
+    char tag[HTTP_TAG_BYTES] = "";
+    struct http_response got;
+    enum reach_status status;
 
-    if (!get(call, path, "", &got))
-        return NULL;
-    if (got.http_status == HTTP_OK)
-        answer = read_body(call, &got, read, bytes);
-    else
-        take_problem(call, &got);
-    wire_answer_free(&got);
-    return answer;
-}
-
-/* ---- what may be given out ---- */
-
-static bool names_gpu(const char *gpu, const char *uuid)
-{
-    return gpu[strspn(gpu, "0123456789")] == '\0' || strcasecmp(gpu, uuid) == 0;
-}
-
-/* The answer, or NULL where it may not be given out; it is freed then. */
-static void *admit(struct remote_call *call, const char *gpu, void *take)
-{
-    const struct reach_basis *basis = take;
-
-    if (!names_gpu(gpu, basis->gpu_uuid))
-        call->status =
-            fail_with(call->error, REACH_WRONG_GPU,
-                      "the daemon was asked about %s and answers for %s", gpu, basis->gpu_uuid);
-    else if (basis->stale && !(call->accept & REACH_ACCEPT_STALE))
-        call->status = fail_with(
-            call->error, REACH_STALE,
-            "fingerprint %s of %s is stale: the chip or its driver is not what was measured. "
-            "Measure again (reachctl fingerprint --follow), or take it as it is "
-            "(REACH_ACCEPT_STALE)",
-            basis->fingerprint_id, basis->gpu_uuid);
-    else
-        return take;
-    free(take);
-    return NULL;
-}
-
-/* No daemon answered, call->status says why: what it said before, for those who take it. */
-static void *ask_kept(struct remote_call *call, const char *path, const char *gpu)
-{
-    void *answer;
-
-    if (!(call->accept & REACH_ACCEPT_KEPT) ||
-        (call->status != REACH_UNREACHABLE && call->status != REACH_DEADLINE))
-        return NULL;
-    answer = kept_copy(call->reach->kept, path, NULL, 0);
-    if (!answer)
-        return NULL;
-    call->status = REACH_OK;
-    return admit(call, gpu, answer);
-}
-
-/* What came back other than 304. */
-static struct reach_basis *take_answer(struct remote_call *call, const char *path,
-                                       const struct wire_answer *got, answer_fn *read, size_t bytes)
-{
-    struct reach_basis *answer = NULL;
-
-    if (got->http_status == HTTP_OK)
-        answer = read_body(call, got, read, bytes);
-    else
-        take_problem(call, got);
-    if (!answer) {
-        kept_drop(call->reach->kept, path);
-        return NULL;
+    if (is_get(call->request))
+        answer_cache_tag(call->reach->cache, call->request->target, tag);
+    status = exchange(call, tag, &got);
+    if (status != REACH_OK) {
+        if (is_get(call->request) && call->allow & REACH_ALLOW_CACHED &&
+            (status == REACH_UNREACHABLE || status == REACH_TIMEOUT) &&
+            from_cache(call, NULL, out) == REACH_OK)
+            return REACH_OK;
+        return status;
     }
-    answer->confirmed_ms = now_ms();
-    kept_put(call->reach->kept, path, got->tag, answer, bytes);
-    return answer;
-}
-
-void *remote_ask(struct remote_call *call, const char *path, const char *gpu, answer_fn *read,
-                 size_t bytes)
-{
-    struct kept *kept = call->reach->kept;
-    struct reach_basis *answer = NULL;
-    char tag[WIRE_TAG_BYTES];
-    struct wire_answer got;
-
-    kept_tag(kept, path, tag);
-    if (!get(call, path, tag, &got))
-        return ask_kept(call, path, gpu);
-    if (got.http_status == HTTP_NOT_MODIFIED) {
-        answer = kept_copy(kept, path, tag, now_ms());
-        wire_answer_free(&got);
-        if (answer)
-            return admit(call, gpu, answer);
-        /* Another thread has thrown it away meanwhile. */
-        if (!get(call, path, "", &got))
-            return NULL;
+    if (got.http_status == HTTP_NOT_MODIFIED && *tag) {
+        http_response_free(&got);
+        status = from_cache(call, tag, out);
+        if (status != REACH_NOT_FOUND)
+            return status;
+        /* Another thread has dropped it meanwhile. */
+        status = exchange(call, "", &got);
+        if (status != REACH_OK)
+            return status;
     }
-    answer = take_answer(call, path, &got, read, bytes);
-    wire_answer_free(&got);
-    return answer ? admit(call, gpu, answer) : NULL;
+    status = from_response(call, &got, out);
+    http_response_free(&got);
+    return status;
 }
 
-/* ---- fingerprints, and the state that tells whether they are stale ---- */
-
-static struct reach_gpu *ask_state(struct remote_call *call, const char *gpu)
+static enum reach_status perform(const struct call *call, struct reach_answer **out)
 {
-    char path[WIRE_PATH_BYTES];
-    struct reach_gpu *state;
+    const enum reach_status status =
+        call->reach->offline ? send_offline(call, out) : send_to_daemon(call, out);
 
-    snprintf(path, sizeof(path), "/v1/gpus/%s", gpu);
-    state = remote_ask_fresh(call, path, answer_gpu, sizeof(*state));
-    if (!state || names_gpu(gpu, state->uuid))
-        return state;
-    call->status = fail_with(call->error, REACH_WRONG_GPU,
-                             "the daemon was asked about %s and answers for %s", gpu, state->uuid);
-    free(state);
-    return NULL;
+    return status == REACH_OK ? judge(call, *out) : status;
 }
 
-/* The state speaks of the same fingerprint: takes over what it says. False: of another one. */
-static bool learn_state(struct remote_call *call, const struct reach_gpu *state,
-                        struct reach_fingerprint *fp)
+/* ---- the public functions ---- */
+
+/* A path that HTTP can carry as it is. */
+static bool is_target(const char *target)
 {
-    if (strcmp(state->fingerprint_id, fp->basis.fingerprint_id) != 0)
+    if (!target || target[0] != '/' || strlen(target) >= HTTP_TARGET_BYTES)
         return false;
-    fp->basis.stale = state->stale;
-    kept_learn(call->reach->kept, &fp->basis);
+    for (; *target; target++) {
+        if ((unsigned char)*target <= ' ' || (unsigned char)*target >= 0x7f || *target == '#')
+            return false;
+    }
     return true;
 }
 
-/* Document and state must speak of the same fingerprint, which may be replaced while we ask. */
-struct reach_fingerprint *remote_fingerprint(struct remote_call *call, const char *gpu)
+static enum reach_status check_request(const struct reach *reach,
+                                       const struct reach_request *request, bool has_out,
+                                       struct reach_error *error)
 {
-    enum { TRIES = 3 };
-    char path[WIRE_PATH_BYTES];
+    static const char *const methods[] = {"GET", "POST", "DELETE"};
+    bool known = request && !request->method;
 
-    snprintf(path, sizeof(path), "/v1/gpus/%s/fingerprint", gpu);
-    for (int i = 0; i < TRIES; i++) {
-        struct reach_fingerprint *fp = remote_ask(call, path, gpu, answer_fingerprint, sizeof(*fp));
-        struct reach_gpu *state;
-        bool same;
-
-        if (!fp || fp->basis.kept)
-            return fp;
-        state = ask_state(call, gpu);
-        same = state && learn_state(call, state, fp);
-        free(state);
-        if (same)
-            return admit(call, gpu, fp);
-        free(fp);
-        if (!state)
-            return NULL;
-    }
-    call->status =
-        fail_with(call->error, REACH_UNAVAILABLE,
-                  "the fingerprint of %s changed while it was asked for; ask again", gpu);
-    return NULL;
+    if (!reach || !request || !has_out)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "a request needs a handle, a target and a place for the answer");
+    if (request->size != sizeof(*request))
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "size of struct reach_request is %zu and not %zu", request->size,
+                         sizeof(*request));
+    for (size_t i = 0; request->method && i < sizeof(methods) / sizeof(*methods); i++)
+        known = known || strcmp(request->method, methods[i]) == 0;
+    if (!known)
+        return fail_with(error, REACH_INVALID_ARGUMENT, "the method is GET, POST or DELETE");
+    if (!is_target(request->target))
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "the target of a request is a path such as /v1/gpus, escaped, of less "
+                         "than %d bytes",
+                         (int)HTTP_TARGET_BYTES);
+    return REACH_OK;
 }
 
-enum reach_status remote_confirm(struct remote_call *call, const struct reach_basis *basis)
+enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
+                             struct reach_answer **out, struct reach_error *error)
 {
-    struct reach_gpu *state = ask_state(call, basis->gpu_uuid);
+    enum reach_status status = check_request(reach, request, out != NULL, error);
+    struct call call;
 
-    if (!state)
-        return call->status;
-    if (strcmp(state->state, "lost") == 0)
-        call->status = fail_with(call->error, REACH_NOT_FOUND,
-                                 "%s is lost: the driver no longer shows it", state->uuid);
-    else if (!state->fingerprint_id[0])
-        call->status = fail_with(call->error, REACH_NOT_MEASURED,
-                                 "the daemon has no fingerprint of %s any more", state->uuid);
-    else if (strcmp(state->fingerprint_id, basis->fingerprint_id) != 0)
-        call->status = fail_with(call->error, REACH_STALE,
-                                 "the answer rests on fingerprint %s, and %s has been measured "
-                                 "again since: it now has %s. Ask again",
-                                 basis->fingerprint_id, state->uuid, state->fingerprint_id);
-    else if (state->stale)
-        call->status = fail_with(call->error, REACH_STALE,
-                                 "fingerprint %s of %s has gone stale: the chip or its driver is "
-                                 "not what was measured. Measure again (reachctl fingerprint "
-                                 "--follow)",
-                                 basis->fingerprint_id, state->uuid);
-    free(state);
-    return call->status;
+    if (out)
+        *out = NULL;
+    if (status != REACH_OK)
+        return status;
+    call = begin(reach, request, error);
+    return perform(&call, out);
+}
+
+static enum reach_status get_one(struct reach *reach, const char *target, struct reach_answer **out,
+                                 struct reach_error *error)
+{
+    const struct reach_request request = {.size = sizeof(request), .target = target};
+
+    return reach_send(reach, &request, out, error);
+}
+
+enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
+                            struct reach_error *error)
+{
+    struct reach_answer *answer = NULL;
+    enum reach_status status;
+
+    if (!out_json)
+        return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
+    *out_json = NULL;
+    status = get_one(reach, target, &answer, error);
+    if (answer) {
+        *out_json = answer->body;
+        answer->body = NULL;
+    }
+    reach_answer_free(answer);
+    return status;
+}
+
+enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
+                             struct reach_error *error)
+{
+    const enum reach_status status = get_one(reach, target, out, error);
+
+    if (status != REACH_OK) {
+        reach_answer_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ---- fingerprints, and the state that says whether they are stale ---- */
+
+static enum reach_status get_state(struct reach *reach, const char *gpu, struct reach_answer **out,
+                                   struct reach_error *error)
+{
+    char target[HTTP_TAG_BYTES + REACH_UUID_BYTES];
+
+    snprintf(target, sizeof(target), "/v1/gpus/%.63s", gpu);
+    return handle_get(reach, target, out, error);
+}
+
+/* Document and state must be of the same fingerprint, which may be replaced between the two. */
+enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
+                                        struct reach_answer **out, struct reach_error *error)
+{
+    enum { TRIES = 3 };
+    char target[HTTP_TAG_BYTES + REACH_UUID_BYTES];
+    enum reach_status status = handle_check(reach, gpu, out != NULL, error);
+
+    if (out)
+        *out = NULL;
+    if (status != REACH_OK)
+        return status;
+    snprintf(target, sizeof(target), "/v1/gpus/%.63s/fingerprint", gpu);
+    for (int i = 0; i < TRIES; i++) {
+        const struct reach_request request = {.size = sizeof(request), .target = target};
+        const struct call call = begin(reach, &request, error);
+        struct reach_answer *state = NULL;
+        const struct reach_gpu *now;
+
+        status = handle_get(reach, target, out, error);
+        if (status != REACH_OK || (*out)->source != REACH_FROM_DAEMON)
+            return status;
+        status = get_state(reach, gpu, &state, error);
+        now = reach_answer_gpu(state, 0);
+        if (now && strcmp(now->fingerprint_id, (*out)->provenance.fingerprint_id) == 0) {
+            (*out)->provenance.stale = now->stale;
+            answer_cache_learn(reach->cache, &(*out)->provenance);
+            reach_answer_free(state);
+            status = check_stale(&call, *out);
+            if (status == REACH_OK)
+                return REACH_OK;
+        } else {
+            reach_answer_free(state);
+        }
+        reach_answer_free(*out);
+        *out = NULL;
+        if (status != REACH_OK)
+            return status;
+    }
+    return fail_with(error, REACH_UNAVAILABLE,
+                     "the fingerprint of %s changed during the request; try again", gpu);
+}
+
+enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
+                                   struct reach_error *error)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+    struct reach_answer *state = NULL;
+    const struct reach_gpu *now;
+    enum reach_status status;
+
+    if (!reach || !p)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "reach_revalidate needs a handle and an answer that rests on a "
+                         "fingerprint");
+    if (reach->offline)
+        return offline_revalidate(reach->offline, p, error);
+    status = get_state(reach, p->gpu_uuid, &state, error);
+    now = reach_answer_gpu(state, 0);
+    if (!now)
+        return status;
+    if (now->state == REACH_STATE_LOST)
+        status = fail_with(error, REACH_NOT_FOUND, "%s is lost: the driver no longer lists it",
+                           now->uuid);
+    else if (!*now->fingerprint_id)
+        status = fail_with(error, REACH_NOT_MEASURED,
+                           "the daemon no longer has a fingerprint of %s", now->uuid);
+    else if (strcmp(now->fingerprint_id, p->fingerprint_id) != 0)
+        status = fail_with(error, REACH_STALE,
+                           "the answer rests on fingerprint %s, and %s has been measured again "
+                           "since: it now has %s. Request a new answer",
+                           p->fingerprint_id, now->uuid, now->fingerprint_id);
+    else if (now->stale)
+        status = fail_with(error, REACH_STALE,
+                           "fingerprint %s of %s has become stale: the chip or its driver is not "
+                           "what was measured. Measure again (reachctl fingerprint --follow)",
+                           p->fingerprint_id, now->uuid);
+    reach_answer_free(state);
+    return status;
 }

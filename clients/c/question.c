@@ -1,41 +1,32 @@
-/* ask.c: the questions of reach.h. Each is a row: how it is written as a path for a daemon, how its
- * answer is read, and which function answers it offline. */
-#include "clients/c/answer.h"
-#include "clients/c/job.h"
-#include "clients/c/offline.h"
-#include "clients/c/get.h"
+/* question.c: the typed functions of reach.h. Each request struct is a table of parameters; what is
+ * 0 is left out, and then the daemon's default holds. */
+#include "clients/c/handle.h"
 #include "clients/c/http.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Appends the query to a path of WIRE_PATH_BYTES; false, with an error, where the request makes no
- * sense to begin with. */
-typedef enum reach_status path_fn(const void *request, char *path, struct reach_error *error);
+enum { VALUE_BYTES = 40 };
 
-struct question {
-    const char *name; /* the last part of the path */
-    size_t answer_bytes;
-    size_t bytes_at; /* where the answer repeats the bytes that every request begins with; 0: not */
-    path_fn *write_query;
-    answer_fn *read;
-    offline_fn *offline;
+enum kind { KIND_BYTES, KIND_U64, KIND_U32, KIND_FLAG, KIND_REAL, KIND_RATE, KIND_ACCESS };
+
+struct param {
+    const char *name;
+    enum kind kind; /* KIND_BYTES and KIND_RATE are sent if they are 0, to be refused */
+    size_t offset;
 };
 
-_Static_assert(offsetof(struct reach_scope_request, bytes) == 0, "begins with its bytes");
-_Static_assert(offsetof(struct reach_placement_request, bytes) == 0, "begins with its bytes");
-_Static_assert(offsetof(struct reach_job, bytes) == 0, "begins with its bytes");
-_Static_assert(offsetof(struct reach_explain_request, bytes) == 0, "begins with its bytes");
+/* ---- targets ---- */
 
-/* ---- asking ---- */
-
-/* Letters, digits and a few signs: no escaping needed, and nothing else names a GPU. */
-static enum reach_status check_gpu_name(const char *gpu, struct reach_error *error)
+enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
+                               struct reach_error *error)
 {
     static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
+    if (!reach || !has_out)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "a request needs a handle and a place for the answer");
     if (gpu && *gpu && strlen(gpu) < REACH_UUID_BYTES && gpu[strspn(gpu, GOOD)] == '\0')
         return REACH_OK;
     return fail_with(error, REACH_INVALID_ARGUMENT,
@@ -43,410 +34,271 @@ static enum reach_status check_gpu_name(const char *gpu, struct reach_error *err
                      gpu ? gpu : "(NULL)");
 }
 
-static enum reach_status check_call(const struct reach *reach, const char *gpu, const void *request,
-                                    bool has_out, struct reach_error *error)
+static void add(char *target, const char *name, const char *value)
 {
-    if (!reach || !request || !has_out)
-        return fail_with(error, REACH_INVALID_ARGUMENT,
-                         "a question needs a handle, a request and a place for the answer");
-    return check_gpu_name(gpu, error);
-}
+    const size_t at = strlen(target);
 
-/* What answers without asking the daemon, for this GPU. REACH_OK and NULL: nothing does. */
-static enum reach_status find_offline(const struct reach *reach, const char *gpu,
-                                      const struct offline **out, struct reach_error *error)
-{
-    *out = reach->offline;
-    if (reach->offline)
-        return offline_check_gpu(reach->offline, gpu, error);
-    if (!reach->wire)
-        return job_find_any(reach->job, gpu, out, error);
-    if (reach->job)
-        *out = job_find(reach->job, gpu);
-    return REACH_OK;
-}
-
-static enum reach_status ask_offline(const struct offline *offline, const struct question *question,
-                                     const void *request, void **out, struct reach_error *error)
-{
-    enum reach_status status;
-    void *answer = calloc(1, question->answer_bytes);
-
-    if (!answer)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
-    status = question->offline(offline, request, answer, error);
-    if (status == REACH_OK)
-        *out = answer;
-    else
-        free(answer);
-    return status;
-}
-
-/* An answer to another question is none. */
-static enum reach_status check_bytes(const struct question *question, const void *request,
-                                     const void *answer, struct reach_error *error)
-{
-    uint64_t asked;
-    uint64_t answered;
-
-    if (question->bytes_at == 0)
-        return REACH_OK;
-    memcpy(&asked, request, sizeof(asked));
-    memcpy(&answered, (const char *)answer + question->bytes_at, sizeof(answered));
-    if (asked == answered)
-        return REACH_OK;
-    return fail_with(error, REACH_PROTOCOL,
-                     "the daemon was asked about %" PRIu64 " bytes and answers about %" PRIu64,
-                     asked, answered);
-}
-
-/* `*out` is NULL before and, where it fails, after. */
-static enum reach_status ask(struct reach *reach, const char *gpu, const struct question *question,
-                             const void *request, void **out, struct reach_error *error)
-{
-    char path[WIRE_PATH_BYTES];
-    enum reach_status status = check_gpu_name(gpu, error);
-    const struct offline *offline = NULL;
-    struct remote_call call;
-    void *answer;
-
-    if (status != REACH_OK)
-        return status;
-    snprintf(path, sizeof(path), "/v1/gpus/%s/%s", gpu, question->name);
-    status = question->write_query(request, path, error);
-    if (status != REACH_OK)
-        return status;
-    status = find_offline(reach, gpu, &offline, error);
-    if (status != REACH_OK)
-        return status;
-    if (offline)
-        return ask_offline(offline, question, request, out, error);
-    call = remote_begin(reach, error);
-    answer = remote_ask(&call, path, gpu, question->read, question->answer_bytes);
-    if (!answer)
-        return call.status;
-    status = check_bytes(question, request, answer, error);
-    if (status == REACH_OK)
-        *out = answer;
-    else
-        free(answer);
-    return status;
-}
-
-/* ---- queries ---- */
-
-static void add(char *path, const char *name, const char *value)
-{
-    const size_t at = strlen(path);
-
-    snprintf(path + at, WIRE_PATH_BYTES - at, "%c%s=%s", strchr(path, '?') ? '&' : '?', name,
+    snprintf(target + at, HTTP_TARGET_BYTES - at, "%c%s=%s", strchr(target, '?') ? '&' : '?', name,
              value);
 }
 
-/* 0 is what the daemon takes where nothing is said. */
-static void add_size(char *path, const char *name, uint64_t value)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%" PRIu64, value);
-    if (value > 0)
-        add(path, name, text);
-}
-
-static enum reach_status add_access(char *path, enum reach_access access, struct reach_error *error)
-{
-    const char *name = reach_access_name(access);
-
-    if (!name)
-        return fail_with(error, REACH_INVALID_ARGUMENT, "there is no kind of access %d",
-                         (int)access);
-    add(path, "access", name);
-    return REACH_OK;
-}
-
-/* Always there, so that 0 is refused and not left out. */
-static void add_bytes(char *path, uint64_t bytes)
-{
-    if (bytes > 0)
-        add_size(path, "bytes", bytes);
-    else
-        add(path, "bytes", "0");
-}
-
-static enum reach_status scope_query(const void *request, char *path, struct reach_error *error)
-{
-    const struct reach_scope_request *r = request;
-
-    add_bytes(path, r->bytes);
-    return add_access(path, r->access, error);
-}
-
-static enum reach_status placement_query(const void *request, char *path, struct reach_error *error)
-{
-    const struct reach_placement_request *r = request;
-
-    (void)error;
-    add_bytes(path, r->bytes);
-    add_size(path, "windows", r->windows);
-    add_size(path, "granularity", r->granularity_bytes);
-    return REACH_OK;
-}
-
-enum { REAL_BYTES = 40 };
-
 /* Exact, and without the plus of an exponent, which is a blank in a query. */
-static char *real_text(double value, char *out)
+static const char *real_text(double value, char *out)
 {
     char *plus;
 
-    snprintf(out, REAL_BYTES, "%.17g", value);
+    snprintf(out, VALUE_BYTES, "%.17g", value);
     plus = strchr(out, '+');
     if (plus)
         memmove(plus, plus + 1, strlen(plus));
     return out;
 }
 
-static void add_real(char *path, const char *name, double value)
+/* The value as text; NULL if it is left out, or is no kind of access. */
+static const char *value_text(const struct param *param, const void *from, char *out)
 {
-    char text[REAL_BYTES];
+    uint64_t integer = 0;
+    uint32_t small = 0;
+    double real = 0;
+    bool flag = false;
 
-    if (value != 0)
-        add(path, name, real_text(value, text));
-}
-
-static void add_flag(char *path, const char *name, bool value)
-{
-    if (value)
-        add(path, name, "true");
-}
-
-static enum reach_status plan_query(const void *request, char *path, struct reach_error *error)
-{
-    const struct reach_job *r = request;
-
-    add_bytes(path, r->bytes);
-    add_size(path, "element", r->element_bytes);
-    add_size(path, "transaction", r->transaction_bytes);
-    add_size(path, "reserve", r->reserve_bytes);
-    add_size(path, "accesses", r->accesses);
-    add_flag(path, "fixed", r->fixed);
-    add_flag(path, "once", r->once);
-    add_real(path, "input_bytes", r->input_bytes);
-    add_real(path, "input_gbps", r->input_gbps);
-    add_real(path, "output_bytes", r->output_bytes);
-    add_real(path, "deal_bytes", r->deal_bytes);
-    add_real(path, "look_gps", r->look_gps);
-    add_real(path, "inside_gbps", r->inside_gbps);
-    add_size(path, "granularity", r->granularity_bytes);
-    add_size(path, "windows", r->windows);
-    return add_access(path, r->access, error);
-}
-
-/* The daemon takes lists, "bytes=1,2&weight=1,2"; a weight of 0 is 1. */
-static enum reach_status split_query(const void *request, char *path, struct reach_error *error)
-{
-    const struct reach_split_request *r = request;
-    char sizes[WIRE_PATH_BYTES / 2] = "";
-    char weights[WIRE_PATH_BYTES / 2] = "";
-
-    if (r->job_count == 0 || r->job_count > REACH_JOB_SLOTS)
-        return fail_with(error, REACH_INVALID_ARGUMENT, "a split is between 1 and %d jobs, not %u",
-                         (int)REACH_JOB_SLOTS, r->job_count);
-    for (uint32_t j = 0; j < r->job_count; j++) {
-        const double weight = r->jobs[j].weight == 0 ? 1 : r->jobs[j].weight;
-        char text[REAL_BYTES];
-        const size_t at = strlen(sizes);
-        const size_t to = strlen(weights);
-        snprintf(sizes + at, sizeof(sizes) - at, "%s%" PRIu64, j ? "," : "", r->jobs[j].bytes);
-        snprintf(weights + to, sizeof(weights) - to, "%s%s", j ? "," : "", real_text(weight, text));
+    switch (param->kind) {
+    case KIND_BYTES:
+    case KIND_U64:
+        memcpy(&integer, from, sizeof(integer));
+        break;
+    case KIND_U32:
+        memcpy(&small, from, sizeof(small));
+        integer = small;
+        break;
+    case KIND_FLAG:
+        memcpy(&flag, from, sizeof(flag));
+        return flag ? "true" : NULL;
+    case KIND_REAL:
+    case KIND_RATE:
+        memcpy(&real, from, sizeof(real));
+        return real != 0 || param->kind == KIND_RATE ? real_text(real, out) : NULL;
+    case KIND_ACCESS:
+        memcpy(&small, from, sizeof(small));
+        return reach_access_name((enum reach_access)small);
     }
-    add(path, "bytes", sizes);
-    add(path, "weight", weights);
+    snprintf(out, VALUE_BYTES, "%" PRIu64, integer);
+    return integer > 0 || param->kind == KIND_BYTES ? out : NULL;
+}
+
+static enum reach_status add_params(const struct param *params, size_t count, const void *request,
+                                    char *target, struct reach_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[VALUE_BYTES];
+        const char *value = value_text(&params[i], (const char *)request + params[i].offset, text);
+        if (value)
+            add(target, params[i].name, value);
+        if (!value && params[i].kind == KIND_ACCESS) {
+            fail_text(error, REACH_INVALID_ARGUMENT, "there is no such kind of access");
+            fail_field(error, params[i].name);
+            return REACH_INVALID_ARGUMENT;
+        }
+    }
     return REACH_OK;
 }
 
-static enum reach_status explain_query(const void *request, char *path, struct reach_error *error)
-{
-    const struct reach_explain_request *r = request;
-    char text[REAL_BYTES];
+/* ---- asking ---- */
 
-    add_bytes(path, r->bytes);
-    add_size(path, "element", r->element_bytes);
-    add_size(path, "transaction", r->transaction_bytes);
-    add(path, "gbps", real_text(r->seen_gbps, text));
-    return add_access(path, r->access, error);
+/* A typed function: the last segment of its path, and its parameters. */
+struct question {
+    const char *name;
+    size_t size; /* of the request struct */
+    const struct param *params;
+    size_t count;
+};
+
+static enum reach_status check_size(const void *request, size_t size, struct reach_error *error)
+{
+    size_t given = 0;
+
+    if (request)
+        memcpy(&given, request, sizeof(given));
+    if (given == size)
+        return REACH_OK;
+    fail_text(error, REACH_INVALID_ARGUMENT,
+              "size of the request is %zu and not %zu: set it to the sizeof of the struct", given,
+              size);
+    fail_field(error, "size");
+    return REACH_INVALID_ARGUMENT;
 }
 
-/* ---- the public questions ---- */
+static enum reach_status begin(const struct reach *reach, const char *gpu, const char *name,
+                               const void *request, size_t size, struct reach_answer **out,
+                               char *target, struct reach_error *error)
+{
+    enum reach_status status = handle_check(reach, gpu, out != NULL, error);
 
-enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
+    if (out)
+        *out = NULL;
+    if (status == REACH_OK)
+        status = check_size(request, size, error);
+    if (status == REACH_OK)
+        snprintf(target, HTTP_TARGET_BYTES, "/v1/gpus/%.63s/%s", gpu, name);
+    return status;
+}
+
+/* The bytes that an answer says it is for; 0: it does not say. */
+static uint64_t bytes_of(const struct reach_answer *answer)
+{
+    switch (answer->kind) {
+    case ANSWER_SCOPE:
+        return answer->scope.bytes;
+    case ANSWER_PLACEMENT:
+        return answer->placement.bytes;
+    case ANSWER_PLAN:
+        return answer->plan.bytes;
+    case ANSWER_EXPLANATION:
+        return answer->explanation.bytes;
+    default:
+        return 0;
+    }
+}
+
+static enum reach_status ask(struct reach *reach, const char *gpu, const struct question *question,
+                             const void *request, struct reach_answer **out,
+                             struct reach_error *error)
+{
+    char target[HTTP_TARGET_BYTES];
+    uint64_t bytes;
+    enum reach_status status =
+        begin(reach, gpu, question->name, request, question->size, out, target, error);
+
+    if (status == REACH_OK)
+        status = add_params(question->params, question->count, request, target, error);
+    if (status == REACH_OK)
+        status = handle_get(reach, target, out, error);
+    if (status != REACH_OK)
+        return status;
+    memcpy(&bytes, (const char *)request + question->params[0].offset, sizeof(bytes));
+    if (bytes_of(*out) == bytes)
+        return REACH_OK;
+    status = fail_with(error, REACH_PROTOCOL,
+                       "the request was for %" PRIu64 " bytes and the answer is for %" PRIu64,
+                       bytes, bytes_of(*out));
+    reach_answer_free(*out);
+    *out = NULL;
+    return status;
+}
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
+
+enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error)
 {
-    enum reach_status status = check_call(reach, "0", "", out != NULL, error);
-    struct remote_call call;
+    const enum reach_status status = handle_check(reach, "0", out != NULL, error);
 
-    if (out)
-        *out = NULL;
-    if (status != REACH_OK || !reach || !out)
-        return status;
-    if (reach->wire) {
-        call = remote_begin(reach, error);
-        *out = remote_ask_fresh(&call, "/v1/gpus", answer_gpus, sizeof(**out));
-        return call.status;
-    }
-    *out = calloc(1, sizeof(**out));
-    if (!*out)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
-    if (reach->offline)
-        offline_gpus(reach->offline, *out);
-    else
-        job_gpus(reach->job, *out);
-    return REACH_OK;
+    return status == REACH_OK ? handle_get(reach, "/v1/gpus", out, error) : status;
 }
 
-static enum reach_status fingerprint_query(const void *request, char *path,
-                                           struct reach_error *error)
-{
-    (void)request;
-    (void)path;
-    (void)error;
-    return REACH_OK;
-}
-
-enum reach_status reach_ask_fingerprint(struct reach *reach, const char *gpu,
-                                        struct reach_fingerprint **out, struct reach_error *error)
-{
-    static const struct question question = {
-        "fingerprint",     sizeof(**out),      0,
-        fingerprint_query, answer_fingerprint, offline_fingerprint};
-    enum reach_status status = check_call(reach, gpu, "", out != NULL, error);
-    const struct offline *offline = NULL;
-    struct remote_call call;
-    void *answer = NULL;
-
-    if (out)
-        *out = NULL;
-    if (status != REACH_OK || !reach || !out)
-        return status;
-    status = find_offline(reach, gpu, &offline, error);
-    if (status != REACH_OK)
-        return status;
-    if (offline) {
-        status = ask_offline(offline, &question, "", &answer, error);
-        *out = answer;
-        return status;
-    }
-    call = remote_begin(reach, error);
-    *out = remote_fingerprint(&call, gpu);
-    return call.status;
-}
-
-enum reach_status reach_ask_scope(struct reach *reach, const char *gpu,
+enum reach_status reach_get_scope(struct reach *reach, const char *gpu,
                                   const struct reach_scope_request *request,
-                                  struct reach_scope **out, struct reach_error *error)
+                                  struct reach_answer **out, struct reach_error *error)
 {
-    static const struct question question = {
-        "scope",     sizeof(**out), offsetof(struct reach_scope, bytes),
-        scope_query, answer_scope,  offline_scope};
-    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
-    void *answer = NULL;
+    static const struct param params[] = {
+        {"bytes", KIND_BYTES, offsetof(struct reach_scope_request, bytes)},
+        {"access", KIND_ACCESS, offsetof(struct reach_scope_request, access)}};
+    static const struct question question = {"scope", sizeof(*request), params, COUNT_OF(params)};
 
-    if (status == REACH_OK)
-        status = ask(reach, gpu, &question, request, &answer, error);
-    if (out)
-        *out = answer;
-    return status;
+    return ask(reach, gpu, &question, request, out, error);
 }
 
-enum reach_status reach_ask_placement(struct reach *reach, const char *gpu,
+enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
                                       const struct reach_placement_request *request,
-                                      struct reach_placement **out, struct reach_error *error)
+                                      struct reach_answer **out, struct reach_error *error)
 {
-    static const struct question question = {
-        "placement",     sizeof(**out),    offsetof(struct reach_placement, bytes),
-        placement_query, answer_placement, offline_placement};
-    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
-    void *answer = NULL;
+    static const struct param params[] = {
+        {"bytes", KIND_BYTES, offsetof(struct reach_placement_request, bytes)},
+        {"windows", KIND_U32, offsetof(struct reach_placement_request, windows)},
+        {"granularity", KIND_U64, offsetof(struct reach_placement_request, granularity_bytes)}};
+    static const struct question question = {"placement", sizeof(*request), params,
+                                             COUNT_OF(params)};
 
-    if (status == REACH_OK)
-        status = ask(reach, gpu, &question, request, &answer, error);
-    if (out)
-        *out = answer;
-    return status;
+    return ask(reach, gpu, &question, request, out, error);
 }
 
-enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
-                                 struct reach_plan **out, struct reach_error *error)
+enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
+                                 struct reach_answer **out, struct reach_error *error)
 {
-    static const struct question question = {
-        "plan",     sizeof(**out), offsetof(struct reach_plan, bytes),
-        plan_query, answer_plan,   offline_plan};
-    enum reach_status status = check_call(reach, gpu, job, out != NULL, error);
-    void *answer = NULL;
+    static const struct param params[] = {
+        {"bytes", KIND_BYTES, offsetof(struct reach_job, bytes)},
+        {"access", KIND_ACCESS, offsetof(struct reach_job, access)},
+        {"element", KIND_U32, offsetof(struct reach_job, element_bytes)},
+        {"transaction", KIND_U32, offsetof(struct reach_job, transaction_bytes)},
+        {"reserve", KIND_U64, offsetof(struct reach_job, reserve_bytes)},
+        {"accesses", KIND_U64, offsetof(struct reach_job, accesses)},
+        {"fixed", KIND_FLAG, offsetof(struct reach_job, no_sm_binding)},
+        {"once", KIND_FLAG, offsetof(struct reach_job, single_pass)},
+        {"input_bytes", KIND_REAL, offsetof(struct reach_job, input_bytes)},
+        {"input_gbps", KIND_REAL, offsetof(struct reach_job, input_gbps)},
+        {"output_bytes", KIND_REAL, offsetof(struct reach_job, output_bytes)},
+        {"deal_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes)},
+        {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps)},
+        {"inside_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps)},
+        {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes)},
+        {"windows", KIND_U32, offsetof(struct reach_job, windows)}};
+    static const struct question question = {"plan", sizeof(*job), params, COUNT_OF(params)};
 
-    if (status == REACH_OK)
-        status = ask(reach, gpu, &question, job, &answer, error);
-    if (out)
-        *out = answer;
-    return status;
+    return ask(reach, gpu, &question, job, out, error);
 }
 
-enum reach_status reach_ask_split(struct reach *reach, const char *gpu,
+/* The daemon takes lists, "bytes=1,2&weight=1,2". */
+enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
-                                  struct reach_split **out, struct reach_error *error)
+                                  struct reach_answer **out, struct reach_error *error)
 {
-    static const struct question question = {"split",     sizeof(**out), 0,
-                                             split_query, answer_split,  offline_split};
-    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
-    struct reach_split *split;
-    void *answer = NULL;
-
-    if (status == REACH_OK)
-        status = ask(reach, gpu, &question, request, &answer, error);
-    split = answer;
-    if (split && split->job_count != request->job_count) {
-        status = fail_with(error, REACH_PROTOCOL,
-                           "the daemon was asked about %u jobs and answers "
-                           "about %u",
-                           request->job_count, split->job_count);
-        free(split);
-        split = NULL;
-    }
-    if (out)
-        *out = split;
-    return status;
-}
-
-enum reach_status reach_ask_explain(struct reach *reach, const char *gpu,
-                                    const struct reach_explain_request *request,
-                                    struct reach_explanation **out, struct reach_error *error)
-{
-    static const struct question question = {
-        "explain",     sizeof(**out),  offsetof(struct reach_explanation, bytes),
-        explain_query, answer_explain, offline_explain};
-    enum reach_status status = check_call(reach, gpu, request, out != NULL, error);
-    void *answer = NULL;
-
-    if (status == REACH_OK)
-        status = ask(reach, gpu, &question, request, &answer, error);
-    if (out)
-        *out = answer;
-    return status;
-}
-
-enum reach_status reach_confirm(struct reach *reach, const struct reach_basis *basis,
-                                struct reach_error *error)
-{
-    enum reach_status status = check_call(reach, basis ? basis->gpu_uuid : "0", basis, true, error);
-    struct remote_call call;
+    enum { LIST_BYTES = REACH_JOB_MAX * VALUE_BYTES };
+    char target[HTTP_TARGET_BYTES];
+    char sizes[LIST_BYTES] = "";
+    char weights[LIST_BYTES] = "";
+    enum reach_status status =
+        begin(reach, gpu, "split", request, sizeof(*request), out, target, error);
 
     if (status != REACH_OK)
         return status;
-    if (reach->offline)
-        return offline_confirm(reach->offline, basis, error);
-    if (!reach->wire)
-        return fail_with(error, REACH_NOT_SUPPORTED,
-                         "the environment does not change, and this handle asks nobody else");
-    call = remote_begin(reach, error);
-    return remote_confirm(&call, basis);
+    if (request->job_count == 0 || request->job_count > REACH_JOB_MAX || !request->bytes) {
+        fail_text(error, REACH_INVALID_ARGUMENT,
+                  "a split is between 1 and %d jobs, with the bytes of each", (int)REACH_JOB_MAX);
+        fail_field(error, "bytes");
+        return REACH_INVALID_ARGUMENT;
+    }
+    for (uint32_t j = 0; j < request->job_count; j++) {
+        char text[VALUE_BYTES];
+        const size_t at = strlen(sizes);
+        const size_t to = strlen(weights);
+        snprintf(sizes + at, sizeof(sizes) - at, "%s%" PRIu64, j ? "," : "", request->bytes[j]);
+        snprintf(weights + to, sizeof(weights) - to, "%s%s", j ? "," : "",
+                 real_text(request->weight ? request->weight[j] : 1, text));
+    }
+    add(target, "bytes", sizes);
+    add(target, "weight", weights);
+    status = handle_get(reach, target, out, error);
+    if (status != REACH_OK || (*out)->count == request->job_count)
+        return status;
+    status =
+        fail_with(error, REACH_PROTOCOL, "the request was for %u jobs and the answer is for %u",
+                  request->job_count, (*out)->count);
+    reach_answer_free(*out);
+    *out = NULL;
+    return status;
+}
+
+enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
+                                    const struct reach_explain_request *request,
+                                    struct reach_answer **out, struct reach_error *error)
+{
+    static const struct param params[] = {
+        {"bytes", KIND_BYTES, offsetof(struct reach_explain_request, bytes)},
+        {"access", KIND_ACCESS, offsetof(struct reach_explain_request, access)},
+        {"element", KIND_U32, offsetof(struct reach_explain_request, element_bytes)},
+        {"transaction", KIND_U32, offsetof(struct reach_explain_request, transaction_bytes)},
+        {"gbps", KIND_RATE, offsetof(struct reach_explain_request, observed_gbps)}};
+    static const struct question question = {"explain", sizeof(*request), params, COUNT_OF(params)};
+
+    return ask(reach, gpu, &question, request, out, error);
 }

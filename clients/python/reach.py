@@ -376,14 +376,14 @@ class Reach:
              element: int = 0, transaction: int = 0, reserve: int = 0, accesses: int = 0,
              fixed: bool = False, once: bool = False, input_bytes: float = 0.0,
              input_gbps: float = 0.0, output_bytes: float = 0.0, deal_bytes: float = 0.0,
-             look_gps: float = 0.0, inside_gbps: float = 0.0, granularity: int = 0,
+             scan_gps: float = 0.0, inside_gbps: float = 0.0, granularity: int = 0,
              windows: int = 0) -> Plan:
         """Every way to do the job, best first. The words are those of struct reach_job."""
         return self._ask(gpu, "plan", read_plan, {
             "bytes": bytes, "access": access, "element": element, "transaction": transaction,
             "reserve": reserve, "accesses": accesses, "fixed": fixed, "once": once,
             "input_bytes": input_bytes, "input_gbps": input_gbps, "output_bytes": output_bytes,
-            "deal_bytes": deal_bytes, "look_gps": look_gps, "inside_gbps": inside_gbps,
+            "deal_bytes": deal_bytes, "scan_gps": scan_gps, "inside_gbps": inside_gbps,
             "granularity": granularity, "windows": windows})
 
     def split(self, gpu: Any, bytes: Sequence[int],

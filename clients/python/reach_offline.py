@@ -88,7 +88,7 @@ class _Job(ctypes.Structure):
     _fields_ = [("bytes", _U64), ("access", ctypes.c_int), ("element", _U32),
                 ("transaction", _U32), ("reserve", _U64), ("accesses", _U64), ("fixed", _BOOL),
                 ("once", _BOOL), ("input_bytes", _F64), ("input_gbps", _F64),
-                ("output_bytes", _F64), ("deal_bytes", _F64), ("look_gps", _F64),
+                ("output_bytes", _F64), ("deal_bytes", _F64), ("scan_gps", _F64),
                 ("inside_gbps", _F64), ("granularity", _U64), ("windows", _U32)]
 
 

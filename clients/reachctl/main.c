@@ -230,7 +230,7 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_ACCESSES, &o->accesses},
                   {OPTION_INPUT_BYTES, &o->input_bytes},
                   {OPTION_INPUT_GBPS, &o->input_gbps},
-                  {OPTION_LOOK_GPS, &o->look_gps},
+                  {OPTION_LOOK_GPS, &o->scan_gps},
                   {OPTION_INSIDE_GBPS, &o->inside_gbps},
                   {OPTION_OUTPUT_BYTES, &o->output_bytes},
                   {OPTION_DEAL_BYTES, &o->deal_bytes},

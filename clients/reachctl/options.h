@@ -96,7 +96,7 @@ struct options {
     const char *accesses;
     const char *input_bytes;
     const char *input_gbps;
-    const char *look_gps;
+    const char *scan_gps;
     const char *inside_gbps;
     const char *output_bytes;
     const char *deal_bytes;

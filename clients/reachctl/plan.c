@@ -83,7 +83,7 @@ enum exit_code command_plan(struct client *client, const struct options *options
     client_add_param(path, "once", options->given & OPTION_ONCE ? "true" : NULL);
     client_add_param(path, "input_bytes", options->input_bytes);
     client_add_param(path, "input_gbps", options->input_gbps);
-    client_add_param(path, "look_gps", options->look_gps);
+    client_add_param(path, "scan_gps", options->scan_gps);
     client_add_param(path, "inside_gbps", options->inside_gbps);
     client_add_param(path, "output_bytes", options->output_bytes);
     client_add_param(path, "deal_bytes", options->deal_bytes);

@@ -3,7 +3,6 @@
 #include "fingerprint/evidence.h"
 
 #include "base/name_of.h"
-#include "base/stats.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -104,21 +103,6 @@ struct evidence evidence_weaker(struct evidence a, struct evidence b)
     a.repeats = b.repeats < a.repeats ? b.repeats : a.repeats;
     a.margin = b.margin < a.margin ? b.margin : a.margin;
     return a;
-}
-
-struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
-                                    uint32_t count)
-{
-    double low = INFINITY;
-    double high = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        low = fmin(low, values[i]);
-        high = fmax(high, values[i]);
-    }
-    if (count < 2 || !(high > 0))
-        return evidence_make(method, count, 0);
-    return evidence_make(method, count, 1 - (high - low) / stats_median_of_f64(values, count));
 }
 
 const char *evidence_fault(struct evidence e, bool known)

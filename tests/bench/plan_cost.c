@@ -45,7 +45,7 @@ static enum reach_status measure(struct reach *reach, const char *gpu, const cha
 
     for (int i = 0; i < ROUNDS; i++) {
         const struct reach_job job = {
-            .bytes = same ? 100 * GIB : size_of(i), .input_bytes = 8, .look_gps = 600};
+            .bytes = same ? 100 * GIB : size_of(i), .input_bytes = 8, .scan_gps = 600};
         const double start = now_us();
         struct reach_plan *plan = NULL;
         const enum reach_status status = reach_ask_plan(reach, gpu, &job, &plan, error);

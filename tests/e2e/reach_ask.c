@@ -276,7 +276,7 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .input_gbps = real_of(w, "input_gbps"),
                                   .output_bytes = real_of(w, "output_bytes"),
                                   .deal_bytes = real_of(w, "deal_bytes"),
-                                  .look_gps = real_of(w, "look_gps"),
+                                  .scan_gps = real_of(w, "scan_gps"),
                                   .inside_gbps = real_of(w, "inside_gbps"),
                                   .granularity_bytes = size_of(w, "granularity"),
                                   .windows = (uint32_t)size_of(w, "windows")};

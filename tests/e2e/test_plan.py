@@ -43,7 +43,7 @@ def options(answer):
 
 @case
 def a_plan_ranks_every_strategy():
-    answer = plan(1, "bytes=137GiB&look_gps=600")
+    answer = plan(1, "bytes=137GiB&scan_gps=600")
     equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "measured"))
     equal(answer["fingerprint_id"], daemon.gpus()[1]["fingerprint_id"])
     equal(answer["recommended"], "windows")
@@ -69,7 +69,7 @@ def inside_the_reach_nothing_is_worth_doing():
 @case
 def a_job_that_cannot_be_bound_gets_scopes():
     """Karnagel's case: on a K80 beyond 2 GB, passes over 2 GB."""
-    answer = plan(0, "bytes=11GiB&fixed=true&look_gps=7.7")
+    answer = plan(0, "bytes=11GiB&fixed=true&scan_gps=7.7")
     equal(answer["recommended"], "scopes")
     equal(answer["scope"]["passes"], 6)
     assert GIB < answer["scope"]["scope_bytes"] < 2.1 * GIB, answer["scope"]
@@ -116,7 +116,7 @@ def answers_keep_the_contract():
 
 @case
 def what_makes_no_sense_is_a_problem():
-    for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&look_gps=nan",
+    for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&scan_gps=nan",
                   "plan?bytes=1GiB&fixed=1", "plan?bytes=1GiB&access=jump",
                   "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
                   "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0"):

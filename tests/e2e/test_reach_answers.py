@@ -20,14 +20,14 @@ JOBS = (
     {"element": 48, "transaction": 64}, {"reserve": 1 << 20}, {"reserve": 1 << 50},
     {"fixed": True}, {"once": True}, {"once": True, "fixed": True},
     {"accesses": 10 ** 9, "input_bytes": 8.0}, {"input_bytes": 16, "input_gbps": 24.5},
-    {"look_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
+    {"scan_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
     {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
     {"input_bytes": 8, "output_bytes": 4, "deal_bytes": 12.5},
 )
 WRONG = (
     ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
-    ("plan", {"bytes": 1, "look_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
+    ("plan", {"bytes": 1, "scan_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
     ("plan", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 0}),
     ("placement", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 1 << 51}),
     ("scope", {"bytes": 0}),
