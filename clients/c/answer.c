@@ -186,14 +186,14 @@ const struct reach_option *reach_answer_option(const struct reach_answer *answer
     return is_of(answer, ANSWER_PLAN) && i < answer->count ? &answer->options[i] : NULL;
 }
 
-uint32_t reach_answer_share_count(const struct reach_answer *answer)
+const struct reach_split *reach_answer_split(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_SPLIT) ? answer->count : 0;
+    return is_of(answer, ANSWER_SPLIT) ? &answer->split : NULL;
 }
 
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i)
 {
-    return i < reach_answer_share_count(answer) ? &answer->shares[i] : NULL;
+    return is_of(answer, ANSWER_SPLIT) && i < answer->count ? &answer->shares[i] : NULL;
 }
 
 const struct reach_explanation *reach_answer_explanation(const struct reach_answer *answer)

@@ -39,6 +39,7 @@ struct reach_answer {
     struct reach_scope scope;
     struct reach_placement placement;
     struct reach_plan plan;
+    struct reach_split split;
     struct reach_explanation explanation;
     struct answer_block *blocks;
 };

@@ -483,6 +483,7 @@ static void read_split(struct json_in *in, struct reach_answer *answer)
     bool taken[MAX_SMS] = {false};
 
     read_provenance(in, answer);
+    answer->split.reason = text_of(in, "reason");
     jobs = json_in_array(in, "jobs", REACH_JOB_MAX);
     answer->shares = alloc(in, answer, json_array_size(jobs), sizeof(*answer->shares));
     for (uint32_t j = 0; json_in_ok(in) && j < json_array_size(jobs); j++) {
@@ -493,6 +494,7 @@ static void read_split(struct json_in *in, struct reach_answer *answer)
         take_sms(in, &answer->shares[j].windows, taken);
         answer->count = j + 1;
     }
+    answer->split.job_count = answer->count;
 }
 
 /* ---- explain ---- */

@@ -488,13 +488,17 @@ struct reach_share {
     const char *why;
 };
 
+struct reach_split {
+    uint32_t job_count; /* as in the request */
+    const char *reason;
+};
+
 /* One GPU for several jobs, so that none evicts translations of another. */
 enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error);
-/* One for each job of the request, in its order. */
-uint32_t reach_answer_share_count(const struct reach_answer *answer);
-/* NULL behind the last. */
+const struct reach_split *reach_answer_split(const struct reach_answer *answer);
+/* Of job i of the request. NULL behind the last. */
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i);
 
 /* ---- explain -------------------------------------------------------------------------------- */

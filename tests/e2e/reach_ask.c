@@ -194,7 +194,8 @@ static json_t *split_json(const struct reach_answer *answer)
     json_t *o = new_answer(answer);
     json_t *jobs = json_array();
 
-    for (uint32_t j = 0; j < reach_answer_share_count(answer); j++) {
+    json_object_set_new(o, "reason", json_string(reach_answer_split(answer)->reason));
+    for (uint32_t j = 0; j < reach_answer_split(answer)->job_count; j++) {
         const struct reach_share *p = reach_answer_share(answer, j);
         json_t *part = json_pack("{s:I,s:f,s:b,s:i,s:i,s:i,s:s}", "bytes", (json_int_t)p->bytes,
                                  "weight", p->weight, "fits", p->fits, "sm_count", (int)p->sm_count,

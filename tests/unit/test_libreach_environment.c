@@ -164,7 +164,7 @@ static void test_every_other_question(void **state)
     assert_int_equal(reach_get_plan(reach, "0", &job, &p, &why), REACH_OK);
     assert_int_equal(reach_answer_check_gpu(p, GPU_A, &why), REACH_OK);
     assert_int_equal(reach_get_split(reach, "0", &split, &shares, &why), REACH_OK);
-    assert_int_equal(reach_answer_share_count(shares), 2);
+    assert_int_equal(reach_answer_split(shares)->job_count, 2);
     assert_string_equal(reach_answer_provenance(shares)->fingerprint_id, ID);
     assert_int_equal(reach_get_explain(reach, "0", &explain, &e, &why), REACH_OK);
     assert_string_equal(reach_answer_provenance(e)->fingerprint_id, ID);
