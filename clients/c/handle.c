@@ -93,11 +93,13 @@ static enum reach_status open_source(struct reach *reach, const char *uri,
     enum reach_status status = REACH_OK;
     const char *named;
 
-    if (uri && *uri)
-        return open_named(reach, uri, error);
     named = getenv("REACHD_URL");
     if (named && !*named)
         named = NULL;
+    if (uri && strcmp(uri, "daemon:") == 0)
+        return named ? open_named(reach, named, error) : open_default(reach, error);
+    if (uri && *uri)
+        return open_named(reach, uri, error);
     if (!named || (!after(named, "file:") && !after(named, "env:")))
         status = offline_open_environment(OFFLINE_SKIP, &reach->offline, error);
     if (status != REACH_OK || reach->offline)

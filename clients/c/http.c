@@ -213,9 +213,7 @@ static const char *why_no_socket(const char *path)
 static enum reach_status fail_with_code(const struct http *http, CURLcode code, uint32_t timeout_ms,
                                         struct reach_error *error)
 {
-    static const char NEXT[] =
-        "start it (systemctl start reachd), or name another source with reach_open "
-        "or REACHD_URL";
+    static const char NEXT[] = "start it (systemctl start reachd), or name another source";
 
     switch (code) {
     case CURLE_OPERATION_TIMEDOUT:

@@ -101,6 +101,7 @@ struct reach; /* one source of answers, connections to it, and the last answers 
  *   "file:/path/fingerprint.json"    an exported fingerprint. Reads the file now.
  *   "env:"                           what a scheduler put into the environment of this job:
  *                                    REACH_JOB_0 and so on (docs/slurm.md)
+ *   "daemon:"                        $REACHD_URL; the default socket below; the default URL
  *   NULL or ""                       the first of: $REACHD_URL, if it is "file:" or "env:"; the
  *                                    environment of the job, if it has a valid REACH_JOB_N;
  *                                    $REACHD_URL; the socket /run/reachd/reachd.sock, if it

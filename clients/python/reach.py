@@ -22,7 +22,8 @@ is None, and the member with "_reason" behind its name says why. Every failure i
 nothing is guessed: libreach checks what it returns, and refuses an answer from a stale fingerprint
 or from before the daemon became unreachable, unless allow_stale or allow_cached is set.
 
-libreach is REACH_LIBRARY of the environment, or what the loader finds as libreach.so.0.
+libreach is REACH_LIBRARY of the environment, else that of the installation (or build) which this file
+is part of, else what the loader finds as libreach.so.0.
 Threads: several may use one Reach. No call takes longer than timeout_s.
 """
 from __future__ import annotations
@@ -210,8 +211,14 @@ class _Request(ctypes.Structure):
                 ("body", ctypes.c_char_p), ("accept", ctypes.c_char_p), ("token", ctypes.c_char_p)]
 
 
+def _find() -> str:
+    name, here = f"libreach.so.{_ABI}", os.path.dirname(os.path.abspath(__file__))
+    near = [os.path.join(here, *folder, name) for folder in (("..",), ("..", "..", "..", "lib"))]
+    return os.environ.get("REACH_LIBRARY") or next((path for path in near if os.path.exists(path)), name)
+
+
 def _load() -> ctypes.CDLL:
-    name = os.environ.get("REACH_LIBRARY") or f"libreach.so.{_ABI}"
+    name = _find()
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
     try:
         library = ctypes.CDLL(name)

@@ -134,7 +134,7 @@ def ctl(*arguments, code=0):
 
 @case
 def reachctl_prints_them():
-    text = ctl("plan", "137GiB", "--input-bytes", "8", "--look-gps", "600", "--once")
+    text = ctl("plan", "137GiB", "--input-bytes", "8", "--scan-gps", "600", "--once")
     rows = [line.split()[0] for line in text.splitlines() if line]
     for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows"):
         equal(rows.count(strategy), 2, text)
