@@ -44,49 +44,25 @@ enum answer_kind answer_kind_of(const char *target)
     return ANSWER_RAW;
 }
 
-void *answer_alloc(struct reach_answer *answer, size_t count, size_t size)
+void *answer_alloc(struct answer_content *content, size_t count, size_t size)
 {
     struct answer_block *block = calloc(1, sizeof(*block) + count * size); /* both are bounded */
 
     if (!block)
         return NULL;
-    block->next = answer->blocks;
-    answer->blocks = block;
+    block->next = content->blocks;
+    content->blocks = block;
     return block->data;
 }
 
-enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
-                             struct reach_answer **out, struct reach_error *error)
+void answer_content_hold(struct answer_content *content)
 {
-    enum { HTTP_OK = 200 };
-    struct reach_answer *answer = calloc(1, sizeof(*answer));
-    enum reach_status status = REACH_OK;
-
-    *out = NULL;
-    if (!answer) {
-        free(take);
-        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
-    }
-    answer->body = take;
-    answer->bytes = bytes;
-    answer->http_status = origin->http_status;
-    answer->source = origin->source;
-    answer->confirmed_ms = origin->confirmed_ms;
-    answer->json = json_loadb(take, bytes, JSON_REJECT_DUPLICATES, NULL);
-    if (origin->http_status == HTTP_OK) {
-        answer->kind = answer_kind_of(origin->target);
-        status = decode_answer(answer, error);
-    }
-    if (status == REACH_OK)
-        *out = answer;
-    else
-        reach_answer_free(answer);
-    return status;
+    atomic_fetch_add_explicit(&content->refs, 1, memory_order_relaxed);
 }
 
-void reach_answer_free(struct reach_answer *take)
+void answer_content_release(struct answer_content *take)
 {
-    if (!take)
+    if (!take || atomic_fetch_sub_explicit(&take->refs, 1, memory_order_acq_rel) > 1)
         return;
     while (take->blocks) {
         struct answer_block *block = take->blocks;
@@ -98,13 +74,64 @@ void reach_answer_free(struct reach_answer *take)
     free(take);
 }
 
+enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
+                               struct reach_answer **out, struct reach_error *error)
+{
+    struct reach_answer *answer = calloc(1, sizeof(*answer));
+
+    *out = answer;
+    if (!answer)
+        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+    answer_content_hold(content);
+    answer->content = content;
+    answer->http_status = origin->http_status;
+    answer->source = origin->source;
+    answer->confirmed_ms = origin->confirmed_ms;
+    answer->provenance = content->provenance;
+    return REACH_OK;
+}
+
+enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
+                             struct reach_answer **out, struct reach_error *error)
+{
+    enum { HTTP_OK = 200 };
+    struct answer_content *content = calloc(1, sizeof(*content));
+    enum reach_status status = REACH_OK;
+
+    *out = NULL;
+    if (!content) {
+        free(take);
+        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+    }
+    atomic_init(&content->refs, 1);
+    content->body = take;
+    content->bytes = bytes;
+    content->json = json_loadb(take, bytes, JSON_REJECT_DUPLICATES, NULL);
+    if (origin->http_status == HTTP_OK) {
+        content->kind = answer_kind_of(origin->target);
+        status = decode_answer(content, error);
+    }
+    if (status == REACH_OK)
+        status = answer_share(origin, content, out, error);
+    answer_content_release(content);
+    return status;
+}
+
+void reach_answer_free(struct reach_answer *take)
+{
+    if (!take)
+        return;
+    answer_content_release(take->content);
+    free(take);
+}
+
 /* ---- accessors ---- */
 
 const char *reach_answer_body(const struct reach_answer *answer, size_t *bytes)
 {
     if (bytes)
-        *bytes = answer ? answer->bytes : 0;
-    return answer ? answer->body : NULL;
+        *bytes = answer ? answer->content->bytes : 0;
+    return answer ? answer->content->body : NULL;
 }
 
 uint32_t reach_answer_http_status(const struct reach_answer *answer)
@@ -126,7 +153,7 @@ uint64_t reach_answer_age_ms(const struct reach_answer *answer)
 
 const struct reach_provenance *reach_answer_provenance(const struct reach_answer *answer)
 {
-    return answer && answer->rests_on_fingerprint ? &answer->provenance : NULL;
+    return answer && answer->content->rests_on_fingerprint ? &answer->provenance : NULL;
 }
 
 enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
@@ -148,55 +175,57 @@ enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, cons
 
 static bool is_of(const struct reach_answer *answer, enum answer_kind kind)
 {
-    return answer && answer->kind == kind;
+    return answer && answer->content->kind == kind;
 }
 
 uint32_t reach_answer_gpu_count(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_GPUS) || is_of(answer, ANSWER_GPU) ? answer->count : 0;
+    return is_of(answer, ANSWER_GPUS) || is_of(answer, ANSWER_GPU) ? answer->content->count : 0;
 }
 
 const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint32_t i)
 {
-    return i < reach_answer_gpu_count(answer) ? &answer->gpus[i] : NULL;
+    return i < reach_answer_gpu_count(answer) ? &answer->content->gpus[i] : NULL;
 }
 
 const struct reach_fingerprint *reach_answer_fingerprint(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_FINGERPRINT) ? &answer->fingerprint : NULL;
+    return is_of(answer, ANSWER_FINGERPRINT) ? &answer->content->fingerprint : NULL;
 }
 
 const struct reach_scope *reach_answer_scope(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_SCOPE) ? &answer->scope : NULL;
+    return is_of(answer, ANSWER_SCOPE) ? &answer->content->scope : NULL;
 }
 
 const struct reach_placement *reach_answer_placement(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_PLACEMENT) ? &answer->placement : NULL;
+    return is_of(answer, ANSWER_PLACEMENT) ? &answer->content->placement : NULL;
 }
 
 const struct reach_plan *reach_answer_plan(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_PLAN) ? &answer->plan : NULL;
+    return is_of(answer, ANSWER_PLAN) ? &answer->content->plan : NULL;
 }
 
 const struct reach_option *reach_answer_option(const struct reach_answer *answer, uint32_t i)
 {
-    return is_of(answer, ANSWER_PLAN) && i < answer->count ? &answer->options[i] : NULL;
+    return is_of(answer, ANSWER_PLAN) && i < answer->content->count ? &answer->content->options[i]
+                                                                    : NULL;
 }
 
 const struct reach_split *reach_answer_split(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_SPLIT) ? &answer->split : NULL;
+    return is_of(answer, ANSWER_SPLIT) ? &answer->content->split : NULL;
 }
 
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i)
 {
-    return is_of(answer, ANSWER_SPLIT) && i < answer->count ? &answer->shares[i] : NULL;
+    return is_of(answer, ANSWER_SPLIT) && i < answer->content->count ? &answer->content->shares[i]
+                                                                     : NULL;
 }
 
 const struct reach_explanation *reach_answer_explanation(const struct reach_answer *answer)
 {
-    return is_of(answer, ANSWER_EXPLANATION) ? &answer->explanation : NULL;
+    return is_of(answer, ANSWER_EXPLANATION) ? &answer->content->explanation : NULL;
 }

@@ -6,6 +6,7 @@
 #include "clients/c/error.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 enum answer_kind {
     ANSWER_RAW = 0, /* nothing is known of its fields */
@@ -21,13 +22,13 @@ enum answer_kind {
 
 struct answer_block; /* memory of an answer's arrays */
 
-struct reach_answer {
+/* The body and what is decoded from it. Shared by the answers that the daemon confirms by their
+ * tag; does not change. */
+struct answer_content {
+    atomic_uint refs;
     char *body; /* owned, terminated */
     size_t bytes;
-    uint32_t http_status;
-    enum reach_source source;
-    uint64_t confirmed_ms; /* CLOCK_MONOTONIC */
-    json_t *json;          /* owned: texts below are its own. NULL: the body is not JSON */
+    json_t *json; /* owned: texts below are its own. NULL: the body is not JSON */
     bool rests_on_fingerprint;
     struct reach_provenance provenance;
     enum answer_kind kind;
@@ -44,6 +45,14 @@ struct reach_answer {
     struct answer_block *blocks;
 };
 
+struct reach_answer {
+    struct answer_content *content; /* held */
+    uint32_t http_status;
+    enum reach_source source;
+    uint64_t confirmed_ms;              /* CLOCK_MONOTONIC */
+    struct reach_provenance provenance; /* of the content, but for what is learnt of `stale` */
+};
+
 /* Where an answer comes from. */
 struct answer_origin {
     const char *target; /* of the request: says which fields to expect */
@@ -57,13 +66,22 @@ struct answer_origin {
 enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
                              struct reach_answer **out, struct reach_error *error);
 
-/* Zeroed memory that lives as long as the answer. NULL without memory. */
-void *answer_alloc(struct reach_answer *answer, size_t count, size_t size);
+/* The same from content that is held elsewhere too. */
+enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
+                               struct reach_answer **out, struct reach_error *error);
+
+void answer_content_hold(struct answer_content *content);
+/* NULL is fine. */
+void answer_content_release(struct answer_content *take);
+
+/* Zeroed memory that lives as long as the content. NULL without memory. */
+void *answer_alloc(struct answer_content *content, size_t count, size_t size);
 
 /* What the body of a 200 to this target is. */
 enum answer_kind answer_kind_of(const char *target);
 
-/* decode.c: fills the fields of the answer's kind from its JSON. REACH_PROTOCOL names the field. */
-enum reach_status decode_answer(struct reach_answer *answer, struct reach_error *error);
+/* decode.c: fills the fields of the content's kind from its JSON. REACH_PROTOCOL names the field.
+ */
+enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
 
 #endif

@@ -12,12 +12,8 @@ enum { MAX_ENTRIES = 32 };
 struct entry {
     char *target; /* owned; NULL: free */
     char tag[HTTP_TAG_BYTES];
-    char *body; /* owned */
-    size_t bytes;
+    struct answer_content *content; /* held */
     uint64_t confirmed_ms;
-    char gpu_uuid[REACH_UUID_BYTES];
-    char fingerprint_id[REACH_UUID_BYTES];
-    bool stale;
     uint64_t used;
 };
 
@@ -39,7 +35,7 @@ struct answer_cache *answer_cache_new(void)
 static void clear(struct entry *e)
 {
     free(e->target);
-    free(e->body);
+    answer_content_release(e->content);
     *e = (struct entry){.target = NULL};
 }
 
@@ -72,26 +68,24 @@ void answer_cache_tag(struct answer_cache *cache, const char *target, char *out)
     pthread_mutex_unlock(&cache->lock);
 }
 
-char *answer_cache_copy(struct answer_cache *cache, const char *target, const char *tag,
-                        size_t *out_bytes, uint64_t *confirmed_ms)
+struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,
+                                        const char *tag, uint64_t *confirmed_ms)
 {
-    char *copy = NULL;
+    struct answer_content *content = NULL;
     struct entry *e;
 
     pthread_mutex_lock(&cache->lock);
     e = find(cache, target);
-    if (e && (!tag || strcmp(e->tag, tag) == 0))
-        copy = malloc(e->bytes + 1);
-    if (copy) {
+    if (e && (!tag || strcmp(e->tag, tag) == 0)) {
+        content = e->content;
+        answer_content_hold(content);
         if (tag)
             e->confirmed_ms = *confirmed_ms;
         e->used = ++cache->uses;
-        memcpy(copy, e->body, e->bytes + 1);
-        *out_bytes = e->bytes;
         *confirmed_ms = e->confirmed_ms;
     }
     pthread_mutex_unlock(&cache->lock);
-    return copy;
+    return content;
 }
 
 /* Drops what contradicts the provenance. The lock is held. */
@@ -99,9 +93,10 @@ static void learn(struct answer_cache *cache, const struct reach_provenance *pro
 {
     for (int i = 0; i < MAX_ENTRIES; i++) {
         struct entry *e = &cache->entries[i];
-        if (e->target && strcmp(e->gpu_uuid, provenance->gpu_uuid) == 0 &&
-            (strcmp(e->fingerprint_id, provenance->fingerprint_id) != 0 ||
-             e->stale != provenance->stale))
+        const struct reach_provenance *p = e->target ? &e->content->provenance : NULL;
+        if (p && strcmp(p->gpu_uuid, provenance->gpu_uuid) == 0 &&
+            (strcmp(p->fingerprint_id, provenance->fingerprint_id) != 0 ||
+             p->stale != provenance->stale))
             clear(e);
     }
 }
@@ -129,26 +124,17 @@ static struct entry *make_room(struct answer_cache *cache)
     return oldest;
 }
 
-/* Fills an empty entry; false without memory, and it stays empty. */
-static bool fill(struct entry *e, const char *target, const char *tag,
+/* Fills an empty entry; without memory it stays empty. */
+static void fill(struct entry *e, const char *target, const char *tag,
                  const struct reach_answer *answer)
 {
-    const struct reach_provenance *p = &answer->provenance;
-
     e->target = strdup(target);
-    e->body = malloc(answer->bytes + 1);
-    if (!e->target || !e->body) {
-        clear(e);
-        return false;
-    }
-    memcpy(e->body, answer->body, answer->bytes + 1);
-    e->bytes = answer->bytes;
+    if (!e->target)
+        return;
+    answer_content_hold(answer->content);
+    e->content = answer->content;
     e->confirmed_ms = answer->confirmed_ms;
     snprintf(e->tag, sizeof(e->tag), "%s", tag);
-    snprintf(e->gpu_uuid, sizeof(e->gpu_uuid), "%s", p->gpu_uuid);
-    snprintf(e->fingerprint_id, sizeof(e->fingerprint_id), "%s", p->fingerprint_id);
-    e->stale = p->stale;
-    return true;
 }
 
 void answer_cache_put(struct answer_cache *cache, const char *target, const char *tag,
@@ -163,8 +149,8 @@ void answer_cache_put(struct answer_cache *cache, const char *target, const char
         clear(e);
     else
         e = make_room(cache);
-    if (fill(e, target, tag, answer))
-        e->used = ++cache->uses;
+    fill(e, target, tag, answer);
+    e->used = ++cache->uses;
     pthread_mutex_unlock(&cache->lock);
 }
 

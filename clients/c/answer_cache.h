@@ -19,13 +19,13 @@ void answer_cache_free(struct answer_cache *take);
 /* The tag of the answer to this target, "" if there is none. `out` needs HTTP_TAG_BYTES. */
 void answer_cache_tag(struct answer_cache *cache, const char *target, char *out);
 
-/* A copy of the body, terminated, which the caller owns; NULL if there is none, or no memory. With
- * a `tag` only the answer with that tag, which is thereby confirmed at `*confirmed_ms`; with NULL
- * any, and `*confirmed_ms` is when it was. */
-char *answer_cache_copy(struct answer_cache *cache, const char *target, const char *tag,
-                        size_t *out_bytes, uint64_t *confirmed_ms);
+/* What was answered; the caller holds it. NULL if there is none. With a `tag` only the answer with
+ * that tag, which is thereby confirmed at `*confirmed_ms`; with NULL any, and `*confirmed_ms` is
+ * when it was. */
+struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,
+                                        const char *tag, uint64_t *confirmed_ms);
 
-/* Copies the answer. Without memory it is not kept, which is no failure. */
+/* Holds the content of the answer. Without memory it is not kept, which is no failure. */
 void answer_cache_put(struct answer_cache *cache, const char *target, const char *tag,
                       const struct reach_answer *answer);
 

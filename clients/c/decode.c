@@ -98,7 +98,7 @@ static double real_of(struct json_in *in, const char *name)
     return n.value;
 }
 
-static void *alloc(struct json_in *in, struct reach_answer *answer, size_t count, size_t size)
+static void *alloc(struct json_in *in, struct answer_content *answer, size_t count, size_t size)
 {
     void *memory = answer_alloc(answer, count, size);
 
@@ -109,7 +109,7 @@ static void *alloc(struct json_in *in, struct reach_answer *answer, size_t count
 
 /* ---- what an answer rests on ---- */
 
-static void read_provenance(struct json_in *in, struct reach_answer *answer)
+static void read_provenance(struct json_in *in, struct answer_content *answer)
 {
     struct reach_provenance *p = &answer->provenance;
 
@@ -138,7 +138,7 @@ static void read_gpu(struct json_in *in, struct reach_gpu *out)
     json_in_bool(in, "fingerprint_stale", &out->stale);
 }
 
-static void read_gpus(struct json_in *in, struct reach_answer *answer)
+static void read_gpus(struct json_in *in, struct answer_content *answer)
 {
     const json_t *list = json_in_array(in, "gpus", MAX_GPUS);
 
@@ -154,7 +154,7 @@ static void read_gpus(struct json_in *in, struct reach_answer *answer)
     }
 }
 
-static void read_one_gpu(struct json_in *in, struct reach_answer *answer)
+static void read_one_gpu(struct json_in *in, struct answer_content *answer)
 {
     answer->gpus = alloc(in, answer, 1, sizeof(*answer->gpus));
     if (!answer->gpus)
@@ -167,7 +167,8 @@ static void read_one_gpu(struct json_in *in, struct reach_answer *answer)
 
 /* ---- fingerprints ---- */
 
-static void describe(struct json_in *in, const struct fingerprint *fp, struct reach_answer *answer)
+static void describe(struct json_in *in, const struct fingerprint *fp,
+                     struct answer_content *answer)
 {
     const json_t *gpu = json_object_get(in->object, "gpu");
     const struct sm_partition *p = &fp->topology.partition;
@@ -204,7 +205,7 @@ static void describe(struct json_in *in, const struct fingerprint *fp, struct re
 }
 
 /* All of the document is checked, not only what is passed on. */
-static void read_fingerprint(struct json_in *in, struct reach_answer *answer)
+static void read_fingerprint(struct json_in *in, struct answer_content *answer)
 {
     struct fingerprint *fp = calloc(1, sizeof(*fp)); /* too large for a stack */
     const json_t *gpu = json_object_get(in->object, "gpu");
@@ -272,7 +273,7 @@ static void check_windows(struct json_in *in, const struct reach_windows *window
         check_table(in, windows);
 }
 
-static void read_windows(struct json_in *in, struct reach_answer *answer, uint64_t bytes,
+static void read_windows(struct json_in *in, struct answer_content *answer, uint64_t bytes,
                          struct reach_windows *out)
 {
     const json_t *list = json_in_array(in, "windows", MAX_WINDOWS);
@@ -305,7 +306,7 @@ static void read_windows(struct json_in *in, struct reach_answer *answer, uint64
 
 /* ---- scope and placement ---- */
 
-static void read_scope(struct json_in *in, struct reach_answer *answer)
+static void read_scope(struct json_in *in, struct answer_content *answer)
 {
     struct reach_scope *s = &answer->scope;
 
@@ -324,7 +325,7 @@ static void read_scope(struct json_in *in, struct reach_answer *answer)
                      s->passes, s->scope_bytes);
 }
 
-static void read_placement(struct json_in *in, struct reach_answer *answer)
+static void read_placement(struct json_in *in, struct answer_content *answer)
 {
     struct reach_placement *p = &answer->placement;
 
@@ -368,7 +369,7 @@ static void read_option(struct json_in *in, struct reach_option *out)
 }
 
 /* A strategy of a newer daemon is left out: this library has no name for it. */
-static void read_options(struct json_in *in, struct reach_answer *answer)
+static void read_options(struct json_in *in, struct answer_content *answer)
 {
     const json_t *list = json_in_array(in, "options", MAX_ITEMS);
 
@@ -392,7 +393,7 @@ static void read_options(struct json_in *in, struct reach_answer *answer)
 }
 
 /* What the strategies need; null if no such strategy is possible. */
-static void read_needs(struct json_in *in, struct reach_answer *answer)
+static void read_needs(struct json_in *in, struct answer_content *answer)
 {
     struct reach_plan *plan = &answer->plan;
     const json_t *scope = json_object_get(in->object, "scope");
@@ -413,7 +414,7 @@ static void read_needs(struct json_in *in, struct reach_answer *answer)
 }
 
 /* Each possible strategy must have what it needs to be carried out. */
-static void check_needs(struct json_in *in, const struct reach_answer *answer)
+static void check_needs(struct json_in *in, const struct answer_content *answer)
 {
     const struct reach_plan *plan = &answer->plan;
 
@@ -429,7 +430,7 @@ static void check_needs(struct json_in *in, const struct reach_answer *answer)
     }
 }
 
-static void read_plan(struct json_in *in, struct reach_answer *answer)
+static void read_plan(struct json_in *in, struct answer_content *answer)
 {
     struct reach_plan *plan = &answer->plan;
 
@@ -450,7 +451,7 @@ static void read_plan(struct json_in *in, struct reach_answer *answer)
 
 /* ---- split ---- */
 
-static void read_share(struct json_in *in, struct reach_answer *answer, struct reach_share *out)
+static void read_share(struct json_in *in, struct answer_content *answer, struct reach_share *out)
 {
     json_in_u64(in, "bytes", &out->bytes);
     out->weight = real_of(in, "weight");
@@ -477,7 +478,7 @@ static void take_sms(struct json_in *in, const struct reach_windows *windows, bo
     }
 }
 
-static void read_split(struct json_in *in, struct reach_answer *answer)
+static void read_split(struct json_in *in, struct answer_content *answer)
 {
     const json_t *jobs;
     bool taken[MAX_SMS] = {false};
@@ -499,7 +500,7 @@ static void read_split(struct json_in *in, struct reach_answer *answer)
 
 /* ---- explain ---- */
 
-static void read_explanation(struct json_in *in, struct reach_answer *answer)
+static void read_explanation(struct json_in *in, struct answer_content *answer)
 {
     struct reach_explanation *e = &answer->explanation;
     const json_t *list;
@@ -530,9 +531,9 @@ static void read_explanation(struct json_in *in, struct reach_answer *answer)
 
 /* ---- all kinds ---- */
 
-enum reach_status decode_answer(struct reach_answer *answer, struct reach_error *error)
+enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error)
 {
-    static void (*const readers[])(struct json_in *, struct reach_answer *) = {
+    static void (*const readers[])(struct json_in *, struct answer_content *) = {
         [ANSWER_GPUS] = read_gpus,
         [ANSWER_GPU] = read_one_gpu,
         [ANSWER_FINGERPRINT] = read_fingerprint,

@@ -84,10 +84,10 @@ static const char *source_name(const struct reach *reach)
 static enum reach_status fail_with_problem(const struct call *call,
                                            const struct reach_answer *answer)
 {
-    const char *slug = json_string_value(json_object_get(answer->json, "slug"));
-    const char *detail = json_string_value(json_object_get(answer->json, "detail"));
-    const char *next = json_string_value(json_object_get(answer->json, "next_step"));
-    const json_t *blamed = json_array_get(json_object_get(answer->json, "errors"), 0);
+    const char *slug = json_string_value(json_object_get(answer->content->json, "slug"));
+    const char *detail = json_string_value(json_object_get(answer->content->json, "detail"));
+    const char *next = json_string_value(json_object_get(answer->content->json, "next_step"));
+    const json_t *blamed = json_array_get(json_object_get(answer->content->json, "errors"), 0);
     const char *field = json_string_value(json_object_get(blamed, "parameter"));
     const enum reach_status status = status_of_slug(slug, answer->http_status);
 
@@ -125,7 +125,9 @@ static bool is_index(const char *gpu)
 static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
-    const char *uuid = p ? p->gpu_uuid : answer->kind == ANSWER_GPU ? answer->gpus->uuid : NULL;
+    const char *uuid = p                                     ? p->gpu_uuid
+                       : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
+                                                             : NULL;
     char gpu[REACH_UUID_BYTES];
 
     gpu_of_target(call->request->target, gpu);
@@ -210,7 +212,8 @@ static enum reach_status exchange(const struct call *call, const char *tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
 }
 
-/* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL). */
+/* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL).
+ * REACH_NOT_FOUND: it is not there. */
 static enum reach_status from_cache(const struct call *call, const char *tag,
                                     struct reach_answer **out)
 {
@@ -218,12 +221,14 @@ static enum reach_status from_cache(const struct call *call, const char *tag,
                                    .http_status = HTTP_OK,
                                    .source = tag ? REACH_FROM_DAEMON : REACH_FROM_CACHE,
                                    .confirmed_ms = now_ms()};
-    size_t bytes = 0;
-    char *body =
-        answer_cache_copy(call->reach->cache, origin.target, tag, &bytes, &origin.confirmed_ms);
+    struct answer_content *content =
+        answer_cache_get(call->reach->cache, origin.target, tag, &origin.confirmed_ms);
+    enum reach_status status = REACH_NOT_FOUND;
 
-    *out = NULL;
-    return body ? answer_new(&origin, body, bytes, out, call->error) : REACH_NOT_FOUND;
+    if (content)
+        status = answer_share(&origin, content, out, call->error);
+    answer_content_release(content);
+    return status;
 }
 
 /* What came back other than 304. Takes the body. */
@@ -245,7 +250,8 @@ static enum reach_status from_response(const struct call *call, struct http_resp
     status = answer_new(&origin, body, take->body_bytes, out, call->error);
     if (!is_get(call->request))
         return status;
-    if (status == REACH_OK && origin.http_status == HTTP_OK && (*out)->rests_on_fingerprint)
+    if (status == REACH_OK && origin.http_status == HTTP_OK &&
+        (*out)->content->rests_on_fingerprint)
         answer_cache_put(cache, target, take->tag, *out);
     else
         answer_cache_drop(cache, target);
@@ -363,10 +369,8 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
         return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
     *out_json = NULL;
     status = get_one(reach, target, &answer, error);
-    if (answer) {
-        *out_json = answer->body;
-        answer->body = NULL;
-    }
+    if (answer && !(*out_json = strdup(answer->content->body)))
+        status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
     reach_answer_free(answer);
     return status;
 }

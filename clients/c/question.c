@@ -146,15 +146,15 @@ static enum reach_status begin(const struct reach *reach, const char *gpu, const
 /* The bytes that an answer says it is for; 0: it does not say. */
 static uint64_t bytes_of(const struct reach_answer *answer)
 {
-    switch (answer->kind) {
+    switch (answer->content->kind) {
     case ANSWER_SCOPE:
-        return answer->scope.bytes;
+        return answer->content->scope.bytes;
     case ANSWER_PLACEMENT:
-        return answer->placement.bytes;
+        return answer->content->placement.bytes;
     case ANSWER_PLAN:
-        return answer->plan.bytes;
+        return answer->content->plan.bytes;
     case ANSWER_EXPLANATION:
-        return answer->explanation.bytes;
+        return answer->content->explanation.bytes;
     default:
         return 0;
     }
@@ -278,11 +278,11 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
     add(target, "bytes", sizes);
     add(target, "weight", weights);
     status = handle_get(reach, target, out, error);
-    if (status != REACH_OK || (*out)->count == request->job_count)
+    if (status != REACH_OK || (*out)->content->count == request->job_count)
         return status;
     status =
         fail_with(error, REACH_PROTOCOL, "the request was for %u jobs and the answer is for %u",
-                  request->job_count, (*out)->count);
+                  request->job_count, (*out)->content->count);
     reach_answer_free(*out);
     *out = NULL;
     return status;
