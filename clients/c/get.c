@@ -408,7 +408,7 @@ enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
 
     if (out)
         *out = NULL;
-    if (status != REACH_OK)
+    if (status != REACH_OK || !out)
         return status;
     snprintf(target, sizeof(target), "/v1/gpus/%.63s/fingerprint", gpu);
     for (int i = 0; i < TRIES; i++) {
