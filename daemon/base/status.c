@@ -56,6 +56,9 @@ static const struct status_info table[STATUS_COUNT] = {
                           "Start it again if it is still wanted."},
     [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
                           "Measure again when no other job runs on the GPU."},
+    [STATUS_INCONCLUSIVE] = {"inconclusive", "The measurement found no answer.",
+                             "Measure again when no other job runs on the GPU; if it fails again, "
+                             "report the detail together with the GPU's name."},
     [STATUS_PROTOCOL] = {"protocol", "The other side said something that makes no sense.",
                          "Check that client and daemon are of the same release."},
     [STATUS_IO] = {"io", "Reading or writing failed.",

@@ -33,7 +33,8 @@ enum status {
     STATUS_GPU_HUNG,      /* a driver call does not return, and its process does not end */
     STATUS_DEADLINE,      /* took longer than it may */
     STATUS_CANCELLED,
-    STATUS_DISTURBED, /* the measurement contradicts itself; measure again */
+    STATUS_DISTURBED,    /* the measurement contradicts itself; measure again */
+    STATUS_INCONCLUSIVE, /* the measurement found no answer; measure again */
     STATUS_PROTOCOL,  /* a peer said something that makes no sense */
     STATUS_IO,
     STATUS_CORRUPT,   /* stored data fails its check */
