@@ -104,9 +104,11 @@ class Daemon:
 
     def first_gpu(self):
         answer = self.get("/v1/gpus")
-        if not answer["gpus"] and answer["source_error"]["slug"] != "not-ready":
+        if answer["discovery"] == "running":
+            return None
+        if not answer["gpus"]:
             common.skip_all("no GPU here: " + answer["source_error"]["text"])
-        return answer["gpus"][0] if answer["gpus"] else None
+        return answer["gpus"][0]
 
     def request(self, method, path, body=None):
         """(status, text)."""
