@@ -13,7 +13,7 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
 
     if (gpu)
         return gpu;
-    if (c->snapshot->source_error.status == STATUS_NOT_READY)
+    if (c->snapshot->discovering)
         problem_from_err(reply, request, &c->snapshot->source_error);
     else if (c->snapshot->gpu_count == 0)
         problem_reply(reply, request, STATUS_NOT_FOUND, "there is no GPU on this node: %.200s",

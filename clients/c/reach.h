@@ -30,7 +30,9 @@
  *
  * Threads. A handle may be used by many threads at once; each call then has a connection of its
  * own. reach_close comes when no other call is under way. After a fork the child opens its own.
- * No call waits longer than the deadline (reach_set_deadline_ms), but a file is read from disk.
+ * No call waits longer than the deadline (reach_set_deadline_ms), but a file is read from disk. A
+ * daemon whose driver has not yet answered which GPUs there are is asked again until then; after
+ * that the call fails with REACH_UNAVAILABLE.
  */
 #ifndef REACH_H
 #define REACH_H

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
-enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304 };
+enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304, HTTP_UNAVAILABLE = 503 };
+enum { DISCOVERY_PAUSE_MS = 100 };
 
 static uint64_t now_ms(void)
 {
@@ -29,14 +31,50 @@ struct remote_call remote_begin(struct reach *reach, struct reach_error *error)
 
 /* ---- one request ---- */
 
+/* Has the daemon's driver not answered yet which GPUs there are? The list says so itself, and a
+ * request for one GPU is answered with "not-ready". */
+static bool is_discovering(const char *path, const struct wire_answer *got)
+{
+    const bool list = got->http_status == HTTP_OK && strcmp(path, "/v1/gpus") == 0;
+    const char *text;
+    json_t *json;
+    bool found;
+
+    if (!list && got->http_status != HTTP_UNAVAILABLE)
+        return false;
+    json = json_loadb(got->body ? got->body : "", got->body_bytes, 0, NULL);
+    text = json_string_value(json_object_get(json, list ? "discovery" : "slug"));
+    found = text && strcmp(text, list ? "running" : "not-ready") == 0;
+    json_decref(json);
+    return found;
+}
+
+/* One request, made again while GPU discovery runs. */
 static bool get(struct remote_call *call, const char *path, const char *tag,
                 struct wire_answer *out)
 {
-    const uint64_t now = now_ms();
-    const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
+    const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE_MS * (long)NSEC_PER_MSEC};
 
-    call->status = wire_get(call->reach->wire, path, tag, (uint32_t)left, out, call->error);
-    return call->status == REACH_OK;
+    for (;;) {
+        const uint64_t now = now_ms();
+        const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
+
+        call->status = wire_get(call->reach->wire, path, tag, (uint32_t)left, out, call->error);
+        if (call->status != REACH_OK)
+            return false;
+        if (!is_discovering(path, out))
+            return true;
+        wire_answer_free(out);
+        if (now_ms() + DISCOVERY_PAUSE_MS >= call->end_ms)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    call->status =
+        fail_with(call->error, REACH_UNAVAILABLE,
+                  "GPU discovery of the daemon at %s is still running: its driver has not yet "
+                  "answered which GPUs there are. Ask again",
+                  wire_where(call->reach->wire));
+    return false;
 }
 
 /* The daemon says what went wrong and what to do next (RFC 9457); both are passed on. */

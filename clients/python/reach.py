@@ -23,7 +23,9 @@ None, and `reasons` of its answer says why. Whatever goes wrong is a ReachError 
 nothing is guessed. An answer from a fingerprint known to be stale is refused unless accept_stale is
 set, one from before the daemon went away unless accept_kept is; then its basis says so.
 
-Threads: a Reach may be used by many at once. No call waits longer than deadline_s.
+Threads: a Reach may be used by many at once. No call waits longer than deadline_s. A
+daemon whose driver has not yet answered which GPUs there are is asked again until then; after that the
+call fails with Unavailable.
 """
 from __future__ import annotations
 
@@ -49,6 +51,7 @@ DEFAULT_SOCKET = "/run/reachd/reachd.sock"
 DEFAULT_URL = "http://127.0.0.1:17322"
 _MAX_BODY_BYTES = 16 << 20
 _MAX_KEPT = 32
+_DISCOVERY_PAUSE_S = 0.1
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 
 
@@ -102,6 +105,19 @@ class _Connection(http.client.HTTPConnection):
         if response.length:  # what is still to come of what was announced
             raise http.client.IncompleteRead(body)
         return response.status, response.headers.get("ETag", ""), body
+
+
+def _is_discovering(target: str, answer: Tuple[int, str, bytes]) -> bool:
+    """Has the daemon's driver not answered yet which GPUs there are?"""
+    status, _, body = answer
+    if status != 503 and (status, target) != (200, "/v1/gpus"):
+        return False
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return False
+    name, value = ("slug", "not-ready") if status == 503 else ("discovery", "running")
+    return isinstance(document, dict) and document.get(name) == value
 
 
 class _Kept(NamedTuple):
@@ -193,6 +209,17 @@ class Reach:
     # ---- one request ----
 
     def _request(self, target: str, tag: str, end_s: float) -> Tuple[int, str, bytes]:
+        """One request, made again while the daemon's GPU discovery runs."""
+        while True:
+            answer = self._request_once(target, tag, end_s)
+            if not _is_discovering(target, answer):
+                return answer
+            if time.monotonic() + _DISCOVERY_PAUSE_S >= end_s:
+                raise Unavailable(f"GPU discovery of the daemon at {self.where} is still running: its "
+                                  "driver has not yet answered which GPUs there are. Ask again")
+            time.sleep(_DISCOVERY_PAUSE_S)
+
+    def _request_once(self, target: str, tag: str, end_s: float) -> Tuple[int, str, bytes]:
         headers = {"Accept": "application/json", "User-Agent": "reach.py"}
         if tag:
             headers["If-None-Match"] = tag

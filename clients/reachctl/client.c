@@ -1,12 +1,15 @@
 /* client.c: libcurl, one easy handle for the life of the program. */
 #include "clients/reachctl/client.h"
 
+#include "base/clock.h"
+
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char DEFAULT_SOCKET[] = "/run/reachd/reachd.sock";
@@ -14,6 +17,9 @@ static const char DEFAULT_URL[] = "http://127.0.0.1:17322";
 
 /* An answer takes microseconds; an observation of megabytes a little more. */
 enum { CONNECT_SECONDS = 5, WHOLE_SECONDS = 60, MAX_BODY_BYTES = 1 << 30 };
+enum { HTTP_UNAVAILABLE = 503 };
+
+#define DISCOVERY_PAUSE (NSEC_PER_SEC / 10)
 
 struct client {
     CURL *curl;
@@ -187,6 +193,60 @@ static bool token_field(char *out, size_t out_size)
     return out[0] != '\0';
 }
 
+/* ---- GPU discovery ---- */
+
+/* The daemon serves before the driver has answered which GPUs there are. Its list says so itself,
+ * and a request for one GPU is answered with "not-ready". */
+static bool is_discovering(const struct client_answer *answer)
+{
+    const char *discovery = json_string_value(json_object_get(answer->json, "discovery"));
+    const char *slug = json_string_value(json_object_get(answer->json, "slug"));
+
+    if (answer->http_status == HTTP_UNAVAILABLE)
+        return slug && strcmp(slug, "not-ready") == 0;
+    return discovery && strcmp(discovery, "running") == 0;
+}
+
+static enum exit_code still_discovering(void)
+{
+    fprintf(
+        stderr,
+        "reachctl: GPU discovery is still running after %d s\n"
+        "  the NVIDIA driver does not answer which GPUs there are\n"
+        "  next step: see whether nvidia-smi answers, and look for Xid lines in the kernel log\n",
+        (int)WHOLE_SECONDS);
+    return EXIT_FAILED;
+}
+
+/* One request, made again while GPU discovery runs, for WHOLE_SECONDS at most. */
+static CURLcode perform_discovered(struct client *client, const char *url, bool post,
+                                   const char *json_body, struct curl_slist *fields,
+                                   struct client_answer *out)
+{
+    const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE};
+    const nsec_t began = clock_monotonic();
+    bool told = false;
+
+    for (;;) {
+        set_up(client, url, json_body, post, fields, out);
+        const CURLcode code = curl_easy_perform(client->curl);
+        const nsec_t waited = clock_monotonic() - began;
+        if (code != CURLE_OK)
+            return code;
+        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &out->http_status);
+        if (out->body)
+            out->json = json_loadb(out->body, out->body_bytes, 0, NULL);
+        if (!is_discovering(out) || waited >= WHOLE_SECONDS * NSEC_PER_SEC)
+            return code;
+        if (!told && waited >= NSEC_PER_SEC) {
+            fputs("reachctl: waiting for GPU discovery: the driver has not yet answered\n", stderr);
+            told = true;
+        }
+        client_answer_free(out);
+        nanosleep(&pause, NULL);
+    }
+}
+
 static enum exit_code perform(struct client *client, const char *path, const char *accept,
                               bool post, const char *json_body, struct client_answer *out)
 {
@@ -212,16 +272,13 @@ static enum exit_code perform(struct client *client, const char *path, const cha
         fputs("reachctl: no memory\n", stderr);
         goto out;
     }
-    set_up(client, url, json_body, post, fields, out);
-    code = curl_easy_perform(client->curl);
-    if (code != CURLE_OK) {
+    code = perform_discovered(client, url, post, json_body, fields, out);
+    if (code != CURLE_OK)
         exit_code = unreachable(client, code);
-        goto out;
-    }
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &out->http_status);
-    if (out->body)
-        out->json = json_loadb(out->body, out->body_bytes, 0, NULL);
-    exit_code = out->http_status / 100 == 2 ? EXIT_DONE : refused(out);
+    else if (is_discovering(out))
+        exit_code = still_discovering();
+    else
+        exit_code = out->http_status / 100 == 2 ? EXIT_DONE : refused(out);
 out:
     if (exit_code != EXIT_DONE)
         client_answer_free(out);

@@ -131,8 +131,7 @@ class Daemon:
 
     def _looked(self):
         """It serves before the driver has said which GPUs there are; most tests begin after."""
-        error = self.json("/v1/gpus")["source_error"]
-        return not error or error["slug"] != "not-ready"
+        return self.json("/v1/gpus")["discovery"] == "done"
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as log:

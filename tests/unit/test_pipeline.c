@@ -261,6 +261,7 @@ static void test_no_driver_is_no_error(void **state)
     assert_string_equal(s->source, "cuda");
     assert_int_equal(s->gpu_count, 0);
     assert_int_equal(s->source_error.status, STATUS_NO_DRIVER);
+    assert_false(s->discovering);
     assert_true(s->source_error.text[0] != '\0');
     snapshot_release(s);
     assert_int_equal(pipeline_submit(n.pipeline, "GPU-0", DEPTH_QUICK, &job, &err),
