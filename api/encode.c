@@ -19,7 +19,7 @@ json_t *encode_err(const struct err *err)
     json_out_begin(&o);
     json_out_text(&o, "slug", info->slug);
     json_out_text(&o, "text", err->text);
-    json_out_text(&o, "next_step", info->next_step);
+    json_out_text(&o, "next_step", err_next_step(err));
     return json_out_end(&o);
 }
 

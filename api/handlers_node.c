@@ -73,6 +73,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                  gpu_state_name(first->state), first->last_error.status == STATUS_OK ? "" : ": ",
                  first->last_error.status == STATUS_OK ? "" : first->last_error.text);
     }
+    p.next_step = s->source_error.hint;
     if (s->source_error.status == STATUS_OK)
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/fingerprint.";
     if (now > 0)

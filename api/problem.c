@@ -114,5 +114,8 @@ void problem_reply(struct reply *reply, const struct request *request, enum stat
 
 void problem_from_err(struct reply *reply, const struct request *request, const struct err *err)
 {
-    problem_reply(reply, request, err->status, "%s", err->text);
+    struct problem p = {.status = err->status, .next_step = err->hint};
+
+    snprintf(p.detail, sizeof(p.detail), "%s", err->text);
+    problem_write(reply, request, &p);
 }

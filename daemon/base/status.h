@@ -7,6 +7,9 @@
  *
  *     if (!f) return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
  *
+ * What to do next is the same for most failures of one status, and the table has it. A failure that
+ * needs other words carries its own (err_set_hint), so that a hint always fits what was asked.
+ *
  * "Nothing to measure" (STATUS_NOT_APPLICABLE) and "the hardware gives no signal"
  * (STATUS_NOT_OBSERVABLE) are answers, kept apart from every failure.
  */
@@ -49,14 +52,15 @@ enum status {
 /* One failure, told to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
-    char text[400]; /* one sentence, no newline, always terminated */
+    char text[400];   /* one sentence, no newline, always terminated */
+    const char *hint; /* static: what to do next; NULL: what the status says */
 };
 
 /* What is the same for every failure of one kind. Static strings, never NULL. */
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
     const char *sentence;  /* what it means */
-    const char *next_step; /* what to do about it */
+    const char *next_step; /* what to do about it, wherever this status may come from */
 };
 
 /* Describes `s`; an unknown value is described as STATUS_INTERNAL. */
@@ -68,6 +72,13 @@ enum status status_from_slug(const char *slug);
 /* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */
 enum status err_set(struct err *err, enum status s, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same with a hint, which must be a static string: a sentence that says what to do next. */
+enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* What to do about it: its own hint, or that of its status. Never NULL. */
+const char *err_next_step(const struct err *err);
 
 /* Puts "context: " before the text that is there already; returns the status that is in it. */
 enum status err_prefix(struct err *err, const char *format, ...)

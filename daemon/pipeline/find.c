@@ -51,7 +51,11 @@ enum status find_stored(struct pipeline *p, struct err *err)
     if (!status) {
         snprintf(draft->source, sizeof draft->source, "stored");
         if (count == 0) {
-            err_set(&draft->source_error, STATUS_NOT_FOUND, "nothing is stored about any GPU");
+            err_set_hint(
+                &draft->source_error, STATUS_NOT_FOUND,
+                "Start reachd without --no-gpus once, so that it measures, or name another "
+                "state file with --state.",
+                "nothing is stored about any GPU");
         }
         log_info("serving what is stored: %u GPUs", count);
         snapshot_publish(p->cell, draft);

@@ -98,6 +98,20 @@ def every_refusal_is_a_problem_and_changes_nothing():
 
 
 @case
+def what_to_do_next_fits_what_was_asked():
+    for path, word in (("/v1/gpus/7", "GET /v1/gpus,"), ("/v1/gpus/7/scope?bytes=1", "GET /v1/gpus,"),
+                       ("/v1/gpus/0/observations/99999999", "/observations"),
+                       ("/v1/gpus/0/observations/0", "/observations"),
+                       ("/v1/gpus/0/fingerprint?at=fp0000000000000000", "/fingerprints"),
+                       ("/v1/jobs/job-99999", "/fingerprints"), ("/nothing", "GET /")):
+        hint = check_problem(daemon.get(path), 404, "not-found", path)["next_step"]
+        assert word in hint, (path, hint)
+    ended = daemon.finished(daemon.submit(0, "quick"))
+    hint = check_problem(daemon.request("DELETE", "/v1/jobs/" + ended["id"]), 409, "conflict", "ended")["next_step"]
+    assert "how it ended" in hint, hint
+
+
+@case
 def every_bad_size_is_refused():
     from urllib.parse import quote
     for route in ("scope?bytes=", "placement?bytes=", "placement?bytes=1GiB&granularity="):

@@ -71,20 +71,6 @@ def without_a_driver_it_is_done_with_an_error():
 
 
 @case
-def while_it_runs_nothing_is_claimed():
-    daemon = node(FOR_EVER)
-    gpus = daemon.json("/v1/gpus")
-    equal((gpus["discovery"], gpus["gpus"], gpus["source_error"]["slug"]), ("running", [], "not-ready"))
-    equal(daemon.json("/v1/fingerprints")["discovery"], "running")
-    equal(sources(daemon), [("running", 0)])
-    answer = daemon.get("/v1/gpus/0/fingerprint")
-    equal((answer.status, answer.json()["slug"]), (503, "not-ready"))
-    ready = daemon.get("/readyz")
-    assert ready.status == 503 and "no GPU was found" not in ready.json()["detail"], ready.json()
-    daemon.stop()
-
-
-@case
 def every_command_of_reachctl_waits():
     daemon = node(SLOW_MS)
     commands = {"gpus --json": 0, "show": 1, "scope 1GiB": 1, "fingerprint --depth quick": 0, "hwloc": 1,

@@ -48,8 +48,8 @@ import test_load
 KINDS = ("gathers", "tiny", "memory", "matmul")
 VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
 BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
-# What a depth quick never measures is no news if it comes from an older measurement.
-STRUCTURE_FIELD = re.compile(r"group|level|tlb|topology|reach|window")
+# What a quick measurement finds out by itself: a level's size, and who shares it. All else is of depth full.
+STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
 PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
 OBSERVATIONS_LIMIT_BYTES = 12 << 20
 KEEP = {"less": 3, "wrong": 20, "disturbed": 3, "failed": 3}  # whose observations, beside each neighbor
@@ -201,7 +201,7 @@ def date_of(placement, fp):
     for source in fp.get("kept") or []:
         if any("throughput" in field for field in source["fields"]):
             return source["taken_at"]
-    return placement.get("taken_at") or fp.get("taken_at")
+    return placement.get("speeds_taken_at") or fp.get("taken_at")
 
 
 class Quiet:
