@@ -199,6 +199,25 @@ static bool keep_beyond(const struct fingerprint *earlier, const struct fingerpr
     return a > b || (a == b && earlier->beyond.probed_bytes > newer->beyond.probed_bytes);
 }
 
+/* Has the newer measurement found the same reach, and a saturation that is only known less closely?
+ * It is the smallest footprint probed of which every load missed: beside a load fewer are clear. */
+static bool is_coarser(const struct tlb_level *earlier, const struct tlb_level *newer)
+{
+    return IS_KNOWN(earlier->reach_bytes) && IS_KNOWN(newer->reach_bytes) &&
+           earlier->reach_bytes.v == newer->reach_bytes.v && IS_KNOWN(earlier->saturation_bytes) &&
+           IS_KNOWN(newer->saturation_bytes) &&
+           earlier->saturation_bytes.v < newer->saturation_bytes.v;
+}
+
+static bool keep_level_part(const struct fingerprint *earlier, const struct fingerprint *newer,
+                            uint32_t part, bool more)
+{
+    const uint32_t k = part / LEVEL_PART_COUNT;
+
+    return more || (part % LEVEL_PART_COUNT == LEVEL_PART_SIZE && k < earlier->level_count &&
+                    is_coarser(&earlier->levels[k], &newer->levels[k]));
+}
+
 /* `newer_levels`: how many levels `newer` has found itself. */
 static bool keep_part(const struct fingerprint *earlier, const struct fingerprint *newer,
                       const struct group_choice *groups, uint32_t newer_levels, uint32_t part)
@@ -215,8 +234,12 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_GROUP_SPEEDS:
     case PART_GROUP_PAIRS: /* by the numbers of groups: they follow their groups */
         return groups->same ? more : groups->from_earlier;
-    default:
+    case PART_PAGE_BYTES:
+    case PART_CURVE:
+    case PART_RATES:
         return more;
+    default:
+        return keep_level_part(earlier, newer, part, more);
     }
 }
 

@@ -4,7 +4,7 @@
  * The fingerprint is joined part by part (enum fingerprint_part). A part is taken from the newer
  * measurement if that knows at least as many numbers of it, and otherwise kept from the earlier one
  * with the date and depth it was measured at. Parts are never mixed: the points of one curve are of
- * one measurement.
+ * one measurement. A saturation that is known less closely, of the same reach, counts as less.
  *
  * Where the newer measurement contradicts the levels or the group map, nothing is kept: the chip,
  * its mode or its driver has changed.

@@ -90,11 +90,11 @@ def one_level_fewer(fp):
 
 
 def kept_groups(fp):
-    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "fields": ["groups"]}]
+    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "parts": ["topology.groups"]}]
 
 
 def kept_throughput(fp):
-    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "fields": ["throughput"]}]
+    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "parts": ["throughput.curve"]}]
 
 
 for change, expected in ((lambda fp: None, "right"), (kept_throughput, "right"), (kept_groups, "less"),

@@ -193,13 +193,13 @@ def speeds_of(placement):
 
 def kept_of(fp):
     """The fields of a fingerprint that an older measurement found."""
-    return [field for source in fp.get("kept") or [] for field in source["fields"]]
+    return [field for source in fp.get("kept") or [] for field in source["parts"]]
 
 
 def date_of(placement, fp):
     """When the predicted speeds were measured, as far as the documents say."""
     for source in fp.get("kept") or []:
-        if any("throughput" in field for field in source["fields"]):
+        if any("throughput" in field for field in source["parts"]):
             return source["taken_at"]
     return placement.get("speeds_taken_at") or fp.get("taken_at")
 

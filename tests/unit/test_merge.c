@@ -157,6 +157,15 @@ static void open_levels_are_filled(void **state)
     assert_int_equal(quick.windows.reach_bytes.v, full.windows.reach_bytes.v);
 }
 
+static void a_coarser_saturation_is_no_news(void **state)
+{
+    (void)state;
+    quick.levels[1].saturation_bytes = KNOWN_U64(2100 * 32 * MIB);
+    assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
+    assert_int_equal(quick.levels[1].saturation_bytes.v, full.levels[1].saturation_bytes.v);
+    assert_int_equal(quick.kept[LEVEL_PART_COUNT + LEVEL_PART_SIZE].taken_at, 1000);
+}
+
 /* With little free memory less is walked: a level that could not be seen is still there. */
 static void unseen_levels_are_kept(void **state)
 {
@@ -355,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup(sources_are_passed_on, setup),
         cmocka_unit_test_setup(full_replaces_all, setup),
         cmocka_unit_test_setup(open_levels_are_filled, setup),
+        cmocka_unit_test_setup(a_coarser_saturation_is_no_news, setup),
         cmocka_unit_test_setup(unseen_levels_are_kept, setup),
         cmocka_unit_test_setup(another_map_contradicts, setup),
         cmocka_unit_test_setup(another_level_contradicts, setup),
