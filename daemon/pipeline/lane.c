@@ -73,10 +73,14 @@ static bool lane_hurried(void *self)
     return pipeline_hurried(((struct lane *)self)->pipeline);
 }
 
-/* Says which parts of what is served are older than the newest measurement. */
-static void lane_log_kept(const struct lane *lane, const struct fingerprint *fp)
+/* Logs what a measurement left out, and which parts of what is served are older. */
+static void lane_log_result(const struct lane *lane, const struct fingerprint *fp)
 {
     char when[32], name[PART_NAME_BYTES];
+
+    for (uint32_t i = 0; i < fp->conditions.note_count; i++) {
+        log_info("gpu %u: %s", lane->index, fp->conditions.notes[i]);
+    }
 
     for (uint32_t part = 0; part < PART_COUNT; part++) {
         if (fp->kept[part].id[0]) {
@@ -109,7 +113,7 @@ static void lane_done(struct lane *lane, const struct measure_result *result,
              take->duration_ms, take->probe_ms);
     log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid, result->id,
              depth_name(job->depth), take->duration_ms);
-    lane_log_kept(lane, take);
+    lane_log_result(lane, take);
     lane_publish(lane, &news);
 }
 
@@ -389,7 +393,7 @@ static void lane_checked(struct lane *lane, const struct check *check, nsec_t pr
              check_result_name(check->result), check->sentence, changed ? "; " : "",
              check->looked_at, (unsigned long long)(probe_ns / NSEC_PER_MSEC));
     if (changed) {
-        err_set(&why, STATUS_CONFLICT, "%s; measure again", check->sentence);
+        err_set_hint(&why, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->sentence);
     }
     if (changed && p->measure_unknown && lane_queue(lane, JOB_MEASURE, DEPTH_FULL, &again, NULL)) {
         log_warning("gpu %u is stale, and its queue is full", lane->index);

@@ -44,9 +44,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
     out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
     if (out->fingerprint_stale) {
-        err_set_hint(&out->last_error, STATUS_CONFLICT,
-                     "Measure again: POST /v1/gpus/{gpu}/fingerprint, or reachctl fingerprint.",
-                     "%s; measure again",
+        err_set_hint(&out->last_error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s; measure again",
                      lacks ? "a newer fingerprint was damaged in the store" : check.sentence);
         log_warning("gpu %s: %s: %s", identity->uuid, out->fingerprint_id, out->last_error.text);
     }

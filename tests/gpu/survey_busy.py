@@ -196,12 +196,9 @@ def kept_of(fp):
     return [field for source in fp.get("kept") or [] for field in source["parts"]]
 
 
-def date_of(placement, fp):
-    """When the predicted speeds were measured, as far as the documents say."""
-    for source in fp.get("kept") or []:
-        if any("throughput" in field for field in source["parts"]):
-            return source["taken_at"]
-    return placement.get("speeds_taken_at") or fp.get("taken_at")
+def date_of(placement):
+    """When the predicted speeds were measured."""
+    return placement["speeds_taken_at"]
 
 
 class Quiet:
@@ -331,7 +328,7 @@ def measure_once(daemon, quiet, row, records, seconds):
     row.add(verdict, why, took, problems)
     records.add({"neighbor": row.kind, "number": len(row.seconds), "verdict": verdict, "why": why,
                  "problems": problems, "seconds": round(took, 3), "served_id": placement.get("fingerprint_id"),
-                 "speeds_gbps": speeds_of(placement), "speeds_date": date_of(placement, fp),
+                 "speeds_gbps": speeds_of(placement), "speeds_date": date_of(placement),
                  "job": job, "kept": fp.get("kept"), "own": own if verdict != "right" else None,
                  "placement": placement if problems else None})
     if verdict != "right":
@@ -369,7 +366,11 @@ def measure_all(options, daemon, quiet, records, clock):
 
 def summary(daemon, quiet, rows, options):
     gpu = daemon.gpu
-    lines = ["%s %s, driver %s, origin %s%s" % (
+    lines = ["date: %s" % time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+             "reachd: %s" % daemon.get("/v1/node")["daemon_version"],
+             "command: survey_busy.py --seconds %g %s" % (
+                 options.seconds, " ".join("--%s %d" % (kind, getattr(options, kind)) for kind in KINDS)),
+             "%s %s, driver %s, origin %s%s" % (
         gpu["name"], gpu["uuid"], gpu["driver_version"], quiet.fp["origin"],
         "" if options.neighbor == "torch" else ", no neighbors")]
     lines.append("quiet, full: %s, %s" % (quiet.fp["taken_at"], common.sizes_text(common.groups_of(quiet.fp))))
@@ -382,7 +383,7 @@ def summary(daemon, quiet, rows, options):
     fp = daemon.get("/v1/gpus/0/fingerprint")
     placement = daemon.get(PLACEMENT)
     lines += ["", "served at the end: depth %s, taken %s, speeds %s of %s; kept: %s" % (
-        fp["depth"], fp["taken_at"], speeds_of(placement), date_of(placement, fp), json.dumps(fp.get("kept")))]
+        fp["depth"], fp["taken_at"], speeds_of(placement), date_of(placement), json.dumps(fp.get("kept")))]
     return "\n".join(lines) + "\n"
 
 
