@@ -92,20 +92,33 @@ static bool levels_differ(const struct tlb_level *a, const struct tlb_level *b, 
     return false;
 }
 
-/* Has `fp`, which ends before level `l`, walked far enough to see it? */
-static bool should_have_seen(const struct fingerprint *fp, const struct tlb_level *l)
+static bool level_is_known(const struct fingerprint *fp, uint32_t k)
 {
-    return IS_KNOWN(l->onset_bytes) &&
-           fp->beyond.probed_bytes / SEEN_QUARTERS >= l->onset_bytes.v / (SEEN_QUARTERS - 1);
+    return IS_KNOWN(fp->levels[k].onset_bytes) || IS_KNOWN(fp->levels[k].reach_bytes);
 }
 
-static bool level_counts_differ(const struct fingerprint *a, const struct fingerprint *b,
+/* Has `fp`, which ends before level `l` of `other`, walked far enough to see it? */
+static bool should_have_seen(const struct fingerprint *fp, const struct fingerprint *other,
+                             const struct tlb_level *l)
+{
+    const uint64_t walked = fp->beyond.probed_bytes;
+
+    return IS_KNOWN(l->onset_bytes)
+               ? walked / SEEN_QUARTERS >= l->onset_bytes.v / (SEEN_QUARTERS - 1)
+               : walked >= other->beyond.probed_bytes;
+}
+
+static bool level_counts_differ(const struct fingerprint *earlier, const struct fingerprint *newer,
                                 char *reason)
 {
-    if (b->level_count < a->level_count && should_have_seen(b, &a->levels[b->level_count]))
-        return differs(reason, "level %u was there and is not seen any more", b->level_count + 1);
-    if (a->level_count < b->level_count && should_have_seen(a, &b->levels[a->level_count]))
-        return differs(reason, "level %u was not there and is seen now", a->level_count + 1);
+    const uint32_t a = earlier->level_count, b = newer->level_count;
+
+    /* An earlier level of which nothing was found out is no knowledge to contradict. */
+    if (b < a && level_is_known(earlier, b) &&
+        should_have_seen(newer, earlier, &earlier->levels[b]))
+        return differs(reason, "level %u was there and is not seen any more", b + 1);
+    if (a < b && should_have_seen(earlier, newer, &newer->levels[a]))
+        return differs(reason, "level %u was not there and is seen now", a + 1);
     return false;
 }
 
@@ -214,6 +227,8 @@ static bool keep_level_part(const struct fingerprint *earlier, const struct fing
 {
     const uint32_t k = part / LEVEL_PART_COUNT;
 
+    if (k >= newer->level_count)
+        return false;
     return more || (part % LEVEL_PART_COUNT == LEVEL_PART_SIZE && k < earlier->level_count &&
                     is_coarser(&earlier->levels[k], &newer->levels[k]));
 }
@@ -246,10 +261,11 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
 /* Gives `newer` the levels that it has not seen, with nothing known of them yet. */
 static void add_levels(const struct fingerprint *earlier, struct fingerprint *newer)
 {
-    for (uint32_t k = newer->level_count; k < earlier->level_count; k++)
+    for (uint32_t k = newer->level_count; k < earlier->level_count && level_is_known(earlier, k);
+         k++) {
         newer->levels[k].level = earlier->levels[k].level;
-    if (earlier->level_count > newer->level_count)
-        newer->level_count = earlier->level_count;
+        newer->level_count = k + 1;
+    }
 }
 
 static void merge_parts(const struct fingerprint *earlier, const char *id,

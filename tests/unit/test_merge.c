@@ -187,7 +187,6 @@ static void assert_contradicts(const char *what)
     assert_true(fingerprint_contradicts(&full, &quick, reason));
     if (!strstr(reason, what))
         fail_msg("\"%s\" does not say \"%s\"", reason, what);
-    assert_true(fingerprint_contradicts(&quick, &full, reason));
 }
 
 static void another_map_contradicts(void **state)
@@ -218,6 +217,28 @@ static void a_missing_level_contradicts(void **state)
     assert_contradicts("level 2");
     quick.beyond.probed_bytes = 64 * GIB; /* its onset is beyond */
     assert_false(fingerprint_contradicts(&full, &quick, reason));
+}
+
+/* A step whose onset was not found, where the earlier measurement had walked as far. */
+static void a_level_too_many_contradicts(void **state)
+{
+    (void)state;
+    quick.level_count = 3;
+    quick.levels[2].level = 3;
+    assert_contradicts("level 3");
+    full.beyond.probed_bytes = 80 * GIB;
+    assert_false(fingerprint_contradicts(&full, &quick, reason));
+}
+
+/* The same in what was known: there is nothing to keep of it. */
+static void an_unknown_level_is_not_kept(void **state)
+{
+    (void)state;
+    full.level_count = 3;
+    full.levels[2].level = 3;
+    assert_false(fingerprint_contradicts(&full, &quick, reason));
+    assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
+    assert_int_equal(quick.level_count, 2);
 }
 
 static void another_mode_contradicts(void **state)
@@ -369,6 +390,8 @@ int main(void)
         cmocka_unit_test_setup(another_map_contradicts, setup),
         cmocka_unit_test_setup(another_level_contradicts, setup),
         cmocka_unit_test_setup(a_missing_level_contradicts, setup),
+        cmocka_unit_test_setup(a_level_too_many_contradicts, setup),
+        cmocka_unit_test_setup(an_unknown_level_is_not_kept, setup),
         cmocka_unit_test_setup(another_mode_contradicts, setup),
         cmocka_unit_test_setup(a_drop_is_told, setup),
         cmocka_unit_test_setup(numbers_of_other_groups_are_not_kept, setup),
