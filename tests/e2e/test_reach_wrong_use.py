@@ -337,12 +337,13 @@ def servers_with_bad_manners():
                            (hangs_up_half_way, "unreachable"), (speaks_no_http, "protocol"),
                            (answers_for_another, "wrong-gpu")):
         server = BadServer(manner)
+        wait_s = 0.2 if status == "deadline" else common.PATIENCE_S
         try:
             tool = Tool("unix:" + server.path)
-            tool.ask("deadline", 200)
+            tool.ask("deadline", int(wait_s * 1000))
             equal(refusal(tool.ask, "scope", "GPU-x", bytes=1)[0], status, manner.__name__)
             tool.close()
-            with reach.Reach("unix:" + server.path, deadline_s=0.2) as client:
+            with reach.Reach("unix:" + server.path, deadline_s=wait_s) as client:
                 equal(refusal(client.scope, "GPU-x", bytes=1)[0], status, manner.__name__)
         finally:
             server.end()
