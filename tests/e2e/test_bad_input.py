@@ -6,7 +6,8 @@ import socket
 import common
 from common import case, equal
 
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+# The deadline is for the requests that never end; whoever is cut by it asks again (common.py).
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--request-deadline-ms", "1000")
 daemon.measured()
 
 JSON = {"Content-Type": "application/json"}
@@ -153,8 +154,8 @@ def other_content_types_are_refused():
 
 def raw(data):
     """Sends bytes as they are; returns the status line's number, or None where none came, because
-    the connection was closed or the server waits for the rest of the request."""
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=1) as s:
+    the connection was closed or the deadline has ended it."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=common.PATIENCE_S) as s:
         answer = b""
         try:
             s.sendall(data)

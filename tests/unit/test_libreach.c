@@ -357,6 +357,7 @@ static void test_bad_manners(void **state)
     assert_int_equal(reach_set_deadline_ms(f->reach, 100, &f->error), REACH_OK);
     f->reply.manner = STUB_SILENT;
     refused(f, REACH_DEADLINE, "within");
+    assert_int_equal(reach_set_deadline_ms(f->reach, 3600000, &f->error), REACH_OK);
     f->reply.manner = STUB_CLOSES;
     refused(f, REACH_UNREACHABLE, "went away");
     f->reply.manner = STUB_BREAKS;
