@@ -106,6 +106,10 @@ flags_fuzz    := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,u
                  -fno-sanitize-recover=all -w
 link_fuzz     := -fsanitize=address,undefined
 VARIANTS      := release asan tsan fuzz
+# What no threaded test links need not be compiled for them.
+without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_%
+# There are many test programs; gold links each in half the time, where it is there.
+FAST_LINK      = $(call once,FAST_LINK,$(shell command -v ld.gold >/dev/null && echo -fuse-ld=gold))
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)
@@ -185,10 +189,11 @@ $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
-objects_$(1) := $(DAEMON_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/obj/fatbin.o
-answer_$(1)  := $(ANSWER_SRC:%.c=build/$(1)/obj/%.o)
+objects_$(1) := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(DAEMON_SRC))) build/$(1)/obj/fatbin.o
+answer_$(1)  := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(ANSWER_SRC)))
 libs_$(1)    := build/$(1)/libreachd.a build/$(1)/libanswer.a
 support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
+helpers_$(1) := build/$(1)/tests/libhelpers.a $$(libs_$(1))
 fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
 fuzz_$(1)    := $(FUZZ_SRC:%.c=build/$(1)/%)
@@ -206,6 +211,12 @@ build/$(1)/libanswer.a: $$(answer_$(1)) build/$(1)/objects
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$(answer_$(1))
 
+# An archive: a test program is linked with what it asks for, and with nothing else.
+build/$(1)/tests/libhelpers.a: $$(support_$(1)) build/$(1)/objects
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(support_$(1))
+
 build/$(1)/reachd: build/$(1)/obj/daemon/main.o $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
@@ -214,17 +225,17 @@ build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(support_$(1)) $$(libs_$(1))
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(helpers_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(FAST_LINK) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 # With libFuzzer's main in the clang build, with ours in the others.
 build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter fuzz,$(1)),,build/$(1)/obj/tests/fuzz/replay.o) \
-                              $$(support_$(1)) $$(libs_$(1))
+                              $$(helpers_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(FAST_LINK) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 
@@ -407,9 +418,15 @@ TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_t
 E2E         := $(call SCRIPTS,e2e)
 # Programs that the scripts drive.
 E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c)))
-CHECK_ITEMS  = make:lint-tidy make:lint-cppcheck make:lint-format \
-               $(wildcard tests/arrows/*.py) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(tests_release) \
-               $(E2E:%=release:%) $(E2E:%=asan:%)
+# Those of half a minute go first, so that no processor is left alone with one of them at the end.
+longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_plan,$(1))
+others       = $(filter-out $(call longest,$(1)),$(1))
+# Nothing of it is left out unless somebody says so: LINT= on the command line.
+LINT        := lint-cppcheck lint-changed lint-format
+CHECK_ITEMS  = $(LINT:%=make:%) \
+               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
+               $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
+               $(wildcard tests/arrows/*.py)
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built
 check:
@@ -429,13 +446,14 @@ fuzz:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(TARGET:%=build/fuzz/tests/fuzz/fuzz_%)
 	@tests/fuzz/run $(SECONDS) $(JOBS) $(TARGET)
 
-# The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time.
+# The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time. Of
+# what the sanitizers see in check a part is left to here (tests/share.h, tests/run), and clang-tidy.
 LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
 .PHONY: check-long
 check-long:
 	@.ci/deps long
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
-	@failed=0; REACH_LONG=1 tests/run -j 2 -t 3000 $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
+	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
 
@@ -448,7 +466,7 @@ FLEET_TESTS := $(filter build/release/tests/unit/test_fleet_% build/asan/tests/u
 check-fleet:
 	@.ci/deps fleet
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-fleet-programs
-	@tests/run -j 1 -t $(if $(REACH_LONG),3000,600) $(FLEET:%=release:%)
+	@tests/run -j 1 $(if $(REACH_LONG),-t 36000) $(FLEET:%=release:%)
 
 check-fleet-programs: all $(FLEET_TESTS) build/release/tests/e2e/reach_ask
 
@@ -463,7 +481,7 @@ build/release/tests/bench/spank_cost: private LDFLAGS += -rdynamic
 check-gpu:
 	@.ci/deps check
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(GPU_TOOLS)
-	@tests/run -j 1 -t 600 $(filter build/release/tests/gpu/test_%,$(GPU_TOOLS)) $(call SCRIPTS,gpu)
+	@tests/run -j 1 $(filter build/release/tests/gpu/test_%,$(GPU_TOOLS)) $(call SCRIPTS,gpu)
 
 bench:
 	@.ci/deps bench
@@ -483,41 +501,55 @@ soak:
 
 # ---- lint and format -------------------------------------------------------------------------
 # Linters differ from release to release in what they find and how they lay out. One release of each
-# is the judge, that of Debian 12; with another one the step is skipped and says so.
+# is the judge, that of Debian 12; without it nothing is known, so the step fails and says what to do.
 LLVM_JUDGE  := 14
 CPPCHECK_JUDGE := 2.10
-judge        = $(2) --version | grep -q 'version $(1)\.\|^Cppcheck $(1)' || \
-               { echo "skipped: $(2) is not version $(1)"; exit 0; }
-TIDY_STAMPS := $(LINT_SRC:%=build/lint/%.tidy)
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY  ?= clang-tidy
+CPPCHECK    ?= cppcheck
+# version, command, the variable that names it
+judge        = $($(3)) --version 2>/dev/null | grep -q 'version $(1)\.\|^Cppcheck $(1)' || { \
+                   echo "lint needs $(2) $(1), and '$($(3))' is missing or of another version."; \
+                   echo "Debian 12 has it (.ci/deps check). Elsewhere install it beside yours and name it:"; \
+                   echo "    $(3)=$(2)-$(1) make check"; \
+                   echo "or leave lint to another machine, knowingly: make check LINT="; exit 1; }
+# In a file's stamp is what clang-tidy said; it is as old as the file and the headers that it includes.
+TIDY_SRC    ?= $(LINT_SRC)
+TIDY_FLAGS   = $(CPPFLAGS) $(PKG_CFLAGS) $(if $(filter $(PQ_SRC),$<),$(PQ_DEFINES)) -std=gnu11 -DREACHD_VERSION='"lint"'
 
-.PHONY: lint lint-format lint-tidy lint-tidy-all lint-cppcheck format
+.PHONY: lint lint-format lint-tidy lint-changed lint-stamps lint-cppcheck format
 lint: lint-format lint-tidy lint-cppcheck
 
 lint-format:
-	$(Q)$(call judge,$(LLVM_JUDGE),clang-format); clang-format --dry-run -Werror $(C_FILES)
+	$(Q)$(call judge,$(LLVM_JUDGE),clang-format,CLANG_FORMAT); $(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 
 lint-tidy:
-	@$(call judge,$(LLVM_JUDGE),clang-tidy); $(MAKE) --no-print-directory -k -j$(JOBS) lint-tidy-all
+	@$(call judge,$(LLVM_JUDGE),clang-tidy,CLANG_TIDY); $(MAKE) --no-print-directory -k -j$(JOBS) lint-stamps
 
-lint-tidy-all: $(TIDY_STAMPS)
+# What has changed, see .ci/changed.
+lint-changed:
+	@$(call judge,$(LLVM_JUDGE),clang-tidy,CLANG_TIDY); changed=$$(.ci/changed $(LINT_SRC)) && \
+	    $(MAKE) --no-print-directory -k -j$(JOBS) lint-stamps TIDY_SRC="$$(echo $$changed)"
+
+lint-stamps: $(TIDY_SRC:%=build/lint/%.tidy)
 	@:
 
-build/lint/%.tidy: % .clang-tidy $(filter %.h,$(C_FILES))
+build/lint/%.tidy: % .clang-tidy
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(CPPFLAGS) $(PKG_CFLAGS) $(if $(filter $(PQ_SRC),$<),$(PQ_DEFINES)) -std=gnu11 -DREACHD_VERSION='"lint"' \
-	    >$@.log 2>&1 || { cat $@.log; exit 1; }
+	$(Q)$(CC) $(TIDY_FLAGS) -MM -MP -MT $@ -MF $@.d $<
+	$(Q)$(CLANG_TIDY) --quiet $< -- $(TIDY_FLAGS) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@mv $@.log $@
 
 lint-cppcheck:
 	@mkdir -p build/lint/cppcheck
-	$(Q)$(call judge,$(CPPCHECK_JUDGE),cppcheck); \
-	    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
+	$(Q)$(call judge,$(CPPCHECK_JUDGE),cppcheck,CPPCHECK); \
+	    $(CPPCHECK) --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
 	    --inline-suppr --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck \
 	    -j $(JOBS) -I. -Idaemon -D_GNU_SOURCE -DREACHD_VERSION='"lint"' $(LINT_SRC)
 
 format:
-	clang-format -i $(C_FILES)
+	$(CLANG_FORMAT) -i $(C_FILES)
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb

@@ -242,6 +242,10 @@ static void backend_condition(void *self, struct api_condition *out)
                                   .failed_writes = health.failed_writes,
                                   .damaged_rows = health.damaged_rows,
                                   .moved_aside = health.moved_aside};
+    if (out->database.status == STATUS_READ_ONLY && !out->database.hint)
+        out->database.hint =
+            "Give reachd write access to the state directory, or keep the state in "
+            "memory (--state :memory:).";
 }
 
 struct api_backend backend_api(struct backend *backend)

@@ -24,6 +24,10 @@ static void tell_describe(const struct snapshot *s, char *out, size_t size)
     uint32_t counts[TELL_STATES] = {0};
     size_t used = 0;
 
+    if (s->discovering) {
+        snprintf(out, size, "%.150s", s->source_error.text);
+        return;
+    }
     if (s->gpu_count == 0) {
         snprintf(out, size, "no GPUs: %.150s",
                  s->source_error.status ? s->source_error.text : "the source lists none");

@@ -19,7 +19,7 @@ json_t *encode_err(const struct err *err)
     json_out_begin(&o);
     json_out_text(&o, "slug", info->slug);
     json_out_text(&o, "text", err->text);
-    json_out_text(&o, "next_step", info->next_step);
+    json_out_text(&o, "next_step", err_next_step(err));
     return json_out_end(&o);
 }
 
@@ -78,6 +78,12 @@ json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
     return json_out_end(&o);
 }
 
+/* Beside every count of GPUs: is it an answer yet? */
+static void discovery_to_json(struct json_out *o, const struct snapshot *s)
+{
+    json_out_text(o, "discovery", s->discovering ? "running" : "done");
+}
+
 json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version)
 {
     json_t *gpus = json_array();
@@ -93,6 +99,7 @@ json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version
     }
     json_out_begin(&o);
     json_out_text(&o, "daemon_version", daemon_version);
+    discovery_to_json(&o, s);
     json_out_value(&o, "gpus", gpus);
     json_out_value(&o, "source_error", encode_err(&s->source_error));
     return json_out_end(&o);
@@ -108,6 +115,7 @@ json_t *encode_gpus(const struct snapshot *s)
             break;
     }
     json_out_begin(&o);
+    discovery_to_json(&o, s);
     json_out_value(&o, "gpus", gpus);
     json_out_value(&o, "source_error", encode_err(&s->source_error));
     return json_out_end(&o);
@@ -122,6 +130,7 @@ json_t *encode_node(const struct snapshot *s, const char *hostname, const char *
 
     json_out_begin(&source);
     json_out_text_or_null(&source, "name", s->source);
+    discovery_to_json(&source, s);
     json_out_u64(&source, "gpu_count", s->gpu_count);
     json_out_value(&source, "error", encode_err(&s->source_error));
     json_out_append(&sources, json_out_end(&source));

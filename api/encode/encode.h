@@ -9,11 +9,11 @@
 
 #include <jansson.h>
 
-/* {"gpus": [..]}, each as encode_gpu. */
+/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. */
 json_t *encode_gpus(const struct snapshot *s);
 json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index);
-/* {"daemon_version", "gpus": [..], "source_error"}: the GPUs as in encode_gpus, each with its
- * "fingerprint" (null: none) instead of links. */
+/* {"daemon_version", "discovery", "gpus": [..], "source_error"}: the GPUs as in encode_gpus, each
+ * with its "fingerprint" (null: none) instead of links. */
 json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version);
 json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version);
 /* The list of GPUs that /readyz shows; `now` (wall clock, seconds) adds how old what they serve is,

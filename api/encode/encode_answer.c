@@ -5,9 +5,22 @@
  */
 #include "api/encode/encode.h"
 
+#include "base/clock.h"
 #include "base/json_text.h"
 
 enum { ANSWER_ROOM = 1024 };
+
+/* When the speeds that answers predict from were measured; null if none were. */
+static void encode_speeds_taken_at(struct json_text *t, const struct fingerprint *fp)
+{
+    char when[32];
+
+    if (IS_KNOWN(fp->throughput.plateau_gbps))
+        json_text_text(t, "speeds_taken_at",
+                       clock_rfc3339(fingerprint_part_taken_at(fp, PART_CURVE), when, sizeof when));
+    else
+        json_text_null(t, "speeds_taken_at");
+}
 
 void encode_begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
                   size_t room)
@@ -20,6 +33,7 @@ void encode_begin(struct json_text *t, const struct snapshot_gpu *gpu, const cha
     json_text_text(t, "fingerprint_id", fingerprint_id);
     json_text_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
     json_text_text(t, "origin", origin_name(measured->origin));
+    encode_speeds_taken_at(t, &gpu->fingerprint);
 }
 
 char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,

@@ -76,6 +76,9 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
 uint32_t handlers_index_of(const struct handlers_context *c, const struct snapshot_gpu *gpu);
 /* Says that a running daemon alone can answer this, and the request came to a file. */
 void handlers_needs_daemon(const struct request *request, struct reply *reply);
+/* What the backend could not read; `list` (static) says where what exists is listed. */
+void handlers_read_failed(const struct request *request, struct err *err, const char *list,
+                          struct reply *reply);
 /* Says that this GPU has no fingerprint yet, why, and how to get one. */
 void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
                              unsigned http_status, struct reply *reply);

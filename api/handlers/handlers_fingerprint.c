@@ -9,6 +9,8 @@
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000 };
 
+static const char LIST[] = "List them: GET /v1/gpus/{gpu}/fingerprints.";
+
 /* The id is the snapshot's: a document that a newer release wrote gives itself one that the fields
  * which are known here do not hash to. */
 static json_t *with_id(const struct snapshot_gpu *gpu)
@@ -43,7 +45,7 @@ static void older(struct handlers_context *c, const struct request *request,
 
     if (c->backend->fingerprint_at(c->backend->self, gpu->identity.uuid, id, &fp, &err) !=
         STATUS_OK) {
-        reply_err(reply, request, &err);
+        handlers_read_failed(request, &err, LIST, reply);
         return;
     }
     reply_json(reply, HTTP_OK, fingerprint_to_json(&fp));
@@ -91,7 +93,7 @@ void handlers_fingerprints(struct handlers_context *c, const struct request *req
         return;
     if (c->backend->history(c->backend->self, gpu->identity.uuid, (int64_t)cursor, (uint32_t)limit,
                             &page, &err) != STATUS_OK)
-        reply_err(reply, request, &err);
+        handlers_read_failed(request, &err, LIST, reply);
     else
         reply_json(reply, HTTP_OK, page);
 }
@@ -113,6 +115,8 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
         return;
     }
     if (c->backend->submit(c->backend->self, gpu->identity.uuid, depth, &job, &err) != STATUS_OK) {
+        if (err.status == STATUS_FULL)
+            err.hint = "Wait until one of them has ended, and try again.";
         reply_err(reply, request, &err);
         return;
     }
@@ -126,8 +130,10 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
 /* What went wrong with a job that the path names. */
 static void job_problem(const struct request *request, const struct err *err, struct reply *reply)
 {
-    struct problem p = {.status = err->status};
+    struct problem p = {.status = err->status, .next_step = err->hint};
 
+    if (err->status == STATUS_CONFLICT)
+        p.next_step = "Nothing is left to cancel: GET /v1/jobs/{id} says how it ended.";
     if (err->status == STATUS_NOT_FOUND)
         p.next_step = "Only the last jobs since the start of the daemon are remembered: look at "
                       "GET /v1/gpus/{gpu}/fingerprints for what they made.";

@@ -6,6 +6,27 @@
 
 #include <stdio.h>
 
+/* On a node without GPUs what to do is what would bring some. */
+static void no_such_gpu(const struct snapshot *s, const struct request *request,
+                        struct reply *reply)
+{
+    const struct err *why = &s->source_error;
+    struct err err;
+
+    if (s->gpu_count > 0)
+        err_set_hint(
+            &err, STATUS_NOT_FOUND, "List the GPUs: GET /v1/gpus, or reachctl gpus.",
+            "there is no GPU \"%.80s\": name one by its UUID, or by its index from 0 to %u",
+            request->gpu, s->gpu_count - 1);
+    else if (why->status != STATUS_OK)
+        err_set_hint(&err, STATUS_NOT_FOUND, err_next_step(why),
+                     "there is no GPU on this node: %.200s", why->text);
+    else
+        err_set_hint(&err, STATUS_NOT_FOUND, "Check that nvidia-smi lists a GPU.",
+                     "there is no GPU on this node: none was found");
+    reply_err(reply, request, &err);
+}
+
 const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
                                              const struct request *request, struct reply *reply)
 {
@@ -13,18 +34,10 @@ const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
 
     if (gpu)
         return gpu;
-    if (c->snapshot->source_error.status == STATUS_NOT_READY)
+    if (c->snapshot->discovering)
         reply_err(reply, request, &c->snapshot->source_error);
-    else if (c->snapshot->gpu_count == 0)
-        reply_failure(reply, request, STATUS_NOT_FOUND, "there is no GPU on this node: %.200s",
-                      c->snapshot->source_error.status == STATUS_OK
-                          ? "none was found"
-                          : c->snapshot->source_error.text);
     else
-        reply_failure(reply, request, STATUS_NOT_FOUND,
-                      "there is no GPU \"%.80s\": name one by its UUID, or by its index from 0 to "
-                      "%u",
-                      request->gpu, c->snapshot->gpu_count - 1);
+        no_such_gpu(c->snapshot, request, reply);
     return NULL;
 }
 
@@ -40,6 +53,16 @@ void handlers_needs_daemon(const struct request *request, struct reply *reply)
                         .detail = "a running daemon alone can answer this, and none was asked"};
 
     reply_problem(reply, request, &p);
+}
+
+void handlers_read_failed(const struct request *request, struct err *err, const char *list,
+                          struct reply *reply)
+{
+    if (!err->hint && err->status == STATUS_NOT_FOUND)
+        err->hint = list;
+    if (!err->hint && err->status == STATUS_CORRUPT)
+        err->hint = "Ask for another one, and look at the log of reachd: the disk may be failing.";
+    reply_err(reply, request, err);
 }
 
 void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,

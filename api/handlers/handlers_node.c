@@ -61,7 +61,9 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                         .slug = "not-ready",
                         .title = "No GPU of this node has a fingerprint yet."};
 
-    if (s->gpu_count == 0) {
+    if (s->discovering) {
+        snprintf(p.detail, sizeof(p.detail), "%.300s", s->source_error.text);
+    } else if (s->gpu_count == 0) {
         snprintf(p.detail, sizeof(p.detail), "no GPU was found: %.300s",
                  s->source_error.status == STATUS_OK ? "the source lists none"
                                                      : s->source_error.text);
@@ -71,6 +73,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
                  gpu_state_name(first->state), first->last_error.status == STATUS_OK ? "" : ": ",
                  first->last_error.status == STATUS_OK ? "" : first->last_error.text);
     }
+    p.next_step = s->source_error.hint;
     if (s->source_error.status == STATUS_OK)
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/fingerprint.";
     if (now > 0)

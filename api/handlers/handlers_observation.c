@@ -12,6 +12,7 @@
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000 };
 
+static const char LIST[] = "List them: GET /v1/gpus/{gpu}/observations, or reachctl observations.";
 static const char CSV_TYPE[] = "text/csv; charset=utf-8; header=present";
 
 void handlers_observations(struct handlers_context *c, const struct request *request,
@@ -37,7 +38,7 @@ void handlers_observations(struct handlers_context *c, const struct request *req
         return;
     if (c->backend->observations(c->backend->self, gpu->identity.uuid, (int64_t)run,
                                  (int64_t)cursor, (uint32_t)limit, &page, &err) != STATUS_OK)
-        reply_err(reply, request, &err);
+        handlers_read_failed(request, &err, LIST, reply);
     else
         reply_json(reply, HTTP_OK, page);
 }
@@ -84,14 +85,15 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         return;
     }
     if (!decode_number(request->id, &id)) {
-        reply_failure(reply, request, STATUS_NOT_FOUND, "observations have numbers from 1 up");
+        err_set_hint(&err, STATUS_NOT_FOUND, LIST, "observations have numbers from 1 up");
+        reply_err(reply, request, &err);
         return;
     }
     if (handlers_must_wait(c, handlers_observation, reply))
         return;
     if (c->backend->observation(c->backend->self, gpu->identity.uuid, id, &observation, &err) !=
         STATUS_OK) {
-        reply_err(reply, request, &err);
+        handlers_read_failed(request, &err, LIST, reply);
         return;
     }
     if (csv > plain)

@@ -114,7 +114,7 @@ void reply_failure(struct reply *reply, const struct request *request, enum stat
 
 void reply_err(struct reply *reply, const struct request *request, const struct err *err)
 {
-    struct problem p = {.status = err->status, .parameter = err->field};
+    struct problem p = {.status = err->status, .parameter = err->field, .next_step = err->hint};
 
     memcpy(p.detail, err->text, sizeof(p.detail));
     reply_problem(reply, request, &p);

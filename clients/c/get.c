@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
-enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304 };
+enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304, HTTP_UNAVAILABLE = 503, DISCOVERY_PAUSE_MS = 100 };
 
 /* Of what a job relies on, and of anything else (an observation is raw numbers). */
 enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
@@ -201,8 +202,28 @@ static enum reach_status send_offline(const struct call *call, struct reach_answ
     return answer_new(&origin, got.body, got.body_bytes, out, call->error);
 }
 
-static enum reach_status exchange(const struct call *call, const char *tag,
-                                  struct http_response *out)
+/* Has the daemon's driver not yet answered which GPUs there are? The lists say so themselves, and
+ * any other request of the API is refused with "not-ready". */
+static bool is_discovering(const struct call *call, const struct http_response *got)
+{
+    const bool refused = got->http_status == HTTP_UNAVAILABLE;
+    const char *text;
+    json_t *json;
+    bool found;
+
+    if (strncmp(call->request->target, "/v1/", 4) != 0 ||
+        (!refused && got->http_status != HTTP_OK) || !got->body ||
+        !strstr(got->body, refused ? "not-ready" : "\"discovery\":\"running\""))
+        return false;
+    json = json_loadb(got->body, got->body_bytes, 0, NULL);
+    text = json_string_value(json_object_get(json, refused ? "slug" : "discovery"));
+    found = text && strcmp(text, refused ? "not-ready" : "running") == 0;
+    json_decref(json);
+    return found;
+}
+
+static enum reach_status exchange_once(const struct call *call, const char *tag,
+                                       struct http_response *out)
 {
     const uint64_t now = now_ms();
     const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
@@ -210,6 +231,27 @@ static enum reach_status exchange(const struct call *call, const char *tag,
 
     return http_send(call->reach->http, call->request, tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
+}
+
+/* Repeated while GPU discovery runs, unless the caller wants to know what is said meanwhile. */
+static enum reach_status exchange(const struct call *call, const char *tag,
+                                  struct http_response *out)
+{
+    const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE_MS * (long)NSEC_PER_MSEC};
+
+    for (;;) {
+        const enum reach_status status = exchange_once(call, tag, out);
+        if (status != REACH_OK || call->allow & REACH_ALLOW_DISCOVERY || !is_discovering(call, out))
+            return status;
+        http_response_free(out);
+        if (now_ms() + DISCOVERY_PAUSE_MS >= call->end_ms)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return fail_with(call->error, REACH_UNAVAILABLE,
+                     "GPU discovery of the daemon at %s is still running: its driver has not yet "
+                     "answered which GPUs there are. Try again",
+                     source_name(call->reach));
 }
 
 /* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL).

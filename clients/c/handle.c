@@ -152,10 +152,10 @@ enum reach_status reach_set_timeout_ms(struct reach *reach, uint32_t timeout_ms,
 
 enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error)
 {
-    if (!reach || (allow & ~(uint32_t)(REACH_ALLOW_STALE | REACH_ALLOW_CACHED)) != 0)
+    if (!reach ||
+        (allow & ~(uint32_t)(REACH_ALLOW_STALE | REACH_ALLOW_CACHED | REACH_ALLOW_DISCOVERY)) != 0)
         return fail_with(error, REACH_INVALID_ARGUMENT,
-                         "reach_allow takes REACH_ALLOW_STALE and REACH_ALLOW_CACHED, not %#x",
-                         allow);
+                         "reach_allow takes values of enum reach_allow, or-ed, not %#x", allow);
     atomic_store(&reach->allow, allow);
     return REACH_OK;
 }

@@ -33,7 +33,9 @@
  *
  * Threads. Several threads may use one handle, and read one answer, at the same time. reach_close
  * comes when no other call is in progress. After a fork the child opens its own handle. No call
- * takes longer than the timeout (reach_set_timeout_ms), except to read a file from disk.
+ * takes longer than the timeout (reach_set_timeout_ms), except to read a file from disk. While the
+ * daemon's driver has not yet answered which GPUs there are, a request is repeated; at the timeout
+ * it fails with REACH_UNAVAILABLE.
  *
  * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
  * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the
@@ -119,10 +121,12 @@ enum reach_status reach_set_timeout_ms(struct reach *reach, uint32_t timeout_ms,
 
 /* What to return besides a current answer from a fingerprint that describes the GPU. */
 enum reach_allow {
-    REACH_ALLOW_NOTHING = 0,    /* the default */
-    REACH_ALLOW_STALE = 1 << 0, /* answers from a fingerprint known to be stale */
-    REACH_ALLOW_CACHED = 1 << 1 /* if no daemon answers: its last answer to the same request
-                                   through this handle */
+    REACH_ALLOW_NOTHING = 0,       /* the default */
+    REACH_ALLOW_STALE = 1 << 0,    /* answers from a fingerprint known to be stale */
+    REACH_ALLOW_CACHED = 1 << 1,   /* if no daemon answers: its last answer to the same request
+                                     through this handle */
+    REACH_ALLOW_DISCOVERY = 1 << 2 /* while the daemon's driver has not yet answered which GPUs
+                                      there are: what it says meanwhile, at once */
 };
 /* `allow`: values of enum reach_allow, or-ed. Any thread, any time. REACH_INVALID_ARGUMENT. */
 enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error);

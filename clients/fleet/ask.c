@@ -2,7 +2,8 @@
  *
  * What may pass is asked for again: nobody listens (a daemon that restarts), a connection that ends
  * before the answer does, and the statuses that say so themselves (429, 502, 503, 504). A deadline
- * that is over, a certificate, an answer that is none do not get better by asking again.
+ * that is over, a certificate, an answer that is none do not get better by asking again. A host
+ * whose driver has not yet answered which GPUs there are is asked as often as its time allows.
  */
 #include "clients/fleet/ask.h"
 
@@ -19,6 +20,7 @@ enum {
     MOST_HEAD_BYTES = 64 << 10,
     FIRST_BODY_ROOM = 32 << 10,
     FIRST_PAUSE_MS = 100,
+    DISCOVERY_PAUSE_MS = 500,
     SLACK_MS = 10, /* so that the deadline for all comes before that of a transfer */
     PATH_BYTES = 160,
     FIELD_BYTES = COLLECT_ETAG_BYTES + 32,
@@ -155,6 +157,7 @@ void ask_begin(struct ask *a, uint32_t host, const char *name, const char *etag,
     a->step = ASK_ALL;
     a->gpu = 0;
     a->tries = 0;
+    a->discovering = false;
     snprintf(a->sent_etag, sizeof(a->sent_etag), "%s", etag);
     a->result = (struct collect_result){.outcome = FLEET_ANSWERED};
     curl_easy_setopt(a->curl, CURLOPT_UNIX_SOCKET_PATH, a->socket_path);
@@ -239,7 +242,10 @@ static enum ask_next end_with(struct ask *a, enum fleet_outcome outcome, const c
 void ask_expire(struct ask *a, nsec_t now)
 {
     a->result.elapsed_ms = (uint32_t)((now - a->began) / NSEC_PER_MSEC);
-    end_with(a, FLEET_TIMEOUT, "no answer within %u ms", a->result.elapsed_ms);
+    end_with(a, FLEET_TIMEOUT,
+             a->discovering ? "GPU discovery was still running after %u ms"
+                            : "no answer within %u ms",
+             a->result.elapsed_ms);
 }
 
 static enum fleet_outcome outcome_of(const struct ask *a, CURLcode code)
@@ -342,6 +348,28 @@ static enum ask_next next_fingerprint(struct ask *a, uint32_t from)
     return ASK_ENDED;
 }
 
+/* The list of a host whose driver has not yet answered claims nothing. */
+static enum ask_next on_discovery(struct ask *a, struct rng *rng, nsec_t now)
+{
+    const uint64_t ms = DISCOVERY_PAUSE_MS / 2 + rng_below(rng, DISCOVERY_PAUSE_MS);
+
+    a->discovering = true;
+    a->tries = 0; /* it answered */
+    if (now + ms * NSEC_PER_MSEC >= a->deadline) {
+        ask_expire(a, now);
+        return ASK_ENDED;
+    }
+    a->again_at = now + ms * NSEC_PER_MSEC;
+    return ASK_PAUSE;
+}
+
+static bool is_discovering(const struct ask *a, const json_t *document)
+{
+    const char *discovery = json_string_value(json_object_get(document, "discovery"));
+
+    return a->step != ASK_FINGERPRINT && discovery && strcmp(discovery, "running") == 0;
+}
+
 /* The whole document, or a part of one that an older daemon gives in parts. Takes it. */
 static enum ask_next on_document(struct ask *a, json_t *take)
 {
@@ -386,6 +414,11 @@ static enum ask_next on_answer(struct ask *a, struct rng *rng, nsec_t now)
     document = json_loadb(a->body ? a->body : "", a->body_bytes, JSON_REJECT_DUPLICATES, &why);
     if (!document)
         return end_with(a, FLEET_GARBAGE, "the answer is no JSON: line %d: %s", why.line, why.text);
+    if (is_discovering(a, document)) {
+        json_decref(document);
+        return on_discovery(a, rng, now);
+    }
+    a->discovering = false;
     return on_document(a, document);
 }
 

@@ -27,8 +27,9 @@ struct ask {
     nsec_t deadline;
     nsec_t again_at; /* ASK_PAUSE: when to start */
     enum ask_step step;
-    uint32_t gpu;   /* ASK_FINGERPRINT: which */
-    uint32_t tries; /* of this step */
+    uint32_t gpu;     /* ASK_FINGERPRINT: which */
+    uint32_t tries;   /* of this step */
+    bool discovering; /* at the last answer the host's GPU discovery was running */
     char sent_etag[COLLECT_ETAG_BYTES];
     char etag[COLLECT_ETAG_BYTES]; /* of this answer */
     char *body;

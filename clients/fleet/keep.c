@@ -141,10 +141,10 @@ static enum status make_tables(struct fleet_db *db, struct err *err)
     if (s == STATUS_OK)
         s = fleet_run_number(db, version_of, 0, NULL, &version, &found, err);
     if (s == STATUS_OK && (version < 0 || version > (int64_t)fleet_migration_count))
-        s = err_set(err, STATUS_CONFLICT,
-                    "the surveys were kept by a newer release: version %" PRId64
-                    ", and this one knows %u",
-                    version, fleet_migration_count);
+        s = err_set_hint(
+            err, STATUS_CONFLICT, "Use a reachctl of that release, or another database.",
+            "the surveys were kept by a newer release: version %" PRId64 ", and this one knows %u",
+            version, fleet_migration_count);
     if (s == STATUS_OK && version < (int64_t)fleet_migration_count)
         s = migrate(db, version, err);
     return end_write(db, s, err);

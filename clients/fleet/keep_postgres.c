@@ -68,6 +68,7 @@ static enum status fail(const struct postgres_engine *e, const PGresult *result,
 {
     const char *const state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *const primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    static const char hint[] = "Check that the server runs, and host, user and password in --db.";
     char words[300];
 
     (void)snprintf(words, sizeof(words), "%s", primary ? primary : PQerrorMessage(e->connection));
@@ -77,8 +78,8 @@ static enum status fail(const struct postgres_engine *e, const PGresult *result,
         if (!*c)
             break;
     }
-    return err_set(err, status_of(state), "PostgreSQL: %s%s%s%s", words, state ? " (SQLSTATE " : "",
-                   state ? state : "", state ? ")" : "");
+    return err_set_hint(err, status_of(state), state ? NULL : hint, "PostgreSQL: %s%s%s%s", words,
+                        state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
 }
 
 static void close_engine(void *take)

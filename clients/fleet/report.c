@@ -89,9 +89,14 @@ static enum status find_survey(struct report *r, int64_t number, struct report_h
                   FLEET_VALUES(fleet_number_text(number, wanted)), read_head, head, err);
 
     if (s == STATUS_OK && head->survey == 0 && number == 0)
-        return err_set(err, STATUS_NOT_FOUND, "no survey has been made yet");
+        return err_set_hint(err, STATUS_NOT_FOUND,
+                            "Make one: reachctl survey HOST.... Or name the database of another "
+                            "with --db.",
+                            "no survey has been made yet");
     if (s == STATUS_OK && head->survey == 0)
-        return err_set(err, STATUS_NOT_FOUND, "there is no survey %" PRId64, number);
+        return err_set_hint(err, STATUS_NOT_FOUND,
+                            "Leave --survey out for the latest, or name the database with --db.",
+                            "there is no survey %" PRId64, number);
     fleet_number_text(head->survey, r->survey);
     if (s == STATUS_OK)
         s = fleet_run(r->db,

@@ -24,7 +24,8 @@ or from before the daemon became unreachable, unless allow_stale or allow_cached
 
 libreach is REACH_LIBRARY of the environment, else that of the installation (or build) which this file
 is part of, else what the loader finds as libreach.so.0.
-Threads: several may use one Reach. No call takes longer than timeout_s.
+Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has
+not yet answered which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
 """
 from __future__ import annotations
 

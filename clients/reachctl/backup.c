@@ -9,6 +9,7 @@
 #include "store/store.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum exit_code command_backup(struct client *client, const struct options *options)
 {
@@ -20,7 +21,11 @@ enum exit_code command_backup(struct client *client, const struct options *optio
     (void)client; /* nobody is asked */
     s = store_backup(state, options->operand, &rows, &err);
     if (s != STATUS_OK) {
-        fprintf(stderr, "reachctl: %s\n", err.text);
+        if (s == STATUS_NOT_FOUND)
+            err.hint = "Name the daemon's database with --state.";
+        if (s == STATUS_CONFLICT && access(options->operand, F_OK) == 0)
+            err.hint = "Name a file that does not exist yet.";
+        fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, err_next_step(&err));
         return EXIT_FAILED;
     }
     if (options->json)

@@ -3,14 +3,19 @@
 
 #include "clients/c/reach.h"
 
+#include "base/clock.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* An answer takes microseconds; an observation of megabytes a little more. */
-enum { TIMEOUT_MS = 60000, TOKEN_BYTES = 260 };
+enum { TIMEOUT_MS = 60000, TOKEN_BYTES = 260, HTTP_UNAVAILABLE = 503 };
+
+#define DISCOVERY_PAUSE (NSEC_PER_SEC / 10)
 
 struct client {
     struct reach *reach;
@@ -44,7 +49,8 @@ struct client *client_new(const struct options *options)
         client = NULL;
     } else {
         reach_set_timeout_ms(client->reach, TIMEOUT_MS, NULL);
-        reach_allow(client->reach, REACH_ALLOW_STALE, NULL); /* what is printed says that it is */
+        /* What is printed says that it is stale; and to wait for GPUs is told (below). */
+        reach_allow(client->reach, REACH_ALLOW_STALE | REACH_ALLOW_DISCOVERY, NULL);
     }
     free(uri);
     return client;
@@ -107,6 +113,58 @@ static enum exit_code failed(enum reach_status status, const struct reach_error 
     return unreachable ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
+/* ---- GPU discovery ---- */
+
+/* The daemon serves before the driver has answered which GPUs there are. Its list says so itself,
+ * and a request for one GPU is answered with "not-ready". */
+static bool is_discovering(const struct reach_answer *answer, const json_t *json)
+{
+    const char *discovery = json_string_value(json_object_get(json, "discovery"));
+    const char *slug = json_string_value(json_object_get(json, "slug"));
+
+    if (reach_answer_http_status(answer) == HTTP_UNAVAILABLE)
+        return slug && strcmp(slug, "not-ready") == 0;
+    return discovery && strcmp(discovery, "running") == 0;
+}
+
+static enum exit_code still_discovering(void)
+{
+    fprintf(stderr,
+            "reachctl: GPU discovery is still running after %d s\n"
+            "  the NVIDIA driver does not answer which GPUs there are\n"
+            "  next step: see whether nvidia-smi answers, and look for Xid lines in the kernel "
+            "log\n",
+            TIMEOUT_MS / 1000);
+    return EXIT_FAILED;
+}
+
+/* One request, repeated while GPU discovery runs, for TIMEOUT_MS at most. The JSON of the answer,
+ * NULL if it is none, is the caller's. */
+static enum reach_status send_discovered(struct client *client, const struct reach_request *request,
+                                         struct reach_answer **out, json_t **out_json,
+                                         struct reach_error *error)
+{
+    const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE};
+    const nsec_t began = clock_monotonic();
+    bool told = false;
+
+    for (;;) {
+        const enum reach_status status = reach_send(client->reach, request, out, error);
+        const nsec_t waited = clock_monotonic() - began;
+        size_t bytes = 0;
+        const char *body = reach_answer_body(*out, &bytes);
+        *out_json = body ? json_loadb(body, bytes, 0, NULL) : NULL;
+        if (!is_discovering(*out, *out_json) || waited >= TIMEOUT_MS * NSEC_PER_MSEC)
+            return status;
+        if (!told && waited >= NSEC_PER_SEC)
+            fputs("reachctl: waiting for GPU discovery: the driver has not yet answered\n", stderr);
+        told = told || waited >= NSEC_PER_SEC;
+        json_decref(*out_json);
+        reach_answer_free(*out);
+        nanosleep(&pause, NULL);
+    }
+}
+
 static enum exit_code perform(struct client *client, const struct reach_request *request,
                               struct client_answer *out)
 {
@@ -118,11 +176,11 @@ static enum exit_code perform(struct client *client, const struct reach_request 
     size_t bytes = 0;
 
     *out = (struct client_answer){.body = NULL};
-    status = reach_send(client->reach, request, &answer, &error);
+    status = send_discovered(client, request, &answer, &out->json, &error);
     body = reach_answer_body(answer, &bytes);
-    if (body)
-        out->json = json_loadb(body, bytes, 0, NULL);
-    if (status != REACH_OK) {
+    if (is_discovering(answer, out->json)) {
+        exit_code = still_discovering();
+    } else if (status != REACH_OK) {
         exit_code = failed(status, &error, out->json);
     } else if (!(out->body = malloc(bytes + 1))) {
         fputs("reachctl: no memory\n", stderr);

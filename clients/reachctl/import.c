@@ -159,7 +159,7 @@ enum exit_code command_import(struct client *client, const struct options *optio
     else
         s = err_set(&err, STATUS_NO_MEMORY, "no memory to import");
     if (s != STATUS_OK)
-        fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, status_info(s)->next_step);
+        fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, err_next_step(&err));
     if (reading)
         reading_free(reading);
     free(fp);

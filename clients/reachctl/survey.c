@@ -17,8 +17,7 @@ enum { MOST_FILE_BYTES = 16 << 20, MOST_SECONDS = 86400, MS = 1000 };
 
 static enum exit_code fail(const struct err *err)
 {
-    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text,
-            status_info(err->status)->next_step);
+    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text, err_next_step(err));
     return EXIT_FAILED;
 }
 

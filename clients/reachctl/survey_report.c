@@ -57,6 +57,6 @@ enum exit_code command_survey_report(struct client *client, const struct options
     fleet_close(db);
     if (s == STATUS_OK)
         return EXIT_DONE;
-    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, status_info(s)->next_step);
+    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, err_next_step(&err));
     return s == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }

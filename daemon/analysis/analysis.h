@@ -17,8 +17,9 @@
 /* Concludes from all of `set`. What the observations do not show is left unknown with the reason;
  * that is success. Leaves taken_at at the last observation's start, duration_ms at 0.
  * STATUS_DISTURBED where the observations contradict each other so that no group map can be
- * trusted, and where some were disturbed and the others leave a level's entries or sharing open;
- * `*out` then holds what could be had, with the verdict in its conditions. */
+ * trusted, and where a level's entries or sharing are left open and probes were disturbed or other
+ * processes had the GPU open; `*out` then holds what could be had, with the verdict in its
+ * conditions. */
 enum status analysis_conclude(const struct observation_set *set, enum depth depth,
                               struct fingerprint *out, struct err *err);
 

@@ -15,19 +15,21 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_OK] = {"ok", "Done.", "Nothing to do."},
     [STATUS_INVALID_ARGUMENT] = {"invalid-argument",
                                  "The request asks for something that has no meaning.",
-                                 "Correct the value that the detail names and ask again."},
-    [STATUS_NOT_FOUND] = {"not-found", "There is nothing under this name.",
-                          "List what exists (GET /v1/gpus, reachctl gpus) and use a name from it."},
+                                 "Correct the value that the detail names and try again."},
+    [STATUS_NOT_FOUND] =
+        {"not-found", "There is nothing under this name.",
+         "Use the name of something that exists; the detail says which name is wrong."},
     [STATUS_NOT_APPLICABLE] = {"not-applicable", "There is nothing to do here.",
                                "Nothing to do: this is an answer, not a failure."},
     [STATUS_NOT_OBSERVABLE] =
         {"not-observable", "It was looked for, and the hardware gives no signal.",
          "Nothing to do: this is an answer. A deeper measurement may look further."},
-    [STATUS_NOT_SUPPORTED] = {"not-supported", "This GPU, driver or build cannot do it.",
-                              "Read the detail for what is missing, and use a build, driver or GPU "
-                              "that has it."},
+    [STATUS_NOT_SUPPORTED] =
+        {"not-supported", "This GPU, driver or build cannot do it.",
+         "The detail says what is missing: use a build, a release, a driver or "
+         "a GPU that has it."},
     [STATUS_NO_MEMORY] = {"no-memory", "The host has no memory left.",
-                          "Free memory on the host, or raise the limit of the service, and try "
+                          "Free memory on this host, or raise the limit of the process, and try "
                           "again."},
     [STATUS_NO_DRIVER] = {"no-driver", "No NVIDIA driver, or the driver finds no device.",
                           "Install the NVIDIA driver and check that nvidia-smi lists the GPU; "
@@ -39,7 +41,8 @@ static const struct status_info table[STATUS_COUNT] = {
                          "default, and measure again."},
     [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory",
                               "The GPU has too little free memory for a useful probe.",
-                              "Free memory on the GPU, 128 MiB at least, and measure again."},
+                              "Free memory on the GPU: what the detail says, and some hundred MiB "
+                              "for a CUDA context. Then measure again."},
     [STATUS_GPU_LOST] = {"gpu-lost", "The GPU or its context is gone.",
                          "Look for Xid lines in the kernel log; measure again once nvidia-smi "
                          "lists the GPU."},
@@ -51,26 +54,31 @@ static const struct status_info table[STATUS_COUNT] = {
          "Look for Xid lines in the kernel log; do not kill the process that hangs, "
          "which may freeze the GPU; drain the node and reset or restart it."},
     [STATUS_DEADLINE] = {"deadline", "It took longer than it may.",
-                         "Measure again when the GPU is less busy."},
+                         "Try again when the GPU is less busy; if nvidia-smi does not answer "
+                         "either, look for Xid lines in the kernel log."},
     [STATUS_CANCELLED] = {"cancelled", "Somebody asked to stop it.",
                           "Start it again if it is still wanted."},
     [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
                           "Measure again when no other job runs on the GPU."},
+    [STATUS_INCONCLUSIVE] = {"inconclusive", "The measurement found no answer.",
+                             "Measure again when no other job runs on the GPU; if it fails again, "
+                             "report the detail together with the GPU's name."},
     [STATUS_PROTOCOL] = {"protocol", "The other side said something that makes no sense.",
-                         "Check that client and daemon are of the same release."},
+                         "Check that both sides are reachd, and of the same release."},
     [STATUS_IO] = {"io", "Reading or writing failed.",
-                   "Check that the path in the detail exists and may be used by the service."},
+                   "Check that what the detail names exists and may be used by this process."},
     [STATUS_CORRUPT] = {"corrupt", "Stored data fails its check.",
-                        "Move the state file away, keep it for a look, and measure again."},
+                        "Move the damaged file away, keep it for a look, and begin with a new one "
+                        "or a backup."},
     [STATUS_READ_ONLY] = {"read-only", "The state file cannot be written.",
-                          "Give the service write access to the state directory, or keep the state "
-                          "in memory (--state :memory:)."},
+                          "Give this process write access to the file and its directory, or name "
+                          "another file."},
     [STATUS_FULL] = {"full", "There is no room left.",
-                     "Make room (disk, queue) as the detail says and try again."},
+                     "Make room for what the detail says and try again."},
     [STATUS_CONFLICT] = {"conflict", "Another instance holds it, or it changed meanwhile.",
-                         "Stop the other instance, or read the current state and try again."},
-    [STATUS_NOT_READY] = {"not-ready", "It is not known yet.",
-                          "Ask again in a moment; GET /readyz says when."},
+                         "Wait until the other one has ended, or look at what is there now, and "
+                         "try again."},
+    [STATUS_NOT_READY] = {"not-ready", "It is not known yet.", "Ask again in a moment."},
     [STATUS_INTERNAL] = {"internal", "A bug in reachd.",
                          "Report it with the detail and the log around it."},
 };
@@ -91,21 +99,20 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-static enum status set(struct err *err, enum status s, const char *field, const char *format,
-                       va_list args)
+static void set(struct err *err, enum status s, const char *format, va_list args)
 {
     char text[TEXT_BYTES];
 
     if (!err)
-        return s;
+        return;
     /* By way of a copy: the arguments may point into err->text itself. */
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     text_tidy(text);
     err->status = s;
-    err->field = field;
+    err->field = NULL;
+    err->hint = NULL;
     memcpy(err->text, text, sizeof(text));
-    return s;
 }
 
 enum status err_set(struct err *err, enum status s, const char *format, ...)
@@ -113,7 +120,7 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    s = set(err, s, NULL, format, args);
+    set(err, s, format, args);
     va_end(args);
     return s;
 }
@@ -124,9 +131,28 @@ enum status err_set_field(struct err *err, enum status s, const char *field, con
     va_list args;
 
     va_start(args, format);
-    s = set(err, s, field, format, args);
+    set(err, s, format, args);
     va_end(args);
+    if (err)
+        err->field = field;
     return s;
+}
+
+enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    set(err, s, format, args);
+    va_end(args);
+    if (err)
+        err->hint = hint;
+    return s;
+}
+
+const char *err_next_step(const struct err *err)
+{
+    return err->hint ? err->hint : status_info(err->status)->next_step;
 }
 
 enum status err_prefix(struct err *err, const char *format, ...)

@@ -7,6 +7,9 @@
  *
  *     if (!f) return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
  *
+ * What to do next is the same for most failures of one status, and the table has it. A failure that
+ * needs other words carries its own (err_set_hint), so that a hint always fits what was asked.
+ *
  * "Nothing to measure" (STATUS_NOT_APPLICABLE) and "the hardware gives no signal"
  * (STATUS_NOT_OBSERVABLE) are answers, kept apart from every failure.
  */
@@ -33,8 +36,9 @@ enum status {
     STATUS_GPU_HUNG,      /* a driver call does not return, and its process does not end */
     STATUS_DEADLINE,      /* took longer than it may */
     STATUS_CANCELLED,
-    STATUS_DISTURBED, /* the measurement contradicts itself; measure again */
-    STATUS_PROTOCOL,  /* a peer said something that makes no sense */
+    STATUS_DISTURBED,    /* the measurement contradicts itself; measure again */
+    STATUS_INCONCLUSIVE, /* the measurement found no answer; measure again */
+    STATUS_PROTOCOL,     /* a peer said something that makes no sense */
     STATUS_IO,
     STATUS_CORRUPT,   /* stored data fails its check */
     STATUS_READ_ONLY, /* the state file cannot be written */
@@ -48,7 +52,8 @@ enum status {
 /* One failure, told to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
-    const char *field; /* the parameter of the request that is to blame; static. NULL: none */
+    const char *field; /* static: the parameter of the request that is to blame; NULL: none */
+    const char *hint;  /* static: what to do next; NULL: what the status says */
     char text[400];    /* one sentence, no newline, always terminated */
 };
 
@@ -56,7 +61,7 @@ struct err {
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
     const char *sentence;  /* what it means */
-    const char *next_step; /* what to do about it */
+    const char *next_step; /* what to do about it, wherever this status may come from */
 };
 
 /* Describes `s`; an unknown value is described as STATUS_INTERNAL. */
@@ -72,6 +77,13 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
 /* The same, and names the parameter to blame. */
 enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
                           ...) __attribute__((format(printf, 4, 5)));
+
+/* The same with a hint, which must be a static string: a sentence that says what to do next. */
+enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* What to do about it: its own hint, or that of its status. Never NULL. */
+const char *err_next_step(const struct err *err);
 
 /* Puts "context: " before the text that is there already; returns the status that is in it. */
 enum status err_prefix(struct err *err, const char *format, ...)

@@ -102,11 +102,11 @@ static void compare_real(struct fingerprint_diff *out, const char *where, const 
         differ(out, FINGERPRINT_CHANGED, "%s%s: %.1f and %.1f", where, what, a.v, b.v);
 }
 
-/* Do the two agree on who shares with whom, as far as both know? Names the first pair that they
- * disagree about. Comparing the group's first SMs is enough: groups are equivalence classes. */
-static bool same_partition(const struct sm_partition *a, const struct sm_partition *b,
-                           uint32_t *first, uint32_t *second)
+bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
+                         uint32_t *first, uint32_t *second)
 {
+    if (a->group_count == 0 || b->group_count == 0)
+        return true;
     for (uint32_t i = 0; i < REACH_MAX_SMS; i++) {
         if (a->group_of_sm[i] == FINGERPRINT_NO_GROUP || b->group_of_sm[i] == FINGERPRINT_NO_GROUP)
             continue;
@@ -130,9 +130,7 @@ static void compare_partition(const char *where, const struct sm_partition *a,
 {
     uint32_t first = 0;
     uint32_t second = 0;
-    if (a->group_count == 0 || b->group_count == 0)
-        return;
-    if (!same_partition(a, b, &first, &second))
+    if (!sm_partitions_agree(a, b, &first, &second))
         differ(out, FINGERPRINT_OTHER_HARDWARE,
                "%sSM groups: SMs %u and %u share a TLB in one and not in the other", where, first,
                second);

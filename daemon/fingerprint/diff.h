@@ -27,4 +27,9 @@ struct fingerprint_diff {
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out);
 
+/* Do the two agree on which SMs share, as far as both know? If not, SMs `*first` and `*second`
+ * share in one and not in the other. */
+bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
+                         uint32_t *first, uint32_t *second);
+
 #endif

@@ -23,8 +23,8 @@ const struct evidence_columns evidence_columns_points = {
     .stride_bytes = sizeof(struct rate_point),
 };
 
-enum part { METHOD = 0, REPEATS, MARGIN, PART_COUNT };
-static const char *const part_names[PART_COUNT] = {"method", "repeats", "margin"};
+enum evidence_field { METHOD = 0, REPEATS, MARGIN, COLUMN_COUNT };
+static const char *const part_names[COLUMN_COUNT] = {"method", "repeats", "margin"};
 
 /* ---- writing ---- */
 
@@ -49,7 +49,7 @@ static const struct evidence *first_of(const struct column *c)
     return NULL;
 }
 
-static bool same(const struct evidence *a, const struct evidence *b, enum part part)
+static bool same(const struct evidence *a, const struct evidence *b, enum evidence_field part)
 {
     if (part == METHOD)
         return a->method == b->method;
@@ -58,7 +58,7 @@ static bool same(const struct evidence *a, const struct evidence *b, enum part p
     return a->margin <= b->margin && a->margin >= b->margin; /* what is not a number is in no way */
 }
 
-static bool is_common(const struct column *c, const struct evidence *e, enum part part)
+static bool is_common(const struct column *c, const struct evidence *e, enum evidence_field part)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         const bool has = element(c, i)->method != EVIDENCE_NONE;
@@ -68,7 +68,7 @@ static bool is_common(const struct column *c, const struct evidence *e, enum par
     return true;
 }
 
-static json_t *value_to_json(const struct evidence *e, enum part part)
+static json_t *value_to_json(const struct evidence *e, enum evidence_field part)
 {
     if (e->method == EVIDENCE_NONE)
         return json_null();
@@ -77,7 +77,8 @@ static json_t *value_to_json(const struct evidence *e, enum part part)
     return part == REPEATS ? json_integer(e->repeats) : json_real(e->margin);
 }
 
-static json_t *part_to_json(const struct column *c, const struct evidence *first, enum part part)
+static json_t *part_to_json(const struct column *c, const struct evidence *first,
+                            enum evidence_field part)
 {
     json_t *array;
 
@@ -95,8 +96,8 @@ static json_t *column_to_json(const struct column *c, const struct evidence *fir
     struct json_out o;
 
     json_out_begin(&o);
-    for (int part = METHOD; part < PART_COUNT; part++)
-        json_out_value(&o, part_names[part], part_to_json(c, first, (enum part)part));
+    for (int part = METHOD; part < COLUMN_COUNT; part++)
+        json_out_value(&o, part_names[part], part_to_json(c, first, (enum evidence_field)part));
     return json_out_end(&o);
 }
 
@@ -119,7 +120,7 @@ void evidence_columns_write(struct json_out *o, const struct evidence_columns *c
 /* ---- reading ---- */
 
 /* One value, or a list as long as the one beside it. */
-static const json_t *take_part(struct json_in *in, enum part part, uint32_t count)
+static const json_t *take_part(struct json_in *in, enum evidence_field part, uint32_t count)
 {
     const json_t *const value = json_object_get(in->object, part_names[part]);
 
@@ -192,12 +193,12 @@ static bool element_from_json(struct json_in *in, const json_t *const *parts, ui
 static void column_from_json(struct json_in *in, size_t stride_bytes, struct evidence *first,
                              uint32_t count)
 {
-    const json_t *parts[PART_COUNT];
+    const json_t *parts[COLUMN_COUNT];
     unsigned char *const bytes = (void *)first;
     bool any = false;
 
-    for (int part = METHOD; part < PART_COUNT; part++)
-        parts[part] = take_part(in, (enum part)part, count);
+    for (int part = METHOD; part < COLUMN_COUNT; part++)
+        parts[part] = take_part(in, (enum evidence_field)part, count);
     for (uint32_t i = 0; json_in_ok(in) && i < count; i++)
         any |= element_from_json(in, parts, i, (void *)(bytes + i * stride_bytes));
     if (!any)

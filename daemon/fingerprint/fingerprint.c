@@ -274,6 +274,11 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     c->note_count += 1;
 }
 
+int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part)
+{
+    return fp->kept[part].id[0] ? fp->kept[part].taken_at : fp->taken_at;
+}
+
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
     json_t *const body = fingerprint_json_body(fp);

@@ -207,6 +207,40 @@ struct fingerprint_conditions {
     char notes[FINGERPRINT_MAX_NOTES][160];
 };
 
+/* What a measurement finds or leaves open as a whole, and what merge.h therefore takes from one
+ * measurement or from another as a whole. Every level has the parts of enum level_part. */
+enum level_part {
+    LEVEL_PART_SIZE = 0, /* entries, entry, page, reach, onset, saturation, confidence */
+    LEVEL_PART_PENALTY,  /* miss_penalty_cycles */
+    LEVEL_PART_SHARING,  /* shared_by, groups */
+    LEVEL_PART_SETS,     /* sets, ways, victim entries, replacement */
+    LEVEL_PART_FILL,     /* fill, entry_pages, tag_bytes */
+    LEVEL_PART_COUNT
+};
+enum fingerprint_part {
+    PART_LEVELS = 0, /* level k (an index), part p: k * LEVEL_PART_COUNT + p */
+    PART_BEYOND = FINGERPRINT_MAX_LEVELS * LEVEL_PART_COUNT,
+    PART_PAGE_BYTES,
+    PART_GROUPS,          /* which SMs make a group, disabled SMs, windows */
+    PART_GROUP_PENALTIES, /* of groups and of SMs, and their classes */
+    PART_GROUP_SPEEDS,    /* random reads of each group, and their classes */
+    PART_GROUP_PAIRS,
+    PART_CURVE, /* plateau, whole memory, curve */
+    PART_RATES,
+    PART_COUNT
+};
+enum { PART_NAME_BYTES = 40 };
+/* "tlb.levels[0].size", "throughput.curve": where the part is in the JSON document. `out` needs
+ * PART_NAME_BYTES; returns it. */
+const char *fingerprint_part_name(enum fingerprint_part part, char *out);
+
+/* The measurement that something was found by. */
+struct fingerprint_source {
+    char id[FINGERPRINT_ID_BYTES]; /* of the measurement as it was made; "": no such measurement */
+    enum depth depth;
+    int64_t taken_at; /* seconds since 1970, UTC */
+};
+
 struct fingerprint {
     struct gpu_identity gpu;
     enum depth depth;
@@ -231,6 +265,13 @@ struct fingerprint {
     } windows;
     struct throughput throughput;
     struct fingerprint_conditions conditions;
+    /* Parts that an earlier measurement has found and this one has not (merge.h). Where there are
+     * any, measurement_id names this measurement without them; otherwise it is "". */
+    struct fingerprint_source kept[PART_COUNT];
+    char measurement_id[FINGERPRINT_ID_BYTES];
+    /* An earlier measurement that this one has contradicted, and how; nothing of it is left. */
+    struct fingerprint_source dropped;
+    char dropped_reason[160];
 };
 
 /* Knows nothing, and says "not measured" for every number; use this to start. */
@@ -245,6 +286,9 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
  * saturation >= onset, levels in order. Called after analysis, after load and in tests.
  * STATUS_CORRUPT names the field. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
+
+/* When a part was measured: taken_at, or that of the measurement it was kept from. */
+int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part);
 
 /* The name of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES.
  * STATUS_NO_MEMORY: `out` is "". */

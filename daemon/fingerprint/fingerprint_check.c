@@ -471,6 +471,30 @@ static void check_conditions(struct check *c, const struct fingerprint_condition
         check_text(c, "notes", k->notes[i], sizeof(k->notes[i]));
 }
 
+static void check_source(struct check *c, const char *field, const struct fingerprint_source *s)
+{
+    check_text(c, field, s->id, sizeof(s->id));
+    require(c, (unsigned)s->depth < DEPTH_COUNT, field, "has a depth that does not exist");
+    require(c, s->taken_at >= 0 && s->taken_at <= LAST_SECOND, field, "has no date");
+}
+
+/* What is kept has a measurement to be told from. */
+static void check_kept(struct check *c, const struct fingerprint *fp)
+{
+    bool any = false;
+
+    at(c, "");
+    for (uint32_t part = 0; part < PART_COUNT; part++) {
+        check_source(c, "kept", &fp->kept[part]);
+        any = any || fp->kept[part].id[0];
+    }
+    check_text(c, "measurement_id", fp->measurement_id, sizeof(fp->measurement_id));
+    require(c, any == (fp->measurement_id[0] != '\0'), "measurement_id",
+            "is there without anything kept, or missing");
+    check_source(c, "dropped", &fp->dropped);
+    check_text(c, "dropped.reason", fp->dropped_reason, sizeof(fp->dropped_reason));
+}
+
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
 {
     struct check c = {.status = STATUS_OK, .err = err};
@@ -486,5 +510,6 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_throughput(&c, &fp->throughput);
     check_rates(&c, &fp->throughput);
     check_conditions(&c, &fp->conditions);
+    check_kept(&c, fp);
     return c.status;
 }

@@ -9,6 +9,7 @@
 #include "base/json_out.h"
 #include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
+#include "fingerprint/kept_json.h"
 
 /* SM ids of one group, ascending. */
 static json_t *group_sms_to_json(const struct sm_partition *p, uint32_t group)
@@ -416,6 +417,7 @@ json_t *fingerprint_json_body(const struct fingerprint *fp)
     json_out_value(&o, "windows", windows_to_json(fp));
     json_out_value(&o, "throughput", throughput_to_json(&fp->throughput));
     json_out_value(&o, "conditions", conditions_to_json(&fp->conditions));
+    kept_write(&o, fp);
     return json_out_end(&o);
 }
 

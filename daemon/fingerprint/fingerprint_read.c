@@ -10,6 +10,7 @@
 #include "base/json_in.h"
 #include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
+#include "fingerprint/kept_json.h"
 #include "fingerprint/topology_read.h"
 
 #include <stdio.h>
@@ -305,6 +306,7 @@ enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, s
     windows_from_json(&in, out);
     throughput_from_json(&in, &out->throughput);
     conditions_from_json(&in, &out->conditions);
+    kept_read(&in, out);
     s = json_in_end(&in);
     return s == STATUS_OK ? fingerprint_check(out, err) : s;
 }

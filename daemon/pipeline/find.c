@@ -1,4 +1,4 @@
-/* find.c: the thread that looks for GPUs.
+/* find.c: the thread that discovers GPUs.
  *
  * A driver may take seconds to say which GPUs there are, and may not be there yet when the machine
  * starts. So the daemon serves at once, and this thread asks (through a worker), again after a
@@ -26,7 +26,8 @@ enum status find_publish_none(struct pipeline *p, const struct err *why, struct 
     if (!draft) {
         return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
     }
-    if (why->status != STATUS_NOT_READY) {
+    draft->discovering = why->status == STATUS_NOT_READY;
+    if (!draft->discovering) {
         log_warning("no GPUs: %s", why->text);
     }
     snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
@@ -50,7 +51,11 @@ enum status find_stored(struct pipeline *p, struct err *err)
     if (!status) {
         snprintf(draft->source, sizeof draft->source, "stored");
         if (count == 0) {
-            err_set(&draft->source_error, STATUS_NOT_FOUND, "nothing is stored about any GPU");
+            err_set_hint(
+                &draft->source_error, STATUS_NOT_FOUND,
+                "Start reachd without --no-gpus once, so that it measures, or name another "
+                "state file with --state.",
+                "nothing is stored about any GPU");
         }
         log_info("serving what is stored: %u GPUs", count);
         snapshot_publish(p->cell, draft);
@@ -64,11 +69,15 @@ static bool find_once(struct pipeline *p, struct err *told)
 {
     struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     struct err why = {0}, err = {0};
-    uint32_t count =
-        gpus ? lane_list_gpus(p, &p->finder.worker, &p->finder.hung_pid, gpus, &why) : 0;
+    uint32_t count = 0;
 
-    if (count && lane_start_all(p, gpus, count, &err)) {
-        log_error("the GPUs cannot be looked after: %s", err.text);
+    if (gpus) {
+        count = lane_list_gpus(p, &p->finder.worker, &p->finder.hung_pid, gpus, &why);
+    } else {
+        err_set(&why, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    }
+    if (count && lane_start_all(p, gpus, count, &why)) {
+        (void)find_publish_none(p, &why, &err);
     } else if (!count && why.status != STATUS_CANCELLED && strcmp(why.text, told->text) != 0) {
         *told = why;
         (void)find_publish_none(p, &why, &err);
@@ -122,7 +131,8 @@ enum status find_start(struct pipeline *p, struct err *err)
     pthread_attr_t attributes;
     struct err looking = {0};
 
-    err_set(&looking, STATUS_NOT_READY, "the driver is asked which GPUs there are");
+    err_set(&looking, STATUS_NOT_READY,
+            "GPU discovery is running: the driver has not yet answered which GPUs there are");
     enum status status = find_publish_none(p, &looking, err);
 
     if (status) {

@@ -73,8 +73,27 @@ static bool lane_hurried(void *self)
     return pipeline_hurried(((struct lane *)self)->pipeline);
 }
 
-/* The job under way has ended well. The mutex is held. */
-static void lane_done(struct lane *lane, struct fingerprint *take, const char *id)
+/* Logs what a measurement left out, and which parts of what is served are older. */
+static void lane_log_result(const struct lane *lane, const struct fingerprint *fp)
+{
+    char when[32], name[PART_NAME_BYTES];
+
+    for (uint32_t i = 0; i < fp->conditions.note_count; i++) {
+        log_info("gpu %u: %s", lane->index, fp->conditions.notes[i]);
+    }
+
+    for (uint32_t part = 0; part < PART_COUNT; part++) {
+        if (fp->kept[part].id[0]) {
+            log_debug("gpu %u: %s is kept from %s of %s", lane->index,
+                      fingerprint_part_name((enum fingerprint_part)part, name), fp->kept[part].id,
+                      clock_rfc3339(fp->kept[part].taken_at, when, sizeof when));
+        }
+    }
+}
+
+/* The job under way has ended well. `take` is what is known of the GPU now. The mutex is held. */
+static void lane_done(struct lane *lane, const struct measure_result *result,
+                      struct fingerprint *take)
 {
     struct pipeline *p = lane->pipeline;
     struct job *job = &p->jobs.items[lane->slot];
@@ -88,12 +107,13 @@ static void lane_done(struct lane *lane, struct fingerprint *take, const char *i
     job->state = JOB_DONE;
     job->ended_at = clock_wall_seconds(); /* at once: whoever sees the state sees the time */
     job->fraction = 1.0;
-    memcpy(job->fingerprint_id, id, sizeof job->fingerprint_id);
-    memcpy(news.fingerprint_id, id, sizeof news.fingerprint_id);
+    memcpy(job->fingerprint_id, result->id, sizeof job->fingerprint_id);
+    memcpy(news.fingerprint_id, result->known_id, sizeof news.fingerprint_id);
     snprintf(job->sentence, sizeof job->sentence, "measured in %u ms, %u ms of it probing",
              take->duration_ms, take->probe_ms);
-    log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid, id,
+    log_info("gpu %u %s: %s, depth %s, measured in %u ms", lane->index, job->uuid, result->id,
              depth_name(job->depth), take->duration_ms);
+    lane_log_result(lane, take);
     lane_publish(lane, &news);
 }
 
@@ -109,7 +129,8 @@ static bool may_pass(enum status status)
 {
     return status == STATUS_GPU_BUSY || status == STATUS_GPU_NO_MEMORY ||
            status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE ||
-           status == STATUS_DISTURBED || status == STATUS_NO_MEMORY;
+           status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE ||
+           status == STATUS_NO_MEMORY;
 }
 
 /* A GPU that the daemon measures by itself, and about which nothing true is known, is measured
@@ -310,23 +331,49 @@ uint32_t lane_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
     return status ? 0 : count;
 }
 
-/* Carries out the measurement in lane->slot. The mutex is not held. */
-static enum status lane_measure(struct lane *lane, const struct measure_request *request,
+/* What is served for this GPU, in `*out`; false if there is nothing. `*doubted`: it is stale. */
+static bool lane_known(struct lane *lane, struct fingerprint *out, bool *doubted)
+{
+    const struct snapshot *s = snapshot_acquire(lane->pipeline->cell);
+    const struct snapshot_gpu *gpu = &s->gpus[lane->index];
+    const bool known = gpu->has_fingerprint;
+
+    *doubted = gpu->fingerprint_stale;
+    if (known) {
+        *out = gpu->fingerprint;
+    }
+    snapshot_release(s);
+    return known;
+}
+
+/* Carries out the measurement in lane->slot; `*take` is room for what is known. The mutex is not
+ * held. */
+static enum status lane_measure(struct lane *lane, struct measure_request *request,
                                 struct fingerprint *take, struct err *err)
 {
     struct pipeline *p = lane->pipeline;
-    char id[FINGERPRINT_ID_BYTES];
-    enum status status = measure_gpu(request, take, id, err);
+    struct measure_result *result = calloc(1, sizeof *result);
+    enum status status = STATUS_NO_MEMORY;
 
-    if (status) {
-        free(take);
-        return status;
+    if (!result) {
+        err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        goto out;
     }
+    request->known = lane_known(lane, take, &request->known_doubted) ? take : NULL;
+    status = measure_gpu(request, result, err);
+    if (status) {
+        goto out;
+    }
+    *take = result->known;
     pthread_mutex_lock(&p->mutex);
     lane->lost = false;
-    lane_done(lane, take, id);
+    lane_done(lane, result, take);
     pthread_mutex_unlock(&p->mutex);
-    return STATUS_OK;
+    take = NULL;
+out:
+    free(result);
+    free(take);
+    return status;
 }
 
 /* A check has ended well: the fingerprint is true, or it is not. The mutex is held. */
@@ -346,7 +393,7 @@ static void lane_checked(struct lane *lane, const struct check *check, nsec_t pr
              check_result_name(check->result), check->sentence, changed ? "; " : "",
              check->looked_at, (unsigned long long)(probe_ns / NSEC_PER_MSEC));
     if (changed) {
-        err_set(&why, STATUS_CONFLICT, "%s; measure again", check->sentence);
+        err_set_hint(&why, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->sentence);
     }
     if (changed && p->measure_unknown && lane_queue(lane, JOB_MEASURE, DEPTH_FULL, &again, NULL)) {
         log_warning("gpu %u is stale, and its queue is full", lane->index);
@@ -392,18 +439,18 @@ static enum status lane_check(struct lane *lane, const struct measure_request *r
 static void lane_work(struct lane *lane, const struct job *job)
 {
     struct pipeline *p = lane->pipeline;
-    const struct measure_request request = {.executable = p->executable,
-                                            .gpu = &p->gpu,
-                                            .store = p->store,
-                                            .uuid = lane->identity.uuid,
-                                            .depth = job->depth,
-                                            .self = lane,
-                                            .progress = lane_progress,
-                                            .attach = lane_attach,
-                                            .hurried = lane_hurried,
-                                            .hung = lane_hung,
-                                            .open_deadline_ns = p->open_ns,
-                                            .grace_ns = p->grace_ns};
+    struct measure_request request = {.executable = p->executable,
+                                      .gpu = &p->gpu,
+                                      .store = p->store,
+                                      .uuid = lane->identity.uuid,
+                                      .depth = job->depth,
+                                      .self = lane,
+                                      .progress = lane_progress,
+                                      .attach = lane_attach,
+                                      .hurried = lane_hurried,
+                                      .hung = lane_hung,
+                                      .open_deadline_ns = p->open_ns,
+                                      .grace_ns = p->grace_ns};
     struct fingerprint *fp = calloc(1, sizeof *fp);
     struct err err = {0};
 

@@ -14,6 +14,9 @@
 
 #include <pthread.h>
 
+#define MEASURE_AGAIN_HINT                                                                         \
+    "Measure again: POST /v1/gpus/{gpu}/fingerprint, or reachctl fingerprint."
+
 /* What is to change in a published GPU; what is not set stays. */
 struct lane_news {
     enum gpu_state state;

@@ -20,6 +20,7 @@
 #include "analysis/disturbance.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "pipeline/knowledge.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -41,6 +42,8 @@ enum {
 
 struct measurement {
     const struct measure_request *request;
+    struct knowledge *knowledge; /* borrowed: that of all attempts */
+    struct fingerprint measured;
     struct worker *worker;
     struct observation_set set;
     struct plan_step step; /* 70 KiB: too much for the stack */
@@ -178,30 +181,40 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
-/* From all observations to a stored fingerprint. */
-static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t opened,
-                                    struct fingerprint *out, char *out_id, struct err *err)
+/* Joins what was measured with what is known, and names both. The names are made before anything is
+ * kept: what is stored can then be published. */
+static enum status measure_join(struct measurement *m, struct measure_result *out, struct err *err)
 {
-    const struct measure_request *r = m->request;
-    nsec_t probed = clock_monotonic();
-    enum status status = measure_store(m, err);
+    enum status status = fingerprint_check(&m->measured, err);
 
-    status = status ? status : analysis_conclude(&m->set, r->depth, out, err);
-    if (status) {
-        return status;
-    }
-    out->taken_at = clock_wall_seconds();
-    out->probe_ms = measure_ms(opened, probed);
-    out->duration_ms = measure_ms(start, clock_monotonic());
-    out->device_memory_bytes = m->set.limits.device_memory_bytes;
-    status = fingerprint_check(out, err);
     if (status) {
         err_prefix(err, "the conclusion breaks its own rules");
         return status;
     }
-    /* The name is made before anything is kept: what is stored can then be published. */
-    status = fingerprint_id(out, out_id, err);
-    return status ? status : store_finish_run(r->store, m->run, out, err);
+    status = knowledge_join(m->knowledge, &m->measured, &out->known, err);
+    status = status ? status : fingerprint_id(&m->measured, out->id, err);
+    return status ? status : fingerprint_id(&out->known, out->known_id, err);
+}
+
+/* From all observations to a stored fingerprint. */
+static enum status measure_conclude(struct measurement *m, nsec_t start, nsec_t opened,
+                                    struct measure_result *out, struct err *err)
+{
+    const struct measure_request *r = m->request;
+    struct fingerprint *fp = &m->measured;
+    nsec_t probed = clock_monotonic();
+    enum status status = measure_store(m, err);
+
+    status = status ? status : analysis_conclude(&m->set, r->depth, fp, err);
+    if (status) {
+        return status;
+    }
+    fp->taken_at = clock_wall_seconds();
+    fp->probe_ms = measure_ms(opened, probed);
+    fp->duration_ms = measure_ms(start, clock_monotonic());
+    fp->device_memory_bytes = m->set.limits.device_memory_bytes;
+    status = measure_join(m, out, err);
+    return status ? status : store_finish_run(r->store, m->run, fp, &out->known, err);
 }
 
 /* Ends the run with its reason. What a failed run has seen is kept too: it is the more wanted. */
@@ -251,8 +264,8 @@ static enum status measure_end(struct measurement *m, enum status status, struct
     return status && left ? left : status;
 }
 
-static enum status measure_once(const struct measure_request *request, struct fingerprint *out,
-                                char *out_id, struct err *err)
+static enum status measure_once(const struct measure_request *request, struct knowledge *knowledge,
+                                struct measure_result *out, struct err *err)
 {
     struct measurement *m = calloc(1, sizeof *m);
     nsec_t start = clock_monotonic();
@@ -262,6 +275,7 @@ static enum status measure_once(const struct measure_request *request, struct fi
         return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
     }
     m->request = request;
+    m->knowledge = knowledge;
     m->probe_deadline_ns =
         (deadline_ms ? deadline_ms : MEASURE_DEADLINE_MS) * NSEC_PER_MSEC + MEASURE_PROBE_SLACK;
     request->progress(request->self, 0.0, "opening the GPU");
@@ -269,28 +283,55 @@ static enum status measure_once(const struct measure_request *request, struct fi
     nsec_t opened = clock_monotonic();
 
     status = status ? status : measure_probe(m, err);
-    status = status ? status : measure_conclude(m, start, opened, out, out_id, err);
+    status = status ? status : measure_conclude(m, start, opened, out, err);
     status = measure_end(m, status, err);
     free(m);
     return status;
 }
 
-enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
-                        char *out_id, struct err *err)
+static bool is_worth_another(enum status status)
 {
-    struct err local = {0};
+    return status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE;
+}
+
+/* All attempts. The one that contradicts what is known is followed by one more than usual, since
+ * only a second one can confirm it. */
+static enum status measure_attempts(const struct measure_request *request,
+                                    struct knowledge *knowledge, struct measure_result *out,
+                                    struct err *err)
+{
     enum status status = STATUS_DISTURBED;
 
-    for (int attempt = 1; attempt <= MEASURE_ATTEMPTS && status == STATUS_DISTURBED; attempt++) {
-        local = (struct err){0};
-        status = measure_once(request, out, out_id, &local);
-        if (status == STATUS_DISTURBED) {
-            log_warning("gpu %s: measurement %d of %d is disturbed: %s", request->uuid, attempt,
-                        MEASURE_ATTEMPTS, local.text);
+    for (int attempt = 1; is_worth_another(status); attempt++) {
+        *err = (struct err){0};
+        status = measure_once(request, knowledge, out, err);
+        if (is_worth_another(status)) {
+            log_warning("gpu %s: attempt %d is %s: %s", request->uuid, attempt,
+                        status_info(status)->slug, err->text);
+        }
+        if (attempt >= MEASURE_ATTEMPTS + (knowledge->suspected ? 1 : 0)) {
+            break;
         }
     }
+    return status;
+}
+
+enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
+                        struct err *err)
+{
+    struct knowledge *knowledge = calloc(1, sizeof *knowledge);
+    struct err local = {0};
+
+    if (!knowledge) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
+    }
+    knowledge->known = request->known;
+    knowledge->doubted = request->known_doubted;
+    const enum status status = measure_attempts(request, knowledge, out, &local);
+
     if (status) {
         err_set(err, status, "%s", local.text);
     }
+    free(knowledge);
     return status;
 }

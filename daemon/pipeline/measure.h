@@ -13,6 +13,8 @@ struct measure_request {
     struct store *store;
     const char *uuid;
     enum depth depth;
+    const struct fingerprint *known; /* of this GPU so far; NULL: nothing */
+    bool known_doubted;              /* a check has found it out of date */
     void *self; /* first argument of the two slots below; both are called from the same thread */
     /* How far it is. */
     void (*progress)(void *self, double fraction, const char *sentence);
@@ -39,11 +41,18 @@ struct measure_request {
 enum status measure_leave(const struct measure_request *request, struct worker *take,
                           struct err *err);
 
-/* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) is made
- * once more. A single probe that is not clean is asked again up to three times before that. `*out`
- * and its id (FINGERPRINT_ID_BYTES) are complete only with STATUS_OK. Every observation made is
- * stored, also those of a failed run. */
-enum status measure_gpu(const struct measure_request *request, struct fingerprint *out,
-                        char *out_id, struct err *err);
+/* What a measurement came to. */
+struct measure_result {
+    struct fingerprint known; /* of this GPU from now on (knowledge.h) */
+    char known_id[FINGERPRINT_ID_BYTES];
+    char id[FINGERPRINT_ID_BYTES]; /* of the fingerprint as it was measured */
+};
+
+/* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) or says
+ * nothing (STATUS_INCONCLUSIVE) is made once more, and so is one that contradicts what is known. A
+ * single probe that is not clean is asked again up to three times before that. `*out` is complete
+ * only with STATUS_OK. Every observation made is stored, also those of a failed run. */
+enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
+                        struct err *err);
 
 #endif

@@ -44,8 +44,8 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
     out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
     if (out->fingerprint_stale) {
-        err_set(&out->last_error, STATUS_CONFLICT, "%s; measure again",
-                lacks ? "a newer fingerprint was damaged in the store" : check.sentence);
+        err_set_hint(&out->last_error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s; measure again",
+                     lacks ? "a newer fingerprint was damaged in the store" : check.sentence);
         log_warning("gpu %s: %s: %s", identity->uuid, out->fingerprint_id, out->last_error.text);
     }
 }
@@ -284,13 +284,17 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
     }
     if (p->stored_only) {
-        return err_set(err, STATUS_NOT_SUPPORTED,
-                       "this daemon serves what is stored and measures nothing (--no-gpus)");
+        return err_set_hint(err, STATUS_NOT_SUPPORTED,
+                            "Start reachd without --no-gpus where the GPU is.",
+                            "this daemon serves what is stored and measures nothing (--no-gpus)");
     }
     store_health(p->store, &health);
     if (health.trouble.status) {
-        return err_set(err, STATUS_READ_ONLY, "what is measured could not be kept: %s",
-                       health.trouble.text);
+        return err_set_hint(
+            err, STATUS_READ_ONLY,
+            "Make the state file writable: GET /readyz says why it is not. Or keep the "
+            "state in memory (--state :memory:).",
+            "what is measured could not be kept: %s", health.trouble.text);
     }
     pthread_mutex_lock(&p->mutex);
     while (i < p->lane_count && strcasecmp(p->lanes[i].identity.uuid, uuid) != 0) {

@@ -35,6 +35,7 @@ struct snapshot {
     uint64_t generation;     /* rises by one with every publication, from 1 */
     char source[16];         /* "cuda", "simulated" */
     struct err source_error; /* why there are no GPUs, where there are none; STATUS_OK otherwise */
+    bool discovering;        /* the source has not answered yet: an empty list claims nothing */
     uint32_t gpu_count;
     struct snapshot_gpu gpus[]; /* in the source's order: the index of the API */
 };

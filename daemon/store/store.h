@@ -98,10 +98,11 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
 enum status store_add_observation(struct store *store, int64_t run, const struct observation *o,
                                   int64_t *out_id, struct err *err);
 
-/* Ends a run with its fingerprint, which becomes the current one of its GPU, in one transaction. */
-enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *fp,
-                             struct err *err);
-/* Ends a run without one; the reason is kept. The current fingerprint stays. */
+/* Ends a run with its fingerprint as it was measured, and with what is known of the GPU from now on
+ * (fingerprint/merge.h; the same pointer if it is the same), in one transaction. */
+enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *measured,
+                             const struct fingerprint *known, struct err *err);
+/* Ends a run without one; the reason is kept. What is known of the GPU stays. */
 enum status store_fail_run(struct store *store, int64_t run, const struct err *why,
                            struct err *err);
 
@@ -110,10 +111,12 @@ enum status store_fail_run(struct store *store, int64_t run, const struct err *w
 enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint32_t max,
                             uint32_t *out_count, struct err *err);
 
-/* The newest fingerprint of this UUID that passes its check. STATUS_NOT_FOUND where none does. */
+/* What is known of this GPU: the newest such row that passes its check, or the newest fingerprint
+ * that does. STATUS_NOT_FOUND if none does. */
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err);
-/* One by its id (fingerprint_id). STATUS_NOT_FOUND. */
+/* One by its id (fingerprint_id): a measurement as it was made, or what is or was known after one
+ * of the last two. STATUS_NOT_FOUND. */
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
                               struct fingerprint *out, struct err *err);
 

@@ -9,10 +9,13 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* Runs that have ended, that no current fingerprint rests on. */
+/* Runs that have ended, and that nothing rests on of what is known of a GPU. */
 #define ENDED_AND_OLD                                                                              \
     "SELECT r.id FROM run r WHERE r.state <> 'running' AND r.id NOT IN "                           \
-    "(SELECT max(run) FROM fingerprint GROUP BY uuid) "
+    "(SELECT max(run) FROM fingerprint GROUP BY uuid) AND r.id NOT IN "                            \
+    "(SELECT f.run FROM knowledge k, "                                                             \
+    "json_each(CASE WHEN json_valid(k.document) THEN k.document ELSE '{}' END, '$.kept') s "       \
+    "JOIN fingerprint f ON f.uuid = k.uuid AND f.id = json_extract(s.value, '$.id')) "
 #define NEWER_OF_THE_SAME "(SELECT count(*) FROM run n WHERE n.uuid = r.uuid AND n.id > r.id) "
 #define HAS_OBSERVATIONS  "EXISTS (SELECT 1 FROM observation o WHERE o.run = r.id) "
 

@@ -154,14 +154,28 @@ static enum status first_fingerprint(struct store *store, const char *sql,
     return store_read_end(store, s, rotten);
 }
 
+#define SELECT_FINGERPRINT(table) "SELECT " FINGERPRINT_COLUMNS ", document FROM " table
+#define OF_GPU                    " WHERE uuid = ?1 ORDER BY run DESC"
+#define OF_GPU_AND_ID             " WHERE uuid = ?1 AND id = ?2 ORDER BY run DESC"
+
+/* The first good row of the first query, or else of the second. */
+static enum status first_of_two(struct store *store, const char *first, const char *second,
+                                const struct sql_value *values, int count, struct fingerprint *out,
+                                struct err *err)
+{
+    enum status s = first_fingerprint(store, first, values, count, out, err);
+
+    if (s == STATUS_NOT_FOUND)
+        s = first_fingerprint(store, second, values, count, out, err);
+    return s;
+}
+
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err)
 {
-    const enum status s = first_fingerprint(store,
-                                            "SELECT " FINGERPRINT_COLUMNS
-                                            ", document FROM fingerprint WHERE uuid = ? "
-                                            "ORDER BY run DESC",
-                                            SQL_VALUES(SQL_TEXT(uuid)), out, err);
+    const enum status s = first_of_two(store, SELECT_FINGERPRINT("knowledge") OF_GPU,
+                                       SELECT_FINGERPRINT("fingerprint") OF_GPU,
+                                       SQL_VALUES(SQL_TEXT(uuid)), out, err);
 
     if (s == STATUS_NOT_FOUND)
         return err_set(err, s, "there is no fingerprint of %s yet", uuid);
@@ -171,11 +185,9 @@ enum status store_current_fingerprint(struct store *store, const char *uuid,
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
                               struct fingerprint *out, struct err *err)
 {
-    const enum status s = first_fingerprint(store,
-                                            "SELECT " FINGERPRINT_COLUMNS
-                                            ", document FROM fingerprint WHERE uuid = ? AND id = ? "
-                                            "ORDER BY run DESC",
-                                            SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)), out, err);
+    const enum status s = first_of_two(store, SELECT_FINGERPRINT("fingerprint") OF_GPU_AND_ID,
+                                       SELECT_FINGERPRINT("knowledge") OF_GPU_AND_ID,
+                                       SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)), out, err);
 
     if (s == STATUS_NOT_FOUND)
         return err_set(err, s, "there is no fingerprint %s of %s", id, uuid);
@@ -186,8 +198,13 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
                                     struct err *err)
 {
     static const char sql[] =
-        "SELECT (SELECT coalesce(max(run), 0) FROM fingerprint WHERE uuid = ?1), "
-        "(SELECT coalesce(max(run), 0) FROM damage WHERE uuid = ?1 AND kind <> 'observation')";
+        "SELECT f = 0 OR damaged_f > f OR damaged_k > k FROM (SELECT "
+        "(SELECT coalesce(max(run), 0) FROM fingerprint WHERE uuid = ?1) AS f, "
+        "(SELECT coalesce(max(run), 0) FROM knowledge WHERE uuid = ?1) AS k, "
+        "(SELECT coalesce(max(run), 0) FROM damage "
+        " WHERE uuid = ?1 AND kind IN ('run', 'fingerprint')) AS damaged_f, "
+        "(SELECT coalesce(max(run), 0) FROM damage "
+        " WHERE uuid = ?1 AND kind = 'knowledge') AS damaged_k)";
     sqlite3_stmt *stmt = NULL;
     bool row = false;
     enum status s;
@@ -198,8 +215,7 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
     if (s == STATUS_OK)
         s = store_sql_next(stmt, &row, err);
     if (s == STATUS_OK && row)
-        *out = sqlite3_column_int64(stmt, 0) == 0 ||
-               sqlite3_column_int64(stmt, 1) > sqlite3_column_int64(stmt, 0);
+        *out = sqlite3_column_int(stmt, 0) != 0;
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
     return store_read_end(store, s, false);

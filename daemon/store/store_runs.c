@@ -175,40 +175,60 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
     return s;
 }
 
-static enum status insert_fingerprint(sqlite3 *db, const struct store_fingerprint_row *row,
-                                      const char *uuid, const char *text, struct err *err)
+/* A fingerprint on its way into a table. */
+struct fingerprint_text {
+    struct store_fingerprint_row row;
+    char *text; /* owned */
+};
+
+#define FINGERPRINT_COLUMNS                                                                        \
+    "(run, uuid, id, depth, origin, taken_at, duration_ms, document, document_hash, row_hash) "    \
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+static const char insert_measured[] = "INSERT INTO fingerprint " FINGERPRINT_COLUMNS;
+static const char insert_known[] = "INSERT INTO knowledge " FINGERPRINT_COLUMNS;
+static const char delete_known_before[] =
+    "DELETE FROM knowledge WHERE uuid = ?1 AND run NOT IN "
+    "(SELECT run FROM knowledge WHERE uuid = ?1 ORDER BY run DESC LIMIT 2)";
+
+static enum status insert_fingerprint(sqlite3 *db, const char *statement,
+                                      const struct fingerprint_text *fp, const char *uuid,
+                                      struct err *err)
 {
+    const struct store_fingerprint_row *const row = &fp->row;
+    const char *const text = fp->text;
     const uint64_t hash = store_rows_document(text, strlen(text));
 
-    return store_sql_run(
-        db,
-        "INSERT INTO fingerprint (run, uuid, id, depth, origin, taken_at, duration_ms, document, "
-        "document_hash, row_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        SQL_VALUES(SQL_INT(row->run), SQL_TEXT(uuid), SQL_TEXT(row->id),
-                   SQL_TEXT(depth_name(row->depth)), SQL_TEXT(origin_name(row->origin)),
-                   SQL_INT(row->taken_at), SQL_INT(row->duration_ms), SQL_TEXT(text), SQL_INT(hash),
-                   SQL_INT(store_rows_fingerprint(row, uuid, hash))),
-        NULL, err);
+    return store_sql_run(db, statement,
+                         SQL_VALUES(SQL_INT(row->run), SQL_TEXT(uuid), SQL_TEXT(row->id),
+                                    SQL_TEXT(depth_name(row->depth)),
+                                    SQL_TEXT(origin_name(row->origin)), SQL_INT(row->taken_at),
+                                    SQL_INT(row->duration_ms), SQL_TEXT(text), SQL_INT(hash),
+                                    SQL_INT(store_rows_fingerprint(row, uuid, hash))),
+                         NULL, err);
 }
 
 /* Inside a transaction: the run must go on and be of this GPU. */
-static enum status finish(sqlite3 *db, const struct store_fingerprint_row *row, const char *uuid,
-                          const char *text, struct err *err)
+static enum status finish(sqlite3 *db, const struct fingerprint_text *measured,
+                          const struct fingerprint_text *known, const char *uuid, struct err *err)
 {
     char of_run[sizeof(((struct gpu_identity *)0)->uuid)] = "";
+    const int64_t run = measured->row.run;
     enum status s;
 
-    s = check_running(db, row->run, of_run, sizeof(of_run), err);
+    s = check_running(db, run, of_run, sizeof(of_run), err);
     if (s == STATUS_OK && strcmp(of_run, uuid) != 0)
         s = err_set(err, STATUS_INVALID_ARGUMENT, "the fingerprint is of %s, run %lld of %s", uuid,
-                    (long long)row->run, of_run);
+                    (long long)run, of_run);
     if (s == STATUS_OK)
-        s = insert_fingerprint(db, row, uuid, text, err);
-    if (s != STATUS_OK)
-        return s;
-    s = store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
-                      SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(row->run)), NULL, err);
-    return s == STATUS_OK ? seal_run(db, row->run, err) : s;
+        s = insert_fingerprint(db, insert_measured, measured, uuid, err);
+    if (s == STATUS_OK)
+        s = insert_fingerprint(db, insert_known, known, uuid, err);
+    if (s == STATUS_OK)
+        s = store_sql_run(db, delete_known_before, SQL_VALUES(SQL_TEXT(uuid)), NULL, err);
+    if (s == STATUS_OK)
+        s = store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
+                          SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(run)), NULL, err);
+    return s == STATUS_OK ? seal_run(db, run, err) : s;
 }
 
 /* A run has ended: something may be beyond the limits. */
@@ -220,40 +240,62 @@ static void ask_for_pruning(struct store *store)
     pthread_mutex_unlock(&store->state_mutex);
 }
 
-enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *fp,
-                             struct err *err)
+static enum status render_fingerprint(int64_t run, const struct fingerprint *fp,
+                                      struct fingerprint_text *out, struct err *err)
 {
-    struct store_fingerprint_row row = {.run = run,
-                                        .depth = fp->depth,
-                                        .origin = fp->gpu.origin,
-                                        .taken_at = fp->taken_at,
-                                        .duration_ms = fp->duration_ms};
+    enum status s = fingerprint_check(fp, err);
     json_t *json;
-    char *text;
-    enum status s;
 
-    s = fingerprint_check(fp, err);
     if (s != STATUS_OK)
         return s;
+    out->row = (struct store_fingerprint_row){.run = run,
+                                              .depth = fp->depth,
+                                              .origin = fp->gpu.origin,
+                                              .taken_at = fp->taken_at,
+                                              .duration_ms = fp->duration_ms};
     json = fingerprint_to_json(fp);
-    (void)snprintf(row.id, sizeof(row.id), "%s",
+    (void)snprintf(out->row.id, sizeof(out->row.id), "%s",
                    json ? json_string_value(json_object_get(json, "id")) : "");
-    text = render(json);
-    if (!text)
-        return no_document("the fingerprint", err);
-    s = store_write_begin(store, err);
-    if (s == STATUS_OK) {
-        sqlite3 *const db = store->writing.db;
+    out->text = render(json);
+    return out->text ? STATUS_OK : no_document("the fingerprint", err);
+}
 
-        s = store_sql_begin(db, err);
-        if (s == STATUS_OK)
-            s = store_sql_end(db, finish(db, &row, fp->gpu.uuid, text, err), err);
-        (void)sqlite3_db_release_memory(db); /* the next write may be days away */
-        s = store_write_end(store, s, err);
-    }
+/* One transaction. */
+static enum status write_finish(struct store *store, const struct fingerprint_text *measured,
+                                const struct fingerprint_text *known, const char *uuid,
+                                struct err *err)
+{
+    enum status s = store_write_begin(store, err);
+    sqlite3 *db;
+
+    if (s != STATUS_OK)
+        return s;
+    db = store->writing.db;
+    s = store_sql_begin(db, err);
+    if (s == STATUS_OK)
+        s = store_sql_end(db, finish(db, measured, known, uuid, err), err);
+    (void)sqlite3_db_release_memory(db); /* the next write may be days away */
+    return store_write_end(store, s, err);
+}
+
+enum status store_finish_run(struct store *store, int64_t run, const struct fingerprint *measured,
+                             const struct fingerprint *known, struct err *err)
+{
+    struct fingerprint_text as_measured = {.text = NULL}, as_known = {.text = NULL};
+    enum status s;
+
+    if (strcmp(measured->gpu.uuid, known->gpu.uuid) != 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "what is known is of %s, not of %s",
+                       known->gpu.uuid, measured->gpu.uuid);
+    s = render_fingerprint(run, measured, &as_measured, err);
+    if (s == STATUS_OK)
+        s = render_fingerprint(run, known, &as_known, err);
+    if (s == STATUS_OK)
+        s = write_finish(store, &as_measured, &as_known, measured->gpu.uuid, err);
     if (s == STATUS_OK)
         ask_for_pruning(store);
-    free(text);
+    free(as_measured.text);
+    free(as_known.text);
     return s;
 }
 

@@ -8,6 +8,7 @@
  * What is dropped:
  *   an observation   alone; the fingerprint that was concluded from it stands
  *   a fingerprint    alone; its GPU is measured again
+ *   knowledge        alone; the row before it is served, and its GPU is measured again
  *   a run            with all that belongs to it; its GPU is measured again
  */
 #include "store/store_private.h"
@@ -22,7 +23,7 @@
 
 enum { PAGE_ROWS = 128, PIECE_BYTES = 32768, STEPS_BETWEEN_LOOKS = 10000 };
 
-enum table { RUNS = 0, OBSERVATIONS, FINGERPRINTS, DAMAGES, TABLE_COUNT };
+enum table { RUNS = 0, OBSERVATIONS, FINGERPRINTS, KNOWLEDGE, DAMAGES, TABLE_COUNT };
 
 static const struct {
     const char *name; /* of the table, and in the table damage */
@@ -43,6 +44,10 @@ static const struct {
                       "SELECT run, document_hash, row_hash, 1, uuid, id, depth, origin, taken_at, "
                       "duration_ms FROM fingerprint WHERE run > ? ORDER BY run LIMIT 128",
                       "DELETE FROM fingerprint WHERE run = ?"},
+    [KNOWLEDGE] = {"knowledge",
+                   "SELECT run, document_hash, row_hash, 1, uuid, id, depth, origin, taken_at, "
+                   "duration_ms FROM knowledge WHERE run > ? ORDER BY run LIMIT 128",
+                   "DELETE FROM knowledge WHERE run = ?"},
     [DAMAGES] = {"damage",
                  "SELECT id, 0, 0, seal = reach_seal(found_at, kind, run, uuid) FROM damage "
                  "WHERE id > ? ORDER BY id LIMIT 128",
@@ -104,7 +109,7 @@ static bool columns_agree(enum table table, sqlite3_stmt *stmt)
         known = hash_run(stmt, &hash);
     else if (table == OBSERVATIONS)
         known = hash_observation(stmt, &hash);
-    else if (table == FINGERPRINTS)
+    else if (table == FINGERPRINTS || table == KNOWLEDGE)
         known = hash_fingerprint(stmt, &hash);
     return known && hash == (uint64_t)sqlite3_column_int64(stmt, 2) &&
            sqlite3_column_int(stmt, 3) == 1;

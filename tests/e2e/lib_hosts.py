@@ -147,7 +147,7 @@ class Zoo:
     @staticmethod
     def ask(real, target, fields=None):
         host, port = real.rsplit(":", 1)
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        connection = http.client.HTTPConnection(host, int(port))
         try:
             connection.request("GET", target, headers=fields or {})
             got = connection.getresponse()

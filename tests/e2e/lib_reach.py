@@ -46,6 +46,11 @@ class Tool:
             raise Refused(answer["error"], answer["text"])
         return answer
 
+    def patient(self):
+        """Waits for a slow machine, longer than a job would."""
+        self.ask("deadline", 1000 * common.PATIENCE_S)
+        return self
+
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()

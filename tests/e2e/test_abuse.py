@@ -68,7 +68,8 @@ def refusals_of_framing_end_the_connection():
 @case
 def what_is_left_does_no_harm():
     for name, data in lib_abuse.LEFT.items():
-        statuses, _ = answers_to(data)
+        # Without a status where the deadline has cut it, which it may on a slow machine.
+        statuses = common.until(f"{name} is answered", lambda: answers_to(data)[0])
         equal(statuses, [200], name)
     healthy()
 

@@ -6,7 +6,8 @@ import socket
 import common
 from common import case, equal
 
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+# The deadline is for the requests that never end; whoever is cut by it asks again (common.py).
+daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--request-deadline-ms", "1000")
 daemon.measured()
 
 JSON = {"Content-Type": "application/json"}
@@ -98,6 +99,20 @@ def every_refusal_is_a_problem_and_changes_nothing():
 
 
 @case
+def what_to_do_next_fits_what_was_asked():
+    for path, word in (("/v1/gpus/7", "GET /v1/gpus,"), ("/v1/gpus/7/scope?bytes=1", "GET /v1/gpus,"),
+                       ("/v1/gpus/0/observations/99999999", "/observations"),
+                       ("/v1/gpus/0/observations/0", "/observations"),
+                       ("/v1/gpus/0/fingerprint?at=fp0000000000000000", "/fingerprints"),
+                       ("/v1/jobs/job-99999", "/fingerprints"), ("/nothing", "GET /")):
+        hint = check_problem(daemon.get(path), 404, "not-found", path)["next_step"]
+        assert word in hint, (path, hint)
+    ended = daemon.finished(daemon.submit(0, "quick"))
+    hint = check_problem(daemon.request("DELETE", "/v1/jobs/" + ended["id"]), 409, "conflict", "ended")["next_step"]
+    assert "how it ended" in hint, hint
+
+
+@case
 def every_bad_size_is_refused():
     from urllib.parse import quote
     for route in ("scope?bytes=", "placement?bytes=", "placement?bytes=1GiB&granularity="):
@@ -139,8 +154,8 @@ def other_content_types_are_refused():
 
 def raw(data):
     """Sends bytes as they are; returns the status line's number, or None where none came, because
-    the connection was closed or the server waits for the rest of the request."""
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=1) as s:
+    the connection was closed or the deadline has ended it."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=common.PATIENCE_S) as s:
         answer = b""
         try:
             s.sendall(data)

@@ -97,6 +97,21 @@ TROUBLES = [
 
 
 @case
+def too_little_memory_says_how_much_there_is_and_what_is_needed():
+    needs_the_driver()
+    for control, options, slug, words in (
+            ("gpu=h200,others=144320M", (), "gpu-no-memory",
+             ("MiB of device memory are free beside the CUDA context", "needs 128 MiB", "CUDA context")),
+            ("gpu=h200", ("--memory-limit", "16MiB"), "invalid-argument", ("0 MiB", "--memory-limit", "needs 64"))):
+        daemon = node(control, *options)
+        error = daemon.finished(daemon.submit(0, "quick"))["error"]
+        equal(error["slug"], slug, error)
+        for word in words:
+            assert word in error["text"] + " " + error["next_step"], (word, error)
+        daemon.stop()
+
+
+@case
 def every_trouble_fails_the_job_and_nothing_else():
     needs_the_driver()
     for control, options, slugs, tidy in TROUBLES:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How tests/gpu/test_load.py judges an answer from beside a load: only a value that is known and
-differs is wrong. A test of that test, because none of it runs without a GPU."""
+"""How tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a value that is
+known and differs is wrong. A test of those tests, because none of them runs without a GPU."""
 import copy
 import json
 import os
@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, ROOT + "/tests/gpu")
 import common  # noqa: E402  (the one of tests/gpu)
+import survey_busy  # noqa: E402
 import test_load  # noqa: E402
 
 FOLDER = ROOT + "/docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
@@ -76,4 +77,38 @@ with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryDirectory() as run
     with tarfile.open(kept + "/wrong-load.tar.gz") as tar:
         names = tar.getnames()
 t.ok("./observations-quick.jsonl" in names, "a wrong one's raw observations are kept", *names)
+
+
+def verdict(change):
+    fp = copy.deepcopy(QUIET)
+    change(fp)
+    return survey_busy.Quiet(QUIET, {}).verdict({"state": "done"}, fp)[0]
+
+
+def one_level_fewer(fp):
+    del fp["tlb"]["levels"][-1]
+
+
+def kept_groups(fp):
+    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "parts": ["topology.groups"]}]
+
+
+def kept_throughput(fp):
+    fp["kept"] = [{"id": "fp1", "taken_at": "2026-11-21T00:00:00Z", "depth": "full", "parts": ["throughput.curve"]}]
+
+
+for change, expected in ((lambda fp: None, "right"), (kept_throughput, "right"), (kept_groups, "less"),
+                         (without_groups, "less"), (one_level_fewer, "less"), (other_group, "wrong"),
+                         (other_sharing, "wrong")):
+    t.ok(verdict(change) == expected, "a measurement beside a neighbor: %s is %s" % (change.__name__, expected),
+         verdict(change))
+for slug, expected in (("disturbed", "disturbed"), ("gpu-fault", "failed")):
+    failed = {"state": "failed", "error": {"slug": slug, "text": ""}}
+    t.ok(survey_busy.Quiet(QUIET, {}).verdict(failed, None)[0] == expected, "failed as %s is %s" % (slug, expected))
+PLACED = {"windows": [1], "window_of_sm": [0], "with_gbps": 2.0, "without_gbps": 1.0}
+quiet = survey_busy.Quiet(QUIET, PLACED)
+t.ok(quiet.problems(PLACED, QUIET) == {}, "the same served again is no problem")
+t.ok(set(quiet.problems({**PLACED, "with_gbps": None}, QUIET)) == {"speeds"}, "speeds that are gone are one")
+t.ok(set(quiet.problems({"detail": "no groups"}, {**QUIET, "windows": {"recommended_bytes": None}})) ==
+     {"windows", "speeds", "fingerprint"}, "so is a fingerprint that knows less")
 t.end()

@@ -260,7 +260,7 @@ def the_service_manager_is_told():
     daemon = manager.daemon("--simulate", "k80", "--no-measure-on-start")
     first = manager.next()
     equal(first[0], "READY=1")
-    if first[1].startswith("STATUS=no GPUs: the driver is asked"):
+    if first[1].startswith("STATUS=GPU discovery is running"):
         manager.until("STATUS=1 GPU: 1 unknown")
     else:
         equal(first[1], "STATUS=1 GPU: 1 unknown")
@@ -380,11 +380,15 @@ def it_serves_before_the_driver_has_answered():
     daemon = common.Daemon("--libcuda", fake, environment={"FAKECUDA": "gpu=h200,hang=cuInit"}, wait=False)
     daemon.port = int(common.until("it serves", daemon._serving).group(1))
     gpus = daemon.json("/v1/gpus")
-    equal((gpus["gpus"], gpus["source_error"]["slug"]), ([], "not-ready"))
+    equal((gpus["discovery"], gpus["gpus"], gpus["source_error"]["slug"]), ("running", [], "not-ready"))
+    equal(daemon.json("/v1/fingerprints")["discovery"], "running")
+    equal([(s["discovery"], s["gpu_count"]) for s in daemon.json("/v1/node")["sources"]], [("running", 0)])
     answer = daemon.get("/v1/gpus/0/fingerprint")
     equal((answer.status, answer.json()["slug"]), (503, "not-ready"))
     assert answer.headers["Retry-After"], answer.headers
-    equal(daemon.get("/readyz").status, 503)
+    answer = daemon.get("/readyz")
+    equal(answer.status, 503)
+    assert "no GPU was found" not in answer.json()["detail"], answer.json()
     daemon.stop()
 
 
@@ -395,7 +399,8 @@ def a_driver_that_comes_later_is_found():
     if not os.path.exists(fake):
         raise common.Skip("there is no stand-in driver in this build")
     daemon = common.Daemon("--libcuda", later, "--no-measure-on-start")
-    equal(daemon.json("/v1/gpus")["source_error"]["slug"], "no-driver")
+    gpus = daemon.json("/v1/gpus")
+    equal((gpus["discovery"], gpus["source_error"]["slug"]), ("done", "no-driver"))
     os.symlink(fake, later)
     common.until("it is found", lambda: daemon.gpus())
     equal(daemon.json("/v1/gpus")["source_error"], None)

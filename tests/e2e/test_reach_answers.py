@@ -39,8 +39,8 @@ options = [word for profile in PROFILES for word in ("--simulate", profile)]
 daemon = common.Daemon(*options)
 gpus = daemon.measured()
 where = "unix:" + daemon.socket
-online = Tool(where)
-python = reach.Reach(where)
+online = Tool(where).patient()
+python = reach.Reach(where, deadline_s=common.PATIENCE_S)
 
 
 class Offline:

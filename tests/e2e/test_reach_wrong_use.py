@@ -29,7 +29,8 @@ def node(groups, *options):
 def clients(daemon, **options):
     """A handle of each kind, and one by TCP."""
     unix, tcp = "unix:" + daemon.socket, f"http://127.0.0.1:{daemon.port}"
-    return Tool(unix), Tool(tcp), reach.Reach(unix, **options), reach.Reach(tcp, **options)
+    options["timeout_s"] = common.PATIENCE_S
+    return Tool(unix).patient(), Tool(tcp).patient(), reach.Reach(unix, **options), reach.Reach(tcp, **options)
 
 
 def close(*handles):
@@ -176,7 +177,7 @@ def a_fingerprint_that_is_stale():
                 equal(status, "stale", question)
                 assert "Measure again" in text, text
     by_c.ask("allow", 1)
-    willing = reach.Reach("unix:" + daemon.socket, allow_stale=True)
+    willing = reach.Reach("unix:" + daemon.socket, allow_stale=True, timeout_s=common.PATIENCE_S)
     for question, parameters in questions.items():
         equal(by_c.ask(question, UUID, **parameters)["fingerprint_stale"], True)
         if question != "fingerprint":  # whose document does not say
@@ -215,7 +216,7 @@ def a_gpu_that_was_never_measured():
 def a_daemon_goes_away_in_the_middle_of_a_job():
     daemon = node(GROUPS)
     by_c, tcp, python, python_tcp = clients(daemon)
-    willing = reach.Reach("unix:" + daemon.socket, allow_cached=True)
+    willing = reach.Reach("unix:" + daemon.socket, allow_cached=True, timeout_s=common.PATIENCE_S)
     before = by_c.ask("plan", UUID, bytes=3 * GIB)
     tcp.ask("plan", UUID, bytes=3 * GIB)
     plan = python.plan(UUID, bytes=3 * GIB)
@@ -337,12 +338,13 @@ def servers_with_bad_manners():
                            (hangs_up_half_way, "unreachable"), (speaks_no_http, "protocol"),
                            (answers_for_another, "wrong-gpu")):
         server = BadServer(manner)
+        wait_s = 0.2 if status == "timeout" else common.PATIENCE_S
         try:
             tool = Tool("unix:" + server.path)
-            tool.ask("timeout", 200)
+            tool.ask("timeout", int(wait_s * 1000))
             equal(refusal(tool.ask, "scope", "GPU-x", bytes=1)[0], status, manner.__name__)
             tool.close()
-            with reach.Reach("unix:" + server.path, timeout_s=0.2) as client:
+            with reach.Reach("unix:" + server.path, timeout_s=wait_s) as client:
                 equal(refusal(client.scope, "GPU-x", bytes=1)[0], status, manner.__name__)
         finally:
             server.end()

@@ -181,6 +181,8 @@ def refusals_say_what_to_do_next():
                       ("placement", "0"), ("observations", "999999"), ("show", "--at", "fp00")):
         log = ctl(*arguments, code=FAILED)
         assert "next step" in log.lower(), (arguments, log)
+    log = common.run(REACHCTL, "backup", "/nowhere/copy.db", "--state", "/nowhere/reachd.db")[2]
+    assert "--state" in log.split("next step")[1], log
 
 
 @case

@@ -58,10 +58,14 @@ def what_is_stored_is_served_without_a_gpu():
     answer = daemon.request("POST", "/v1/gpus/0/fingerprint", body='{"depth": "quick"}',
                             headers={"Content-Type": "application/json"})
     equal((answer.status, answer.json()["slug"]), (501, "not-supported"))
+    assert "--no-gpus" in answer.json()["next_step"], answer.json()
     equal(daemon.workers(), [])
     daemon.stop()
     empty = common.Daemon("--no-gpus")
-    equal(empty.json("/v1/gpus")["source_error"]["slug"], "not-found")
+    error = empty.json("/v1/gpus")["source_error"]
+    equal(error["slug"], "not-found")
+    assert "--state" in error["next_step"] and "GET /v1/gpus" not in error["next_step"], error
+    equal(empty.get("/v1/gpus/0").json()["next_step"], error["next_step"])
     empty.stop()
 
 

@@ -92,14 +92,10 @@ start_daemon()
     export REACHD_URL
     if [ -z "$REACHD_URL" ]; then
         say 'the daemon does not serve; daemon.txt says why'
-        return
     fi
-    for _ in $(seq 200); do # it serves before it has seen its GPUs
-        [ "$(gpu_count)" = 0 ] || break
-        sleep 0.1
-    done
 }
 
+# reachctl waits until the daemon has discovered its GPUs.
 gpu_count()
 {
     "$folder/reachctl" gpus --json |

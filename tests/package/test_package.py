@@ -91,8 +91,7 @@ class Machine:
         """It serves before the driver has said which GPUs there are: waits for that."""
         def looked():
             answer = json.loads(self.get("/v1/gpus") or "{}")
-            error = answer.get("source_error")
-            return "gpus" in answer and (not error or error["slug"] != "not-ready") and answer
+            return answer.get("discovery") == "done" and answer
         return common.until("it knows its GPUs", looked)["gpus"]
 
     def state(self, unit=UNIT):

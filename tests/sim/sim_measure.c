@@ -2,26 +2,86 @@
 #include "tests/sim/sim_measure.h"
 
 #include "analysis/analysis.h"
+#include "analysis/disturbance.h"
 #include "gpu/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static enum status carry_out(struct gpu *gpu, const struct plan_step *step, struct sim_measure *out)
+enum { TRIES = 4, CHANGE_ONE_IN = 8 };
+
+/* One chip, alone and beside neighbors. */
+struct source {
+    struct gpu *gpus[SIM_MEASURE_MAX_STATES];
+    uint32_t count, now;
+    struct rng *rng; /* NULL: alone all the time, and probes are not judged */
+};
+
+static enum status open_source(const char *const *texts, uint32_t count, struct source *out,
+                               struct err *err)
 {
     enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < step->spec_count && status == STATUS_OK; i++) {
-        struct observation o = {.spec = step->specs[i]};
-        status = gpu_run(gpu, &o.spec, &o.result, &out->err);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        const char *const one[] = {texts[i], NULL};
+        const struct gpu_options options = {.simulated = one};
+        struct gpu_identity id;
+        uint32_t found = 0;
+
+        status = gpu_list(&options, &id, 1, &found, err);
         if (status == STATUS_OK)
-            status = observation_set_add(&out->set, &o, &out->err);
-        out->probes += 1;
+            status = gpu_open(&options, id.uuid, &out->gpus[i], err);
+        out->count += status == STATUS_OK;
     }
     return status;
 }
 
-static enum status follow_plan(struct gpu *gpu, enum depth depth, sim_step_fn on_step, void *data,
-                               struct sim_measure *out)
+static void close_source(struct source *source)
+{
+    for (uint32_t i = 0; i < source->count; i++)
+        gpu_close(source->gpus[i]);
+}
+
+static struct gpu *gpu_now(struct source *source)
+{
+    if (source->rng && rng_below(source->rng, CHANGE_ONE_IN) == 0)
+        source->now = (uint32_t)rng_below(source->rng, source->count);
+    return source->gpus[source->now];
+}
+
+/* Asks one probe until its answer is clean. */
+static enum status ask(struct source *source, const struct probe_spec *spec,
+                       struct sim_measure *out)
+{
+    for (int i = 0; i < (source->rng ? TRIES : 1); i++) {
+        struct observation o = {.spec = *spec};
+        enum status status = gpu_run(gpu_now(source), &o.spec, &o.result, &out->err);
+
+        out->probes += 1;
+        if (status == STATUS_OK && source->rng)
+            disturbance_judge(&o, &o.judgement);
+        const bool clean = o.judgement.verdict == VERDICT_CLEAN;
+
+        if (status == STATUS_OK)
+            status = observation_set_add(&out->set, &o, &out->err);
+        if (status != STATUS_OK || clean)
+            return status;
+    }
+    return err_set(&out->err, STATUS_DISTURBED, "no clean answer");
+}
+
+static enum status carry_out(struct source *source, const struct plan_step *step,
+                             struct sim_measure *out)
+{
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < step->spec_count && status == STATUS_OK; i++)
+        status = ask(source, &step->specs[i], out);
+    return status;
+}
+
+static enum status follow_plan(struct source *source, enum depth depth, sim_step_fn on_step,
+                               void *data, struct sim_measure *out)
 {
     struct plan_step *step = calloc(1, sizeof *step);
     enum status status = step ? STATUS_OK : STATUS_NO_MEMORY;
@@ -35,37 +95,54 @@ static enum status follow_plan(struct gpu *gpu, enum depth depth, sim_step_fn on
             status =
                 err_set(&out->err, STATUS_INTERNAL, "the plan does not end: %s", step->sentence);
         else
-            status = carry_out(gpu, step, out);
+            status = carry_out(source, step, out);
     }
     free(step);
+    return status;
+}
+
+static enum status measure(struct source *source, enum depth depth, sim_step_fn on_step, void *data,
+                           struct sim_measure *out)
+{
+    enum status status;
+
+    gpu_describe(source->gpus[0], &out->set.gpu, &out->set.limits);
+    status = follow_plan(source, depth, on_step, data, out);
+    if (status == STATUS_OK || status == STATUS_DISTURBED) {
+        /* A plan that gave up leaves what it has seen: that is concluded too. */
+        enum status concluded = analysis_conclude(&out->set, depth, &out->fp, &out->err);
+        status = status == STATUS_OK ? concluded : status;
+    }
     return status;
 }
 
 enum status sim_measure(const char *text, enum depth depth, sim_step_fn on_step, void *data,
                         struct sim_measure *out)
 {
-    const char *const texts[] = {text, NULL};
-    const struct gpu_options options = {.simulated = texts};
-    struct gpu_identity id;
-    struct gpu *gpu = NULL;
-    uint32_t count = 0;
+    struct source source = {.count = 0};
     enum status status;
 
     *out = (struct sim_measure){0};
     fingerprint_init(&out->fp);
-    status = gpu_list(&options, &id, 1, &count, &out->err);
+    status = open_source(&text, 1, &source, &out->err);
     if (status == STATUS_OK)
-        status = gpu_open(&options, id.uuid, &gpu, &out->err);
-    if (status != STATUS_OK)
-        return status;
-    gpu_describe(gpu, &out->set.gpu, &out->set.limits);
-    status = follow_plan(gpu, depth, on_step, data, out);
-    if (status == STATUS_OK || status == STATUS_DISTURBED) {
-        /* A plan that gave up leaves what it has seen: that is concluded too. */
-        enum status concluded = analysis_conclude(&out->set, depth, &out->fp, &out->err);
-        status = status == STATUS_OK ? concluded : status;
-    }
-    gpu_close(gpu);
+        status = measure(&source, depth, on_step, data, out);
+    close_source(&source);
+    return status;
+}
+
+enum status sim_measure_beside(const char *const *texts, uint32_t count, struct rng *rng,
+                               enum depth depth, struct sim_measure *out)
+{
+    struct source source = {.rng = rng};
+    enum status status;
+
+    *out = (struct sim_measure){0};
+    fingerprint_init(&out->fp);
+    status = open_source(texts, count, &source, &out->err);
+    if (status == STATUS_OK)
+        status = measure(&source, depth, NULL, NULL, out);
+    close_source(&source);
     return status;
 }
 

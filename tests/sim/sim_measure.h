@@ -3,6 +3,7 @@
 #ifndef REACH_TESTS_SIM_SIM_MEASURE_H
 #define REACH_TESTS_SIM_SIM_MEASURE_H
 
+#include "base/rng.h"
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_desc.h"
 #include "observe/observe.h"
@@ -26,6 +27,13 @@ struct sim_measure {
  * not end. `*out` is to be freed whatever the status. */
 enum status sim_measure(const char *text, enum depth depth, sim_step_fn on_step, void *data,
                         struct sim_measure *out);
+/* The same beside neighbors that come and go: `texts` describe one chip, alone (the first) and
+ * beside different neighbors; before each probe the neighbor changes with a chance of one in eight.
+ * A probe that is not clean is asked again up to three times, as the daemon does it
+ * (disturbance.h); STATUS_DISTURBED if it is never clean. */
+enum { SIM_MEASURE_MAX_STATES = 4 };
+enum status sim_measure_beside(const char *const *texts, uint32_t count, struct rng *rng,
+                               enum depth depth, struct sim_measure *out);
 void sim_measure_free(struct sim_measure *take);
 
 #endif

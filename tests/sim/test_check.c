@@ -6,6 +6,7 @@
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
 #include "plan/check_plan.h"
+#include "tests/share.h"
 #include "tests/sim/random_gpu.h"
 #include "tests/sim/sim_measure.h"
 
@@ -20,10 +21,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_BYTES = 8192, RANDOM_GPUS = 12 };
+enum { TEXT_BYTES = 8192, RANDOM_GPUS = 12, SANITIZED_GPUS = 4, MOST_DRAWS = 1000 };
 
 static uint64_t seed;
-static uint32_t gpus = RANDOM_GPUS;
+static uint32_t gpus;
 
 /* Opens the GPU that `text` describes and asks it what the check plan says. */
 static struct check check(const struct fingerprint *fp, const char *text, uint32_t *out_probes)
@@ -127,7 +128,7 @@ static void random_gpus_hold_against_themselves(void **state)
     print_message("# of %u asked %u: %u hold, %u cannot say, %u changed\n", gpus, asked, held,
                   unsure, changed);
     assert_int_equal(changed, 0);
-    assert_true(held > 0 || gpus < RANDOM_GPUS);
+    assert_true(held > 0 || gpus < SANITIZED_GPUS);
 }
 
 /* Two SMs of different groups change places, in all levels. False where that changes no group, or
@@ -194,7 +195,8 @@ static void changes_are_found(change_fn change)
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
     uint32_t found = 0;
     uint32_t unsure = 0;
-    for (uint64_t i = 0; i < gpus; i++) {
+    /* Not every GPU has what is changed: on until one has, however the draw went. */
+    for (uint64_t i = 0; i < gpus || (found == 0 && i < MOST_DRAWS); i++) {
         char text[TEXT_BYTES];
         struct sim_measure m;
         struct sim_desc desc;
@@ -214,8 +216,8 @@ static void changes_are_found(change_fn change)
         sim_measure_free(&m);
     }
     print_message("# of %u changed: %u found, %u cannot say\n", found + unsure, found, unsure);
-    assert_true(found >= unsure);
-    assert_true(found > 0 || gpus < RANDOM_GPUS);
+    assert_true(found > 0);
+    assert_true(found >= unsure || gpus < RANDOM_GPUS);
 }
 
 static void another_group_map_is_found(void **state)
@@ -282,8 +284,7 @@ static int choose_seed(void **state)
     (void)state;
     const char *cases = getenv("REACH_COUNT");
     seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    if (cases)
-        gpus = (uint32_t)strtoul(cases, NULL, 0);
+    gpus = cases ? (uint32_t)strtoul(cases, NULL, 0) : test_share(RANDOM_GPUS, SANITIZED_GPUS);
     print_message("# TEST_SEED=%llu\n", (unsigned long long)seed);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* test_profiles.c: the named GPUs, measured at every depth, against what their own models say. */
 #include "gpu/sim/sim_profiles.h"
+#include "tests/share.h"
 #include "tests/sim/sim_measure.h"
 #include "tests/sim/truth.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROFILES = 16, NAME_BYTES = 48, SEEDS = 3 };
+enum { MOST_PROFILES = 16, NAME_BYTES = 48, SEEDS = 3, SANITIZED_SEEDS = 2 };
 
 /* A measurement and what it should have come to. */
 struct take {
@@ -93,7 +94,7 @@ static void another_seed_is_the_same_structure(void **state)
 {
     const char *profile = *state;
     uint64_t first = 0;
-    for (int seed = 1; seed <= SEEDS; seed++) {
+    for (int seed = 1; seed <= (int)test_share(SEEDS, SANITIZED_SEEDS); seed++) {
         char text[NAME_BYTES];
         (void)snprintf(text, sizeof text, "%s seed=%d", profile, seed);
         struct take *t = measure(text, DEPTH_QUICK);
@@ -112,7 +113,7 @@ static void another_seed_is_the_same_structure(void **state)
 static void noise_makes_nothing_wrong(void **state)
 {
     const char *profile = *state;
-    for (int seed = 1; seed <= SEEDS; seed++) {
+    for (int seed = 1; seed <= (int)test_share(SEEDS, SANITIZED_SEEDS); seed++) {
         char text[128];
         (void)snprintf(text, sizeof text, "%s noise=%s outliers=0.01@500 seed=%d", profile,
                        seed % 2 ? "gauss:5" : "uniform:5", seed);
@@ -137,23 +138,17 @@ static void a_level_beyond_the_range_is_not_reported(void **state)
     put_away(t);
 }
 
-/* The matrix has the same code and many more accesses: half a minute under AddressSanitizer. */
-#ifdef __SANITIZE_ADDRESS__
-enum { DEEPEST = DEPTH_FULL };
-#else
-enum { DEEPEST = DEPTH_MATRIX };
-#endif
-
 int main(void)
 {
     static struct profile_case cases[MOST_PROFILES * DEPTH_COUNT];
     static struct CMUnitTest tests[MOST_PROFILES * (DEPTH_COUNT + 2) + 1];
     static char names[MOST_PROFILES * 2][NAME_BYTES];
+    const int deepest = (int)test_share(DEPTH_MATRIX, DEPTH_QUICK);
     uint32_t profiles = 0;
     size_t n = 0;
     const struct sim_profile *profile = sim_profiles(&profiles);
     for (uint32_t i = 0; i < profiles && i < MOST_PROFILES; i++) {
-        for (int d = 0; d <= DEEPEST; d++) {
+        for (int d = 0; d <= deepest; d++) {
             struct profile_case *c = &cases[i * DEPTH_COUNT + (uint32_t)d];
             *c = (struct profile_case){.profile = profile[i].name, .depth = (enum depth)d};
             (void)snprintf(c->name, NAME_BYTES, "%s at depth %s", c->profile, depth_name(c->depth));

@@ -6,6 +6,7 @@
  * one and prints its description and all that is not right.
  */
 #include "gpu/sim/sim_profiles.h"
+#include "tests/share.h"
 #include "tests/sim/random_gpu.h"
 #include "tests/sim/sim_measure.h"
 #include "tests/sim/truth.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 40, FIRST_SEED = 1, MOST_CASES = 100000, NAME_BYTES = 48 };
+enum { CASES = 40, SANITIZED_CASES = 10, FIRST_SEED = 1, MOST_CASES = 100000, NAME_BYTES = 48 };
 
 /* One case, and what all of them came to. */
 struct draw {
@@ -98,7 +99,7 @@ int main(void)
 {
     const bool one = getenv("REACH_SEED") && !getenv("REACH_CASES");
     const uint64_t first = number_of("REACH_SEED", FIRST_SEED);
-    uint64_t count = one ? 1 : number_of("REACH_CASES", CASES);
+    uint64_t count = one ? 1 : number_of("REACH_CASES", test_share(CASES, SANITIZED_CASES));
     count = count < 1 ? 1 : count > MOST_CASES ? MOST_CASES : count;
     struct draw *draws = calloc(count, sizeof *draws);
     struct CMUnitTest *tests = calloc(count, sizeof *tests);

@@ -5,6 +5,7 @@
  */
 #include "base/units.h"
 #include "gpu/sim/sim_profiles.h"
+#include "tests/share.h"
 #include "tests/sim/random_gpu.h"
 #include "tests/sim/sim_measure.h"
 
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANDOM_GPUS = 24, TEXT_BYTES = 8192 };
+enum { RANDOM_GPUS = 24, SANITIZED_GPUS = 6, TEXT_BYTES = 8192 };
 
 struct take {
     struct sim_measure m;
@@ -138,7 +139,7 @@ static void random_gpus_are_right_or_not_sure(void **state)
     const uint64_t first = seed_text ? strtoull(seed_text, NULL, 10) : 1;
     const uint64_t count = seed_text    ? 1
                            : count_text ? strtoull(count_text, NULL, 10)
-                                        : RANDOM_GPUS;
+                                        : test_share(RANDOM_GPUS, SANITIZED_GPUS);
     static char text[TEXT_BYTES];
     struct tally tally = {0};
 

@@ -323,6 +323,32 @@ static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
                        (unsigned)rng_next(r));
 }
 
+static void any_source(struct rng *r, struct fingerprint_source *out)
+{
+    (void)snprintf(out->id, sizeof out->id, "fp%016llx", (unsigned long long)rng_next(r));
+    out->depth = (enum depth)rng_below(r, DEPTH_COUNT);
+    out->taken_at = (int64_t)(rng_next(r) >> 30);
+}
+
+/* Parts of up to three measurements, and one that was dropped. */
+static void any_kept(struct rng *r, struct fingerprint *fp)
+{
+    struct fingerprint_source sources[3] = {0};
+
+    for (uint32_t i = 0; i < 3; i++)
+        any_source(r, &sources[i]);
+    fp->kept[rng_below(r, PART_COUNT)] = sources[0];
+    for (uint32_t part = 0; part < PART_COUNT; part++)
+        if (rng_below(r, 4) == 0)
+            fp->kept[part] = sources[rng_below(r, 3)];
+    memcpy(fp->measurement_id, sources[1].id, sizeof fp->measurement_id);
+    if (rng_below(r, 2)) {
+        any_source(r, &fp->dropped);
+        (void)snprintf(fp->dropped_reason, sizeof fp->dropped_reason, "it had %u SMs",
+                       (unsigned)rng_below(r, 200));
+    }
+}
+
 void any_fingerprint(struct rng *r, struct fingerprint *fp)
 {
     fingerprint_init(fp);
@@ -361,4 +387,6 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
     if (rng_below(r, 2))
         any_rates(r, &fp->throughput);
     any_conditions(r, &fp->conditions);
+    if (rng_below(r, 2))
+        any_kept(r, fp);
 }

@@ -276,7 +276,7 @@ void api_read(struct api_fixture *f, int fd, bool no_body, struct api_answer *ou
     buffer[0] = '\0';
     while (!complete(buffer, bytes, no_body)) {
         ssize_t got;
-        if (!api_pump(f, fd, 2000))
+        if (!api_pump(f, fd, API_HANG_MS))
             break;
         got = recv(fd, buffer + bytes, sizeof(buffer) - 1 - bytes, MSG_DONTWAIT);
         if (got <= 0) {
@@ -338,6 +338,16 @@ unsigned api_status_of(struct api_fixture *f, const char *data)
     api_ask(f, data, &a);
     free(a.body);
     return a.status;
+}
+
+unsigned api_status_at_last(struct api_fixture *f, const char *data)
+{
+    unsigned status;
+
+    do {
+        status = api_status_of(f, data);
+    } while (status == 0);
+    return status;
 }
 
 char *api_line_of(char *out, size_t size, const char *method, const char *target,

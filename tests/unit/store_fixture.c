@@ -130,7 +130,7 @@ enum status fixture_store_run(struct store *store, const char *uuid, uint32_t nu
     if (s != STATUS_OK)
         return s;
     fixture_fingerprint(uuid, number, &fp);
-    return store_finish_run(store, *out_run, &fp, err);
+    return store_finish_run(store, *out_run, &fp, &fp, err);
 }
 
 char *fixture_read(const char *path, size_t *out_size)

@@ -61,6 +61,31 @@ static void test_not_ready(void **state)
     api_refused(f, "/v1/gpus/0/scope?bytes=1", 404, "not-found", NULL);
 }
 
+/* Nobody may take a list for empty while the driver is being asked. */
+static void test_discovery(void **state)
+{
+    struct api_fixture *f = *state;
+    struct snapshot *s = snapshot_draft(0);
+    json_t *json = api_get(f, "/v1/gpus", 200);
+
+    assert_string_equal(api_text_in(json, "discovery"), "done");
+    json_decref(json);
+    s->discovering = true;
+    err_set(&s->source_error, STATUS_NOT_READY, "GPU discovery is running");
+    snapshot_publish(f->cell, s);
+    json = api_get(f, "/v1/gpus", 200);
+    assert_string_equal(api_text_in(json, "discovery"), "running");
+    json_decref(json);
+    json = api_get(f, "/v1/fingerprints", 200);
+    assert_string_equal(api_text_in(json, "discovery"), "running");
+    json_decref(json);
+    json = api_get(f, "/v1/node", 200);
+    assert_string_equal(
+        api_text_in(json_array_get(json_object_get(json, "sources"), 0), "discovery"), "running");
+    json_decref(json);
+    api_refused(f, "/v1/gpus/0", 503, "not-ready", NULL);
+}
+
 static void test_openapi(void **state)
 {
     struct api_fixture *f = *state;
@@ -503,6 +528,7 @@ int main(void)
         API_TEST(test_index_lists_routes),
         API_TEST(test_health_and_ready),
         API_TEST(test_not_ready),
+        API_TEST(test_discovery),
         API_TEST(test_openapi),
         API_TEST(test_openapi_has_every_route),
         API_TEST(test_node),

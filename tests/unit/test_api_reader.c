@@ -167,10 +167,10 @@ static void test_deadline(void **state)
     struct api_answer a;
     int fd;
 
-    api_restart(f, 20 * NSEC_PER_MSEC, 0);
+    api_restart(f, NSEC_PER_SEC, 0); /* long enough to come as far as the reader */
     fd = ask_history(f);
     await_entry(1);
-    while (api_pump(f, fd, 100)) {
+    while (api_pump(f, fd, API_HANG_MS)) {
         char byte;
         if (recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
             break;
@@ -183,10 +183,26 @@ static void test_deadline(void **state)
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
 }
 
+/* The first thread of this process is asleep. */
+static bool main_waits(void)
+{
+    char text[256] = "";
+    FILE *file = fopen("/proc/self/stat", "re");
+    const char *name_end;
+
+    assert_non_null(file);
+    (void)!fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+/* Only once the end of the server waits for the reader. */
 static void *allow_late(void *arg)
 {
     (void)arg;
-    usleep(1300 * 1000); /* longer than the server drains */
+    while (!main_waits())
+        usleep(1000);
     allow(1);
     return NULL;
 }
@@ -199,6 +215,7 @@ static void test_stops_while_it_reads(void **state)
     pthread_t late;
 
     await_entry(1);
+    api_server_finish(f->server); /* waits a while for answers, and goes on without */
     assert_int_equal(pthread_create(&late, NULL, allow_late, NULL), 0);
     api_restart(f, 0, 0);
     pthread_join(late, NULL);

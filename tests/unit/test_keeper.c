@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE = 10000, PATIENCE_S = 30, LOOKS = 200 };
+enum { LOOKS = 200 };
 
 static atomic_int regained;
 static atomic_bool regain_waits;
@@ -51,13 +51,8 @@ static struct keeper *start(struct store *store)
 /* It has come round at least once: it has moved, was woken, and has moved again. */
 static void until_it_moves(struct keeper *k)
 {
-    int moved = 0;
-
-    for (int i = 0; i < PATIENCE && moved < 2; i++) {
-        moved += keeper_moves(k);
+    for (int moved = 0; moved < 2; moved += keeper_moves(k))
         a_moment();
-    }
-    assert_int_equal(moved, 2);
 }
 
 static void store_a_run(const char *path)
@@ -128,7 +123,6 @@ static void test_file_lost_before_it_began(void **state)
  */
 static void test_standing_still_is_seen(void **state)
 {
-    struct timespec until;
     char path[512];
 
     snprintf(path, sizeof path, "%s", fixture_path(*state, "it"));
@@ -137,9 +131,7 @@ static void test_standing_still_is_seen(void **state)
     struct store *store = looked_at(path, 0, 1);
     struct keeper *k = start(store);
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    assert_int_equal(sem_timedwait(&is_waiting, &until), 0);
+    assert_int_equal(sem_wait(&is_waiting), 0);
     (void)keeper_moves(k); /* what it had moved until now */
     for (int i = 0; i < LOOKS; i++) {
         assert_false(keeper_moves(k));

@@ -439,6 +439,7 @@ static void test_bad_manners(void **state)
     assert_int_equal(reach_set_timeout_ms(f->reach, 100, &f->error), REACH_OK);
     f->reply.manner = STUB_SILENT;
     refused(f, REACH_TIMEOUT, "within");
+    assert_int_equal(reach_set_timeout_ms(f->reach, 3600000, &f->error), REACH_OK);
     f->reply.manner = STUB_CLOSES;
     refused(f, REACH_UNREACHABLE, "broke");
     f->reply.manner = STUB_BREAKS;

@@ -109,7 +109,7 @@ static void *work(void *cls)
         if (i % 16 == 0)
             reach_allow(w->reach, i % 32 ? REACH_ALLOW_CACHED : REACH_ALLOW_STALE, NULL);
         if (i % 16 == 8)
-            reach_set_timeout_ms(w->reach, 60000, NULL);
+            reach_set_timeout_ms(w->reach, 3600000, NULL);
         reach_answer_free(scope);
     }
     return NULL;
@@ -127,7 +127,7 @@ static void test_one_handle_many_threads(void **state)
     assert_non_null(changing);
     stub_start(&stub, reply_of, changing);
     assert_int_equal(reach_open(stub.where, &reach, NULL), REACH_OK);
-    reach_set_timeout_ms(reach, 60000, NULL);
+    reach_set_timeout_ms(reach, 3600000, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.reach = reach, .seed = i};
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);

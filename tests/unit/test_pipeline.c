@@ -36,6 +36,9 @@ enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3, SHORT_STEP = 67 };
 
 static atomic_int disturbed_left;    /* conclusions that will be disturbed */
 static atomic_int nonsense;          /* the conclusion breaks the fingerprint's rules */
+static atomic_int empty_left;        /* conclusions that will find the reach of no level */
+static atomic_int reach_entries;     /* of the one level that is found; 0: 16 */
+static atomic_int odd_left;          /* conclusions that will find half as many */
 static atomic_int plan_is_disturbed; /* at its third step */
 static atomic_int plan_waits;        /* the plan waits for `plan_go` at its first step */
 static sem_t plan_is_waiting, plan_go;
@@ -70,6 +73,28 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
     return STATUS_OK;
 }
 
+static bool take_one(atomic_int *left)
+{
+    return atomic_load(left) > 0 && atomic_fetch_sub(left, 1) > 0;
+}
+
+static void conclude_level(struct fingerprint *out)
+{
+    const uint64_t entry = 2 << 20;
+    const int set = atomic_load(&reach_entries);
+    const uint64_t entries = (uint64_t)(set ? set : 16) / (take_one(&odd_left) ? 2 : 1);
+
+    out->beyond.probed_bytes = 1 << 30;
+    out->level_count = 1;
+    out->levels[0].level = 1;
+    if (!take_one(&empty_left)) {
+        out->levels[0].entry_bytes = KNOWN_U64(entry);
+        out->levels[0].entries = KNOWN_U32((uint32_t)entries);
+        out->levels[0].reach_bytes = KNOWN_U64(entries * entry);
+        out->levels[0].onset_bytes = KNOWN_U64((entries + 1) * entry);
+    }
+}
+
 enum status analysis_conclude(const struct observation_set *set, enum depth depth,
                               struct fingerprint *out, struct err *err)
 {
@@ -78,6 +103,10 @@ enum status analysis_conclude(const struct observation_set *set, enum depth dept
     out->depth = depth;
     out->taken_at = 1;
     snprintf(out->conditions.arena, sizeof out->conditions.arena, "simulated");
+    conclude_level(out);
+    if (depth == DEPTH_FULL) {
+        out->throughput.plateau_gbps = KNOWN_F64(100.0);
+    }
     if (atomic_load(&disturbed_left) > 0) {
         atomic_fetch_sub(&disturbed_left, 1);
         return err_set(err, STATUS_DISTURBED, "the votes disagree");
@@ -232,6 +261,7 @@ static void test_no_driver_is_no_error(void **state)
     assert_string_equal(s->source, "cuda");
     assert_int_equal(s->gpu_count, 0);
     assert_int_equal(s->source_error.status, STATUS_NO_DRIVER);
+    assert_false(s->discovering);
     assert_true(s->source_error.text[0] != '\0');
     snapshot_release(s);
     assert_int_equal(pipeline_submit(n.pipeline, "GPU-0", DEPTH_QUICK, &job, &err),
@@ -386,7 +416,7 @@ static void test_another_driver(void **state)
     snprintf(old.gpu.driver_version, sizeof old.gpu.driver_version, "1.0");
     assert_int_equal(store_begin_run(n.store, &old.gpu, &limits, DEPTH_QUICK, 1, &run, &err),
                      STATUS_OK);
-    assert_int_equal(store_finish_run(n.store, run, &old, &err), STATUS_OK);
+    assert_int_equal(store_finish_run(n.store, run, &old, &old, &err), STATUS_OK);
     node_stop(&n);
 
     n = node_start(database, one_gpu, false);
@@ -419,6 +449,74 @@ static void test_disturbed_is_repeated_once(void **state)
     assert_int_equal(job.error.status, STATUS_DISTURBED);
     assert_string_equal(job.error.text, "the votes disagree");
     assert_int_equal(atomic_load(&disturbed_left), 0);
+    node_stop(&n);
+}
+
+static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
+{
+    struct node n = node_start(database, one_gpu, false);
+    const struct job full = measure(&n, 0, DEPTH_FULL);
+    const struct job quick = measure(&n, 0, DEPTH_QUICK);
+    struct fingerprint measured;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(quick.state, JOB_DONE);
+    assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_QUICK);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.measurement_id, quick.fingerprint_id);
+    assert_int_equal(store_fingerprint(n.store, quick.uuid, quick.fingerprint_id, &measured, &err),
+                     STATUS_OK);
+    assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* history has it as it was */
+    node_stop(&n);
+
+    n = node_start(database, one_gpu, false); /* and after a restart */
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
+    node_stop(&n);
+}
+
+static void test_an_empty_one_is_not_published(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    const struct job full = measure(&n, 0, DEPTH_FULL);
+    struct job job;
+
+    (void)state;
+    atomic_store(&empty_left, 1);
+    job = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(job.state, JOB_DONE); /* made again */
+    atomic_store(&empty_left, 2);
+    job = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(job.state, JOB_FAILED);
+    assert_int_equal(job.error.status, STATUS_INCONCLUSIVE);
+    assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.levels[0].reach_bytes));
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
+    node_stop(&n);
+}
+
+/* Another reach replaces all that was known only if two measurements find the same one. */
+static void test_a_change_is_confirmed(void **state)
+{
+    struct node n = node_start(":memory:", one_gpu, false);
+    struct job before, job;
+
+    (void)state;
+    measure(&n, 0, DEPTH_FULL);
+    atomic_store(&odd_left, 1);
+    before = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(before.state, JOB_DONE);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.levels[0].entries.v, 16);
+    assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, "");
+
+    atomic_store(&reach_entries, 64);
+    job = measure(&n, 0, DEPTH_QUICK);
+    atomic_store(&reach_entries, 0);
+    assert_int_equal(job.state, JOB_DONE);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.levels[0].entries.v, 64);
+    assert_false(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
+    assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, before.fingerprint_id);
     node_stop(&n);
 }
 
@@ -502,7 +600,7 @@ static void test_a_worker_that_hangs_is_left_alone(void **state)
     const struct timespec step = {.tv_nsec = 2000000};
 
     (void)state;
-    grace_ms = 2000; /* enough for one that does not hang */
+    grace_ms = 10000; /* a thousand times what one needs that does not hang; waited out once */
     struct node n = node_start(":memory:", one_gpu, false);
     struct job good = measure(&n, 0, DEPTH_QUICK), bad;
     struct err err = {0};
@@ -729,6 +827,9 @@ int main(int argc, char **argv)
         TEST(test_unknown_gpus_are_measured_once),
         TEST(test_another_driver),
         TEST(test_disturbed_is_repeated_once),
+        TEST(test_a_quick_one_keeps_what_a_full_one_found),
+        TEST(test_an_empty_one_is_not_published),
+        TEST(test_a_change_is_confirmed),
         TEST(test_failed_runs_keep_their_observations),
         TEST(test_failures_leave_the_last_good_one),
         TEST(test_what_failed_is_tried_again),

@@ -20,7 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { SHORT_MS = 60, LONG_MS = 60000 };
+enum { SHORT_MS = 60, LONG_MS = 3600000 };
 
 /* ---- fetch ---- */
 

@@ -143,7 +143,7 @@ static void begin(const char *visible)
 static void run(const char *path, const char *more)
 {
     char socket[128];
-    char deadline[] = "deadline_ms=200";
+    char deadline[] = "deadline_ms=1000"; /* the most it takes */
     char on[] = "default=auto";
     char room[] = "max_kib=128";
     char last[64];

@@ -64,6 +64,35 @@ static void set_fills_and_returns(void **state)
     assert_int_equal(err_set(NULL, STATUS_FULL, "dropped"), STATUS_FULL);
 }
 
+static void a_hint_of_its_own_wins(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(err_set_hint(&err, STATUS_NOT_FOUND, "Make a survey.", "no survey %d", 7),
+                     STATUS_NOT_FOUND);
+    assert_string_equal(err.text, "no survey 7");
+    assert_string_equal(err_next_step(&err), "Make a survey.");
+    err_prefix(&err, "report");
+    assert_string_equal(err_next_step(&err), "Make a survey.");
+    err_set(&err, STATUS_NOT_FOUND, "no GPU");
+    assert_string_equal(err_next_step(&err), status_info(STATUS_NOT_FOUND)->next_step);
+    assert_int_equal(err_set_hint(NULL, STATUS_FULL, "Wait.", "dropped"), STATUS_FULL);
+}
+
+/* What belongs to one route or command is a hint of its own. */
+static void the_table_fits_everywhere(void **state)
+{
+    static const char *const narrow[] = {"GET /",      "POST /", "reachctl",
+                                         "state file", "--",     "128 MiB"};
+
+    (void)state;
+    for (int s = 0; s < STATUS_COUNT; s++) {
+        for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow); i++)
+            assert_null(strstr(status_info((enum status)s)->next_step, narrow[i]));
+    }
+}
+
 static void prefix_goes_before(void **state)
 {
     struct err err = {0};
@@ -163,6 +192,8 @@ int main(void)
         cmocka_unit_test(slugs_that_clients_know),
         cmocka_unit_test(unknown_is_internal),
         cmocka_unit_test(set_fills_and_returns),
+        cmocka_unit_test(a_hint_of_its_own_wins),
+        cmocka_unit_test(the_table_fits_everywhere),
         cmocka_unit_test(prefix_goes_before),
         cmocka_unit_test(text_may_quote_itself),
         cmocka_unit_test(long_texts_are_cut_and_terminated),

@@ -58,7 +58,7 @@ static void story(struct store *store)
     assert_null(text);
 
     fixture_fingerprint(FIXTURE_UUID, 1, &fp);
-    assert_int_equal(store_finish_run(store, run, &fp, &err), STATUS_OK);
+    assert_int_equal(store_finish_run(store, run, &fp, &fp, &err), STATUS_OK);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &back, &err), STATUS_OK);
     assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&back, back_id, NULL), STATUS_OK);
@@ -114,7 +114,7 @@ static void test_rules_of_runs(void **state)
     fixture_fingerprint(FIXTURE_UUID, 2, &fp);
     assert_int_equal(store_add_observation(store, 99, &o, NULL, &err), STATUS_NOT_FOUND);
     assert_int_equal(store_add_observation(store, first, &o, NULL, &err), STATUS_CONFLICT);
-    assert_int_equal(store_finish_run(store, first, &fp, &err), STATUS_CONFLICT);
+    assert_int_equal(store_finish_run(store, first, &fp, &fp, &err), STATUS_CONFLICT);
     assert_int_equal(store_fail_run(store, first, &why, &err), STATUS_CONFLICT);
     assert_int_equal(store_fail_run(store, 99, &why, &err), STATUS_NOT_FOUND);
 
@@ -122,10 +122,10 @@ static void test_rules_of_runs(void **state)
                      STATUS_OK);
     assert_true(second > first);
     fixture_fingerprint(OTHER_UUID, 3, &fp);
-    assert_int_equal(store_finish_run(store, second, &fp, &err), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(store_finish_run(store, second, &fp, &fp, &err), STATUS_INVALID_ARGUMENT);
     fixture_fingerprint(FIXTURE_UUID, 3, &fp);
     fp.topology.groups[0].sm_count = 3;
-    assert_int_equal(store_finish_run(store, second, &fp, &err), STATUS_CORRUPT);
+    assert_int_equal(store_finish_run(store, second, &fp, &fp, &err), STATUS_CORRUPT);
     assert_int_equal(store_add_observation(store, second, &o, NULL, &err), STATUS_OK);
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_OK);
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_CONFLICT);
@@ -239,7 +239,8 @@ static void test_a_file_without_verdicts(void **state)
     fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict;"
                          "ALTER TABLE observation DROP COLUMN seal;"
                          "ALTER TABLE run DROP COLUMN seal;"
-                         "DROP TABLE damage; DROP TABLE upkeep; PRAGMA user_version = 1;");
+                         "DROP TABLE damage; DROP TABLE upkeep; DROP TABLE knowledge;"
+                         "PRAGMA user_version = 1;");
     store = fixture_open(path);
     assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
     assert_int_equal(set.count, 3);
@@ -264,6 +265,7 @@ static void test_rotten_rows(void **state)
         fixture_run(store, FIXTURE_UUID, i, 2);
     store_close(store);
     fixture_tamper(path,
+                   "DELETE FROM knowledge;"
                    "UPDATE fingerprint SET document = replace(document, '\"sm_count\":4', "
                    "'\"sm_count\":5') WHERE run = 4;"
                    "UPDATE fingerprint SET taken_at = 5 WHERE run = 3;"

@@ -127,7 +127,7 @@ static enum status promised_run(struct store *store, uint32_t number, struct pro
     p->observations++;
     fixture_fingerprint(FIXTURE_UUID, number, &fp);
     p->tried = number;
-    s = store_finish_run(store, run, &fp, &err);
+    s = store_finish_run(store, run, &fp, &fp, &err);
     if (s == STATUS_OK)
         p->number = number;
     else

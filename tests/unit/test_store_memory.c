@@ -55,7 +55,7 @@ static enum status one_run(struct store *store, uint32_t number, const struct ob
     if (s != STATUS_OK)
         return s;
     fixture_fingerprint(FIXTURE_UUID, number, &fp);
-    return store_finish_run(store, run, &fp, err);
+    return store_finish_run(store, run, &fp, &fp, err);
 }
 
 static void assert_nothing_aside(const char *directory)

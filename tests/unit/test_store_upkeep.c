@@ -84,10 +84,13 @@ static void test_damaged_rows_are_dropped(void **state)
         bool lacks;
         int64_t observations;
     } cases[] = {
-        {"UPDATE fingerprint SET document = replace(document, '0', '1') WHERE run = 3", 2, true, 6},
-        {"UPDATE fingerprint SET uuid = 'SIM-other' WHERE run = 3", 2, true, 6},
+        {"UPDATE fingerprint SET document = replace(document, '0', '1') WHERE run = 3", 3, true, 6},
+        {"UPDATE fingerprint SET uuid = 'SIM-other' WHERE run = 3", 3, true, 6},
         {"UPDATE fingerprint SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
-        {"UPDATE fingerprint SET document_hash = 0 WHERE run = 3", 2, true, 6},
+        {"UPDATE fingerprint SET document_hash = 0 WHERE run = 3", 3, true, 6},
+        {"UPDATE knowledge SET document = replace(document, '0', '1') WHERE run = 3", 2, true, 6},
+        {"UPDATE knowledge SET document = replace(document, '0', '1')", 3, true, 6},
+        {"UPDATE knowledge SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
         {"UPDATE observation SET document = replace(document, '640', '641') WHERE id = 6", 3, false,
          5},
         {"UPDATE observation SET verdict = 'disturbed' WHERE id = 1", 3, false, 5},
@@ -172,7 +175,7 @@ static void test_damaged_pages(void **state)
     memset(junk, 0xa5, sizeof(junk));
     f = fopen(path, "r+b");
     assert_non_null(f);
-    for (long page = 12; page < 20; page++) {
+    for (long page = 16; page < 24; page++) {
         assert_int_equal(fseek(f, page * PAGE_BYTES, SEEK_SET), 0);
         assert_int_equal(fwrite(junk, 1, sizeof(junk), f), sizeof(junk));
     }

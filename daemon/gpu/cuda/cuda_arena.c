@@ -8,7 +8,7 @@
 /* Behind random reads: several times the L2 of today's chips, so that the data does not stay in it.
  */
 #define BULK_BYTES     (1024 * MIB)
-#define BULK_MIN_BYTES (64 * MIB)
+#define BULK_MIN_BYTES (CUDA_ARENA_LEAST_BYTES / 2)
 
 /* More pages than this are probed in the bulk range, where nothing needs mapping. */
 enum { LINE_MAX_PAGES = 2560 };
@@ -114,6 +114,22 @@ static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t gr
     return bytes;
 }
 
+/* Half of what is free stays free, so twice the least must be. */
+static enum status too_little(uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
+{
+    if (limit_bytes < BULK_MIN_BYTES)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the limit leaves %llu MiB of device memory for a measurement (--memory-limit), which "
+            "needs %llu",
+            (unsigned long long)(limit_bytes / MIB), (unsigned long long)(BULK_MIN_BYTES / MIB));
+    return err_set(
+        err, STATUS_GPU_NO_MEMORY,
+        "%llu MiB of device memory are free beside the CUDA context, and a measurement needs "
+        "%llu MiB",
+        (unsigned long long)(free_bytes / MIB), (unsigned long long)(CUDA_ARENA_LEAST_BYTES / MIB));
+}
+
 static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, uint64_t free_bytes,
                               uint64_t range_bytes, struct err *err)
 {
@@ -129,8 +145,7 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     arena->granule_bytes = granule;
     const uint64_t bulk_bytes = bulk_size(limit_bytes, free_bytes, granule);
     if (bulk_bytes < BULK_MIN_BYTES)
-        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB of device memory are free, 128 needed",
-                       (unsigned long long)(free_bytes / MIB));
+        return too_little(limit_bytes, free_bytes, err);
     arena->range_bytes = (range_bytes + bulk_bytes - 1) / bulk_bytes * bulk_bytes;
     s = alias_open(api, arena->device, bulk_bytes, arena->range_bytes, &arena->bulk, err);
     if (s == STATUS_OK)
@@ -158,8 +173,7 @@ static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, ui
     arena->granule_bytes = 2 * MIB;
     bytes -= bytes % arena->granule_bytes;
     if (bytes < BULK_MIN_BYTES)
-        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB of device memory are free, 128 needed",
-                       (unsigned long long)(free_bytes / MIB));
+        return too_little(limit_bytes, free_bytes, err);
     s = cuda_api_check(api, api->mem_alloc(&arena->plain, bytes), "cuMemAlloc", err);
     if (s != STATUS_OK) {
         arena->plain = 0;

@@ -22,6 +22,9 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/probe.h"
 
+/* Free device memory without which no arena is made: it takes half of what is free. */
+enum { CUDA_ARENA_LEAST_BYTES = 128 << 20 };
+
 /* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
  * Zero handle_bytes: no handle; zero reserved_bytes: no range. */
 struct cuda_alias {

@@ -189,15 +189,17 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
 }
 
 /* Where the memory does not even suffice for a context, the driver may just say "unknown error". */
-static enum status explain_no_context(const struct cuda_gpu *g, struct err *err)
+static enum status explain_no_context(const struct cuda_gpu *g, enum status failure,
+                                      struct err *err)
 {
     const struct maybe_u64 free_bytes = nvml_free_bytes(g->nvml, g->identity.uuid);
-    if (!IS_KNOWN(free_bytes) || free_bytes.v >= CONTEXT_BYTES)
-        return STATUS_GPU_FAULT;
+    if (!IS_KNOWN(free_bytes) || (failure == STATUS_GPU_FAULT && free_bytes.v >= CONTEXT_BYTES))
+        return failure;
     return err_set(err, STATUS_GPU_NO_MEMORY,
-                   "no context could be made: %llu MiB of device memory are free, and a context "
-                   "takes several hundred",
-                   (unsigned long long)(free_bytes.v / MIB));
+                   "no CUDA context could be made: %llu MiB of device memory are free; a context "
+                   "takes several hundred, and a measurement %llu more",
+                   (unsigned long long)(free_bytes.v / MIB),
+                   (unsigned long long)((CUDA_ARENA_LEAST_BYTES + CUDA_SCRATCH_BYTES) / MIB));
 }
 
 static enum status make_context(struct cuda_gpu *g, struct err *err)
@@ -214,7 +216,8 @@ static enum status make_context(struct cuda_gpu *g, struct err *err)
                        "cuDevicePrimaryCtxRetain", err);
     if (s != STATUS_OK) {
         g->context = NULL;
-        return s == STATUS_GPU_FAULT ? explain_no_context(g, err) : s;
+        return s == STATUS_GPU_FAULT || s == STATUS_GPU_NO_MEMORY ? explain_no_context(g, s, err)
+                                                                  : s;
     }
     return cuda_api_check(&g->api, g->api.ctx_set_current(g->context), "cuCtxSetCurrent", err);
 }
@@ -251,9 +254,9 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     nvml_watch(g->nvml, g->identity.uuid);
     s = cuda_probe_open(&g->api, g->device, deadline_ms * NSEC_PER_MSEC, &g->probe, err);
     if (s == STATUS_OK)
-        s = cuda_arena_open(&g->api, g->device, limit - CUDA_SCRATCH_BYTES,
-                            g->identity.memory_bytes * RANGE_FACTOR, options->plain_arena,
-                            &g->arena, err);
+        s = cuda_arena_open(
+            &g->api, g->device, limit > CUDA_SCRATCH_BYTES ? limit - CUDA_SCRATCH_BYTES : 0,
+            g->identity.memory_bytes * RANGE_FACTOR, options->plain_arena, &g->arena, err);
 out:
     if (s != STATUS_OK) {
         cuda_close(&g->base);

@@ -1,0 +1,20 @@
+/* kept_json.h: the JSON form of what a fingerprint keeps of earlier measurements (merge.h):
+ *
+ *     "measurement_id": "fp..",
+ *     "kept": [{"id": "fp..", "depth": "full", "taken_at": "..", "parts": ["throughput.curve",
+ * ..]}], "dropped": {"id": "fp..", "depth": "full", "taken_at": "..", "reason": ".."}
+ *
+ * The first two are left out if nothing is kept, the last if nothing was dropped.
+ */
+#ifndef REACH_FINGERPRINT_KEPT_JSON_H
+#define REACH_FINGERPRINT_KEPT_JSON_H
+
+#include "base/json_in.h"
+#include "base/json_out.h"
+#include "fingerprint/fingerprint.h"
+
+void kept_write(struct json_out *o, const struct fingerprint *fp);
+/* Parts that this release does not know are skipped. */
+void kept_read(struct json_in *in, struct fingerprint *out);
+
+#endif

@@ -1,0 +1,338 @@
+/* merge.c: see merge.h. */
+#include "fingerprint/merge.h"
+
+#include "base/units.h"
+#include "fingerprint/diff.h"
+#include "fingerprint/parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    REACH_TOLERANCE =
+        64,           /* reaches differ if by more than this part of the smaller, and an entry */
+    SEEN_QUARTERS = 5 /* a level is seen if 5/4 of its onset were walked */
+};
+
+/* Fills `reason` and returns true, so that a comparison can end with it. */
+__attribute__((format(printf, 2, 3))) static bool differs(char *reason, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(reason, MERGE_REASON_BYTES, format, args);
+    va_end(args);
+    return true;
+}
+
+/* ---- contradictions ---------------------------------------------------------------------------
+ */
+static bool identities_differ(const struct gpu_identity *a, const struct gpu_identity *b,
+                              char *reason)
+{
+    if (a->origin != b->origin)
+        return differs(reason, "it was %s and is %s", origin_name(a->origin),
+                       origin_name(b->origin));
+    if (a->mig != b->mig)
+        return differs(reason, "MIG mode was %s and is %s", a->mig ? "on" : "off",
+                       b->mig ? "on" : "off");
+    if (a->sm_count != b->sm_count)
+        return differs(reason, "it had %u SMs and has %u", a->sm_count, b->sm_count);
+    if (a->memory_bytes != b->memory_bytes)
+        return differs(reason, "it had %llu bytes of memory and has %llu",
+                       (unsigned long long)a->memory_bytes, (unsigned long long)b->memory_bytes);
+    return false;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool reaches_differ(const struct tlb_level *a, const struct tlb_level *b)
+{
+    const uint64_t ra = a->reach_bytes.v, rb = b->reach_bytes.v;
+    const uint64_t apart = ra > rb ? ra - rb : rb - ra;
+    const uint64_t entry = larger(a->entry_bytes.v, b->entry_bytes.v); /* 0 where not known */
+
+    return apart > larger(entry, (ra < rb ? ra : rb) / REACH_TOLERANCE);
+}
+
+static bool sizes_differ(const struct tlb_level *a, const struct tlb_level *b, char *reason)
+{
+    char was[24], is[24];
+
+    if (IS_KNOWN(a->entry_bytes) && IS_KNOWN(b->entry_bytes) &&
+        a->entry_bytes.v != b->entry_bytes.v)
+        return differs(reason, "level %u: an entry translated %s and translates %s", a->level,
+                       units_format_bytes(a->entry_bytes.v, was, sizeof was),
+                       units_format_bytes(b->entry_bytes.v, is, sizeof is));
+    if (IS_KNOWN(a->reach_bytes) && IS_KNOWN(b->reach_bytes) && reaches_differ(a, b))
+        return differs(reason, "level %u: the reach was %s and is %s", a->level,
+                       units_format_bytes(a->reach_bytes.v, was, sizeof was),
+                       units_format_bytes(b->reach_bytes.v, is, sizeof is));
+    return false;
+}
+
+static bool levels_differ(const struct tlb_level *a, const struct tlb_level *b, char *reason)
+{
+    uint32_t first = 0, second = 0;
+
+    if (sizes_differ(a, b, reason))
+        return true;
+    if (a->shared_by != SHARED_UNKNOWN && b->shared_by != SHARED_UNKNOWN &&
+        a->shared_by != b->shared_by)
+        return differs(reason, "level %u: it was shared by %s and is shared by %s", a->level,
+                       shared_by_name(a->shared_by), shared_by_name(b->shared_by));
+    if (!sm_partitions_agree(&a->sharing, &b->sharing, &first, &second))
+        return differs(reason, "level %u: SMs %u and %u share it in only one of the two", a->level,
+                       first, second);
+    return false;
+}
+
+static bool level_is_known(const struct fingerprint *fp, uint32_t k)
+{
+    return IS_KNOWN(fp->levels[k].onset_bytes) || IS_KNOWN(fp->levels[k].reach_bytes);
+}
+
+/* Has `fp`, which ends before level `l` of `other`, walked far enough to see it? */
+static bool should_have_seen(const struct fingerprint *fp, const struct fingerprint *other,
+                             const struct tlb_level *l)
+{
+    const uint64_t walked = fp->beyond.probed_bytes;
+
+    return IS_KNOWN(l->onset_bytes)
+               ? walked / SEEN_QUARTERS >= l->onset_bytes.v / (SEEN_QUARTERS - 1)
+               : walked >= other->beyond.probed_bytes;
+}
+
+static bool level_counts_differ(const struct fingerprint *earlier, const struct fingerprint *newer,
+                                char *reason)
+{
+    const uint32_t a = earlier->level_count, b = newer->level_count;
+
+    /* An earlier level of which nothing was found out is no knowledge to contradict. */
+    if (b < a && level_is_known(earlier, b) &&
+        should_have_seen(newer, earlier, &earlier->levels[b]))
+        return differs(reason, "level %u was there and is not seen any more", b + 1);
+    if (a < b && should_have_seen(earlier, newer, &newer->levels[a]))
+        return differs(reason, "level %u was not there and is seen now", a + 1);
+    return false;
+}
+
+bool fingerprint_contradicts(const struct fingerprint *earlier, const struct fingerprint *newer,
+                             char *reason)
+{
+    uint32_t first = 0, second = 0;
+
+    reason[0] = '\0';
+    if (identities_differ(&earlier->gpu, &newer->gpu, reason))
+        return true;
+    for (uint32_t k = 0; k < earlier->level_count && k < newer->level_count; k++)
+        if (levels_differ(&earlier->levels[k], &newer->levels[k], reason))
+            return true;
+    if (level_counts_differ(earlier, newer, reason))
+        return true;
+    if (IS_KNOWN(earlier->topology.level) && IS_KNOWN(newer->topology.level) &&
+        earlier->topology.level.v != newer->topology.level.v)
+        return differs(reason, "windows were bounded by level %u and are by level %u",
+                       earlier->topology.level.v, newer->topology.level.v);
+    if (!sm_partitions_agree(&earlier->topology.partition, &newer->topology.partition, &first,
+                             &second))
+        return differs(reason, "SMs %u and %u are in one group in only one of the two", first,
+                       second);
+    return false;
+}
+
+bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
+{
+    reason[0] = '\0';
+    for (uint32_t k = 0; k < fp->level_count; k++)
+        if (IS_KNOWN(fp->levels[k].reach_bytes))
+            return true;
+    if (fp->level_count == 0 && fp->beyond.probed_bytes > 0)
+        return true;
+    if (fp->level_count == 0)
+        return !differs(reason, "no footprint was walked");
+    return !differs(reason, "%u TLB levels were seen, and the reach of none was found",
+                    fp->level_count);
+}
+
+/* ---- merging ----------------------------------------------------------------------------------
+ */
+/* The measurement that a part of `fp` is from; `id` is that of `fp` as it was measured. */
+static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
+                                           const char *id)
+{
+    struct fingerprint_source own = {.depth = fp->depth, .taken_at = fp->taken_at};
+
+    if (fp->kept[part].id[0])
+        return fp->kept[part];
+    memcpy(own.id, id, sizeof own.id);
+    return own;
+}
+
+/* The id of the measurement that `fp` is, without what it keeps. */
+static enum status measurement_id(const struct fingerprint *fp, char *out, struct err *err)
+{
+    if (!fp->measurement_id[0])
+        return fingerprint_id(fp, out, err);
+    memcpy(out, fp->measurement_id, FINGERPRINT_ID_BYTES);
+    return STATUS_OK;
+}
+
+/* How the groups of the two stand to each other. */
+struct group_choice {
+    bool same;         /* the same groups under the same numbers */
+    bool from_earlier; /* they are kept */
+};
+
+static struct group_choice choose_groups(const struct fingerprint *earlier,
+                                         const struct fingerprint *newer)
+{
+    const struct sm_partition *const a = &earlier->topology.partition;
+    const struct sm_partition *const b = &newer->topology.partition;
+
+    return (struct group_choice){
+        .same = a->group_count == b->group_count &&
+                memcmp(a->group_of_sm, b->group_of_sm, sizeof a->group_of_sm) == 0,
+        .from_earlier = part_known(earlier, PART_GROUPS) > part_known(newer, PART_GROUPS)};
+}
+
+/* What is beyond the last level was seen by the one that saw more levels, or walked further. */
+static bool keep_beyond(const struct fingerprint *earlier, const struct fingerprint *newer,
+                        uint32_t newer_levels)
+{
+    const uint32_t a = part_known(earlier, PART_BEYOND), b = part_known(newer, PART_BEYOND);
+
+    if (earlier->level_count != newer_levels)
+        return earlier->level_count > newer_levels;
+    return a > b || (a == b && earlier->beyond.probed_bytes > newer->beyond.probed_bytes);
+}
+
+/* Has the newer measurement found the same reach, and a saturation that is only known less closely?
+ * It is the smallest footprint probed of which every load missed: beside a load fewer are clear. */
+static bool is_coarser(const struct tlb_level *earlier, const struct tlb_level *newer)
+{
+    return IS_KNOWN(earlier->reach_bytes) && IS_KNOWN(newer->reach_bytes) &&
+           earlier->reach_bytes.v == newer->reach_bytes.v && IS_KNOWN(earlier->saturation_bytes) &&
+           IS_KNOWN(newer->saturation_bytes) &&
+           earlier->saturation_bytes.v < newer->saturation_bytes.v;
+}
+
+static bool keep_level_part(const struct fingerprint *earlier, const struct fingerprint *newer,
+                            uint32_t part, bool more)
+{
+    const uint32_t k = part / LEVEL_PART_COUNT;
+
+    if (k >= newer->level_count)
+        return false;
+    return more || (part % LEVEL_PART_COUNT == LEVEL_PART_SIZE && k < earlier->level_count &&
+                    is_coarser(&earlier->levels[k], &newer->levels[k]));
+}
+
+/* `newer_levels`: how many levels `newer` has found itself. */
+static bool keep_part(const struct fingerprint *earlier, const struct fingerprint *newer,
+                      const struct group_choice *groups, uint32_t newer_levels, uint32_t part)
+{
+    const bool more = part_known(earlier, (enum fingerprint_part)part) >
+                      part_known(newer, (enum fingerprint_part)part);
+
+    switch (part) {
+    case PART_BEYOND:
+        return keep_beyond(earlier, newer, newer_levels);
+    case PART_GROUPS:
+        return groups->from_earlier;
+    case PART_GROUP_PENALTIES:
+    case PART_GROUP_SPEEDS:
+    case PART_GROUP_PAIRS: /* by the numbers of groups: they follow their groups */
+        return groups->same ? more : groups->from_earlier;
+    case PART_PAGE_BYTES:
+    case PART_CURVE:
+    case PART_RATES:
+        return more;
+    default:
+        return keep_level_part(earlier, newer, part, more);
+    }
+}
+
+/* Gives `newer` the levels that it has not seen, with nothing known of them yet. */
+static void add_levels(const struct fingerprint *earlier, struct fingerprint *newer)
+{
+    for (uint32_t k = newer->level_count; k < earlier->level_count && level_is_known(earlier, k);
+         k++) {
+        newer->levels[k].level = earlier->levels[k].level;
+        newer->level_count = k + 1;
+    }
+}
+
+static void merge_parts(const struct fingerprint *earlier, const char *id,
+                        struct fingerprint *newer)
+{
+    const struct group_choice groups = choose_groups(earlier, newer);
+    const uint32_t levels = newer->level_count;
+    bool keep[PART_COUNT];
+
+    add_levels(earlier, newer);
+    for (uint32_t part = 0; part < PART_COUNT; part++)
+        keep[part] = keep_part(earlier, newer, &groups, levels, part);
+    for (uint32_t part = 0; part < PART_COUNT; part++) {
+        if (!keep[part])
+            continue;
+        part_copy(earlier, (enum fingerprint_part)part, newer);
+        if (part_known(earlier, (enum fingerprint_part)part) > 0)
+            newer->kept[part] = source_of(earlier, part, id);
+    }
+}
+
+static bool keeps_anything(const struct fingerprint *fp)
+{
+    for (uint32_t part = 0; part < PART_COUNT; part++)
+        if (fp->kept[part].id[0])
+            return true;
+    return false;
+}
+
+enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerprint *newer,
+                              struct err *err)
+{
+    char earlier_id[FINGERPRINT_ID_BYTES], own_id[FINGERPRINT_ID_BYTES];
+    struct fingerprint *merged = malloc(sizeof *merged);
+    struct err why = {0};
+    enum status s;
+
+    if (!merged)
+        return err_set(err, STATUS_NO_MEMORY, "no memory to merge two fingerprints");
+    s = measurement_id(earlier, earlier_id, err);
+    if (s == STATUS_OK)
+        s = fingerprint_id(newer, own_id, err);
+    if (s != STATUS_OK)
+        goto out;
+    *merged = *newer;
+    merge_parts(earlier, earlier_id, merged);
+    if (keeps_anything(merged))
+        memcpy(merged->measurement_id, own_id, sizeof merged->measurement_id);
+    if (fingerprint_check(merged, &why) != STATUS_OK) {
+        s = err_set(err, STATUS_CONFLICT, "it does not fit what was measured before: %s", why.text);
+        goto out;
+    }
+    *newer = *merged;
+out:
+    free(merged);
+    return s;
+}
+
+enum status fingerprint_drop(const struct fingerprint *earlier, const char *reason,
+                             struct fingerprint *newer, struct err *err)
+{
+    struct fingerprint_source dropped = {.depth = earlier->depth, .taken_at = earlier->taken_at};
+    const enum status s = measurement_id(earlier, dropped.id, err);
+
+    if (s != STATUS_OK)
+        return s;
+    newer->dropped = dropped;
+    (void)snprintf(newer->dropped_reason, sizeof newer->dropped_reason, "%s", reason);
+    return STATUS_OK;
+}

@@ -1,0 +1,94 @@
+"""Another job on the same GPU, for survey_busy.py: it works until its standard input ends.
+
+    lib_neighbor.py KIND      needs PyTorch; exit status 77 where that or a GPU is missing
+
+  matmul    products of two 8192 x 8192 bf16 matrices
+  gathers   2^24 elements at random from a table of 32 GiB
+  tiny      kernels of one block, one after another
+  memory    nothing, but all memory except 900 MiB is taken (LEAVE_BYTES)
+
+It prints one line when the GPU is at work, and at the end one with what it did.
+"""
+import select
+import sys
+import time
+
+SKIPPED = 77
+MIB = 1 << 20
+GIB = 1 << 30
+LEAVE_BYTES = 900 * MIB
+TABLE_BYTES = 32 * GIB
+PIECE_BYTES = 64 * MIB
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def told_to_end():
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def matmul():
+    a, b = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+    product = torch.empty_like(a)
+    return lambda: torch.matmul(a, b, out=product), 16
+
+
+def gathers():
+    table = torch.empty(TABLE_BYTES // 8, dtype=torch.int64, device="cuda")
+    table.fill_(1)
+    where = [torch.randint(table.numel(), (1 << 24,), device="cuda") for _ in range(4)]
+    found = torch.empty(1 << 24, dtype=torch.int64, device="cuda")
+    turn = [0]
+
+    def step():
+        turn[0] += 1
+        torch.index_select(table, 0, where[turn[0] % len(where)], out=found)
+    return step, 16
+
+
+def tiny():
+    x = torch.zeros(128, device="cuda")
+    return lambda: x.add_(1.0), 2000
+
+
+def memory():
+    """The pieces are held by the function that is returned."""
+    pieces = []
+    while torch.cuda.mem_get_info()[0] >= LEAVE_BYTES + PIECE_BYTES:
+        pieces.append(torch.empty(PIECE_BYTES, dtype=torch.uint8, device="cuda"))
+    return lambda: len(pieces), 0
+
+
+def work(step, batch):
+    """Batches of `batch` steps without a pause; 0: none, only waits. Returns the number of steps."""
+    done = 0
+    while not told_to_end():
+        for _ in range(batch):
+            step()
+        torch.cuda.synchronize()
+        if done == 0:
+            print("working, %d MiB free" % (torch.cuda.mem_get_info()[0] // MIB), flush=True)
+        done += max(batch, 1)
+        if batch == 0:
+            select.select([sys.stdin], [], [])
+    return done
+
+
+def main():
+    if torch is None or not torch.cuda.is_available():
+        print("no PyTorch, or none that has a GPU here", flush=True)
+        return SKIPPED
+    step, batch = {"matmul": matmul, "gathers": gathers, "tiny": tiny, "memory": memory}[sys.argv[1]]()
+    began = time.monotonic()
+    done = work(step, batch)
+    seconds = time.monotonic() - began
+    print("%d steps in %.1f s, %.1f per second" % (done if batch else 0, seconds,
+                                                   done / seconds if batch else 0), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

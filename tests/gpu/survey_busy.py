@@ -1,0 +1,421 @@
+#!/usr/bin/env python3
+"""Quick measurements beside other jobs on one GPU, after a full one on the quiet chip.
+
+    tests/gpu/survey_busy.py --out FOLDER [--seconds 540] [--matmul 100] [--gathers 20] [--tiny 20]
+                             [--memory 20] [--neighbor torch|none] [--simulate h200]
+
+A daemon measures the quiet GPU at depth full. Then it measures at depth quick, so many times beside
+each neighbor (lib_neighbor.py). After each measurement:
+
+  placement    GET placement?bytes=137GiB has the windows of the quiet chip, its predicted speeds and a date
+  fingerprint  the published one has the levels and groups of the quiet chip
+
+and the measurement itself is one of
+
+  right       done, and its own levels and groups are those of the quiet chip
+  less        done, but it did not find out all of them
+  wrong       done, and a value that it found differs
+  disturbed   failed: it says that it was disturbed, or that the GPU was too busy
+  failed      failed for another reason
+
+The last columns of the table count how often the placement had other windows or other speeds and how
+often the published fingerprint was another: all 0 is right.
+
+FOLDER gets summary.txt (printed last), quiet.json, results.jsonl.gz (one line per measurement),
+observations.jsonl.gz (raw observations of the first that are not right) and daemon.txt. The exit status is
+1 if a measurement is wrong, if a placement is not that of the quiet chip, if a fingerprint that knows less was
+published, or if a neighbor ended early; 77 where there is no GPU or no PyTorch.
+
+--seconds    when it stops, whatever is missing; the summary says how many were done
+--neighbor   none: the same without neighbors, to try the script itself
+"""
+import argparse
+import atexit
+import gzip
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import common
+import test_load
+
+KINDS = ("gathers", "tiny", "memory", "matmul")
+VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
+BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
+# What a quick measurement finds out by itself: a level's size, and who shares it. All else is of depth full.
+STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
+PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
+OBSERVATIONS_LIMIT_BYTES = 12 << 20
+KEEP = {"less": 3, "wrong": 20, "disturbed": 3, "failed": 3}  # whose observations, beside each neighbor
+ENDING_SECONDS = 15  # kept for the end
+FULL_SECONDS = 120
+
+
+class OutOfTime(Exception):
+    """The limit is reached."""
+
+
+class NeighborEnded(Exception):
+    """A neighbor has ended before it was told to."""
+
+
+class Clock:
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds - ENDING_SECONDS
+
+    def left(self):
+        return self.end - time.monotonic()
+
+
+class Daemon:
+    """A reachd of its own, with an empty database."""
+
+    def __init__(self, out, simulate):
+        self.folder = tempfile.mkdtemp(prefix="reach-busy-")
+        self.log_path = os.path.join(out, "daemon.txt")
+        command = [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--no-measure-on-start",
+                   "--state", os.path.join(self.folder, "reachd.db")]
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(command + (["--simulate", simulate] if simulate else []),
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        atexit.register(self.end)
+        self.port = int(self.wait(self.serving).group(1))
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        self.gpu = self.wait(self.first_gpu)
+
+    def wait(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            value = condition()
+            if value:
+                return value
+            time.sleep(0.02)
+        raise RuntimeError("waited in vain for the daemon; daemon.txt says why")
+
+    def serving(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            return re.search(r"serving 127\.0\.0\.1:(\d+)", log.read())
+
+    def first_gpu(self):
+        answer = self.get("/v1/gpus")
+        if answer["discovery"] == "running":
+            return None
+        if not answer["gpus"]:
+            common.skip_all("no GPU here: " + answer["source_error"]["text"])
+        return answer["gpus"][0]
+
+    def request(self, method, path, body=None):
+        """(status, text)."""
+        headers = {"Content-Type": "application/json"} if body else {}
+        self.connection.request(method, path, body=json.dumps(body) if body else None, headers=headers)
+        response = self.connection.getresponse()
+        return response.status, response.read().decode()
+
+    def get_text(self, path):
+        return self.request("GET", path)[1]
+
+    def get(self, path):
+        return json.loads(self.get_text(path))
+
+    def measure(self, depth, seconds):
+        """Measures; the document of the measurement when it has ended."""
+        status, text = self.request("POST", "/v1/gpus/0/fingerprint", {"depth": depth})
+        if status != 202:
+            raise RuntimeError("unexpected response from reachd: %d %s" % (status, text))
+        job = json.loads(text)
+        end = time.monotonic() + seconds
+        while job["state"] not in ("done", "failed"):
+            if time.monotonic() > end:
+                raise OutOfTime
+            time.sleep(0.02)
+            job = self.get("/v1/jobs/" + job["id"])
+        return job
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Neighbor:
+    """The process of lib_neighbor.py; with `kind` None there is no process."""
+
+    def __init__(self, kind):
+        self.process = None
+        self.said = "no neighbor"
+        if not kind:
+            return
+        self.process = subprocess.Popen([sys.executable, common.HERE + "/lib_neighbor.py", kind],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        universal_newlines=True)
+        atexit.register(self.process.kill)
+        self.said = self.process.stdout.readline().strip()
+        if not self.said.startswith("working"):
+            self.process.wait(timeout=60)
+        if self.process.poll() == common.SKIPPED:
+            common.skip_all(self.said)
+        self.check()
+
+    def check(self):
+        if self.process and self.process.poll() is not None:
+            raise NeighborEnded("the neighbor ended by itself, exit status %d" % self.process.returncode)
+
+    def end(self):
+        """Returns what it did."""
+        if not self.process:
+            return self.said
+        try:
+            did = self.process.communicate(timeout=30)[0].strip()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            did = "killed: it did not end by itself"
+        return self.said + "; " + did
+
+
+def assignment_of(placement):
+    """What a job does with it: windows, and which SM works where."""
+    return placement.get("windows"), placement.get("window_of_sm")
+
+
+def speeds_of(placement):
+    return placement.get("with_gbps"), placement.get("without_gbps")
+
+
+def kept_of(fp):
+    """The fields of a fingerprint that an older measurement found."""
+    return [field for source in fp.get("kept") or [] for field in source["parts"]]
+
+
+def date_of(placement):
+    """When the predicted speeds were measured."""
+    return placement["speeds_taken_at"]
+
+
+class Quiet:
+    """The full measurement on the quiet chip, and what is served after it."""
+
+    def __init__(self, fp, placement):
+        self.fp = fp
+        self.placement = placement
+        self.structure = test_load.structure_of(fp)
+
+    @staticmethod
+    def measure(daemon, seconds):
+        job = daemon.measure("full", seconds)
+        if job["state"] != "done":
+            raise RuntimeError("the quiet measurement failed: " + job["error"]["text"])
+        return Quiet(daemon.get("/v1/gpus/0/fingerprint"), daemon.get(PLACEMENT))
+
+    def problems(self, placement, fp):
+        """What is served now and is not that of the quiet chip: a text for each."""
+        found = {}
+        if "windows" not in placement or assignment_of(placement) != assignment_of(self.placement):
+            found["windows"] = "served: other windows " + str(placement.get("detail", ""))
+        if None in speeds_of(placement) or speeds_of(placement) != speeds_of(self.placement):
+            found["speeds"] = "served: speeds %s, quiet %s" % (speeds_of(placement), speeds_of(self.placement))
+        served = test_load.structure_of(fp)
+        if served != self.structure:
+            differing = set(served) ^ set(self.structure)
+            found["fingerprint"] = "served: other values of " + ", ".join(sorted({name for name, _ in differing}))
+        return found
+
+    def verdict(self, job, own):
+        """(verdict, why) of one measurement; `own`: its fingerprint, None if it failed."""
+        if job["state"] == "failed":
+            slug = job["error"]["slug"]
+            return ("disturbed" if slug in BUSY_SLUGS else "failed"), slug + ": " + job["error"]["text"]
+        found = test_load.structure_of(own)
+        differing = test_load.wrong_values(found, self.structure)
+        fewer = len(own["tlb"]["levels"]) < len(self.fp["tlb"]["levels"])
+        if differing and not (fewer and differing == ["levels"]):
+            return "wrong", ", ".join(differing)
+        missing = [name for name, value in self.structure if (name, value) not in found]
+        missing += [field for field in kept_of(own) if STRUCTURE_FIELD.search(field)]
+        return ("less", ", ".join(missing)) if missing else ("right", "")
+
+
+class Records:
+    """The files of --out that grow."""
+
+    def __init__(self, out):
+        self.results = gzip.open(os.path.join(out, "results.jsonl.gz"), "wt")
+        self.path = os.path.join(out, "observations.jsonl.gz")
+        self.observations = gzip.open(self.path, "wt", compresslevel=1)
+        self.kept = {}
+        self.full = False
+
+    def add(self, line):
+        self.results.write(json.dumps(line) + "\n")
+        self.results.flush()
+
+    def keep_observations(self, daemon, kind, number, verdict):
+        """The raw observations of the newest run, unless enough of the same kind are there."""
+        self.kept[kind, verdict] = self.kept.get((kind, verdict), 0) + 1
+        if self.full or self.kept[kind, verdict] > KEEP[verdict]:
+            return
+        rows = daemon.get("/v1/gpus/0/observations?limit=1")["observations"]
+        path = "/v1/gpus/0/observations?limit=100&run=%d" % rows[0]["run"] if rows else None
+        while path:
+            page = daemon.get(path)
+            for row in page["observations"]:
+                text = daemon.get_text("/v1/gpus/0/observations/%d" % row["id"])
+                self.observations.write('{"neighbor": "%s", "measurement": %d, "verdict": "%s", '
+                                        '"observation": %s}\n' % (kind, number, verdict, text.strip()))
+            path = page["next"]
+        self.observations.flush()
+        self.full = os.path.getsize(self.path) > OBSERVATIONS_LIMIT_BYTES
+
+    def end(self):
+        self.results.close()
+        self.observations.close()
+
+
+class Row:
+    """One line of the table: the measurements beside one neighbor."""
+
+    def __init__(self, kind, wanted):
+        self.kind = kind
+        self.wanted = wanted
+        self.counts = dict.fromkeys(VERDICTS, 0)
+        self.seconds = []
+        self.problems = dict.fromkeys(("windows", "speeds", "fingerprint"), 0)
+        self.notes = []
+        self.ended_early = False
+
+    def add(self, verdict, why, seconds, problems):
+        self.counts[verdict] += 1
+        self.seconds.append(seconds)
+        for name in problems:
+            self.problems[name] += 1
+        for text in ([verdict + ": " + why] if why else []) + list(problems.values()):
+            if text not in self.notes:
+                self.notes.append(text)
+
+    def bad(self):
+        return bool(self.counts["wrong"] or any(self.problems.values()) or self.ended_early)
+
+    def __str__(self):
+        times = sorted(self.seconds) or [0.0]
+        return ROW % ((self.kind, "%d of %d" % (len(self.seconds), self.wanted)) +
+                      tuple(self.counts[v] for v in VERDICTS) + tuple(self.problems.values()) +
+                      ("%.2f s" % times[len(times) // 2], "%.2f s" % times[-1]))
+
+
+ROW = "%-9s %-10s" + " %9s" * len(VERDICTS) + "  |" + " %11s" * 3 + "  |" + " %8s" * 2
+HEAD = ROW % (("neighbor", "done") + VERDICTS + ("windows", "speeds", "fingerprint", "median", "worst"))
+
+
+def measure_once(daemon, quiet, row, records, seconds):
+    began = time.monotonic()
+    job = daemon.measure("quick", seconds)
+    took = time.monotonic() - began
+    placement = daemon.get(PLACEMENT)
+    fp = daemon.get("/v1/gpus/0/fingerprint")
+    own_id = job.get("fingerprint_id")
+    own = daemon.get("/v1/gpus/0/fingerprint?at=" + own_id) if own_id else None
+    verdict, why = quiet.verdict(job, own)
+    problems = quiet.problems(placement, fp)
+    row.add(verdict, why, took, problems)
+    records.add({"neighbor": row.kind, "number": len(row.seconds), "verdict": verdict, "why": why,
+                 "problems": problems, "seconds": round(took, 3), "served_id": placement.get("fingerprint_id"),
+                 "speeds_gbps": speeds_of(placement), "speeds_date": date_of(placement),
+                 "job": job, "kept": fp.get("kept"), "own": own if verdict != "right" else None,
+                 "placement": placement if problems else None})
+    if verdict != "right":
+        records.keep_observations(daemon, row.kind, len(row.seconds), verdict)
+
+
+def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
+    """Measurements beside one neighbor, for so many seconds at most."""
+    clock = time.monotonic() + seconds
+    neighbor = None
+    try:
+        neighbor = Neighbor(neighbor_kind)
+        while len(row.seconds) < row.wanted and time.monotonic() < clock:
+            neighbor.check()
+            measure_once(daemon, quiet, row, records, clock - time.monotonic())
+        neighbor.check()
+    except OutOfTime:
+        pass
+    except NeighborEnded as ended:
+        row.ended_early = True
+        row.notes.append(str(ended))
+    if neighbor:
+        row.notes.insert(0, neighbor.end())
+
+
+def measure_all(options, daemon, quiet, records, clock):
+    """A row for each neighbor; each has its share of the time that is left."""
+    rows = [Row(kind, getattr(options, kind)) for kind in KINDS if getattr(options, kind)]
+    for i, row in enumerate(rows):
+        share = clock.left() * row.wanted / sum(r.wanted for r in rows[i:])
+        measure_beside(row, daemon, quiet, records, row.kind if options.neighbor == "torch" else None, share)
+        print("%s: %d measurements, %.0f s left" % (row.kind, len(row.seconds), clock.left()), flush=True)
+    return rows
+
+
+def summary(daemon, quiet, rows, options):
+    gpu = daemon.gpu
+    lines = ["date: %s" % time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+             "reachd: %s" % daemon.get("/v1/node")["daemon_version"],
+             "command: survey_busy.py --seconds %g %s" % (
+                 options.seconds, " ".join("--%s %d" % (kind, getattr(options, kind)) for kind in KINDS)),
+             "%s %s, driver %s, origin %s%s" % (
+        gpu["name"], gpu["uuid"], gpu["driver_version"], quiet.fp["origin"],
+        "" if options.neighbor == "torch" else ", no neighbors")]
+    lines.append("quiet, full: %s, %s" % (quiet.fp["taken_at"], common.sizes_text(common.groups_of(quiet.fp))))
+    lines += common.say_levels(quiet.fp).splitlines()
+    lines.append("placement of 137 GiB: %d windows, %s GB/s predicted, %s without" % (
+        (quiet.placement.get("window_count", 0),) + speeds_of(quiet.placement)))
+    lines += ["", HEAD] + [str(row) for row in rows]
+    for row in rows:
+        lines += ["", row.kind] + ["  " + note for note in row.notes]
+    fp = daemon.get("/v1/gpus/0/fingerprint")
+    placement = daemon.get(PLACEMENT)
+    lines += ["", "served at the end: depth %s, taken %s, speeds %s of %s; kept: %s" % (
+        fp["depth"], fp["taken_at"], speeds_of(placement), date_of(placement), json.dumps(fp.get("kept")))]
+    return "\n".join(lines) + "\n"
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--neighbor", choices=("torch", "none"), default="torch")
+    parser.add_argument("--simulate", default=common.SIMULATE)
+    for kind, count in (("matmul", 100), ("gathers", 20), ("tiny", 20), ("memory", 20)):
+        parser.add_argument("--" + kind, type=int, default=count)
+    return parser.parse_args()
+
+
+def main():
+    options = read_options()
+    clock = Clock(options.seconds)
+    os.makedirs(options.out, exist_ok=True)
+    daemon = Daemon(options.out, options.simulate)
+    quiet = Quiet.measure(daemon, min(FULL_SECONDS, max(clock.left(), 1)))
+    with open(os.path.join(options.out, "quiet.json"), "w") as f:
+        json.dump({"fingerprint": quiet.fp, "placement": quiet.placement}, f, indent=1)
+    records = Records(options.out)
+    rows = measure_all(options, daemon, quiet, records, clock)
+    records.end()
+    text = summary(daemon, quiet, rows, options)
+    with open(os.path.join(options.out, "summary.txt"), "w") as f:
+        f.write(text)
+    print(text, end="")
+    daemon.end()
+    return 1 if any(row.bad() for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
