@@ -40,7 +40,7 @@ daemon = common.Daemon(*options)
 gpus = daemon.measured()
 where = "unix:" + daemon.socket
 online = Tool(where).patient()
-python = reach.Reach(where, deadline_s=common.PATIENCE_S)
+python = reach.Reach(where, timeout_s=common.PATIENCE_S)
 
 
 class Offline:
