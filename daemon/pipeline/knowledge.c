@@ -4,12 +4,27 @@
 #include "base/log.h"
 #include "fingerprint/merge.h"
 
+/* Does it leave a level open that was known, or that was not there? Beside a load such a level may
+ * be none, and two measurements that know nothing of it do not confirm each other. */
+static bool leaves_open(const struct fingerprint *known, const struct fingerprint *measured)
+{
+    for (uint32_t i = 0; i < measured->level_count; i++) {
+        const bool was_open = i < known->level_count && !IS_KNOWN(known->levels[i].reach_bytes);
+
+        if (!IS_KNOWN(measured->levels[i].reach_bytes) && !was_open) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Does the measurement before this one, which contradicted what is known, say the same? */
 static bool is_confirmed(const struct knowledge *k, const struct fingerprint *measured)
 {
     char reason[MERGE_REASON_BYTES];
 
-    return k->doubted || (k->suspected && !fingerprint_contradicts(&k->suspect, measured, reason));
+    return k->doubted || (k->suspected && !leaves_open(k->known, measured) &&
+                          !fingerprint_contradicts(&k->suspect, measured, reason));
 }
 
 static enum status knowledge_replace(struct knowledge *k, const struct fingerprint *measured,

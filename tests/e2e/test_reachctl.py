@@ -127,7 +127,7 @@ def scope_and_placement_are_answered():
 def fingerprint_follows_a_job_in_plain_lines():
     text = ctl("fingerprint", "--depth", "quick", "--follow")
     assert "\r" not in text and "\x1b" not in text, text
-    assert daemon.json("/v1/gpus/0/fingerprint")["id"] in text, text
+    assert daemon.json("/v1/gpus/0/fingerprint")["measurement_id"] in text, text
     equal(daemon.json("/v1/gpus/0/fingerprint")["depth"], "quick")
     job = ctl_json("fingerprint", "--depth", "full")
     equal(daemon.finished(job)["state"], "done")

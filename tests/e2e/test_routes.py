@@ -143,7 +143,7 @@ def a_job_can_be_followed_to_its_fingerprint():
     equal(fractions, sorted(fractions), "fractions never fall")
     assert done["queued_at"] <= done["started_at"] <= done["ended_at"], done
     current = daemon.json("/v1/gpus/0/fingerprint")
-    equal(current["id"], done["fingerprint_id"])
+    equal(current["measurement_id"], done["fingerprint_id"])
     equal(current["depth"], "quick")
     older = daemon.json("/v1/gpus/0/fingerprint?at=" + before)
     equal((older["id"], older["depth"]), (before, "full"))

@@ -1,0 +1,151 @@
+/* test_knowledge.c: when a measurement is merged with what is known, when it replaces it, and when
+ * it must be made again. */
+#include "base/log.h"
+#include "base/units.h"
+#include "pipeline/knowledge.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+static struct fingerprint known, out;
+static struct knowledge k;
+
+/* One level of so many entries of 2 MiB; 0: its reach was not found. */
+static struct fingerprint measured(uint32_t entries)
+{
+    struct fingerprint fp;
+
+    fingerprint_init(&fp);
+    fp.gpu = (struct gpu_identity){.uuid = "GPU-1", .sm_count = 8, .memory_bytes = GIB};
+    fp.level_count = 1;
+    fp.levels[0].level = 1;
+    fp.beyond.probed_bytes = GIB;
+    if (entries > 0) {
+        fp.levels[0].entry_bytes = KNOWN_U64(2 * MIB);
+        fp.levels[0].reach_bytes = KNOWN_U64(entries * 2 * MIB);
+        fp.levels[0].onset_bytes = KNOWN_U64((entries + 1) * 2 * MIB);
+    }
+    return fp;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    known = measured(16);
+    known.throughput.plateau_gbps = KNOWN_F64(100);
+    k = (struct knowledge){.known = &known};
+    log_set_level(LOG_LEVEL_ERROR);
+    return 0;
+}
+
+static enum status join(const struct fingerprint *fp)
+{
+    return knowledge_join(&k, fp, &out, NULL);
+}
+
+static void the_first_is_taken(void **state)
+{
+    const struct fingerprint fp = measured(16);
+
+    (void)state;
+    k.known = NULL;
+    assert_int_equal(join(&fp), STATUS_OK);
+    assert_string_equal(out.measurement_id, "");
+}
+
+static void one_that_says_nothing_is_inconclusive(void **state)
+{
+    const struct fingerprint fp = measured(0);
+
+    (void)state;
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+    k.known = NULL;
+    assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
+}
+
+static void one_that_agrees_is_merged(void **state)
+{
+    const struct fingerprint fp = measured(16);
+
+    (void)state;
+    assert_int_equal(join(&fp), STATUS_OK);
+    assert_true(IS_KNOWN(out.throughput.plateau_gbps));
+    assert_string_not_equal(out.measurement_id, "");
+}
+
+static void a_contradiction_needs_a_second_one(void **state)
+{
+    const struct fingerprint first = measured(32), second = measured(32);
+
+    (void)state;
+    assert_int_equal(join(&first), STATUS_DISTURBED);
+    assert_int_equal(join(&second), STATUS_OK);
+    assert_int_equal(out.levels[0].reach_bytes.v, 64 * MIB);
+    assert_false(IS_KNOWN(out.throughput.plateau_gbps));
+    assert_string_not_equal(out.dropped.id, "");
+}
+
+static void another_contradiction_confirms_nothing(void **state)
+{
+    const struct fingerprint first = measured(32), second = measured(64), third = measured(64);
+
+    (void)state;
+    assert_int_equal(join(&first), STATUS_DISTURBED);
+    assert_int_equal(join(&second), STATUS_DISTURBED);
+    assert_int_equal(join(&third), STATUS_OK);
+}
+
+static void agreement_clears_a_suspicion(void **state)
+{
+    const struct fingerprint odd = measured(32), good = measured(16);
+
+    (void)state;
+    assert_int_equal(join(&odd), STATUS_DISTURBED);
+    assert_int_equal(join(&good), STATUS_OK);
+    assert_string_equal(out.dropped.id, "");
+    assert_true(IS_KNOWN(out.throughput.plateau_gbps));
+}
+
+static void what_a_check_doubts_falls_at_once(void **state)
+{
+    const struct fingerprint fp = measured(32);
+
+    (void)state;
+    k.doubted = true;
+    assert_int_equal(join(&fp), STATUS_OK);
+    assert_string_not_equal(out.dropped.id, "");
+}
+
+/* Found by simulation: two measurements beside a load saw a level more, and its onset in neither.
+ */
+static void two_open_levels_confirm_nothing(void **state)
+{
+    struct fingerprint fp = measured(16);
+
+    (void)state;
+    fp.level_count = 2;
+    fp.levels[1].level = 2;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(join(&fp), STATUS_DISTURBED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_first_is_taken, setup),
+        cmocka_unit_test_setup(one_that_says_nothing_is_inconclusive, setup),
+        cmocka_unit_test_setup(one_that_agrees_is_merged, setup),
+        cmocka_unit_test_setup(a_contradiction_needs_a_second_one, setup),
+        cmocka_unit_test_setup(another_contradiction_confirms_nothing, setup),
+        cmocka_unit_test_setup(agreement_clears_a_suspicion, setup),
+        cmocka_unit_test_setup(what_a_check_doubts_falls_at_once, setup),
+        cmocka_unit_test_setup(two_open_levels_confirm_nothing, setup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
