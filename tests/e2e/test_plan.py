@@ -8,8 +8,7 @@ import common
 from common import REACHCTL, case, equal, run
 
 GIB = 1 << 30
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
-daemon.measured()
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 
 
 def contract(name):

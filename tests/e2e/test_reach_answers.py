@@ -36,8 +36,8 @@ WRONG = (
 )
 
 options = [word for profile in PROFILES for word in ("--simulate", profile)]
-daemon = common.Daemon(*options)
-gpus = daemon.measured()
+daemon = common.measured_daemon(*options)
+gpus = daemon.gpus()
 where = "unix:" + daemon.socket
 online = Tool(where).patient()
 python = reach.Reach(where, timeout_s=common.PATIENCE_S)
