@@ -112,7 +112,7 @@ static void print_help(void)
         "and keeps what they say in --db WHERE, a file or postgresql://...\n"
         "survey report prints REPORTs of the latest survey or of --survey N, of all GPUs or those "
         "of\n"
-        "--model NAME: signatures, maps, spread, outliers, drift, hosts, boards, or without one "
+        "--model NAME: signatures, maps, spread, outliers, drift, hosts, inventory, or without one "
         "the\n"
         "summary, with --format table|json|csv|markdown|svg.\n"
         "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
