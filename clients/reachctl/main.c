@@ -109,7 +109,7 @@ static void print_help(void)
         "Slurm (--slurm 'n[001-256]'), on --port P where none is named, trusting --ca FILE, with\n"
         "--concurrency N at once, --attempts N, --host-deadline S for each and --deadline S for "
         "all,\n"
-        "and keeps what they say in --db WHERE, a file or postgresql://...\n"
+        "and stores what they report in --db WHERE, a file or postgresql://...\n"
         "survey report prints REPORTs of the latest survey or of --survey N, of all GPUs or those "
         "of\n"
         "--model NAME: signatures, maps, spread, outliers, drift, hosts, inventory, or without one "
