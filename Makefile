@@ -44,8 +44,8 @@ TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 # ---- sources, by directory -----------------------------------------------------------------
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
-FLEET_SQL   := $(sort $(wildcard schema/fleet/[0-9]*_*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
 # The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
@@ -135,7 +135,7 @@ TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) $(PQ
 PQ_FOUND     = $(call once,PQ_FOUND,$(if $(NO_LIBPQ),,$(shell pkg-config --exists libpq 2>/dev/null && echo yes)))
 PQ_LIBS      = $(call once,PQ_LIBS,$(if $(PQ_FOUND),$(shell pkg-config --libs libpq)))
 PQ_DEFINES   = $(call once,PQ_DEFINES,$(if $(PQ_FOUND),-DREACH_HAVE_LIBPQ $(shell pkg-config --cflags libpq)))
-PQ_SRC      := clients/fleet/keep_postgres.c
+PQ_SRC      := clients/fleet/db_postgres.c
 EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
 
 # The commit goes only into the objects whose source asks for it, so a commit rebuilds little.
@@ -311,8 +311,17 @@ endef
 build/gen/migrations.c: $(SQL) build/gen/sql-files Makefile
 	$(call EMBED_SQL,store,schema/db,$(SQL))
 
-build/gen/fleet_migrations.c: $(FLEET_SQL) build/gen/sql-files Makefile
-	$(call EMBED_SQL,fleet,schema/fleet,$(FLEET_SQL))
+# Each file as a text of its own: report_maps.sql is fleet_sql_report_maps.
+build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files Makefile
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from schema/fleet. */'; \
+	    for f in $(FLEET_SQL); do \
+	        name=fleet_sql_$$(basename $$f .sql); \
+	        echo "extern const char $$name[];"; \
+	        echo "const char $$name[] ="; $(c_string) $$f; echo '    ;'; \
+	    done; \
+	} >$@
 
 build/gen/openapi.c: api/openapi.yaml Makefile
 	$(call say,GEN,$@)

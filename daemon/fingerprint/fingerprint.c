@@ -261,6 +261,16 @@ bool fingerprint_json_id(const json_t *body, char *out)
     return true;
 }
 
+char *fingerprint_json_text(const json_t *body, char *out_id)
+{
+    char *const text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
+
+    if (text)
+        (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
+                       hash_bytes(HASH_START, text, strlen(text)));
+    return text;
+}
+
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {
     struct fingerprint_conditions *c = &fp->conditions;
