@@ -41,6 +41,7 @@ static int read_number(const char **at, uint64_t *out)
 {
     const size_t digits = strspn(*at, "0123456789");
 
+    *out = 0;
     if (digits == 0 || digits > HOSTLIST_MOST_DIGITS)
         return 0;
     *out = strtoull(*at, NULL, 10);
@@ -136,8 +137,9 @@ static enum status write_item(const struct writing *w, const char *at, char *hos
         at++;
         (void)read_range(&at, &r);
         for (uint64_t v = r.low; s == STATUS_OK && v <= r.high; v++)
-            s = write_item(w, rest, host,
-                           n + (size_t)snprintf(host + n, HOST_BYTES - n, "%0*" PRIu64, r.digits, v));
+            s = write_item(
+                w, rest, host,
+                n + (size_t)snprintf(host + n, HOST_BYTES - n, "%0*" PRIu64, r.digits, v));
     } while (s == STATUS_OK && *at == ',');
     return s;
 }
