@@ -428,22 +428,25 @@ static enum status compare_row(void *self, int columns, const char *const *value
     struct pair **const list = self;
     struct fingerprint *const two = calloc(2, sizeof(*two));
     struct pair *const pair = calloc(1, sizeof(*pair));
-    enum status s =
-        two && pair ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    enum status s = STATUS_NO_MEMORY;
 
     (void)columns;
-    if (s == STATUS_OK)
-        s = read_document(values[2], &two[0], err);
+    if (!two || !pair) {
+        (void)err_set(err, s, "no memory for a fingerprint");
+        goto out;
+    }
+    s = read_document(values[2], &two[0], err);
     if (s == STATUS_OK)
         s = read_document(values[1], &two[1], err);
-    if (s == STATUS_OK) {
-        (void)snprintf(pair->fingerprint, sizeof(pair->fingerprint), "%s", values[0]);
-        fingerprint_compare(&two[0], &two[1], &pair->diff);
-        pair->next = *list;
-        *list = pair;
-    } else {
+    if (s != STATUS_OK)
+        goto out;
+    (void)snprintf(pair->fingerprint, sizeof(pair->fingerprint), "%s", values[0]);
+    fingerprint_compare(&two[0], &two[1], &pair->diff);
+    pair->next = *list;
+    *list = pair;
+out:
+    if (s != STATUS_OK)
         free(pair);
-    }
     free(two);
     return s;
 }

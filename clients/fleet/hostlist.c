@@ -41,6 +41,7 @@ static int read_number(const char **at, uint64_t *out)
 {
     const size_t digits = strspn(*at, "0123456789");
 
+    *out = 0;
     if (digits == 0 || digits > HOSTLIST_MOST_DIGITS)
         return 0;
     *out = strtoull(*at, NULL, 10);

@@ -75,10 +75,12 @@ static enum status add_host(struct work *w, uint32_t index, struct fleet_host *h
         return err->status;
     }
     if (s == STATUS_CONFLICT || s == STATUS_PROTOCOL || s == STATUS_CORRUPT) {
+        struct fleet_host instead = *host;
         host->outcome = s == STATUS_CONFLICT ? FLEET_INCONSISTENT : FLEET_BAD_RESPONSE;
-        host->detail = why.text;
-        host->etag = "";
-        return fleet_survey_add(w->db, index + 1, host, NULL, err);
+        instead.outcome = host->outcome;
+        instead.detail = why.text;
+        instead.etag = "";
+        return fleet_survey_add(w->db, index + 1, &instead, NULL, err);
     }
     if (s != STATUS_OK)
         *err = why;
