@@ -117,6 +117,7 @@ static void read_provenance(struct json_in *in, struct answer_content *answer)
     p->fingerprint_id = text_of(in, "fingerprint_id");
     p->origin = (enum reach_origin)WORD(in, "origin", origins);
     json_in_bool(in, "fingerprint_stale", &p->stale);
+    p->speeds_taken_at = text_of(in, "speeds_taken_at");
     if (json_in_ok(in) && (!*p->gpu_uuid || !*p->fingerprint_id))
         json_in_fail(in, "fingerprint_id", "the answer does not say what it rests on");
     answer->rests_on_fingerprint = true;
@@ -218,6 +219,7 @@ static void read_fingerprint(struct json_in *in, struct answer_content *answer)
     } else if (json_in_ok(in)) {
         p->gpu_uuid = json_string_value(json_object_get(gpu, "uuid"));
         p->fingerprint_id = text_of(in, "id");
+        p->speeds_taken_at = "";
         p->origin = (enum reach_origin)WORD(in, "origin", origins);
         if (json_in_ok(in) && (!p->gpu_uuid || !*p->fingerprint_id))
             json_in_fail(in, "id", "is missing");

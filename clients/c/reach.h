@@ -195,6 +195,9 @@ struct reach_provenance {
     const char *fingerprint_id;
     enum reach_origin origin;
     bool stale; /* the chip or its driver is known to have changed */
+    const char
+        *speeds_taken_at; /* RFC 3339: when the speeds that predictions rest on were measured;
+                             "": not, or not said */
 };
 /* NULL for an answer that does not rest on one fingerprint (a list, a problem document). */
 const struct reach_provenance *reach_answer_provenance(const struct reach_answer *answer);

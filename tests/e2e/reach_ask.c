@@ -45,9 +45,10 @@ static json_t *new_answer(const struct reach_answer *answer)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
 
-    return json_pack("{s:s,s:s,s:s,s:b,s:i}", "gpu", p->gpu_uuid, "fingerprint_id",
+    return json_pack("{s:s,s:s,s:s,s:b,s:i,s:o}", "gpu", p->gpu_uuid, "fingerprint_id",
                      p->fingerprint_id, "origin", reach_origin_name(p->origin), "fingerprint_stale",
-                     p->stale, "source", (int)reach_answer_source(answer));
+                     p->stale, "source", (int)reach_answer_source(answer), "speeds_taken_at",
+                     *p->speeds_taken_at ? json_string(p->speeds_taken_at) : json_null());
 }
 
 static void set_windows(json_t *o, const struct reach_windows *w)
