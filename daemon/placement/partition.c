@@ -162,7 +162,7 @@ static void number_by_lowest(struct deal *d)
     }
 }
 
-void partition_balance(const uint32_t *sizes, uint32_t count, uint32_t windows, uint16_t *window_of,
+bool partition_balance(const uint32_t *sizes, uint32_t count, uint32_t windows, uint16_t *window_of,
                        uint32_t *totals)
 {
     struct deal d = {.sizes = sizes,
@@ -172,7 +172,7 @@ void partition_balance(const uint32_t *sizes, uint32_t count, uint32_t windows, 
                      .totals = totals};
 
     if (windows == 0 || windows > count || count > REACH_MAX_GROUPS)
-        return;
+        return false;
     memset(totals, 0, windows * sizeof(*totals));
     deal_longest_first(&d);
     for (uint32_t step = 0; step < IMPROVE_STEPS; step++) {
@@ -180,4 +180,5 @@ void partition_balance(const uint32_t *sizes, uint32_t count, uint32_t windows, 
             break;
     }
     number_by_lowest(&d);
+    return true;
 }

@@ -27,6 +27,23 @@ static void test_partition_example(void **state)
     assert_int_equal(window_of[0], 0);
 }
 
+/* What only a bug of the planner can ask for: an error, and never the end of the process. */
+static void test_partition_out_of_range(void **state)
+{
+    static const uint32_t sizes[] = {7, 7};
+    struct borders_request request = {.bytes = 1, .unit_bytes = 1, .limit_bytes = 1};
+    uint16_t window_of[2];
+    uint32_t totals[2];
+    uint64_t lengths[2];
+
+    (void)state;
+    assert_false(partition_balance(sizes, 2, 0, window_of, totals));
+    assert_false(partition_balance(sizes, 2, 3, window_of, totals));
+    assert_false(borders_cut(&request, lengths).fits);
+    request.windows = PLACEMENT_MAX_WINDOWS + 1;
+    assert_false(borders_cut(&request, lengths).fits);
+}
+
 /* Least possible difference of two sums, by looking at every subset. */
 static uint32_t best_split(const uint32_t *sizes, uint32_t count)
 {
@@ -163,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partition_example),
+        cmocka_unit_test(test_partition_out_of_range),
         cmocka_unit_test(test_partition_against_all_subsets),
         cmocka_unit_test(test_properties),
     };
