@@ -148,7 +148,7 @@ def a_job_can_be_followed_to_its_fingerprint():
     older = daemon.json("/v1/gpus/0/fingerprint?at=" + before)
     equal((older["id"], older["depth"]), (before, "full"))
     page = daemon.json("/v1/gpus/0/fingerprints")
-    equal([row["id"] for row in page["fingerprints"]], [current["id"], before])
+    equal([row["id"] for row in page["fingerprints"]], [current["measurement_id"], before])
     equal(page["next"], None)
 
 
