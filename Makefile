@@ -34,7 +34,7 @@ endif
 NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CFLAGS      ?=
 LDFLAGS     ?=
-TSAN_TESTS  := api_reader snapshot pipeline keeper store store_upkeep libreach_threads
+TSAN_TESTS  := api_reader snapshot pipeline store_maintenance store store_upkeep libreach_threads
 # The newest glibc that a portable build may ask for.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)
@@ -51,7 +51,7 @@ SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 # What answers a request from a snapshot, without a daemon around it: an archive of its own, because
 # libreach links it too.
-ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint placement snapshot),*.c) \
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
                $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
 DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
                $(wildcard api/server/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
@@ -428,14 +428,14 @@ E2E         := $(call SCRIPTS,e2e)
 # Programs that the scripts drive.
 E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c)))
 # Those of half a minute go first, so that no processor is left alone with one of them at the end.
-longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_plan,$(1))
+longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
 # Nothing of it is left out unless somebody says so: LINT= on the command line.
 LINT        := lint-cppcheck lint-changed lint-format
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
-               $(wildcard tests/arrows/*.py)
+               $(wildcard tests/layering/*.py)
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built
 check:

@@ -1,13 +1,13 @@
 /* main.c: the start of every process of the daemon, and what its end is called.
  *
  *     reachd                    serves (serve.c)
- *     reachd --measure DEPTH    measures and exits (oneshot.c)
- *     reachd --conclude FILE    concludes again from exported observations (oneshot.c)
+ *     reachd --measure DEPTH    measures and exits (measure_once.c)
+ *     reachd --analyze FILE    concludes again from exported observations (measure_once.c)
  *     reachd --worker           one measurement process (worker/worker_main.c)
  */
 #include "base/log.h"
-#include "config.h"
-#include "oneshot.h"
+#include "config/config.h"
+#include "batch/measure_once.h"
 #include "serve.h"
 #include "worker/worker.h"
 
@@ -64,9 +64,9 @@ static enum status main_run(struct config *config, int argc, char **argv, struct
 {
     switch (config->mode) {
     case CONFIG_MEASURE:
-        return oneshot_measure(config, REACHD_VERSION, argc, argv, err);
-    case CONFIG_CONCLUDE:
-        return oneshot_conclude(config, err);
+        return measure_once_run(config, REACHD_VERSION, argc, argv, err);
+    case CONFIG_ANALYZE:
+        return measure_once_analyze(config, err);
     case CONFIG_CHECK:
         return main_check(config, err);
     case CONFIG_HELP:
@@ -121,7 +121,7 @@ static int main_exit_code(enum status status)
 
 /* A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and a
  * log line would end up in the database. */
-static void main_hold_standard(void)
+static void main_reserve_stdio(void)
 {
     int fd;
 
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     struct config config;
     struct err err = {0};
 
-    main_hold_standard();
+    main_reserve_stdio();
     if (config_parse(argc, argv, &config, &err)) {
         fprintf(stderr, "reachd: %s\n", err.text);
         config_free(&config);

@@ -2,21 +2,21 @@
  *
  * One thread waits in epoll for a signal, a publication (only where the service manager wants to
  * know) and a point in time (only for its watchdog). At rest it does not wake at all. Everything
- * else happens in other threads: one a socket serves (desks.c), one a GPU measures (pipeline), one
- * keeps the store.
+ * else happens in other threads: one a socket serves (http_threads.c), one a GPU measures
+ * (pipeline), one keeps the store.
  */
 #include "serve.h"
 
-#include "backend.h"
+#include "service/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "demo.h"
-#include "desks.h"
-#include "keeper.h"
-#include "listen.h"
-#include "pipeline/pipeline.h"
-#include "tell.h"
-#include "token.h"
+#include "service/demo.h"
+#include "service/http_threads.h"
+#include "service/store_maintenance.h"
+#include "service/listen.h"
+#include "measure/pipeline.h"
+#include "service/sd_status.h"
+#include "service/token.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -41,13 +41,13 @@ struct serve {
     struct store *store;
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
-    struct keeper *keeper;
+    struct store_maintenance *store_maintenance;
     struct backend backend;
     struct api_backend api;
-    struct desks *desks;
+    struct http_threads *http_threads;
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
-    struct tell tell;
+    struct sd_status sd_status;
     int publication_fd; /* the cell's; -1: nobody wants to be told */
     int signal_fd;
     int epoll_fd;
@@ -75,7 +75,7 @@ enum status serve_open_store(const struct config *config, struct store **out, st
     /* Who only serves can wait for the disk; who measures now, or has another place, cannot. */
     bool anyway = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
     enum status status =
-        anyway ? store_open_anyway(config->state, out, err) : store_open(config->state, out, err);
+        anyway ? store_open_degraded(config->state, out, err) : store_open(config->state, out, err);
 
     if (status && !in_memory && config->state_fallback_memory) {
         log_warning("%s; going on in memory, what is measured now is lost at the end",
@@ -93,7 +93,7 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .gpu = config_gpu_options(s->config),
                                        .measure_unknown = s->config->measure_on_start,
                                        .check_known = s->config->check_on_start,
-                                       .find_later = !s->config->demo,
+                                       .discover_later = !s->config->demo,
                                        .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
@@ -170,7 +170,7 @@ static enum status serve_sockets(struct serve *s, struct err *err)
 
 static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
 {
-    const struct desks_options options = {
+    const struct http_threads_options options = {
         .cell = s->cell,
         .backend = &s->api,
         .daemon_version = version,
@@ -180,7 +180,7 @@ static enum status serve_start_api(struct serve *s, const char *version, struct 
 
     s->backend = (struct backend){.store = s->store, .pipeline = s->pipeline};
     s->api = backend_api(&s->backend);
-    return desks_open(&s->sockets, &options, &s->desks, err);
+    return http_threads_open(&s->sockets, &options, &s->http_threads, err);
 }
 
 void serve_set_log(const struct config *config)
@@ -191,11 +191,12 @@ void serve_set_log(const struct config *config)
 }
 
 /* Tells the service manager how the GPUs are. */
-static void serve_tell(struct serve *s, void (*say)(struct tell *, const struct snapshot *))
+static void serve_report_status(struct serve *s,
+                                void (*say)(struct sd_status *, const struct snapshot *))
 {
     const struct snapshot *view = snapshot_acquire(s->cell);
 
-    say(&s->tell, view);
+    say(&s->sd_status, view);
     snapshot_release(view);
 }
 
@@ -219,18 +220,18 @@ static void serve_reload(struct serve *s)
     struct config fresh;
     struct err err = {0};
 
-    tell_reloading(&s->tell);
+    sd_status_reloading(&s->sd_status);
     if (config_parse(s->argc, s->argv, &fresh, &err) || serve_read_token(s, token, &err)) {
         log_error("not reloaded, the options stay as they are: %s", err.text);
     } else {
         memcpy(s->token, token, sizeof s->token);
-        desks_set_token(s->desks, s->token);
-        config_renew(s->config, &fresh, others, sizeof others);
+        http_threads_set_token(s->http_threads, s->token);
+        config_reload(s->config, &fresh, others, sizeof others);
         serve_set_log(s->config);
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
-    serve_tell(s, tell_ready);
+    serve_report_status(s, sd_status_ready);
 }
 
 static int serve_sooner(int a_ms, int b_ms)
@@ -241,7 +242,7 @@ static int serve_sooner(int a_ms, int b_ms)
 /* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
 static int serve_due(struct serve *s)
 {
-    int wait_ms = tell_due(&s->tell, s->pipeline, s->keeper, s->desks);
+    int wait_ms = sd_status_due(&s->sd_status, s->pipeline, s->store_maintenance, s->http_threads);
 
     if (s->config->demo && !s->announced) {
         const struct snapshot *view = snapshot_acquire(s->cell);
@@ -277,7 +278,7 @@ static void serve_published(struct serve *s)
     uint64_t count;
 
     if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count) {
-        serve_tell(s, tell_state);
+        serve_report_status(s, sd_status_state);
     }
 }
 
@@ -320,12 +321,13 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
         s->cell = snapshot_cell_new();
         status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
     }
-    if (!status && s->tell.notify.fd >= 0) {
+    if (!status && s->sd_status.sd_notify.fd >= 0) {
         s->publication_fd = snapshot_cell_watch(s->cell);
         status = s->publication_fd < 0 ? STATUS_OK : serve_watch(s, s->publication_fd, err);
     }
     status = status ? status : serve_start_pipeline(s, err);
-    status = status ? status : keeper_start(s->store, s->pipeline, &s->keeper, err);
+    status = status ? status
+                    : store_maintenance_start(s->store, s->pipeline, &s->store_maintenance, err);
     if (!status) {
         for (uint32_t i = 0; i < s->sockets.count; i++) {
             log_info("serving %s%s",
@@ -350,7 +352,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->signal_fd = -1;
     s->epoll_fd = -1;
     s->publication_fd = -1;
-    tell_open(&s->tell);
+    sd_status_open(&s->sd_status);
     serve_raise_file_limit();
     if (config->unknown_variable[0]) {
         log_warning("%s in the environment is no option", config->unknown_variable);
@@ -359,17 +361,17 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 
     if (!status) {
         malloc_trim(0);
-        serve_tell(s, tell_ready);
+        serve_report_status(s, sd_status_ready);
         status = serve_loop(s, err);
-        tell_stopping(&s->tell);
+        sd_status_stopping(&s->sd_status);
     }
-    desks_close(s->desks);
-    keeper_stop(s->keeper);
+    http_threads_close(s->http_threads);
+    store_maintenance_stop(s->store_maintenance);
     pipeline_stop(s->pipeline);
     snapshot_cell_free(s->cell);
     store_close(s->store);
     listen_close(&s->sockets);
-    tell_close(&s->tell);
+    sd_status_close(&s->sd_status);
     if (s->epoll_fd >= 0) {
         close(s->epoll_fd);
     }

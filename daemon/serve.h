@@ -2,7 +2,7 @@
 #ifndef REACH_SERVE_H
 #define REACH_SERVE_H
 
-#include "config.h"
+#include "config/config.h"
 #include "store/store.h"
 
 /* Serves until SIGTERM or SIGINT. SIGHUP reads file, environment and the command line `argv` again
@@ -15,7 +15,7 @@ void serve_set_log(const struct config *config);
 
 /* Opens the state file as the configuration says, making its directory where it may
  * (--demo, or the default path), and falling back to memory where the option allows. A daemon that
- * serves also gets a store that cannot be written yet (store_open_anyway). */
+ * serves also gets a store that cannot be written yet (store_open_degraded). */
 enum status serve_open_store(const struct config *config, struct store **out, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* accept.h: which of several representations a client likes best (RFC 9110, section 12.5.1). */
-#ifndef REACH_API_ACCEPT_H
-#define REACH_API_ACCEPT_H
+#ifndef REACH_API_DECODE_ACCEPT_H
+#define REACH_API_DECODE_ACCEPT_H
 
 enum { ACCEPT_NOT = -1 };
 

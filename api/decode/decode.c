@@ -177,9 +177,9 @@ static void pointer_to(const char *key, char *out)
 }
 
 /* jansson tells which key came twice only in its sentence: duplicate object key near '"depth"'. */
-static void pointer_to_duplicate(const char *sentence, char *out)
+static void pointer_to_duplicate(const char *message, char *out)
 {
-    const char *key = strstr(sentence, "'\"");
+    const char *key = strstr(message, "'\"");
     const char *end = key ? strstr(key + 2, "\"'") : NULL;
     char name[PROBLEM_POINTER_BYTES];
 

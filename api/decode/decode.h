@@ -1,14 +1,14 @@
 /* decode.h: from texts of a request to values, strictly. On false `out_problem` names the parameter
  * or the JSON pointer to blame.
  */
-#ifndef REACH_API_DECODE_H
-#define REACH_API_DECODE_H
+#ifndef REACH_API_DECODE_DECODE_H
+#define REACH_API_DECODE_DECODE_H
 
 #include "api/decode/problem.h"
 #include "api/decode/request.h"
 #include "fingerprint/fingerprint.h"
-#include "placement/explain.h"
-#include "placement/split.h"
+#include "planner/explain.h"
+#include "planner/split.h"
 
 enum decode_need { DECODE_OPTIONAL = 0, DECODE_REQUIRED };
 

@@ -229,9 +229,9 @@ bool decode_explain(const struct request *request, struct explain_request *out,
         !decode_access(request, &out->access, out_problem) ||
         !decode_access_bytes(request, "element", &out->element_bytes, out_problem) ||
         !decode_access_bytes(request, "transaction", &out->transaction_bytes, out_problem) ||
-        !decode_real(request, "gbps", STRATEGY_MAX_RATE, &out->seen_gbps, out_problem))
+        !decode_real(request, "gbps", STRATEGY_MAX_RATE, &out->observed_gbps, out_problem))
         return false;
-    if (!(out->seen_gbps > 0))
+    if (!(out->observed_gbps > 0))
         return blame(out_problem, "gbps", "is missing: say what the job sees, as in gbps=412.5");
     return true;
 }

@@ -8,8 +8,8 @@
  *
  * `slug` and `title` come from the status table, `errors` only where one field is to blame.
  */
-#ifndef REACH_API_PROBLEM_H
-#define REACH_API_PROBLEM_H
+#ifndef REACH_API_DECODE_PROBLEM_H
+#define REACH_API_DECODE_PROBLEM_H
 
 #include "base/status.h"
 

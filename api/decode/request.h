@@ -3,8 +3,8 @@
  * The target is parsed here and not by libmicrohttpd: that library cuts texts at %00, forgets which
  * parameter came twice, and takes what is no percent code for itself.
  */
-#ifndef REACH_API_REQUEST_H
-#define REACH_API_REQUEST_H
+#ifndef REACH_API_DECODE_REQUEST_H
+#define REACH_API_DECODE_REQUEST_H
 
 #include "base/status.h"
 

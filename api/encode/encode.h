@@ -1,10 +1,10 @@
 /* encode.h: from values to the JSON of answers. Pure; new references, NULL without memory. */
-#ifndef REACH_API_ENCODE_H
-#define REACH_API_ENCODE_H
+#ifndef REACH_API_ENCODE_ENCODE_H
+#define REACH_API_ENCODE_ENCODE_H
 
-#include "base/json_out.h"
-#include "base/json_text.h"
-#include "placement/placement.h"
+#include "base/json_builder.h"
+#include "base/json_writer.h"
+#include "planner/placement.h"
 #include "snapshot/snapshot.h"
 
 #include <jansson.h>
@@ -28,10 +28,10 @@ char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_re
 
 /* What every answer that rests on a fingerprint begins with: which one, and whether it is known to
  * be of before a change. `room`: a guess at the length of all. */
-void encode_begin(struct json_text *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
+void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
                   size_t room);
 /* "windows": [..]. */
-void encode_windows(struct json_text *t, const struct placement_window *windows, uint32_t count);
+void encode_windows(struct json_writer *t, const struct placement_window *windows, uint32_t count);
 enum { ENCODE_WINDOW_ROOM = 128, ENCODE_SM_ROOM = 5 }; /* guesses at what one of each takes */
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */

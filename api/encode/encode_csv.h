@@ -1,6 +1,6 @@
 /* encode_csv.h: one observation as a table, for spreadsheets and data frames. */
-#ifndef REACH_API_ENCODE_CSV_H
-#define REACH_API_ENCODE_CSV_H
+#ifndef REACH_API_ENCODE_ENCODE_CSV_H
+#define REACH_API_ENCODE_ENCODE_CSV_H
 
 #include <jansson.h>
 #include <stddef.h>

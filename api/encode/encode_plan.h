@@ -1,11 +1,11 @@
 /* encode_plan.h: the planner's answers as JSON. Pure; texts from malloc, the caller's; NULL without
  * memory. */
-#ifndef REACH_API_ENCODE_PLAN_H
-#define REACH_API_ENCODE_PLAN_H
+#ifndef REACH_API_ENCODE_ENCODE_PLAN_H
+#define REACH_API_ENCODE_ENCODE_PLAN_H
 
-#include "placement/explain.h"
-#include "placement/split.h"
-#include "placement/strategy.h"
+#include "planner/explain.h"
+#include "planner/split.h"
+#include "planner/strategy.h"
 #include "snapshot/snapshot.h"
 
 char *encode_plan(const struct snapshot_gpu *gpu, const struct job_request *job,

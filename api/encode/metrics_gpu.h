@@ -5,8 +5,8 @@
  * number. What is not known has no sample. So a GPU has some fifty series however many SMs it has,
  * and they change only where the chip, or what is known of it, does.
  */
-#ifndef REACH_API_METRICS_GPU_H
-#define REACH_API_METRICS_GPU_H
+#ifndef REACH_API_ENCODE_METRICS_GPU_H
+#define REACH_API_ENCODE_METRICS_GPU_H
 
 #include "api/encode/metrics_page.h"
 #include "snapshot/snapshot.h"

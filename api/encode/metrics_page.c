@@ -27,7 +27,7 @@ void metrics_label(const struct metrics_page *p, const char *name, const char *v
     char tidy[LABEL_BYTES];
 
     (void)snprintf(tidy, sizeof(tidy), "%s", value);
-    text_tidy(tidy);
+    text_sanitize(tidy);
     fprintf(p->out, "%s=\"", name);
     for (const char *at = tidy; *at; at++)
         fprintf(p->out, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);

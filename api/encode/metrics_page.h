@@ -5,8 +5,8 @@
  * and ends with a line that says so. Units are base units, a GPU is named by its UUID, and there is
  * no series for each SM: that is what fingerprints are for.
  */
-#ifndef REACH_API_METRICS_PAGE_H
-#define REACH_API_METRICS_PAGE_H
+#ifndef REACH_API_ENCODE_METRICS_PAGE_H
+#define REACH_API_ENCODE_METRICS_PAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* auth.h: who may change something. Reading is free to everybody who can reach a socket. */
-#ifndef REACH_API_AUTH_H
-#define REACH_API_AUTH_H
+#ifndef REACH_API_HANDLERS_AUTH_H
+#define REACH_API_HANDLERS_AUTH_H
 
 #include <stdbool.h>
 

@@ -6,36 +6,39 @@
  * are called from readers alone (db_thread.h), the others must not wait for the disk. Documents are
  * JSON values that the callee makes and the caller owns.
  */
-#ifndef REACH_API_BACKEND_H
-#define REACH_API_BACKEND_H
+#ifndef REACH_API_HANDLERS_BACKEND_H
+#define REACH_API_HANDLERS_BACKEND_H
 
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
 
 /* How the inside of the daemon is. */
-struct api_condition {
-    uint64_t jobs_queued;
-    uint64_t jobs_running;
-    uint64_t jobs_done; /* since the start, these two */
-    uint64_t jobs_failed;
+struct api_health {
+    uint64_t measurements_queued;
+    uint64_t measurements_running;
+    uint64_t measurements_done; /* since the start, these two */
+    uint64_t measurements_failed;
     struct err database;    /* STATUS_OK: what is measured can be kept */
     uint64_t failed_writes; /* of the database, since the start, and the next two */
     uint64_t damaged_rows;  /* dropped because they failed their check */
-    uint64_t moved_aside;   /* files that could not be used */
+    uint64_t quarantined;   /* files that could not be used */
 };
 
 struct api_backend {
     void *self; /* handed back as the first argument of every slot */
 
-    /* Queues a measurement: {"id":"job-1", ...} as in job(). STATUS_FULL, STATUS_NOT_FOUND. */
-    enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_job,
+    /* Queues a measurement: {"id":"m-1", ...} as in measurement(). STATUS_FULL, STATUS_NOT_FOUND.
+     */
+    enum status (*submit)(void *self, const char *uuid, enum depth depth, json_t **out_measurement,
                           struct err *err);
-    /* {"id","gpu","kind","depth","state","fraction","sentence","queued_at","started_at","ended_at",
+    /* {"id","gpu","kind","depth","state","progress","message","queued_at","started_at","ended_at",
      *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
-    enum status (*job)(void *self, const char *id, json_t **out_job, struct err *err);
-    /* Ends a job early; the job as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has ended. */
-    enum status (*cancel)(void *self, const char *id, json_t **out_job, struct err *err);
+    enum status (*measurement)(void *self, const char *id, json_t **out_measurement,
+                               struct err *err);
+    /* Ends a measurement early; the measurement as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT:
+     * it has ended. */
+    enum status (*cancel)(void *self, const char *id, json_t **out_measurement, struct err *err);
     /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
      * `before` is the "next" of the page before, 0 at first. limit is 1..1000. */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
@@ -51,7 +54,7 @@ struct api_backend {
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
     /* Waits for nothing. */
-    void (*condition)(void *self, struct api_condition *out);
+    void (*health)(void *self, struct api_health *out);
 };
 
 #endif

@@ -2,8 +2,8 @@
  * snapshot lives until the next generation; one made from nothing that changes lives as long as
  * the server. Used by the serving thread alone.
  */
-#ifndef REACH_API_CACHE_H
-#define REACH_API_CACHE_H
+#ifndef REACH_API_HANDLERS_CACHE_H
+#define REACH_API_HANDLERS_CACHE_H
 
 #include "api/handlers/reply.h"
 #include "base/identity.h"

@@ -2,7 +2,7 @@
 #include "api/handlers/document.h"
 
 #include "base/hash.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ struct document *document_new_text(char *take, size_t bytes, const char *tag)
 struct document *document_new(json_t *take, const char *tag)
 {
     size_t bytes = 0;
-    char *text = json_out_render(take, &bytes);
+    char *text = json_render(take, &bytes);
 
     json_decref(take);
     return document_new_text(text, bytes, tag);

@@ -5,8 +5,8 @@
  * document_free lets go. The server attaches the finished responses of its HTTP library to a
  * document, so that the next answer from it builds none.
  */
-#ifndef REACH_API_DOCUMENT_H
-#define REACH_API_DOCUMENT_H
+#ifndef REACH_API_HANDLERS_DOCUMENT_H
+#define REACH_API_HANDLERS_DOCUMENT_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* handlers.h: one function a route. A handler reads the snapshot that was acquired for its request,
  * or asks the backend, and fills the reply; it never waits for a measurement.
  */
-#ifndef REACH_API_HANDLERS_H
-#define REACH_API_HANDLERS_H
+#ifndef REACH_API_HANDLERS_HANDLERS_H
+#define REACH_API_HANDLERS_HANDLERS_H
 
 #include "api/handlers/backend.h"
 #include "api/handlers/cache.h"
@@ -50,9 +50,9 @@ handlers_fn handlers_gpu;
 handlers_fn handlers_all_fingerprints;
 /* handlers_fingerprint.c */
 handlers_fn handlers_fingerprint;
-handlers_fn handlers_fingerprints;
+handlers_fn handlers_history;
 handlers_fn handlers_measure;
-handlers_fn handlers_job;
+handlers_fn handlers_measurement;
 handlers_fn handlers_cancel;
 /* handlers_observation.c */
 handlers_fn handlers_observations;

@@ -3,7 +3,7 @@
 #include "api/handlers/handlers.h"
 
 #include "api/decode/problem.h"
-#include "placement/handout.h"
+#include "planner/job_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void stale(const struct request *request, const struct snapshot_gpu *gpu,
                         .status = STATUS_CONFLICT,
                         .slug = "stale-fingerprint",
                         .title = "The fingerprint no longer describes this GPU.",
-                        .next_step = "Measure again: POST /v1/gpus/{gpu}/fingerprint, or reachctl "
+                        .next_step = "Measure again: POST /v1/gpus/{gpu}/measurements, or reachctl "
                                      "fingerprint."};
 
     snprintf(p.detail, sizeof(p.detail), "fingerprint %s of %s is stale: %.250s",
@@ -42,12 +42,12 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
         stale(request, gpu, reply);
         return;
     }
-    text = malloc(HANDOUT_BYTES);
+    text = malloc(JOB_ENV_BYTES);
     if (!text) {
         reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
         return;
     }
-    if (handout_variables(&gpu->fingerprint, gpu->fingerprint_id, text, &err) != STATUS_OK) {
+    if (job_env_variables(&gpu->fingerprint, gpu->fingerprint_id, text, &err) != STATUS_OK) {
         free(text);
         handlers_reply_refusal(request, &err, reply);
         return;

@@ -1,4 +1,4 @@
-/* handlers_fingerprint.c: the fingerprint, its history, and the jobs that make new ones. */
+/* handlers_fingerprint.c: the fingerprint, its history, and the measurements that make new ones. */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"
@@ -9,7 +9,7 @@
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000 };
 
-static const char LIST[] = "List them: GET /v1/gpus/{gpu}/fingerprints.";
+static const char LIST[] = "List them: GET /v1/gpus/{gpu}/history.";
 
 /* The id is the snapshot's: a document that a newer release wrote gives itself one that the fields
  * which are known here do not hash to. */
@@ -72,8 +72,8 @@ void handlers_fingerprint(struct handlers_context *c, const struct request *requ
         handlers_no_fingerprint(request, gpu, HTTP_NOT_FOUND, reply);
 }
 
-void handlers_fingerprints(struct handlers_context *c, const struct request *request,
-                           struct reply *reply)
+void handlers_history(struct handlers_context *c, const struct request *request,
+                      struct reply *reply)
 {
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
     uint64_t limit = DEFAULT_LIMIT;
@@ -89,7 +89,7 @@ void handlers_fingerprints(struct handlers_context *c, const struct request *req
         reply_problem(reply, request, &problem);
         return;
     }
-    if (handlers_must_wait(c, handlers_fingerprints, reply))
+    if (handlers_must_wait(c, handlers_history, reply))
         return;
     if (c->backend->history(c->backend->self, gpu->identity.uuid, (int64_t)cursor, (uint32_t)limit,
                             &page, &err) != STATUS_OK)
@@ -104,7 +104,7 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
     const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
     enum depth depth = DEPTH_FULL;
     struct problem problem;
-    json_t *job = NULL;
+    json_t *measurement = NULL;
     struct err err;
     char location[REPLY_LOCATION_BYTES];
 
@@ -114,56 +114,61 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
         reply_problem(reply, request, &problem);
         return;
     }
-    if (c->backend->submit(c->backend->self, gpu->identity.uuid, depth, &job, &err) != STATUS_OK) {
+    if (c->backend->submit(c->backend->self, gpu->identity.uuid, depth, &measurement, &err) !=
+        STATUS_OK) {
         if (err.status == STATUS_FULL)
             err.hint = "Wait until one of them has ended, and try again.";
         reply_err(reply, request, &err);
         return;
     }
-    snprintf(location, sizeof(location), "/v1/jobs/%.40s",
-             json_string_value(json_object_get(job, "id")));
-    reply_json(reply, HTTP_ACCEPTED, job);
+    snprintf(location, sizeof(location), "/v1/measurements/%.40s",
+             json_string_value(json_object_get(measurement, "id")));
+    reply_json(reply, HTTP_ACCEPTED, measurement);
     if (reply->http_status == HTTP_ACCEPTED)
         memcpy(reply->location, location, sizeof(location));
 }
 
-/* What went wrong with a job that the path names. */
-static void job_problem(const struct request *request, const struct err *err, struct reply *reply)
+/* What went wrong with a measurement that the path names. */
+static void measurement_problem(const struct request *request, const struct err *err,
+                                struct reply *reply)
 {
     struct problem p = {.status = err->status, .next_step = err->hint};
 
     if (err->status == STATUS_CONFLICT)
-        p.next_step = "Nothing is left to cancel: GET /v1/jobs/{id} says how it ended.";
+        p.next_step = "Nothing is left to cancel: GET /v1/measurements/{id} says how it ended.";
     if (err->status == STATUS_NOT_FOUND)
-        p.next_step = "Only the last jobs since the start of the daemon are remembered: look at "
-                      "GET /v1/gpus/{gpu}/fingerprints for what they made.";
+        p.next_step =
+            "Only the last measurements since the start of the daemon are remembered: look at "
+            "GET /v1/gpus/{gpu}/history for what they made.";
     snprintf(p.detail, sizeof(p.detail), "%s", err->text);
     reply_problem(reply, request, &p);
 }
 
-void handlers_job(struct handlers_context *c, const struct request *request, struct reply *reply)
+void handlers_measurement(struct handlers_context *c, const struct request *request,
+                          struct reply *reply)
 {
-    json_t *job = NULL;
+    json_t *measurement = NULL;
     struct err err;
 
-    if (c->backend->job(c->backend->self, request->id, &job, &err) != STATUS_OK)
-        job_problem(request, &err, reply);
+    if (c->backend->measurement(c->backend->self, request->id, &measurement, &err) != STATUS_OK)
+        measurement_problem(request, &err, reply);
     else
-        reply_json(reply, HTTP_OK, job);
+        reply_json(reply, HTTP_OK, measurement);
 }
 
 /* 200: it has ended; 202: it will, GET tells when. */
 void handlers_cancel(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
-    json_t *job = NULL;
+    json_t *measurement = NULL;
     const char *state;
     struct err err;
 
-    if (c->backend->cancel(c->backend->self, request->id, &job, &err) != STATUS_OK) {
-        job_problem(request, &err, reply);
+    if (c->backend->cancel(c->backend->self, request->id, &measurement, &err) != STATUS_OK) {
+        measurement_problem(request, &err, reply);
         return;
     }
-    state = json_string_value(json_object_get(job, "state"));
-    reply_json(reply, state && strcmp(state, "running") == 0 ? HTTP_ACCEPTED : HTTP_OK, job);
+    state = json_string_value(json_object_get(measurement, "state"));
+    reply_json(reply, state && strcmp(state, "running") == 0 ? HTTP_ACCEPTED : HTTP_OK,
+               measurement);
     reply->etag[0] = '\0';
 }

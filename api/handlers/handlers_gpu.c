@@ -76,7 +76,7 @@ void handlers_no_fingerprint(const struct request *request, const struct snapsho
     if (gpu->state == GPU_STATE_QUEUED || gpu->state == GPU_STATE_MEASURING)
         p.next_step = "Wait for the measurement: GET /v1/gpus/{gpu} shows its state.";
     else
-        p.next_step = "Measure it: POST /v1/gpus/{gpu}/fingerprint, or reachctl fingerprint.";
+        p.next_step = "Measure it: POST /v1/gpus/{gpu}/measurements, or reachctl measure.";
     if (gpu->last_error.status == STATUS_OK)
         snprintf(p.detail, sizeof(p.detail), "GPU %s has no fingerprint; its state is %s",
                  gpu->identity.uuid, gpu_state_name(gpu->state));

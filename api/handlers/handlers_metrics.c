@@ -83,18 +83,22 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
 
 /* ---- what it knows ---- */
 
-static void job_metrics(const struct metrics_page *p, const struct handlers_context *c)
+static void measurement_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
-    struct api_condition now = {.jobs_queued = 0};
+    struct api_health now = {.measurements_queued = 0};
 
-    c->backend->condition(c->backend->self, &now);
-    metrics_family(p, "reachd_jobs", METRICS_GAUGE, "Measurements and checks that have not ended.");
-    fprintf(p->out, "reachd_jobs{state=\"queued\"} %" PRIu64 "\n", now.jobs_queued);
-    fprintf(p->out, "reachd_jobs{state=\"running\"} %" PRIu64 "\n", now.jobs_running);
-    metrics_family(p, "reachd_jobs_ended", METRICS_COUNTER,
+    c->backend->health(c->backend->self, &now);
+    metrics_family(p, "reachd_measurements", METRICS_GAUGE,
+                   "Measurements and checks that have not ended.");
+    fprintf(p->out, "reachd_measurements{state=\"queued\"} %" PRIu64 "\n", now.measurements_queued);
+    fprintf(p->out, "reachd_measurements{state=\"running\"} %" PRIu64 "\n",
+            now.measurements_running);
+    metrics_family(p, "reachd_measurements_ended", METRICS_COUNTER,
                    "Measurements and checks that have ended.");
-    fprintf(p->out, "reachd_jobs_ended_total{state=\"done\"} %" PRIu64 "\n", now.jobs_done);
-    fprintf(p->out, "reachd_jobs_ended_total{state=\"failed\"} %" PRIu64 "\n", now.jobs_failed);
+    fprintf(p->out, "reachd_measurements_ended_total{state=\"done\"} %" PRIu64 "\n",
+            now.measurements_done);
+    fprintf(p->out, "reachd_measurements_ended_total{state=\"failed\"} %" PRIu64 "\n",
+            now.measurements_failed);
     metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
                    "1: what is measured can be kept; 0: it cannot.",
                    now.database.status == STATUS_OK);
@@ -102,9 +106,9 @@ static void job_metrics(const struct metrics_page *p, const struct handlers_cont
                    "Writes that the database did not take.", (double)now.failed_writes);
     metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
                    "Rows that failed their check and were dropped.", (double)now.damaged_rows);
-    metrics_single(p, "reachd_database_files_moved_aside", METRICS_COUNTER,
+    metrics_single(p, "reachd_database_files_quarantined", METRICS_COUNTER,
                    "Database files that could not be used and were moved aside.",
-                   (double)now.moved_aside);
+                   (double)now.quarantined);
 }
 
 void handlers_metrics(struct handlers_context *c, const struct request *request,
@@ -123,7 +127,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
     }
     process_metrics(&p, c);
     http_metrics(&p, c);
-    job_metrics(&p, c);
+    measurement_metrics(&p, c);
     metrics_gpu(&p, c->snapshot);
     if (p.is_open)
         fputs("# EOF\n", p.out);

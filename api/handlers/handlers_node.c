@@ -12,7 +12,7 @@
 #include "api/decode/problem.h"
 #include "api/handlers/routes.h"
 #include "base/clock.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
     }
     p.next_step = s->source_error.hint;
     if (s->source_error.status == STATUS_OK)
-        p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/fingerprint.";
+        p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/measurements.";
     if (now > 0)
         p.gpus = encode_states(s, now);
     reply_problem(reply, request, &p);
@@ -83,22 +83,22 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
 }
 
 /* What only an operator wants to know of a daemon that is ready. */
-static void add_jobs(const struct api_condition *now, struct json_out *o)
+static void add_measurements(const struct api_health *now, struct json_builder *o)
 {
-    struct json_out jobs;
+    struct json_builder measurements;
 
-    json_out_begin(&jobs);
-    json_out_u64(&jobs, "queued", now->jobs_queued);
-    json_out_u64(&jobs, "running", now->jobs_running);
-    json_out_value(o, "jobs", json_out_end(&jobs));
+    json_builder_begin(&measurements);
+    json_builder_u64(&measurements, "queued", now->measurements_queued);
+    json_builder_u64(&measurements, "running", now->measurements_running);
+    json_builder_value(o, "measurements", json_builder_end(&measurements));
 }
 
 void handlers_readyz(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     const char *verbose = request_param(request, "verbose");
     int64_t now = verbose ? clock_wall_seconds() : 0;
-    struct api_condition condition = {.jobs_queued = 0};
-    struct json_out o;
+    struct api_health condition = {.measurements_queued = 0};
+    struct json_builder o;
 
     if (verbose && *verbose) {
         struct problem p = {.status = STATUS_INVALID_ARGUMENT,
@@ -111,15 +111,15 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
         not_ready(c->snapshot, request, now, reply);
         return;
     }
-    json_out_begin(&o);
-    json_out_text(&o, "status", "ready");
-    json_out_value(&o, "gpus", encode_states(c->snapshot, now));
-    c->backend->condition(c->backend->self, &condition);
+    json_builder_begin(&o);
+    json_builder_text(&o, "status", "ready");
+    json_builder_value(&o, "gpus", encode_states(c->snapshot, now));
+    c->backend->health(c->backend->self, &condition);
     if (verbose)
-        add_jobs(&condition, &o);
+        add_measurements(&condition, &o);
     if (verbose || condition.database.status != STATUS_OK)
-        json_out_value(&o, "database_error", encode_err(&condition.database));
-    reply_json(reply, HTTP_OK, json_out_end(&o));
+        json_builder_value(&o, "database_error", encode_err(&condition.database));
+    reply_json(reply, HTTP_OK, json_builder_end(&o));
 }
 
 void handlers_openapi(struct handlers_context *c, const struct request *request,

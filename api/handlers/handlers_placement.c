@@ -39,8 +39,8 @@ void handlers_reply_refusal(const struct request *request, const struct err *err
 
     memcpy(p.detail, err->text, sizeof(p.detail));
     if (err->status == STATUS_NOT_APPLICABLE)
-        p.next_step = "Measure again: POST /v1/gpus/{gpu}/fingerprint with {\"depth\": \"full\"}, "
-                      "or reachctl fingerprint --depth full.";
+        p.next_step = "Measure again: POST /v1/gpus/{gpu}/measurements with {\"depth\": \"full\"}, "
+                      "or reachctl measure --depth full.";
     reply_problem(reply, request, &p);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "api/handlers/reply.h"
 
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const char JSON_TYPE[] = "application/json";
 void reply_json(struct reply *reply, unsigned http_status, json_t *take)
 {
     size_t bytes = 0;
-    char *text = json_out_render(take, &bytes);
+    char *text = json_render(take, &bytes);
 
     json_decref(take);
     if (!text) {

@@ -3,8 +3,8 @@
  * A reply either brings a body of its own, or names a document: a body rendered earlier, with its
  * headers, which many answers share.
  */
-#ifndef REACH_API_REPLY_H
-#define REACH_API_REPLY_H
+#ifndef REACH_API_HANDLERS_REPLY_H
+#define REACH_API_HANDLERS_REPLY_H
 
 #include "api/decode/problem.h"
 #include "api/decode/request.h"

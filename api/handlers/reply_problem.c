@@ -1,7 +1,7 @@
 /* reply_problem.c: statuses into HTTP statuses, errors into problem documents (reply.h). */
 #include "api/handlers/reply.h"
 
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +41,16 @@ static unsigned http_status_of(enum status status)
 
 static json_t *errors_to_json(const struct problem *p)
 {
-    struct json_out o;
+    struct json_builder o;
     json_t *array = json_array();
 
-    json_out_begin(&o);
+    json_builder_begin(&o);
     if (p->parameter)
-        json_out_text(&o, "parameter", p->parameter);
+        json_builder_text(&o, "parameter", p->parameter);
     if (p->has_pointer)
-        json_out_text(&o, "pointer", p->pointer);
-    json_out_text(&o, "detail", p->detail);
-    json_out_append(&array, json_out_end(&o));
+        json_builder_text(&o, "pointer", p->pointer);
+    json_builder_text(&o, "detail", p->detail);
+    json_builder_append(&array, json_builder_end(&o));
     return array;
 }
 
@@ -60,25 +60,25 @@ static json_t *problem_to_json(const struct problem *p, const struct request *re
     const struct status_info *info = status_info(p->status);
     const char *slug = p->slug ? p->slug : info->slug;
     char type[TYPE_BYTES];
-    struct json_out o;
+    struct json_builder o;
 
     snprintf(type, sizeof(type), "%s%s", TYPE_PREFIX, slug);
-    json_out_begin(&o);
-    json_out_text(&o, "type", type);
-    json_out_text(&o, "slug", slug);
-    json_out_text(&o, "title", p->title ? p->title : info->sentence);
-    json_out_u64(&o, "status", http_status);
-    json_out_text(&o, "detail", p->detail);
+    json_builder_begin(&o);
+    json_builder_text(&o, "type", type);
+    json_builder_text(&o, "slug", slug);
+    json_builder_text(&o, "title", p->title ? p->title : info->message);
+    json_builder_u64(&o, "status", http_status);
+    json_builder_text(&o, "detail", p->detail);
     if (request->instance[0])
-        json_out_text(&o, "instance", request->instance);
+        json_builder_text(&o, "instance", request->instance);
     if (request->trace[0])
-        json_out_text(&o, "request_id", request->trace);
-    json_out_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
+        json_builder_text(&o, "request_id", request->trace);
+    json_builder_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
     if (p->parameter || p->has_pointer)
-        json_out_value(&o, "errors", errors_to_json(p));
+        json_builder_value(&o, "errors", errors_to_json(p));
     if (p->gpus)
-        json_out_value(&o, "gpus", json_incref(p->gpus));
-    return json_out_end(&o);
+        json_builder_value(&o, "gpus", json_incref(p->gpus));
+    return json_builder_end(&o);
 }
 
 void reply_problem(struct reply *reply, const struct request *request,
@@ -88,7 +88,7 @@ void reply_problem(struct reply *reply, const struct request *request,
         problem->http_status ? problem->http_status : http_status_of(problem->status);
     json_t *json = problem_to_json(problem, request, http_status);
     size_t bytes = 0;
-    char *text = json_out_render(json, &bytes);
+    char *text = json_render(json, &bytes);
 
     json_decref(json);
     reply_clear(reply); /* without memory the reply has no body, and reply_send says so */

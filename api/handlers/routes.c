@@ -12,7 +12,7 @@
 #include "api/decode/decode.h"
 #include "api/handlers/auth.h"
 #include "api/decode/problem.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,23 +75,23 @@ static const struct route routes[] = {
      .params = {"at"},
      .about = "the current fingerprint; at=ID an older one"},
     {.method = "POST",
-     .path = "/v1/gpus/{gpu}/fingerprint",
+     .path = "/v1/gpus/{gpu}/measurements",
      .handler = handlers_measure,
      .needs_daemon = true,
      .about = "measure again; the body may name a depth: quick, full, matrix"},
     {.method = "GET",
-     .path = "/v1/gpus/{gpu}/fingerprints",
-     .handler = handlers_fingerprints,
+     .path = "/v1/gpus/{gpu}/history",
+     .handler = handlers_history,
      .params = {"limit", "cursor"},
      .needs_daemon = true,
      .about = "history, newest first"},
     {.method = "GET",
-     .path = "/v1/jobs/{id}",
-     .handler = handlers_job,
+     .path = "/v1/measurements/{id}",
+     .handler = handlers_measurement,
      .needs_daemon = true,
      .about = "how far a measurement is"},
     {.method = "DELETE",
-     .path = "/v1/jobs/{id}",
+     .path = "/v1/measurements/{id}",
      .handler = handlers_cancel,
      .needs_daemon = true,
      .about = "end a measurement early"},
@@ -356,19 +356,19 @@ bool routes_takes_body(const struct request *request)
 json_t *routes_to_json(void)
 {
     json_t *list = json_array();
-    struct json_out o;
+    struct json_builder o;
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        struct json_out row;
-        json_out_begin(&row);
-        json_out_text(&row, "method", routes[i].method);
-        json_out_text(&row, "path", routes[i].path);
-        json_out_text(&row, "about", routes[i].about);
-        if (!json_out_append(&list, json_out_end(&row)))
+        struct json_builder row;
+        json_builder_begin(&row);
+        json_builder_text(&row, "method", routes[i].method);
+        json_builder_text(&row, "path", routes[i].path);
+        json_builder_text(&row, "about", routes[i].about);
+        if (!json_builder_append(&list, json_builder_end(&row)))
             break;
     }
-    json_out_begin(&o);
-    json_out_text(&o, "service", "reachd");
-    json_out_value(&o, "routes", list);
-    return json_out_end(&o);
+    json_builder_begin(&o);
+    json_builder_text(&o, "service", "reachd");
+    json_builder_value(&o, "routes", list);
+    return json_builder_end(&o);
 }

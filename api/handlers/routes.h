@@ -1,6 +1,6 @@
 /* routes.h: which path is answered by whom. */
-#ifndef REACH_API_ROUTES_H
-#define REACH_API_ROUTES_H
+#ifndef REACH_API_HANDLERS_ROUTES_H
+#define REACH_API_HANDLERS_ROUTES_H
 
 #include "api/handlers/handlers.h"
 

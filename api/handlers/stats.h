@@ -1,7 +1,7 @@
 /* stats.h: what the server counts about itself, for /metrics. Several servers may count into one;
  * any thread may count and read. */
-#ifndef REACH_API_STATS_H
-#define REACH_API_STATS_H
+#ifndef REACH_API_HANDLERS_STATS_H
+#define REACH_API_HANDLERS_STATS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* connections.h: the open connections, each with a clock, so that none stays longer than it may.
  * Used by the serving thread alone.
  */
-#ifndef REACH_API_CONNECTIONS_H
-#define REACH_API_CONNECTIONS_H
+#ifndef REACH_API_SERVER_CONNECTIONS_H
+#define REACH_API_SERVER_CONNECTIONS_H
 
 #include "base/clock.h"
 

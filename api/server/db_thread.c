@@ -9,7 +9,7 @@
 #include "api/server/db_thread.h"
 
 #include "base/log.h"
-#include "base/pulse.h"
+#include "base/heartbeat.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct db_thread {
     struct db_thread_options options;
     pthread_t thread;
     bool started; /* the serving thread's */
-    struct pulse pulse;
+    struct heartbeat heartbeat;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     bool running; /* these are guarded by the mutex */
@@ -57,7 +57,7 @@ static struct db_thread_call *next_call(struct db_thread *r)
     pthread_mutex_lock(&r->mutex);
     while (!r->stop && !r->first) {
         pthread_cond_wait(&r->wake, &r->mutex);
-        pulse_beat();
+        heartbeat_beat();
     }
     call = r->stop ? NULL : r->first;
     if (call)
@@ -85,12 +85,12 @@ static void *db_thread_main(void *self)
     struct db_thread_call *call;
 
     pthread_setname_np(pthread_self(), "http-reader");
-    pulse_adopt(&r->pulse);
+    heartbeat_adopt(&r->heartbeat);
     while ((call = next_call(r))) {
         answer(r, call);
-        pulse_beat();
+        heartbeat_beat();
     }
-    pulse_adopt(NULL);
+    heartbeat_adopt(NULL);
     return NULL;
 }
 
@@ -130,13 +130,13 @@ bool db_thread_take(struct db_thread *reader, struct db_thread_call *call)
     return true;
 }
 
-bool db_thread_moves(struct db_thread *reader)
+bool db_thread_is_alive(struct db_thread *reader)
 {
     bool moves = true;
 
     pthread_mutex_lock(&reader->mutex);
     if (reader->running) {
-        moves = pulse_has_moved(&reader->pulse);
+        moves = heartbeat_is_alive(&reader->heartbeat);
         pthread_cond_signal(&reader->wake);
     }
     pthread_mutex_unlock(&reader->mutex);

@@ -2,8 +2,8 @@
  * request over and goes on; libmicrohttpd leaves the connection alone until the answer is there.
  * So neither a slow disk nor a long history delays those who ask for what is in memory.
  */
-#ifndef REACH_API_DB_THREAD_H
-#define REACH_API_DB_THREAD_H
+#ifndef REACH_API_SERVER_DB_THREAD_H
+#define REACH_API_SERVER_DB_THREAD_H
 
 #include "api/handlers/handlers.h"
 
@@ -43,6 +43,6 @@ bool db_thread_take(struct db_thread *reader, struct db_thread_call *call);
 
 /* Did the thread move since it was asked last? Wakes it, so that it can next time. For one watcher,
  * in any thread. */
-bool db_thread_moves(struct db_thread *reader);
+bool db_thread_is_alive(struct db_thread *reader);
 
 #endif

@@ -101,8 +101,8 @@ static void take_field(struct headers *h, const char *name, size_t bytes, const 
     }
 }
 
-static enum MHD_Result look_at(void *cls, enum MHD_ValueKind kind, const char *name,
-                               size_t name_bytes, const char *value, size_t value_bytes)
+static enum MHD_Result scan_field(void *cls, enum MHD_ValueKind kind, const char *name,
+                                  size_t name_bytes, const char *value, size_t value_bytes)
 {
     struct headers *h = cls;
 
@@ -170,7 +170,7 @@ bool guard_check(struct MHD_Connection *connection, const char *http_version,
     struct headers h = {.request = request};
     const char *fault;
 
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look_at, &h);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, scan_field, &h);
     fault = framing_fault(&h, strcmp(http_version, MHD_HTTP_VERSION_1_0) == 0);
     if (fault) {
         malformed(fault, out);

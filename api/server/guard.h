@@ -1,6 +1,6 @@
 /* guard.h: refuses requests that two servers in a row could read differently. */
-#ifndef REACH_API_GUARD_H
-#define REACH_API_GUARD_H
+#ifndef REACH_API_SERVER_GUARD_H
+#define REACH_API_SERVER_GUARD_H
 
 #include "api/decode/problem.h"
 #include "api/decode/request.h"

@@ -226,7 +226,7 @@ bool send_prepare(void)
                          "{\"type\":\"urn:reachd:problem:%s\",\"slug\":\"%s\",\"title\":\"%s\","
                          "\"status\":503,\"detail\":\"no memory to answer this request\","
                          "\"next_step\":\"%s\"}",
-                         info->slug, info->slug, info->sentence, info->next_step);
+                         info->slug, info->slug, info->message, info->next_step);
     struct MHD_Response *response = response_over(text, (size_t)bytes);
 
     if (response && add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, PROBLEM_TYPE) &&

@@ -1,6 +1,6 @@
 /* send.h: a reply onto the wire. Serving thread only. */
-#ifndef REACH_API_SEND_H
-#define REACH_API_SEND_H
+#ifndef REACH_API_SERVER_SEND_H
+#define REACH_API_SERVER_SEND_H
 
 #include "api/handlers/reply.h"
 

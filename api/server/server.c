@@ -57,7 +57,7 @@ enum {
 struct listener {
     struct api_server *server;
     struct MHD_Daemon *daemon;
-    enum api_audience audience;
+    enum api_listener_role role;
     bool ready;
 };
 
@@ -164,7 +164,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                  .reader = server->reader,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
-                                 .for_probes = listener->audience == API_FOR_PROBES,
+                                 .for_probes = listener->role == API_FOR_PROBES,
                                  .daemon_version = server->daemon_version};
 
     if (!*request_context)
@@ -214,7 +214,7 @@ static uint32_t asked_limit(const struct api_listener *l)
 {
     if (l->connection_limit)
         return l->connection_limit;
-    return l->audience == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
+    return l->role == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
 }
 
 /* As many places as asked for; where the process may not open so many files, each socket gets its
@@ -278,7 +278,7 @@ static enum status add_listener(struct api_server *server, const struct api_list
         return err_set(err, STATUS_IO, "cannot use a listening socket: %s", strerror(errno));
     }
     listener->server = server;
-    listener->audience = asked->audience;
+    listener->role = asked->role;
     listener->daemon = start_daemon(listener, own, asked->connection_limit);
     if (!listener->daemon)
         return err_set(err, STATUS_IO, "cannot serve HTTP on a listening socket");
@@ -487,9 +487,9 @@ void api_server_wake(struct api_server *server)
         return; /* full: it is readable already */
 }
 
-bool api_server_db_thread_moves(struct api_server *server)
+bool api_server_db_thread_is_alive(struct api_server *server)
 {
-    return db_thread_moves(server->reader);
+    return db_thread_is_alive(server->reader);
 }
 
 /* ---- stop ---- */

@@ -3,8 +3,8 @@
  * are ready at once.) A server is used by one thread, but for the functions that say otherwise;
  * several may serve one cell and one backend.
  */
-#ifndef REACH_API_SERVER_H
-#define REACH_API_SERVER_H
+#ifndef REACH_API_SERVER_SERVER_H
+#define REACH_API_SERVER_SERVER_H
 
 #include "api/handlers/backend.h"
 #include "base/clock.h"
@@ -15,14 +15,14 @@ struct api_server;
 struct stats;
 
 /* Whom a listening socket is for. */
-enum api_audience {
+enum api_listener_role {
     API_FOR_ALL = 0,
     API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing of /v1 */
 };
 
 struct api_listener {
     int fd; /* TCP or Unix, listening; the server's once api_server_new succeeds */
-    enum api_audience audience;
+    enum api_listener_role role;
     uint32_t connection_limit; /* of this socket; 0: 1024, or 64 for probes */
 };
 
@@ -55,7 +55,7 @@ void api_server_wait(struct api_server *server);
 /* Ends the sleep of api_server_wait. From any thread. */
 void api_server_wake(struct api_server *server);
 /* Does its reader move (db_thread.h)? From any thread, one at a time. */
-bool api_server_db_thread_moves(struct api_server *server);
+bool api_server_db_thread_is_alive(struct api_server *server);
 
 /* For a loop that watches other things too: the descriptor to watch for reading, */
 int api_server_fd(const struct api_server *server);

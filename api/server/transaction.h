@@ -1,8 +1,8 @@
 /* transaction.h: one request from its first line to the end of its answer, as libmicrohttpd calls
  * it.
  */
-#ifndef REACH_API_TRANSACTION_H
-#define REACH_API_TRANSACTION_H
+#ifndef REACH_API_SERVER_TRANSACTION_H
+#define REACH_API_SERVER_TRANSACTION_H
 
 #include "api/handlers/handlers.h"
 

@@ -1,7 +1,7 @@
 /* answer.h: one answer of the API: its body, what it rests on, and its fields in the structs of
  * reach.h. Never changes once it is made; any thread. */
-#ifndef REACH_CLIENT_ANSWER_H
-#define REACH_CLIENT_ANSWER_H
+#ifndef REACH_CLIENTS_C_ANSWER_H
+#define REACH_CLIENTS_C_ANSWER_H
 
 #include "clients/c/error.h"
 

@@ -5,8 +5,8 @@
  * The entries of one GPU are always of one fingerprint: an answer from another one, or one that
  * differs in whether it is stale, drops the older ones. Only answers that rest on a fingerprint are
  * kept. Any thread. */
-#ifndef REACH_CLIENT_ANSWER_CACHE_H
-#define REACH_CLIENT_ANSWER_CACHE_H
+#ifndef REACH_CLIENTS_C_ANSWER_CACHE_H
+#define REACH_CLIENTS_C_ANSWER_CACHE_H
 
 #include "clients/c/answer.h"
 #include "clients/c/http.h"

@@ -1,6 +1,6 @@
 /* error.h: how a call of libreach fails. Any thread. */
-#ifndef REACH_CLIENT_ERROR_H
-#define REACH_CLIENT_ERROR_H
+#ifndef REACH_CLIENTS_C_ERROR_H
+#define REACH_CLIENTS_C_ERROR_H
 
 #include "clients/c/reach.h"
 

@@ -146,7 +146,7 @@ static enum reach_status check_stale(const struct call *call, const struct reach
         return REACH_OK;
     return fail_with(call->error, REACH_STALE,
                      "fingerprint %s of %s is stale: the chip or its driver is not what was "
-                     "measured. Measure again (reachctl fingerprint --follow), or allow it "
+                     "measured. Measure again (reachctl measure --wait), or allow it "
                      "(REACH_ALLOW_STALE)",
                      p->fingerprint_id, p->gpu_uuid);
 }
@@ -535,7 +535,7 @@ enum reach_status reach_revalidate(struct reach *reach, const struct reach_answe
     else if (now->stale)
         status = fail_with(error, REACH_STALE,
                            "fingerprint %s of %s has become stale: the chip or its driver is not "
-                           "what was measured. Measure again (reachctl fingerprint --follow)",
+                           "what was measured. Measure again (reachctl measure --wait)",
                            p->fingerprint_id, now->uuid);
     reach_answer_free(state);
     return status;

@@ -6,8 +6,8 @@
  *     offline.c   from a file or the environment, by the daemon's own handlers
  *     answer.c    an answer              decode.c   its JSON -> the structs of reach.h
  */
-#ifndef REACH_CLIENT_HANDLE_H
-#define REACH_CLIENT_HANDLE_H
+#ifndef REACH_CLIENTS_C_HANDLE_H
+#define REACH_CLIENTS_C_HANDLE_H
 
 #include "clients/c/answer.h"
 

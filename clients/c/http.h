@@ -1,7 +1,7 @@
 /* http.h: one request to the daemon over a Unix socket or a URL, within a timeout. Any thread: each
  * call has a connection of its own, which stays open for the next one. */
-#ifndef REACH_CLIENT_HTTP_H
-#define REACH_CLIENT_HTTP_H
+#ifndef REACH_CLIENTS_C_HTTP_H
+#define REACH_CLIENTS_C_HTTP_H
 
 #include "clients/c/error.h"
 

@@ -5,7 +5,7 @@
 
 #include "api/handlers/routes.h"
 #include "base/clock.h"
-#include "placement/handout.h"
+#include "planner/job_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +176,7 @@ static enum reach_status read_line(uint32_t number, enum offline_strictness stri
     err_set(&out->last_error, STATUS_NOT_FOUND, "the environment has no valid %s", name);
     if (!line)
         return REACH_OK;
-    if (handout_read(line, &out->fingerprint, out->fingerprint_id, &err) == STATUS_OK) {
+    if (job_env_read(line, &out->fingerprint, out->fingerprint_id, &err) == STATUS_OK) {
         out->last_error = (struct err){.status = STATUS_OK};
         set_ready(out);
         return REACH_OK;

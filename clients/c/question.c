@@ -232,14 +232,14 @@ enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const str
         {"transaction", KIND_U32, offsetof(struct reach_job, transaction_bytes)},
         {"reserve", KIND_U64, offsetof(struct reach_job, reserve_bytes)},
         {"accesses", KIND_U64, offsetof(struct reach_job, accesses)},
-        {"fixed", KIND_FLAG, offsetof(struct reach_job, no_sm_binding)},
-        {"once", KIND_FLAG, offsetof(struct reach_job, single_pass)},
+        {"no_sm_binding", KIND_FLAG, offsetof(struct reach_job, no_sm_binding)},
+        {"single_pass", KIND_FLAG, offsetof(struct reach_job, single_pass)},
         {"input_bytes", KIND_REAL, offsetof(struct reach_job, input_bytes)},
         {"input_gbps", KIND_REAL, offsetof(struct reach_job, input_gbps)},
         {"output_bytes", KIND_REAL, offsetof(struct reach_job, output_bytes)},
-        {"deal_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes)},
+        {"partition_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes)},
         {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps)},
-        {"inside_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps)},
+        {"in_reach_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps)},
         {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes)},
         {"windows", KIND_U32, offsetof(struct reach_job, windows)}};
     static const struct question question = {"plan", sizeof(*job), params, COUNT_OF(params)};

@@ -3,8 +3,8 @@
  *
  * A number that the daemon does not know is NAN here. `uri` is the source, as reach_open takes it.
  */
-#ifndef REACH_EXAMPLES_ASK_DAEMON_H
-#define REACH_EXAMPLES_ASK_DAEMON_H
+#ifndef REACH_CLIENTS_EXAMPLES_ASK_DAEMON_H
+#define REACH_CLIENTS_EXAMPLES_ASK_DAEMON_H
 
 #include <stdbool.h>
 #include <stddef.h>

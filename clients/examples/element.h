@@ -2,8 +2,8 @@
  * there, which bucket a value belongs to. Host and device compile the same lines, so the CPU
  * references check what the kernels run. Murmur3's finalisers: Appleby, MurmurHash3, public domain.
  */
-#ifndef REACH_EXAMPLES_ELEMENT_H
-#define REACH_EXAMPLES_ELEMENT_H
+#ifndef REACH_CLIENTS_EXAMPLES_ELEMENT_H
+#define REACH_CLIENTS_EXAMPLES_ELEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

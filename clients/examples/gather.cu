@@ -25,7 +25,7 @@ typedef void (*gather_kernel)(reach_table, gather_work);
 struct state {
     job_device device;
     u32 bags, row_bytes, seed;
-    u64 bytes, inside_bytes;
+    u64 bytes, in_reach_bytes;
     u32 *numbers, *numbers_inside, *dealt, *stored;
     uint16_t *in_window;
     float *out;
@@ -93,10 +93,10 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *, char *wh
     if (!job_device_take_memory(&s->device, spare, why) || !job_device_size(&s->device, bytes, why))
         return false;
     s->bytes = *bytes = *bytes / 512 * 512;
-    s->inside_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
+    s->in_reach_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
     gather_fill<<<blocks, 256>>>((float *)s->device.memory, s->bytes / 4, s->row_bytes / 4);
     gather_numbers<<<blocks, 256>>>(s->numbers, count, s->bytes / s->row_bytes, s->seed);
-    gather_numbers<<<blocks, 256>>>(s->numbers_inside, count, s->inside_bytes / s->row_bytes,
+    gather_numbers<<<blocks, 256>>>(s->numbers_inside, count, s->in_reach_bytes / s->row_bytes,
                                     s->seed);
     TRY(cudaGetLastError());
     return true;
@@ -146,7 +146,7 @@ static bool time_one(state *s, u64 first_byte, u64 length_bytes, const u32 *numb
 static bool inside(void *user, double *ms, char *why)
 {
     state *s = (state *)user;
-    return time_one(s, 0, s->inside_bytes, s->numbers_inside, false, ms, why);
+    return time_one(s, 0, s->in_reach_bytes, s->numbers_inside, false, ms, why);
 }
 
 /* No row lies in an empty window. */

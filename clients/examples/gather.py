@@ -84,11 +84,11 @@ class Gather:
     def useful_bytes(self):
         return self.bags * BAG * self.row_bytes
 
-    def prepare(self, inside_bytes):
+    def prepare(self, in_reach_bytes):
         launch, many = self.gpu.launch, self.blocks * 8
         launch(self.kernel["fill"], many, 256, u64(self.rows), u64(self.bytes // 4),
                u32(self.row_bytes // 4))
-        for numbers, size in ((self.numbers, self.bytes), (self.inside_numbers, inside_bytes)):
+        for numbers, size in ((self.numbers, self.bytes), (self.inside_numbers, in_reach_bytes)):
             launch(self.kernel["numbers"], many, 256, u64(numbers), u64(self.bags * BAG),
                    u64(size // self.row_bytes), u32(1))
 
@@ -146,10 +146,10 @@ def measure(job, gpu, ways, repeats):
     return {name: statistics.median(t) for name, t in times.items()}, checks
 
 
-def report(job, plan, ways, milliseconds, checks, inside_gbps):
+def report(job, plan, ways, milliseconds, checks, in_reach_gbps):
     print("embedding gather, sums of 64 rows of %d bytes over %.2f GiB, %d bags, GPU %s" %
           (job.row_bytes, job.bytes / GIB, job.bags, plan.gpu))
-    print("%s\ninside the reach: %.1f GB/s" % (plan.reason, inside_gbps))
+    print("%s\ninside the reach: %.1f GB/s" % (plan.reason, in_reach_gbps))
     print("%-22s %10s %10s %8s %9s  %s" %
           ("strategy", "predicted", "measured", "x naive", "% inside", "result"))
     predicted = {o.strategy: o.gbps for o in plan.options}
@@ -158,13 +158,13 @@ def report(job, plan, ways, milliseconds, checks, inside_gbps):
     for name, _ in ways:
         print("%-22s %10s %10.1f %8.2f %9.1f  %s" %
               (name, "-" if predicted[name] is None else "%.1f" % predicted[name], gbps[name],
-               gbps[name] / gbps["naive"], 100 * gbps[name] / inside_gbps,
+               gbps[name] / gbps["naive"], 100 * gbps[name] / in_reach_gbps,
                "same" if len(everything) == 1 else "WRONG"))
     best = max(gbps, key=gbps.get)
     print("first choice %s: %.1f %% of the best (%s)" %
           (ways[0][0], 100 * gbps[ways[0][0]] / gbps[best], best))
     return {"bytes": job.bytes, "row_bytes": job.row_bytes, "bags": job.bags, "gbps": gbps,
-            "predicted_gbps": predicted, "inside_gbps": inside_gbps, "right": len(everything) == 1,
+            "predicted_gbps": predicted, "in_reach_gbps": in_reach_gbps, "right": len(everything) == 1,
             "fingerprint_id": plan.fingerprint_id}
 
 
@@ -195,19 +195,19 @@ def run(options):
         fingerprint = daemon.fingerprint(uuid)
         job = Gather(gpu, options)
         half = int(fingerprint.windows.recommended_bytes or job.bytes) // 2 // ENTRY * ENTRY
-        inside_bytes = min(job.bytes, half)
-        job.prepare(inside_bytes)
+        in_reach_bytes = min(job.bytes, half)
+        job.prepare(in_reach_bytes)
         slots = 1 + max(sm for group in fingerprint.topology.groups for sm in group.sms)
-        inside = [make_table(gpu, [(0, inside_bytes)], [0] * slots)]
+        inside = [make_table(gpu, [(0, in_reach_bytes)], [0] * slots)]
         for _ in range(2):  # once to warm up
-            inside_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.inside_numbers, 0, 0))
-        inside_gbps = job.useful_bytes() / inside_ms / 1e6
+            in_reach_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.inside_numbers, 0, 0))
+        in_reach_gbps = job.useful_bytes() / in_reach_ms / 1e6
         plan = daemon.plan(uuid, bytes=job.bytes, element=job.row_bytes, input_bytes=4.0,
-                           output_bytes=job.row_bytes / BAG, reserve=64 << 20, inside_gbps=inside_gbps)
+                           output_bytes=job.row_bytes / BAG, reserve=64 << 20, in_reach_gbps=in_reach_gbps)
         plan.check_gpu(uuid)
         ways = [(o.strategy, tables_of(gpu, o, plan, job.bytes, slots)) for o in plan.options
                 if o.possible and o.strategy in STRATEGIES]
-        result = report(job, plan, ways, *measure(job, gpu, ways, options.repeats), inside_gbps)
+        result = report(job, plan, ways, *measure(job, gpu, ways, options.repeats), in_reach_gbps)
     if options.json:
         with open(options.json, "w") as f:
             json.dump(result, f, indent=1)

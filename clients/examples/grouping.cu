@@ -39,7 +39,7 @@ struct state {
     job_device device;
     bool host_input;
     u32 rounds, seed;
-    u64 bytes, inside_bytes, reach_bytes;
+    u64 bytes, in_reach_bytes, reach_bytes;
     u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
     unsigned long long *result;
     deal_lists lists;
@@ -184,7 +184,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
         return false;
     s->reach_bytes = reach_bytes;
     s->bytes = *bytes = *bytes / 512 * 512;
-    s->inside_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
+    s->in_reach_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
     memset(s->shapes, 0, sizeof s->shapes);
     const u64 distinct = s->bytes / 16 / 2 / s->rounds; /* of a round; all rounds fill one half */
     if (distinct > 0xffffffffull) {
@@ -249,8 +249,8 @@ static bool inside(void *user, double *ms, char *why)
 {
     state *s = (state *)user;
     const job_way way = {REACH_SCOPES, PLAIN, "inside", 1};
-    s->buckets = s->inside_bytes / 16;
-    const bool done = job_device_load_one(&s->device, 0, s->inside_bytes, why) &&
+    s->buckets = s->in_reach_bytes / 16;
+    const bool done = job_device_load_one(&s->device, 0, s->in_reach_bytes, why) &&
                       choose_shape(s, &way, INSIDE, why) && time_way(s, &way, ms, why);
     s->buckets = s->bytes / 16;
     return done;

@@ -12,8 +12,8 @@
  *
  * Functions that can fail return false and put a sentence into `why` (JOB_TEXT_BYTES). One thread.
  */
-#ifndef REACH_EXAMPLES_JOB_H
-#define REACH_EXAMPLES_JOB_H
+#ifndef REACH_CLIENTS_EXAMPLES_JOB_H
+#define REACH_CLIENTS_EXAMPLES_JOB_H
 
 #include "clients/c/reach.h"
 
@@ -72,7 +72,7 @@ struct job_way {
 struct job_run {
     uint64_t bytes;
     double useful_bytes;       /* that one run moves: accesses x transaction */
-    double inside_gbps;        /* the same job inside the reach */
+    double in_reach_gbps;      /* the same job inside the reach */
     double scan_rate;          /* 10^9 positions per second that it can scan and skip */
     struct reach_answer *plan; /* owned */
     uint32_t way_count;

@@ -57,8 +57,8 @@ static json_t *run_to_json(const struct job *job, const struct job_run *run)
                      (json_int_t)run->bytes, "gpu_uuid", from->gpu_uuid, "fingerprint_id",
                      from->fingerprint_id, "origin", reach_origin_name(from->origin), "stale",
                      (int)from->stale, "reason", reach_answer_plan(run->plan)->reason, "repeats",
-                     (int)run->repeats, "useful_bytes", run->useful_bytes, "inside_gbps",
-                     number_or_null(run->inside_gbps > 0, run->inside_gbps), "scan_rate",
+                     (int)run->repeats, "useful_bytes", run->useful_bytes, "in_reach_gbps",
+                     number_or_null(run->in_reach_gbps > 0, run->in_reach_gbps), "scan_rate",
                      number_or_null(run->scan_rate > 0, run->scan_rate), "ways", ways);
 }
 

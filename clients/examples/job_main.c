@@ -54,7 +54,7 @@ static bool ask_plan(const struct course *c, struct job_run *run, char *why)
     c->job->describe(c->job->state, c->options, &ask);
     ask.size = sizeof ask;
     ask.bytes = run->bytes;
-    ask.in_reach_gbps = measured ? run->inside_gbps : 0;
+    ask.in_reach_gbps = measured ? run->in_reach_gbps : 0;
     ask.scan_gps = measured ? run->scan_rate : 0;
     if (reach_get_plan(c->reach, c->gpu, &ask, &run->plan, &error) != REACH_OK ||
         (measured && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
@@ -66,17 +66,17 @@ static bool ask_plan(const struct course *c, struct job_run *run, char *why)
 /* What the planner cannot know: how fast this very job is inside the reach, and at looking. */
 static bool calibrate(const struct course *c, struct job_run *run, char *why)
 {
-    double inside_ms = 0, look_ms = 0;
+    double in_reach_ms = 0, scan_ms = 0;
     struct reach_job said;
 
     memset(&said, 0, sizeof said);
     c->job->describe(c->job->state, c->options, &said);
-    if (!c->job->inside(c->job->state, &inside_ms, why) ||
-        !c->job->look(c->job->state, &look_ms, why))
+    if (!c->job->inside(c->job->state, &in_reach_ms, why) ||
+        !c->job->look(c->job->state, &scan_ms, why))
         return false;
     run->useful_bytes = (double)said.accesses * said.transaction_bytes;
-    run->inside_gbps = run->useful_bytes / (inside_ms * 1e6);
-    run->scan_rate = (double)said.accesses / (look_ms * 1e6);
+    run->in_reach_gbps = run->useful_bytes / (in_reach_ms * 1e6);
+    run->scan_rate = (double)said.accesses / (scan_ms * 1e6);
     return true;
 }
 

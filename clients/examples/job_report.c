@@ -40,8 +40,8 @@ static void print_way(FILE *out, const struct job_run *run, const struct job_way
     print_number(out, 10, 1, measured, way->gbps);
     print_number(out, 9, 3, measured && predicted, way->gbps / expected);
     print_number(out, 8, 2, measured && naive, naive ? way->gbps / naive->gbps : 0);
-    print_number(out, 10, 1, measured && run->inside_gbps > 0,
-                 run->inside_gbps > 0 ? 100 * way->gbps / run->inside_gbps : 0);
+    print_number(out, 10, 1, measured && run->in_reach_gbps > 0,
+                 run->in_reach_gbps > 0 ? 100 * way->gbps / run->in_reach_gbps : 0);
     fprintf(out, "  %s\n", !measured ? "" : way->right ? "same" : "WRONG");
 }
 
@@ -69,8 +69,8 @@ void job_report(FILE *out, const struct job *job, const struct job_options *opti
             (double)run->bytes / bytes_per_gib, (unsigned long long)options->count, job->unit,
             from->gpu_uuid, from->fingerprint_id, reach_origin_name(from->origin),
             from->stale ? ", stale" : "", plan->reason);
-    if (run->inside_gbps > 0)
-        fprintf(out, "inside the reach: %.1f GB/s; looking alone: %.1f G/s\n", run->inside_gbps,
+    if (run->in_reach_gbps > 0)
+        fprintf(out, "inside the reach: %.1f GB/s; looking alone: %.1f G/s\n", run->in_reach_gbps,
                 run->scan_rate);
     fprintf(out, "%-28s %15s %10s %10s %9s %8s %10s  %s\n", "strategy", "", "predicted", "measured",
             "of pred.", "x naive", "% inside", "result");

@@ -1,6 +1,6 @@
 /* options.h: the command line of random_read. Host code without CUDA. */
-#ifndef REACH_EXAMPLES_OPTIONS_H
-#define REACH_EXAMPLES_OPTIONS_H
+#ifndef REACH_CLIENTS_EXAMPLES_OPTIONS_H
+#define REACH_CLIENTS_EXAMPLES_OPTIONS_H
 
 #include "ask_daemon.h"
 

@@ -1,6 +1,6 @@
 /* report.h: what random_read prints and writes. Host code without CUDA. */
-#ifndef REACH_EXAMPLES_REPORT_H
-#define REACH_EXAMPLES_REPORT_H
+#ifndef REACH_CLIENTS_EXAMPLES_REPORT_H
+#define REACH_CLIENTS_EXAMPLES_REPORT_H
 
 #include "ask_daemon.h"
 #include "strategies.h"

@@ -112,7 +112,7 @@ struct state {
     job_device device;
     u64 samples;
     u32 seed;
-    u64 bytes, inside_bytes;
+    u64 bytes, in_reach_bytes;
     u64 *total; /* on the device */
     deal_lists lists;
 };
@@ -139,7 +139,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
     if (!job_device_take_memory(&s->device, spare, why) || !job_device_size(&s->device, bytes, why))
         return false;
     s->bytes = *bytes = *bytes / 512 * 512;
-    s->inside_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
+    s->in_reach_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
     fill<<<job_blocks(&s->device) * 8, 256>>>((u32 *)s->device.memory, s->bytes / 4);
     TRY(cudaGetLastError());
     for (u64 i = 0; i < s->samples; i++)
@@ -173,7 +173,7 @@ static bool time_one(state *s, u64 first_byte, u64 window_bytes, u64 words, doub
 static bool inside(void *user, double *ms, char *why)
 {
     state *s = (state *)user;
-    return time_one(s, 0, s->inside_bytes, s->inside_bytes / 4, ms, why);
+    return time_one(s, 0, s->in_reach_bytes, s->in_reach_bytes / 4, ms, why);
 }
 
 /* A window that no sample lies in. */

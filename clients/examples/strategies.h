@@ -1,7 +1,7 @@
 /* strategies.h: four ways to deal one allocation out to the SMs of a GPU. Host code without CUDA,
  * so that a plan can be looked at on any machine (random_read --dry-run). */
-#ifndef REACH_EXAMPLES_STRATEGIES_H
-#define REACH_EXAMPLES_STRATEGIES_H
+#ifndef REACH_CLIENTS_EXAMPLES_STRATEGIES_H
+#define REACH_CLIENTS_EXAMPLES_STRATEGIES_H
 
 #include "ask_daemon.h"
 

@@ -103,7 +103,7 @@ static enum status append(struct fleet_db *db, const struct fleet_table *table,
 static const char *clean(const char *text, char *out, size_t out_size)
 {
     (void)snprintf(out, out_size, "%s", text);
-    text_tidy(out);
+    text_sanitize(out);
     return out;
 }
 
@@ -309,9 +309,9 @@ static enum status add_fingerprint(struct fleet_db *db, const struct host_answer
     struct fingerprint *const fp = gpu->fingerprint;
     struct staging in = {.db = db, .fp = fp, .seq = ++db->staged->fingerprints, .err = err};
 
-    text_tidy(fp->gpu.name);
-    text_tidy(fp->gpu.driver_version);
-    text_tidy(fp->topology.disabled.signature);
+    text_sanitize(fp->gpu.name);
+    text_sanitize(fp->gpu.driver_version);
+    text_sanitize(fp->topology.disabled.signature);
     in.key_bytes = (size_t)snprintf(in.key, sizeof(in.key), "%s\n%s\n", fp->gpu.name,
                                     origin_name(fp->gpu.origin));
     if (add_structure(&in) == STATUS_OK)

@@ -232,7 +232,7 @@ static enum get_next end_with(struct get *a, enum fleet_outcome outcome, const c
     va_start(args, format);
     vsnprintf(a->result.detail, sizeof(a->result.detail), format, args);
     va_end(args);
-    text_tidy(a->result.detail);
+    text_sanitize(a->result.detail);
     json_decref(a->result.document);
     a->result.document = NULL;
     a->result.etag[0] = '\0';

@@ -1,7 +1,7 @@
 /* host_answer.c: see host_answer.h. */
 #include "clients/fleet/host_answer.h"
 
-#include "base/json_in.h"
+#include "base/json_reader.h"
 #include "base/text.h"
 #include "fingerprint/fingerprint_json.h"
 
@@ -78,20 +78,21 @@ static enum status check_content(struct host_answer_gpu *gpu, const json_t *fing
 static enum status read_fields(const json_t *json, uint32_t i, struct host_answer_gpu *out,
                                struct err *err)
 {
-    struct json_in in;
+    struct json_reader in;
     enum status s;
 
     *out = (struct host_answer_gpu){.slot = i};
-    json_in_begin(&in, json, "gpus", JSON_IN_LENIENT, STATUS_PROTOCOL, err);
-    json_in_u32(&in, "index", REACH_MAX_GPUS - 1, &out->slot);
-    json_in_text(&in, "uuid", out->uuid, sizeof(out->uuid));
-    json_in_text_or_null(&in, "serial", out->serial, sizeof(out->serial));
-    json_in_text(&in, "name", out->model, sizeof(out->model));
-    json_in_text(&in, "state", out->state, sizeof(out->state));
-    json_in_text_or_null(&in, "fingerprint_id", out->fingerprint_id, sizeof(out->fingerprint_id));
-    s = json_in_end(&in);
-    text_tidy(out->serial);
-    text_tidy(out->model);
+    json_reader_begin(&in, json, "gpus", JSON_READER_LENIENT, STATUS_PROTOCOL, err);
+    json_reader_u32(&in, "index", REACH_MAX_GPUS - 1, &out->slot);
+    json_reader_text(&in, "uuid", out->uuid, sizeof(out->uuid));
+    json_reader_text_or_null(&in, "serial", out->serial, sizeof(out->serial));
+    json_reader_text(&in, "name", out->model, sizeof(out->model));
+    json_reader_text(&in, "state", out->state, sizeof(out->state));
+    json_reader_text_or_null(&in, "fingerprint_id", out->fingerprint_id,
+                             sizeof(out->fingerprint_id));
+    s = json_reader_end(&in);
+    text_sanitize(out->serial);
+    text_sanitize(out->model);
     if (s == STATUS_OK && (!is_word(out->uuid) || !is_word(out->state) || !out->model[0]))
         s = err_set(err, STATUS_PROTOCOL, "GPU %u lacks a UUID, a name or a state", i);
     if (s == STATUS_OK && out->fingerprint_id[0] && !is_fingerprint_id(out->fingerprint_id))
@@ -144,7 +145,7 @@ enum status host_answer_read(const json_t *document, host_answer_known_fn *known
                        json_array_size(gpus), REACH_MAX_GPUS);
     if (version && strlen(version) < sizeof(out->daemon_version)) {
         strcpy(out->daemon_version, version);
-        text_tidy(out->daemon_version);
+        text_sanitize(out->daemon_version);
     }
     for (uint32_t i = 0; s == STATUS_OK && i < json_array_size(gpus); i++) {
         out->gpu_count = i + 1;

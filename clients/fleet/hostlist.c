@@ -32,7 +32,7 @@ static enum status refuse(struct err *err, const char *at, const char *why)
     char shown[SHOWN_BYTES];
 
     snprintf(shown, sizeof(shown), "%s", at);
-    text_tidy(shown);
+    text_sanitize(shown);
     return err_set(err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
 }
 

@@ -62,7 +62,7 @@ static enum status refuse(struct err *err, const char *text, const char *why)
     char shown[SHOWN_BYTES];
 
     snprintf(shown, sizeof(shown), "%s", text);
-    text_tidy(shown);
+    text_sanitize(shown);
     return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not a host: %s", shown, why);
 }
 
@@ -343,7 +343,7 @@ enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, s
     json_t *group;
 
     if (!groups) {
-        text_tidy(where.text);
+        text_sanitize(where.text);
         return err_set(err, STATUS_INVALID_ARGUMENT, "not JSON: line %d: %s", where.line,
                        where.text);
     }

@@ -96,7 +96,7 @@ static const struct source sources[] = {
      .sql = fleet_sql_report_drift,
      .note =
          "A change counts where it stands out of the fleet's own by more than 6 deviations and by "
-         "more than 5%; with fewer than 8 GPUs measured again, as \"reachctl fingerprint diff\" "
+         "more than 5%; with fewer than 8 GPUs measured again, as \"reachctl diff\" "
          "has it."},
     {.bit = FLEET_REPORT_DRIFT,
      .table = {"drift",

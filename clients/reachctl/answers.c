@@ -23,8 +23,8 @@ static void print_predictions(const json_t *answer)
 {
     char cell[TEXT_CELL_BYTES];
 
-    printf("with        %s\n", text_real(answer, "with_gbps", 0, "GB/s predicted", cell));
-    printf("without     %s\n", text_real(answer, "without_gbps", 0, "GB/s predicted", cell));
+    printf("with        %s\n", text_real(answer, "predicted_gbps", 0, "GB/s predicted", cell));
+    printf("without     %s\n", text_real(answer, "naive_gbps", 0, "GB/s predicted", cell));
 }
 
 static void print_scope(const json_t *answer)
@@ -101,8 +101,8 @@ static void print_placement(const json_t *answer)
 
     printf("advice      %s\n", text_word(answer, "advice", cell));
     answers_print_windows(answer);
-    if (json_is_integer(json_object_get(answer, "margin_bytes")))
-        printf("margin      %s\n", text_size(answer, "margin_bytes", cell));
+    if (json_is_integer(json_object_get(answer, "headroom_bytes")))
+        printf("margin      %s\n", text_size(answer, "headroom_bytes", cell));
     print_predictions(answer);
     answers_print_foot(answer);
 }

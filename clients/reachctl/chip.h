@@ -6,7 +6,7 @@
 
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/fingerprint_map_hash.h"
-#include "placement/placement.h"
+#include "planner/placement.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-/* diff.c: reachctl fingerprint diff A B: two fingerprints side by side. Each is the id of one in
+/* diff.c: reachctl diff A B: two fingerprints side by side. Each is the id of one in
  * the daemon's history, "current", or a file that the daemon has exported; files need no daemon. */
 #include "clients/reachctl/fetch.h"
 
-#include "base/json_out.h"
+#include "base/json_builder.h"
 #include "fingerprint/diff.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void print_json(const struct fingerprint_diff *diff)
         json_array_append_new(list, json_string(diff->sentences[i]));
     json = json_pack("{s:s, s:o}", "result", fingerprint_class_name(diff->result), "differences",
                      list);
-    if (json_out_print(json, 1, stdout) != 0)
+    if (json_print(json, 1, stdout) != 0)
         fputs("reachctl: no memory, or it cannot write\n", stderr);
     json_decref(json);
 }

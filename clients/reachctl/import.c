@@ -7,7 +7,7 @@
 #include "clients/reachctl/show.h"
 
 #include "base/clock.h"
-#include "export.h"
+#include "batch/export.h"
 #include "import/import.h"
 
 #include <errno.h>
@@ -137,7 +137,7 @@ static enum status import_all(const struct options *options, struct reading *rea
     enum status s = read_files(options, reading, err);
 
     if (s == STATUS_OK)
-        s = import_conclude(reading->files, reading->count, &how, &set, fp, err);
+        s = import_derive(reading->files, reading->count, &how, &set, fp, err);
     if (s == STATUS_OK)
         s = print_result(options, fp, err);
     if (s == STATUS_OK && options->export_dir)

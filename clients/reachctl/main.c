@@ -23,10 +23,10 @@ struct command {
 
 static const struct command commands[] = {
     {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
-    {"fingerprint", NULL, OPTION_GPU | OPTION_DEPTH | OPTION_FOLLOW, command_fingerprint,
-     "fingerprint [--depth quick|full|matrix] [--follow]",
-     "measure; --follow waits, and fails if the measurement does"},
-    {"fingerprint diff", "A B", OPTION_GPU, command_diff, "fingerprint diff A B",
+    {"measure", NULL, OPTION_GPU | OPTION_DEPTH | OPTION_WAIT, command_measure,
+     "measure [--depth quick|full|matrix] [--wait]",
+     "measure the GPU; --wait waits, and fails if that fails"},
+    {"diff", "A B", OPTION_GPU, command_diff, "diff A B",
      "compare two: ids, \"current\", or files"},
     {"show", NULL, OPTION_GPU | OPTION_AT | OPTION_EVIDENCE, command_show,
      "show [--at ID] [--evidence]",
@@ -40,9 +40,9 @@ static const struct command commands[] = {
      "which SM should work in which window of memory?"},
     {"plan", "BYTES",
      OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_RESERVE |
-         OPTION_ACCESSES | OPTION_FIXED | OPTION_ONCE | OPTION_INPUT_BYTES | OPTION_INPUT_GBPS |
-         OPTION_SCAN_GPS | OPTION_INSIDE_GBPS | OPTION_OUTPUT_BYTES | OPTION_DEAL_BYTES |
-         OPTION_WINDOWS | OPTION_GRANULARITY,
+         OPTION_ACCESSES | OPTION_NO_SM_BINDING | OPTION_SINGLE_PASS | OPTION_INPUT_BYTES |
+         OPTION_INPUT_GBPS | OPTION_SCAN_GPS | OPTION_IN_REACH_GBPS | OPTION_OUTPUT_BYTES |
+         OPTION_PARTITION_BYTES | OPTION_WINDOWS | OPTION_GRANULARITY,
      command_plan, "plan BYTES [what the job says of itself, see below]",
      "every way to do a job, best first"},
     {"split", "BYTES...", OPTION_GPU | OPTION_WEIGHT, command_split,
@@ -56,9 +56,9 @@ static const struct command commands[] = {
     {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
      "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
-    {"nfd", NULL, OPTION_DIR | OPTION_NAMESPACE | OPTION_EVERY | OPTION_EXPIRES, command_nfd,
-     "nfd [--dir DIR|-] [--namespace NS] [--every S] [--expires S]",
-     "this node as a feature file of Kubernetes' NFD; --every goes on"},
+    {"nfd", NULL, OPTION_DIR | OPTION_NAMESPACE | OPTION_INTERVAL | OPTION_TTL, command_nfd,
+     "nfd [--dir DIR|-] [--namespace NS] [--interval S] [--ttl S]",
+     "this node as a feature file of Kubernetes' NFD; --interval repeats it"},
     {"hwloc", "[FILE...]", OPTION_MERGE, command_hwloc, "hwloc [FILE...] [--merge TOPOLOGY]",
      "the GPUs as an hwloc topology in XML, or in one that lstopo wrote"},
     {"backup", "FILE", OPTION_STATE, command_backup, "backup FILE [--state PATH]",
@@ -91,15 +91,16 @@ static void print_help(void)
         "  --version      of reachctl\n"
         "\n"
         "plan takes --access read|atomic|write, --element B and --transaction B (of one access),\n"
-        "--reserve B (touched besides), --accesses N, --fixed (work cannot be bound to SMs), "
-        "--once\n"
+        "--reserve B (touched besides), --accesses N, --no-sm-binding (work cannot be bound to "
+        "SMs), "
+        "--single-pass\n"
         "(the input cannot be read again), --input-bytes N (for one access), --input-gbps N (of "
         "one\n"
-        "reading over a link), --scan-gps N (10^9 positions scanned per second), --inside-gbps N "
+        "reading over a link), --scan-gps N (10^9 positions scanned per second), --in-reach-gbps N "
         "(what\n"
         "the job reaches inside the reach), --output-bytes N (for one access, that several add "
         "to),\n"
-        "--deal-bytes N (that a partition writes for one), --windows N, --granularity B.\n"
+        "--partition-bytes N (that a partition writes for one), --windows N, --granularity B.\n"
         "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
         "number\n"
         "of pages: TLBsharing-2048-65.txt.\n"
@@ -119,7 +120,7 @@ static void print_help(void)
         "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
         "\n"
         "Exit code: 0 done, 1 the daemon refused or the measurement failed, 2 wrong usage,\n"
-        "3 no daemon answers. Of fingerprint diff: 0 the same, 1 changed, 2 different hardware,\n"
+        "3 no daemon answers. Of diff: 0 the same, 1 changed, 2 different hardware,\n"
         "3 anything else. Of survey: 4 where some hosts were not heard, 3 where none was.");
 }
 
@@ -164,7 +165,7 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, OPT_VERSION},
     {"gpu", required_argument, NULL, LIMITED(OPTION_GPU)},
     {"depth", required_argument, NULL, LIMITED(OPTION_DEPTH)},
-    {"follow", no_argument, NULL, LIMITED(OPTION_FOLLOW)},
+    {"wait", no_argument, NULL, LIMITED(OPTION_WAIT)},
     {"windows", required_argument, NULL, LIMITED(OPTION_WINDOWS)},
     {"granularity", required_argument, NULL, LIMITED(OPTION_GRANULARITY)},
     {"run", required_argument, NULL, LIMITED(OPTION_RUN)},
@@ -178,22 +179,22 @@ static const struct option long_options[] = {
     {"transaction", required_argument, NULL, LIMITED(OPTION_TRANSACTION)},
     {"reserve", required_argument, NULL, LIMITED(OPTION_RESERVE)},
     {"accesses", required_argument, NULL, LIMITED(OPTION_ACCESSES)},
-    {"fixed", no_argument, NULL, LIMITED(OPTION_FIXED)},
-    {"once", no_argument, NULL, LIMITED(OPTION_ONCE)},
+    {"no-sm-binding", no_argument, NULL, LIMITED(OPTION_NO_SM_BINDING)},
+    {"single-pass", no_argument, NULL, LIMITED(OPTION_SINGLE_PASS)},
     {"input-bytes", required_argument, NULL, LIMITED(OPTION_INPUT_BYTES)},
     {"input-gbps", required_argument, NULL, LIMITED(OPTION_INPUT_GBPS)},
     {"scan-gps", required_argument, NULL, LIMITED(OPTION_SCAN_GPS)},
-    {"inside-gbps", required_argument, NULL, LIMITED(OPTION_INSIDE_GBPS)},
+    {"in-reach-gbps", required_argument, NULL, LIMITED(OPTION_IN_REACH_GBPS)},
     {"output-bytes", required_argument, NULL, LIMITED(OPTION_OUTPUT_BYTES)},
-    {"deal-bytes", required_argument, NULL, LIMITED(OPTION_DEAL_BYTES)},
+    {"partition-bytes", required_argument, NULL, LIMITED(OPTION_PARTITION_BYTES)},
     {"weight", required_argument, NULL, LIMITED(OPTION_WEIGHT)},
     {"state", required_argument, NULL, LIMITED(OPTION_STATE)},
     {"gbps", required_argument, NULL, LIMITED(OPTION_GBPS)},
     {"dir", required_argument, NULL, LIMITED(OPTION_DIR)},
     {"namespace", required_argument, NULL, LIMITED(OPTION_NAMESPACE)},
     {"merge", required_argument, NULL, LIMITED(OPTION_MERGE)},
-    {"every", required_argument, NULL, LIMITED(OPTION_EVERY)},
-    {"expires", required_argument, NULL, LIMITED(OPTION_EXPIRES)},
+    {"interval", required_argument, NULL, LIMITED(OPTION_INTERVAL)},
+    {"ttl", required_argument, NULL, LIMITED(OPTION_TTL)},
     {"hosts", required_argument, NULL, LIMITED(OPTION_HOSTS)},
     {"file-sd", required_argument, NULL, LIMITED(OPTION_FILE_SD)},
     {"slurm", required_argument, NULL, LIMITED(OPTION_SLURM)},
@@ -247,9 +248,9 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_STATE, &o->state},
                   {OPTION_DIR, &o->dir},
                   {OPTION_NAMESPACE, &o->label_namespace},
-                  {OPTION_EVERY, &o->every},
+                  {OPTION_INTERVAL, &o->interval},
                   {OPTION_MERGE, &o->merge},
-                  {OPTION_EXPIRES, &o->expires},
+                  {OPTION_TTL, &o->ttl},
                   {OPTION_DB, &o->db},
                   {OPTION_PORT, &o->port},
                   {OPTION_CA, &o->ca},

@@ -6,7 +6,7 @@
 #include "clients/reachctl/map_json.h"
 #include "clients/reachctl/wrap.h"
 
-#include "placement/size_text.h"
+#include "planner/format_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,21 +105,21 @@ static void print_reason(const char *text)
 static void print_window(const struct chip *chip, uint32_t window)
 {
     const struct placement_window *p = &chip->plan.windows[window];
-    char from[SIZE_TEXT_BYTES];
-    char length[SIZE_TEXT_BYTES];
+    char from[FORMAT_SIZE_BYTES];
+    char length[FORMAT_SIZE_BYTES];
     uint16_t groups[REACH_MAX_GROUPS];
     const uint32_t count = chip_window_groups(chip, (int)window, groups);
     struct wrap w = wrap_begin(GROUPS_COLUMN, GROUPS_COLUMN);
 
-    printf("%6u  %12s  %10s  %4u  ", window, size_text(p->first_byte, from),
-           size_text(p->length_bytes, length), p->sm_count);
+    printf("%6u  %12s  %10s  %4u  ", window, format_size(p->first_byte, from),
+           format_size(p->length_bytes, length), p->sm_count);
     wrap_ranges(&w, groups, count);
     wrap_end(&w);
 }
 
 static void print_windows(const struct chip *chip)
 {
-    char memory[SIZE_TEXT_BYTES];
+    char memory[FORMAT_SIZE_BYTES];
     uint16_t idle[REACH_MAX_GROUPS];
     const uint32_t idle_count = chip_window_groups(chip, CHIP_NO_WINDOW, idle);
 
@@ -128,7 +128,7 @@ static void print_windows(const struct chip *chip)
         print_reason(chip->why.text);
         return;
     }
-    size_text(chip->fp->gpu.memory_bytes, memory);
+    format_size(chip->fp->gpu.memory_bytes, memory);
     if (chip->plan.window_count == 0) {
         printf("\nwindows over all of its %s: none (%s)\n", memory, advice_name(chip->plan.advice));
         print_reason(chip->plan.reason);

@@ -73,14 +73,14 @@ static enum exit_code read_plan(const struct options *options, struct plan *out)
     *out = (struct plan){.dir = options->dir ? options->dir : DEFAULT_DIR,
                          .label_namespace = options->label_namespace ? options->label_namespace
                                                                      : DEFAULT_NAMESPACE};
-    if (!read_seconds(options->every, &out->every_s) ||
-        !read_seconds(options->expires, &out->expires_s))
-        return wrong("--every and --expires are seconds, 1 to 86400");
+    if (!read_seconds(options->interval, &out->every_s) ||
+        !read_seconds(options->ttl, &out->expires_s))
+        return wrong("--interval and --ttl are seconds, 1 to 86400");
     if (out->expires_s == 0)
         out->expires_s = out->every_s ? EXPIRES_PERIODS * out->every_s : DEFAULT_EXPIRES_S;
     if (out->expires_s <= out->every_s)
-        return wrong("labels that expire before they are renewed come and go: --expires must be "
-                     "more than --every");
+        return wrong("labels that expire before they are renewed come and go: --ttl must be "
+                     "more than --interval");
     if (!labels_namespace_good(out->label_namespace))
         return wrong("--namespace is a DNS name in lower case");
     if (options->json)

@@ -2,7 +2,7 @@
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void print_fields(const char *title, json_t *object)
     json_object_foreach(object, name, value)
     {
         size_t bytes; /* with a line feed */
-        char *text = json_out_render(value, &bytes);
+        char *text = json_render(value, &bytes);
         char cell[TEXT_CELL_BYTES];
         const int length = text ? (int)bytes - 1 : 0;
         if (json_is_null(value))
@@ -129,7 +129,7 @@ enum exit_code command_observations(struct client *client, const struct options 
         return exit_code;
     if (options->json) {
         json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
-        if (json_out_print(document, 0, stdout) != 0)
+        if (json_print(document, 0, stdout) != 0)
             exit_code = EXIT_FAILED;
         json_decref(document);
     } else {

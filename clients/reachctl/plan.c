@@ -50,7 +50,7 @@ static void print_plan(const json_t *answer)
     json_t *option;
 
     printf("recommended %s\n", text_word(answer, "recommended", cell));
-    printf("inside      %s", text_real(answer, "inside_gbps", 0, "GB/s inside the reach", cell));
+    printf("inside      %s", text_real(answer, "in_reach_gbps", 0, "GB/s inside the reach", cell));
     printf(" (%s)\n", text_word(answer, "basis", cell));
     text_table_begin(&t, "strategy|>GB/s|>x naive|>passes|>windows|>scope|>extra B|limit");
     json_array_foreach(options, i, option)
@@ -147,9 +147,9 @@ static void print_explain(const json_t *answer)
     json_t *check;
 
     printf("verdict     %s\n", text_word(answer, "verdict", cell));
-    printf("seen        %s\n", text_real(answer, "seen_gbps", 0, "GB/s", cell));
-    printf("here        %s\n", text_real(answer, "here_gbps", 0, "GB/s expected", cell));
-    printf("inside      %s\n", text_real(answer, "inside_gbps", 0, "GB/s expected", cell));
+    printf("seen        %s\n", text_real(answer, "observed_gbps", 0, "GB/s", cell));
+    printf("here        %s\n", text_real(answer, "expected_gbps", 0, "GB/s expected", cell));
+    printf("inside      %s\n", text_real(answer, "in_reach_gbps", 0, "GB/s expected", cell));
     printf("loss        %s\n", text_real(answer, "loss_gbps", 0, "GB/s", cell));
     if (json_is_number(share))
         printf("translation %.0f%% of the time lost\n", json_number_value(share) * 100);

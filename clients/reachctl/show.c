@@ -235,7 +235,7 @@ static void show_throughput(const json_t *fp)
 
     printf("\nwindows: a group reaches %s; recommended at most %s",
            text_size(windows, "reach_bytes", a), text_size(windows, "recommended_bytes", b));
-    printf(", borders at multiples of %s\n", text_size(windows, "entry_bytes", a));
+    printf(", window bounds at multiples of %s\n", text_size(windows, "entry_bytes", a));
     printf("random reads: %s inside the reach, %s over the largest region\n",
            text_real(throughput, "plateau_gbps", 0, "GB/s", a),
            text_real(throughput, "whole_memory_gbps", 0, "GB/s", b));

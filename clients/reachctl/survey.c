@@ -5,7 +5,7 @@
 #include "clients/fleet/survey.h"
 
 #include "base/clock.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -214,7 +214,7 @@ static enum status print_json(const struct survey *s, const struct hosts *hosts,
                      (json_int_t)s->stored.new_fingerprints, "outcomes", counts, "hosts", list);
     if (!json)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    const int failed = json_out_print(json, 0, stdout);
+    const int failed = json_print(json, 0, stdout);
     json_decref(json);
     return failed ? err_set(err, STATUS_IO, "cannot write the answer") : STATUS_OK;
 }

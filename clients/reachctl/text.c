@@ -1,13 +1,13 @@
 /* text.c: numbers and tables for people. */
 #include "clients/reachctl/text.h"
 
-#include "placement/size_text.h"
+#include "planner/format_size.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
-_Static_assert((int)TEXT_CELL_BYTES >= (int)SIZE_TEXT_BYTES, "a size fits a cell");
+_Static_assert((int)TEXT_CELL_BYTES >= (int)FORMAT_SIZE_BYTES, "a size fits a cell");
 
 /* Why a number is not there, from the field beside it. */
 static char *absent(const json_t *object, const char *name, char *out)
@@ -35,7 +35,7 @@ char *text_size(const json_t *object, const char *name, char *out)
 
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         return absent(object, name, out);
-    return size_text((uint64_t)json_integer_value(value), out);
+    return format_size((uint64_t)json_integer_value(value), out);
 }
 
 char *text_count(const json_t *object, const char *name, char *out)

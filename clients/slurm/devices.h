@@ -4,8 +4,8 @@
  * constrained by cgroups the indices count from 0 inside the job, and SLURM_STEP_GPUS or
  * SLURM_JOB_GPUS has those of the node.
  */
-#ifndef REACH_SLURM_DEVICES_H
-#define REACH_SLURM_DEVICES_H
+#ifndef REACH_CLIENTS_SLURM_DEVICES_H
+#define REACH_CLIENTS_SLURM_DEVICES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * no thread. Whatever answers is not trusted: what is not a plain HTTP/1.1 answer with a length
  * that fits is a failure. libc alone.
  */
-#ifndef REACH_SLURM_FETCH_H
-#define REACH_SLURM_FETCH_H
+#ifndef REACH_CLIENTS_SLURM_FETCH_H
+#define REACH_CLIENTS_SLURM_FETCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@
 SPANK_PLUGIN(reach, 1);
 
 enum {
-    BODY_BYTES = (64 << 10) + 1, /* of one GPU: HANDOUT_BYTES, and an end */
+    BODY_BYTES = (64 << 10) + 1, /* of one GPU: JOB_ENV_BYTES, and an end */
     VALUE_BYTES = 2048,
     PATH_BYTES = 108,
     MAX_DEADLINE_MS = 1000,

@@ -1,8 +1,8 @@
-/* variables.h: the daemon's lines for one GPU (daemon/placement/handout.h), checked and numbered,
+/* variables.h: the daemon's lines for one GPU (daemon/planner/job_env.h), checked and numbered,
  * on their way into a job's environment. libc alone.
  */
-#ifndef REACH_SLURM_VARIABLES_H
-#define REACH_SLURM_VARIABLES_H
+#ifndef REACH_CLIENTS_SLURM_VARIABLES_H
+#define REACH_CLIENTS_SLURM_VARIABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,17 +1,17 @@
 /* analysis.c: puts the parts together. See analysis.h. */
 #include "analysis/analysis.h"
 
-#include "analysis/confirm.h"
+#include "analysis/sharing/confirm.h"
 #include "analysis/detail.h"
-#include "analysis/figures.h"
-#include "analysis/floorplan.h"
-#include "analysis/levels.h"
-#include "analysis/means.h"
-#include "analysis/rates.h"
-#include "analysis/reads.h"
-#include "analysis/sharing.h"
-#include "analysis/weigh.h"
-#include "analysis/window_level.h"
+#include "analysis/rounding.h"
+#include "analysis/sharing/floorplan.h"
+#include "analysis/levels/levels.h"
+#include "analysis/imported/imported.h"
+#include "analysis/throughput/rates.h"
+#include "analysis/throughput/throughput.h"
+#include "analysis/sharing/sharing.h"
+#include "analysis/score.h"
+#include "analysis/sharing/window_level.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -24,7 +24,7 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
     const enum reason reason = REASON_TOO_LITTLE_DATA;
     out->entry_bytes = e->entry_known ? KNOWN_U64(e->entry_bytes) : UNKNOWN_U64(reason);
     if (!e->counted) {
-        const enum reason why = e->erratic ? REASON_DISAGREEMENT : reason;
+        const enum reason why = e->non_lru ? REASON_DISAGREEMENT : reason;
         out->entries = UNKNOWN_U32(why);
         out->reach_bytes = UNKNOWN_U64(why);
         out->onset_bytes = UNKNOWN_U64(why);
@@ -55,7 +55,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
             level->sharing = s->sharing[k].found;
         if (s->levels[k].entry_known)
             level->confidence = KNOWN_F64(s->levels[k].separation);
-        weigh_level(&s->levels[k], &s->sharing[k], level);
+        score_level(&s->levels[k], &s->sharing[k], level);
     }
 }
 
@@ -105,20 +105,20 @@ static void fill_topology(const struct observation_set *set, const struct struct
         one_group_each(sm_ids, sm_count, &fp->topology.partition);
     fp->topology.confidence = KNOWN_F64(s->sharing[k].agreement);
     fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
-    weigh_groups(sharing_evidence(&s->sharing[k]), &fp->topology);
-    floorplan_conclude(sm_count, &fp->topology);
+    score_groups(sharing_evidence(&s->sharing[k]), &fp->topology);
+    floorplan_derive(sm_count, &fp->topology);
 }
 
 /* What was set aside, and what did no harm but should be known. */
 static void note_disturbance(const struct observation_set *set, struct fingerprint *fp)
 {
-    const struct observation_list *aside = &set->aside;
+    const struct observation_list *excluded = &set->excluded;
     const struct maybe_u32 *others = &fp->conditions.other_processes;
 
-    if (aside->count > 0)
+    if (excluded->count > 0)
         fingerprint_add_note(fp, "%zu of %zu probes were disturbed and made again; the last: %.80s",
-                             aside->count, aside->count + set->count,
-                             aside->items[aside->count - 1].judgement.sentence);
+                             excluded->count, excluded->count + set->count,
+                             excluded->items[excluded->count - 1].assessment.message);
     if (IS_KNOWN(*others) && others->v > 0)
         fingerprint_add_note(
             fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
@@ -148,7 +148,7 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
             "the virtual memory API is missing: a plain allocation of %s was probed, and what "
             "lies beyond it was not seen",
             units_format_bytes(set->limits.range_bytes, size, sizeof size));
-    if (!reads_are_from_memory(set))
+    if (!throughput_is_from_memory(set))
         fingerprint_add_note(
             fp,
             "%s of device memory lie behind the range, too little against the L2 cache: "
@@ -161,7 +161,7 @@ static bool contradicts(const struct observation_set *set, const struct structur
 {
     for (uint32_t k = 0; k < s->level_count; k++) {
         struct sharing_estimate pairs;
-        if ((s->sharing[k].conflict && !s->levels[k].erratic) ||
+        if ((s->sharing[k].conflict && !s->levels[k].non_lru) ||
             confirm_level(set, &s->levels[k]) == CONFIRMATION_REFUTED)
             return true;
         if (s->shared_by[k] != SHARED_GROUP)
@@ -184,11 +184,11 @@ static bool left_open(const struct observation_set *set, const struct structure 
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open && (set->aside.count > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open && (set->excluded.count > 0 || (IS_KNOWN(*others) && others->v > 0));
 }
 
-static enum status conclude(const struct observation_set *set, enum depth depth,
-                            struct fingerprint *out, struct err *err)
+static enum status derive(const struct observation_set *set, enum depth depth,
+                          struct fingerprint *out, struct err *err)
 {
     struct structure s;
 
@@ -198,13 +198,13 @@ static enum status conclude(const struct observation_set *set, enum depth depth,
     structure_estimate(set, &s);
     fill_levels(set, &s, out);
     if (depth >= DEPTH_FULL)
-        detail_conclude(set, &s, out);
+        detail_derive(set, &s, out);
     fill_topology(set, &s, out);
     fill_conditions(set, out);
-    reads_conclude(set, out);
-    rates_conclude(set, out);
+    throughput_derive(set, out);
+    rates_derive(set, out);
     if (depth >= DEPTH_FULL)
-        detail_conclude_groups(set, &s, out);
+        detail_derive_groups(set, &s, out);
     if (s.level_count == 0)
         fingerprint_add_note(out,
                              "no footprint within the range was seen to miss in any TLB level");
@@ -220,17 +220,17 @@ static enum status conclude(const struct observation_set *set, enum depth depth,
             err, STATUS_DISTURBED,
             "the size or sharing of a TLB level was not found, with %zu disturbed probes "
             "and other processes on the GPU",
-            set->aside.count);
+            set->excluded.count);
     }
     return STATUS_OK;
 }
 
-enum status analysis_conclude(const struct observation_set *set, enum depth depth,
-                              struct fingerprint *out, struct err *err)
+enum status analysis_derive(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err)
 {
     const enum status s =
-        means_are_in(set) ? means_conclude(set, depth, out, err) : conclude(set, depth, out, err);
+        imported_is_in(set) ? imported_derive(set, depth, out, err) : derive(set, depth, out, err);
 
-    figures_round(out);
+    rounding_apply(out);
     return s;
 }

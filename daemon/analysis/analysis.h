@@ -4,8 +4,8 @@
  *   levels.c    TLB levels from footprint sweeps (Karnagel 2017, Mei 2016)
  *   sharing.c   SM groups from rounds, and from the pair matrix (Karnagel 2017)
  *   floorplan.c the full die and what this chip lacks of it (Karnagel 2017)
- *   reads.c     plateau, curve and windows from random reads (Walker 2024)
- *   means.c     all of it from imported means, by curve_levels.c and mean_sharing.c
+ *   throughput.c     plateau, curve and windows from random reads (Walker 2024)
+ *   imported.c     all of it from imported means, by curve_levels.c and mean_sharing.c
  *   analysis.c  puts them together
  */
 #ifndef REACH_ANALYSIS_ANALYSIS_H
@@ -20,7 +20,7 @@
  * trusted, and where a level's entries or sharing are left open and probes were disturbed or other
  * processes had the GPU open; `*out` then holds what could be had, with the verdict in its
  * conditions. */
-enum status analysis_conclude(const struct observation_set *set, enum depth depth,
-                              struct fingerprint *out, struct err *err);
+enum status analysis_derive(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err);
 
 #endif

@@ -11,9 +11,9 @@
  */
 #include "analysis/check.h"
 
-#include "analysis/levels.h"
-#include "analysis/sharing.h"
-#include "analysis/sweep.h"
+#include "analysis/levels/levels.h"
+#include "analysis/sharing/sharing.h"
+#include "analysis/levels/sweep.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -73,7 +73,7 @@ static void find(struct check *out, enum check_result result, const char *format
         return;
     out->result = result;
     va_start(args, format);
-    vsnprintf(out->sentence, sizeof out->sentence, format, args);
+    vsnprintf(out->message, sizeof out->message, format, args);
     va_end(args);
 }
 
@@ -141,8 +141,8 @@ static int shared_level(const struct fingerprint *fp)
     return fp->levels[k].shared_by == SHARED_GROUP && is_told(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* Pages that push a slice out of the levels nearer to the SM, as in plan/share_plan.c; false where
- * the size of one of them is not known. */
+/* Pages that push a slice out of the levels nearer to the SM, as in campaign/sharing_probes.c;
+ * false where the size of one of them is not known. */
 static bool flush_pages(const struct fingerprint *fp, uint32_t k, uint64_t *out)
 {
     const uint64_t stride = fp->levels[k].entry_bytes.v;
@@ -236,8 +236,8 @@ static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64
     return true;
 }
 
-static void judge_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
-                          double step, struct check *out)
+static void classify_penalty(const struct fingerprint *fp, uint32_t k, const struct observation *o,
+                             double step, struct check *out)
 {
     const double stored = fp->levels[k].miss_penalty_cycles.v;
     const double tolerance = fmax(PENALTY_CYCLES, PENALTY_SHARE * stored);
@@ -250,8 +250,8 @@ static void judge_penalty(const struct fingerprint *fp, uint32_t k, const struct
              step);
 }
 
-static void judge_level(const struct fingerprint *fp, uint32_t k, const struct observation *o,
-                        struct check *out)
+static void classify_level(const struct fingerprint *fp, uint32_t k, const struct observation *o,
+                           struct check *out)
 {
     const double n = o->spec.samples;
     const double hit = stats_median_of_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
@@ -285,7 +285,7 @@ static void judge_level(const struct fingerprint *fp, uint32_t k, const struct o
     else if (edge - ERRORS * error > HIT_SHARE)
         find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads of %llu pages miss", k + 1,
              100 * edge, pages);
-    judge_penalty(fp, k, o, step, out);
+    classify_penalty(fp, k, o, step, out);
 }
 
 /* The levels as the judge of the measurement's own rounds knows them. */
@@ -305,8 +305,8 @@ static void estimates_of(const struct fingerprint *fp, struct level_estimate *ou
 
 /* One pivot's verdict, if it has one, against its group. An SM that has changed its group is
  * missing in one and new in another, so a change shows twice. One that shows once can be noise. */
-static void judge_pivot(const struct fingerprint *fp, const struct sharing_estimate *now,
-                        const struct observation *o, struct check *out)
+static void classify_pivot(const struct fingerprint *fp, const struct sharing_estimate *now,
+                           const struct observation *o, struct check *out)
 {
     const uint16_t *then = fp->topology.partition.group_of_sm;
     const uint16_t *found = now->found.group_of_sm;
@@ -329,8 +329,8 @@ static void judge_pivot(const struct fingerprint *fp, const struct sharing_estim
 }
 
 /* All rounds together, by the method and with the odds of the measurement. */
-static void judge_sharing(const struct fingerprint *fp, const struct observation_set *set,
-                          struct check *out)
+static void classify_sharing(const struct fingerprint *fp, const struct observation_set *set,
+                             struct check *out)
 {
     const int k = shared_level(fp);
     struct level_estimate levels[LEVELS_MAX];
@@ -344,7 +344,7 @@ static void judge_sharing(const struct fingerprint *fp, const struct observation
         const struct observation *o = &set->items[i];
         if ((o->spec.kind == PROBE_ROUND || o->spec.kind == PROBE_PAIRS) &&
             sharing_level_of(&o->spec, o->result.sm_count, levels, fp->level_count) == k)
-            judge_pivot(fp, &now, o, out);
+            classify_pivot(fp, &now, o, out);
     }
 }
 
@@ -357,7 +357,7 @@ void check_observations(const struct fingerprint *fp, const struct observation_s
         struct probe_spec spec;
         for (uint32_t k = 0; o->spec.kind == PROBE_CHASE && k < fp->level_count; k++)
             if (check_level_test(fp, k, NULL, 0, &spec) && same_question(&spec, &o->spec))
-                judge_level(fp, k, o, out);
+                classify_level(fp, k, o, out);
     }
-    judge_sharing(fp, set, out);
+    classify_sharing(fp, set, out);
 }

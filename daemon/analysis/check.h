@@ -1,15 +1,16 @@
 /* check.h: does a stored fingerprint still describe this chip? Pure: the fingerprint, who the GPU
  * says it is now, and a handful of observations in; still true, changed or cannot say out.
  *
- * What the observations ask is defined here, so that the plan that asks (plan/check_plan.h) and the
- * judge cannot drift apart:
+ * What the observations ask is defined here, so that the plan that asks (campaign/verify_probes.h)
+ * and the judge cannot drift apart:
  *
  *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
  *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
  *             about the stored penalty. Asked where entries, saturation and penalty are known.
  *   sharing   a ROUND of the window level or, where its slices do not fit, rows of PAIRS: the
  *             pivot's group must be evicted and no other SM. Judged by the votes and odds of
- *             analysis/sharing.h; asked where the sizes of all nearer levels are known, too.
+ *             analysis/sharing/sharing.h; asked where the sizes of all nearer levels are known,
+ * too.
  */
 #ifndef REACH_ANALYSIS_CHECK_H
 #define REACH_ANALYSIS_CHECK_H
@@ -27,7 +28,7 @@ const char *check_result_name(enum check_result r);
 
 struct check {
     enum check_result result;
-    char sentence[VERDICT_SENTENCE_BYTES]; /* the first reason for the worst; always terminated */
+    char message[VERDICT_MESSAGE_BYTES]; /* the first reason for the worst; always terminated */
     uint32_t moved_sms; /* SMs seen in another group than before, by all rounds together */
     uint32_t looked_at; /* levels and groups that were compared: 0: identity alone */
 };

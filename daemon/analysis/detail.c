@@ -2,11 +2,11 @@
 #include "analysis/detail.h"
 
 #include "analysis/classes.h"
-#include "analysis/fill.h"
-#include "analysis/group_reads.h"
-#include "analysis/sets.h"
-#include "analysis/sharing.h"
-#include "analysis/weigh.h"
+#include "analysis/structure/sectored.h"
+#include "analysis/throughput/group_reads.h"
+#include "analysis/structure/sets.h"
+#include "analysis/sharing/sharing.h"
+#include "analysis/score.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 #define MEDIAN_ERROR (1.4826 * 1.2533)
 #define LEAST_ERROR  0.5
 
-static void take_sets(const struct sets_estimate *sets, struct tlb_level *out)
+static void read_sets(const struct sets_estimate *sets, struct tlb_level *out)
 {
     out->sets = sets->sets;
     out->ways = sets->ways;
@@ -29,7 +29,7 @@ static void take_sets(const struct sets_estimate *sets, struct tlb_level *out)
 
 /* Whose size the driver tells is known. A plain allocation's is not told, and managed memory is
  * not probed on hardware: asked for carelessly it can take the whole GPU down. */
-static void take_pages(const struct observation_set *set, struct fingerprint *out)
+static void read_pages(const struct observation_set *set, struct fingerprint *out)
 {
     const struct maybe_u64 granule = KNOWN_U64(set->limits.granule_bytes);
 
@@ -46,7 +46,7 @@ static void take_pages(const struct observation_set *set, struct fingerprint *ou
 
 /* The largest footprint of any sweep showed no step more. So what answers the last level's misses
  * is one level with a longer reach, or page walks: from here the two look the same. */
-static void take_beyond(const struct observation_set *set, struct fingerprint *out)
+static void read_beyond(const struct observation_set *set, struct fingerprint *out)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_spec *spec = &set->items[i].spec;
@@ -60,26 +60,26 @@ static void take_beyond(const struct observation_set *set, struct fingerprint *o
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
 }
 
-void detail_conclude(const struct observation_set *set, const struct structure *s,
-                     struct fingerprint *out)
+void detail_derive(const struct observation_set *set, const struct structure *s,
+                   struct fingerprint *out)
 {
     struct sets_estimate sets[LEVELS_MAX];
-    struct fill_estimate fill;
+    struct sectored_estimate fill;
 
     sets_estimate_all(set, s, sets);
     for (uint32_t k = 0; k < s->level_count; k++) {
-        take_sets(&sets[k], &out->levels[k]);
-        fill_estimate(set, s, k, &fill);
+        read_sets(&sets[k], &out->levels[k]);
+        sectored_estimate(set, s, k, &fill);
         out->levels[k].fill = fill.fill;
         out->levels[k].tag_bytes = fill.tag_bytes;
         if (set->limits.arena != ARENA_PLAIN)
             out->levels[k].entry_pages = fill.entry_pages;
         else
             out->levels[k].entry_pages = UNKNOWN_U32(REASON_NOT_REPORTED);
-        weigh_detail(&sets[k], &fill, &out->levels[k]);
+        score_detail(&sets[k], &fill, &out->levels[k]);
     }
-    take_pages(set, out);
-    take_beyond(set, out);
+    read_pages(set, out);
+    read_beyond(set, out);
 }
 
 /* Near and far: groups whose misses cost clearly less than those of others. */
@@ -115,8 +115,8 @@ static void class_penalties(struct topology *t)
         t->groups[g].penalty_class = KNOWN_U32(class[g]);
 }
 
-void detail_conclude_groups(const struct observation_set *set, const struct structure *s,
-                            struct fingerprint *out)
+void detail_derive_groups(const struct observation_set *set, const struct structure *s,
+                          struct fingerprint *out)
 {
     struct topology *t = &out->topology;
     uint16_t sm_ids[REACH_MAX_SMS];
@@ -129,5 +129,5 @@ void detail_conclude_groups(const struct observation_set *set, const struct stru
             t->sm_miss_penalty_cycles[sm_ids[i]] =
                 KNOWN_F64(s->sharing[s->window_level].loss_cycles[i]);
     class_penalties(t);
-    group_reads_conclude(set, s, t);
+    group_reads_derive(set, s, t);
 }

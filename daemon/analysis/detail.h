@@ -3,16 +3,16 @@
 #ifndef REACH_ANALYSIS_DETAIL_H
 #define REACH_ANALYSIS_DETAIL_H
 
-#include "analysis/window_level.h"
+#include "analysis/sharing/window_level.h"
 #include "fingerprint/fingerprint.h"
 
 /* Fills in the levels of `out`, which must have their entries already. */
-void detail_conclude(const struct observation_set *set, const struct structure *s,
-                     struct fingerprint *out);
+void detail_derive(const struct observation_set *set, const struct structure *s,
+                   struct fingerprint *out);
 
 /* Each group and each pair of groups for itself. Fills in out->topology, which must have its groups
  * and their miss penalties already. */
-void detail_conclude_groups(const struct observation_set *set, const struct structure *s,
-                            struct fingerprint *out);
+void detail_derive_groups(const struct observation_set *set, const struct structure *s,
+                          struct fingerprint *out);
 
 #endif

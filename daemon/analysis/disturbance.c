@@ -37,22 +37,22 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
 
 enum { FEWEST_BYSTANDERS = 3 };
 
-static void blame(struct judgement *out, enum verdict verdict, const char *format, ...)
+static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The worse verdict stays, and of two alike the first. */
-static void blame(struct judgement *out, enum verdict verdict, const char *format, ...)
+static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
 {
     va_list args;
     if (verdict <= out->verdict)
         return;
     out->verdict = verdict;
     va_start(args, format);
-    vsnprintf(out->sentence, sizeof out->sentence, format, args);
+    vsnprintf(out->message, sizeof out->message, format, args);
     va_end(args);
 }
 
-static void judge_faults(const struct probe_conditions *c, struct judgement *out)
+static void classify_faults(const struct probe_conditions *c, struct assessment *out)
 {
     if (IS_KNOWN(c->uncorrected_errors) && c->uncorrected_errors.v > 0)
         blame(out, VERDICT_UNUSABLE, "%llu memory errors that ECC could not correct",
@@ -61,7 +61,7 @@ static void judge_faults(const struct probe_conditions *c, struct judgement *out
         blame(out, VERDICT_DISTURBED, "the driver reported Xid %llu", (unsigned long long)c->xid.v);
 }
 
-static void judge_clock(const struct probe_conditions *c, struct judgement *out)
+static void classify_clock(const struct probe_conditions *c, struct assessment *out)
 {
     if (!IS_KNOWN(c->sm_clock_before_khz) || !IS_KNOWN(c->sm_clock_khz))
         return;
@@ -72,7 +72,7 @@ static void judge_clock(const struct probe_conditions *c, struct judgement *out)
               after / 1000);
 }
 
-static void judge_throttling(const struct probe_conditions *c, struct judgement *out)
+static void classify_throttling(const struct probe_conditions *c, struct assessment *out)
 {
     const uint64_t mask = SLOWDOWN_HARDWARE | SLOWDOWN_THERMAL | SLOWDOWN_POWER_BRAKE;
     if (IS_KNOWN(c->throttle_reasons) && (c->throttle_reasons.v & mask) != 0)
@@ -81,7 +81,7 @@ static void judge_throttling(const struct probe_conditions *c, struct judgement 
 }
 
 /* Loads whose SM was taken away, and whether there is any signal at all. */
-static void judge_loads(const struct observation *o, struct judgement *out)
+static void classify_loads(const struct observation *o, struct assessment *out)
 {
     const size_t n = o->result.value_count;
     size_t away = 0;
@@ -108,7 +108,7 @@ static double spread_of(const struct observation *o, uint32_t point)
 
 /* More pages cannot miss less: whichever way a level chooses its sets, a footprint that grows only
  * adds to each. Points must ascend for that; those of every plan do. */
-static void judge_curve(const struct observation *o, struct judgement *out)
+static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -130,7 +130,7 @@ struct seen {
     double control;
 };
 
-static struct seen look(const struct observation *o, uint32_t repeat, uint32_t sm)
+static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t sm)
 {
     const uint32_t *control = observation_round(o, repeat, 0, sm);
     const uint32_t *after = observation_round(o, repeat, 1, sm);
@@ -150,7 +150,7 @@ static double pivot_loss(const struct observation *o)
     if (at == o->result.sm_count)
         return 0;
     for (uint32_t r = 0; r < o->spec.repeats; r++)
-        losses[r] = look(o, r, at).loss;
+        losses[r] = scan(o, r, at).loss;
     return stats_median_f64(losses, o->spec.repeats);
 }
 
@@ -159,13 +159,13 @@ static double usual_loss(const struct observation *o, uint32_t sm)
 {
     double losses[PROBE_MAX_REPEATS];
     for (uint32_t r = 0; r < o->spec.repeats; r++)
-        losses[r] = look(o, r, sm).loss;
+        losses[r] = scan(o, r, sm).loss;
     return stats_median_f64(losses, o->spec.repeats);
 }
 
 /* What hits one SM by chance is noise, and votes take care of it. What hits half of the SMs in one
  * repeat, and not in the others, came from outside. */
-static void judge_repeats(const struct observation *o, struct judgement *out)
+static void classify_repeats(const struct observation *o, struct assessment *out)
 {
     const uint32_t sms = o->result.sm_count;
     const double half = pivot_loss(o) / 2;
@@ -182,7 +182,7 @@ static void judge_repeats(const struct observation *o, struct judgement *out)
         double losses[REACH_MAX_SMS];
         uint32_t n = 0;
         for (uint32_t i = 0; i < sms; i++) {
-            const struct seen s = look(o, r, i);
+            const struct seen s = scan(o, r, i);
             controls[i] = s.control;
             if (bystander[i])
                 losses[n++] = s.loss;
@@ -201,7 +201,7 @@ static void judge_repeats(const struct observation *o, struct judgement *out)
               lowest, highest);
 }
 
-static void judge_reads(const struct observation *o, struct judgement *out)
+static void classify_reads(const struct observation *o, struct assessment *out)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -235,23 +235,23 @@ static bool is_warm_up(const struct probe_spec *spec)
     return small;
 }
 
-void disturbance_judge(const struct observation *o, struct judgement *out)
+void disturbance_classify(const struct observation *o, struct assessment *out)
 {
     const struct probe_conditions *c = &o->result.conditions;
 
-    *out = (struct judgement){.verdict = VERDICT_CLEAN};
-    judge_faults(c, out);
+    *out = (struct assessment){.verdict = VERDICT_CLEAN};
+    classify_faults(c, out);
     if (is_warm_up(&o->spec))
         return;
     if (o->spec.kind == PROBE_READ) {
-        judge_throttling(c, out);
-        judge_reads(o, out);
+        classify_throttling(c, out);
+        classify_reads(o, out);
         return;
     }
-    judge_clock(c, out);
-    judge_loads(o, out);
+    classify_clock(c, out);
+    classify_loads(o, out);
     if (o->spec.kind == PROBE_CHASE)
-        judge_curve(o, out);
+        classify_curve(o, out);
     if (o->spec.kind == PROBE_ROUND)
-        judge_repeats(o, out);
+        classify_repeats(o, out);
 }

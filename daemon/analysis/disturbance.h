@@ -21,6 +21,6 @@
 #define DISTURBANCE_AWAY_CYCLES 100000u
 
 /* Judges by what the observation itself shows; its own judgement is not looked at. */
-void disturbance_judge(const struct observation *o, struct judgement *out);
+void disturbance_classify(const struct observation *o, struct assessment *out);
 
 #endif

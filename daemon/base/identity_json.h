@@ -4,7 +4,7 @@
 #define REACH_BASE_IDENTITY_JSON_H
 
 #include "base/identity.h"
-#include "base/json_in.h"
+#include "base/json_reader.h"
 #include "base/status.h"
 
 #include <jansson.h>
@@ -14,6 +14,6 @@ json_t *identity_json_new(const struct gpu_identity *id);
 
 /* Reads what an `in` that is just begun stands on, and ends it. On failure `*out` is unspecified.
  */
-enum status identity_json_read(struct json_in *in, struct gpu_identity *out);
+enum status identity_json_read(struct json_reader *in, struct gpu_identity *out);
 
 #endif

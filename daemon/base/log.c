@@ -96,7 +96,7 @@ static void line_format(struct line *l, const char *format, ...)
     }
 }
 
-/* A JSON string of a text that text_tidy has seen. Only a whole one is added. */
+/* A JSON string of a text that text_sanitize has seen. Only a whole one is added. */
 static void line_json(struct line *l, const char *name, const char *value)
 {
     const size_t before = l->used;
@@ -145,7 +145,7 @@ struct event {
 static const char *event_value(const struct event *e, size_t i, char out[VALUE_BYTES])
 {
     snprintf(out, VALUE_BYTES, "%s", e->fields[i].value ? e->fields[i].value : "");
-    text_tidy(out);
+    text_sanitize(out);
     return out;
 }
 
@@ -249,7 +249,7 @@ static bool has_room(enum log_level level)
 }
 
 /* Says how many lines are missing before the next one; what cannot be said is kept. */
-static bool confess(void)
+static bool report_dropped(void)
 {
     char message[160];
     const uint64_t left_out = atomic_exchange(&logger.left_out, 0);
@@ -295,8 +295,8 @@ void log_event(enum log_level level, const struct log_field *fields, size_t coun
     if (n < 0) {
         snprintf(message, sizeof message, "%s", format);
     }
-    text_tidy(message);
-    if (!confess() || !event_write(&e)) {
+    text_sanitize(message);
+    if (!report_dropped() || !event_write(&e)) {
         logger.unwritten++;
         logger.lost++;
     }

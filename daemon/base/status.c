@@ -108,7 +108,7 @@ static void set(struct err *err, enum status s, const char *format, va_list args
     /* By way of a copy: the arguments may point into err->text itself. */
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
-    text_tidy(text);
+    text_sanitize(text);
     err->status = s;
     err->field = NULL;
     err->hint = NULL;
@@ -169,7 +169,7 @@ enum status err_prefix(struct err *err, const char *format, ...)
     va_end(args);
     (void)snprintf(text, sizeof(text), "%s: %s", context, err->text);
     text[TEXT_BYTES - 1] = '\0';
-    text_tidy(text);
+    text_sanitize(text);
     memcpy(err->text, text, TEXT_BYTES);
     return err->status;
 }

@@ -60,7 +60,7 @@ struct err {
 /* What is the same for every failure of one kind. Static strings, never NULL. */
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
-    const char *sentence;  /* what it means */
+    const char *message;   /* what it means */
     const char *next_step; /* what to do about it, wherever this status may come from */
 };
 

@@ -23,7 +23,7 @@ static size_t character_bytes(const unsigned char *s)
 
 /* The text may hold parts of a request or of a driver's message, and may have been cut within a
  * character. Makes it one printable line of valid UTF-8, so that it can go into JSON as it is. */
-void text_tidy(char *text)
+void text_sanitize(char *text)
 {
     for (size_t i = 0; text[i] != '\0';) {
         const unsigned char c = (unsigned char)text[i];

@@ -4,6 +4,6 @@
 
 /* Makes a terminated text one printable line of valid UTF-8, in place: control characters become
  * blanks, and bytes that are no UTF-8 question marks. */
-void text_tidy(char *text);
+void text_sanitize(char *text);
 
 #endif

@@ -15,12 +15,12 @@ const char *verdict_name(enum verdict v);
 /* False where the name is none of these; `*out` is then untouched. */
 bool verdict_from_name(const char *name, enum verdict *out);
 
-enum { VERDICT_SENTENCE_BYTES = 160 };
+enum { VERDICT_MESSAGE_BYTES = 160 };
 
 /* A verdict and the reason for it. */
-struct judgement {
+struct assessment {
     enum verdict verdict;
-    char sentence[VERDICT_SENTENCE_BYTES]; /* "" where clean; always terminated */
+    char message[VERDICT_MESSAGE_BYTES]; /* "" where clean; always terminated */
 };
 
 #endif

@@ -86,49 +86,49 @@ static json_t *part_to_json(const struct column *c, const struct evidence *first
         return value_to_json(first, part);
     array = json_array();
     for (uint32_t i = 0; i < c->count; i++)
-        if (!json_out_append(&array, value_to_json(element(c, i), part)))
+        if (!json_builder_append(&array, value_to_json(element(c, i), part)))
             break;
     return array;
 }
 
 static json_t *column_to_json(const struct column *c, const struct evidence *first)
 {
-    struct json_out o;
+    struct json_builder o;
 
-    json_out_begin(&o);
+    json_builder_begin(&o);
     for (int part = METHOD; part < COLUMN_COUNT; part++)
-        json_out_value(&o, part_names[part], part_to_json(c, first, (enum evidence_field)part));
-    return json_out_end(&o);
+        json_builder_value(&o, part_names[part], part_to_json(c, first, (enum evidence_field)part));
+    return json_builder_end(&o);
 }
 
-void evidence_columns_write(struct json_out *o, const struct evidence_columns *c,
+void evidence_columns_write(struct json_builder *o, const struct evidence_columns *c,
                             const struct evidence *first, uint32_t count)
 {
-    struct json_out inner;
+    struct json_builder inner;
 
-    json_out_begin(&inner);
+    json_builder_begin(&inner);
     for (uint32_t k = 0; k < c->number_count; k++) {
         const struct column column = {
             .first = (const void *)(first + k), .stride_bytes = c->stride_bytes, .count = count};
         const struct evidence *const some = first_of(&column);
         if (some)
-            json_out_value(&inner, c->names[k], column_to_json(&column, some));
+            json_builder_value(&inner, c->names[k], column_to_json(&column, some));
     }
-    json_out_value(o, c->field, json_out_end(&inner));
+    json_builder_value(o, c->field, json_builder_end(&inner));
 }
 
 /* ---- reading ---- */
 
 /* One value, or a list as long as the one beside it. */
-static const json_t *take_part(struct json_in *in, enum evidence_field part, uint32_t count)
+static const json_t *take_part(struct json_reader *in, enum evidence_field part, uint32_t count)
 {
     const json_t *const value = json_object_get(in->object, part_names[part]);
 
     if (!value)
-        json_in_fail(in, part_names[part], "missing");
+        json_reader_fail(in, part_names[part], "missing");
     else if (json_is_array(value) && json_array_size(value) != count)
-        json_in_fail(in, part_names[part], "has %zu entries for a list of %u",
-                     json_array_size(value), count);
+        json_reader_fail(in, part_names[part], "has %zu entries for a list of %u",
+                         json_array_size(value), count);
     return value;
 }
 
@@ -138,59 +138,61 @@ static const json_t *entry(const json_t *part, uint32_t i)
     return json_is_array(part) ? json_array_get(part, i) : part;
 }
 
-static void method_from_json(struct json_in *in, const json_t *json, uint32_t i,
+static void method_from_json(struct json_reader *in, const json_t *json, uint32_t i,
                              struct evidence *out)
 {
     if (!json_is_string(json))
-        json_in_fail(in, part_names[METHOD], "must be a text for element %u, which has a margin",
-                     i);
+        json_reader_fail(in, part_names[METHOD],
+                         "must be a text for element %u, which has a margin", i);
     else if (!evidence_method_from_name(json_string_value(json), &out->method) ||
              out->method == EVIDENCE_NONE)
-        json_in_fail(in, part_names[METHOD], "is none that this release knows");
+        json_reader_fail(in, part_names[METHOD], "is none that this release knows");
 }
 
-static void repeats_from_json(struct json_in *in, const json_t *json, uint32_t i,
+static void repeats_from_json(struct json_reader *in, const json_t *json, uint32_t i,
                               struct evidence *out)
 {
     const json_int_t v = json_integer_value(json);
 
     if (v < 1 || v > UINT32_MAX)
-        json_in_fail(in, part_names[REPEATS],
-                     "must be an integer from 1 to %u for element %u, which has a margin",
-                     UINT32_MAX, i);
+        json_reader_fail(in, part_names[REPEATS],
+                         "must be an integer from 1 to %u for element %u, which has a margin",
+                         UINT32_MAX, i);
     else
         out->repeats = (uint32_t)v;
 }
 
 /* Nulls stand at the same places in all lists. */
-static void none_from_json(struct json_in *in, const json_t *const *parts, uint32_t i)
+static void none_from_json(struct json_reader *in, const json_t *const *parts, uint32_t i)
 {
     for (int part = METHOD; part < MARGIN; part++)
         if (json_is_array(parts[part]) && !json_is_null(entry(parts[part], i)))
-            json_in_fail(in, part_names[part], "must be null for element %u, whose margin is", i);
+            json_reader_fail(in, part_names[part], "must be null for element %u, whose margin is",
+                             i);
 }
 
 /* True where the element has evidence. */
-static bool element_from_json(struct json_in *in, const json_t *const *parts, uint32_t i,
+static bool element_from_json(struct json_reader *in, const json_t *const *parts, uint32_t i,
                               struct evidence *out)
 {
     const json_t *const margin = entry(parts[MARGIN], i);
 
     if (out->method != EVIDENCE_NONE)
-        json_in_fail(in, part_names[METHOD], "is told inside element %u too", i);
+        json_reader_fail(in, part_names[METHOD], "is told inside element %u too", i);
     if (json_is_null(margin)) {
         none_from_json(in, parts, i);
         return false;
     }
     if (!json_is_number(margin))
-        json_in_fail(in, part_names[MARGIN], "must be a number, or a list of numbers and nulls");
+        json_reader_fail(in, part_names[MARGIN],
+                         "must be a number, or a list of numbers and nulls");
     method_from_json(in, entry(parts[METHOD], i), i, out);
     repeats_from_json(in, entry(parts[REPEATS], i), i, out);
     out->margin = json_number_value(margin);
     return true;
 }
 
-static void column_from_json(struct json_in *in, size_t stride_bytes, struct evidence *first,
+static void column_from_json(struct json_reader *in, size_t stride_bytes, struct evidence *first,
                              uint32_t count)
 {
     const json_t *parts[COLUMN_COUNT];
@@ -199,29 +201,29 @@ static void column_from_json(struct json_in *in, size_t stride_bytes, struct evi
 
     for (int part = METHOD; part < COLUMN_COUNT; part++)
         parts[part] = take_part(in, (enum evidence_field)part, count);
-    for (uint32_t i = 0; json_in_ok(in) && i < count; i++)
+    for (uint32_t i = 0; json_reader_ok(in) && i < count; i++)
         any |= element_from_json(in, parts, i, (void *)(bytes + i * stride_bytes));
     if (!any)
-        json_in_fail(in, part_names[MARGIN], "must be known for one element at least");
+        json_reader_fail(in, part_names[MARGIN], "must be known for one element at least");
 }
 
-void evidence_columns_read(struct json_in *in, const struct evidence_columns *c,
+void evidence_columns_read(struct json_reader *in, const struct evidence_columns *c,
                            struct evidence *first, uint32_t count)
 {
-    const json_t *const json = json_in_object(in, c->field);
-    struct json_in inner;
+    const json_t *const json = json_reader_object(in, c->field);
+    struct json_reader inner;
 
     if (!json)
         return;
-    json_in_begin_inside(&inner, in, json, c->field, -1);
+    json_reader_begin_inside(&inner, in, json, c->field, -1);
     for (uint32_t k = 0; k < c->number_count; k++) {
-        const json_t *const column = json_in_object(&inner, c->names[k]);
-        struct json_in of;
+        const json_t *const column = json_reader_object(&inner, c->names[k]);
+        struct json_reader of;
         if (!column)
             continue;
-        json_in_begin_inside(&of, &inner, column, c->names[k], -1);
+        json_reader_begin_inside(&of, &inner, column, c->names[k], -1);
         column_from_json(&of, c->stride_bytes, first + k, count);
-        json_in_absorb(&inner, json_in_end(&of));
+        json_reader_absorb(&inner, json_reader_end(&of));
     }
-    json_in_absorb(in, json_in_end(&inner));
+    json_reader_absorb(in, json_reader_end(&inner));
 }

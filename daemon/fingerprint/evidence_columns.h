@@ -13,8 +13,8 @@
 #ifndef REACH_FINGERPRINT_EVIDENCE_COLUMNS_H
 #define REACH_FINGERPRINT_EVIDENCE_COLUMNS_H
 
-#include "base/json_in.h"
-#include "base/json_out.h"
+#include "base/json_reader.h"
+#include "base/json_builder.h"
 #include "fingerprint/evidence.h"
 
 #include <stddef.h>
@@ -31,11 +31,11 @@ extern const struct evidence_columns evidence_columns_curve;  /* of struct curve
 extern const struct evidence_columns evidence_columns_points; /* of struct rate_point */
 
 /* `first` is the evidence of the first of `count` elements. */
-void evidence_columns_write(struct json_out *o, const struct evidence_columns *c,
+void evidence_columns_write(struct json_builder *o, const struct evidence_columns *c,
                             const struct evidence *first, uint32_t count);
 /* Fills in what the columns say; where there are none, all stays as it is. A number that has a
  * column must have no evidence yet: a document that says it inside the elements too is corrupt. */
-void evidence_columns_read(struct json_in *in, const struct evidence_columns *c,
+void evidence_columns_read(struct json_reader *in, const struct evidence_columns *c,
                            struct evidence *first, uint32_t count);
 
 #endif

@@ -9,12 +9,12 @@
 #ifndef REACH_FINGERPRINT_KEPT_JSON_H
 #define REACH_FINGERPRINT_KEPT_JSON_H
 
-#include "base/json_in.h"
-#include "base/json_out.h"
+#include "base/json_reader.h"
+#include "base/json_builder.h"
 #include "fingerprint/fingerprint.h"
 
-void kept_write(struct json_out *o, const struct fingerprint *fp);
+void kept_write(struct json_builder *o, const struct fingerprint *fp);
 /* Parts that this release does not know are skipped. */
-void kept_read(struct json_in *in, struct fingerprint *out);
+void kept_read(struct json_reader *in, struct fingerprint *out);
 
 #endif

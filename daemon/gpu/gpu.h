@@ -24,7 +24,7 @@ struct gpu_options {
     const char *libcuda;         /* file name or path; NULL: "libcuda.so.1" */
     uint64_t memory_limit_bytes; /* most that the probes may hold on the device; 0: 1.1 GiB */
     uint32_t deadline_ms;        /* most that one probe may take on the device; 0: 30 000 */
-    bool plain_arena;            /* do without the virtual memory API, as if it were missing */
+    bool no_vmm;                 /* do without the virtual memory API, as if it were missing */
 };
 
 /* Operations of one source. Every slot is required. */

@@ -132,7 +132,7 @@ static enum status check_same(const struct import_file *file, const struct impor
 }
 
 /* All sharing matrices must have the same SMs; what else is known of the GPU follows. */
-static enum status settle_sms(struct observation_set *set, struct err *err)
+static enum status set_sms(struct observation_set *set, struct err *err)
 {
     const struct probe_result *first = NULL;
 
@@ -153,8 +153,8 @@ static enum status settle_sms(struct observation_set *set, struct err *err)
     return STATUS_OK;
 }
 
-static void settle_gpu(const struct import_head *head, const struct import_options *options,
-                       struct observation_set *set)
+static void set_gpu(const struct import_head *head, const struct import_options *options,
+                    struct observation_set *set)
 {
     struct gpu_identity *const gpu = &set->gpu;
     const char *const name = options->gpu_name ? options->gpu_name : head->name;
@@ -168,7 +168,7 @@ static void settle_gpu(const struct import_head *head, const struct import_optio
 }
 
 /* The benchmark allocates plainly, and at least as much as it walked. */
-static void settle_conditions(const struct import_options *options, struct observation_set *set)
+static void set_conditions(const struct import_options *options, struct observation_set *set)
 {
     uint64_t range = 0;
 
@@ -232,25 +232,25 @@ enum status import_read(const struct import_file *files, size_t count,
             s = check_same(&files[i], &head, &first, err);
     }
     if (s == STATUS_OK)
-        s = settle_sms(out, err);
+        s = set_sms(out, err);
     if (s == STATUS_OK) {
-        settle_gpu(&first, options, out);
-        settle_conditions(options, out);
+        set_gpu(&first, options, out);
+        set_conditions(options, out);
         return STATUS_OK;
     }
     observation_set_free(out);
     return s;
 }
 
-enum status import_conclude(const struct import_file *files, size_t count,
-                            const struct import_options *options, struct observation_set *out_set,
-                            struct fingerprint *out_fp, struct err *err)
+enum status import_derive(const struct import_file *files, size_t count,
+                          const struct import_options *options, struct observation_set *out_set,
+                          struct fingerprint *out_fp, struct err *err)
 {
     enum status s = import_read(files, count, options, out_set, err);
 
     if (s != STATUS_OK)
         return s;
-    s = analysis_conclude(out_set, DEPTH_QUICK, out_fp, err);
+    s = analysis_derive(out_set, DEPTH_QUICK, out_fp, err);
     if (s == STATUS_OK)
         s = fingerprint_check(out_fp, err);
     if (s != STATUS_OK)

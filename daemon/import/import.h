@@ -56,8 +56,8 @@ enum status import_read(const struct import_file *files, size_t count,
 
 /* The same, and what the analysis concludes from it. The depth is quick: levels and groups, as far
  * as the files tell. */
-enum status import_conclude(const struct import_file *files, size_t count,
-                            const struct import_options *options, struct observation_set *out_set,
-                            struct fingerprint *out_fp, struct err *err);
+enum status import_derive(const struct import_file *files, size_t count,
+                          const struct import_options *options, struct observation_set *out_set,
+                          struct fingerprint *out_fp, struct err *err);
 
 #endif

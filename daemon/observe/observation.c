@@ -55,11 +55,11 @@ static enum status grow(struct observation **items, size_t count, size_t *capaci
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err)
 {
-    const bool clean = take->judgement.verdict == VERDICT_CLEAN;
+    const bool clean = take->assessment.verdict == VERDICT_CLEAN;
     enum status s;
 
     s = clean ? grow(&set->items, set->count, &set->capacity, err)
-              : grow(&set->aside.items, set->aside.count, &set->aside.capacity, err);
+              : grow(&set->excluded.items, set->excluded.count, &set->excluded.capacity, err);
     if (s != STATUS_OK) {
         observation_free(take);
         return s;
@@ -67,7 +67,7 @@ enum status observation_set_add(struct observation_set *set, struct observation 
     if (clean)
         set->items[set->count++] = *take;
     else
-        set->aside.items[set->aside.count++] = *take;
+        set->excluded.items[set->excluded.count++] = *take;
     *take = (struct observation){0};
     return STATUS_OK;
 }
@@ -76,10 +76,10 @@ void observation_set_free(struct observation_set *take)
 {
     for (size_t i = 0; i < take->count; i++)
         observation_free(&take->items[i]);
-    for (size_t i = 0; i < take->aside.count; i++)
-        observation_free(&take->aside.items[i]);
+    for (size_t i = 0; i < take->excluded.count; i++)
+        observation_free(&take->excluded.items[i]);
     free(take->items);
-    free(take->aside.items);
+    free(take->excluded.items);
     *take = (struct observation_set){0};
 }
 

@@ -18,8 +18,8 @@
 
 struct observation {
     struct probe_spec spec;
-    struct probe_result result; /* owned */
-    struct judgement judgement; /* whether something else had a hand in it */
+    struct probe_result result;   /* owned */
+    struct assessment assessment; /* whether something else had a hand in it */
 };
 
 /* Deep copy and release. A zeroed observation may be freed. */
@@ -56,7 +56,7 @@ struct observation_set {
     struct observation *items; /* owned; clean ones only */
     size_t count;
     size_t capacity;
-    struct observation_list aside; /* disturbed and unusable ones */
+    struct observation_list excluded; /* disturbed and unusable ones */
 };
 
 /* Appends, or sets aside, as its judgement says; takes the observation also when it fails

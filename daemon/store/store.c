@@ -45,22 +45,22 @@ static struct store *new_store(const char *path)
     store->in_memory = strcmp(path, STORE_MEMORY_PATH) == 0;
     store->reading = store->in_memory ? &store->writing : &store->reading_apart;
     store->limits = STORE_LIMITS_DEFAULT;
-    store->work.look = !store->in_memory;
+    store->work.scan = !store->in_memory;
     return store;
 }
 
 /* The file cannot be used: out of the way with it. */
-enum status store_set_aside(struct store *store, const struct err *why, struct err *err)
+enum status store_quarantine(struct store *store, const struct err *why, struct err *err)
 {
     char name[sizeof(err->text) / 2];
-    const enum status s = store_file_set_aside(store->path, name, sizeof(name), err);
+    const enum status s = store_file_quarantine(store->path, name, sizeof(name), err);
 
     if (s != STATUS_OK)
         return s;
     log_warning("state file: %s; moved to %s, starting with an empty one", why->text, name);
     pthread_mutex_lock(&store->state_mutex);
-    store->health.moved_aside++;
-    store->news++;
+    store->health.quarantined++;
+    store->health_changes++;
     pthread_mutex_unlock(&store->state_mutex);
     return STATUS_OK;
 }
@@ -93,12 +93,12 @@ enum status store_open_files(struct store *store, struct store_files *files, str
         s = store_file_lock(store->path, &files->lock_fd, &made_lock, err);
     if (s != STATUS_OK)
         return s;
-    s = store_file_set_orphans_aside(store->path, &why);
+    s = store_file_quarantine_orphans(store->path, &why);
     if (s == STATUS_OK)
         s = connect_both(store->path, files, &why);
     if (s == STATUS_CORRUPT) {
         const struct err corrupt = why;
-        s = store_set_aside(store, &corrupt, &why);
+        s = store_quarantine(store, &corrupt, &why);
         if (s == STATUS_OK)
             s = connect_both(store->path, files, &why);
     }
@@ -123,7 +123,7 @@ static enum status open_store(struct store *store, struct err *err)
     store->writing.db = files.writing;
     store->reading_apart.db = files.reading;
     if (s == STATUS_OK)
-        store_end_cut_runs(store);
+        store_end_interrupted_runs(store);
     return s;
 }
 
@@ -154,8 +154,8 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
         return err_set(err, STATUS_NO_MEMORY, "no memory for the store");
     s = open_store(store, &why);
     if (anyway && may_pass(s)) {
-        store->health.trouble = why;
-        store->health.trouble_since = clock_wall_seconds();
+        store->health.last_error = why;
+        store->health.last_error_since = clock_wall_seconds();
         s = store_open_to_read(store, &why);
     }
     if (s != STATUS_OK) {
@@ -171,7 +171,7 @@ enum status store_open(const char *path, struct store **out, struct err *err)
     return open_how(path, false, out, err);
 }
 
-enum status store_open_anyway(const char *path, struct store **out, struct err *err)
+enum status store_open_degraded(const char *path, struct store **out, struct err *err)
 {
     return open_how(path, true, out, err);
 }
@@ -208,44 +208,44 @@ enum status store_write_begin(struct store *store, struct err *err)
         return STATUS_OK;
     pthread_mutex_unlock(&store->writing.mutex);
     store_health(store, &health);
-    if (health.trouble.status == STATUS_OK) /* it comes back just now */
+    if (health.last_error.status == STATUS_OK) /* it comes back just now */
         return err_set(err, STATUS_IO, "the state file is being opened");
-    return err_set(err, health.trouble.status, "%s", health.trouble.text);
+    return err_set(err, health.last_error.status, "%s", health.last_error.text);
 }
 
 /* Is it the file that cannot take it, and not the request that was wrong? */
-static bool is_trouble(enum status s)
+static bool is_write_error(enum status s)
 {
     return s == STATUS_IO || s == STATUS_READ_ONLY || s == STATUS_FULL || s == STATUS_CORRUPT;
 }
 
-static void note_trouble(struct store *store, enum status s, const struct err *err)
+static void note_error(struct store *store, enum status s, const struct err *err)
 {
     struct store_health *const h = &store->health;
 
-    if (h->trouble.status == STATUS_OK) {
-        h->trouble_since = clock_wall_seconds();
+    if (h->last_error.status == STATUS_OK) {
+        h->last_error_since = clock_wall_seconds();
         log_warning("state file: nothing can be written: %s", err ? err->text : "");
-        store->news++;
+        store->health_changes++;
         pthread_cond_broadcast(&store->wake);
     }
-    err_set(&h->trouble, s, "%s", err && err->status == s ? err->text : status_info(s)->sentence);
+    err_set(&h->last_error, s, "%s", err && err->status == s ? err->text : status_info(s)->message);
     h->failed_writes++;
     store->work.reopen = store->work.reopen || s == STATUS_IO;
-    store->work.look = store->work.look || s == STATUS_CORRUPT;
+    store->work.scan = store->work.scan || s == STATUS_CORRUPT;
 }
 
 enum status store_write_end(struct store *store, enum status s, const struct err *err)
 {
     pthread_mutex_unlock(&store->writing.mutex);
     pthread_mutex_lock(&store->state_mutex);
-    if (is_trouble(s)) {
-        note_trouble(store, s, err);
-    } else if (s == STATUS_OK && store->health.trouble.status != STATUS_OK) {
+    if (is_write_error(s)) {
+        note_error(store, s, err);
+    } else if (s == STATUS_OK && store->health.last_error.status != STATUS_OK) {
         log_info("state file: writing works again");
-        store->health.trouble = (struct err){0};
-        store->health.trouble_since = 0;
-        store->news++;
+        store->health.last_error = (struct err){0};
+        store->health.last_error_since = 0;
+        store->health_changes++;
         pthread_cond_broadcast(&store->wake);
     }
     pthread_mutex_unlock(&store->state_mutex);
@@ -256,15 +256,15 @@ void store_count_damage(struct store *store)
 {
     pthread_mutex_lock(&store->state_mutex);
     store->health.damaged_rows++;
-    store->news++;
+    store->health_changes++;
     pthread_mutex_unlock(&store->state_mutex);
 }
 
-enum status store_read_end(struct store *store, enum status s, bool rotten)
+enum status store_read_end(struct store *store, enum status s, bool corrupt)
 {
-    if (!store->in_memory && (rotten || s == STATUS_CORRUPT)) {
+    if (!store->in_memory && (corrupt || s == STATUS_CORRUPT)) {
         pthread_mutex_lock(&store->state_mutex);
-        store->work.look = true;
+        store->work.scan = true;
         pthread_cond_broadcast(&store->wake);
         pthread_mutex_unlock(&store->state_mutex);
     }

@@ -33,18 +33,18 @@ enum status store_open(const char *path, struct store **out, struct err *err);
 /* The same for a daemon: what may pass (IO, READ_ONLY, FULL, CORRUPT) is no failure. What can be
  * read is read, or the store is empty; writes fail with the reason, which is in the health, until
  * upkeep has found the file usable. */
-enum status store_open_anyway(const char *path, struct store **out, struct err *err);
+enum status store_open_degraded(const char *path, struct store **out, struct err *err);
 void store_close(struct store *take);
 
 /* True for ":memory:". */
 bool store_is_volatile(const struct store *store);
 
 struct store_health {
-    struct err trouble;     /* why nothing can be written; STATUS_OK: nothing is wrong */
-    int64_t trouble_since;  /* wall clock, seconds; 0 without trouble */
-    uint64_t failed_writes; /* these count since the start */
-    uint64_t damaged_rows;  /* dropped */
-    uint64_t moved_aside;   /* files */
+    struct err last_error;    /* why nothing can be written; STATUS_OK: nothing is wrong */
+    int64_t last_error_since; /* wall clock, seconds; 0 without trouble */
+    uint64_t failed_writes;   /* these count since the start */
+    uint64_t damaged_rows;    /* dropped */
+    uint64_t quarantined;     /* files */
 };
 void store_health(struct store *store, struct store_health *out);
 
@@ -64,18 +64,19 @@ struct store_limits {
 void store_set_limits(struct store *store, const struct store_limits *limits);
 
 /* Upkeep: what one thread of the daemon does, over and over:
- *     store_keep(s, ..);  publish store_health;  store_wait(s, trouble ? a little : STORE_FOREVER)
- * store_keep tries to make a file usable that was not, looks at all rows after a start and whenever
- * one was found damaged, and deletes what is beyond the limits. `*out_renewed`: the file was
- * damaged beyond its rows; it was moved aside and the store is empty. Returns the first failure;
- * the health has what a client should know. */
-enum status store_keep(struct store *store, bool *out_renewed, struct err *err);
-#define STORE_FOREVER ((nsec_t)UINT64_MAX)
+ *     store_maintain(s, ..);  publish store_health;  store_wait(s, trouble ? a little :
+ * STORE_NO_TIMEOUT) store_maintain tries to make a file usable that was not, looks at all rows
+ * after a start and whenever one was found damaged, and deletes what is beyond the limits.
+ * `*out_renewed`: the file was damaged beyond its rows; it was moved aside and the store is empty.
+ * Returns the first failure; the health has what a client should know. */
+enum status store_maintain(struct store *store, bool *out_recreated, struct err *err);
+#define STORE_NO_TIMEOUT ((nsec_t)UINT64_MAX)
 /* Sleeps until there is something to do, the health has changed, or `most` has passed. */
 void store_wait(struct store *store, nsec_t most);
-/* Who waits shows that it could move (pulse_beat) and waits on; store_keep shows it by itself. */
-void store_nudge(struct store *store);
-/* Ends a wait, and what store_keep is at. */
+/* Who waits shows that it could move (heartbeat_beat) and waits on; store_maintain shows it by
+ * itself. */
+void store_check_alive(struct store *store);
+/* Ends a wait, and what store_maintain is at. */
 void store_wake(struct store *store);
 
 /* Must this GPU be measured (again)? Its fingerprint is missing, or a newer one was damaged. */

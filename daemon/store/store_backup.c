@@ -24,7 +24,7 @@
 static enum status copy(const char *path, const char *part, struct err *err)
 {
     sqlite3 *db = NULL;
-    enum status s = store_connect_beside(path, &db, err);
+    enum status s = store_connect_external(path, &db, err);
 
     if (s == STATUS_OK)
         s = store_sql_run(db, "VACUUM INTO ?", SQL_VALUES(SQL_TEXT(part)), NULL, err);

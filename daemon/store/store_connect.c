@@ -42,7 +42,7 @@ static enum status open_connection(const char *path, int flags, sqlite3 **out, s
     int rc = sqlite3_open_v2(path, out, flags | all, NULL);
 
     if (rc == SQLITE_OK)
-        rc = store_sql_add_seal(*out);
+        rc = store_sql_add_checksum(*out);
     if (rc != SQLITE_OK)
         return store_sql_fail(*out, rc, "opening", err);
     (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -235,7 +235,7 @@ static enum status connect_to_read(const char *name, int flags, const char *path
     return opened(s, out);
 }
 
-enum status store_connect_beside(const char *path, sqlite3 **out, struct err *err)
+enum status store_connect_external(const char *path, sqlite3 **out, struct err *err)
 {
     enum status s;
 
@@ -252,7 +252,7 @@ enum status store_connect_read_only(const char *path, sqlite3 **out, struct err 
     *out = NULL;
     /* With a log, its index must be found beside it; a file without one is all there is. */
     if (store_file_has_log(path))
-        return store_connect_beside(path, out, err);
+        return store_connect_external(path, out, err);
     s = store_file_inspect(path, store_migration_count, err);
     if (s != STATUS_OK)
         return s;

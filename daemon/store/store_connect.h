@@ -21,7 +21,7 @@ void store_connect_trust(sqlite3 *db);
 enum status store_connect_reader(const char *path, sqlite3 **out, struct err *err);
 
 /* One that reads a file which another process may be writing, and changes nothing. */
-enum status store_connect_beside(const char *path, sqlite3 **out, struct err *err);
+enum status store_connect_external(const char *path, sqlite3 **out, struct err *err);
 
 /* One that reads a file which nobody can write: a read-only disk. STATUS_NOT_SUPPORTED where its
  * schema is not the newest, because it cannot be migrated there. */

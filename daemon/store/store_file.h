@@ -28,12 +28,12 @@ bool store_file_has_log(const char *path);
 /* Moves the file and what SQLite has put beside it to names that end in ".corrupt-<time>"; nothing
  * that is there already is overwritten. `out_name` (may be NULL) gets the new name, cut off where
  * it does not fit. Needs the lock. */
-enum status store_file_set_aside(const char *path, char *out_name, size_t out_size,
-                                 struct err *err);
+enum status store_file_quarantine(const char *path, char *out_name, size_t out_size,
+                                  struct err *err);
 /* Renames, durably; STATUS_CONFLICT where `to` is there already. */
 enum status store_file_move(const char *from, const char *to, struct err *err);
 /* A log or journal without its database, left by a move that was cut short: set aside, too. */
-enum status store_file_set_orphans_aside(const char *path, struct err *err);
+enum status store_file_quarantine_orphans(const char *path, struct err *err);
 
 /* The status that a failed system call amounts to: no room, read-only, or input/output. */
 enum status store_file_status(int error_number);

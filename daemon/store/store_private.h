@@ -1,12 +1,12 @@
 /* store_private.h: what the files of this layer share.
  *
  *   store.c          open, close, health
- *   store_keep.c     upkeep: recover, look at every row, keep to the limits
+ *   store_maintain.c     upkeep: recover, look at every row, keep to the limits
  *   store_scrub.c    looking at every row, and dropping what has rotted
  *   store_prune.c    what is forgotten
  *   store_connect.c  connections: refuse, migrate
  *   store_file.c     the files themselves: lock, and whose database is this?
- *   store_aside.c    a file that cannot be used is moved out of the way
+ *   store_quarantine.c    a file that cannot be used is moved out of the way
  *   store_sql.c      SQLite's calls and codes in the project's terms
  *   store_rows.c     what a row's hashes cover
  *   store_runs.c     what is written
@@ -30,7 +30,7 @@ struct store_connection {
 
 /* What upkeep has to do. Guarded by the state mutex. */
 struct store_work {
-    bool look;   /* a row or a page was not what it should be, or nobody has looked yet */
+    bool scan;   /* a row or a page was not what it should be, or nobody has looked yet */
     bool prune;  /* a run has ended */
     bool reopen; /* the writing connection has seen an input/output error */
     bool woken;  /* store_wake */
@@ -51,10 +51,10 @@ struct store {
     pthread_cond_t wake;
     struct store_health health;
     struct store_work work;
-    uint64_t news;     /* rises when the health has changed */
-    uint64_t told;     /* of the news, the last that store_wait has returned for */
-    int64_t last_run;  /* the highest number given out */
-    atomic_bool hurry; /* store_wake: what upkeep is at should end soon */
+    uint64_t health_changes;   /* rises when the health has changed */
+    uint64_t reported_changes; /* of the news, the last that store_wait has returned for */
+    int64_t last_run;          /* the highest number given out */
+    atomic_bool stop_soon;     /* store_wake: what upkeep is at should end soon */
 };
 
 /* Takes the writing mutex, for store_write_end to give back; on failure it is not held. */
@@ -62,7 +62,7 @@ enum status store_write_begin(struct store *store, struct err *err);
 /* Ends a write that came to `s`: notes in the health whether writing works, returns `s`. */
 enum status store_write_end(struct store *store, enum status s, const struct err *err);
 /* Notes what a reader met: a row or page that is not what was written. Returns `s`. */
-enum status store_read_end(struct store *store, enum status s, bool rotten);
+enum status store_read_end(struct store *store, enum status s, bool corrupt);
 
 /* Files that are open, or NULL each. */
 struct store_files {
@@ -77,11 +77,11 @@ enum status store_open_files(struct store *store, struct store_files *files, str
 /* Something to read from where the file cannot be had as it should: what is in it, or nothing. */
 enum status store_open_to_read(struct store *store, struct err *err);
 /* The file cannot be used because of `why`: moved aside, counted, logged. */
-enum status store_set_aside(struct store *store, const struct err *why, struct err *err);
+enum status store_quarantine(struct store *store, const struct err *why, struct err *err);
 /* One row was dropped. */
 void store_count_damage(struct store *store);
 /* Runs that a daemon which is no more has left unfinished end as failed. Before the first run. */
-void store_end_cut_runs(struct store *store);
+void store_end_interrupted_runs(struct store *store);
 
 /* Looks at every row through a connection of its own; what fails its check is deleted, and written
  * down in the table damage. STATUS_CORRUPT: the file itself is damaged. STATUS_CANCELLED. */

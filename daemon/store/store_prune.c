@@ -65,7 +65,7 @@ static enum status forget(struct store *store, const char *which, int64_t limit,
     bool done = false;
     enum status s = STATUS_OK;
 
-    while (s == STATUS_OK && !done && !atomic_load(&store->hurry))
+    while (s == STATUS_OK && !done && !atomic_load(&store->stop_soon))
         s = forget_one(store, which, limit, statement, &done, err);
     return s;
 }
@@ -102,7 +102,7 @@ enum status store_prune(struct store *store, struct err *err)
     s = forget(store, too_many_observed, l->observed, delete_observations, err);
     if (s == STATUS_OK)
         s = forget(store, too_many_runs, l->runs, delete_run, err);
-    while (s == STATUS_OK && !done && !atomic_load(&store->hurry)) {
+    while (s == STATUS_OK && !done && !atomic_load(&store->stop_soon)) {
         s = used_bytes(store, &bytes, err);
         if (s != STATUS_OK || bytes <= l->bytes)
             break;

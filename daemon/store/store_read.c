@@ -7,7 +7,7 @@
  */
 #include "store/store_private.h"
 
-#include "base/json_in.h"
+#include "base/json_reader.h"
 #include "base/json_load.h"
 #include "base/log.h"
 #include "store/store_rows.h"
@@ -22,7 +22,7 @@
     "run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, row_hash"
 #define OBSERVATION_COLUMNS                                                                        \
     "o.id, o.run, o.kind, o.started_at, o.duration_ns, o.value_count, o.document_hash, "           \
-    "o.row_hash, o.verdict, o.seal = reach_seal(o.id, o.row_hash)"
+    "o.row_hash, o.verdict, o.checksum = reach_checksum(o.id, o.row_hash)"
 
 /* The column behind them. */
 enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 10 };
@@ -53,7 +53,7 @@ static json_t *parse_column(sqlite3_stmt *stmt, int column, struct err *out_why)
 }
 
 /* False: the row is rotten, and `*rotten` says so. Likewise below. */
-static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out, bool *rotten)
+static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out, bool *corrupt)
 {
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
     const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 8);
@@ -68,11 +68,11 @@ static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *ou
         return true;
     log_warning("state file: the fingerprint of run %lld fails its check and is passed over",
                 (long long)out->run);
-    *rotten = true;
+    *corrupt = true;
     return false;
 }
 
-static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *out, bool *rotten)
+static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *out, bool *corrupt)
 {
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 6);
     const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
@@ -88,14 +88,14 @@ static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *ou
         return true;
     log_warning("state file: observation %lld fails its check and is passed over",
                 (long long)out->id);
-    *rotten = true;
+    *corrupt = true;
     return false;
 }
 
 /* The document behind a fingerprint's columns; `*out_good` is false where it is rotten, which the
  * log is told. STATUS_NO_MEMORY: it may be good. */
 static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
-                                        struct fingerprint *out, bool *out_good, bool *rotten,
+                                        struct fingerprint *out, bool *out_good, bool *corrupt,
                                         struct err *err)
 {
     struct err why = {0};
@@ -106,7 +106,7 @@ static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_f
 
     if (!document_agrees(stmt, FINGERPRINT_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 7))) {
         err_set(&why, STATUS_CORRUPT, "its document has changed");
-        *rotten = true;
+        *corrupt = true;
         good = false;
     } else {
         json = parse_column(stmt, FINGERPRINT_DOCUMENT, &why);
@@ -135,7 +135,7 @@ static enum status first_fingerprint(struct store *store, const char *sql,
     sqlite3_stmt *stmt = NULL;
     bool found = false;
     bool more = false;
-    bool rotten = false;
+    bool corrupt = false;
     enum status s;
 
     pthread_mutex_lock(&store->reading->mutex);
@@ -144,14 +144,14 @@ static enum status first_fingerprint(struct store *store, const char *sql,
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        if (fingerprint_row(stmt, &row, &rotten))
-            s = fingerprint_document(stmt, &row, out, &found, &rotten, err);
+        if (fingerprint_row(stmt, &row, &corrupt))
+            s = fingerprint_document(stmt, &row, out, &found, &corrupt, err);
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
     if (s == STATUS_OK && !found)
         s = STATUS_NOT_FOUND;
-    return store_read_end(store, s, rotten);
+    return store_read_end(store, s, corrupt);
 }
 
 #define SELECT_FINGERPRINT(table) "SELECT " FINGERPRINT_COLUMNS ", document FROM " table
@@ -233,7 +233,7 @@ enum status store_list_fingerprints(struct store *store, const char *uuid, int64
 {
     sqlite3_stmt *stmt = NULL;
     bool more = true;
-    bool rotten = false;
+    bool corrupt = false;
     enum status s;
 
     *out_count = 0;
@@ -246,12 +246,12 @@ enum status store_list_fingerprints(struct store *store, const char *uuid, int64
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        if (fingerprint_row(stmt, &out[*out_count], &rotten))
+        if (fingerprint_row(stmt, &out[*out_count], &corrupt))
             (*out_count)++;
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, rotten);
+    return store_read_end(store, s, corrupt);
 }
 
 enum status store_list_observations(struct store *store, const char *uuid, int64_t run,
@@ -267,7 +267,7 @@ enum status store_list_observations(struct store *store, const char *uuid, int64
     const struct sql_value values[] = {SQL_TEXT(uuid), SQL_INT(upper_bound(before)), SQL_INT(run)};
     sqlite3_stmt *stmt = NULL;
     bool more = true;
-    bool rotten = false;
+    bool corrupt = false;
     enum status s;
 
     *out_count = 0;
@@ -278,12 +278,12 @@ enum status store_list_observations(struct store *store, const char *uuid, int64
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        if (observation_row(stmt, &out[*out_count], &rotten))
+        if (observation_row(stmt, &out[*out_count], &corrupt))
             (*out_count)++;
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, rotten);
+    return store_read_end(store, s, corrupt);
 }
 
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
@@ -292,7 +292,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
     struct store_observation_row row;
     sqlite3_stmt *stmt = NULL;
     bool found = false;
-    bool rotten = false;
+    bool corrupt = false;
     enum status s;
 
     *out_json = NULL;
@@ -308,7 +308,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
     if (!found) {
         s = err_set(err, STATUS_NOT_FOUND, "there is no observation %lld of %s", (long long)id,
                     uuid);
-    } else if (!observation_row(stmt, &row, &rotten) ||
+    } else if (!observation_row(stmt, &row, &corrupt) ||
                !document_agrees(stmt, OBSERVATION_DOCUMENT,
                                 (uint64_t)sqlite3_column_int64(stmt, 6))) {
         s = err_set(err, STATUS_CORRUPT, "observation %lld fails its check", (long long)id);
@@ -320,7 +320,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
 out:
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, rotten);
+    return store_read_end(store, s, corrupt);
 }
 
 /* Of a run: which GPU, and how far it could be asked to go. */
@@ -332,7 +332,7 @@ static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observat
                                       .started_at = sqlite3_column_int64(stmt, 2)};
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 3);
     struct err why = {0};
-    struct json_in in;
+    struct json_reader in;
     json_t *json;
     enum status s;
 
@@ -342,11 +342,12 @@ static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observat
     json = parse_column(stmt, 5, &why);
     if (why.status)
         return err_set(err, why.status, "%s", why.text);
-    json_in_begin(&in, json, "", JSON_IN_LENIENT, STATUS_CORRUPT, err);
-    json_in_absorb(&in, gpu_identity_from_json(json_in_object(&in, "gpu"), &out->gpu, err));
-    if (json_in_ok(&in))
-        json_in_absorb(&in, gpu_limits_from_json(json_in_object(&in, "limits"), &out->limits, err));
-    s = json_in_end(&in);
+    json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, err);
+    json_reader_absorb(&in, gpu_identity_from_json(json_reader_object(&in, "gpu"), &out->gpu, err));
+    if (json_reader_ok(&in))
+        json_reader_absorb(
+            &in, gpu_limits_from_json(json_reader_object(&in, "limits"), &out->limits, err));
+    s = json_reader_end(&in);
     json_decref(json);
     return s == STATUS_PROTOCOL
                ? err_set(err, STATUS_CORRUPT, "run %lld: %s", (long long)run, err ? err->text : "")
@@ -360,11 +361,12 @@ static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set
     bool found = false;
     enum status s;
 
-    s = store_sql_query(db,
-                        "SELECT uuid, depth, started_at, document_hash, row_hash, document, "
-                        "seal = reach_seal(id, row_hash, state, ended_at, failure, failure_text) "
-                        "FROM run WHERE id = ?",
-                        SQL_VALUES(SQL_INT(run)), &stmt, err);
+    s = store_sql_query(
+        db,
+        "SELECT uuid, depth, started_at, document_hash, row_hash, document, "
+        "checksum = reach_checksum(id, row_hash, state, ended_at, failure, failure_text) "
+        "FROM run WHERE id = ?",
+        SQL_VALUES(SQL_INT(run)), &stmt, err);
     if (s == STATUS_OK)
         s = store_sql_next(stmt, &found, err);
     if (s == STATUS_OK)
@@ -375,7 +377,7 @@ static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set
 }
 
 /* Appends the row's observation; one that is rotten is left out. */
-static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, bool *rotten,
+static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, bool *corrupt,
                                    struct err *err)
 {
     struct store_observation_row row;
@@ -384,12 +386,12 @@ static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *o
     json_t *json = NULL;
     bool good;
 
-    if (!observation_row(stmt, &row, rotten))
+    if (!observation_row(stmt, &row, corrupt))
         return STATUS_OK;
     good = document_agrees(stmt, OBSERVATION_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 6));
     if (!good) {
         err_set(&why, STATUS_CORRUPT, "its document has changed");
-        *rotten = true;
+        *corrupt = true;
     } else {
         json = parse_column(stmt, OBSERVATION_DOCUMENT, &why);
         good = !why.status && observation_from_json(json, &o, &why) == STATUS_OK;
@@ -408,7 +410,7 @@ enum status store_load_run(struct store *store, int64_t run, struct observation_
 {
     sqlite3_stmt *stmt = NULL;
     bool more = true;
-    bool rotten = false;
+    bool corrupt = false;
     enum status s;
 
     *out = (struct observation_set){0};
@@ -423,12 +425,12 @@ enum status store_load_run(struct store *store, int64_t run, struct observation_
         s = store_sql_next(stmt, &more, err);
         if (s != STATUS_OK || !more)
             break;
-        s = add_observation(stmt, out, &rotten, err);
+        s = add_observation(stmt, out, &corrupt, err);
     }
     sqlite3_finalize(stmt);
     (void)sqlite3_db_release_memory(store->reading->db);
     pthread_mutex_unlock(&store->reading->mutex);
     if (s != STATUS_OK)
         observation_set_free(out);
-    return store_read_end(store, s, rotten);
+    return store_read_end(store, s, corrupt);
 }

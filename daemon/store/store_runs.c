@@ -2,7 +2,7 @@
 #include "store/store_private.h"
 
 #include "base/clock.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 #include "base/log.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
@@ -14,7 +14,7 @@
 static char *render(json_t *take)
 {
     size_t bytes = 0;
-    char *text = json_out_render(take, &bytes);
+    char *text = json_render(take, &bytes);
 
     json_decref(take);
     if (text)
@@ -22,7 +22,7 @@ static char *render(json_t *take)
     return text;
 }
 
-static enum status no_document(const char *what, struct err *err)
+static enum status document_failed(const char *what, struct err *err)
 {
     return err_set(err, STATUS_NO_MEMORY,
                    "%s cannot be written as JSON (no memory, or a size of "
@@ -30,14 +30,15 @@ static enum status no_document(const char *what, struct err *err)
                    what);
 }
 
-#define SEAL_RUN                                                                                   \
-    "UPDATE run SET seal = reach_seal(id, row_hash, state, ended_at, failure, failure_text) "      \
+#define CHECKSUM_RUN                                                                               \
+    "UPDATE run SET checksum = reach_checksum(id, row_hash, state, ended_at, failure, "            \
+    "failure_text) "                                                                               \
     "WHERE id = ?"
 
 /* In the transaction that has changed the run. */
-static enum status seal_run(sqlite3 *db, int64_t run, struct err *err)
+static enum status checksum_run(sqlite3 *db, int64_t run, struct err *err)
 {
-    return store_sql_run(db, SEAL_RUN, SQL_VALUES(SQL_INT(run)), NULL, err);
+    return store_sql_run(db, CHECKSUM_RUN, SQL_VALUES(SQL_INT(run)), NULL, err);
 }
 
 static enum status insert_run(struct store *store, const struct store_run_row *row,
@@ -59,7 +60,7 @@ static enum status insert_run(struct store *store, const struct store_run_row *r
         NULL, err);
     run = sqlite3_last_insert_rowid(db);
     if (s == STATUS_OK)
-        s = seal_run(db, run, err);
+        s = checksum_run(db, run, err);
     s = store_sql_end(db, s, err);
     if (s == STATUS_OK)
         *out_run = store->last_run = run;
@@ -72,16 +73,16 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
 {
     const struct store_run_row row = {
         .uuid = gpu->uuid, .depth = depth_name(depth), .started_at = started_at};
-    struct json_out o;
+    struct json_builder o;
     enum status s;
     char *text;
 
-    json_out_begin(&o);
-    json_out_value(&o, "gpu", gpu_identity_to_json(gpu));
-    json_out_value(&o, "limits", gpu_limits_to_json(limits));
-    text = render(json_out_end(&o));
+    json_builder_begin(&o);
+    json_builder_value(&o, "gpu", gpu_identity_to_json(gpu));
+    json_builder_value(&o, "limits", gpu_limits_to_json(limits));
+    text = render(json_builder_end(&o));
     if (!text)
-        return no_document("the GPU", err);
+        return document_failed("the GPU", err);
     s = store_write_begin(store, err);
     if (s == STATUS_OK)
         s = store_write_end(store, insert_run(store, &row, text, out_run, err), err);
@@ -97,10 +98,11 @@ static enum status check_running(sqlite3 *db, int64_t run, char *uuid, size_t uu
     bool row = false;
     enum status s;
 
-    s = store_sql_query(db,
-                        "SELECT state, uuid, seal = reach_seal(id, row_hash, state, ended_at, "
-                        "failure, failure_text) FROM run WHERE id = ?",
-                        SQL_VALUES(SQL_INT(run)), &stmt, err);
+    s = store_sql_query(
+        db,
+        "SELECT state, uuid, checksum = reach_checksum(id, row_hash, state, ended_at, "
+        "failure, failure_text) FROM run WHERE id = ?",
+        SQL_VALUES(SQL_INT(run)), &stmt, err);
     if (s == STATUS_OK)
         s = store_sql_next(stmt, &row, err);
     if (s == STATUS_OK && !row)
@@ -146,8 +148,9 @@ static enum status append(sqlite3 *db, const struct store_observation_row *row, 
         s = insert_observation(db, row, text, err);
     *out_id = sqlite3_last_insert_rowid(db);
     if (s == STATUS_OK)
-        s = store_sql_run(db, "UPDATE observation SET seal = reach_seal(id, row_hash) WHERE id = ?",
-                          SQL_VALUES(SQL_INT(*out_id)), NULL, err);
+        s = store_sql_run(
+            db, "UPDATE observation SET checksum = reach_checksum(id, row_hash) WHERE id = ?",
+            SQL_VALUES(SQL_INT(*out_id)), NULL, err);
     return store_sql_end(db, s, err);
 }
 
@@ -159,13 +162,13 @@ enum status store_add_observation(struct store *store, int64_t run, const struct
                                               .started_at = o->result.conditions.started_at,
                                               .duration_ns = o->result.conditions.duration_ns,
                                               .value_count = o->result.value_count,
-                                              .verdict = o->judgement.verdict};
+                                              .verdict = o->assessment.verdict};
     char *const text = render(observation_to_json(o));
     int64_t id = 0;
     enum status s;
 
     if (!text)
-        return no_document("the observation", err);
+        return document_failed("the observation", err);
     s = store_write_begin(store, err);
     if (s == STATUS_OK)
         s = store_write_end(store, append(store->writing.db, &row, text, &id, err), err);
@@ -228,7 +231,7 @@ static enum status finish(sqlite3 *db, const struct fingerprint_text *measured,
     if (s == STATUS_OK)
         s = store_sql_run(db, "UPDATE run SET state = 'done', ended_at = ? WHERE id = ?",
                           SQL_VALUES(SQL_INT(clock_wall_seconds()), SQL_INT(run)), NULL, err);
-    return s == STATUS_OK ? seal_run(db, run, err) : s;
+    return s == STATUS_OK ? checksum_run(db, run, err) : s;
 }
 
 /* A run has ended: something may be beyond the limits. */
@@ -257,7 +260,7 @@ static enum status render_fingerprint(int64_t run, const struct fingerprint *fp,
     (void)snprintf(out->row.id, sizeof(out->row.id), "%s",
                    json ? json_string_value(json_object_get(json, "id")) : "");
     out->text = render(json);
-    return out->text ? STATUS_OK : no_document("the fingerprint", err);
+    return out->text ? STATUS_OK : document_failed("the fingerprint", err);
 }
 
 /* One transaction. */
@@ -315,7 +318,7 @@ static enum status fail_run(sqlite3 *db, int64_t run, const struct err *why, str
                                      SQL_INT(run)),
                           NULL, err);
     if (s == STATUS_OK)
-        s = seal_run(db, run, err);
+        s = checksum_run(db, run, err);
     return store_sql_end(db, s, err);
 }
 
@@ -333,7 +336,7 @@ enum status store_fail_run(struct store *store, int64_t run, const struct err *w
     return s;
 }
 
-void store_end_cut_runs(struct store *store)
+void store_end_interrupted_runs(struct store *store)
 {
     static const struct err why = {.status = STATUS_CANCELLED,
                                    .text = "the daemon ended before the measurement did"};
@@ -344,7 +347,7 @@ void store_end_cut_runs(struct store *store)
     while (s == STATUS_OK) {
         s = store_sql_number(store->writing.db,
                              "SELECT max(id) FROM run WHERE state = 'running' AND "
-                             "seal = reach_seal(id, row_hash, state, ended_at, failure, "
+                             "checksum = reach_checksum(id, row_hash, state, ended_at, failure, "
                              "failure_text)",
                              &run, &err);
         if (s != STATUS_OK || run == 0)

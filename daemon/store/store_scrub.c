@@ -14,7 +14,7 @@
 #include "store/store_private.h"
 
 #include "base/log.h"
-#include "base/pulse.h"
+#include "base/heartbeat.h"
 #include "store/store_connect.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
@@ -32,14 +32,15 @@ static const struct {
 } tables[TABLE_COUNT] = {
     [RUNS] = {"run",
               "SELECT id, document_hash, row_hash, "
-              "seal = reach_seal(id, row_hash, state, ended_at, failure, failure_text), "
+              "checksum = reach_checksum(id, row_hash, state, ended_at, failure, failure_text), "
               "uuid, depth, started_at FROM run WHERE id > ? ORDER BY id LIMIT 128",
               "DELETE FROM run WHERE id = ?"},
-    [OBSERVATIONS] = {"observation",
-                      "SELECT id, document_hash, row_hash, seal = reach_seal(id, row_hash), run, "
-                      "kind, started_at, duration_ns, value_count, verdict FROM observation "
-                      "WHERE id > ? ORDER BY id LIMIT 128",
-                      "DELETE FROM observation WHERE id = ?"},
+    [OBSERVATIONS] =
+        {"observation",
+         "SELECT id, document_hash, row_hash, checksum = reach_checksum(id, row_hash), run, "
+         "kind, started_at, duration_ns, value_count, verdict FROM observation "
+         "WHERE id > ? ORDER BY id LIMIT 128",
+         "DELETE FROM observation WHERE id = ?"},
     [FINGERPRINTS] = {"fingerprint",
                       "SELECT run, document_hash, row_hash, 1, uuid, id, depth, origin, taken_at, "
                       "duration_ms FROM fingerprint WHERE run > ? ORDER BY run LIMIT 128",
@@ -48,10 +49,11 @@ static const struct {
                    "SELECT run, document_hash, row_hash, 1, uuid, id, depth, origin, taken_at, "
                    "duration_ms FROM knowledge WHERE run > ? ORDER BY run LIMIT 128",
                    "DELETE FROM knowledge WHERE run = ?"},
-    [DAMAGES] = {"damage",
-                 "SELECT id, 0, 0, seal = reach_seal(found_at, kind, run, uuid) FROM damage "
-                 "WHERE id > ? ORDER BY id LIMIT 128",
-                 "DELETE FROM damage WHERE id = ?"},
+    [DAMAGES] =
+        {"damage",
+         "SELECT id, 0, 0, checksum = reach_checksum(found_at, kind, run, uuid) FROM damage "
+         "WHERE id > ? ORDER BY id LIMIT 128",
+         "DELETE FROM damage WHERE id = ?"},
 };
 
 static const char *text_of(sqlite3_stmt *stmt, int column)
@@ -155,8 +157,8 @@ static enum status document_agrees(sqlite3 *db, enum table table, int64_t id, ui
 static enum status drop(struct store *store, enum table table, int64_t id, struct err *err)
 {
     static const char note[] =
-        "INSERT INTO damage (found_at, kind, run, uuid, seal) SELECT ?1, ?2, run, uuid, "
-        "reach_seal(?1, ?2, run, uuid) FROM (SELECT r.id AS run, "
+        "INSERT INTO damage (found_at, kind, run, uuid, checksum) SELECT ?1, ?2, run, uuid, "
+        "reach_checksum(?1, ?2, run, uuid) FROM (SELECT r.id AS run, "
         "CASE ?2 WHEN 'run' THEN coalesce(f.uuid, r.uuid) ELSE r.uuid END AS uuid "
         "FROM run r LEFT JOIN fingerprint f ON f.run = r.id "
         "WHERE r.id = CASE ?2 WHEN 'observation' THEN (SELECT run FROM observation WHERE id = ?3) "
@@ -188,8 +190,8 @@ static enum status drop(struct store *store, enum table table, int64_t id, struc
 }
 
 /* Rows of one page that are not what was written; `*last` moves on, and stays at the end. */
-static enum status look_at_page(sqlite3 *db, enum table table, int64_t *last, int64_t *bad,
-                                uint32_t *out_bad, uint64_t *rows, struct err *err)
+static enum status scan_page(sqlite3 *db, enum table table, int64_t *last, int64_t *bad,
+                             uint32_t *out_bad, uint64_t *rows, struct err *err)
 {
     const int64_t from = *last;
     sqlite3_stmt *stmt = NULL;
@@ -231,7 +233,7 @@ enum status store_scrub_count(sqlite3 *db, uint64_t *out_rows, uint64_t *out_bad
 
         do {
             before = last;
-            s = look_at_page(db, (enum table)table, &last, bad, &count, out_rows, err);
+            s = scan_page(db, (enum table)table, &last, bad, &count, out_rows, err);
             *out_bad += count;
         } while (s == STATUS_OK && last != before);
         if (s != STATUS_OK)
@@ -240,8 +242,7 @@ enum status store_scrub_count(sqlite3 *db, uint64_t *out_rows, uint64_t *out_bad
     return s;
 }
 
-static enum status look_at_table(struct store *store, sqlite3 *db, enum table table,
-                                 struct err *err)
+static enum status scan_table(struct store *store, sqlite3 *db, enum table table, struct err *err)
 {
     int64_t bad[PAGE_ROWS];
     int64_t last = INT64_MIN;
@@ -252,29 +253,29 @@ static enum status look_at_table(struct store *store, sqlite3 *db, enum table ta
 
     do {
         before = last;
-        if (atomic_load(&store->hurry))
+        if (atomic_load(&store->stop_soon))
             return err_set(err, STATUS_CANCELLED, "looking at the rows was cut short");
-        s = look_at_page(db, table, &last, bad, &count, &rows, err);
+        s = scan_page(db, table, &last, bad, &count, &rows, err);
         for (uint32_t i = 0; s == STATUS_OK && i < count; i++)
             s = drop(store, table, bad[i], err);
     } while (s == STATUS_OK && last != before);
     return s;
 }
 
-static int stop_in_a_hurry(void *self)
+static int stop_if_asked(void *self)
 {
-    pulse_beat();
-    return atomic_load(&((struct store *)self)->hurry) ? 1 : 0;
+    heartbeat_beat();
+    return atomic_load(&((struct store *)self)->stop_soon) ? 1 : 0;
 }
 
 /* SQLite's own look at pages, indexes and constraints. */
-static enum status look_at_structure(struct store *store, sqlite3 *db, struct err *err)
+static enum status scan_structure(struct store *store, sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool row = false;
     enum status s;
 
-    sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, stop_in_a_hurry, store);
+    sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, stop_if_asked, store);
     s = store_sql_query(db, "PRAGMA integrity_check(1)", NULL, 0, &stmt, err);
     if (s == STATUS_OK)
         s = store_sql_next(stmt, &row, err);
@@ -282,7 +283,7 @@ static enum status look_at_structure(struct store *store, sqlite3 *db, struct er
         s = err_set(err, STATUS_CORRUPT, "%s is damaged: %s", store->path, text_of(stmt, 0));
     sqlite3_finalize(stmt);
     sqlite3_progress_handler(db, 0, NULL, NULL);
-    if (s != STATUS_OK && atomic_load(&store->hurry))
+    if (s != STATUS_OK && atomic_load(&store->stop_soon))
         return err_set(err, STATUS_CANCELLED, "looking at the file was cut short");
     return s;
 }
@@ -293,9 +294,9 @@ enum status store_scrub(struct store *store, struct err *err)
     enum status s = store_connect_reader(store->path, &db, err);
 
     for (int table = 0; s == STATUS_OK && table < TABLE_COUNT; table++)
-        s = look_at_table(store, db, (enum table)table, err);
+        s = scan_table(store, db, (enum table)table, err);
     if (s == STATUS_OK)
-        s = look_at_structure(store, db, err);
+        s = scan_structure(store, db, err);
     (void)sqlite3_close(db);
     return s;
 }

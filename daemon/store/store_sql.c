@@ -3,7 +3,7 @@
 #include "store/store_sql.h"
 
 #include "base/hash.h"
-#include "base/pulse.h"
+#include "base/heartbeat.h"
 #include "store/store_file.h"
 
 #include <string.h>
@@ -107,7 +107,7 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
 {
     const int rc = sqlite3_step(stmt);
 
-    pulse_beat(); /* many rows take their time; a disk that hangs takes for ever */
+    heartbeat_beat(); /* many rows take their time; a disk that hangs takes for ever */
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;
@@ -174,7 +174,7 @@ uint64_t store_sql_hash_text(uint64_t h, const char *text)
     return hash_bytes(h, text, strlen(text) + 1);
 }
 
-static void seal(sqlite3_context *context, int count, sqlite3_value **values)
+static void checksum(sqlite3_context *context, int count, sqlite3_value **values)
 {
     uint64_t h = HASH_START;
 
@@ -196,9 +196,9 @@ static void seal(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3_result_int64(context, (sqlite3_int64)h);
 }
 
-int store_sql_add_seal(sqlite3 *db)
+int store_sql_add_checksum(sqlite3 *db)
 {
-    return sqlite3_create_function(db, "reach_seal", -1,
+    return sqlite3_create_function(db, "reach_checksum", -1,
                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
-                                   seal, NULL, NULL);
+                                   checksum, NULL, NULL);
 }

@@ -47,9 +47,9 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err);
 enum status store_sql_begin(sqlite3 *db, struct err *err);
 enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err);
 
-/* Gives the connection the function reach_seal(value, ..): a hash over the type and value of each
- * argument (integers, texts, nulls). Returns an SQLite code. */
-int store_sql_add_seal(sqlite3 *db);
+/* Gives the connection the function reach_checksum(value, ..): a hash over the type and value of
+ * each argument (integers, texts, nulls). Returns an SQLite code. */
+int store_sql_add_checksum(sqlite3 *db);
 
 /* Hash of a row, column by column. */
 uint64_t store_sql_hash_int(uint64_t h, int64_t v);

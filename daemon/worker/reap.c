@@ -8,7 +8,7 @@
 #include "worker/reap.h"
 
 #include "base/log.h"
-#include "base/pulse.h"
+#include "base/heartbeat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
     for (;;) {
         pid_t got = waitpid(pid, out_status, WNOHANG);
 
-        pulse_beat();
+        heartbeat_beat();
         if (got == pid) {
             return true;
         }
@@ -86,7 +86,7 @@ void reap_abandon(pid_t pid)
               kept ? "" : " and will not be reaped: there are too many of them");
 }
 
-bool reap_is_left(pid_t pid)
+bool reap_is_abandoned(pid_t pid)
 {
     bool left = false;
 

@@ -15,7 +15,7 @@ bool reap_is_stuck(pid_t pid);
 /* Leaves `pid` alone; a later reap_leftovers takes it, should it ever end. */
 void reap_abandon(pid_t pid);
 /* Is it still one of those? */
-bool reap_is_left(pid_t pid);
+bool reap_is_abandoned(pid_t pid);
 /* Takes those abandoned ones that have ended. Any thread. */
 void reap_leftovers(void);
 /* "was killed by SIGSEGV (Segmentation fault)", "exited with code 3". Returns `out`. */

@@ -8,9 +8,9 @@
 
 #include "base/assert.h"
 #include "base/json_load.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 #include "base/log.h"
-#include "worker/line.h"
+#include "worker/jsonl.h"
 #include "worker/reap.h"
 
 #include <errno.h>
@@ -37,47 +37,47 @@ struct worker {
     int exit_status; /* once reaped */
     int fd;
     int wake_fd; /* eventfd; readable for good once cancelled */
-    struct line_reader reader;
+    struct jsonl_reader reader;
     uint32_t asked;   /* questions without an answer yet */
     struct err ended; /* status != STATUS_OK: out of step */
 };
 
 static enum status worker_end(struct worker *w, struct err *err, enum status status,
-                              const char *sentence)
+                              const char *reason)
 {
-    err_set(&w->ended, status, "%s", sentence);
-    return err_set(err, status, "%s", sentence);
+    err_set(&w->ended, status, "%s", reason);
+    return err_set(err, status, "%s", reason);
 }
 
 /* The connection is closed: says how the process ended. */
 static enum status worker_died(struct worker *w, struct err *err)
 {
-    char how[100], sentence[160];
+    char how[100], reason[160];
 
     if (!w->reaped) {
         w->reaped = reap_wait(w->pid, WORKER_DEATH_DEADLINE, &w->exit_status);
     }
-    snprintf(sentence, sizeof sentence, "the measurement process %s",
+    snprintf(reason, sizeof reason, "the measurement process %s",
              w->reaped ? reap_describe(w->exit_status, how, sizeof how)
                        : "has closed its connection and does not end");
-    return worker_end(w, err, STATUS_GPU_LOST, sentence);
+    return worker_end(w, err, STATUS_GPU_LOST, reason);
 }
 
-static enum status worker_event(struct worker *w, enum line_event event, struct err *err)
+static enum status worker_event(struct worker *w, enum jsonl_event event, struct err *err)
 {
     switch (event) {
-    case LINE_DONE:
+    case JSONL_DONE:
         return STATUS_OK;
-    case LINE_END:
+    case JSONL_END:
         return worker_died(w, err);
-    case LINE_TIMEOUT:
+    case JSONL_TIMEOUT:
         return worker_end(w, err, STATUS_DEADLINE,
                           "the measurement process did not answer in time");
-    case LINE_WOKEN:
+    case JSONL_WOKEN:
         return worker_end(w, err, STATUS_CANCELLED, "the measurement was cancelled");
-    case LINE_TOO_LONG:
+    case JSONL_TOO_LONG:
         return worker_end(w, err, STATUS_PROTOCOL, "a message is longer than 64 MiB");
-    case LINE_FAILED:
+    case JSONL_FAILED:
         break;
     }
     return worker_end(w, err, errno == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO, strerror(errno));
@@ -86,7 +86,8 @@ static enum status worker_event(struct worker *w, enum line_event event, struct 
 /* Sends one message; takes it. */
 static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_ns, struct err *err)
 {
-    const struct line_wait wait = {.until = clock_monotonic() + deadline_ns, .wake_fd = w->wake_fd};
+    const struct jsonl_wait wait = {.until = clock_monotonic() + deadline_ns,
+                                    .wake_fd = w->wake_fd};
     enum status status = STATUS_OK;
 
     if (!take) {
@@ -95,31 +96,32 @@ static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_n
     if (w->ended.status) {
         status = err_set(err, w->ended.status, "%s", w->ended.text);
     } else {
-        enum line_event event = line_write(w->fd, take, &wait);
+        enum jsonl_event event = jsonl_write(w->fd, take, &wait);
 
         /* A worker that has left may have said why: whoever takes the answer will see. */
-        status = event == LINE_END ? STATUS_OK : worker_event(w, event, err);
+        status = event == JSONL_END ? STATUS_OK : worker_event(w, event, err);
     }
     json_decref(take);
     return status;
 }
 
 /* The peer's words for a failure. */
-static enum status worker_told_error(const json_t *message, struct err *err)
+static enum status worker_reported_error(const json_t *message, struct err *err)
 {
     const char *slug = json_string_value(json_object_get(message, "error"));
     const char *text = json_string_value(json_object_get(message, "text"));
     enum status status = status_from_slug(slug ? slug : "");
 
-    return err_set(err, status, "%s", text && *text ? text : status_info(status)->sentence);
+    return err_set(err, status, "%s", text && *text ? text : status_info(status)->message);
 }
 
 /* Waits for the answer to `verb`. On success the caller owns `*out`. */
 static enum status worker_receive(struct worker *w, const char *verb, nsec_t deadline_ns,
                                   json_t **out, struct err *err)
 {
-    const struct line_wait wait = {.until = clock_monotonic() + deadline_ns, .wake_fd = w->wake_fd};
-    char why[200], sentence[300];
+    const struct jsonl_wait wait = {.until = clock_monotonic() + deadline_ns,
+                                    .wake_fd = w->wake_fd};
+    char why[200], reason[300];
     char *line = NULL;
     size_t length = 0;
 
@@ -127,17 +129,17 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
     if (w->ended.status) {
         return err_set(err, w->ended.status, "%s", w->ended.text);
     }
-    enum status status = worker_event(w, line_read(&w->reader, &wait, &line, &length), err);
+    enum status status = worker_event(w, jsonl_read(&w->reader, &wait, &line, &length), err);
 
     if (status) {
         return status;
     }
-    json_t *message = line_parse(line, length, why, sizeof why);
+    json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message) {
-        snprintf(sentence, sizeof sentence, "the worker's answer is broken: %s", why);
+        snprintf(reason, sizeof reason, "the worker's answer is broken: %s", why);
         return json_load_was_short() ? worker_end(w, err, STATUS_NO_MEMORY, why)
-                                     : worker_end(w, err, STATUS_PROTOCOL, sentence);
+                                     : worker_end(w, err, STATUS_PROTOCOL, reason);
     }
     const char *ok = json_string_value(json_object_get(message, "ok"));
 
@@ -146,10 +148,10 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
         return STATUS_OK;
     }
     if (json_object_get(message, "error")) {
-        status = worker_told_error(message, err);
+        status = worker_reported_error(message, err);
     } else {
-        snprintf(sentence, sizeof sentence, "the worker's answer to \"%s\" is not one", verb);
-        status = worker_end(w, err, STATUS_PROTOCOL, sentence);
+        snprintf(reason, sizeof reason, "the worker's answer to \"%s\" is not one", verb);
+        status = worker_end(w, err, STATUS_PROTOCOL, reason);
     }
     json_decref(message);
     return status;
@@ -161,12 +163,12 @@ static json_t *worker_options_json(const struct gpu_options *options)
 
     /* All of them or none: a worker that is told of no simulated GPU asks the driver. */
     for (const char *const *s = options->simulated; s && *s; s++) {
-        json_out_append(&simulated, json_string(*s));
+        json_builder_append(&simulated, json_string(*s));
     }
     return json_pack("{s:s,s:o,s:s?,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
                      "libcuda", options->libcuda, "memory_limit_bytes",
                      (json_int_t)options->memory_limit_bytes, "deadline_ms",
-                     (json_int_t)options->deadline_ms, "plain_arena", options->plain_arena);
+                     (json_int_t)options->deadline_ms, "no_vmm", options->no_vmm);
 }
 
 /* Starts the process with `child_fd` as its descriptor 3 and nothing else of ours but the standard
@@ -225,7 +227,7 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
         goto out;
     }
     w->fd = pair[0];
-    w->reader = (struct line_reader){.fd = w->fd};
+    w->reader = (struct jsonl_reader){.fd = w->fd};
     if (fcntl(w->fd, F_SETFL, O_NONBLOCK) < 0) {
         status = err_set(err, STATUS_IO, "cannot prepare a socket: %s", strerror(errno));
         goto out;
@@ -290,10 +292,10 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
     return status;
 }
 
-enum status worker_ask(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
-                       struct err *err)
+enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                          struct err *err)
 {
-    REACH_ASSERT(w->asked < WORKER_MAX_ASKED);
+    REACH_ASSERT(w->asked < WORKER_MAX_PENDING);
     enum status status =
         worker_send(w, json_pack("{s:s,s:o}", "do", "run", "probe", probe_spec_to_json(spec)),
                     deadline_ns, err);
@@ -304,8 +306,8 @@ enum status worker_ask(struct worker *w, const struct probe_spec *spec, nsec_t d
     return status;
 }
 
-enum status worker_take(struct worker *w, nsec_t deadline_ns, struct observation *out,
-                        struct err *err)
+enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observation *out,
+                         struct err *err)
 {
     json_t *answer = NULL;
 
@@ -327,9 +329,9 @@ enum status worker_take(struct worker *w, nsec_t deadline_ns, struct observation
 enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                        struct observation *out, struct err *err)
 {
-    enum status status = worker_ask(w, spec, deadline_ns, err);
+    enum status status = worker_submit(w, spec, deadline_ns, err);
 
-    return status ? status : worker_take(w, deadline_ns, out, err);
+    return status ? status : worker_await(w, deadline_ns, out, err);
 }
 
 int worker_pid(const struct worker *w)
@@ -346,13 +348,13 @@ void worker_cancel(struct worker *w)
 }
 
 /* Waits as long as there is patience. False: still there. */
-static bool worker_wait(struct worker *w, const struct worker_patience *p)
+static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
 {
     const nsec_t start = clock_monotonic();
 
     for (;;) {
-        const bool hurried = p->hurried && p->hurried(p->self);
-        const nsec_t most = hurried ? p->hurried_ns : p->grace_ns;
+        const bool stopping = p->stopping && p->stopping(p->self);
+        const nsec_t most = stopping ? p->stopping_ns : p->grace_ns;
         const nsec_t waited = clock_monotonic() - start;
         const nsec_t left = waited < most ? most - waited : 0;
 
@@ -377,7 +379,7 @@ static bool worker_kill(struct worker *w, nsec_t grace_ns)
 }
 
 /* The end of the process, politely at first. False: it is left alone. */
-static bool worker_end_process(struct worker *w, const struct worker_patience *p, bool may_kill)
+static bool worker_end_process(struct worker *w, const struct worker_timeouts *p, bool may_kill)
 {
     bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
 
@@ -388,16 +390,16 @@ static bool worker_end_process(struct worker *w, const struct worker_patience *p
     if (worker_wait(w, p)) {
         return true;
     }
-    const bool hurried = p->hurried && p->hurried(p->self);
+    const bool stopping = p->stopping && p->stopping(p->self);
 
-    if ((may_kill || hurried) && worker_kill(w, hurried ? p->hurried_ns : p->grace_ns)) {
+    if ((may_kill || stopping) && worker_kill(w, stopping ? p->stopping_ns : p->grace_ns)) {
         return true;
     }
     reap_abandon(w->pid);
     return false;
 }
 
-static int worker_finish(struct worker *take, const struct worker_patience *p, bool may_kill)
+static int worker_finish(struct worker *take, const struct worker_timeouts *p, bool may_kill)
 {
     int left = 0;
 
@@ -413,7 +415,7 @@ static int worker_finish(struct worker *take, const struct worker_patience *p, b
     if (take->wake_fd >= 0) {
         close(take->wake_fd);
     }
-    line_reader_free(&take->reader);
+    jsonl_reader_free(&take->reader);
     free(take);
     reap_leftovers();
     return left;
@@ -421,15 +423,15 @@ static int worker_finish(struct worker *take, const struct worker_patience *p, b
 
 void worker_stop(struct worker *take, nsec_t grace_ns)
 {
-    (void)worker_finish(take, &(struct worker_patience){.grace_ns = grace_ns}, true);
+    (void)worker_finish(take, &(struct worker_timeouts){.grace_ns = grace_ns}, true);
 }
 
-int worker_leave(struct worker *take, const struct worker_patience *patience)
+int worker_abandon(struct worker *take, const struct worker_timeouts *timeouts)
 {
-    return worker_finish(take, patience, false);
+    return worker_finish(take, timeouts, false);
 }
 
-bool worker_is_left(int pid)
+bool worker_is_abandoned(int pid)
 {
-    return reap_is_left(pid);
+    return reap_is_abandoned(pid);
 }

@@ -44,11 +44,11 @@ enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t d
 /* `worker_run` in two halves, so that the caller can store one observation while the worker
  * measures the next: ask puts a question, take waits for the oldest answer that is due. At most
  * WORKER_MAX_ASKED questions may be open (asserted): the pipe holds no more for sure. */
-enum { WORKER_MAX_ASKED = 2 };
-enum status worker_ask(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
-                       struct err *err);
-enum status worker_take(struct worker *w, nsec_t deadline_ns, struct observation *out,
-                        struct err *err);
+enum { WORKER_MAX_PENDING = 2 };
+enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
+                          struct err *err);
+enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observation *out,
+                         struct err *err);
 
 /* The process, to be named in messages and killed in tests. */
 int worker_pid(const struct worker *w);
@@ -62,18 +62,18 @@ void worker_cancel(struct worker *w);
 void worker_stop(struct worker *take, nsec_t grace_ns);
 
 /* How long one waits for a worker that may hang in the driver. */
-struct worker_patience {
+struct worker_timeouts {
     nsec_t grace_ns;
-    nsec_t hurried_ns; /* instead, as soon as `hurried` says that the daemon is stopping */
-    bool (*hurried)(void *self); /* NULL: never */
+    nsec_t stopping_ns; /* instead, as soon as `hurried` says that the daemon is stopping */
+    bool (*stopping)(void *self); /* NULL: never */
     void *self;
 };
 /* Ends a worker that had a GPU, politely, and never by SIGKILL unless in a hurry: a process that is
  * killed in the middle of a driver call may freeze the GPU. One that does not end is left alone;
  * returned is its process id, 0 where it has ended. NULL is fine. */
-int worker_leave(struct worker *take, const struct worker_patience *patience);
+int worker_abandon(struct worker *take, const struct worker_timeouts *timeouts);
 /* Is this process, left alone before, still there? Any thread. */
-bool worker_is_left(int pid);
+bool worker_is_abandoned(int pid);
 
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
  * the former is closed. Both are 3 where the daemon has started it, 0 and 1 where a person drives

@@ -9,7 +9,7 @@
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer of its own, and may name
- * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, plain_arena. Without "uuid", "open"
+ * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm. Without "uuid", "open"
  * takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":sentence} and the
@@ -24,9 +24,9 @@
  */
 #include "worker/worker.h"
 
-#include "base/json_out.h"
+#include "base/json_builder.h"
 #include "base/log.h"
-#include "worker/line.h"
+#include "worker/jsonl.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -63,18 +63,18 @@ static void session_on_signal(int number)
 /* Answers; a reader that has gone ends the conversation. Takes the reply. */
 static void session_reply(struct session *s, json_t *take)
 {
-    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1};
-    enum line_event event = take ? line_write(s->out_fd, take, &wait) : LINE_FAILED;
+    const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
+    enum jsonl_event event = take ? jsonl_write(s->out_fd, take, &wait) : JSONL_FAILED;
 
-    if (event == LINE_TOO_LONG) {
+    if (event == JSONL_TOO_LONG) {
         json_t *error = json_pack("{s:s,s:s}", "error", status_info(STATUS_FULL)->slug, "text",
                                   "the answer is longer than a line may be; ask for fewer samples");
-        event = error ? line_write(s->out_fd, error, &wait) : LINE_FAILED;
+        event = error ? jsonl_write(s->out_fd, error, &wait) : JSONL_FAILED;
         json_decref(error);
     }
-    if (event != LINE_DONE) {
+    if (event != JSONL_DONE) {
         s->ended = true;
-        s->exit_code = event == LINE_END ? WORKER_EXIT_OK : WORKER_EXIT_IO;
+        s->exit_code = event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO;
     }
     json_decref(take);
 }
@@ -83,7 +83,7 @@ static void session_error(struct session *s, const struct err *err)
 {
     /* A driver's words need not be UTF-8. */
     session_reply(s, json_pack("{s:s,s:o}", "error", status_info(err->status)->slug, "text",
-                               json_out_new_text(err->text)));
+                               json_new_text(err->text)));
 }
 
 /* Is every name of `message` in the NULL-terminated list `known`? */
@@ -152,10 +152,10 @@ static enum status session_get_simulated(const json_t *list, const char ***out, 
 
 static enum status session_do_options(struct session *s, json_t *message, struct err *err)
 {
-    static const char *const known[] = {
-        "do", "simulated", "libcuda", "memory_limit_bytes", "deadline_ms", "plain_arena", NULL};
+    static const char *const known[] = {"do",          "simulated", "libcuda", "memory_limit_bytes",
+                                        "deadline_ms", "no_vmm",    NULL};
     const json_t *libcuda = json_object_get(message, "libcuda");
-    const json_t *plain = json_object_get(message, "plain_arena");
+    const json_t *plain = json_object_get(message, "no_vmm");
     const char **simulated = NULL;
     uint64_t memory_limit = 0, deadline_ms = 0;
     enum status status = session_check_names(message, known, err);
@@ -167,7 +167,7 @@ static enum status session_do_options(struct session *s, json_t *message, struct
         status = err_set(err, STATUS_PROTOCOL, "\"libcuda\" is a string");
     }
     if (!status && plain && !json_is_boolean(plain)) {
-        status = err_set(err, STATUS_PROTOCOL, "\"plain_arena\" is true or false");
+        status = err_set(err, STATUS_PROTOCOL, "\"no_vmm\" is true or false");
     }
     status =
         status ? status
@@ -187,7 +187,7 @@ static enum status session_do_options(struct session *s, json_t *message, struct
                                       .libcuda = json_string_value(libcuda),
                                       .memory_limit_bytes = memory_limit,
                                       .deadline_ms = (uint32_t)deadline_ms,
-                                      .plain_arena = json_is_true(plain)};
+                                      .no_vmm = json_is_true(plain)};
     return STATUS_OK;
 }
 
@@ -314,7 +314,7 @@ static void session_handle(struct session *s, const char *line, size_t length)
     enum { VERBS = sizeof session_verbs / sizeof session_verbs[0] };
     struct err err = {0};
     char why[200];
-    json_t *message = line_parse(line, length, why, sizeof why);
+    json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message) {
         err_set(&err, STATUS_PROTOCOL, "%s", why);
@@ -362,20 +362,20 @@ static void session_signals(struct session *s, bool has_daemon)
 }
 
 /* Reads messages until the conversation is over. */
-static void session_serve(struct session *s, struct line_reader *reader)
+static void session_serve(struct session *s, struct jsonl_reader *reader)
 {
-    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1, .mask = &s->waiting};
+    const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1, .mask = &s->waiting};
 
     while (!s->ended && !session_stop) {
         struct err err = {0};
         char *line = NULL;
         size_t length = 0;
 
-        switch (line_read(reader, &wait, &line, &length)) {
-        case LINE_DONE:
+        switch (jsonl_read(reader, &wait, &line, &length)) {
+        case JSONL_DONE:
             session_handle(s, line, length);
             break;
-        case LINE_END:
+        case JSONL_END:
             if (reader->end > reader->start) {
                 err_set(&err, STATUS_PROTOCOL, "the last line has no end");
                 session_error(s, &err);
@@ -383,16 +383,16 @@ static void session_serve(struct session *s, struct line_reader *reader)
             }
             s->ended = true;
             break;
-        case LINE_WOKEN:
+        case JSONL_WOKEN:
             break;
-        case LINE_TOO_LONG:
-            err_set(&err, STATUS_PROTOCOL, "a line is longer than %zu bytes", LINE_MAX_BYTES);
+        case JSONL_TOO_LONG:
+            err_set(&err, STATUS_PROTOCOL, "a line is longer than %zu bytes", JSONL_MAX_BYTES);
             session_error(s, &err);
             s->ended = true;
             s->exit_code = WORKER_EXIT_MALFORMED;
             break;
-        case LINE_TIMEOUT:
-        case LINE_FAILED:
+        case JSONL_TIMEOUT:
+        case JSONL_FAILED:
             log_error("worker: cannot read: %s", strerror(errno));
             s->ended = true;
             s->exit_code = WORKER_EXIT_IO;
@@ -404,7 +404,7 @@ static void session_serve(struct session *s, struct line_reader *reader)
 int worker_main(int in_fd, int out_fd)
 {
     struct session s = {.out_fd = out_fd};
-    struct line_reader reader = {.fd = in_fd};
+    struct jsonl_reader reader = {.fd = in_fd};
 
     session_signals(&s, in_fd == out_fd);
     session_serve(&s, &reader);
@@ -416,7 +416,7 @@ int worker_main(int in_fd, int out_fd)
     alarm(WORKER_CLOSE_SECONDS);
     gpu_close(s.gpu);
     alarm(0);
-    line_reader_free(&reader);
+    jsonl_reader_free(&reader);
     free(s.simulated);
     json_decref(s.options_json);
     return s.exit_code;

@@ -3,7 +3,7 @@ _reachd()
 {
     local cur=$2 prev=$3
     case $prev in
-    --state | --socket | --token-file | --libcuda | --config | --export | --conclude)
+    --state | --socket | --token-file | --libcuda | --config | --export | --analyze)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;

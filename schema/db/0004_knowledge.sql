@@ -25,8 +25,8 @@ CREATE TABLE damage_with_knowledge (
     kind     TEXT    NOT NULL CHECK (kind IN ('run', 'observation', 'fingerprint', 'knowledge')),
     run      INTEGER NOT NULL,                       -- that it was, or belonged to
     uuid     TEXT    NOT NULL,                       -- of the GPU, as far as it could be read
-    seal     INTEGER NOT NULL                        -- reach_seal(found_at, kind, run, uuid)
+    checksum     INTEGER NOT NULL                        -- reach_checksum(found_at, kind, run, uuid)
 ) STRICT;
-INSERT INTO damage_with_knowledge SELECT id, found_at, kind, run, uuid, seal FROM damage;
+INSERT INTO damage_with_knowledge SELECT id, found_at, kind, run, uuid, checksum FROM damage;
 DROP TABLE damage;
 ALTER TABLE damage_with_knowledge RENAME TO damage;

@@ -192,7 +192,7 @@ def bench_plan(table):
     with tempfile.TemporaryDirectory() as folder:
         daemon = Daemon("--simulate", "h200", socket=folder + "/socket")
         try:
-            daemon.ctl("fingerprint", "--depth", "full", "--follow")
+            daemon.ctl("measure", "--depth", "full", "--wait")
             with open(folder + "/fingerprint.json", "w", encoding="utf-8") as file:
                 file.write(daemon.ctl("show", "--json"))
             said = subprocess.run([PLAN_COST, file.name, folder + "/socket", "0"], check=True,
@@ -244,10 +244,10 @@ def checked(daemon):
     """What the check says that a daemon makes when it starts and knows the GPU."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        with urllib.request.urlopen(daemon.url + "/v1/jobs/job-1", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(daemon.url + "/v1/measurements/m-1", timeout=PATIENCE_S) as answer:
             job = json.load(answer)
         if job["state"] in ("done", "failed"):
-            return job["sentence"]
+            return job["message"]
         time.sleep(0.05)
     return "not checked in time"
 
@@ -256,7 +256,7 @@ def bench_check(table):
     daemon = Daemon("--no-measure-on-start")
     said = []
     try:
-        daemon.ctl("fingerprint", "--depth", "full", "--follow")
+        daemon.ctl("measure", "--depth", "full", "--wait")
         for _ in range(REPEATS):
             daemon.stop()
             daemon.start()
@@ -295,7 +295,7 @@ def bench_placement(table):
         return
     daemon = Daemon("--no-measure-on-start")
     try:
-        daemon.ctl("fingerprint", "--depth", "full", "--follow")
+        daemon.ctl("measure", "--depth", "full", "--wait")
         with tempfile.NamedTemporaryFile(suffix=".json") as result:
             done = subprocess.run([RANDOM_READ, "--url", daemon.url, "--json", result.name],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

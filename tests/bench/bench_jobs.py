@@ -68,7 +68,7 @@ def judge_largest(name, size):
     row("%s, largest: recommended, at least %.1f times naive" % (name, LEAST_TIMES[name]),
         "%.2f times (%s)" % (times, first["label"]), times >= LEAST_TIMES[name])
     if name == "gather":
-        share = first["gbps"] / size["inside_gbps"]
+        share = first["gbps"] / size["in_reach_gbps"]
         row("gather, largest: at least %.0f %% of the same inside the reach" %
             (100 * LEAST_OF_INSIDE), "%.1f %%" % (100 * share), share >= LEAST_OF_INSIDE)
 

@@ -184,7 +184,7 @@ def probes(options):
                           preexec_fn=placed(CLIENT_CORE, False)):
         time.sleep(0.3)
         probe("256 busy connections", reachd, 10)
-    reachd.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "matrix"}')
+    reachd.request("POST", "/v1/gpus/0/measurements", '{"depth": "matrix"}')
     while not reachd.workers():
         time.sleep(0.001)
     worker = reachd.workers()[0]
@@ -192,7 +192,7 @@ def probes(options):
     probe("hung GPU (its worker stands still)", reachd)
     os.kill(worker, signal.SIGCONT)
     resource.prlimit(reachd.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
-    reachd.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "quick"}')
+    reachd.request("POST", "/v1/gpus/0/measurements", '{"depth": "quick"}')
     end = time.monotonic() + PATIENCE_S
     while b"reachd_database_ok 0" not in reachd.get("/metrics", reachd.health)[1]:
         if time.monotonic() > end:

@@ -193,16 +193,16 @@ class Daemon:
         return until("all GPUs are measured", rest)
 
     def submit(self, gpu, depth):
-        answer = self.request("POST", f"/v1/gpus/{gpu}/fingerprint",
+        answer = self.request("POST", f"/v1/gpus/{gpu}/measurements",
                               body=json.dumps({"depth": depth}),
                               headers={"Content-Type": "application/json"})
         equal(answer.status, 202, "submission")
-        equal(answer.headers["Location"], "/v1/jobs/" + answer.json()["id"], "Location")
+        equal(answer.headers["Location"], "/v1/measurements/" + answer.json()["id"], "Location")
         return answer.json()
 
     def finished(self, job):
         def ended():
-            now = self.json("/v1/jobs/" + job["id"])
+            now = self.json("/v1/measurements/" + job["id"])
             return now["state"] in ("done", "failed") and now
         return until("the job has ended", ended)
 
@@ -226,14 +226,14 @@ class Daemon:
             job = self.submit(gpu, "matrix")
             while True:
                 workers = self.workers()
-                now = self.json("/v1/jobs/" + job["id"])
+                now = self.json("/v1/measurements/" + job["id"])
                 if now["state"] in ("done", "failed"):
                     break
-                if not workers or now["fraction"] == 0:
+                if not workers or now["progress"] == 0:
                     continue
                 os.kill(workers[0], signal.SIGSTOP)
-                now = self.json("/v1/jobs/" + job["id"])
-                if now["state"] == "running" and now["fraction"] < 0.8:
+                now = self.json("/v1/measurements/" + job["id"])
+                if now["state"] == "running" and now["progress"] < 0.8:
                     return workers[0], job
                 os.kill(workers[0], signal.SIGCONT)
                 self.finished(job)

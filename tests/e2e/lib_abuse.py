@@ -4,10 +4,10 @@ REFUSED: the answer is a 4xx, 501 or 505, or the connection is closed without on
 55 of these too, and takes the others for what they may mean. LEFT: refused by nginx, and beyond the
 sight of an application over libmicrohttpd 0.9.75; each with its reason. SILENT: no answer at all.
 """
-POST = b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\n"
+POST = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
 # What a request smuggler wants to be taken for a request of its own.
-NEXT = b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+NEXT = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 
 
 def field(line, start=GET):
@@ -35,7 +35,7 @@ REFUSED = {
     "xchunked": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "gzip, chunked": POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "chunked, identity": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-    "chunked in HTTP/1.0": b"POST /v1/gpus/0/fingerprint HTTP/1.0\r\nHost: a\r\n"
+    "chunked in HTTP/1.0": b"POST /v1/gpus/0/measurements HTTP/1.0\r\nHost: a\r\n"
                            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunk of no size": POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
     "chunk of -1": POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n",

@@ -24,7 +24,7 @@ static const struct reach_windows *last_windows;
 /* Words of enums, by value. */
 static const char *const states[] = {"?",      "unknown", "queued",   "measuring", "ready",
                                      "failed", "lost",    "checking", "stale"};
-static const char *const bounds[] = {"?", "unknown", "memory", "translation", "input", "looking"};
+static const char *const bounds[] = {"?", "unknown", "memory", "translation", "input", "scan"};
 static const char *const prices[] = {"?", "none", "measured", "between", "scaled", "job"};
 static const char *const verdicts[] = {"?", "translation", "partly", "not-translation",
                                        "cannot-say"};
@@ -121,8 +121,8 @@ static json_t *scope_json(const struct reach_answer *answer)
     json_object_set_new(o, "advice", json_string(reach_advice_name(s->advice)));
     json_object_set_new(o, "scope_bytes", json_integer((json_int_t)s->scope_bytes));
     json_object_set_new(o, "passes", json_integer((json_int_t)s->passes));
-    set_number(o, "with_gbps", s->predicted_gbps);
-    set_number(o, "without_gbps", s->naive_gbps);
+    set_number(o, "predicted_gbps", s->predicted_gbps);
+    set_number(o, "naive_gbps", s->naive_gbps);
     json_object_set_new(o, "reason", json_string(s->reason));
     return o;
 }
@@ -136,9 +136,9 @@ static json_t *placement_json(const struct reach_answer *answer)
     json_object_set_new(o, "advice", json_string(reach_advice_name(p->advice)));
     json_object_set_new(o, "window_count", json_integer(p->windows.window_count));
     set_windows(o, &p->windows);
-    set_number(o, "margin_bytes", p->headroom_bytes);
-    set_number(o, "with_gbps", p->predicted_gbps);
-    set_number(o, "without_gbps", p->naive_gbps);
+    set_number(o, "headroom_bytes", p->headroom_bytes);
+    set_number(o, "predicted_gbps", p->predicted_gbps);
+    set_number(o, "naive_gbps", p->naive_gbps);
     json_object_set_new(o, "reason", json_string(p->reason));
     return o;
 }
@@ -169,7 +169,7 @@ static json_t *plan_json(const struct reach_answer *answer)
     json_object_set_new(o, "element_bytes", json_integer(p->element_bytes));
     json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
     json_object_set_new(o, "basis", json_string(prices[p->price]));
-    set_number(o, "inside_gbps", p->in_reach_gbps);
+    set_number(o, "in_reach_gbps", p->in_reach_gbps);
     json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
     json_object_set_new(o, "reason", json_string(p->reason));
     for (uint32_t i = 0; i < p->option_count; i++)
@@ -221,10 +221,10 @@ static json_t *explanation_json(const struct reach_answer *answer)
     json_object_set_new(o, "element_bytes", json_integer(e->element_bytes));
     json_object_set_new(o, "transaction_bytes", json_integer(e->transaction_bytes));
     json_object_set_new(o, "basis", json_string(prices[e->price]));
-    json_object_set_new(o, "seen_gbps", json_real(e->observed_gbps));
+    json_object_set_new(o, "observed_gbps", json_real(e->observed_gbps));
     json_object_set_new(o, "verdict", json_string(verdicts[e->verdict]));
-    set_number(o, "inside_gbps", e->in_reach_gbps);
-    set_number(o, "here_gbps", e->expected_gbps);
+    set_number(o, "in_reach_gbps", e->in_reach_gbps);
+    set_number(o, "expected_gbps", e->expected_gbps);
     set_number(o, "loss_gbps", e->loss_gbps);
     set_number(o, "translation_share", e->translation_share);
     json_object_set_new(o, "reason", json_string(e->reason));
@@ -289,14 +289,14 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .transaction_bytes = (uint32_t)size_of(w, "transaction"),
                                   .reserve_bytes = size_of(w, "reserve"),
                                   .accesses = size_of(w, "accesses"),
-                                  .no_sm_binding = value_of(w, "fixed") != NULL,
-                                  .single_pass = value_of(w, "once") != NULL,
+                                  .no_sm_binding = value_of(w, "no_sm_binding") != NULL,
+                                  .single_pass = value_of(w, "single_pass") != NULL,
                                   .input_bytes = real_of(w, "input_bytes"),
                                   .input_gbps = real_of(w, "input_gbps"),
                                   .output_bytes = real_of(w, "output_bytes"),
-                                  .partition_bytes = real_of(w, "deal_bytes"),
+                                  .partition_bytes = real_of(w, "partition_bytes"),
                                   .scan_gps = real_of(w, "scan_gps"),
-                                  .in_reach_gbps = real_of(w, "inside_gbps"),
+                                  .in_reach_gbps = real_of(w, "in_reach_gbps"),
                                   .granularity_bytes = size_of(w, "granularity"),
                                   .windows = (uint32_t)size_of(w, "windows")};
     struct reach_answer *plan;

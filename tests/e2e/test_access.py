@@ -26,13 +26,13 @@ def changes_need_the_token_on_every_socket():
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--token-file", path)
     for unix in (False, True):
         for headers in ({}, {"Authorization": "Bearer " + TOKEN[:-1]}, {"Authorization": TOKEN}):
-            answer = daemon.request("POST", "/v1/gpus/0/fingerprint", headers=headers, unix=unix)
+            answer = daemon.request("POST", "/v1/gpus/0/measurements", headers=headers, unix=unix)
             equal((answer.status, answer.type), (401, "application/problem+json"))
             assert answer.headers["WWW-Authenticate"].startswith("Bearer"), answer.headers
-            equal(daemon.request("DELETE", "/v1/jobs/job-1", headers=headers, unix=unix).status, 401)
+            equal(daemon.request("DELETE", "/v1/measurements/m-1", headers=headers, unix=unix).status, 401)
         equal(daemon.request("GET", "/v1/gpus", unix=unix).status, 200)
     equal(daemon.gpus()[0]["state"], "unknown")
-    answer = daemon.request("POST", "/v1/gpus/0/fingerprint", headers=BEARER)
+    answer = daemon.request("POST", "/v1/gpus/0/measurements", headers=BEARER)
     equal(answer.status, 202)
     equal(daemon.finished(answer.json())["state"], "done")
     url = {"REACHD_URL": f"http://127.0.0.1:{daemon.port}"}
@@ -54,8 +54,8 @@ def a_credential_of_the_service_manager_is_a_token():
     token_file("credentials/reachd-token")
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start",
                            environment={"CREDENTIALS_DIRECTORY": folder})
-    equal(daemon.request("POST", "/v1/gpus/0/fingerprint").status, 401)
-    equal(daemon.request("POST", "/v1/gpus/0/fingerprint", headers=BEARER).status, 202)
+    equal(daemon.request("POST", "/v1/gpus/0/measurements").status, 401)
+    equal(daemon.request("POST", "/v1/gpus/0/measurements", headers=BEARER).status, 202)
     daemon.stop()
 
 
@@ -106,7 +106,7 @@ def the_token_is_read_again_on_reload():
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--token-file", path)
 
     def status_with(token):
-        return daemon.request("DELETE", "/v1/jobs/job-1",
+        return daemon.request("DELETE", "/v1/measurements/m-1",
                               headers={"Authorization": "Bearer " + token}).status
 
     def reload(answer):
@@ -125,7 +125,7 @@ def the_token_is_read_again_on_reload():
         equal((status_with(text), status_with(TOKEN + "-2")), (401, 404), "the old one stays")
     os.unlink(path)
     reload("<3>not reloaded, the options stay as they are: ")
-    equal((daemon.request("DELETE", "/v1/jobs/job-1").status, status_with(TOKEN + "-2")), (401, 404))
+    equal((daemon.request("DELETE", "/v1/measurements/m-1").status, status_with(TOKEN + "-2")), (401, 404))
     daemon.stop()
     assert TOKEN not in daemon.log(), "the token is in the log"
 
@@ -136,17 +136,17 @@ def a_job_can_be_ended_early():
     before = daemon.gpus()[1]
     worker, job = daemon.frozen_worker(1)
     waiting = daemon.submit(1, "quick")
-    answer = daemon.request("DELETE", "/v1/jobs/" + waiting["id"])
+    answer = daemon.request("DELETE", "/v1/measurements/" + waiting["id"])
     equal(answer.status, 200)
     equal(answer.json()["state"], "failed")
     equal(answer.json()["error"]["slug"], "cancelled")
-    equal(daemon.request("DELETE", "/v1/jobs/" + waiting["id"]).status, 409)
-    answer = daemon.request("DELETE", "/v1/jobs/" + job["id"])
+    equal(daemon.request("DELETE", "/v1/measurements/" + waiting["id"]).status, 409)
+    answer = daemon.request("DELETE", "/v1/measurements/" + job["id"])
     equal((answer.status, answer.json()["state"]), (202, "running"))
     os.kill(worker, signal.SIGCONT)
     ended = daemon.finished(job)
     equal((ended["state"], ended["error"]["slug"]), ("failed", "cancelled"))
-    equal(daemon.request("DELETE", "/v1/jobs/job-999").status, 404)
+    equal(daemon.request("DELETE", "/v1/measurements/m-999").status, 404)
     after = daemon.gpus()[1]
     equal((after["state"], after["fingerprint_id"], after["last_error"]),
           ("ready", before["fingerprint_id"], None))

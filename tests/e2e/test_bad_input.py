@@ -25,7 +25,7 @@ REFUSED = [
     ("GET", "/v1/gpus/00", None, 404, "not-found"),
     ("GET", "/v1/gpus/4294967296", None, 404, "not-found"),
     ("GET", "/v1/gpus/GPU-00000000-0000-0000-0000-000000000000/fingerprint", None, 404, "not-found"),
-    ("POST", "/v1/gpus/7/fingerprint", None, 404, "not-found"),
+    ("POST", "/v1/gpus/7/measurements", None, 404, "not-found"),
     ("GET", "/v1/gpus/0/fingerprint?at=fp0000000000000000", None, 404, "not-found"),
     ("GET", "/v1/gpus/0/fingerprint?at=", None, 404, "not-found"),
     ("GET", "/v1/gpus/0/observations/0", None, 404, "not-found"),
@@ -33,8 +33,8 @@ REFUSED = [
     ("GET", "/v1/gpus/0/observations/99999999", None, 404, "not-found"),
     ("GET", "/v1/gpus/0/observations/9223372036854775807", None, 404, "not-found"),
     ("GET", "/v1/gpus/0/observations/9223372036854775808", None, 404, "not-found"),
-    ("GET", "/v1/jobs/job-999", None, 404, "not-found"),
-    ("GET", "/v1/jobs/" + "x" * 300, None, 404, "not-found"),
+    ("GET", "/v1/measurements/m-999", None, 404, "not-found"),
+    ("GET", "/v1/measurements/" + "x" * 300, None, 404, "not-found"),
     # no such method
     ("PUT", "/v1/gpus", None, 405, "method-not-allowed"),
     ("DELETE", "/v1/gpus/0/fingerprint", None, 405, "method-not-allowed"),
@@ -45,26 +45,26 @@ REFUSED = [
     ("GET", "/v1/gpus/0/scope?bytes=1&depth=full", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/scope?bytes=%zz", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/scope?bytes=1&access=swap", None, 400, "invalid-argument"),
-    ("GET", "/v1/gpus/0/fingerprints?limit=0", None, 400, "invalid-argument"),
-    ("GET", "/v1/gpus/0/fingerprints?limit=1001", None, 400, "invalid-argument"),
-    ("GET", "/v1/gpus/0/fingerprints?cursor=-1", None, 400, "invalid-argument"),
+    ("GET", "/v1/gpus/0/history?limit=0", None, 400, "invalid-argument"),
+    ("GET", "/v1/gpus/0/history?limit=1001", None, 400, "invalid-argument"),
+    ("GET", "/v1/gpus/0/history?cursor=-1", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/0/observations?run=one", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/1/placement?bytes=1GiB&windows=0", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/1/placement?bytes=1GiB&windows=257", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/1/placement?bytes=1GiB&windows=1.5", None, 400, "invalid-argument"),
     ("GET", "/v1/gpus/1/placement?bytes=1GiB&granularity=0", None, 400, "invalid-argument"),
     # bodies
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":"deep"}', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":1}', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":null}', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depths":"full"}', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":"full","depth":"quick"}', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":"full"', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '{"depth":"full"} more', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", '["full"]', 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", "full", 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", b"\xff\xfe", 400, "invalid-argument"),
-    ("POST", "/v1/gpus/0/fingerprint", "[" * 5000, 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":"deep"}', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":1}', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":null}', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depths":"full"}', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":"full","depth":"quick"}', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":"full"', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '{"depth":"full"} more', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", '["full"]', 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", "full", 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", b"\xff\xfe", 400, "invalid-argument"),
+    ("POST", "/v1/gpus/0/measurements", "[" * 5000, 400, "invalid-argument"),
 ]
 BAD_SIZES = ["", "0", "-1", "-1GiB", "1e12", "0x100", "abc", "1.5", "1.2.3GiB", "12 parsecs", "GiB",
              "9223372036854775808", "18446744073709551616", "99999999999999999999999",
@@ -102,12 +102,12 @@ def what_to_do_next_fits_what_was_asked():
     for path, word in (("/v1/gpus/7", "GET /v1/gpus,"), ("/v1/gpus/7/scope?bytes=1", "GET /v1/gpus,"),
                        ("/v1/gpus/0/observations/99999999", "/observations"),
                        ("/v1/gpus/0/observations/0", "/observations"),
-                       ("/v1/gpus/0/fingerprint?at=fp0000000000000000", "/fingerprints"),
-                       ("/v1/jobs/job-99999", "/fingerprints"), ("/nothing", "GET /")):
+                       ("/v1/gpus/0/fingerprint?at=fp0000000000000000", "/history"),
+                       ("/v1/measurements/m-99999", "/history"), ("/nothing", "GET /")):
         hint = check_problem(daemon.get(path), 404, "not-found", path)["next_step"]
         assert word in hint, (path, hint)
     ended = daemon.finished(daemon.submit(0, "quick"))
-    hint = check_problem(daemon.request("DELETE", "/v1/jobs/" + ended["id"]), 409, "conflict", "ended")["next_step"]
+    hint = check_problem(daemon.request("DELETE", "/v1/measurements/" + ended["id"]), 409, "conflict", "ended")["next_step"]
     assert "how it ended" in hint, hint
 
 
@@ -135,7 +135,7 @@ def a_body_over_1_mib_is_refused():
     for size in (MIB + 1, 4 * MIB):
         body = '{"depth":"' + "x" * size + '"}'
         try:
-            answer = daemon.request("POST", "/v1/gpus/0/fingerprint", body=body, headers=JSON)
+            answer = daemon.request("POST", "/v1/gpus/0/measurements", body=body, headers=JSON)
         except (BrokenPipeError, ConnectionResetError):
             continue  # refused before all of it was sent
         equal(answer.status, 413)
@@ -144,7 +144,7 @@ def a_body_over_1_mib_is_refused():
 
 @case
 def other_content_types_are_refused():
-    answer = daemon.request("POST", "/v1/gpus/0/fingerprint", body="<depth/>",
+    answer = daemon.request("POST", "/v1/gpus/0/measurements", body="<depth/>",
                             headers={"Content-Type": "text/xml"})
     check_problem(answer, 415, "unsupported-media-type", "text/xml")
     answer = daemon.get("/v1/gpus/0/observations/1", Accept="image/png")
@@ -176,10 +176,10 @@ def malformed_http_is_survived():
                  b"GET /healthz%00 HTTP/1.1\r\nHost: x\r\n\r\n",
                  b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
                  b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
-                 b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
-                 b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                 b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+                 b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
                  b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                 b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{"):
+                 b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{"):
         status = raw(data)
         assert status is None or 400 <= status < 600, (data[:60], status)
         equal(daemon.get("/healthz").status, 200, f"after {data[:60]!r}")
@@ -193,7 +193,7 @@ def an_unmeasured_gpu_is_said_to_be_so():
         check_problem(fresh.get(f"/v1/gpus/0/{route}?bytes=1GiB"), 409, "no-fingerprint", route)
     check_problem(fresh.get("/readyz"), 503, "not-ready", "readyz")
     equal(fresh.get("/healthz").status, 200)
-    equal(fresh.json("/v1/gpus/0/fingerprints"), {"fingerprints": [], "next": None})
+    equal(fresh.json("/v1/gpus/0/history"), {"fingerprints": [], "next": None})
     equal(fresh.json("/v1/gpus/0/observations"), {"observations": [], "next": None})
     fresh.stop()
 

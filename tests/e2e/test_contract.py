@@ -42,7 +42,7 @@ operations = contract.operations
 old = daemon.json("/v1/gpus/0/fingerprint")["id"]
 observation = daemon.json("/v1/gpus/0/observations?limit=1")["observations"][0]["id"]
 # A job that waits for ever cannot be had; one that has ended can.
-job = daemon.request("POST", "/v1/gpus/0/fingerprint", '{"depth": "quick"}',
+job = daemon.request("POST", "/v1/gpus/0/measurements", '{"depth": "quick"}',
                      {**BEARER, "Content-Type": "application/json"}).json()
 daemon.finished(job)
 
@@ -57,14 +57,14 @@ GOOD = {
     "cursor": st.integers(1, (1 << 63) - 1).map(str),
     "run": st.integers(1, (1 << 63) - 1).map(str),
     "at": st.sampled_from([old, "fp0000000000000000"]),
-    "id": st.sampled_from([job["id"], "job-0", str(observation), "1"]),
+    "id": st.sampled_from([job["id"], "m-0", str(observation), "1"]),
     "verbose": st.just(""),
     "element": st.sampled_from(["1", "8", "32", "128", "4K"]),
     "transaction": st.sampled_from(["32", "64", "128", "4K"]),
     "reserve": st.sampled_from(["0", "1M", "64M"]),
     "accesses": st.integers(1, 1 << 40).map(str),
-    "fixed": st.sampled_from(["true", "false", "1", "0"]),
-    "once": st.sampled_from(["true", "false", "1", "0"]),
+    "no_sm_binding": st.sampled_from(["true", "false", "1", "0"]),
+    "single_pass": st.sampled_from(["true", "false", "1", "0"]),
     "weight": st.sampled_from(["1", "1,2", "0.5,0.5"]),
 }
 NUMBERS = st.sampled_from(["1", "0.5", "1e3", "100", "2999.7"])
@@ -166,7 +166,7 @@ def bodies_that_are_none_are_refused():
         bytes_ = body.encode()
         if not bytes_.strip() or bytes_.strip() == b"{}":
             return  # a measurement
-        answer = daemon.request("POST", "/v1/gpus/0/fingerprint", bytes_,
+        answer = daemon.request("POST", "/v1/gpus/0/measurements", bytes_,
                                 {**BEARER, "Content-Type": "application/json"})
         equal(answer.status, 400, body[:100])
         assert all("pointer" in e for e in answer.json()["errors"]), answer.body
@@ -174,10 +174,10 @@ def bodies_that_are_none_are_refused():
     holds()
     assert refused[0] > EXAMPLES, refused
     for kind in ("text/plain", "multipart/form-data", "application/jsonp"):
-        answer = daemon.request("POST", "/v1/gpus/0/fingerprint", "{}",
+        answer = daemon.request("POST", "/v1/gpus/0/measurements", "{}",
                                 {**BEARER, "Content-Type": kind})
         equal(answer.status, 415, kind)
-    big = daemon.request("POST", "/v1/gpus/0/fingerprint", b" " * (65 << 10), BEARER)
+    big = daemon.request("POST", "/v1/gpus/0/measurements", b" " * (65 << 10), BEARER)
     equal(big.status, 413)
 
 
@@ -237,7 +237,7 @@ def the_contract_lists_what_the_daemon_lists():
     for operation in operations:
         equal(operation.changes, operation.method != "GET", operation.path)
         if operation.changes:
-            target = operation.path.replace("{gpu}", "0").replace("{id}", "job-0")
+            target = operation.path.replace("{gpu}", "0").replace("{id}", "m-0")
             equal(daemon.request(operation.method, target).status, 401, target)
 
 
@@ -249,8 +249,8 @@ def the_served_contract_is_the_one_in_the_repository():
 
 @case
 def nothing_was_measured_that_was_not_asked_for():
-    equal(daemon.json("/v1/gpus/1/fingerprints")["next"], None)
-    equal(len(daemon.json("/v1/gpus/1/fingerprints")["fingerprints"]), 1)
+    equal(daemon.json("/v1/gpus/1/history")["next"], None)
+    equal(len(daemon.json("/v1/gpus/1/history")["fingerprints"]), 1)
     print(f"# {contract.checked} answers held against the contract")
     daemon.stop()
 

@@ -24,7 +24,7 @@ def node(description, *options):
 
 
 def first_job(daemon):
-    return daemon.finished({"id": "job-1"})
+    return daemon.finished({"id": "m-1"})
 
 
 def stale_marks(daemon):
@@ -36,7 +36,7 @@ def stale_marks(daemon):
 
 
 def history(daemon):
-    return daemon.json(f"/v1/gpus/{UUID}/fingerprints")["fingerprints"]
+    return daemon.json(f"/v1/gpus/{UUID}/history")["fingerprints"]
 
 
 @case
@@ -58,10 +58,10 @@ def an_unchanged_gpu_is_checked_and_not_measured():
         daemon = node(gpu())
         job = first_job(daemon)
         equal((job["kind"], job["depth"], job["state"]), ("check", "check", "done"), job)
-        assert job["sentence"].startswith("still true"), job
+        assert job["message"].startswith("still true"), job
         equal(daemon.measured()[0]["state"], "ready")
         equal(len(history(daemon)), 1)
-        equal(daemon.get("/v1/jobs/job-2").status, 404)
+        equal(daemon.get("/v1/measurements/m-2").status, 404)
         daemon.stop()
 
 
@@ -70,7 +70,7 @@ def noise_and_another_seed_are_no_change():
     for seed in range(2, 8):
         daemon = node(gpu(more=f"seed={seed}", noise="noise=gauss:3 outliers=0.01@500"))
         job = first_job(daemon)
-        assert job["sentence"].startswith("still true"), job
+        assert job["message"].startswith("still true"), job
         daemon.stop()
 
 
@@ -79,7 +79,7 @@ def other_groups_are_found_and_measured_again():
     daemon = node(gpu(OTHER_GROUPS), "--no-measure-on-start")
     job = first_job(daemon)
     equal((job["kind"], job["state"]), ("check", "done"))
-    assert job["sentence"].startswith("changed: SMs"), job
+    assert job["message"].startswith("changed: SMs"), job
     now = daemon.measured()[0]
     equal((now["state"], now["fingerprint_stale"]), ("stale", True))
     equal(now["last_error"]["slug"], "conflict")
@@ -89,7 +89,7 @@ def other_groups_are_found_and_measured_again():
 
     daemon = node(gpu(OTHER_GROUPS))
     first_job(daemon)
-    equal(daemon.finished({"id": "job-2"})["kind"], "measure")
+    equal(daemon.finished({"id": "m-2"})["kind"], "measure")
     now = daemon.measured()[0]
     equal((now["state"], now["fingerprint_stale"]), ("ready", False), now)
     fp = daemon.json("/v1/gpus/0/fingerprint")
@@ -107,7 +107,7 @@ def a_level_of_another_size_or_penalty_is_found():
                            ("cost", "miss=150", "miss=90")):
         daemon = node(gpu(OTHER_GROUPS).replace(old, new), "--no-measure-on-start")
         job = first_job(daemon)
-        assert job["sentence"].startswith("changed: level 2") and word in job["sentence"], job
+        assert job["message"].startswith("changed: level 2") and word in job["message"], job
         equal(daemon.measured()[0]["state"], "stale")
         daemon.stop()
 
@@ -127,7 +127,7 @@ def another_driver_or_serial_needs_no_probe():
 def the_check_can_be_left_out():
     daemon = node(gpu(OTHER_GROUPS), "--no-check-on-start")
     equal(daemon.gpus()[0]["state"], "ready")
-    equal(daemon.get("/v1/jobs/job-1").status, 404)
+    equal(daemon.get("/v1/measurements/m-1").status, 404)
     daemon.stop()
 
 
@@ -139,7 +139,7 @@ def a_check_beside_a_neighbour_is_right_or_says_so():
         if job["state"] == "failed":
             equal(job["error"]["slug"], "disturbed", job)
         else:
-            assert job["sentence"].startswith("still true"), job
+            assert job["message"].startswith("still true"), job
         now = daemon.measured()[0]
         equal((now["state"], now["fingerprint_stale"]), ("ready", False), now)
         equal(len(history(daemon)), 2)

@@ -90,7 +90,7 @@ def places_come_back_when_strangers_leave():
 @case
 def slow_clients_are_cut():
     daemon = start("--request-deadline-ms", "300", "--max-connections", "8")
-    head = b"POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n"
+    head = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n"
     for begin, drop in ((b"GET /healthz HTTP/1.1\r\nX-Slow: ", b"a"), (head, b" "),
                         (REQUEST[:-2] + b"A: ", b"b"), (b"", b"")):
         slow = [dial(daemon.port, begin) for _ in range(8)]

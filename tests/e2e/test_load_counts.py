@@ -105,10 +105,10 @@ for change, expected in ((lambda fp: None, "right"), (kept_throughput, "right"),
 for slug, expected in (("disturbed", "disturbed"), ("gpu-fault", "failed")):
     failed = {"state": "failed", "error": {"slug": slug, "text": ""}}
     t.ok(survey_busy.Quiet(QUIET, {}).verdict(failed, None)[0] == expected, "failed as %s is %s" % (slug, expected))
-PLACED = {"windows": [1], "window_of_sm": [0], "with_gbps": 2.0, "without_gbps": 1.0}
+PLACED = {"windows": [1], "window_of_sm": [0], "predicted_gbps": 2.0, "naive_gbps": 1.0}
 quiet = survey_busy.Quiet(QUIET, PLACED)
 t.ok(quiet.problems(PLACED, QUIET) == {}, "the same served again is no problem")
-t.ok(set(quiet.problems({**PLACED, "with_gbps": None}, QUIET)) == {"speeds"}, "speeds that are gone are one")
+t.ok(set(quiet.problems({**PLACED, "predicted_gbps": None}, QUIET)) == {"speeds"}, "speeds that are gone are one")
 t.ok(set(quiet.problems({"detail": "no groups"}, {**QUIET, "windows": {"recommended_bytes": None}})) ==
      {"windows", "speeds", "fingerprint"}, "so is a fingerprint that knows less")
 t.end()

@@ -42,11 +42,11 @@ def the_daemon_takes_its_configuration():
 def reachctl_takes_the_options_of_the_writer():
     command = lib_manifest.containers()["labels"]["command"]
     equal(command[0], "reachctl")
-    arguments = [word for word in command[1:] if word not in ("--every", "60")]
+    arguments = [word for word in command[1:] if word not in ("--interval", "60")]
     assert len(arguments) + 2 == len(command) - 1, command
     status, _, log = run(REACHCTL, "--socket", "/nowhere/s", *arguments)
     equal(status, 3, log)  # nobody answers there, but the options are right
-    equal(run(REACHCTL, "--socket", "/nowhere/s", *arguments, "--expires", "0")[0], 2)
+    equal(run(REACHCTL, "--socket", "/nowhere/s", *arguments, "--ttl", "0")[0], 2)
 
 
 @case

@@ -49,7 +49,7 @@ def two_gpus_are_measured_and_exported():
 def observations_lead_to_the_same_fingerprint():
     for path in sorted(glob.glob(out + "/*/observations-*.jsonl")):
         fp = document(path.replace("observations-", "fingerprint-").replace(".jsonl", ".json"))
-        code, text, log = run(REACHD, "--conclude", path)
+        code, text, log = run(REACHD, "--analyze", path)
         equal(code, 0, log)
         again = json.loads(text)
         for field in OF_THE_CLOCK:
@@ -63,7 +63,7 @@ def conclude_reads_standard_input():
     path = os.path.join(folder_of("k80-simulated"), "observations-quick.jsonl")
     with open(path, encoding="utf-8") as file:
         lines = file.read()
-    code, text, log = run(REACHD, "--conclude", "-", "--depth", "quick", stdin=lines)
+    code, text, log = run(REACHD, "--analyze", "-", "--depth", "quick", stdin=lines)
     equal(code, 0, log)
     equal(json.loads(text)["depth"], "quick")
 
@@ -80,10 +80,10 @@ def broken_observations_are_refused_by_line():
     for text, word in (("", "empty"), ("nonsense\n", "line 1"), (lines[1] + "\n", "line 1"),
                        (lines[0] + "\n{\n", "line 2"), (json.dumps(wrong) + "\n", "format"),
                        (lines[0] + "\n" + json.dumps(spoiled) + "\n", "line 2")):
-        code, _, log = run(REACHD, "--conclude", "-", stdin=text)
+        code, _, log = run(REACHD, "--analyze", "-", stdin=text)
         equal(code, 65, (text[:60], log))
         assert word in log, (word, log)
-    code, _, log = run(REACHD, "--conclude", "/nowhere/observations.jsonl")
+    code, _, log = run(REACHD, "--analyze", "/nowhere/observations.jsonl")
     equal(code, 74)
     assert "/nowhere/observations.jsonl" in log, log
 

@@ -88,7 +88,7 @@ def numbers_follow_what_happens():
     equal(grew("reachd_http_not_modified_total"), 1)
     equal(grew('reachd_http_answers_total{class="3xx"}'), 1)
     assert grew('reachd_http_answers_total{class="2xx"}') >= 3, after
-    equal(grew('reachd_jobs_ended_total{state="done"}'), 1)
+    equal(grew('reachd_measurements_ended_total{state="done"}'), 1)
     assert grew("process_cpu_seconds_total") >= 0
     gpus = daemon.gpus()
     equal(after["reachd_gpus"], len(gpus))

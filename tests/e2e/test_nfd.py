@@ -82,7 +82,7 @@ def a_node_of_four_is_told_as_read_over():
     equal(os.listdir(folder), ["reachd"])
     equal(stat.S_IMODE(os.stat(os.path.join(folder, "reachd")).st_mode), 0o644)
     text = content(folder)
-    equal(nfd("--dir", "-", "--expires", "180").splitlines()[2:], text.splitlines()[2:])
+    equal(nfd("--dir", "-", "--ttl", "180").splitlines()[2:], text.splitlines()[2:])
     labels, expiry = lib_nfd.read(text)
     equal((labels["gpu.count"], labels["state.ready"], labels["state"]), ("4", "3", "mixed"))
     assert begin + 180 <= expiry <= end + 180, (begin, expiry, end)
@@ -209,7 +209,7 @@ def nobody_sees_half_a_file():
             else:
                 assert name.startswith(".reachd."), name
         return len({expiry for _, expiry in seen}) >= 2  # a reader may be late and see one twice
-    with watching(folder, server.path, "--every", "1"):
+    with watching(folder, server.path, "--interval", "1"):
         until("it was renewed", renamed)
     ends = [expiry for _, expiry in seen]
     equal(ends, sorted(ends))
@@ -235,7 +235,7 @@ def labels_end_with_the_daemon():
     daemon.finished(daemon.submit(0, "quick"))
     folder = features("ends")
     path = os.path.join(folder, "reachd")
-    with watching(folder, daemon.socket, "--every", "1", "--expires", "2") as writer:
+    with watching(folder, daemon.socket, "--interval", "1", "--ttl", "2") as writer:
         until("there are labels", lambda: os.path.exists(path))
         labels, _ = lib_nfd.read(content(folder))
         equal((labels["origin"], labels["gpu.count"]), ("simulated", "1"))
@@ -260,7 +260,7 @@ def a_signal_leaves_nothing_behind():
     serve(gpu(recorded(H100)))
     folder = features("signal")
     for i in range(5):
-        with watching(folder, server.path, "--every", "1") as writer:
+        with watching(folder, server.path, "--interval", "1") as writer:
             time.sleep(i * 0.008)
             writer.terminate()
             equal(writer.wait(common.PATIENCE_S), -signal.SIGTERM)
@@ -269,8 +269,8 @@ def a_signal_leaves_nothing_behind():
 
 @case
 def wrong_use_is_refused():
-    for arguments in (("--every", "0"), ("--every", "x"), ("--every", ""), ("--every", "90000"),
-                      ("--every", "10", "--expires", "10"), ("--expires", "-1"), ("--json",),
+    for arguments in (("--interval", "0"), ("--interval", "x"), ("--interval", ""), ("--interval", "90000"),
+                      ("--interval", "10", "--ttl", "10"), ("--ttl", "-1"), ("--json",),
                       ("--namespace", "Reachd"), ("--namespace", "a/b"), ("--namespace", ""),
                       ("--namespace", "-a"), ("--namespace", "a..b"), ("--namespace", "a-.b"),
                       ("--namespace", "a" * 254), ("file",)):

@@ -53,7 +53,7 @@ def a_plan_ranks_every_strategy():
     assert by["windows"]["times_naive"] > 4, by
     assert by["naive"]["bound"] == "translation", by
     placement = daemon.json("/v1/gpus/1/placement?bytes=137GiB")
-    for field in ("windows", "window_of_sm", "margin_bytes", "window_count"):
+    for field in ("windows", "window_of_sm", "headroom_bytes", "window_count"):
         equal(answer["placement"][field], placement[field], field)
 
 
@@ -68,7 +68,7 @@ def inside_the_reach_nothing_is_worth_doing():
 @case
 def a_job_that_cannot_be_bound_gets_scopes():
     """Karnagel's case: on a K80 beyond 2 GB, passes over 2 GB."""
-    answer = plan(0, "bytes=11GiB&fixed=true&scan_gps=7.7")
+    answer = plan(0, "bytes=11GiB&no_sm_binding=true&scan_gps=7.7")
     equal(answer["recommended"], "scopes")
     equal(answer["scope"]["passes"], 6)
     assert GIB < answer["scope"]["scope_bytes"] < 2.1 * GIB, answer["scope"]
@@ -103,7 +103,7 @@ def a_loss_is_explained():
 @case
 def answers_keep_the_contract():
     for query in ("bytes=137GiB&accesses=1000&input_bytes=4", "bytes=1GiB", "bytes=900GiB",
-                  "bytes=137GiB&access=atomic&element=8", "bytes=11GiB&fixed=true&once=true",
+                  "bytes=137GiB&access=atomic&element=8", "bytes=11GiB&no_sm_binding=true&single_pass=true",
                   "bytes=100GiB&reserve=1TiB"):
         for gpu in (0, 1):
             validate("Plan", plan(gpu, query))
@@ -116,7 +116,7 @@ def answers_keep_the_contract():
 @case
 def what_makes_no_sense_is_a_problem():
     for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&scan_gps=nan",
-                  "plan?bytes=1GiB&fixed=1", "plan?bytes=1GiB&access=jump",
+                  "plan?bytes=1GiB&no_sm_binding=1", "plan?bytes=1GiB&access=jump",
                   "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
                   "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0"):
         answer = daemon.get(f"/v1/gpus/1/{query}")
@@ -133,12 +133,12 @@ def ctl(*arguments, code=0):
 
 @case
 def reachctl_prints_them():
-    text = ctl("plan", "137GiB", "--input-bytes", "8", "--scan-gps", "600", "--once")
+    text = ctl("plan", "137GiB", "--input-bytes", "8", "--scan-gps", "600", "--single-pass")
     rows = [line.split()[0] for line in text.splitlines() if line]
     for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows"):
         equal(rows.count(strategy), 2, text)
     assert "recommended partitioned-windows" in text and "cannot be read again" in text, text
-    equal(json.loads(ctl("plan", "137GiB", "--fixed", "--json")), plan(1, "bytes=137GiB&fixed=true"))
+    equal(json.loads(ctl("plan", "137GiB", "--no-sm-binding", "--json")), plan(1, "bytes=137GiB&no_sm_binding=true"))
     text = ctl("split", "20GiB", "100GiB", "--weight", "1,2")
     assert "job 0" in text and "job 1" in text and "no two jobs share a TLB" in text, text
     equal(json.loads(ctl("split", "20GiB,100GiB", "--json")),

@@ -40,7 +40,7 @@ def wrong_options_are_refused_with_a_sentence():
 def help_version_and_check():
     code, text, _ = run(REACHD, "--help")
     equal(code, 0)
-    for option in ("--simulate", "--state", "--demo", "--conclude", "--worker=stdio"):
+    for option in ("--simulate", "--state", "--demo", "--analyze", "--worker=stdio"):
         assert option in text, text
     code, text, _ = run(REACHD, "--version")
     equal(code, 0)
@@ -312,13 +312,13 @@ def a_thread_that_stands_still_stops_the_watchdog():
     daemon = manager.daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
     pid = daemon.process.pid
     manager.until("WATCHDOG=1")
-    equal(daemon.get("/v1/gpus/0/fingerprints").status, 200)  # since then there is a reader
+    equal(daemon.get("/v1/gpus/0/history").status, 200)  # since then there is a reader
 
     # None of them keeps the others from answering.
     for name, says, others in (
             ("gpu-0", r"of GPU \d", ("tcp", "health", "unix")),
             ("gpu-1", r"of GPU \d", ("tcp", "health", "unix")),
-            ("store-keeper", "that keeps the state file", ("tcp", "health", "unix")),
+            ("store-maintain", "that keeps the state file", ("tcp", "health", "unix")),
             ("http", r"that serves \S+", ("health", "unix")),
             ("http-health", r"that serves \S+", ("tcp", "unix")),
             ("http-unix", r"that serves \S+", ("tcp", "health")),

@@ -17,12 +17,12 @@ SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1, 3 / 2)
 JOBS = (
     {}, {"access": "atomic"}, {"access": "write", "element": 4}, {"element": 512},
     {"element": 48, "transaction": 64}, {"reserve": 1 << 20}, {"reserve": 1 << 50},
-    {"fixed": True}, {"once": True}, {"once": True, "fixed": True},
+    {"no_sm_binding": True}, {"single_pass": True}, {"single_pass": True, "no_sm_binding": True},
     {"accesses": 10 ** 9, "input_bytes": 8.0}, {"input_bytes": 16, "input_gbps": 24.5},
-    {"scan_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
+    {"scan_gps": 1.5e2, "in_reach_gbps": 777.25}, {"in_reach_gbps": 1e-5},
     {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
-    {"input_bytes": 8, "output_bytes": 4, "deal_bytes": 12.5},
+    {"input_bytes": 8, "output_bytes": 4, "partition_bytes": 12.5},
 )
 WRONG = (
     ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
@@ -153,8 +153,8 @@ def scopes_are_the_same():
         for size in sizes(gpu):
             for access in ("read", "atomic", "write"):
                 answer, by_c = compare("scope", gpu, {"bytes": size, "access": access})
-                equal((answer.scope_bytes, answer.passes, answer.with_gbps, answer.reason),
-                      tuple(by_c[n] for n in ("scope_bytes", "passes", "with_gbps", "reason")))
+                equal((answer.scope_bytes, answer.passes, answer.predicted_gbps, answer.reason),
+                      tuple(by_c[n] for n in ("scope_bytes", "passes", "predicted_gbps", "reason")))
 
 
 def check_table(answer, windows, table):
@@ -220,7 +220,7 @@ def explanations_are_the_same():
     for gpu in gpus:
         plateau = daemon.json(f"/v1/gpus/{gpu['uuid']}/fingerprint")["throughput"]["plateau_gbps"]
         for size in sizes(gpu):
-            naive = python.explain(gpu["uuid"], bytes=size, gbps=plateau).here_gbps
+            naive = python.explain(gpu["uuid"], bytes=size, gbps=plateau).expected_gbps
             for gbps in (plateau / 100, plateau / 3, plateau, plateau * 2, naive or 1.0):
                 for more in ({}, {"access": "atomic", "element": 8}):
                     found = compare("explain", gpu, {"bytes": size, "gbps": gbps, **more})

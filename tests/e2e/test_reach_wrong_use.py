@@ -326,7 +326,7 @@ def answers_for_another(connection, over):
     connection.recv(4096)
     body = (b'{"gpu":"GPU-other","fingerprint_id":"fp1","fingerprint_stale":false,'
             b'"origin":"measured","bytes":1,"access":"read","advice":"scopes","scope_bytes":1,"passes":1,'
-            b'"with_gbps":1.0,"without_gbps":1.0,"reason":"x"}')
+            b'"predicted_gbps":1.0,"naive_gbps":1.0,"reason":"x"}')
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
     over.wait(0.1)
 

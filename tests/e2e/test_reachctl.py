@@ -125,19 +125,19 @@ def scope_and_placement_are_answered():
 
 @case
 def fingerprint_follows_a_job_in_plain_lines():
-    text = ctl("fingerprint", "--depth", "quick", "--follow")
+    text = ctl("measure", "--depth", "quick", "--wait")
     assert "\r" not in text and "\x1b" not in text, text
     assert daemon.json("/v1/gpus/0/fingerprint")["measurement_id"] in text, text
     equal(daemon.json("/v1/gpus/0/fingerprint")["depth"], "quick")
-    job = ctl_json("fingerprint", "--depth", "full")
+    job = ctl_json("measure", "--depth", "full")
     equal(daemon.finished(job)["state"], "done")
 
 
 @case
 def fingerprint_draws_a_bar_on_a_terminal():
     ours, theirs = pty.openpty()
-    with subprocess.Popen([REACHCTL, "--socket", daemon.socket, "fingerprint", "--depth", "quick",
-                           "--follow"], stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen([REACHCTL, "--socket", daemon.socket, "measure", "--depth", "quick",
+                           "--wait"], stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
         try:
@@ -152,7 +152,7 @@ def fingerprint_draws_a_bar_on_a_terminal():
 
 @case
 def show_at_prints_an_older_one():
-    older = daemon.json("/v1/gpus/0/fingerprints")["fingerprints"][-1]["id"]
+    older = daemon.json("/v1/gpus/0/history")["fingerprints"][-1]["id"]
     equal(ctl_json("show", "--at", older)["id"], older)
 
 
@@ -170,7 +170,7 @@ def observations_are_printed():
 @case
 def wrong_usage_is_told_apart():
     for arguments in ((), ("dance",), ("scope",), ("scope", "1GiB", "2GiB"), ("gpus", "--depth", "full"),
-                      ("fingerprint", "--depth", "deep"), ("gpus", "--colour")):
+                      ("measure", "--depth", "deep"), ("gpus", "--colour")):
         log = ctl(*arguments, code=USAGE)
         assert "reachctl" in log, log
 
@@ -212,12 +212,12 @@ def fingerprints_are_compared():
                              (paths[0], paths[1], 2, "UUID"),
                              ("/nowhere", "current", 3, "/nowhere"),
                              ("fp0123456789abcdef", "current", 3, "")):
-        status, text, log = run(REACHCTL, "--socket", daemon.socket, "fingerprint", "diff", a, b)
+        status, text, log = run(REACHCTL, "--socket", daemon.socket, "diff", a, b)
         equal(status, code, (a, b, text, log))
         assert word in text + log, (word, text, log)
-    status, text, _ = run(REACHCTL, "--json", "fingerprint", "diff", paths[0], changed)
+    status, text, _ = run(REACHCTL, "--json", "diff", paths[0], changed)
     equal((status, json.loads(text)["result"]), (1, "changed"))
-    equal(run(REACHCTL, "fingerprint", "diff", paths[0])[0], 3)
+    equal(run(REACHCTL, "diff", paths[0])[0], 3)
 
 
 def curve(entries, stride_kib):
@@ -254,7 +254,7 @@ def files_of_others_are_imported():
         equal((level["entries"], level["entry_bytes"], level["miss_penalty_cycles"]),
               (40, 1 << 20, 60.0))
         lines = os.path.join(log.split("exported to ")[1].strip(), "observations-quick.jsonl")
-        status, again, log = run(common.REACHD, "--conclude", lines)
+        status, again, log = run(common.REACHD, "--analyze", lines)
         equal((status, json.loads(again)), (DONE, fp), log)
         with open(path, "a", encoding="ascii") as f:
             f.write("1,2\n")

@@ -56,7 +56,7 @@ def service_routes_answer():
     equal(node["sources"][0]["gpu_count"], 2)
     assert node["daemon_version"], node
     paths = [route["path"] for route in daemon.json("/")["routes"]]
-    for path in ("/healthz", "/v1/gpus/{gpu}/placement", "/v1/jobs/{id}"):
+    for path in ("/healthz", "/v1/gpus/{gpu}/placement", "/v1/measurements/{id}"):
         assert path in paths, paths
     contract = daemon.get("/openapi.yaml")
     equal(contract.status, 200)
@@ -132,14 +132,14 @@ def a_job_can_be_followed_to_its_fingerprint():
     fractions = []
 
     def ended():
-        now = daemon.json("/v1/jobs/" + job["id"])
-        fractions.append(now["fraction"])
-        assert now["sentence"], now
+        now = daemon.json("/v1/measurements/" + job["id"])
+        fractions.append(now["progress"])
+        assert now["message"], now
         return now["state"] in ("done", "failed") and now
     done = common.until("the job is done", ended)
-    equal(done["state"], "done", done["sentence"])
+    equal(done["state"], "done", done["message"])
     equal(done["error"], None)
-    equal(done["fraction"], 1.0)
+    equal(done["progress"], 1.0)
     equal(fractions, sorted(fractions), "fractions never fall")
     assert done["queued_at"] <= done["started_at"] <= done["ended_at"], done
     current = daemon.json("/v1/gpus/0/fingerprint")
@@ -147,17 +147,17 @@ def a_job_can_be_followed_to_its_fingerprint():
     equal(current["depth"], "quick")
     older = daemon.json("/v1/gpus/0/fingerprint?at=" + before)
     equal((older["id"], older["depth"]), (before, "full"))
-    page = daemon.json("/v1/gpus/0/fingerprints")
+    page = daemon.json("/v1/gpus/0/history")
     equal([row["id"] for row in page["fingerprints"]], [current["measurement_id"], before])
     equal(page["next"], None)
 
 
 @case
 def history_comes_in_pages():
-    first = daemon.json("/v1/gpus/0/fingerprints?limit=1")
+    first = daemon.json("/v1/gpus/0/history?limit=1")
     equal(len(first["fingerprints"]), 1)
     assert first["next"], first
-    second = daemon.json(f"/v1/gpus/0/fingerprints?limit=1&cursor={first['next']}")
+    second = daemon.json(f"/v1/gpus/0/history?limit=1&cursor={first['next']}")
     equal(len(second["fingerprints"]), 1)
     assert second["fingerprints"][0]["run"] < first["fingerprints"][0]["run"]
     equal(second["next"], None)
@@ -165,7 +165,7 @@ def history_comes_in_pages():
 
 @case
 def a_submission_needs_no_body():
-    answer = daemon.request("POST", "/v1/gpus/0/fingerprint")
+    answer = daemon.request("POST", "/v1/gpus/0/measurements")
     equal(answer.status, 202)
     done = daemon.finished(answer.json())
     equal((done["state"], done["depth"]), ("done", "full"))

@@ -55,7 +55,7 @@ def what_is_stored_is_served_without_a_gpu():
     equal({gpu["uuid"]: gpu["fingerprint_id"] for gpu in daemon.gpus()}, by_uuid)
     equal([gpu["state"] for gpu in daemon.gpus()], ["ready", "ready"])
     equal(daemon.get("/v1/gpus/0/placement?bytes=1GiB").status, 200)
-    answer = daemon.request("POST", "/v1/gpus/0/fingerprint", body='{"depth": "quick"}',
+    answer = daemon.request("POST", "/v1/gpus/0/measurements", body='{"depth": "quick"}',
                             headers={"Content-Type": "application/json"})
     equal((answer.status, answer.json()["slug"]), (501, "not-supported"))
     assert "--no-gpus" in answer.json()["next_step"], answer.json()
@@ -156,7 +156,7 @@ def a_missing_directory_is_waited_for():
                  lambda: daemon.gpus()[0]["state"] == "failed")
     equal(daemon.get("/healthz").status, 200)
     assert "nowhere" in daemon.gpus()[0]["last_error"]["text"], daemon.gpus()
-    answer = daemon.request("POST", "/v1/gpus/0/fingerprint")
+    answer = daemon.request("POST", "/v1/gpus/0/measurements")
     equal(answer.json()["type"].rpartition("/")[2].rpartition(":")[2], "read-only", answer.body)
     assert not os.path.exists(os.path.dirname(state))
     os.mkdir(os.path.dirname(state))
@@ -296,8 +296,8 @@ def a_full_disk_fails_the_job_and_serving_goes_on():
     assert "\nreachd_database_ok 0\n" in daemon.get("/metrics").body.decode()
     for path in ("/healthz", "/readyz", "/metrics"):
         equal(daemon.health(path).status, 200, path)
-    equal(daemon.request("POST", "/v1/gpus/0/fingerprint").status, 507)
-    assert daemon.json("/v1/gpus/0/fingerprints")["fingerprints"], "the history is still read"
+    equal(daemon.request("POST", "/v1/gpus/0/measurements").status, 507)
+    assert daemon.json("/v1/gpus/0/history")["fingerprints"], "the history is still read"
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, limits)
     common.until("the job that failed is made up for", lambda: daemon.gpus()[0]["state"] == "ready")
     equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")

@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "gpu/gpu.h"
 #include "observe/observe.h"
-#include "plan/plan.h"
+#include "campaign/campaign.h"
 #include "tests/share.h"
 #include "tests/fakecuda/fakecuda.h"
 
@@ -213,7 +213,7 @@ static enum status whole_run(bool plain, struct err *err)
     struct gpu_identity id;
     struct gpu *gpu = NULL;
     uint32_t n = 0;
-    options.plain_arena = plain;
+    options.no_vmm = plain;
     enum status s = gpu_list(&options, &id, 1, &n, err);
     if (s == STATUS_OK)
         s = gpu_open(&options, id.uuid, &gpu, err);
@@ -233,11 +233,11 @@ static enum status whole_run(bool plain, struct err *err)
 static enum status measure(struct gpu *gpu, struct err *err)
 {
     struct observation_set set = {.count = 0};
-    struct plan_step step = {.spec_count = 0};
+    struct campaign_step step = {.spec_count = 0};
     enum status s = STATUS_OK;
     gpu_describe(gpu, &set.gpu, &set.limits);
     for (;;) {
-        s = plan_next(&set, DEPTH_QUICK, &step, err);
+        s = campaign_next(&set, DEPTH_QUICK, &step, err);
         if (s != STATUS_OK || step.spec_count == 0)
             break;
         for (uint32_t i = 0; i < step.spec_count && s == STATUS_OK; i++) {

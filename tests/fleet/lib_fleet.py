@@ -181,10 +181,10 @@ class Daemon:
 
     def measure(self, depth):
         """Asks for a fingerprint and waits for it. The state says when it is served."""
-        job = self.request("POST", "/v1/gpus/0/fingerprint", {"depth": depth})["id"]
+        job = self.request("POST", "/v1/gpus/0/measurements", {"depth": depth})["id"]
         end = time.monotonic() + common.PATIENCE_S
         while time.monotonic() < end:
-            now = self.request("GET", "/v1/jobs/" + job)
+            now = self.request("GET", "/v1/measurements/" + job)
             if now["state"] == "failed":
                 raise AssertionError(f"{self.gpu.text}: {now['error']}")
             if now["state"] == "done" and self.request("GET", "/v1/gpus/0")["fingerprint_id"]:

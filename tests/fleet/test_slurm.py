@@ -120,7 +120,7 @@ def a_job_uses_it_through_libreach():
         placement, plan = (json.loads(line) for line in out.splitlines())
         equal((placement["source"], plan["source"]), (4, 4))
         daemon = first.daemon.json(f"/v1/gpus/0/placement?bytes={size}")
-        for name in ("fingerprint_id", "windows", "window_of_sm", "with_gbps", "reason"):
+        for name in ("fingerprint_id", "windows", "window_of_sm", "predicted_gbps", "reason"):
             equal(tidy(placement[name]), tidy(daemon[name]), name)
 
 

@@ -2,8 +2,8 @@
  * of it says the same again. */
 #include "fuzz.h"
 
-#include "config.h"
-#include "config_table.h"
+#include "config/config.h"
+#include "config/config_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

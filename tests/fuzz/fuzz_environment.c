@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "base/hash.h"
-#include "placement/handout.h"
-#include "placement/placement.h"
+#include "planner/job_env.h"
+#include "planner/placement.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static struct fingerprint fp;
 static struct fingerprint second;
-static char line[HANDOUT_LINE_BYTES];
+static char line[JOB_ENV_LINE_BYTES];
 
 static void use(const char *id)
 {
@@ -24,8 +24,8 @@ static void use(const char *id)
 
     REACH_ASSERT(fingerprint_check(&fp, &err) == STATUS_OK);
     (void)placement_plan(&fp, &request, &answer, &err);
-    REACH_ASSERT(handout_line(&fp, id, line, &err) == STATUS_OK);
-    REACH_ASSERT(handout_read(line, &second, again, &err) == STATUS_OK);
+    REACH_ASSERT(job_env_line(&fp, id, line, &err) == STATUS_OK);
+    REACH_ASSERT(job_env_read(line, &second, again, &err) == STATUS_OK);
     REACH_ASSERT(strcmp(id, again) == 0);
     REACH_ASSERT(fingerprint_structure_hash(&fp) == fingerprint_structure_hash(&second));
 }
@@ -35,14 +35,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char id[FINGERPRINT_ID_BYTES];
     struct err err = {0};
 
-    if (size == 0 || size > HANDOUT_LINE_BYTES - 64)
+    if (size == 0 || size > JOB_ENV_LINE_BYTES - 64)
         return 0;
     memcpy(line, data + 1, size - 1);
     line[size - 1] = '\0';
     if (data[0] & 1)
         snprintf(line + strlen(line), 64, " check=%016" PRIx64,
                  hash_bytes(HASH_START, line, strlen(line)));
-    if (handout_read(line, &fp, id, &err) == STATUS_OK)
+    if (job_env_read(line, &fp, id, &err) == STATUS_OK)
         use(id);
     else
         REACH_ASSERT(err.text[0] != '\0');

@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     files[0].bytes = first;
     files[1].text = (const char *)data + 1 + first;
     files[1].bytes = size - 1 - first;
-    if (import_conclude(data[0] == 255 ? files + 1 : files, data[0] % 255 == 0 ? 1 : 2, &options,
-                        &set, &fp, &err) == STATUS_OK)
+    if (import_derive(data[0] == 255 ? files + 1 : files, data[0] % 255 == 0 ? 1 : 2, &options,
+                      &set, &fp, &err) == STATUS_OK)
         REACH_ASSERT(fingerprint_check(&fp, &err) == STATUS_OK);
     else
         REACH_ASSERT(err.text[0] != '\0');

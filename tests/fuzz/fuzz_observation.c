@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "observe/observe.h"
-#include "worker/line.h"
+#include "worker/jsonl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void one_line(const char *line, size_t length)
     struct gpu_limits limits;
     struct err err = {0};
     char why[200] = "";
-    json_t *const json = line_parse(line, length, why, sizeof(why));
+    json_t *const json = jsonl_parse(line, length, why, sizeof(why));
 
     if (!json) {
         REACH_ASSERT(why[0] != '\0');
@@ -55,8 +55,8 @@ static void one_line(const char *line, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int fd = -1;
-    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1};
-    struct line_reader reader = {0};
+    const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
+    struct jsonl_reader reader = {0};
     size_t length = 0;
     char *line = NULL;
 
@@ -65,8 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REACH_ASSERT(fd >= 0 && ftruncate(fd, 0) == 0);
     REACH_ASSERT(pwrite(fd, data, size, 0) == (ssize_t)size && lseek(fd, 0, SEEK_SET) == 0);
     reader.fd = fd;
-    while (line_read(&reader, &wait, &line, &length) == LINE_DONE)
+    while (jsonl_read(&reader, &wait, &line, &length) == JSONL_DONE)
         one_line(line, length);
-    line_reader_free(&reader);
+    jsonl_reader_free(&reader);
     return 0;
 }

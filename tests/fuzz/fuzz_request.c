@@ -24,7 +24,7 @@ static enum status no_job(void *self, const char *id, json_t **out, struct err *
 {
     (void)self;
     (void)out;
-    return err_set(err, STATUS_NOT_FOUND, "there is no job %.40s", id);
+    return err_set(err, STATUS_NOT_FOUND, "there is no measurement %.40s", id);
 }
 
 static enum status no_room(void *self, const char *uuid, enum depth depth, json_t **out,
@@ -75,20 +75,20 @@ static enum status no_observation(void *self, const char *uuid, int64_t id, json
     return err_set(err, STATUS_NOT_FOUND, "GPU %s has no observation %lld", uuid, (long long)id);
 }
 
-static void condition(void *self, struct api_condition *out)
+static void condition(void *self, struct api_health *out)
 {
     (void)self;
-    *out = (struct api_condition){.jobs_done = 1};
+    *out = (struct api_health){.measurements_done = 1};
 }
 
 static const struct api_backend backend = {.submit = no_room,
-                                           .job = no_job,
+                                           .measurement = no_job,
                                            .cancel = no_job,
                                            .history = no_history,
                                            .fingerprint_at = no_fingerprint,
                                            .observations = no_observations,
                                            .observation = no_observation,
-                                           .condition = condition};
+                                           .health = condition};
 
 static void publish(struct snapshot_cell *cell)
 {

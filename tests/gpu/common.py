@@ -39,7 +39,7 @@ def find_build():
 
 BUILD = find_build()
 REACHD = os.environ.get("REACHD") or BUILD + "/reachd"
-HOG = BUILD + "/tests/gpu/hog"
+GPU_LOAD = BUILD + "/tests/gpu/gpu_load"
 
 
 class Tap:
@@ -125,11 +125,11 @@ def need_gpu():
     return answer["gpus"]
 
 
-def need_hog():
+def need_gpu_load():
     if SIMULATE:
         skip_all("a simulated GPU has no memory that another process could hold")
-    if not os.path.exists(HOG):
-        skip_all("there is no %s (it is built where nvcc is)" % HOG)
+    if not os.path.exists(GPU_LOAD):
+        skip_all("there is no %s (it is built where nvcc is)" % GPU_LOAD)
 
 
 class Measured:
@@ -214,20 +214,20 @@ def say_levels(fingerprint):
     return "\n".join(lines) or "no levels"
 
 
-def hog_free_bytes():
+def gpu_load_free_bytes():
     """Free device memory, as one process after another sees it."""
-    out = subprocess.run([HOG, "--free"], stdout=subprocess.PIPE, check=True,
+    out = subprocess.run([GPU_LOAD, "--free"], stdout=subprocess.PIPE, check=True,
                          universal_newlines=True, timeout=60).stdout
     return int(out.split()[0])
 
 
-class Hog:
+class GpuLoad:
     """A process that holds all device memory but `leave` bytes until it is told to end."""
 
     mode = "--leave"
 
     def __init__(self, bytes_):
-        self.process = subprocess.Popen([HOG, self.mode, str(bytes_)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([GPU_LOAD, self.mode, str(bytes_)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, universal_newlines=True)
         self.said = self.process.stdout.readline().strip()
 
@@ -236,7 +236,7 @@ class Hog:
         return self.process.wait(timeout=60)
 
 
-class Reader(Hog):
+class Reader(GpuLoad):
     """A process that reads at random in so many bytes, without a pause, until it is told to end."""
 
     mode = "--read"

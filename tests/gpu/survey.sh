@@ -10,7 +10,7 @@
 #
 # In this order, most wanted first, all GPUs in parallel where that makes sense:
 #   measure    reachd --measure quick, full and matrix, exported      export.tar.gz measure.txt
-#   example    a daemon, reachctl fingerprint, random_read            random_read.txt random_read.json daemon.txt
+#   example    a daemon, reachctl measure, random_read            random_read.txt random_read.json daemon.txt
 #   bench      the targets of tests/bench                             bench.txt
 #   check-gpu  the GPU tests (REACH_RUNS, REACH_LOAD_RUNS: how often)   check-gpu.txt
 # and a table over all of it                                         summary.txt, printed last
@@ -105,7 +105,7 @@ gpu_count()
 # One GPU: its fingerprint through the daemon, then the job that uses it.
 example_on()
 {
-    within 120 "$folder/reachctl" fingerprint --gpu "$1" --depth full --follow
+    within 120 "$folder/reachctl" fingerprint --gpu "$1" --depth full --wait
     if [ ${#simulate[@]} -gt 0 ]; then
         set -- "$1" --dry-run
     fi

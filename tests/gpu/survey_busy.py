@@ -125,7 +125,7 @@ class Daemon:
 
     def measure(self, depth, seconds):
         """Measures; the document of the measurement when it has ended."""
-        status, text = self.request("POST", "/v1/gpus/0/fingerprint", {"depth": depth})
+        status, text = self.request("POST", "/v1/gpus/0/measurements", {"depth": depth})
         if status != 202:
             raise RuntimeError("unexpected response from reachd: %d %s" % (status, text))
         job = json.loads(text)
@@ -134,7 +134,7 @@ class Daemon:
             if time.monotonic() > end:
                 raise OutOfTime
             time.sleep(0.02)
-            job = self.get("/v1/jobs/" + job["id"])
+            job = self.get("/v1/measurements/" + job["id"])
         return job
 
     def end(self):
@@ -188,7 +188,7 @@ def assignment_of(placement):
 
 
 def speeds_of(placement):
-    return placement.get("with_gbps"), placement.get("without_gbps")
+    return placement.get("predicted_gbps"), placement.get("naive_gbps")
 
 
 def kept_of(fp):

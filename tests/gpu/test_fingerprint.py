@@ -57,8 +57,8 @@ def check_little_memory(t, whole):
 def main():
     t = common.Tap()
     common.need_gpu()
-    has_hog = os.path.exists(common.HOG) and not common.SIMULATE
-    before = common.hog_free_bytes() if has_hog else None
+    has_gpu_load = os.path.exists(common.GPU_LOAD) and not common.SIMULATE
+    before = common.gpu_load_free_bytes() if has_gpu_load else None
     try:
         fp = common.measure(["quick"]).fingerprint("quick")
         t.note("probes took %d ms, the whole measurement %d ms" % (fp["probe_ms"], fp["duration_ms"]))
@@ -69,8 +69,8 @@ def main():
         check_little_memory(t, fp)
     except common.MeasureFailed as failed:
         t.ok(False, "reachd measures", failed)
-    if has_hog:
-        after = common.hog_free_bytes()
+    if has_gpu_load:
+        after = common.gpu_load_free_bytes()
         t.ok(before == after, "as much device memory is free as before", before, after)
     else:
         t.skip("as much device memory is free as before", "nobody to ask")

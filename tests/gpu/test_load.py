@@ -96,7 +96,7 @@ class Counts:
 def main():
     t = common.Tap()
     common.need_gpu()
-    common.need_hog()
+    common.need_gpu_load()
     quiet, loaded = Counts(), Counts()
     expected = None
     for _ in range(RUNS // 2):

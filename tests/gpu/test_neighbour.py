@@ -10,20 +10,20 @@ LITTLE = 1536 * common.MIB  # a context, and less than what the probes would lik
 def main():
     t = common.Tap()
     common.need_gpu()
-    common.need_hog()
-    before = common.hog_free_bytes()
+    common.need_gpu_load()
+    before = common.gpu_load_free_bytes()
 
-    hog = common.Hog(NOTHING)
-    t.note(hog.said)
-    if t.ok(hog.said.startswith("holding"), "a neighbour takes nearly all memory", hog.said):
+    gpu_load = common.GpuLoad(NOTHING)
+    t.note(gpu_load.said)
+    if t.ok(gpu_load.said.startswith("holding"), "a neighbour takes nearly all memory", gpu_load.said):
         done = common.run_measure(["quick"])
         t.ok(done.returncode == 1, "the measurement fails", done.returncode, done.stdout)
         t.ok("gpu-no-memory" in done.stdout + done.stderr, "as gpu-no-memory", done.stdout,
              done.stderr)
-    t.ok(hog.end() == 0, "the neighbour ends well")
+    t.ok(gpu_load.end() == 0, "the neighbour ends well")
 
-    hog = common.Hog(LITTLE)
-    t.note(hog.said)
+    gpu_load = common.GpuLoad(LITTLE)
+    t.note(gpu_load.said)
     try:
         fp = common.measure(["quick"]).fingerprint("quick")
         t.note("%d bytes of device memory" % fp["device_memory_bytes"], *fp["conditions"]["notes"])
@@ -32,9 +32,9 @@ def main():
         t.ok(common.partitions_all_sms(fp), "and find every SM's group")
     except common.MeasureFailed as failed:
         t.ok("gpu-no-memory" in str(failed), "or say that it is too little", failed)
-    t.ok(hog.end() == 0, "the second neighbour ends well")
+    t.ok(gpu_load.end() == 0, "the second neighbour ends well")
 
-    after = common.hog_free_bytes()
+    after = common.gpu_load_free_bytes()
     t.ok(before == after, "as much device memory is free as before", before, after)
     t.end()
 

@@ -8,7 +8,7 @@
  * says "-failed" have no golden: they must end as disturbed.
  */
 #include "analysis/analysis.h"
-#include "export.h"
+#include "batch/export.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -119,7 +119,7 @@ static enum status try_to_conclude(const char *path, struct fingerprint *out, st
     if (closed != 0)
         fail_msg("cannot read %s", path);
     if (status == STATUS_OK)
-        status = analysis_conclude(&set, depth, out, err);
+        status = analysis_derive(&set, depth, out, err);
     if (status == STATUS_OK)
         status = fingerprint_check(out, err);
     observation_set_free(&set);

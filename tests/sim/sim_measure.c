@@ -59,8 +59,8 @@ static enum status ask(struct source *source, const struct probe_spec *spec,
 
         out->probes += 1;
         if (status == STATUS_OK && source->rng)
-            disturbance_judge(&o, &o.judgement);
-        const bool clean = o.judgement.verdict == VERDICT_CLEAN;
+            disturbance_classify(&o, &o.assessment);
+        const bool clean = o.assessment.verdict == VERDICT_CLEAN;
 
         if (status == STATUS_OK)
             status = observation_set_add(&out->set, &o, &out->err);
@@ -70,7 +70,7 @@ static enum status ask(struct source *source, const struct probe_spec *spec,
     return err_set(&out->err, STATUS_DISTURBED, "no clean answer");
 }
 
-static enum status carry_out(struct source *source, const struct plan_step *step,
+static enum status carry_out(struct source *source, const struct campaign_step *step,
                              struct sim_measure *out)
 {
     enum status status = STATUS_OK;
@@ -83,17 +83,17 @@ static enum status carry_out(struct source *source, const struct plan_step *step
 static enum status follow_plan(struct source *source, enum depth depth, sim_step_fn on_step,
                                void *data, struct sim_measure *out)
 {
-    struct plan_step *step = calloc(1, sizeof *step);
+    struct campaign_step *step = calloc(1, sizeof *step);
     enum status status = step ? STATUS_OK : STATUS_NO_MEMORY;
     while (status == STATUS_OK) {
-        status = plan_next(&out->set, depth, step, &out->err);
+        status = campaign_next(&out->set, depth, step, &out->err);
         if (status == STATUS_OK && on_step)
             on_step(&out->set, step, data);
         if (status != STATUS_OK || step->spec_count == 0)
             break;
         if (out->steps++ == SIM_MEASURE_MAX_STEPS)
             status =
-                err_set(&out->err, STATUS_INTERNAL, "the plan does not end: %s", step->sentence);
+                err_set(&out->err, STATUS_INTERNAL, "the plan does not end: %s", step->message);
         else
             status = carry_out(source, step, out);
     }
@@ -110,7 +110,7 @@ static enum status measure(struct source *source, enum depth depth, sim_step_fn 
     status = follow_plan(source, depth, on_step, data, out);
     if (status == STATUS_OK || status == STATUS_DISTURBED) {
         /* A plan that gave up leaves what it has seen: that is concluded too. */
-        enum status concluded = analysis_conclude(&out->set, depth, &out->fp, &out->err);
+        enum status concluded = analysis_derive(&out->set, depth, &out->fp, &out->err);
         status = status == STATUS_OK ? concluded : status;
     }
     return status;

@@ -7,12 +7,12 @@
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_desc.h"
 #include "observe/observe.h"
-#include "plan/plan.h"
+#include "campaign/campaign.h"
 
 enum { SIM_MEASURE_MAX_STEPS = 1000 };
 
 /* Sees each step of the plan before it is carried out. */
-typedef void (*sim_step_fn)(const struct observation_set *set, const struct plan_step *step,
+typedef void (*sim_step_fn)(const struct observation_set *set, const struct campaign_step *step,
                             void *data);
 
 struct sim_measure {

@@ -5,7 +5,7 @@
 #include "analysis/disturbance.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
-#include "plan/check_plan.h"
+#include "campaign/verify_probes.h"
 #include "tests/share.h"
 #include "tests/sim/random_gpu.h"
 #include "tests/sim/sim_measure.h"
@@ -31,7 +31,7 @@ static struct check check(const struct fingerprint *fp, const char *text, uint32
 {
     const char *const texts[] = {text, NULL};
     const struct gpu_options options = {.simulated = texts};
-    struct plan_step *step = calloc(1, sizeof *step);
+    struct campaign_step *step = calloc(1, sizeof *step);
     struct observation_set set = {.count = 0};
     struct check result;
     struct gpu *gpu = NULL;
@@ -43,13 +43,13 @@ static struct check check(const struct fingerprint *fp, const char *text, uint32
         gpu_open(&options, set.gpu.uuid, &gpu, &err) != STATUS_OK)
         fail_msg("%s: %s", text, err.text);
     gpu_describe(gpu, &set.gpu, &set.limits);
-    check_plan(fp, &set.limits, step);
+    verify_probes(fp, &set.limits, step);
     for (uint32_t i = 0; i < step->spec_count; i++) {
         struct observation o = {.spec = step->specs[i]};
         if (gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
             fail_msg("%s: %s", text, err.text);
         if (i == 0)
-            check_plan_place(fp, &o.result, step);
+            verify_probes_place(fp, &o.result, step);
         assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
     }
     *out_probes = step->spec_count;
@@ -73,7 +73,7 @@ static void profiles_hold_against_themselves(void **state)
             snprintf(text, sizeof text, "%s seed=%u", names[i], s);
             const struct check c = check(&m.fp, text, &probes);
             if (c.result != CHECK_HOLDS)
-                fail_msg("%s: %s", text, c.sentence);
+                fail_msg("%s: %s", text, c.message);
             assert_true(c.looked_at + 1 == probes); /* and the warm-up */
             assert_true(c.looked_at > m.fp.level_count);
         }
@@ -121,7 +121,7 @@ static void random_gpus_hold_against_themselves(void **state)
             asked += probes > 0;
             if (c.result != CHECK_HOLDS)
                 print_message("# TEST_SEED=%llu: %s: %s\n", (unsigned long long)(seed + i),
-                              check_result_name(c.result), c.sentence);
+                              check_result_name(c.result), c.message);
         }
         sim_measure_free(&m);
     }
@@ -257,14 +257,14 @@ static void identities_are_compared(void **state)
     (void)state;
     check_identity(&then, &then, &c);
     assert_int_equal(c.result, CHECK_HOLDS);
-    assert_string_equal(c.sentence, "");
+    assert_string_equal(c.message, "");
 #define DIFFERS(change, word)                                                                      \
     do {                                                                                           \
         now = then;                                                                                \
         change;                                                                                    \
         check_identity(&then, &now, &c);                                                           \
         assert_int_equal(c.result, CHECK_CHANGED);                                                 \
-        assert_non_null(strstr(c.sentence, word));                                                 \
+        assert_non_null(strstr(c.message, word));                                                  \
     } while (0)
     DIFFERS(strcpy(now.uuid, "GPU-2"), "GPU-2");
     DIFFERS(strcpy(now.serial, "8"), "serial");

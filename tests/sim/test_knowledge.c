@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "fingerprint/parts.h"
 #include "gpu/sim/sim_profiles.h"
-#include "pipeline/knowledge.h"
+#include "measure/knowledge.h"
 #include "tests/sim/sim_measure.h"
 #include "tests/sim/truth.h"
 

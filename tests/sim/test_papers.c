@@ -9,8 +9,8 @@
  * and the paper's kernel may run on any SM: work is not bound to SMs.
  */
 #include "base/units.h"
-#include "placement/strategy.h"
-#include "placement/strategy_cost.h"
+#include "planner/strategy.h"
+#include "planner/strategy_cost.h"
 #include "tests/sim/sim_measure.h"
 
 #include <stdarg.h>
@@ -33,10 +33,10 @@ static struct papers papers;
 static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
                   struct job_request *job, struct costing *out)
 {
-    struct limit limit;
+    struct reach_limit limit;
 
-    *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .fixed = true};
-    assert_int_equal(limit_read(fp, bytes, "fp", &limit, NULL), STATUS_OK);
+    *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .no_sm_binding = true};
+    assert_int_equal(reach_limit_read(fp, bytes, "fp", &limit, NULL), STATUS_OK);
     costing_begin(fp, job, &limit, 128, out);
 }
 
@@ -154,7 +154,7 @@ static void expect(const struct fingerprint *fp, uint64_t mib, double scan_gps,
 {
     static struct strategy_answer a;
     const struct job_request job = {
-        .bytes = mib * MIB, .scan_gps = scan_gps, .fixed = true, .fingerprint_id = "fp"};
+        .bytes = mib * MIB, .scan_gps = scan_gps, .no_sm_binding = true, .fingerprint_id = "fp"};
 
     assert_int_equal(strategy_plan(fp, &job, &a, NULL), STATUS_OK);
     if (a.options[0].strategy != strategy)

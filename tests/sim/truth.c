@@ -7,7 +7,7 @@
  */
 #include "tests/sim/truth.h"
 
-#include "analysis/levels.h"
+#include "analysis/levels/levels.h"
 #include "base/units.h"
 #include "gpu/sim/sim_mmu.h"
 

@@ -17,8 +17,8 @@ const char API_UNMEASURED[] = "SIM-00000000-0000-4000-8000-000000000002";
 
 /* ---- a backend that remembers what it was asked ---- */
 
-static enum status fake_submit(void *self, const char *uuid, enum depth depth, json_t **out_job,
-                               struct err *err)
+static enum status fake_submit(void *self, const char *uuid, enum depth depth,
+                               json_t **out_measurement, struct err *err)
 {
     struct fake_backend *f = self;
 
@@ -26,29 +26,30 @@ static enum status fake_submit(void *self, const char *uuid, enum depth depth, j
         return err_set(err, f->submit_status, "8 measurements wait for GPU %s", uuid);
     f->submitted++;
     f->depth = depth;
-    *out_job = json_pack("{s:s,s:s,s:s,s:s}", "id", "job-7", "gpu", uuid, "depth",
-                         depth_name(depth), "state", "queued");
+    *out_measurement = json_pack("{s:s,s:s,s:s,s:s}", "id", "m-7", "gpu", uuid, "depth",
+                                 depth_name(depth), "state", "queued");
     return STATUS_OK;
 }
 
-static enum status fake_job(void *self, const char *id, json_t **out_job, struct err *err)
+static enum status fake_job(void *self, const char *id, json_t **out_measurement, struct err *err)
 {
     (void)self;
-    if (strcmp(id, "job-7") != 0)
-        return err_set(err, STATUS_NOT_FOUND, "there is no job %s", id);
-    *out_job = json_pack("{s:s,s:s,s:f}", "id", id, "state", "running", "fraction", 0.5);
+    if (strcmp(id, "m-7") != 0)
+        return err_set(err, STATUS_NOT_FOUND, "there is no measurement %s", id);
+    *out_measurement = json_pack("{s:s,s:s,s:f}", "id", id, "state", "running", "progress", 0.5);
     return STATUS_OK;
 }
 
-static enum status fake_cancel(void *self, const char *id, json_t **out_job, struct err *err)
+static enum status fake_cancel(void *self, const char *id, json_t **out_measurement,
+                               struct err *err)
 {
     struct fake_backend *f = self;
 
     if (f->cancel_status != STATUS_OK)
         return err_set(err, f->cancel_status, "%s has ended already", id);
     f->cancelled++;
-    *out_job = json_pack("{s:s,s:s,s:s,s:s}", "id", id, "gpu", API_UUID, "depth", "full", "state",
-                         f->ended ? "failed" : "running");
+    *out_measurement = json_pack("{s:s,s:s,s:s,s:s}", "id", id, "gpu", API_UUID, "depth", "full",
+                                 "state", f->ended ? "failed" : "running");
     return STATUS_OK;
 }
 
@@ -111,15 +112,15 @@ static enum status fake_observation(void *self, const char *uuid, int64_t id, js
     return STATUS_OK;
 }
 
-static void fake_condition(void *self, struct api_condition *out)
+static void fake_condition(void *self, struct api_health *out)
 {
     const struct fake_backend *f = self;
 
-    *out = (struct api_condition){.jobs_queued = 2,
-                                  .jobs_running = 1,
-                                  .jobs_done = 41,
-                                  .jobs_failed = 3,
-                                  .database = f->database};
+    *out = (struct api_health){.measurements_queued = 2,
+                               .measurements_running = 1,
+                               .measurements_done = 41,
+                               .measurements_failed = 3,
+                               .database = f->database};
 }
 
 /* ---- the fixture ---- */
@@ -179,8 +180,8 @@ static void start(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit)
                                   .token = f->token};
     struct err err;
 
-    options.listeners[0] = (struct api_listener){
-        .fd = listen_on(f->path), .audience = f->audience, .connection_limit = limit};
+    options.listeners[0] =
+        (struct api_listener){.fd = listen_on(f->path), .role = f->role, .connection_limit = limit};
     if (api_server_new(&options, f->cell, &f->backend, &f->server, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
@@ -192,13 +193,13 @@ int api_set_up(void **state)
     snprintf(f->path, sizeof(f->path), "/tmp/reachd-test-api-%ld.sock", (long)getpid());
     f->backend = (struct api_backend){.self = &f->fake,
                                       .submit = fake_submit,
-                                      .job = fake_job,
+                                      .measurement = fake_job,
                                       .cancel = fake_cancel,
                                       .history = fake_history,
                                       .fingerprint_at = fake_fingerprint_at,
                                       .observations = fake_observations,
                                       .observation = fake_observation,
-                                      .condition = fake_condition};
+                                      .health = fake_condition};
     f->cell = snapshot_cell_new();
     publish(f);
     start(f, 0, 0);

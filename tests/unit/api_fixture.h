@@ -38,8 +38,8 @@ struct api_fixture {
     struct api_server *server;
     char path[64];
     char id[FINGERPRINT_ID_BYTES];
-    const char *token;          /* of the next server; NULL: none */
-    enum api_audience audience; /* of its socket */
+    const char *token;           /* of the next server; NULL: none */
+    enum api_listener_role role; /* of its socket */
 };
 
 struct api_answer {

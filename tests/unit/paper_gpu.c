@@ -223,18 +223,18 @@ void paper_gpu_ask(struct paper_gpu *gpu, const struct probe_spec *spec,
 enum status paper_gpu_measure(struct paper_gpu *gpu, enum depth depth, paper_step_fn on_step,
                               void *data, struct observation_set *set)
 {
-    struct plan_step *step = calloc(1, sizeof *step);
+    struct campaign_step *step = calloc(1, sizeof *step);
     enum status status = STATUS_OK;
     uint32_t steps = 0;
     assert_non_null(step);
     for (;;) {
-        status = plan_next(set, depth, step, NULL);
+        status = campaign_next(set, depth, step, NULL);
         if (status == STATUS_OK && on_step)
             on_step(set, step, data);
         if (status != STATUS_OK || step->spec_count == 0)
             break;
         if (++steps > PAPER_MAX_STEPS)
-            fail_msg("the plan does not end: %s", step->sentence);
+            fail_msg("the plan does not end: %s", step->message);
         for (uint32_t i = 0; i < step->spec_count; i++)
             paper_gpu_ask(gpu, &step->specs[i], set);
     }

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
-#include "plan/plan.h"
+#include "campaign/campaign.h"
 
 enum { PAPER_MAX_LEVELS = 4, PAPER_MAX_STEPS = 1000 };
 
@@ -56,7 +56,7 @@ void paper_gpu_ask(struct paper_gpu *gpu, const struct probe_spec *spec,
                    struct observation_set *set);
 
 /* Sees each step of the plan before it is carried out. */
-typedef void (*paper_step_fn)(const struct observation_set *set, const struct plan_step *step,
+typedef void (*paper_step_fn)(const struct observation_set *set, const struct campaign_step *step,
                               void *data);
 
 /* Asks the plan and answers until nothing is left, or it gives up. `set` must have begun. Fails the

@@ -108,7 +108,7 @@ void placement_check_windows(const struct fingerprint *fp, const struct placemen
         if (a->windows[w].length_bytes > longest)
             longest = a->windows[w].length_bytes;
     }
-    assert_int_equal(a->margin_bytes, reach - longest);
+    assert_int_equal(a->headroom_bytes, reach - longest);
 }
 
 void placement_check_sms(const struct fingerprint *fp, const struct placement_answer *a)

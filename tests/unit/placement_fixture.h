@@ -2,7 +2,7 @@
 #ifndef REACH_TESTS_PLACEMENT_FIXTURE_H
 #define REACH_TESTS_PLACEMENT_FIXTURE_H
 
-#include "placement/strategy.h"
+#include "planner/strategy.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@ static enum status conclude(struct paper_gpu *gpu, enum depth depth, struct obse
     struct err err = {0};
     paper_gpu_begin(gpu, set);
     assert_int_equal(paper_gpu_measure(gpu, depth, NULL, NULL, set), STATUS_OK);
-    const enum status status = analysis_conclude(set, depth, out, &err);
+    const enum status status = analysis_derive(set, depth, out, &err);
     if (fingerprint_check(out, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     return status;
@@ -79,7 +79,7 @@ static void nothing_observed_is_nothing_claimed(void **state)
     (void)state;
     paper_gpu_init(&gpu);
     paper_gpu_begin(&gpu, &set);
-    assert_int_equal(analysis_conclude(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
+    assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
     assert_int_equal(fingerprint_check(&fp, &err), STATUS_OK);
     assert_int_equal(fp.level_count, 0);
     assert_false(IS_KNOWN(fp.topology.level));
@@ -126,7 +126,7 @@ static void the_same_again(void **state)
     gpu.outlier_share = 0.01;
     assert_int_equal(conclude(&gpu, DEPTH_FULL, &set, &fp), STATUS_OK);
     memset(&again, 0x5a, sizeof again);
-    assert_int_equal(analysis_conclude(&set, DEPTH_FULL, &again, NULL), STATUS_OK);
+    assert_int_equal(analysis_derive(&set, DEPTH_FULL, &again, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&fp, id, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&again, id_again, NULL), STATUS_OK);
     assert_string_equal(id, id_again);
@@ -220,7 +220,7 @@ static void rounds_against_matrix_is_disturbed(void **state)
         const size_t at = (size_t)(observation_pair(o, row, 1, 2) + i - o->result.values);
         o->result.values[at] += (uint32_t)gpu.levels[1].penalty_cycles;
     }
-    assert_int_equal(analysis_conclude(&set, DEPTH_MATRIX, &fp, &err), STATUS_DISTURBED);
+    assert_int_equal(analysis_derive(&set, DEPTH_MATRIX, &fp, &err), STATUS_DISTURBED);
     assert_int_equal(fp.conditions.verdict, VERDICT_DISTURBED);
     assert_true(strlen(err.text) > 0);
     assert_int_equal(fingerprint_check(&fp, &err), STATUS_OK);
@@ -233,8 +233,8 @@ static void disturb(struct observation_set *set)
     struct observation o;
     struct err err = {0};
     assert_int_equal(observation_copy(&set->items[0], &o, &err), STATUS_OK);
-    o.judgement.verdict = VERDICT_DISTURBED;
-    snprintf(o.judgement.sentence, sizeof o.judgement.sentence, "somebody else was there");
+    o.assessment.verdict = VERDICT_DISTURBED;
+    snprintf(o.assessment.message, sizeof o.assessment.message, "somebody else was there");
     assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
 }
 
@@ -254,15 +254,15 @@ static void what_a_disturbed_run_leaves_open_is_disturbed(void **state)
     const size_t all = set.count;
     for (size_t n = 0; n < all; n++) {
         set.count = n;
-        assert_int_equal(analysis_conclude(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
+        assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
     }
     set.count = all;
     disturb(&set);
-    assert_int_equal(analysis_conclude(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
+    assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
     assert_int_equal(fp.conditions.verdict, VERDICT_CLEAN);
     for (size_t n = all; n-- > 0;) {
         set.count = n;
-        const enum status status = analysis_conclude(&set, DEPTH_QUICK, &fp, &err);
+        const enum status status = analysis_derive(&set, DEPTH_QUICK, &fp, &err);
         const bool whole = fp.level_count == 2 && IS_KNOWN(fp.levels[0].entries) &&
                            IS_KNOWN(fp.levels[1].entries) && fp.levels[0].shared_by == SHARED_SM &&
                            fp.levels[1].shared_by == SHARED_GROUP;
@@ -290,7 +290,7 @@ static void a_measurement_cut_off_still_concludes(void **state)
     const size_t all = set.count;
     for (size_t n = 0; n < all; n++) {
         set.count = n;
-        const enum status status = analysis_conclude(&set, DEPTH_MATRIX, fp, &err);
+        const enum status status = analysis_derive(&set, DEPTH_MATRIX, fp, &err);
         assert_true(status == STATUS_OK || status == STATUS_DISTURBED);
         if (fingerprint_check(fp, &err) != STATUS_OK)
             fail_msg("after %zu of %zu observations: %s", n, all, err.text);
@@ -319,7 +319,7 @@ static void rubbish_in_no_crash_out(void **state)
             for (size_t v = 0; v < set.items[i].result.value_count; v++)
                 set.items[i].result.values[v] =
                     (uint32_t)(round % 2 ? rng_next(&rng) : rng_below(&rng, 1000));
-        const enum status status = analysis_conclude(&set, DEPTH_FULL, fp, &err);
+        const enum status status = analysis_derive(&set, DEPTH_FULL, fp, &err);
         assert_true(status == STATUS_OK || status == STATUS_DISTURBED);
         if (fingerprint_check(fp, &err) != STATUS_OK)
             fail_msg("%s", err.text);

@@ -296,7 +296,7 @@ static void test_head_and_methods(void **state)
     assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, POST, OPTIONS\r\n"));
     free(a.body);
     assert_int_equal(api_status_of(f, API_REQUEST("TRACE /", "")), 405);
-    api_ask(f, API_REQUEST("OPTIONS /v1/jobs/job-7", ""), &a);
+    api_ask(f, API_REQUEST("OPTIONS /v1/measurements/m-7", ""), &a);
     assert_int_equal(a.status, 204);
     assert_non_null(strstr(a.head, "\r\nAllow: GET, HEAD, DELETE, OPTIONS\r\n"));
     free(a.body);
@@ -321,12 +321,12 @@ static void test_query_refusals(void **state)
     api_refused(f, "/v1/gpus/0/scope", 400, "invalid-argument", "bytes");
     api_refused(f, "/v1/gpus/0/scope?bytes", 400, "invalid-argument", "bytes");
     api_refused(f, "/v1/gpus/0/scope?bytes=1G&access=swap", 400, "invalid-argument", "access");
-    api_refused(f, "/v1/gpus/0/fingerprints?limit=0", 400, "invalid-argument", "limit");
-    api_refused(f, "/v1/gpus/0/fingerprints?limit=1001", 400, "invalid-argument", "limit");
-    api_refused(f, "/v1/gpus/0/fingerprints?cursor=-1", 400, "invalid-argument", "cursor");
-    api_refused(f, "/v1/gpus/0/fingerprints?cursor=9223372036854775808", 400, "invalid-argument",
+    api_refused(f, "/v1/gpus/0/history?limit=0", 400, "invalid-argument", "limit");
+    api_refused(f, "/v1/gpus/0/history?limit=1001", 400, "invalid-argument", "limit");
+    api_refused(f, "/v1/gpus/0/history?cursor=-1", 400, "invalid-argument", "cursor");
+    api_refused(f, "/v1/gpus/0/history?cursor=9223372036854775808", 400, "invalid-argument",
                 "cursor");
-    api_refused(f, "/v1/gpus/0/fingerprints?cursor=18446744073709551617", 400, "invalid-argument",
+    api_refused(f, "/v1/gpus/0/history?cursor=18446744073709551617", 400, "invalid-argument",
                 "cursor");
     api_refused(f, "/v1/gpus/0/observations?run=1e3", 400, "invalid-argument", "run");
     api_refused(f, "/v1/gpus/0/placement?bytes=4G&windows=0", 400, "invalid-argument", "windows");
@@ -379,8 +379,8 @@ static void test_scope(void **state)
     assert_int_equal(json_integer_value(json_object_get(json, "bytes")), 4 * GIB);
     assert_int_equal(json_integer_value(json_object_get(json, "scope_bytes")), GIB - 2 * MIB);
     assert_int_equal(json_integer_value(json_object_get(json, "passes")), 5);
-    assert_true(json_is_null(json_object_get(json, "without_gbps")));
-    assert_string_equal(api_text_in(json, "without_gbps_reason"), "not-measured");
+    assert_true(json_is_null(json_object_get(json, "naive_gbps")));
+    assert_string_equal(api_text_in(json, "naive_gbps_reason"), "not-measured");
     json_decref(json);
     json = api_get(f, "/v1/gpus/0/scope?access=atomic&bytes=1%20MiB", 200);
     assert_string_equal(api_text_in(json, "advice"), "nothing-to-do");
@@ -403,15 +403,15 @@ static void test_placement(void **state)
     assert_int_equal(json_integer_value(json_object_get(json_array_get(windows, 0), "sm_count")),
                      8);
     assert_int_equal(json_array_size(of_sm), 16);
-    assert_int_equal(json_integer_value(json_object_get(json, "margin_bytes")), 256 * MIB);
-    assert_true(json_number_value(json_object_get(json, "with_gbps")) == 100);
+    assert_int_equal(json_integer_value(json_object_get(json, "headroom_bytes")), 256 * MIB);
+    assert_true(json_number_value(json_object_get(json, "predicted_gbps")) == 100);
     json_decref(json);
     json = api_get(f, "/v1/gpus/0/placement?bytes=1.5G&windows=4&granularity=4K", 200);
     assert_int_equal(json_integer_value(json_object_get(json, "window_count")), 4);
     json_decref(json);
     json = api_get(f, "/v1/gpus/0/placement?bytes=5G", 200);
     assert_string_equal(api_text_in(json, "advice"), "not-enough-groups");
-    assert_true(json_is_null(json_object_get(json, "margin_bytes")));
+    assert_true(json_is_null(json_object_get(json, "headroom_bytes")));
     json_decref(json);
 }
 
@@ -471,10 +471,10 @@ static void test_history_and_observations(void **state)
 {
     struct api_fixture *f = *state;
 
-    json_decref(api_get(f, "/v1/gpus/0/fingerprints", 200));
+    json_decref(api_get(f, "/v1/gpus/0/history", 200));
     assert_int_equal(f->fake.before, 0);
     assert_int_equal(f->fake.limit, 100);
-    json_decref(api_get(f, "/v1/gpus/0/fingerprints?limit=7&cursor=9", 200));
+    json_decref(api_get(f, "/v1/gpus/0/history?limit=7&cursor=9", 200));
     assert_int_equal(f->fake.before, 9);
     assert_int_equal(f->fake.limit, 7);
     json_decref(api_get(f, "/v1/gpus/0/observations?run=3&cursor=11", 200));

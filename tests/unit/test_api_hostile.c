@@ -15,7 +15,7 @@ static unsigned post(struct api_fixture *f, const char *type, const char *body, 
 {
     char *request = malloc(bytes + 512);
     int head = snprintf(request, 512,
-                        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\n%s%s%s"
+                        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\n%s%s%s"
                         "Content-Length: %zu\r\n\r\n",
                         type ? "Content-Type: " : "", type ? type : "", type ? "\r\n" : "", bytes);
 
@@ -31,8 +31,8 @@ static void test_post_measures(void **state)
     struct api_answer a;
 
     assert_int_equal(post(f, NULL, "", 0, &a), 202);
-    assert_non_null(strstr(a.head, "\r\nLocation: /v1/jobs/job-7\r\n"));
-    assert_non_null(strstr(a.body, "\"job-7\""));
+    assert_non_null(strstr(a.head, "\r\nLocation: /v1/measurements/m-7\r\n"));
+    assert_non_null(strstr(a.body, "\"m-7\""));
     assert_int_equal(f->fake.depth, DEPTH_FULL);
     free(a.body);
     assert_int_equal(post(f, "application/json", "{\"depth\": \"quick\"}", 18, &a), 202);
@@ -42,9 +42,10 @@ static void test_post_measures(void **state)
     free(a.body);
     assert_int_equal(f->fake.submitted, 3);
     assert_int_equal(
-        api_status_of(f, API_REQUEST("POST /v1/gpus/7/fingerprint", "Content-Length: 0\r\n")), 404);
-    json_decref(api_get(f, "/v1/jobs/job-7", 200));
-    api_refused(f, "/v1/jobs/job-8", 404, "not-found", NULL);
+        api_status_of(f, API_REQUEST("POST /v1/gpus/7/measurements", "Content-Length: 0\r\n")),
+        404);
+    json_decref(api_get(f, "/v1/measurements/m-7", 200));
+    api_refused(f, "/v1/measurements/m-8", 404, "not-found", NULL);
     f->fake.submit_status = STATUS_FULL;
     assert_int_equal(post(f, NULL, "", 0, &a), 503);
     assert_non_null(strstr(a.head, "Retry-After: "));
@@ -117,10 +118,10 @@ static void test_post_types_and_sizes(void **state)
     free(a.body);
     free(large);
     /* Refused on sight, before a byte of it is read. */
-    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/fingerprint",
+    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements",
                                                   "Content-Length: 10737418240\r\n")),
                      413);
-    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/fingerprint",
+    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements",
                                                   "Content-Length: 9223372036854775807\r\n")),
                      413);
 }
@@ -132,17 +133,17 @@ static void test_chunked(void **state)
     struct api_answer a;
     size_t at;
 
-    assert_int_equal(api_status_of(f, "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\n"
+    assert_int_equal(api_status_of(f, "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\n"
                                       "Content-Type: application/json\r\n"
                                       "Transfer-Encoding: chunked\r\n\r\n"
                                       "7\r\n{\"depth\r\nb\r\n\": \"matrix\"}\r\n0\r\n\r\n"),
                      400); /* the second chunk is one byte longer than it says */
-    assert_int_equal(api_status_of(f, "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\n"
+    assert_int_equal(api_status_of(f, "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\n"
                                       "Transfer-Encoding: chunked\r\n\r\n"
                                       "7\r\n{\"depth\r\nc\r\n\": \"matrix\"}\r\n0\r\n\r\n"),
                      202);
     assert_int_equal(f->fake.depth, DEPTH_MATRIX);
-    at = (size_t)sprintf(request, "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: x\r\n"
+    at = (size_t)sprintf(request, "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: x\r\n"
                                   "Transfer-Encoding: chunked\r\n\r\n200000\r\n");
     memset(request + at, ' ', 0x200000);
     at += 0x200000;
@@ -161,23 +162,23 @@ static void test_guard(void **state)
         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
         "Content-Length: 2\r\n\r\n{}",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
         "Content-Length: 3\r\n\r\n{}",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n"
         "\r\n0\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
         "0\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length : 2\r\n\r\n{}",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\n{}",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 0x2\r\n\r\n{}",
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length : 2\r\n\r\n{}",
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\n{}",
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0x2\r\n\r\n{}",
         "GET / HTTP/1.1\r\nHost: a\r\nX-A: b\rc\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nX(A): b\r\n\r\n",
         "GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -288,9 +289,9 @@ static void test_refusal_closes(void **state)
     int fd = api_dial(f);
     struct api_answer a;
     static const char smuggled[] =
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n"
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n"
         "Transfer-Encoding: chunked\r\n\r\n"
-        "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+        "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
 
     api_send(f, fd, smuggled, sizeof(smuggled) - 1);
     api_read(f, fd, false, &a);
@@ -353,7 +354,7 @@ static void test_deadline(void **state)
     api_restart(f, 20 * NSEC_PER_MSEC, 0);
     assert_true(closed_without_answer(f, "GET /heal"));
     assert_true(closed_without_answer(f, "GET /healthz HTTP/1.1\r\nHost:"));
-    assert_true(closed_without_answer(f, "POST /v1/gpus/0/fingerprint HTTP/1.1\r\nHost: a\r\n"
+    assert_true(closed_without_answer(f, "POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\n"
                                          "Content-Length: 10\r\n\r\n{"));
     assert_true(closed_without_answer(f, ""));
     assert_int_equal(api_status_at_last(f, API_REQUEST("GET /healthz", "")), 200);

@@ -3,7 +3,7 @@
  * closed; the daemon lives, and the next request has the same answer as ever.
  */
 #include "tests/unit/api_fixture.h"
-#include "tests/unit/shortage.h"
+#include "tests/unit/alloc_fail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,10 +52,10 @@ static bool ask_short(struct api_fixture *f, const char *request, uint64_t n,
 
     snapshot_publish(f->cell, snapshot_draft_copy(now));
     snapshot_release(now);
-    shortage_begin(n);
+    alloc_fail_begin(n);
     api_ask(f, request, &got);
-    shortage.armed = false;
-    const bool failed = shortage.failures > 0;
+    alloc_fail.armed = false;
+    const bool failed = alloc_fail.failures > 0;
 
     judge(&got, good, n);
     free(got.body);
@@ -112,7 +112,7 @@ static void test_requests(void **state)
 static int install(void **state)
 {
     (void)state;
-    shortage_install();
+    alloc_fail_install();
     return 0;
 }
 

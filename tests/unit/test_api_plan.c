@@ -30,7 +30,7 @@ static bool possible(json_t *plan, const char *strategy)
 static void test_plan(void **state)
 {
     struct api_fixture *f = *state;
-    json_t *json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&inside_gbps=80&element=64", 200);
+    json_t *json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&in_reach_gbps=80&element=64", 200);
     json_t *placement = json_object_get(json, "placement");
 
     assert_string_equal(api_text_in(json, "fingerprint_id"), f->id);
@@ -38,7 +38,7 @@ static void test_plan(void **state)
     assert_string_equal(api_text_in(json, "recommended"), "windows");
     assert_string_equal(api_text_in(json, "basis"), "scaled");
     assert_int_equal(json_integer_value(json_object_get(json, "transaction_bytes")), 64);
-    assert_true(json_number_value(json_object_get(json, "inside_gbps")) == 80);
+    assert_true(json_number_value(json_object_get(json, "in_reach_gbps")) == 80);
     assert_int_equal(json_array_size(json_object_get(json, "options")), 5);
     assert_true(possible(json, "naive") && possible(json, "scopes") && possible(json, "windows"));
     assert_true(json_is_null(json_object_get(option_of(json, "naive"), "gbps")));
@@ -48,18 +48,18 @@ static void test_plan(void **state)
     assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "scope"), "passes")),
                      2);
     json_decref(json);
-    json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&fixed=true&once=true", 200);
+    json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&no_sm_binding=true&single_pass=true", 200);
     assert_string_equal(api_text_in(json, "recommended"), "naive");
     assert_true(json_is_null(json_object_get(json, "placement")));
     assert_true(json_is_null(json_object_get(json, "scope")));
     json_decref(json);
     /* All parameters at once. */
-    json =
-        api_get(f,
-                "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
-                "&accesses=1000&fixed=false&once=false&input_bytes=8&input_gbps=50.5&scan_gps=1e2"
-                "&inside_gbps=10&output_bytes=4&deal_bytes=12&granularity=4M&windows=3",
-                200);
+    json = api_get(f,
+                   "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
+                   "&accesses=1000&no_sm_binding=false&single_pass=false&input_bytes=8&input_gbps="
+                   "50.5&scan_gps=1e2"
+                   "&in_reach_gbps=10&output_bytes=4&partition_bytes=12&granularity=4M&windows=3",
+                   200);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "placement"), "window_count")), 3);
     assert_true(json_number_value(
@@ -88,13 +88,13 @@ static void test_explain(void **state)
     json_t *json = api_get(f, "/v1/gpus/0/explain?bytes=512M&gbps=10", 200);
 
     assert_string_equal(api_text_in(json, "verdict"), "not-translation");
-    assert_true(json_number_value(json_object_get(json, "inside_gbps")) == 100);
+    assert_true(json_number_value(json_object_get(json, "in_reach_gbps")) == 100);
     assert_true(json_number_value(json_object_get(json, "loss_gbps")) == 90);
     assert_true(json_array_size(json_object_get(json, "checks")) > 1);
     json_decref(json);
     json = api_get(f, "/v1/gpus/0/explain?bytes=4G&gbps=10", 200);
     assert_string_equal(api_text_in(json, "verdict"), "cannot-say");
-    assert_true(json_is_null(json_object_get(json, "here_gbps")));
+    assert_true(json_is_null(json_object_get(json, "expected_gbps")));
     json_decref(json);
 }
 
@@ -116,16 +116,16 @@ static void test_refusals(void **state)
         {"plan?bytes=1G&reserve=2000T", "reserve"},
         {"plan?bytes=1G&accesses=0", "accesses"},
         {"plan?bytes=1G&accesses=1.5", "accesses"},
-        {"plan?bytes=1G&fixed=yes", "fixed"},
-        {"plan?bytes=1G&once=", "once"},
+        {"plan?bytes=1G&no_sm_binding=yes", "no_sm_binding"},
+        {"plan?bytes=1G&single_pass=", "single_pass"},
         {"plan?bytes=1G&input_bytes=0", "input_bytes"},
         {"plan?bytes=1G&input_bytes=nan", "input_bytes"},
         {"plan?bytes=1G&input_bytes=1e9", "input_bytes"},
         {"plan?bytes=1G&input_gbps=5", "input_gbps"},
         {"plan?bytes=1G&scan_gps=-1", "scan_gps"},
         {"plan?bytes=1G&scan_gps=0x10", "scan_gps"},
-        {"plan?bytes=1G&inside_gbps=1e999", "inside_gbps"},
-        {"plan?bytes=1G&inside_gbps=1-2", "inside_gbps"},
+        {"plan?bytes=1G&in_reach_gbps=1e999", "in_reach_gbps"},
+        {"plan?bytes=1G&in_reach_gbps=1-2", "in_reach_gbps"},
         {"plan?bytes=3G&windows=2", "windows"},
         {"plan?bytes=3G&windows=257", "windows"},
         {"plan?bytes=3G&granularity=2G", "granularity"},

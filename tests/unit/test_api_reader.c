@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HISTORY API_REQUEST("GET /v1/gpus/0/fingerprints", "")
+#define HISTORY API_REQUEST("GET /v1/gpus/0/history", "")
 
 static struct {
     pthread_mutex_t mutex;
@@ -99,8 +99,7 @@ static void test_reading_stops_nobody(void **state)
         assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
         assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/fingerprint", "")), 200);
         /* A refusal needs no database. */
-        assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/fingerprints?limit=x", "")),
-                         400);
+        assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/history?limit=x", "")), 400);
     }
     assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) < 0);
     allow(1);
@@ -230,14 +229,14 @@ static void test_reader_moves(void **state)
     struct api_fixture *f = *state;
     int fd;
 
-    assert_true(api_server_db_thread_moves(f->server)); /* there is none yet */
+    assert_true(api_server_db_thread_is_alive(f->server)); /* there is none yet */
     fd = ask_history(f);
     await_entry(1);
-    (void)api_server_db_thread_moves(f->server);
-    assert_false(api_server_db_thread_moves(f->server));
+    (void)api_server_db_thread_is_alive(f->server);
+    assert_false(api_server_db_thread_is_alive(f->server));
     allow(1);
     expect_answer(f, fd);
-    while (!api_server_db_thread_moves(f->server))
+    while (!api_server_db_thread_is_alive(f->server))
         usleep(1000);
 }
 

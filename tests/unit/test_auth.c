@@ -38,7 +38,8 @@ static void test_compare(void **state)
 
 static void test_changes_need_the_token(void **state)
 {
-    static const char *const changes[] = {"POST /v1/gpus/0/fingerprint", "DELETE /v1/jobs/job-7"};
+    static const char *const changes[] = {"POST /v1/gpus/0/measurements",
+                                          "DELETE /v1/measurements/m-7"};
     struct api_fixture *f = *state;
     char request[512];
     struct api_answer a;
@@ -61,11 +62,12 @@ static void test_changes_need_the_token(void **state)
         assert_int_equal(api_status_of(f, request), 400);
     }
     assert_int_equal(f->fake.submitted + f->fake.cancelled, 0);
+    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements",
+                                                  WITH("correct-horse-battery"))),
+                     202);
     assert_int_equal(
-        api_status_of(f, API_REQUEST("POST /v1/gpus/0/fingerprint", WITH("correct-horse-battery"))),
+        api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("correct-horse-battery"))),
         202);
-    assert_int_equal(
-        api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-7", WITH("correct-horse-battery"))), 202);
     assert_int_equal(f->fake.submitted + f->fake.cancelled, 2);
     /* Reading is free, and no path or method is told apart by whether it would be. */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "")), 200);
@@ -81,9 +83,11 @@ static void test_token_can_change(void **state)
     api_restart(f, 0, 0);
     api_server_set_token(f->server, "another-one-of-these");
     assert_int_equal(
-        api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-7", WITH("correct-horse-battery"))), 401);
+        api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("correct-horse-battery"))),
+        401);
     assert_int_equal(
-        api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-7", WITH("another-one-of-these"))), 202);
+        api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("another-one-of-these"))),
+        202);
 }
 
 static void test_cancel(void **state)
@@ -92,19 +96,19 @@ static void test_cancel(void **state)
     json_t *p;
     struct api_answer a;
 
-    assert_int_equal(api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-7", "")), 202);
+    assert_int_equal(api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", "")), 202);
     f->fake.ended = true;
-    assert_int_equal(api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-7", "If-None-Match: *\r\n")),
-                     200);
+    assert_int_equal(
+        api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", "If-None-Match: *\r\n")), 200);
     f->fake.cancel_status = STATUS_CONFLICT;
-    api_ask(f, API_REQUEST("DELETE /v1/jobs/job-7", ""), &a);
+    api_ask(f, API_REQUEST("DELETE /v1/measurements/m-7", ""), &a);
     assert_int_equal(a.status, 409);
     p = json_loadb(a.body, a.body_bytes, 0, NULL);
     assert_string_equal(api_text_in(p, "slug"), "conflict");
     json_decref(p);
     free(a.body);
     f->fake.cancel_status = STATUS_NOT_FOUND;
-    assert_int_equal(api_status_of(f, API_REQUEST("DELETE /v1/jobs/job-8", "")), 404);
+    assert_int_equal(api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-8", "")), 404);
     assert_int_equal(f->fake.cancelled, 2);
 }
 
@@ -113,13 +117,13 @@ static void test_probe_socket(void **state)
 {
     struct api_fixture *f = *state;
 
-    f->audience = API_FOR_PROBES;
+    f->role = API_FOR_PROBES;
     api_restart(f, 0, 0);
     json_decref(api_get(f, "/healthz", 200));
     json_decref(api_get(f, "/readyz", 200));
     api_refused(f, "/v1/gpus", 404, "not-found", NULL);
     api_refused(f, "/v1/gpus/0/placement?bytes=1G", 404, "not-found", NULL);
-    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/fingerprint", "")), 404);
+    assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements", "")), 404);
     assert_int_equal(api_status_of(f, API_REQUEST("OPTIONS /healthz", "")), 204);
     assert_int_equal(f->fake.submitted, 0);
 }
@@ -178,7 +182,7 @@ static void test_request_ids(void **state)
         assert_int_equal(strlen(id_in(&a, first)), 16);
         free(a.body);
     }
-    api_ask(f, API_REQUEST("POST /v1/gpus/0/fingerprint", ""), &a);
+    api_ask(f, API_REQUEST("POST /v1/gpus/0/measurements", ""), &a);
     assert_int_equal(strlen(id_in(&a, first)), 16);
     free(a.body);
 }

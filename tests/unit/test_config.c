@@ -1,7 +1,7 @@
 /* test_config.c: the command line, the sockets it asks for, the service manager's protocol. */
-#include "config.h"
-#include "listen.h"
-#include "notify.h"
+#include "config/config.h"
+#include "service/listen.h"
+#include "service/sd_notify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void test_values(void **state)
         parse(ARGS(A("--listen"), A("[::1]:0"), A("--socket=/tmp/s"), A("--state"), A(":memory:"),
                    A("--simulate"), A("k80"), A("--simulate=h200"), A("--libcuda"),
                    A("/x/libcuda.so"), A("--memory-limit"), A("256MiB"), A("--probe-deadline-ms"),
-                   A("500"), A("--plain-arena"), A("--no-measure-on-start"), A("--log-level"),
+                   A("500"), A("--no-vmm"), A("--no-measure-on-start"), A("--log-level"),
                    A("debug"), A("--state-fallback-memory"), A("--demo")),
               &c, &err),
         STATUS_OK);
@@ -89,7 +89,7 @@ static void test_values(void **state)
     assert_string_equal(gpu.libcuda, "/x/libcuda.so");
     assert_int_equal(gpu.memory_limit_bytes, 256 << 20);
     assert_int_equal(gpu.deadline_ms, 500);
-    assert_true(gpu.plain_arena);
+    assert_true(gpu.no_vmm);
     assert_false(c.measure_on_start);
     assert_true(c.state_fallback_memory && c.demo);
     assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -132,10 +132,10 @@ static void test_modes(void **state)
     assert_int_equal(c.depth_count, 2);
     assert_int_equal(c.depths[1], DEPTH_MATRIX);
     assert_int_equal(c.repeats, 50);
-    assert_int_equal(parse(ARGS(A("--conclude"), A("-"), A("--depth"), A("quick")), &c, &err),
+    assert_int_equal(parse(ARGS(A("--analyze"), A("-"), A("--depth"), A("quick")), &c, &err),
                      STATUS_OK);
-    assert_int_equal(c.mode, CONFIG_CONCLUDE);
-    assert_int_equal(c.conclude_depth, DEPTH_QUICK);
+    assert_int_equal(c.mode, CONFIG_ANALYZE);
+    assert_int_equal(c.analyze_depth, DEPTH_QUICK);
 }
 
 /* Every wrong line is refused, and the sentence names the option. */
@@ -157,7 +157,7 @@ static void test_wrong(void **state)
         {"--probe-deadline-ms", "-5", "--probe-deadline-ms"},
         {"--probe-deadline-ms", "99999999999999999999", "--probe-deadline-ms"},
         {"--log-level", "loud", "--log-level"},
-        {"--plain-arena=yes", NULL, "--plain-arena"},
+        {"--no-vmm=yes", NULL, "--no-vmm"},
         {"--measure", "deep", "--measure"},
         {"--repeat", "5", "--repeat"},
         {"--export", "x", "--export"},
@@ -349,14 +349,14 @@ static void test_notify(void **state)
     assert_int_equal(bind(manager, (struct sockaddr *)&name, sizeof name), 0);
     setenv("NOTIFY_SOCKET", name.sun_path, 1);
     setenv("WATCHDOG_USEC", "30000000", 1);
-    struct notify n = notify_open();
+    struct sd_notify n = sd_notify_open();
 
     assert_null(getenv("NOTIFY_SOCKET"));
     assert_int_equal(n.watchdog_ms, 15000);
-    notify_send(&n, "READY=1");
+    sd_notify_send(&n, "READY=1");
     assert_int_equal(recv(manager, message, sizeof message - 1, 0), 7);
     assert_string_equal(message, "READY=1");
-    notify_close(&n);
+    sd_notify_close(&n);
     close(manager);
     unlink(name.sun_path);
 }
@@ -366,17 +366,17 @@ static void test_nobody_to_notify(void **state)
     (void)state;
     unsetenv("NOTIFY_SOCKET");
     setenv("WATCHDOG_USEC", "30000000", 1);
-    struct notify n = notify_open();
+    struct sd_notify n = sd_notify_open();
 
     assert_int_equal(n.fd, -1);
     assert_int_equal(n.watchdog_ms, -1);
-    notify_send(&n, "READY=1");
-    notify_close(&n);
+    sd_notify_send(&n, "READY=1");
+    sd_notify_close(&n);
 
     setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
-    n = notify_open();
+    n = sd_notify_open();
     assert_int_equal(n.fd, -1);
-    notify_close(&n);
+    sd_notify_close(&n);
 }
 
 int main(void)

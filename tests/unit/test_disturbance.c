@@ -89,23 +89,23 @@ static struct observation new_read(void)
     return o;
 }
 
-static struct judgement judge(const struct observation *o)
+static struct assessment judge(const struct observation *o)
 {
-    struct judgement j;
-    disturbance_judge(o, &j);
+    struct assessment j;
+    disturbance_classify(o, &j);
     if (j.verdict == VERDICT_CLEAN)
-        assert_string_equal(j.sentence, "");
+        assert_string_equal(j.message, "");
     else
-        assert_true(strlen(j.sentence) > 20);
+        assert_true(strlen(j.message) > 20);
     return j;
 }
 
 /* Judges, expects, frees. */
 static void expect(struct observation *take, enum verdict verdict, const char *word)
 {
-    const struct judgement j = judge(take);
-    if (j.verdict != verdict || !strstr(j.sentence, word))
-        fail_msg("%s: \"%s\", not %s with \"%s\"", verdict_name(j.verdict), j.sentence,
+    const struct assessment j = judge(take);
+    if (j.verdict != verdict || !strstr(j.message, word))
+        fail_msg("%s: \"%s\", not %s with \"%s\"", verdict_name(j.verdict), j.message,
                  verdict_name(verdict), word);
     observation_free(take);
 }
@@ -249,20 +249,20 @@ static void sets_put_the_disturbed_aside(void **state)
     for (int i = 0; i < 40; i++) {
         struct observation o = new_chase(), again;
         if (i % 3 == 0) {
-            o.judgement.verdict = i % 2 ? VERDICT_DISTURBED : VERDICT_UNUSABLE;
-            snprintf(o.judgement.sentence, sizeof o.judgement.sentence, "reason %d", i);
+            o.assessment.verdict = i % 2 ? VERDICT_DISTURBED : VERDICT_UNUSABLE;
+            snprintf(o.assessment.message, sizeof o.assessment.message, "reason %d", i);
         }
         json_t *json = observation_to_json(&o);
         assert_int_equal(observation_from_json(json, &again, NULL), STATUS_OK);
         json_decref(json);
-        assert_int_equal(again.judgement.verdict, o.judgement.verdict);
-        assert_string_equal(again.judgement.sentence, o.judgement.sentence);
+        assert_int_equal(again.assessment.verdict, o.assessment.verdict);
+        assert_string_equal(again.assessment.message, o.assessment.message);
         observation_free(&o);
         assert_int_equal(observation_set_add(&set, &again, NULL), STATUS_OK);
     }
     assert_int_equal(set.count, 26);
-    assert_int_equal(set.aside.count, 14);
-    assert_string_equal(set.aside.items[13].judgement.sentence, "reason 39");
+    assert_int_equal(set.excluded.count, 14);
+    assert_string_equal(set.excluded.items[13].assessment.message, "reason 39");
     observation_set_free(&set);
 }
 

@@ -175,8 +175,8 @@ static bool has_null(const json_t *array)
     return false;
 }
 
-static void look_at(const json_t *columns, const struct evidence_columns *shape, size_t elements,
-                    struct seen *seen)
+static void scan_field(const json_t *columns, const struct evidence_columns *shape, size_t elements,
+                       struct seen *seen)
 {
     assert_true(json_is_object(columns));
     for (uint32_t k = 0; elements > 1 && k < shape->number_count; k++) {
@@ -233,9 +233,9 @@ static void all_comes_back(void **state)
         json = fingerprint_to_json(&a);
         n = lists_of(json, lists);
         for (uint32_t k = 0; k < n; k++)
-            look_at(json_object_get(lists[k].owner, lists[k].shape->field), lists[k].shape,
-                    json_array_size(json_object_get(lists[k].owner, lists[k].name)),
-                    &seen[k < 2 ? k : 2]);
+            scan_field(json_object_get(lists[k].owner, lists[k].shape->field), lists[k].shape,
+                       json_array_size(json_object_get(lists[k].owner, lists[k].name)),
+                       &seen[k < 2 ? k : 2]);
         if (fingerprint_from_json(json, &b, &err) != STATUS_OK)
             fail_msg("%s", err.text);
         same_lists(&a, &b);

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "placement/explain.h"
+#include "planner/explain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct explain_answer answer;
 
 static void explain(uint64_t bytes, double seen)
 {
-    const struct explain_request r = {.bytes = bytes, .seen_gbps = seen};
+    const struct explain_request r = {.bytes = bytes, .observed_gbps = seen};
     struct err err;
 
     if (explain_loss(&fp, &r, &answer, &err) != STATUS_OK)
@@ -29,18 +29,18 @@ static void test_translation(void **state)
     (void)state;
     placement_make_large(&fp);
     explain(128 * GIB, 1000);
-    assert_int_equal(answer.culprit, CULPRIT_TRANSLATION);
-    assert_true(fabs(answer.here_gbps.v - 1000) < 1e-6);
-    assert_true(fabs(answer.inside_gbps.v - 4000) < 1e-6);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
+    assert_true(fabs(answer.expected_gbps.v - 1000) < 1e-6);
+    assert_true(fabs(answer.in_reach_gbps.v - 4000) < 1e-6);
     assert_true(fabs(answer.loss_gbps.v - 3000) < 1e-6);
     assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "half of the reach"));
     assert_non_null(strstr(answer.checks[2], "must not help"));
     /* A tenth more or less is the same. */
     explain(128 * GIB, 920);
-    assert_int_equal(answer.culprit, CULPRIT_TRANSLATION);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
     explain(128 * GIB, 1090);
-    assert_int_equal(answer.culprit, CULPRIT_TRANSLATION);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
 }
 
 static void test_something_else(void **state)
@@ -49,49 +49,49 @@ static void test_something_else(void **state)
     placement_make_large(&fp);
     /* A tenth of what naive reaches: 0.096 ns of 1.248 are translation's. */
     explain(128 * GIB, 100);
-    assert_int_equal(answer.culprit, CULPRIT_NOT);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(fabs(answer.translation_share.v - 0.096 / 1.248) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "no faster there"));
     /* Inside the reach it never is, however slow. */
     explain(32 * GIB, 100);
-    assert_int_equal(answer.culprit, CULPRIT_NOT);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(answer.translation_share.v == 0);
     /* Nothing is lost. */
     explain(128 * GIB, 3990);
-    assert_int_equal(answer.culprit, CULPRIT_NOT);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_false(IS_KNOWN(answer.translation_share));
     assert_non_null(strstr(answer.reason, "nothing is lost"));
     /* 0.096 of 0.168 ns. */
     explain(128 * GIB, 640);
-    assert_int_equal(answer.culprit, CULPRIT_PARTLY);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     /* Faster than random accesses anywhere can be. */
     explain(128 * GIB, 2500);
-    assert_int_equal(answer.culprit, CULPRIT_PARTLY);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     assert_non_null(strstr(answer.reason, "less random"));
 }
 
 static void test_cannot_say(void **state)
 {
-    struct explain_request r = {.bytes = GIB, .seen_gbps = 10, .access = ACCESS_WRITE};
+    struct explain_request r = {.bytes = GIB, .observed_gbps = 10, .access = ACCESS_WRITE};
     struct err err;
 
     (void)state;
     placement_make_large(&fp);
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_OK);
-    assert_int_equal(answer.culprit, CULPRIT_CANNOT_SAY);
-    assert_false(IS_KNOWN(answer.inside_gbps));
+    assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
+    assert_false(IS_KNOWN(answer.in_reach_gbps));
     assert_non_null(strstr(answer.checks[0], "depth full"));
     /* The curve ends long before. */
     explain(1000 * GIB, 100);
-    assert_int_equal(answer.culprit, CULPRIT_CANNOT_SAY);
-    assert_true(IS_KNOWN(answer.inside_gbps) && !IS_KNOWN(answer.here_gbps));
+    assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
+    assert_true(IS_KNOWN(answer.in_reach_gbps) && !IS_KNOWN(answer.expected_gbps));
     fp.throughput.curve_count = 0;
     explain(128 * GIB, 100);
-    assert_int_equal(answer.culprit, CULPRIT_CANNOT_SAY);
-    r.seen_gbps = 0;
+    assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
+    r.observed_gbps = 0;
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "gbps"));
-    r.seen_gbps = NAN;
+    r.observed_gbps = NAN;
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
 }
 
@@ -123,18 +123,18 @@ static void test_properties(void **state)
             if (plan.options[i].strategy == STRATEGY_NAIVE)
                 naive = plan.options[i].gbps.v;
         }
-        r.seen_gbps = naive;
+        r.observed_gbps = naive;
         assert_int_equal(explain_loss(&fp, &r, &answer, NULL), STATUS_OK);
-        assert_true(fabs(answer.here_gbps.v - naive) < naive * 1e-9);
-        if (naive < answer.inside_gbps.v * (1 - STRATEGY_WORTH)) {
+        assert_true(fabs(answer.expected_gbps.v - naive) < naive * 1e-9);
+        if (naive < answer.in_reach_gbps.v * (1 - STRATEGY_WORTH)) {
             losses++;
-            assert_int_equal(answer.culprit, CULPRIT_TRANSLATION);
+            assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
         } else {
-            assert_int_equal(answer.culprit, CULPRIT_NOT);
+            assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
         }
-        r.seen_gbps = naive / 4;
+        r.observed_gbps = naive / 4;
         assert_int_equal(explain_loss(&fp, &r, &answer, NULL), STATUS_OK);
-        assert_int_equal(answer.culprit, CULPRIT_NOT);
+        assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
         assert_true(answer.translation_share.v >= 0 && answer.translation_share.v <= 1);
         assert_true(strlen(answer.reason) < sizeof(answer.reason) - 1);
     }

@@ -1,6 +1,6 @@
 /* test_floorplan.c: dies are drawn, SMs taken away, the rest numbered as a chip would, and what is
  * concluded held against what was drawn. REACH_SEED repeats a run of the random cases. */
-#include "analysis/floorplan.h"
+#include "analysis/sharing/floorplan.h"
 #include "base/rng.h"
 
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void conclude(const struct chip *chip, struct topology *t)
 
     assert_non_null(fp);
     number_groups(chip, t);
-    floorplan_conclude(chip->sms, t);
+    floorplan_derive(chip->sms, t);
     fingerprint_init(fp);
     fp->gpu.sm_count = chip->sms;
     fp->topology = *t;
@@ -482,10 +482,10 @@ static void test_nothing_to_say(void **state)
     for (uint16_t i = 0; i < 12; i++)
         chip.colour[i] = i % 3;
     number_groups(&chip, &t);
-    floorplan_conclude(13, &t); /* one SM in no group */
+    floorplan_derive(13, &t); /* one SM in no group */
     expect_absent(&t, MAYBE_UNKNOWN, REASON_TOO_LITTLE_DATA);
     t.partition.group_count = 0;
-    floorplan_conclude(12, &t);
+    floorplan_derive(12, &t);
     expect_absent(&t, MAYBE_UNKNOWN, REASON_NOT_MEASURED);
 }
 
@@ -524,7 +524,7 @@ static void test_gaps_in_ids(void **state)
         t.partition.group_of_sm[i] = FINGERPRINT_NO_GROUP;
         t.partition.group_of_sm[3 * i + 1] = g;
     }
-    floorplan_conclude(chip.sms, &t);
+    floorplan_derive(chip.sms, &t);
     assert_string_equal(t.disabled.signature, "5x3/10,11");
     assert_memory_equal(&t.disabled, &dense.disabled, sizeof(t.disabled));
 }

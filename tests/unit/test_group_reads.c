@@ -1,6 +1,6 @@
 /* test_group_reads.c: groups alone and in pairs, from a chip that reads by rule: what each group
  * can do, which two share a TLB, and which two share bandwidth. */
-#include "analysis/group_reads.h"
+#include "analysis/throughput/group_reads.h"
 #include "base/rng.h"
 #include "base/units.h"
 
@@ -159,7 +159,7 @@ static void conclude(struct chip *c, uint64_t range_bytes, struct topology *out)
     fingerprint_init(&fp);
     ask_all(c, &s, &set, range_bytes);
     fp.topology.partition = s.sharing[0].found;
-    group_reads_conclude(&set, &s, &fp.topology);
+    group_reads_derive(&set, &s, &fp.topology);
     *out = fp.topology;
     observation_set_free(&set);
 }

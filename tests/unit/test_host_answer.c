@@ -3,7 +3,7 @@
 #include "clients/fleet/host_answer.h"
 
 #include "tests/unit/any_fingerprint.h"
-#include "base/json_out.h"
+#include "base/json_builder.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

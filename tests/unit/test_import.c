@@ -93,7 +93,7 @@ static void k80_is_as_published(void **state)
     with_k80(files);
     struct fingerprint *const fp = calloc(1, sizeof *fp);
     assert_non_null(fp);
-    if (import_conclude(files, K80_FILES, &options, &set, fp, &err) != STATUS_OK)
+    if (import_derive(files, K80_FILES, &options, &set, fp, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     assert_int_equal(fp->gpu.origin, ORIGIN_IMPORTED);
     assert_string_equal(fp->gpu.name, "Tesla K80");
@@ -133,7 +133,7 @@ static void marks_are_not_input(void **state)
     with_k80(files);
     struct fingerprint *const fp = calloc(1, sizeof *fp);
     assert_non_null(fp);
-    assert_int_equal(import_conclude(files + 3, 3, &options, &set, fp, NULL), STATUS_OK);
+    assert_int_equal(import_derive(files + 3, 3, &options, &set, fp, NULL), STATUS_OK);
     assert_int_equal(fp->level_count, 0);
     assert_int_equal(fp->topology.partition.group_count, 0);
     assert_int_equal(fp->gpu.sm_count, 13);
@@ -406,7 +406,7 @@ static void damaged_files_do_no_harm(void **state)
         const enum status s = read_one(from->name, text, bytes, &set, &err);
         if (s == STATUS_OK) {
             read += 1;
-            assert_int_equal(analysis_conclude(&set, DEPTH_QUICK, fp, &err), STATUS_OK);
+            assert_int_equal(analysis_derive(&set, DEPTH_QUICK, fp, &err), STATUS_OK);
             if (fingerprint_check(fp, &err) != STATUS_OK)
                 fail_msg("round %d: %s", round, err.text);
             observation_set_free(&set);

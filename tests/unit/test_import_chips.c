@@ -231,7 +231,7 @@ static void one_chip(uint64_t seed, bool anywhere, struct tally *tally)
     for (uint64_t i = anywhere ? 1 + rng_below(&rng, 3) : 0; i > 0; i--)
         look_anywhere(&gpu, &rng, &files);
     if (files.count > 0) {
-        if (import_conclude(files.files, files.count, &options, &set, fp, &err) != STATUS_OK)
+        if (import_derive(files.files, files.count, &options, &set, fp, &err) != STATUS_OK)
             fail_msg("chip of seed %llu: %s", (unsigned long long)seed, err.text);
         assert_int_equal(fp->gpu.origin, ORIGIN_IMPORTED);
         check(&gpu, fp, seed, tally);

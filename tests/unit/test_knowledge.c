@@ -2,7 +2,7 @@
  * it must be made again. */
 #include "base/log.h"
 #include "base/units.h"
-#include "pipeline/knowledge.h"
+#include "measure/knowledge.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

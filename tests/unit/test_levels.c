@@ -1,5 +1,5 @@
 /* test_levels.c: TLB levels from footprint walks over a GPU on paper. */
-#include "analysis/levels.h"
+#include "analysis/levels/levels.h"
 #include "base/units.h"
 #include "tests/unit/paper_gpu.h"
 
@@ -143,8 +143,10 @@ static void an_entry_test_is_a_probe_that_can_be_made(void **state)
 {
     const struct gpu_limits limits = {
         .range_bytes = 64 * GIB, .granule_bytes = 2 * MIB, .sm_count = 4};
-    struct level_bracket b = {
-        .stride_bytes = 32 * MIB, .clean_pages = 100, .dirty_pages = 110, .full_pages = 120};
+    struct level_bracket b = {.stride_bytes = 32 * MIB,
+                              .last_fit_pages = 100,
+                              .first_miss_pages = 110,
+                              .full_pages = 120};
     struct probe_spec spec;
 
     (void)state;
@@ -152,15 +154,15 @@ static void an_entry_test_is_a_probe_that_can_be_made(void **state)
     assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_OK);
     assert_int_equal(spec.stride_bytes, 32 * MIB);
     assert_int_equal(spec.sms[0], 3);
-    assert_true(spec.points[0] < b.clean_pages); /* fits for certain */
-    assert_true(spec.points[1] > b.full_pages);  /* misses for certain */
+    assert_true(spec.points[0] < b.last_fit_pages); /* fits for certain */
+    assert_true(spec.points[1] > b.full_pages);     /* misses for certain */
 
     b.stride_bytes = 32 * GIB; /* out of range */
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
     b.stride_bytes = LEVELS_MIN_STRIDE / 2; /* no GPU translates smaller pages */
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
     b = (struct level_bracket){
-        .stride_bytes = 2 * MIB, .clean_pages = 1, .dirty_pages = 2, .full_pages = 2};
+        .stride_bytes = 2 * MIB, .last_fit_pages = 1, .first_miss_pages = 2, .full_pages = 2};
     assert_false(levels_entry_test(&b, &limits, 3, &spec)); /* too few pages to tell */
 }
 

@@ -27,7 +27,7 @@
 #define PLACEMENT(basis, windows, table)                                                           \
     "{" basis ",\"bytes\":1000,\"advice\":\"windows\",\"window_count\":2,\"windows\":" windows     \
     ",\"window_of_sm\":" table                                                                     \
-    ",\"margin_bytes\":24,\"with_gbps\":12.5,\"without_gbps\":null,\"without_gbps_reason\":"       \
+    ",\"headroom_bytes\":24,\"predicted_gbps\":12.5,\"naive_gbps\":null,\"naive_gbps_reason\":"    \
     "\"not-measured\",\"reason\":\"because\",\"of_tomorrow\":[1]}"
 #define TABLE "[0,1,null,0]"
 #define GOOD  PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, TABLE)
@@ -204,7 +204,7 @@ static void test_any_request(void **state)
                                        .token = "secret"};
     struct reach_request wrong[] = {post, post, post, post};
 
-    f->reply = (struct stub_reply){.http_status = 202, .body = "{\"id\":\"job-1\"}"};
+    f->reply = (struct stub_reply){.http_status = 202, .body = "{\"id\":\"m-1\"}"};
     assert_int_equal(reach_send(f->reach, &post, &f->answer, &f->error), REACH_OK);
     assert_int_equal(reach_answer_http_status(f->answer), 202);
     assert_string_equal(reach_answer_body(f->answer, NULL), f->reply.body);

@@ -5,7 +5,7 @@
 #include "tests/unit/stub_daemon.h"
 
 #include "base/units.h"
-#include "placement/handout.h"
+#include "planner/job_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static struct reach_error why;
 
 static void put(const char *name, const char *uuid)
 {
-    static char line[HANDOUT_LINE_BYTES];
+    static char line[JOB_ENV_LINE_BYTES];
     struct err err;
 
     placement_make_large(&fp);
     (void)snprintf(fp.gpu.uuid, sizeof(fp.gpu.uuid), "%s", uuid);
     (void)snprintf(fp.gpu.name, sizeof(fp.gpu.name), "A chip");
     fp.gpu.memory_bytes = 137 * GIB;
-    assert_int_equal(handout_line(&fp, ID, line, &err), STATUS_OK);
+    assert_int_equal(job_env_line(&fp, ID, line, &err), STATUS_OK);
     assert_int_equal(setenv(name, line, 1), 0);
 }
 
@@ -180,7 +180,7 @@ static void test_requests_for_a_daemon(void **state)
     static const char *const targets[] = {"/v1/node",
                                           "/metrics",
                                           "/readyz",
-                                          "/v1/gpus/0/fingerprints",
+                                          "/v1/gpus/0/history",
                                           "/v1/gpus/0/observations",
                                           "/v1/gpus/0/fingerprint?at=fp0000000000000001"};
 
@@ -225,7 +225,7 @@ static char from_daemon[] =
     "\"fingerprint_stale\":false,\"origin\":\"simulated\",\"bytes\":1073741824,"
     "\"advice\":\"nothing-to-do\",\"window_count\":1,\"windows\":[{\"index\":0,"
     "\"first_byte\":0,\"length_bytes\":1073741824,\"sm_count\":1,\"group_count\":1}],"
-    "\"window_of_sm\":[0],\"margin_bytes\":1,\"with_gbps\":1,\"without_gbps\":1,"
+    "\"window_of_sm\":[0],\"headroom_bytes\":1,\"predicted_gbps\":1,\"naive_gbps\":1,"
     "\"reason\":\"r\"}";
 
 static void test_comes_before_a_daemon(void **state)

@@ -49,7 +49,7 @@ static struct stub_reply reply_of(void *cls, const char *target)
                  "{\"gpu\":\"" GPU "\",\"fingerprint_id\":\"fp%016x\",\"fingerprint_stale\":%s,"
                  "\"origin\":\"simulated\",\"bytes\":%" PRIu64
                  ",\"access\":\"read\",\"advice\":\"scopes\",\"scope_bytes\":%u,\"passes\":1,"
-                 "\"with_gbps\":%u.5,\"without_gbps\":1,\"reason\":\"%u\"}",
+                 "\"predicted_gbps\":%u.5,\"naive_gbps\":1,\"reason\":\"%u\"}",
                  generation, stale ? "true" : "false", (uint64_t)strtoull(bytes + 6, NULL, 10),
                  1000000 + generation, generation, generation);
     return (struct stub_reply){
@@ -70,7 +70,7 @@ static void blame(struct worker *w, const char *what)
         w->wrong = what;
 }
 
-static void look_at(struct worker *w, const struct reach_answer *answer, uint64_t bytes)
+static void scan_field(struct worker *w, const struct reach_answer *answer, uint64_t bytes)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
     const struct reach_scope *s = reach_answer_scope(answer);
@@ -100,7 +100,7 @@ static void *work(void *cls)
         const enum reach_status status = reach_get_scope(w->reach, GPU, &request, &scope, &error);
 
         if (status == REACH_OK && scope)
-            look_at(w, scope, request.bytes);
+            scan_field(w, scope, request.bytes);
         else if (status != error.status || scope ||
                  (status != REACH_UNREACHABLE && status != REACH_STALE))
             blame(w, "a failure of another kind");

@@ -5,7 +5,7 @@
 #include "gpu/gpu.h"
 
 #include "gpu/sim/sim_gpu.h"
-#include "pipeline/pipeline.h"
+#include "measure/pipeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,17 +110,18 @@ static void show(const char *groups, const char *uuid)
     assert_int_equal(rename(draft_path, shown_path), 0); /* at once: a worker may be reading */
 }
 
-/* Waits until there is such a job and it has ended. */
-static struct job await(struct pipeline *p, const char *id)
+/* Waits until there is such a measurement and it has ended. */
+static struct measurement await(struct pipeline *p, const char *id)
 {
     const struct timespec step = {.tv_nsec = 2000000};
-    struct job job = {.state = JOB_QUEUED};
+    struct measurement measurement = {.state = MEASUREMENT_QUEUED};
     struct err err = {0};
 
-    while (pipeline_job(p, id, &job, &err) || job.state == JOB_QUEUED || job.state == JOB_RUNNING) {
+    while (pipeline_measurement(p, id, &measurement, &err) ||
+           measurement.state == MEASUREMENT_QUEUED || measurement.state == MEASUREMENT_RUNNING) {
         nanosleep(&step, NULL);
     }
-    return job;
+    return measurement;
 }
 
 static struct snapshot_gpu *gpu_of(struct snapshot_cell *cell)
@@ -134,18 +135,18 @@ static struct snapshot_gpu *gpu_of(struct snapshot_cell *cell)
     return &gpu;
 }
 
-/* The driver shows another GPU; the next job finds out. The fingerprint stays. */
+/* The driver shows another GPU; the next measurement finds out. The fingerprint stays. */
 static void lose(struct pipeline *p, struct snapshot_cell *cell)
 {
     const struct snapshot_gpu before = *gpu_of(cell);
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     show("4", "SIM-other");
-    assert_int_equal(pipeline_submit(p, "SIM-lost", DEPTH_QUICK, &job, &err), STATUS_OK);
-    job = await(p, job.id);
-    assert_int_equal(job.state, JOB_FAILED);
-    assert_int_equal(job.error.status, STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_submit(p, "SIM-lost", DEPTH_QUICK, &measurement, &err), STATUS_OK);
+    measurement = await(p, measurement.id);
+    assert_int_equal(measurement.state, MEASUREMENT_FAILED);
+    assert_int_equal(measurement.error.status, STATUS_NOT_FOUND);
 
     const struct snapshot_gpu *const gpu = gpu_of(cell);
 
@@ -162,11 +163,11 @@ static void a_lost_gpu_comes_back(void **state)
                                              .gpu = {.simulated = any},
                                              .measure_unknown = true,
                                              .check_known = true,
-                                             .look_again_ms = LOOK_AGAIN_MS};
+                                             .rediscover_ms = LOOK_AGAIN_MS};
     struct store *store = NULL;
     struct snapshot_cell *const cell = snapshot_cell_new();
     struct pipeline *p = NULL;
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     (void)state;
@@ -174,9 +175,9 @@ static void a_lost_gpu_comes_back(void **state)
     assert_non_null(cell);
     assert_int_equal(store_open(":memory:", &store, &err), STATUS_OK);
     assert_int_equal(pipeline_start(&options, store, cell, &p, &err), STATUS_OK);
-    job = await(p, "job-1");
-    assert_int_equal(job.kind, JOB_MEASURE);
-    assert_int_equal(job.state, JOB_DONE);
+    measurement = await(p, "m-1");
+    assert_int_equal(measurement.kind, MEASUREMENT_NEW);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
 
     char first[FINGERPRINT_ID_BYTES];
 
@@ -186,9 +187,9 @@ static void a_lost_gpu_comes_back(void **state)
     /* The same chip: looked at, and not measured again. */
     lose(p, cell);
     show("4", "SIM-lost");
-    job = await(p, "job-3");
-    assert_int_equal(job.kind, JOB_CHECK);
-    assert_int_equal(job.state, JOB_DONE);
+    measurement = await(p, "m-3");
+    assert_int_equal(measurement.kind, MEASUREMENT_CHECK);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(cell)->state, GPU_STATE_READY);
     assert_false(gpu_of(cell)->fingerprint_stale);
     assert_int_equal(gpu_of(cell)->last_error.status, STATUS_OK);
@@ -197,18 +198,18 @@ static void a_lost_gpu_comes_back(void **state)
     /* With other groups: what was measured is stale, and it is measured again. */
     lose(p, cell);
     show("0,1,2,4:3,5,6,7", "SIM-lost");
-    job = await(p, "job-5");
-    assert_int_equal(job.kind, JOB_CHECK);
-    assert_int_equal(job.state, JOB_DONE);
-    assert_non_null(strstr(job.sentence, "changed"));
-    job = await(p, "job-6");
-    assert_int_equal(job.kind, JOB_MEASURE);
-    assert_int_equal(job.state, JOB_DONE);
+    measurement = await(p, "m-5");
+    assert_int_equal(measurement.kind, MEASUREMENT_CHECK);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
+    assert_non_null(strstr(measurement.message, "changed"));
+    measurement = await(p, "m-6");
+    assert_int_equal(measurement.kind, MEASUREMENT_NEW);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(cell)->state, GPU_STATE_READY);
     assert_false(gpu_of(cell)->fingerprint_stale);
     assert_string_not_equal(gpu_of(cell)->fingerprint_id, first);
     assert_int_equal(gpu_of(cell)->fingerprint.topology.partition.group_of_sm[4], 0);
-    assert_int_equal(pipeline_job(p, "job-7", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_measurement(p, "m-7", &measurement, &err), STATUS_NOT_FOUND);
     pipeline_stop(p);
     snapshot_cell_free(cell);
     store_close(store);

@@ -131,9 +131,9 @@ static struct observation any_observation(struct rng *r)
         .uncorrected_errors = any_u64(r),
         .xid = any_u64(r),
     };
-    o.judgement.verdict = (enum verdict)rng_below(r, 3);
-    if (o.judgement.verdict != VERDICT_CLEAN)
-        snprintf(o.judgement.sentence, sizeof(o.judgement.sentence), "reason %u",
+    o.assessment.verdict = (enum verdict)rng_below(r, 3);
+    if (o.assessment.verdict != VERDICT_CLEAN)
+        snprintf(o.assessment.message, sizeof(o.assessment.message), "reason %u",
                  (unsigned)rng_below(r, 1000));
     return o;
 }
@@ -156,8 +156,8 @@ static void assert_same_observation(const struct observation *a, const struct ob
     assert_memory_equal(a->result.values, b->result.values,
                         a->result.value_count * sizeof(*a->result.values));
     assert_memory_equal(&a->result.conditions, &b->result.conditions, sizeof(a->result.conditions));
-    assert_int_equal(a->judgement.verdict, b->judgement.verdict);
-    assert_string_equal(a->judgement.sentence, b->judgement.sentence);
+    assert_int_equal(a->assessment.verdict, b->assessment.verdict);
+    assert_string_equal(a->assessment.message, b->assessment.message);
 }
 
 /* By way of text, as it travels. */

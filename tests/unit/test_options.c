@@ -1,6 +1,6 @@
 /* test_options.c: one option, three places. */
-#include "config.h"
-#include "config_table.h"
+#include "config/config.h"
+#include "config/config_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,7 +275,7 @@ static void test_renew(void **state)
 
     (void)state;
     assert_int_equal(config_read_text(&fresh, "x", text, strlen(text), &err), STATUS_OK);
-    config_renew(&old, &fresh, others, sizeof others);
+    config_reload(&old, &fresh, others, sizeof others);
     assert_int_equal(old.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(old.log_rate, 3);
     assert_string_equal(others, "state demo simulate");

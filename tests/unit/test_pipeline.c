@@ -1,14 +1,15 @@
-/* test_pipeline.c: jobs, their threads and what is published, over a real store and real workers.
+/* test_pipeline.c: measurements, their threads and what is published, over a real store and real
+ * workers.
  *
  * The plan and the analysis are stand-ins defined here, so that a test decides what the pipeline is
  * told: when the plan ends, waits, or finds the measurement disturbed. The worker is this program,
  * started with --worker; it measures a simulated K80, or dies where REACH_TEST_WORKER says so.
  */
 #include "analysis/analysis.h"
-#include "pipeline/jobs.h"
-#include "pipeline/pipeline.h"
-#include "plan/plan.h"
-#include "tests/unit/shortage.h"
+#include "measure/queue.h"
+#include "measure/pipeline.h"
+#include "campaign/campaign.h"
+#include "tests/unit/alloc_fail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +44,8 @@ static atomic_int plan_is_disturbed; /* at its third step */
 static atomic_int plan_waits;        /* the plan waits for `plan_go` at its first step */
 static sem_t plan_is_waiting, plan_go;
 
-enum status plan_next(const struct observation_set *set, enum depth depth, struct plan_step *out,
-                      struct err *err)
+enum status campaign_next(const struct observation_set *set, enum depth depth,
+                          struct campaign_step *out, struct err *err)
 {
     size_t step = set->count / SPECS_A_STEP;
 
@@ -56,8 +57,8 @@ enum status plan_next(const struct observation_set *set, enum depth depth, struc
     if (step == 2 && atomic_load(&plan_is_disturbed)) {
         return err_set(err, STATUS_DISTURBED, "the rounds contradict each other");
     }
-    *out = (struct plan_step){.fraction = (double)step / STEPS};
-    snprintf(out->sentence, sizeof out->sentence, "step %zu", step);
+    *out = (struct campaign_step){.progress = (double)step / STEPS};
+    snprintf(out->message, sizeof out->message, "step %zu", step);
     if (step < STEPS) {
         out->spec_count = SPECS_A_STEP;
     }
@@ -95,8 +96,8 @@ static void conclude_level(struct fingerprint *out)
     }
 }
 
-enum status analysis_conclude(const struct observation_set *set, enum depth depth,
-                              struct fingerprint *out, struct err *err)
+enum status analysis_derive(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err)
 {
     fingerprint_init(out);
     out->gpu = set->gpu;
@@ -169,7 +170,7 @@ static struct node node_start(const char *state, const char *const *simulated, b
         .gpu = {.simulated = simulated, .libcuda = "/nowhere/libcuda.so.1"},
         .measure_unknown = measure_unknown,
         .grace_ms = grace_ms,
-        .look_again_ms = 5,
+        .rediscover_ms = 5,
         .retry_ms = 5};
 
     assert_int_equal(store_open(state, &n.store, &err), STATUS_OK);
@@ -199,38 +200,38 @@ static struct snapshot_gpu *gpu_of(const struct node *n, uint32_t index)
     return &gpu;
 }
 
-static struct job submit(const struct node *n, uint32_t index, enum depth depth)
+static struct measurement submit(const struct node *n, uint32_t index, enum depth depth)
 {
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     assert_int_equal(
-        pipeline_submit(n->pipeline, gpu_of(n, index)->identity.uuid, depth, &job, &err),
+        pipeline_submit(n->pipeline, gpu_of(n, index)->identity.uuid, depth, &measurement, &err),
         STATUS_OK);
-    return job;
+    return measurement;
 }
 
 /* Waits until it has ended. */
-static struct job await(const struct node *n, const char *id)
+static struct measurement await(const struct node *n, const char *id)
 {
     const struct timespec step = {.tv_nsec = 2000000};
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     for (;;) {
-        assert_int_equal(pipeline_job(n->pipeline, id, &job, &err), STATUS_OK);
-        if (job.state == JOB_DONE || job.state == JOB_FAILED) {
-            return job;
+        assert_int_equal(pipeline_measurement(n->pipeline, id, &measurement, &err), STATUS_OK);
+        if (measurement.state == MEASUREMENT_DONE || measurement.state == MEASUREMENT_FAILED) {
+            return measurement;
         }
         nanosleep(&step, NULL);
     }
 }
 
-static struct job measure(const struct node *n, uint32_t index, enum depth depth)
+static struct measurement measure(const struct node *n, uint32_t index, enum depth depth)
 {
-    struct job job = submit(n, index, depth);
+    struct measurement measurement = submit(n, index, depth);
 
-    return await(n, job.id);
+    return await(n, measurement.id);
 }
 
 /* ---- tests ------------------------------------------------------------------------------- */
@@ -254,7 +255,7 @@ static void test_no_driver_is_no_error(void **state)
 {
     struct node n = node_start(":memory:", NULL, true);
     const struct snapshot *s = snapshot_acquire(n.cell);
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     (void)state;
@@ -264,7 +265,7 @@ static void test_no_driver_is_no_error(void **state)
     assert_false(s->discovering);
     assert_true(s->source_error.text[0] != '\0');
     snapshot_release(s);
-    assert_int_equal(pipeline_submit(n.pipeline, "GPU-0", DEPTH_QUICK, &job, &err),
+    assert_int_equal(pipeline_submit(n.pipeline, "GPU-0", DEPTH_QUICK, &measurement, &err),
                      STATUS_NOT_FOUND);
     node_stop(&n);
 }
@@ -272,7 +273,7 @@ static void test_no_driver_is_no_error(void **state)
 static void test_a_job_ends_in_a_fingerprint(void **state)
 {
     struct node n = node_start(":memory:", two_gpus, false);
-    struct job job = measure(&n, 1, DEPTH_QUICK);
+    struct measurement measurement = measure(&n, 1, DEPTH_QUICK);
     const struct snapshot_gpu *gpu = gpu_of(&n, 1);
     struct store_observation_row rows[20];
     struct fingerprint stored;
@@ -280,22 +281,25 @@ static void test_a_job_ends_in_a_fingerprint(void **state)
     uint32_t count = 0;
 
     (void)state;
-    assert_int_equal(job.state, JOB_DONE);
-    assert_true(job.fraction == 1.0);
-    assert_true(job.queued_at && job.started_at >= job.queued_at && job.ended_at >= job.started_at);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
+    assert_true(measurement.progress == 1.0);
+    assert_true(measurement.queued_at && measurement.started_at >= measurement.queued_at &&
+                measurement.ended_at >= measurement.started_at);
     assert_int_equal(gpu->state, GPU_STATE_READY);
     assert_true(gpu->has_fingerprint);
-    assert_string_equal(gpu->fingerprint_id, job.fingerprint_id);
-    assert_true(gpu->fingerprint.taken_at >= job.started_at);
+    assert_string_equal(gpu->fingerprint_id, measurement.fingerprint_id);
+    assert_true(gpu->fingerprint.taken_at >= measurement.started_at);
     assert_true(gpu->fingerprint.probe_ms <= gpu->fingerprint.duration_ms);
     assert_true(gpu->fingerprint.device_memory_bytes > 0);
-    assert_int_equal(store_current_fingerprint(n.store, job.uuid, &stored, &err), STATUS_OK);
+    assert_int_equal(store_current_fingerprint(n.store, measurement.uuid, &stored, &err),
+                     STATUS_OK);
     char id[FINGERPRINT_ID_BYTES];
 
     assert_int_equal(fingerprint_id(&stored, id, NULL), STATUS_OK);
-    assert_string_equal(id, job.fingerprint_id);
-    assert_int_equal(store_list_observations(n.store, job.uuid, 0, 0, rows, 20, &count, &err),
-                     STATUS_OK);
+    assert_string_equal(id, measurement.fingerprint_id);
+    assert_int_equal(
+        store_list_observations(n.store, measurement.uuid, 0, 0, rows, 20, &count, &err),
+        STATUS_OK);
     assert_int_equal(count, STEPS * SPECS_A_STEP);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_UNKNOWN);
     node_stop(&n);
@@ -305,14 +309,14 @@ static void test_a_job_ends_in_a_fingerprint(void **state)
 static void test_observations_keep_their_order(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job job = measure(&n, 0, DEPTH_QUICK);
+    struct measurement measurement = measure(&n, 0, DEPTH_QUICK);
     struct store_fingerprint_row row;
     struct observation_set set = {0};
     struct err err = {0};
     uint32_t count = 0;
 
     (void)state;
-    assert_int_equal(store_list_fingerprints(n.store, job.uuid, 0, &row, 1, &count, &err),
+    assert_int_equal(store_list_fingerprints(n.store, measurement.uuid, 0, &row, 1, &count, &err),
                      STATUS_OK);
     assert_int_equal(count, 1);
     assert_int_equal(store_load_run(n.store, row.run, &set, &err), STATUS_OK);
@@ -327,17 +331,17 @@ static void test_observations_keep_their_order(void **state)
 static void test_unknown_names(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(pipeline_submit(n.pipeline, "SIM-none", DEPTH_QUICK, &job, &err),
+    assert_int_equal(pipeline_submit(n.pipeline, "SIM-none", DEPTH_QUICK, &measurement, &err),
                      STATUS_NOT_FOUND);
     assert_int_equal(
-        pipeline_submit(n.pipeline, gpu_of(&n, 0)->identity.uuid, DEPTH_COUNT, &job, &err),
+        pipeline_submit(n.pipeline, gpu_of(&n, 0)->identity.uuid, DEPTH_COUNT, &measurement, &err),
         STATUS_INVALID_ARGUMENT);
-    assert_int_equal(pipeline_job(n.pipeline, "job-1", &job, &err), STATUS_NOT_FOUND);
-    assert_int_equal(pipeline_job(n.pipeline, "", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_measurement(n.pipeline, "m-1", &measurement, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_measurement(n.pipeline, "", &measurement, &err), STATUS_NOT_FOUND);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_UNKNOWN);
     node_stop(&n);
 }
@@ -345,7 +349,7 @@ static void test_unknown_names(void **state)
 static void test_queue_and_join(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job running, queued, joined, other, now;
+    struct measurement running, queued, joined, other, now;
     struct err err = {0};
 
     (void)state;
@@ -359,17 +363,17 @@ static void test_queue_and_join(void **state)
     assert_string_not_equal(queued.id, running.id);
     assert_string_equal(queued.id, joined.id);
     assert_string_not_equal(queued.id, other.id);
-    assert_int_equal(pipeline_job(n.pipeline, running.id, &now, &err), STATUS_OK);
-    assert_int_equal(now.state, JOB_RUNNING);
-    assert_int_equal(pipeline_job(n.pipeline, other.id, &now, &err), STATUS_OK);
-    assert_int_equal(now.state, JOB_QUEUED);
+    assert_int_equal(pipeline_measurement(n.pipeline, running.id, &now, &err), STATUS_OK);
+    assert_int_equal(now.state, MEASUREMENT_RUNNING);
+    assert_int_equal(pipeline_measurement(n.pipeline, other.id, &now, &err), STATUS_OK);
+    assert_int_equal(now.state, MEASUREMENT_QUEUED);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_MEASURING);
     atomic_store(&plan_waits, 0);
     sem_post(&plan_go);
-    assert_int_equal(await(&n, running.id).state, JOB_DONE);
-    assert_int_equal(await(&n, queued.id).state, JOB_DONE);
+    assert_int_equal(await(&n, running.id).state, MEASUREMENT_DONE);
+    assert_int_equal(await(&n, queued.id).state, MEASUREMENT_DONE);
     now = await(&n, other.id);
-    assert_int_equal(now.state, JOB_DONE);
+    assert_int_equal(now.state, MEASUREMENT_DONE);
     assert_string_equal(gpu_of(&n, 0)->fingerprint_id, now.fingerprint_id);
     assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_FULL);
     node_stop(&n);
@@ -379,12 +383,12 @@ static void test_unknown_gpus_are_measured_once(void **state)
 {
     struct node n = node_start(database, two_gpus, true);
     char ids[2][FINGERPRINT_ID_BYTES];
-    struct job job;
+    struct measurement measurement;
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(await(&n, "job-1").state, JOB_DONE);
-    assert_int_equal(await(&n, "job-2").state, JOB_DONE);
+    assert_int_equal(await(&n, "m-1").state, MEASUREMENT_DONE);
+    assert_int_equal(await(&n, "m-2").state, MEASUREMENT_DONE);
     for (uint32_t i = 0; i < 2; i++) {
         snprintf(ids[i], sizeof ids[i], "%s", gpu_of(&n, i)->fingerprint_id);
         assert_int_equal(gpu_of(&n, i)->fingerprint.depth, DEPTH_FULL);
@@ -396,7 +400,7 @@ static void test_unknown_gpus_are_measured_once(void **state)
         assert_int_equal(gpu_of(&n, i)->state, GPU_STATE_READY);
         assert_string_equal(gpu_of(&n, i)->fingerprint_id, ids[i]);
     }
-    assert_int_equal(pipeline_job(n.pipeline, "job-1", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_measurement(n.pipeline, "m-1", &measurement, &err), STATUS_NOT_FOUND);
     node_stop(&n);
 }
 
@@ -404,9 +408,9 @@ static void test_unknown_gpus_are_measured_once(void **state)
 static void test_another_driver(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
-    struct job job = measure(&n, 0, DEPTH_QUICK);
+    struct measurement measurement = measure(&n, 0, DEPTH_QUICK);
 
-    assert_int_equal(job.state, JOB_DONE);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     struct fingerprint old = gpu_of(&n, 0)->fingerprint;
     struct gpu_limits limits = {.sm_count = old.gpu.sm_count, .arena = ARENA_SIMULATED};
     struct err err = {0};
@@ -427,8 +431,8 @@ static void test_another_driver(void **state)
     node_stop(&n);
 
     n = node_start(database, one_gpu, true);
-    job = await(&n, "job-1");
-    assert_int_equal(job.state, JOB_DONE);
+    measurement = await(&n, "m-1");
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
     assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_OK);
     node_stop(&n);
@@ -437,17 +441,17 @@ static void test_another_driver(void **state)
 static void test_disturbed_is_repeated_once(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job job;
+    struct measurement measurement;
 
     (void)state;
     atomic_store(&disturbed_left, 1);
-    job = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(job.state, JOB_DONE);
+    measurement = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     atomic_store(&disturbed_left, 2);
-    job = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(job.state, JOB_FAILED);
-    assert_int_equal(job.error.status, STATUS_DISTURBED);
-    assert_string_equal(job.error.text, "the votes disagree");
+    measurement = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(measurement.state, MEASUREMENT_FAILED);
+    assert_int_equal(measurement.error.status, STATUS_DISTURBED);
+    assert_string_equal(measurement.error.text, "the votes disagree");
     assert_int_equal(atomic_load(&disturbed_left), 0);
     node_stop(&n);
 }
@@ -455,13 +459,13 @@ static void test_disturbed_is_repeated_once(void **state)
 static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
-    const struct job full = measure(&n, 0, DEPTH_FULL);
-    const struct job quick = measure(&n, 0, DEPTH_QUICK);
+    const struct measurement full = measure(&n, 0, DEPTH_FULL);
+    const struct measurement quick = measure(&n, 0, DEPTH_QUICK);
     struct fingerprint measured;
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(quick.state, JOB_DONE);
+    assert_int_equal(quick.state, MEASUREMENT_DONE);
     assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
     assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_QUICK);
     assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
@@ -479,17 +483,17 @@ static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
 static void test_an_empty_one_is_not_published(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    const struct job full = measure(&n, 0, DEPTH_FULL);
-    struct job job;
+    const struct measurement full = measure(&n, 0, DEPTH_FULL);
+    struct measurement measurement;
 
     (void)state;
     atomic_store(&empty_left, 1);
-    job = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(job.state, JOB_DONE); /* made again */
+    measurement = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE); /* made again */
     atomic_store(&empty_left, 2);
-    job = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(job.state, JOB_FAILED);
-    assert_int_equal(job.error.status, STATUS_INCONCLUSIVE);
+    measurement = measure(&n, 0, DEPTH_QUICK);
+    assert_int_equal(measurement.state, MEASUREMENT_FAILED);
+    assert_int_equal(measurement.error.status, STATUS_INCONCLUSIVE);
     assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.levels[0].reach_bytes));
     assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
     node_stop(&n);
@@ -499,21 +503,21 @@ static void test_an_empty_one_is_not_published(void **state)
 static void test_a_change_is_confirmed(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job before, job;
+    struct measurement before, measurement;
 
     (void)state;
     measure(&n, 0, DEPTH_FULL);
     atomic_store(&odd_left, 1);
     before = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(before.state, JOB_DONE);
+    assert_int_equal(before.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->fingerprint.levels[0].entries.v, 16);
     assert_true(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
     assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, "");
 
     atomic_store(&reach_entries, 64);
-    job = measure(&n, 0, DEPTH_QUICK);
+    measurement = measure(&n, 0, DEPTH_QUICK);
     atomic_store(&reach_entries, 0);
-    assert_int_equal(job.state, JOB_DONE);
+    assert_int_equal(measurement.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->fingerprint.levels[0].entries.v, 64);
     assert_false(IS_KNOWN(gpu_of(&n, 0)->fingerprint.throughput.plateau_gbps));
     assert_string_equal(gpu_of(&n, 0)->fingerprint.dropped.id, before.fingerprint_id);
@@ -527,30 +531,31 @@ static void test_failed_runs_keep_their_observations(void **state)
     struct store_observation_row rows[20];
     struct err err = {0};
     uint32_t count = 0;
-    struct job job;
+    struct measurement measurement;
 
     (void)state;
     atomic_store(&plan_is_disturbed, 1);
-    job = measure(&n, 0, DEPTH_QUICK);
+    measurement = measure(&n, 0, DEPTH_QUICK);
     atomic_store(&plan_is_disturbed, 0);
-    assert_int_equal(job.error.status, STATUS_DISTURBED);
-    assert_int_equal(store_list_observations(n.store, job.uuid, 0, 0, rows, 20, &count, &err),
-                     STATUS_OK);
+    assert_int_equal(measurement.error.status, STATUS_DISTURBED);
+    assert_int_equal(
+        store_list_observations(n.store, measurement.uuid, 0, 0, rows, 20, &count, &err),
+        STATUS_OK);
     assert_int_equal(count, 2 * 2 * SPECS_A_STEP); /* two attempts of two steps */
     node_stop(&n);
 }
 
-/* Whatever happens to a job, the last good fingerprint stays published. */
+/* Whatever happens to a measurement, the last good fingerprint stays published. */
 static void test_failures_leave_the_last_good_one(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+    struct measurement good = measure(&n, 0, DEPTH_QUICK), bad;
 
     (void)state;
     setenv("REACH_TEST_WORKER", "dies", 1);
     bad = measure(&n, 0, DEPTH_QUICK);
     unsetenv("REACH_TEST_WORKER");
-    assert_int_equal(bad.state, JOB_FAILED);
+    assert_int_equal(bad.state, MEASUREMENT_FAILED);
     assert_int_equal(bad.error.status, STATUS_GPU_LOST);
     assert_non_null(strstr(bad.error.text, "SIGKILL"));
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_FAILED);
@@ -560,36 +565,36 @@ static void test_failures_leave_the_last_good_one(void **state)
     atomic_store(&nonsense, 1);
     bad = measure(&n, 0, DEPTH_QUICK);
     atomic_store(&nonsense, 0);
-    assert_int_equal(bad.state, JOB_FAILED);
+    assert_int_equal(bad.state, MEASUREMENT_FAILED);
     assert_int_equal(bad.error.status, STATUS_CORRUPT);
     assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
 
     good = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(good.state, JOB_DONE);
+    assert_int_equal(good.state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
     assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_OK);
     node_stop(&n);
 }
 
-/* The disk is full in the middle of a run: the job fails and says so, serving goes on. */
+/* The disk is full in the middle of a run: the measurement fails and says so, serving goes on. */
 /* What the daemon measures by itself, and could not, it measures again. */
 static void test_what_failed_is_tried_again(void **state)
 {
     (void)state;
-    atomic_store(&disturbed_left, 5); /* two attempts of two jobs, and one */
+    atomic_store(&disturbed_left, 5); /* two attempts of two measurements, and one */
     struct node n = node_start(":memory:", one_gpu, true);
     struct err err = {0};
-    struct job job;
+    struct measurement measurement;
 
-    assert_int_equal(await(&n, "job-1").error.status, STATUS_DISTURBED);
-    while (pipeline_job(n.pipeline, "job-3", &job, &err) != STATUS_OK) {
+    assert_int_equal(await(&n, "m-1").error.status, STATUS_DISTURBED);
+    while (pipeline_measurement(n.pipeline, "m-3", &measurement, &err) != STATUS_OK) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    assert_int_equal(await(&n, "job-2").error.status, STATUS_DISTURBED);
-    assert_int_equal(await(&n, "job-3").state, JOB_DONE);
+    assert_int_equal(await(&n, "m-2").error.status, STATUS_DISTURBED);
+    assert_int_equal(await(&n, "m-3").state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    assert_int_equal(pipeline_job(n.pipeline, "job-4", &job, &err), STATUS_NOT_FOUND);
+    assert_int_equal(pipeline_measurement(n.pipeline, "m-4", &measurement, &err), STATUS_NOT_FOUND);
     node_stop(&n);
 }
 
@@ -602,7 +607,7 @@ static void test_a_worker_that_hangs_is_left_alone(void **state)
     (void)state;
     grace_ms = 10000; /* a thousand times what one needs that does not hang; waited out once */
     struct node n = node_start(":memory:", one_gpu, false);
-    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+    struct measurement good = measure(&n, 0, DEPTH_QUICK), bad;
     struct err err = {0};
     int pid = 0;
 
@@ -637,14 +642,14 @@ static void test_a_worker_that_hangs_is_left_alone(void **state)
     while (gpu_of(&n, 0)->state != GPU_STATE_READY) {
         nanosleep(&step, NULL);
     }
-    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, JOB_DONE);
+    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, MEASUREMENT_DONE);
     node_stop(&n);
 }
 
 static void test_the_store_cannot_be_written(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
-    struct job good = measure(&n, 0, DEPTH_QUICK), bad;
+    struct measurement good = measure(&n, 0, DEPTH_QUICK), bad;
     struct rlimit before, none;
     struct err err = {0};
     bool renewed = false;
@@ -657,7 +662,7 @@ static void test_the_store_cannot_be_written(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
     bad = measure(&n, 0, DEPTH_QUICK);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_int_equal(bad.state, JOB_FAILED);
+    assert_int_equal(bad.state, MEASUREMENT_FAILED);
     assert_true(bad.error.status == STATUS_FULL || bad.error.status == STATUS_IO ||
                 bad.error.status == STATUS_READ_ONLY);
     assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
@@ -665,9 +670,9 @@ static void test_the_store_cannot_be_written(void **state)
     assert_int_equal(
         pipeline_submit(n.pipeline, gpu_of(&n, 0)->identity.uuid, DEPTH_QUICK, &bad, &err),
         STATUS_READ_ONLY);
-    assert_int_equal(store_keep(n.store, &renewed, &err), STATUS_OK);
+    assert_int_equal(store_maintain(n.store, &renewed, &err), STATUS_OK);
     good = measure(&n, 0, DEPTH_QUICK);
-    assert_int_equal(good.state, JOB_DONE);
+    assert_int_equal(good.state, MEASUREMENT_DONE);
     node_stop(&n);
 }
 
@@ -691,36 +696,37 @@ static void test_stop_while_measuring(void **state)
     unlink(marker_path);
 }
 
-/* One job while one allocation of this process fails: it ends, whatever its end, and soon what is
- * published is what it says. Returns whether an allocation failed. */
+/* One measurement while one allocation of this process fails: it ends, whatever its end, and soon
+ * what is published is what it says. Returns whether an allocation failed. */
 static bool one_short_job(const struct node *n, uint64_t fail_at, uint64_t *failed_jobs)
 {
     const struct timespec step = {.tv_nsec = 2000000};
     struct err err = {0};
-    struct job job;
+    struct measurement measurement;
 
-    shortage_begin(fail_at);
+    alloc_fail_begin(fail_at);
     enum status status =
-        pipeline_submit(n->pipeline, gpu_of(n, 0)->identity.uuid, DEPTH_QUICK, &job, &err);
+        pipeline_submit(n->pipeline, gpu_of(n, 0)->identity.uuid, DEPTH_QUICK, &measurement, &err);
 
     if (status == STATUS_OK) {
-        job = await(n, job.id);
+        measurement = await(n, measurement.id);
     }
-    shortage.armed = false;
-    if (status != STATUS_OK || job.state == JOB_FAILED) {
-        assert_int_equal(status ? status : job.error.status, STATUS_NO_MEMORY);
+    alloc_fail.armed = false;
+    if (status != STATUS_OK || measurement.state == MEASUREMENT_FAILED) {
+        assert_int_equal(status ? status : measurement.error.status, STATUS_NO_MEMORY);
         (*failed_jobs)++;
     }
-    while (gpu_of(n, 0)->state != (job.state == JOB_DONE ? GPU_STATE_READY : GPU_STATE_FAILED)) {
+    while (gpu_of(n, 0)->state !=
+           (measurement.state == MEASUREMENT_DONE ? GPU_STATE_READY : GPU_STATE_FAILED)) {
         nanosleep(&step, NULL); /* it is published again without being asked */
     }
-    if (job.state == JOB_DONE) {
-        assert_string_equal(gpu_of(n, 0)->fingerprint_id, job.fingerprint_id);
-        assert_string_equal(gpu_of(n, 0)->identity.uuid, job.uuid);
+    if (measurement.state == MEASUREMENT_DONE) {
+        assert_string_equal(gpu_of(n, 0)->fingerprint_id, measurement.fingerprint_id);
+        assert_string_equal(gpu_of(n, 0)->identity.uuid, measurement.uuid);
     } else {
         assert_int_equal(gpu_of(n, 0)->last_error.status, STATUS_NO_MEMORY);
     }
-    return shortage.failures > 0;
+    return alloc_fail.failures > 0;
 }
 
 /* Every allocation in long tests, otherwise some. */
@@ -737,50 +743,50 @@ static void test_allocations_that_fail(void **state)
         failed = one_short_job(&n, at, &failed_jobs);
     }
     assert_true(lives > 10 && failed_jobs > 0);
-    print_message("%llu jobs, %llu failed\n", (unsigned long long)lives,
+    print_message("%llu measurements, %llu failed\n", (unsigned long long)lives,
                   (unsigned long long)failed_jobs);
-    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, JOB_DONE);
+    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, MEASUREMENT_DONE);
     node_stop(&n);
 }
 
 static void test_job_table(void **state)
 {
-    struct jobs *jobs = calloc(1, sizeof *jobs);
+    struct measurement_queue *queue = calloc(1, sizeof *queue);
     int slot = 0;
 
     (void)state;
-    assert_non_null(jobs);
-    for (int i = 0; i < JOBS_MAX; i++) {
-        slot =
-            jobs_add(jobs, i % 2 ? "B" : "A", JOB_MEASURE, i % 4 < 2 ? DEPTH_QUICK : DEPTH_FULL, 1);
+    assert_non_null(queue);
+    for (int i = 0; i < QUEUE_MAX; i++) {
+        slot = queue_add(queue, i % 2 ? "B" : "A", MEASUREMENT_NEW,
+                         i % 4 < 2 ? DEPTH_QUICK : DEPTH_FULL, 1);
         assert_true(slot >= 0);
     }
-    assert_int_equal(jobs_queued(jobs, "A"), JOBS_MAX / 2);
-    assert_int_equal(jobs_add(jobs, "A", JOB_MEASURE, DEPTH_QUICK, 1), JOBS_NONE);
-    assert_string_equal(jobs->items[jobs_next(jobs, "B")].id, "job-2");
-    assert_string_equal(jobs->items[jobs_queued_like(jobs, "B", JOB_MEASURE, DEPTH_FULL)].id,
-                        "job-4");
-    assert_int_equal(jobs_queued_like(jobs, "B", JOB_MEASURE, DEPTH_MATRIX), JOBS_NONE);
-    assert_int_equal(jobs_next(jobs, "C"), JOBS_NONE);
+    assert_int_equal(queue_count_waiting(queue, "A"), QUEUE_MAX / 2);
+    assert_int_equal(queue_add(queue, "A", MEASUREMENT_NEW, DEPTH_QUICK, 1), QUEUE_NONE);
+    assert_string_equal(queue->items[queue_next(queue, "B")].id, "m-2");
+    assert_string_equal(
+        queue->items[queue_waiting_like(queue, "B", MEASUREMENT_NEW, DEPTH_FULL)].id, "m-4");
+    assert_int_equal(queue_waiting_like(queue, "B", MEASUREMENT_NEW, DEPTH_MATRIX), QUEUE_NONE);
+    assert_int_equal(queue_next(queue, "C"), QUEUE_NONE);
 
     /* The oldest of those that have ended makes room. */
-    jobs->items[jobs_find(jobs, "job-9")].state = JOB_DONE;
-    jobs->items[jobs_find(jobs, "job-5")].state = JOB_FAILED;
-    slot = jobs_add(jobs, "A", JOB_MEASURE, DEPTH_QUICK, 1);
+    queue->items[queue_find(queue, "m-9")].state = MEASUREMENT_DONE;
+    queue->items[queue_find(queue, "m-5")].state = MEASUREMENT_FAILED;
+    slot = queue_add(queue, "A", MEASUREMENT_NEW, DEPTH_QUICK, 1);
     assert_true(slot >= 0);
-    assert_string_equal(jobs->items[slot].id, "job-257");
-    assert_int_equal(jobs_find(jobs, "job-5"), JOBS_NONE);
-    assert_true(jobs_find(jobs, "job-9") >= 0);
-    free(jobs);
+    assert_string_equal(queue->items[slot].id, "m-257");
+    assert_int_equal(queue_find(queue, "m-5"), QUEUE_NONE);
+    assert_true(queue_find(queue, "m-9") >= 0);
+    free(queue);
 }
 
 static void test_state_names(void **state)
 {
     (void)state;
-    assert_string_equal(job_state_name(JOB_QUEUED), "queued");
-    assert_string_equal(job_state_name(JOB_RUNNING), "running");
-    assert_string_equal(job_state_name(JOB_DONE), "done");
-    assert_string_equal(job_state_name(JOB_FAILED), "failed");
+    assert_string_equal(measurement_state_name(MEASUREMENT_QUEUED), "queued");
+    assert_string_equal(measurement_state_name(MEASUREMENT_RUNNING), "running");
+    assert_string_equal(measurement_state_name(MEASUREMENT_DONE), "done");
+    assert_string_equal(measurement_state_name(MEASUREMENT_FAILED), "failed");
 }
 
 static int make_folder(void **state)
@@ -844,6 +850,6 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
         return child_main();
     }
-    shortage_install();
+    alloc_fail_install();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,9 +3,9 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "placement/borders.h"
-#include "placement/predict.h"
-#include "placement/size_text.h"
+#include "planner/window_bounds.h"
+#include "planner/predict.h"
+#include "planner/format_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static void test_three_windows(void **state)
     /* 16s and 18s into three: the closest to 44 each is 50, 50 and 32. */
     assert_int_equal(a.windows[0].sm_count + a.windows[1].sm_count + a.windows[2].sm_count, 132);
     /* 137 GiB is within an eighth of the last point. */
-    assert_float_equal(a.with_gbps.v, 3950, 1e-9);
-    assert_float_equal(a.without_gbps.v, 1000, 1e-9);
+    assert_float_equal(a.predicted_gbps.v, 3950, 1e-9);
+    assert_float_equal(a.naive_gbps.v, 1000, 1e-9);
     assert_non_null(strstr(a.reason, a.fingerprint_id));
     assert_non_null(strstr(a.reason, "137 GiB"));
     assert_int_equal(a.reason[strlen(a.reason) - 1], '.');
@@ -144,7 +144,7 @@ static void test_cut_at_limit(void **state)
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
     assert_int_equal(a.windows[0].length_bytes, 64 * GIB - 2 * MIB);
-    assert_int_equal(a.margin_bytes, 2 * MIB);
+    assert_int_equal(a.headroom_bytes, 2 * MIB);
     assert_non_null(strstr(a.reason, "uneven"));
 }
 
@@ -181,7 +181,7 @@ static void test_nothing_to_do(void **state)
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NOTHING_TO_DO);
     assert_int_equal(a.window_count, 1);
-    assert_int_equal(a.margin_bytes, 2 * MIB);
+    assert_int_equal(a.headroom_bytes, 2 * MIB);
     assert_int_equal(a.windows[0].sm_count, 132);
     placement_check_cover(&a, r.bytes);
     placement_check_sms(&fp, &a);
@@ -207,7 +207,7 @@ static void test_nothing_to_do_without_groups(void **state)
     assert_int_equal(a.sm_slots, 13);
     for (uint32_t sm = 0; sm < 13; sm++)
         assert_int_equal(a.window_of_sm[sm], 0);
-    assert_int_equal(a.with_gbps.known, MAYBE_UNKNOWN);
+    assert_int_equal(a.predicted_gbps.known, MAYBE_UNKNOWN);
     r.bytes = 3 * GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_non_null(strstr(err.text, "measure again"));
@@ -335,13 +335,13 @@ static void test_granularity(void **state)
 static void test_borders_unit(void **state)
 {
     (void)state;
-    assert_int_equal(borders_unit(2 * MIB, 0, GIB), 2 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 1, GIB), 2 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 2 * MIB, GIB), 2 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 6 * MIB, GIB), 6 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 3 * MIB, GIB), 6 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 3 * MIB, 64 * MIB), 3 * MIB);
-    assert_int_equal(borders_unit(2 * MIB, 999, 64 * MIB), 2100 * 999);
+    assert_int_equal(window_bounds_unit(2 * MIB, 0, GIB), 2 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 1, GIB), 2 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 2 * MIB, GIB), 2 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 6 * MIB, GIB), 6 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 3 * MIB, GIB), 6 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 3 * MIB, 64 * MIB), 3 * MIB);
+    assert_int_equal(window_bounds_unit(2 * MIB, 999, 64 * MIB), 2100 * 999);
 }
 
 static void test_windows_asked_though_not_needed(void **state)
@@ -447,13 +447,13 @@ static void test_scope_predictions(void **state)
     (void)state;
     placement_make_large(&fp);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
-    assert_float_equal(a.without_gbps.v, 2000, 1e-6); /* half way from 3000 to 1000 */
-    assert_true(a.with_gbps.v > 3000);
+    assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* half way from 3000 to 1000 */
+    assert_true(a.predicted_gbps.v > 3000);
     q.access = ACCESS_ATOMIC; /* nobody measured atomics */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.passes, 2);
-    assert_int_equal(a.with_gbps.known, MAYBE_UNKNOWN);
-    assert_int_equal(a.without_gbps.known, MAYBE_UNKNOWN);
+    assert_int_equal(a.predicted_gbps.known, MAYBE_UNKNOWN);
+    assert_int_equal(a.naive_gbps.known, MAYBE_UNKNOWN);
 }
 
 static void test_predict(void **state)
@@ -480,22 +480,22 @@ static void test_predict(void **state)
 
 static void test_size_texts(void **state)
 {
-    char a[SIZE_TEXT_BYTES];
-    char b[SIZE_TEXT_BYTES];
+    char a[FORMAT_SIZE_BYTES];
+    char b[FORMAT_SIZE_BYTES];
 
     (void)state;
-    assert_string_equal(size_text(137 * GIB, a), "137 GiB");
-    assert_string_equal(size_text(64 * GIB - 32 * MIB, a), "63.97 GiB");
-    assert_string_equal(size_text(3 * GIB / 2, a), "1.5 GiB");
-    assert_string_equal(size_text(0, a), "0 B");
-    assert_string_equal(size_text(UINT64_MAX, a), "16777216 TiB");
-    size_text_pair(64 * GIB, 64 * GIB - 32 * MIB, a, b);
+    assert_string_equal(format_size(137 * GIB, a), "137 GiB");
+    assert_string_equal(format_size(64 * GIB - 32 * MIB, a), "63.97 GiB");
+    assert_string_equal(format_size(3 * GIB / 2, a), "1.5 GiB");
+    assert_string_equal(format_size(0, a), "0 B");
+    assert_string_equal(format_size(UINT64_MAX, a), "16777216 TiB");
+    format_size_pair(64 * GIB, 64 * GIB - 32 * MIB, a, b);
     assert_string_equal(a, "64 GiB");
     assert_string_equal(b, "63.97 GiB");
-    size_text_pair(64 * GIB, 64 * GIB - 1, a, b);
+    format_size_pair(64 * GIB, 64 * GIB - 1, a, b);
     assert_string_equal(a, "68719476736 bytes");
     assert_string_equal(b, "68719476735 bytes");
-    size_text_pair(GIB, GIB, a, b);
+    format_size_pair(GIB, GIB, a, b);
     assert_string_equal(a, b);
 }
 
@@ -514,7 +514,7 @@ static void test_size_texts_round(void **state)
         double value = (double)bytes;
         int unit = 0;
         char want[64];
-        char is[SIZE_TEXT_BYTES];
+        char is[FORMAT_SIZE_BYTES];
         size_t end;
         for (; value >= 1024 && unit < 4; unit++)
             value /= 1024;
@@ -523,7 +523,7 @@ static void test_size_texts_round(void **state)
             end--;
         end -= want[end - 1] == '.' ? 1 : 0;
         snprintf(want + end, sizeof(want) - end, " %s", names[unit]);
-        assert_string_equal(size_text(bytes, is), want);
+        assert_string_equal(format_size(bytes, is), want);
     }
 }
 

@@ -3,8 +3,8 @@
 #include "tests/unit/placement_fixture.h"
 
 #include "base/rng.h"
-#include "placement/borders.h"
-#include "placement/partition.h"
+#include "planner/window_bounds.h"
+#include "planner/partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void test_partition_example(void **state)
 static void test_partition_out_of_range(void **state)
 {
     static const uint32_t sizes[] = {7, 7};
-    struct borders_request request = {.bytes = 1, .unit_bytes = 1, .limit_bytes = 1};
+    struct window_bounds_request request = {.bytes = 1, .unit_bytes = 1, .limit_bytes = 1};
     uint16_t window_of[2];
     uint32_t totals[2];
     uint64_t lengths[2];
@@ -39,9 +39,9 @@ static void test_partition_out_of_range(void **state)
     (void)state;
     assert_false(partition_balance(sizes, 2, 0, window_of, totals));
     assert_false(partition_balance(sizes, 2, 3, window_of, totals));
-    assert_false(borders_cut(&request, lengths).fits);
+    assert_false(window_bounds_cut(&request, lengths).fits);
     request.windows = PLACEMENT_MAX_WINDOWS + 1;
-    assert_false(borders_cut(&request, lengths).fits);
+    assert_false(window_bounds_cut(&request, lengths).fits);
 }
 
 /* Least possible difference of two sums, by looking at every subset. */
@@ -141,8 +141,9 @@ static void check_answer(const struct fingerprint *fp, const struct placement_re
         placement_check_cover(a, r->bytes);
         return;
     }
-    placement_check_windows(fp, a, r->bytes,
-                            borders_unit(fp->windows.entry_bytes.v, r->granularity_bytes, limit));
+    placement_check_windows(
+        fp, a, r->bytes,
+        window_bounds_unit(fp->windows.entry_bytes.v, r->granularity_bytes, limit));
     placement_check_sms(fp, a);
     placement_check_balance(fp, a);
 }

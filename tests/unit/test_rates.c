@@ -1,6 +1,6 @@
 /* test_rates.c: throughput of other kinds of access, from observations made by hand. */
-#include "analysis/rates.h"
-#include "analysis/reads.h"
+#include "analysis/throughput/rates.h"
+#include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "tests/unit/paper_gpu.h"
 
@@ -66,7 +66,7 @@ static void ask(struct bench *b, struct probe_spec spec)
 static void conclude(struct bench *b)
 {
     struct err err = {0};
-    rates_conclude(&b->set, &b->fp);
+    rates_derive(&b->set, &b->fp);
     b->fp.gpu.sm_count = b->gpu.sm_count;
     for (uint32_t id = 0; id < b->gpu.sm_count; id++)
         b->fp.topology.groups[b->fp.topology.partition.group_of_sm[id]].sm_count++;
@@ -164,7 +164,7 @@ static void curve_and_rates_are_kept_apart(void **state)
     (void)state;
     begin(&b);
     ask(&b, naive(ACCESS_WRITE, 32));
-    reads_conclude(&b.set, &b.fp);
+    throughput_derive(&b.set, &b.fp);
     assert_int_equal(b.fp.throughput.curve_count, 0);
     assert_false(IS_KNOWN(b.fp.throughput.plateau_gbps));
     observation_set_free(&b.set);

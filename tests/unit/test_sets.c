@@ -1,7 +1,7 @@
 /* test_sets.c: sets, ways, replacement and fill from hand-made traces: a level that answers by rule
  * which of its pages miss, so that what must come out is known without a simulator. */
-#include "analysis/fill.h"
-#include "analysis/sets.h"
+#include "analysis/structure/sectored.h"
+#include "analysis/structure/sets.h"
 #include "base/rng.h"
 #include "base/units.h"
 

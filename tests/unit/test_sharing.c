@@ -1,5 +1,5 @@
 /* test_sharing.c: which SMs share a level, from rounds and pairs over a GPU on paper. */
-#include "analysis/sharing.h"
+#include "analysis/sharing/sharing.h"
 #include "base/units.h"
 #include "tests/unit/paper_gpu.h"
 

@@ -145,7 +145,7 @@ static void limits_follow_the_options(void **state)
     struct gpu_options options = options_of(texts);
     struct gpu *gpu = NULL;
     struct gpu_limits limits;
-    options.plain_arena = true;
+    options.no_vmm = true;
     options.memory_limit_bytes = 128 * MIB;
     assert_int_equal(gpu_open(&options, b.id.uuid, &gpu, NULL), STATUS_OK);
     gpu_describe(gpu, NULL, &limits);

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "placement/split.h"
+#include "planner/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "base/rng.h"
 #include "base/round.h"
 #include "base/stats.h"
-#include "shortage.h"
+#include "alloc_fail.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -169,7 +169,8 @@ static void copies_leave_the_input(void **state)
     assert_memory_equal(before, v, sizeof(v));
 }
 
-/* Without memory for a copy the same comes out. (Under a sanitizer there is memory: shortage.h.) */
+/* Without memory for a copy the same comes out. (Under a sanitizer there is memory: alloc_fail.h.)
+ */
 static void without_memory_the_same(void **state)
 {
     struct rng rng = {.state = 7};
@@ -177,8 +178,8 @@ static void without_memory_the_same(void **state)
     double f[MOST];
 
     (void)state;
-    shortage_install();
-    shortage.persistent = true;
+    alloc_fail_install();
+    alloc_fail.persistent = true;
     for (unsigned round = 0; round < SHORT_ROUNDS; round++) {
         const size_t n = MOST - rng_below(&rng, 150); /* more than fit on the stack */
         fill(&rng, v, n, round % 6);
@@ -186,14 +187,14 @@ static void without_memory_the_same(void **state)
             f[i] = (rng_unit(&rng) - 0.5) * (double)v[i];
         const double wanted[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
                                  stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
-        shortage_begin(1);
+        alloc_fail_begin(1);
         const double got[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
                               stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
-        shortage.armed = false;
+        alloc_fail.armed = false;
         assert_memory_equal(got, wanted, sizeof(got));
-        assert_int_equal(shortage.failures, shortage.calls);
+        assert_int_equal(alloc_fail.failures, alloc_fail.calls);
     }
-    shortage.persistent = false;
+    alloc_fail.persistent = false;
 }
 
 static void six_digits_by_hand(void **state)

@@ -20,7 +20,7 @@ static void every_status_is_described(void **state)
         assert_true(strlen(info->slug) > 0);
         assert_int_equal(strspn(info->slug, "abcdefghijklmnopqrstuvwxyz-"), strlen(info->slug));
         /* Sentences: they are shown as they are. */
-        assert_int_equal(info->sentence[strlen(info->sentence) - 1], '.');
+        assert_int_equal(info->message[strlen(info->message) - 1], '.');
         assert_int_equal(info->next_step[strlen(info->next_step) - 1], '.');
     }
 }

@@ -201,8 +201,8 @@ static void test_verdicts(void **state)
     assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_QUICK, 1, &run, &err), STATUS_OK);
     for (int v = VERDICT_CLEAN; v <= VERDICT_UNUSABLE; v++) {
         struct observation o = fixture_observation((uint32_t)v, 4);
-        o.judgement.verdict = (enum verdict)v;
-        snprintf(o.judgement.sentence, sizeof(o.judgement.sentence), "%s", v ? "why" : "");
+        o.assessment.verdict = (enum verdict)v;
+        snprintf(o.assessment.message, sizeof(o.assessment.message), "%s", v ? "why" : "");
         assert_int_equal(store_add_observation(store, run, &o, NULL, &err), STATUS_OK);
         observation_free(&o);
     }
@@ -213,8 +213,8 @@ static void test_verdicts(void **state)
     assert_int_equal(rows[2].verdict, VERDICT_CLEAN);
     assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
     assert_int_equal(set.count, 1);
-    assert_int_equal(set.aside.count, 2);
-    assert_string_equal(set.aside.items[0].judgement.sentence, "why");
+    assert_int_equal(set.excluded.count, 2);
+    assert_string_equal(set.excluded.items[0].assessment.message, "why");
     observation_set_free(&set);
     store_close(store);
 
@@ -237,14 +237,14 @@ static void test_a_file_without_verdicts(void **state)
 
     store_close(store);
     fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict;"
-                         "ALTER TABLE observation DROP COLUMN seal;"
-                         "ALTER TABLE run DROP COLUMN seal;"
+                         "ALTER TABLE observation DROP COLUMN checksum;"
+                         "ALTER TABLE run DROP COLUMN checksum;"
                          "DROP TABLE damage; DROP TABLE upkeep; DROP TABLE knowledge;"
                          "PRAGMA user_version = 1;");
     store = fixture_open(path);
     assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
     assert_int_equal(set.count, 3);
-    assert_int_equal(set.aside.count, 0);
+    assert_int_equal(set.excluded.count, 0);
     observation_set_free(&set);
     store_close(store);
 }

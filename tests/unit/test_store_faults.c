@@ -302,11 +302,11 @@ static uint32_t kill_again_and_again(int kills, struct rng *r)
         number = current_number(store);
         /* At most one more than was said: the kill may fall between the commit and the word. */
         assert_in_range(number, acknowledged, acknowledged + 1);
-        if (store_keep(store, &renewed, &err) != STATUS_OK) /* looks at every row */
+        if (store_maintain(store, &renewed, &err) != STATUS_OK) /* looks at every row */
             fail_msg("%s", err.text);
         store_health(store, &health);
         assert_false(renewed);
-        assert_int_equal(health.damaged_rows + health.moved_aside, 0);
+        assert_int_equal(health.damaged_rows + health.quarantined, 0);
         store_close(store);
         assert_integrity(path);
     }

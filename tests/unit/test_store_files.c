@@ -130,8 +130,8 @@ static void expect_aside(const char *directory, const char *name)
     store = fixture_open(path);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, NULL), STATUS_NOT_FOUND);
     store_health(store, &health);
-    assert_int_equal(health.moved_aside, 1);
-    assert_int_equal(health.trouble.status, STATUS_OK);
+    assert_int_equal(health.quarantined, 1);
+    assert_int_equal(health.last_error.status, STATUS_OK);
     fixture_run(store, FIXTURE_UUID, 1, 1);
     store_close(store);
     aside = find_file(directory, beginning);
@@ -178,10 +178,10 @@ static void test_aside_overwrites_nothing(void **state)
     char again[4096];
 
     fixture_write(path, "one", 3);
-    assert_int_equal(store_file_set_aside(path, name, sizeof(name), NULL), STATUS_OK);
+    assert_int_equal(store_file_quarantine(path, name, sizeof(name), NULL), STATUS_OK);
     fixture_write(path, "two", 3);
     fixture_write(fixture_path(*state, "it-wal"), "log", 3);
-    assert_int_equal(store_file_set_aside(fixture_path(*state, "it"), again, sizeof(again), NULL),
+    assert_int_equal(store_file_quarantine(fixture_path(*state, "it"), again, sizeof(again), NULL),
                      STATUS_OK);
     assert_string_not_equal(name, again);
     assert_int_equal(access(name, F_OK), 0);
@@ -500,7 +500,7 @@ static void read_damaged(const char *path, bool keep)
         assert_true(strlen(err.text) > 10);
         return;
     }
-    if (keep && store_keep(store, &renewed, &err) != STATUS_OK)
+    if (keep && store_maintain(store, &renewed, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     if (store_current_fingerprint(store, FIXTURE_UUID, &fp, &err) == STATUS_OK) {
         struct fingerprint original;

@@ -1,10 +1,10 @@
 /* test_store_memory.c: every allocation of the store, of SQLite and of jansson under it fails at
  * its n-th use, once and for good. What must hold is what holds for a disk that fails
  * (test_store_faults.c): nothing acknowledged is lost, nothing is half there, no file is taken for
- * damaged, and the next life goes on. shortage.h says which allocations those are.
+ * damaged, and the next life goes on. alloc_fail.h says which allocations those are.
  */
 #include "base/rng.h"
-#include "shortage.h"
+#include "alloc_fail.h"
 #include "store_cases.h"
 #include "store_fault.h"
 #include "store_fixture.h"
@@ -26,7 +26,7 @@ enum { MOST = 100000, QUICK_STEP = 61 };
 static int install(void **state)
 {
     (void)state;
-    shortage_install();
+    alloc_fail_install();
     store_fault_install();
     store_fault.skip_syncs = true;
     return 0;
@@ -83,37 +83,37 @@ static bool one_short_life(const char *directory, const char *path, const char *
 
     assert_int_equal(one_run(store, 1, &o, &err), STATUS_OK);
     store_close(store);
-    shortage_begin(n);
+    alloc_fail_begin(n);
     if (store_open(path, &store, &err) == STATUS_OK) {
-        (void)store_keep(store, &renewed, &err);
+        (void)store_maintain(store, &renewed, &err);
         if (one_run(store, 2, &o, &err) == STATUS_OK)
             acknowledged = 2;
         if (store_load_run(store, 1, &set, &err) == STATUS_OK)
             observation_set_free(&set);
         (void)store_backup(path, copy, NULL, &err);
-        shortage.armed = false;
+        alloc_fail.armed = false;
         if (current(store) != acknowledged)
             fail_msg("allocation %llu: %u is acknowledged, %u is there", (unsigned long long)n,
                      acknowledged, current(store));
         store_health(store, &health);
         assert_int_equal(health.damaged_rows, 0);
-        shortage.armed = true;
+        alloc_fail.armed = true;
         store_close(store);
     } else {
         assert_true(err.status != STATUS_OK && err.text[0] != '\0');
     }
-    shortage.armed = false;
+    alloc_fail.armed = false;
     assert_false(renewed);
     assert_nothing_aside(directory);
     store = fixture_open(path);
     assert_true(current(store) >= acknowledged);
     assert_int_equal(one_run(store, 3, &o, &err), STATUS_OK);
-    assert_int_equal(store_keep(store, &renewed, &err), STATUS_OK);
+    assert_int_equal(store_maintain(store, &renewed, &err), STATUS_OK);
     store_health(store, &health);
     assert_int_equal(health.damaged_rows, 0);
     store_close(store);
     observation_free(&o);
-    return shortage.failures > 0;
+    return alloc_fail.failures > 0;
 }
 
 /* Every allocation in long tests; otherwise some of them, others each time a step is added. */
@@ -123,7 +123,7 @@ static void every_allocation(bool persistent, uint64_t first)
     uint64_t lives = 0;
     bool failed = true;
 
-    shortage.persistent = persistent;
+    alloc_fail.persistent = persistent;
     for (uint64_t n = first; failed && n < MOST; n += step, lives++) {
         char *const directory = fixture_directory();
         char path[512];
@@ -155,19 +155,19 @@ static void test_documents(void **state)
     uint32_t number = 0;
 
     (void)state;
-    shortage.persistent = false;
+    alloc_fail.persistent = false;
     for (uint64_t n = 1; n < MOST; n++) {
         struct err err = {0};
         enum status s;
 
-        shortage_begin(n);
+        alloc_fail_begin(n);
         s = one_run(store, number + 1, &o, &err);
-        shortage.armed = false;
+        alloc_fail.armed = false;
         number += s == STATUS_OK;
         if (current(store) != number)
             fail_msg("allocation %llu: %u is acknowledged, %u is there", (unsigned long long)n,
                      number, current(store));
-        if (shortage.failures == 0)
+        if (alloc_fail.failures == 0)
             break;
     }
     assert_true(number > 0);

@@ -38,7 +38,7 @@ static bool keep(struct store *store, enum status expected)
 {
     struct err err = {0};
     bool renewed = false;
-    const enum status s = store_keep(store, &renewed, &err);
+    const enum status s = store_maintain(store, &renewed, &err);
 
     if (s != expected)
         fail_msg("%s: %s", status_info(s)->slug, err.text);
@@ -96,7 +96,7 @@ static void test_damaged_rows_are_dropped(void **state)
         {"UPDATE observation SET verdict = 'disturbed' WHERE id = 1", 3, false, 5},
         {"UPDATE observation SET id = 77 WHERE id = 1", 3, false, 5},
         {"UPDATE observation SET run = 2 WHERE id = 1", 3, false, 5},
-        {"UPDATE observation SET seal = seal + 1", 3, false, 0},
+        {"UPDATE observation SET checksum = checksum + 1", 3, false, 0},
         {"UPDATE run SET document = replace(document, '9.0', '9.1') WHERE id = 3", 2, true, 4},
         {"UPDATE run SET uuid = 'SIM-other' WHERE id = 3", 2, true, 4},
         {"UPDATE run SET failure_text = 'x' WHERE id = 2", 3, false, 4},
@@ -151,7 +151,7 @@ static void test_a_reader_calls_upkeep(void **state)
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 4, &count, NULL),
                      STATUS_OK);
     assert_int_equal(count, 1);
-    store_wait(store, STORE_FOREVER); /* comes back at once, or this never ends */
+    store_wait(store, STORE_NO_TIMEOUT); /* comes back at once, or this never ends */
     assert_false(keep(store, STATUS_OK));
     assert_int_equal(health_of(store).damaged_rows, 1);
     store_close(store);
@@ -183,8 +183,8 @@ static void test_damaged_pages(void **state)
     store = fixture_open(path); /* the header is good */
     last = fixture_run(store, OTHER_UUID, 4, 1);
     assert_true(keep(store, STATUS_OK));
-    assert_int_equal(health_of(store).moved_aside, 1);
-    assert_int_equal(health_of(store).trouble.status, STATUS_OK);
+    assert_int_equal(health_of(store).quarantined, 1);
+    assert_int_equal(health_of(store).last_error.status, STATUS_OK);
     assert_int_equal(current(store, FIXTURE_UUID), 0);
     assert_true(lacks(store, FIXTURE_UUID));
     next = fixture_run(store, FIXTURE_UUID, 5, 1);
@@ -217,18 +217,18 @@ static void test_recovers(void **state)
                                            .error_number = errors[i],
                                            .fail_at = 1};
         assert_int_not_equal(fixture_store_run(store, FIXTURE_UUID, 7, 1, &run, &err), STATUS_OK);
-        assert_int_equal(health_of(store).trouble.status, err.status);
-        assert_true(health_of(store).trouble_since > 0);
+        assert_int_equal(health_of(store).last_error.status, err.status);
+        assert_true(health_of(store).last_error_since > 0);
         assert_int_equal(health_of(store).failed_writes, failed + 1);
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
-        assert_int_not_equal(store_keep(store, &renewed, &err), STATUS_OK);
-        assert_int_equal(health_of(store).trouble.status, err.status);
-        store_wait(store, STORE_FOREVER); /* the change is news once, and only once */
+        assert_int_not_equal(store_maintain(store, &renewed, &err), STATUS_OK);
+        assert_int_equal(health_of(store).last_error.status, err.status);
+        store_wait(store, STORE_NO_TIMEOUT); /* the change is news once, and only once */
         store_wait(store, 1);
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
         store_fault.armed = false;
         assert_false(keep(store, STATUS_OK));
-        assert_int_equal(health_of(store).trouble.status, STATUS_OK);
+        assert_int_equal(health_of(store).last_error.status, STATUS_OK);
         fixture_run(store, FIXTURE_UUID, 2 + i, 1);
         assert_int_equal(current(store, FIXTURE_UUID), 2 + i);
     }
@@ -244,15 +244,15 @@ static void test_starts_without_a_directory(void **state)
     int64_t run = 0;
 
     (void)snprintf(path, sizeof(path), "%s/later/it", (const char *)*state);
-    assert_int_equal(store_open_anyway(path, &store, &err), STATUS_OK);
-    assert_int_equal(health_of(store).trouble.status, STATUS_IO);
+    assert_int_equal(store_open_degraded(path, &store, &err), STATUS_OK);
+    assert_int_equal(health_of(store).last_error.status, STATUS_IO);
     assert_false(store_is_volatile(store));
     assert_int_equal(current(store, FIXTURE_UUID), 0);
     assert_int_equal(fixture_store_run(store, FIXTURE_UUID, 1, 1, &run, &err), STATUS_IO);
     keep(store, STATUS_IO);
     assert_int_equal(mkdir(fixture_path(*state, "later"), 0700), 0);
     assert_false(keep(store, STATUS_OK));
-    assert_int_equal(health_of(store).trouble.status, STATUS_OK);
+    assert_int_equal(health_of(store).last_error.status, STATUS_OK);
     fixture_run(store, FIXTURE_UUID, 2, 1);
     store_close(store);
     store = fixture_open(path);
@@ -272,11 +272,11 @@ static void test_refuses_at_the_start(void **state)
 
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
     store = fixture_open(path);
-    assert_int_equal(store_open_anyway(path, &second, NULL), STATUS_CONFLICT);
+    assert_int_equal(store_open_degraded(path, &second, NULL), STATUS_CONFLICT);
     store_close(store);
     fixture_tamper(path, "PRAGMA user_version = 1000");
-    assert_int_equal(store_open_anyway(path, &second, NULL), STATUS_NOT_SUPPORTED);
-    assert_int_equal(store_open_anyway("", &second, NULL), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(store_open_degraded(path, &second, NULL), STATUS_NOT_SUPPORTED);
+    assert_int_equal(store_open_degraded("", &second, NULL), STATUS_INVALID_ARGUMENT);
     assert_null(second);
 }
 
@@ -305,20 +305,20 @@ static int serve_read_only(const char *directory, bool killed)
     if (waitpid(child, NULL, 0) != child ||
         mount("none", directory, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) != 0)
         return EXIT_SKIPPED;
-    if (store_open_anyway(path, &store, NULL) != STATUS_OK)
+    if (store_open_degraded(path, &store, NULL) != STATUS_OK)
         return 1;
-    if (health_of(store).trouble.status != STATUS_READ_ONLY)
+    if (health_of(store).last_error.status != STATUS_READ_ONLY)
         return 2;
     if (current(store, FIXTURE_UUID) != 1)
         return 3;
     if (fixture_store_run(store, FIXTURE_UUID, 2, 1, &run, NULL) != STATUS_READ_ONLY)
         return 4;
-    if (store_keep(store, &renewed, NULL) != STATUS_READ_ONLY)
+    if (store_maintain(store, &renewed, NULL) != STATUS_READ_ONLY)
         return 5;
     if (mount("none", directory, "tmpfs", MS_REMOUNT, NULL) != 0)
         return EXIT_SKIPPED;
-    if (store_keep(store, &renewed, &err) != STATUS_OK ||
-        health_of(store).trouble.status != STATUS_OK) {
+    if (store_maintain(store, &renewed, &err) != STATUS_OK ||
+        health_of(store).last_error.status != STATUS_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 6;
     }
@@ -502,8 +502,8 @@ static void *keep_on(void *argument)
     bool renewed = false;
 
     while (!atomic_load(&w->stop)) {
-        (void)store_keep(w->store, &renewed, NULL);
-        store_wait(w->store, STORE_FOREVER);
+        (void)store_maintain(w->store, &renewed, NULL);
+        store_wait(w->store, STORE_NO_TIMEOUT);
     }
     return NULL;
 }

@@ -3,7 +3,7 @@
 #include "tests/unit/placement_fixture.h"
 
 #include "base/units.h"
-#include "placement/strategy.h"
+#include "planner/strategy.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,14 +79,14 @@ static void test_scopes_by_hand(void **state)
     assert_int_equal(answer.passes, 3);
     assert_true(answer.scope_bytes * 3 >= job.bytes && answer.scope_bytes < 43 * GIB);
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.06, 1e-3);
-    assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->bound, BOUND_LOOKING);
+    assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->bound, BOUND_SCAN);
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->passes, 3);
     /* Windows draw their own work: each position is looked at once. */
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
     job.scan_gps = 1000;
     plan(&job);
     assert_near(gbps(STRATEGY_SCOPES), 4000, 1e-6);
-    job.once = true;
+    job.single_pass = true;
     plan(&job);
     assert_false(placement_option(&answer, STRATEGY_SCOPES)->possible);
     assert_false(placement_option(&answer, STRATEGY_FILTERED_WINDOWS)->possible);
@@ -115,10 +115,10 @@ static void test_input(void **state)
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * 0.004 + 2 * 0.004), 1e-3);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 64, 1e-9);
     job.output_bytes = 0;
-    job.deal_bytes = 32;
+    job.partition_bytes = 32;
     plan(&job);
     assert_near(gbps(STRATEGY_PARTITIONED_WINDOWS), 128 / (0.032 + 0.004 + 3 * 0.008), 0.02);
-    job.deal_bytes = 0;
+    job.partition_bytes = 0;
     job.input_gbps = 100;
     plan(&job);
     /* The link is the limit, and works beside all else: nobody gains. */
@@ -132,7 +132,7 @@ static void test_input(void **state)
 
 static void test_fixed_and_unknown(void **state)
 {
-    struct job_request job = {.bytes = 128 * GIB, .fixed = true};
+    struct job_request job = {.bytes = 128 * GIB, .no_sm_binding = true};
 
     (void)state;
     placement_make_large(&fp);
@@ -148,12 +148,12 @@ static void test_fixed_and_unknown(void **state)
     for (int i = 0; i < STRATEGY_COUNT; i++)
         assert_false(IS_KNOWN(answer.options[i].gbps));
     assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
-    job.fixed = true;
+    job.no_sm_binding = true;
     plan(&job);
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     /* What the job measured itself is enough: translation is that of the reads. */
     job = (struct job_request){
-        .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .inside_gbps = 500, .element_bytes = 32};
+        .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .in_reach_gbps = 500, .element_bytes = 32};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_JOB);
     assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 0.003); /* its own limit is half of that */
@@ -170,7 +170,7 @@ static void test_sizes(void **state)
     assert_int_equal(answer.transaction_bytes, 32);
     assert_int_equal(answer.basis, BASIS_SCALED);
     assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 1e-9);
-    assert_near(answer.inside_gbps.v, 1000, 1e-9); /* 0.032 ns, as of a line */
+    assert_near(answer.in_reach_gbps.v, 1000, 1e-9); /* 0.032 ns, as of a line */
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.256 ns of memory hide 0.128 */
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
@@ -222,7 +222,7 @@ static void test_refusals(void **state)
         {{.bytes = GIB, .transaction_bytes = 1 << 21}, "transaction"},
         {{.bytes = GIB, .reserve_bytes = PLACEMENT_MAX_BYTES + 1}, "reserve"},
         {{.bytes = GIB, .scan_gps = -1}, "scan_gps"},
-        {{.bytes = GIB, .inside_gbps = NAN}, "inside_gbps"},
+        {{.bytes = GIB, .in_reach_gbps = NAN}, "in_reach_gbps"},
         {{.bytes = GIB, .input_bytes = INFINITY}, "input_bytes"},
         {{.bytes = GIB, .input_gbps = 3}, "input_gbps"},
         {{.bytes = 128 * GIB, .windows = 2}, "windows"},
@@ -307,39 +307,39 @@ static void test_measured_jobs(void **state)
         {{.bytes = 80 * GIB,
           .input_bytes = 4,
           .output_bytes = 2,
-          .deal_bytes = 8,
+          .partition_bytes = 8,
           .scan_gps = 585.6,
-          .inside_gbps = 3932.5},
+          .in_reach_gbps = 3932.5},
          {2037, 3648.2, 0, 3802.6, 3308.5}},
         {{.bytes = 136 * GIB + 900 * MIB,
           .input_bytes = 4,
           .output_bytes = 2,
-          .deal_bytes = 8,
+          .partition_bytes = 8,
           .scan_gps = 580.3,
-          .inside_gbps = 3922.5},
+          .in_reach_gbps = 3922.5},
          {770.2, 3342.5, 0, 3634.2, 3120.9}},
         {{.bytes = 136 * GIB + 768 * MIB,
           .element_bytes = 256,
           .input_bytes = 4,
           .output_bytes = 4,
-          .deal_bytes = 8,
+          .partition_bytes = 8,
           .scan_gps = 557.3,
-          .inside_gbps = 4162.2},
+          .in_reach_gbps = 4162.2},
          {1543.2, 3757.5, 0, 3843.6, 3546.1}},
         {{.bytes = 136 * GIB + 512 * MIB,
           .element_bytes = 512,
           .input_bytes = 4,
           .output_bytes = 8,
-          .deal_bytes = 8,
+          .partition_bytes = 8,
           .scan_gps = 345.8,
-          .inside_gbps = 4186.5},
+          .in_reach_gbps = 4186.5},
          {3090.8, 3889.5, 0, 3911.3, 3726.1}},
-        {{.bytes = 80 * GIB, .element_bytes = 4, .scan_gps = 642.2, .inside_gbps = 1373.3},
+        {{.bytes = 80 * GIB, .element_bytes = 4, .scan_gps = 642.2, .in_reach_gbps = 1373.3},
          {513.1, 1359.4, 0, 1369.5, 1069.1}},
         {{.bytes = 138 * GIB + 225 * MIB,
           .element_bytes = 4,
           .scan_gps = 640.9,
-          .inside_gbps = 1373.6},
+          .in_reach_gbps = 1373.6},
          {191.8, 1353.4, 0, 1371.8, 1044.6}},
         /* Grouping: both limits are near one another. */
         {{.bytes = 80 * GIB,
@@ -348,7 +348,7 @@ static void test_measured_jobs(void **state)
           .input_bytes = 4,
           .reserve_bytes = GIB,
           .scan_gps = 275.2,
-          .inside_gbps = 438.6},
+          .in_reach_gbps = 438.6},
          {392.2, 436.5, 0, 449.7, 404}},
         {{.bytes = 137 * GIB + 860 * MIB,
           .access = ACCESS_ATOMIC,
@@ -356,7 +356,7 @@ static void test_measured_jobs(void **state)
           .input_bytes = 4,
           .reserve_bytes = GIB,
           .scan_gps = 275.3,
-          .inside_gbps = 435.9},
+          .in_reach_gbps = 435.9},
          {179.6, 425.9, 0, 451.5, 403.5}},
     };
 

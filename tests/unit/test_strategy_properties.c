@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "placement/strategy.h"
+#include "planner/strategy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,8 +96,8 @@ static void random_job(struct rng *rng, struct job_request *job)
         .bytes = 1 + rng_below(rng, fp.windows.reach_bytes.v * 6),
         .access = (enum access)rng_below(rng, ACCESS_COUNT),
         .element_bytes = (uint32_t)rng_below(rng, 2000),
-        .fixed = rng_below(rng, 5) == 0,
-        .once = rng_below(rng, 5) == 0,
+        .no_sm_binding = rng_below(rng, 5) == 0,
+        .single_pass = rng_below(rng, 5) == 0,
         .fingerprint_id = "fp0123456789abcdef",
     };
     if (rng_below(rng, 2) == 0)
@@ -107,13 +107,13 @@ static void random_job(struct rng *rng, struct job_request *job)
     if (job->input_bytes > 0 && rng_below(rng, 2) == 0)
         job->input_gbps = 1 + 500 * rng_unit(rng);
     if (rng_below(rng, 3) == 0)
-        job->inside_gbps = 1 + 3000 * rng_unit(rng);
+        job->in_reach_gbps = 1 + 3000 * rng_unit(rng);
     if (rng_below(rng, 3) == 0)
         job->reserve_bytes = rng_below(rng, fp.windows.reach_bytes.v);
     if (rng_below(rng, 4) == 0)
         job->output_bytes = 16 * rng_unit(rng);
     if (rng_below(rng, 4) == 0)
-        job->deal_bytes = 16 * rng_unit(rng);
+        job->partition_bytes = 16 * rng_unit(rng);
     if (rng_below(rng, 4) == 0)
         job->accesses = 1 + rng_below(rng, 1000000);
 }

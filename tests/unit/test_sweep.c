@@ -1,5 +1,5 @@
 /* test_sweep.c: steps in one footprint sweep, over rows of cycles made by hand. */
-#include "analysis/sweep.h"
+#include "analysis/levels/sweep.h"
 #include "base/rng.h"
 #include "tests/unit/paper_gpu.h"
 
@@ -77,8 +77,8 @@ static void a_step_has_its_ends_and_its_height(void **state)
     begin_sweep(&o, 300);
     lift(&o, 10, 1, 55);
     assert_int_equal(sweep_find_steps(&o, false, steps), 1);
-    assert_int_equal(steps[0].clean_pages, 20);
-    assert_int_equal(steps[0].dirty_pages, 22);
+    assert_int_equal(steps[0].last_fit_pages, 20);
+    assert_int_equal(steps[0].first_miss_pages, 22);
     assert_int_equal(steps[0].full_pages, 22);
     assert_float_equal(steps[0].penalty_cycles, 55, 0.5);
     assert_float_equal(steps[0].share, 1, 1e-9);
@@ -98,8 +98,8 @@ static void a_slope_belongs_to_the_step(void **state)
             if (i * 4 < SAMPLES * (p - 7))
                 o.result.values[(size_t)p * SAMPLES + i] += 100;
     assert_int_equal(sweep_find_steps(&o, false, steps), 1);
-    assert_int_equal(steps[0].clean_pages, 16);
-    assert_int_equal(steps[0].dirty_pages, 18);
+    assert_int_equal(steps[0].last_fit_pages, 16);
+    assert_int_equal(steps[0].first_miss_pages, 18);
     assert_int_equal(steps[0].full_pages, 24);
     observation_free(&o);
 }
@@ -114,7 +114,7 @@ static void a_stride_shorter_than_the_entry_lifts_a_share(void **state)
         begin_sweep(&o, 300);
         lift(&o, 16, every, 200);
         assert_int_equal(sweep_find_steps(&o, false, steps), 1);
-        assert_int_equal(steps[0].clean_pages, 32);
+        assert_int_equal(steps[0].last_fit_pages, 32);
         assert_float_equal(steps[0].share, 1.0 / every, 1e-9);
         assert_float_equal(steps[0].penalty_cycles, 200, 0.5);
         observation_free(&o);
@@ -132,9 +132,9 @@ static void steps_come_in_order(void **state)
     lift(&o, 16, 1, 60);
     lift(&o, 26, 1, 250);
     assert_int_equal(sweep_find_steps(&o, false, steps), 3);
-    assert_int_equal(steps[0].clean_pages, 12);
-    assert_int_equal(steps[1].clean_pages, 32);
-    assert_int_equal(steps[2].clean_pages, 52);
+    assert_int_equal(steps[0].last_fit_pages, 12);
+    assert_int_equal(steps[1].last_fit_pages, 32);
+    assert_int_equal(steps[2].last_fit_pages, 52);
     assert_float_equal(steps[0].penalty_cycles, 10, 0.5);
     assert_float_equal(steps[1].penalty_cycles, 60, 0.5);
     assert_float_equal(steps[2].penalty_cycles, 250, 0.5);
@@ -209,8 +209,8 @@ static void noise_does_not_move_a_step(void **state)
         lift(&o, at, 1, height);
         disturb(&o, &rng, (uint32_t)rng_below(&rng, 6));
         assert_int_equal(sweep_find_steps(&o, false, steps), 1);
-        assert_int_equal(steps[0].clean_pages, 2 * at);
-        assert_int_equal(steps[0].dirty_pages, 2 * at + 2);
+        assert_int_equal(steps[0].last_fit_pages, 2 * at);
+        assert_int_equal(steps[0].first_miss_pages, 2 * at + 2);
         assert_float_equal(steps[0].penalty_cycles, height, 2);
         observation_free(&o);
     }
@@ -245,8 +245,8 @@ static void order_and_distance_do_not_matter(void **state)
         assert_int_equal(sweep_find_steps(&o, false, after), n);
         assert_int_equal(n, 2);
         for (uint32_t i = 0; i < n; i++) {
-            assert_int_equal(after[i].clean_pages, before[i].clean_pages);
-            assert_int_equal(after[i].dirty_pages, before[i].dirty_pages);
+            assert_int_equal(after[i].last_fit_pages, before[i].last_fit_pages);
+            assert_int_equal(after[i].first_miss_pages, before[i].first_miss_pages);
             assert_int_equal(after[i].full_pages, before[i].full_pages);
             assert_float_equal(after[i].penalty_cycles, before[i].penalty_cycles, 1e-9);
             assert_float_equal(after[i].share, before[i].share, 1e-9);
@@ -298,7 +298,7 @@ static void lines_further_away_are_no_step(void **state)
                      1); /* where it cannot be lines, it is one */
     fill_from_lines(&o, 40, &rng);
     assert_int_equal(sweep_find_steps(&o, true, steps), 1);
-    assert_true(steps[0].clean_pages <= 38 && steps[0].full_pages >= 40);
+    assert_true(steps[0].last_fit_pages <= 38 && steps[0].full_pages >= 40);
     /* 60, and the 24 that the far lines are slower by: the sweep cannot tell one from the other */
     assert_true(steps[0].penalty_cycles >= 60 - 5 && steps[0].penalty_cycles <= 60 + 24 + 5);
     free(o.result.values);

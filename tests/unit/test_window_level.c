@@ -1,5 +1,5 @@
 /* test_window_level.c: which level limits a window, from sharing that is given. */
-#include "analysis/window_level.h"
+#include "analysis/sharing/window_level.h"
 #include "base/units.h"
 #include "tests/unit/paper_gpu.h"
 
@@ -18,7 +18,7 @@ static void nothing_asked_is_nothing_known(void **state)
     const struct sharing_estimate s = {0};
 
     (void)state;
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
 static void a_conflict_outweighs_all(void **state)
@@ -26,11 +26,11 @@ static void a_conflict_outweighs_all(void **state)
     struct sharing_estimate s = {.rounds = SMS, .lone_pivots = SMS, .conflict = true};
 
     (void)state;
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
     s = (struct sharing_estimate){.rounds = 3, .whole_gpu = true, .conflict = true};
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
     s = (struct sharing_estimate){.rounds = 3, .grouped_sms = SMS, .conflict = true};
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
 /* Private: a sample that evicted nobody is enough, fewer are not, and one that did settles it. */
@@ -39,15 +39,15 @@ static void private_needs_a_sample(void **state)
     (void)state;
     for (uint32_t n = 1; n < SHARING_SAMPLE; n++) {
         const struct sharing_estimate few = {.rounds = n, .lone_pivots = n, .grouped_sms = n};
-        assert_int_equal(sharing_conclude(&few, SMS), SHARED_UNKNOWN);
+        assert_int_equal(sharing_derive(&few, SMS), SHARED_UNKNOWN);
     }
     struct sharing_estimate s = {
         .rounds = SHARING_SAMPLE, .lone_pivots = SHARING_SAMPLE, .grouped_sms = SHARING_SAMPLE};
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_SM);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_SM);
     s.lone_pivots -= 1;
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
     s = (struct sharing_estimate){.rounds = 4, .lone_pivots = 4, .grouped_sms = 4};
-    assert_int_equal(sharing_conclude(&s, 4), SHARED_SM); /* all that there are */
+    assert_int_equal(sharing_derive(&s, 4), SHARED_SM); /* all that there are */
 }
 
 static void all_or_groups(void **state)
@@ -55,11 +55,11 @@ static void all_or_groups(void **state)
     struct sharing_estimate s = {.rounds = 1, .whole_gpu = true, .grouped_sms = SMS};
 
     (void)state;
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_GPU);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_GPU);
     s = (struct sharing_estimate){.rounds = 3, .grouped_sms = SMS};
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_GROUP);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_GROUP);
     s.grouped_sms = SMS - 1;
-    assert_int_equal(sharing_conclude(&s, SMS), SHARED_UNKNOWN);
+    assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
 /* Measures a GPU on paper and gives back what it amounts to. */

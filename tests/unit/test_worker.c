@@ -4,7 +4,7 @@
  * REACH_TEST_WORKER names. "real" is the true worker with a simulated GPU; the others are the ways
  * in which a process can let its parent down.
  */
-#include "worker/line.h"
+#include "worker/jsonl.h"
 #include "worker/reap.h"
 #include "worker/worker.h"
 
@@ -44,13 +44,13 @@ static void child_say(const char *text)
 /* Waits for a message that has `verb` in it. */
 static void child_await(const char *verb)
 {
-    static struct line_reader reader = {.fd = CHILD_FD};
-    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1};
+    static struct jsonl_reader reader = {.fd = CHILD_FD};
+    const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
     char *line = NULL;
     size_t length = 0;
 
     do {
-        if (line_read(&reader, &wait, &line, &length) != LINE_DONE) {
+        if (jsonl_read(&reader, &wait, &line, &length) != JSONL_DONE) {
             _exit(0);
         }
     } while (!strstr(line, verb));
@@ -254,12 +254,12 @@ static void test_two_questions_ahead(void **state)
     second.samples = 8;
     assert_int_equal(worker_list(w, PLENTY, &gpu, 1, &count, &err), STATUS_OK);
     assert_int_equal(worker_open(w, gpu.uuid, PLENTY, &gpu, &limits, &err), STATUS_OK);
-    assert_int_equal(worker_ask(w, chase(), PLENTY, &err), STATUS_OK);
-    assert_int_equal(worker_ask(w, &second, PLENTY, &err), STATUS_OK);
+    assert_int_equal(worker_submit(w, chase(), PLENTY, &err), STATUS_OK);
+    assert_int_equal(worker_submit(w, &second, PLENTY, &err), STATUS_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct observation o = {0};
 
-        assert_int_equal(worker_take(w, PLENTY, &o, &err), STATUS_OK);
+        assert_int_equal(worker_await(w, PLENTY, &o, &err), STATUS_OK);
         assert_int_equal(o.spec.samples, i == 0 ? 16 : 8);
         observation_free(&o);
     }
@@ -315,11 +315,11 @@ static void test_last_words_are_heard(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(worker_ask(w, chase(), PLENTY, &err), STATUS_OK);
-    assert_int_equal(worker_ask(w, chase(), PLENTY, &err), STATUS_OK);
-    assert_int_equal(worker_take(w, PLENTY, &o, &err), STATUS_DEADLINE);
+    assert_int_equal(worker_submit(w, chase(), PLENTY, &err), STATUS_OK);
+    assert_int_equal(worker_submit(w, chase(), PLENTY, &err), STATUS_OK);
+    assert_int_equal(worker_await(w, PLENTY, &o, &err), STATUS_DEADLINE);
     assert_string_equal(err.text, "the kernel hangs");
-    assert_int_equal(worker_take(w, PLENTY, &o, &err), STATUS_GPU_LOST);
+    assert_int_equal(worker_await(w, PLENTY, &o, &err), STATUS_GPU_LOST);
     stop(w);
 }
 
@@ -461,7 +461,7 @@ static void test_bad_messages(void **state)
         {"{\"do\":\"options\",\"simulated\":7}\n", "simulated", 0},
         {"{\"do\":\"options\",\"simulated\":[7]}\n", "simulated", 0},
         {"{\"do\":\"options\",\"libcuda\":7}\n", "libcuda", 0},
-        {"{\"do\":\"options\",\"plain_arena\":7}\n", "plain_arena", 0},
+        {"{\"do\":\"options\",\"no_vmm\":7}\n", "no_vmm", 0},
         {"{\"do\":\"options\",\"deadline_ms\":-1}\n", "deadline_ms", 0},
         {"{\"do\":\"options\",\"deadline_ms\":4294967296}\n", "deadline_ms", 0},
         {"{\"do\":\"options\",\"memory_limit_bytes\":1.5}\n", "memory_limit_bytes", 0},
@@ -523,9 +523,9 @@ static void test_sigterm_is_an_orderly_end(void **state)
 
 static void test_lines_in_pieces(void **state)
 {
-    const struct line_wait wait = {.until = LINE_FOREVER, .wake_fd = -1};
-    const struct line_wait no_wait = {.until = 0, .wake_fd = -1};
-    struct line_reader reader = {0};
+    const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
+    const struct jsonl_wait no_wait = {.until = 0, .wake_fd = -1};
+    struct jsonl_reader reader = {0};
     char *line = NULL;
     size_t length = 0;
     int pair[2];
@@ -534,19 +534,19 @@ static void test_lines_in_pieces(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     reader.fd = pair[0];
     assert_int_equal(write(pair[1], "one\n\ntwo\nthr", 12), 12);
-    assert_int_equal(line_read(&reader, &wait, &line, &length), LINE_DONE);
+    assert_int_equal(jsonl_read(&reader, &wait, &line, &length), JSONL_DONE);
     assert_string_equal(line, "one");
-    assert_int_equal(line_read(&reader, &wait, &line, &length), LINE_DONE);
+    assert_int_equal(jsonl_read(&reader, &wait, &line, &length), JSONL_DONE);
     assert_int_equal(length, 0);
-    assert_int_equal(line_read(&reader, &wait, &line, &length), LINE_DONE);
+    assert_int_equal(jsonl_read(&reader, &wait, &line, &length), JSONL_DONE);
     assert_string_equal(line, "two");
-    assert_int_equal(line_read(&reader, &no_wait, &line, &length), LINE_TIMEOUT);
+    assert_int_equal(jsonl_read(&reader, &no_wait, &line, &length), JSONL_TIMEOUT);
     assert_int_equal(write(pair[1], "ee\n", 3), 3);
-    assert_int_equal(line_read(&reader, &wait, &line, &length), LINE_DONE);
+    assert_int_equal(jsonl_read(&reader, &wait, &line, &length), JSONL_DONE);
     assert_string_equal(line, "three");
     close(pair[1]);
-    assert_int_equal(line_read(&reader, &wait, &line, &length), LINE_END);
-    line_reader_free(&reader);
+    assert_int_equal(jsonl_read(&reader, &wait, &line, &length), JSONL_END);
+    jsonl_reader_free(&reader);
     close(pair[0]);
 }
 

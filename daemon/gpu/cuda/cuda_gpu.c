@@ -256,7 +256,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     if (s == STATUS_OK)
         s = cuda_arena_open(
             &g->api, g->device, limit > CUDA_SCRATCH_BYTES ? limit - CUDA_SCRATCH_BYTES : 0,
-            g->identity.memory_bytes * RANGE_FACTOR, options->plain_arena, &g->arena, err);
+            g->identity.memory_bytes * RANGE_FACTOR, options->no_vmm, &g->arena, err);
 out:
     if (s != STATUS_OK) {
         cuda_close(&g->base);

@@ -146,7 +146,7 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
     uint64_t granule = d->granule_bytes ? d->granule_bytes : DEFAULT_GRANULE;
     uint64_t backing = most;
     uint64_t range = sim_desc_range(d);
-    if (options->plain_arena)
+    if (options->no_vmm)
         range = backing = most / granule * granule;
     else if (backing > BACKING_BYTES)
         backing = BACKING_BYTES;

@@ -1,0 +1,274 @@
+/* curve_levels.c: see curve_levels.h. */
+#include "analysis/imported/curve_levels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PAGES_SLACK 0.06 /* two onsets are the same when they are no further apart */
+#define RISE_SLACK  0.15 /* two rises likewise, of the larger */
+#define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
+#define FULL_SHARE  0.1  /* a scatter below this share of the penalty shows where a rise ends */
+
+/* Which steps a level has explained: [curve][step]. */
+struct ledger {
+    const struct mean_curves *curves;
+    bool used[MEAN_CURVES_MAX][MEAN_CURVE_MAX_STEPS];
+};
+
+static double rise_of(const struct mean_step *s)
+{
+    return s->to_cycles - s->from_cycles;
+}
+
+/* Do two intervals (clean, dirty] overlap, give or take the slack? In any one unit. */
+static bool overlap(double clean_a, double dirty_a, double clean_b, double dirty_b)
+{
+    return clean_a * (1 - PAGES_SLACK) < dirty_b && clean_b * (1 - PAGES_SLACK) < dirty_a;
+}
+
+static bool same_bytes(const struct mean_step *a, uint64_t stride_a, const struct mean_step *b,
+                       uint64_t stride_b)
+{
+    const double sa = (double)stride_a;
+    const double sb = (double)stride_b;
+    return overlap((double)a->last_fit_pages * sa, (double)a->first_miss_pages * sa,
+                   (double)b->last_fit_pages * sb, (double)b->first_miss_pages * sb);
+}
+
+static bool same_pages(const struct mean_step *a, const struct mean_step *b)
+{
+    return overlap((double)a->last_fit_pages, (double)a->first_miss_pages,
+                   (double)b->last_fit_pages, (double)b->first_miss_pages);
+}
+
+/* Is `rise` the share of `full` that is expected? False too where the scatter would let half a
+ * rise pass for a whole one. */
+static bool rise_fits(double rise, double full, double share, double tolerance_cycles)
+{
+    const double slack = RISE_SLACK * share * full + tolerance_cycles / 4;
+    return slack < share * full / 2 && fabs(rise - share * full) <= slack;
+}
+
+/* Do both steps start from the same nearer levels? These miss as often at longer strides, and at
+ * shorter ones no more often. */
+static bool same_base(const struct mean_step *s, bool shorter, const struct mean_step *full,
+                      double tolerance_cycles)
+{
+    const double above = s->from_cycles - full->from_cycles;
+
+    return above <= tolerance_cycles && (shorter || above >= -tolerance_cycles);
+}
+
+/* The step of curve `c` whose rise is `share` of that of `full` (a step at `stride_bytes`), and
+ * whose onset and base fit it. -1: none. */
+static int find_partner(const struct ledger *l, uint32_t c, const struct mean_step *full,
+                        uint64_t stride_bytes, double tolerance_cycles)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+    const bool shorter = curve->stride_bytes < stride_bytes;
+    const double share = shorter ? (double)curve->stride_bytes / (double)stride_bytes : 1.0;
+    const double tolerance = fmax(tolerance_cycles, curve->tolerance_cycles);
+
+    for (uint32_t i = 0; i < curve->step_count; i++) {
+        const struct mean_step *const s = &curve->steps[i];
+        const bool onset_fits =
+            shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
+                    : same_pages(full, s) || same_bytes(s, curve->stride_bytes, full, stride_bytes);
+        if (!l->used[c][i] && !s->gapped && onset_fits && same_base(s, shorter, full, tolerance) &&
+            rise_fits(rise_of(s), rise_of(full), share, tolerance))
+            return (int)i;
+    }
+    return -1;
+}
+
+static int curve_index(const struct mean_curves *curves, uint64_t stride_bytes)
+{
+    const struct mean_curve *const c = mean_curves_at(curves, stride_bytes);
+    return c ? (int)(c - curves->curves) : -1;
+}
+
+/* Marks the steps at all strides that this level explains. */
+static void explain(struct ledger *l, const struct curve_level *level)
+{
+    for (uint32_t c = 0; c < l->curves->count; c++) {
+        const int i =
+            find_partner(l, c, &level->step, level->stride_bytes, level->tolerance_cycles);
+        if (i >= 0)
+            l->used[c][i] = true;
+    }
+}
+
+/* Does the step at this stride that begins at `onset_pages` come right behind one that no level
+ * explains? */
+static bool is_later_stage(const struct ledger *l, uint64_t stride_bytes, uint64_t onset_pages)
+{
+    const int c = curve_index(l->curves, stride_bytes);
+    const struct mean_curve *const curve = &l->curves->curves[c];
+
+    for (uint32_t k = 0; k + 1 < curve->step_count; k++) {
+        if (curve->steps[k + 1].first_miss_pages == onset_pages)
+            return !l->used[c][k] && onset_pages < 2 * curve->steps[k].full_pages;
+    }
+    return false;
+}
+
+/* What follows a level's step in its own curve. A small rise is the same level's: some entries live
+ * longer than others. A larger one that no level explains leaves open where this step ends. */
+static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level *level)
+{
+    const struct mean_curve *const curve = &l->curves->curves[c];
+    const double most = TAIL_SHARE * rise_of(&curve->steps[i]);
+    double tail = 0;
+
+    if (is_later_stage(l, level->stride_bytes, level->step.first_miss_pages) ||
+        is_later_stage(l, level->stride_bytes / 2, level->half_onset_pages) ||
+        is_later_stage(l, level->stride_bytes * 2, level->twice_onset_pages)) {
+        level->settled = false; /* a stage of something that is not understood */
+        level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
+        return;
+    }
+
+    uint32_t k = i + 1;
+    for (; k < curve->step_count && !l->used[c][k]; k++) {
+        tail += rise_of(&curve->steps[k]);
+        if (tail > most) {
+            level->settled = false;
+            return;
+        }
+        level->penalty_cycles = rise_of(&curve->steps[i]) + tail;
+        l->used[c][k] = true;
+    }
+    /* The same where the curve creeps on to its end without a step. */
+    const double rest = curve->last_cycles - curve->steps[curve->step_count - 1].to_cycles;
+    if (k == curve->step_count && rest > 0 && tail + rest <= most)
+        level->penalty_cycles += rest;
+    else if (k == curve->step_count && rest > 0)
+        level->settled = false;
+}
+
+/* Entries from the step at one entry's length, with two more witnesses: n halves lie in ceil(n/2)
+ * entries or one more, whatever the alignment, and at twice the stride no more pages fit. */
+static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half,
+                                   const struct mean_step *twice)
+{
+    if (s->falls_back)
+        return UNKNOWN_U32(REASON_DISAGREEMENT);
+    if (s->first_miss_pages != s->last_fit_pages + 1 || !s->sharp || s->last_fit_pages > UINT32_MAX)
+        return UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
+    if (half->last_fit_pages > 2 * s->last_fit_pages ||
+        half->first_miss_pages < 2 * s->last_fit_pages || twice->last_fit_pages > s->last_fit_pages)
+        return UNKNOWN_U32(REASON_DISAGREEMENT);
+    return KNOWN_U32((uint32_t)s->last_fit_pages);
+}
+
+static void add(struct curve_levels *out, const struct curve_level *level)
+{
+    if (out->count < FINGERPRINT_MAX_LEVELS)
+        out->levels[out->count++] = *level;
+}
+
+/* The levels whose entry is the stride of curve `x`. */
+static void find_triples(struct ledger *l, uint32_t x, struct curve_levels *out)
+{
+    const struct mean_curve *const curve = &l->curves->curves[x];
+    const int half = curve_index(l->curves, curve->stride_bytes / 2);
+    const int twice = curve_index(l->curves, curve->stride_bytes * 2);
+
+    for (uint32_t i = 0; half >= 0 && twice >= 0 && i < curve->step_count; i++) {
+        const struct mean_step *const s = &curve->steps[i];
+        const int h =
+            find_partner(l, (uint32_t)half, s, curve->stride_bytes, curve->tolerance_cycles);
+        const int t =
+            find_partner(l, (uint32_t)twice, s, curve->stride_bytes, curve->tolerance_cycles);
+        if (l->used[x][i] || s->gapped || h < 0 || t < 0)
+            continue;
+        const struct curve_level level = {
+            .stride_bytes = curve->stride_bytes,
+            .settled = true,
+            .step = *s,
+            .tolerance_cycles = curve->tolerance_cycles,
+            .penalty_cycles = rise_of(s),
+            .saturation_known =
+                (curve->outliers == 0 && curve->tolerance_cycles <= FULL_SHARE * rise_of(s)) ||
+                (s->sharp && s->full_pages == s->first_miss_pages),
+            .hit_cycles = s->from_cycles,
+            .half_onset_pages = l->curves->curves[half].steps[h].first_miss_pages,
+            .twice_onset_pages = l->curves->curves[twice].steps[t].first_miss_pages,
+            .entries = entries_of(s, &l->curves->curves[half].steps[h],
+                                  &l->curves->curves[twice].steps[t])};
+        add(out, &level);
+        explain(l, &level);
+    }
+}
+
+/* Looks behind each level's step, now that all levels are known. */
+static void settle_all(struct ledger *l, struct curve_levels *out)
+{
+    for (uint32_t k = 0; k < out->count; k++) {
+        struct curve_level *const level = &out->levels[k];
+        const int c = curve_index(l->curves, level->stride_bytes);
+        const struct mean_curve *const curve = &l->curves->curves[c];
+        for (uint32_t i = 0; i < curve->step_count; i++) {
+            if (curve->steps[i].first_miss_pages == level->step.first_miss_pages)
+                settle(l, (uint32_t)c, i, level);
+        }
+    }
+}
+
+static void sort_levels(struct curve_levels *out)
+{
+    for (uint32_t i = 1; i < out->count; i++) {
+        const struct curve_level level = out->levels[i];
+        uint32_t k = i;
+        for (; k > 0 && out->levels[k - 1].hit_cycles > level.hit_cycles; k--)
+            out->levels[k] = out->levels[k - 1];
+        out->levels[k] = level;
+    }
+}
+
+/* Two steps at one stride that lie less than a factor of two apart are taken for one level that
+ * overflows in two stages, because its sets are unequal: what a miss costs in all stays open. */
+static void join_stages(struct curve_levels *out)
+{
+    for (uint32_t k = 0; k + 1 < out->count;) {
+        struct curve_level *const a = &out->levels[k];
+        const struct curve_level *const b = a + 1;
+        if (a->stride_bytes != b->stride_bytes ||
+            b->step.first_miss_pages >= 2 * a->step.full_pages) {
+            k += 1;
+            continue;
+        }
+        a->settled = false;
+        out->count -= 1;
+        for (uint32_t i = k + 1; i < out->count; i++)
+            out->levels[i] = out->levels[i + 1];
+    }
+}
+
+static void collect_odd(const struct ledger *l, struct curve_levels *out)
+{
+    for (uint32_t c = 0; c < l->curves->count; c++) {
+        const struct mean_curve *const curve = &l->curves->curves[c];
+        for (uint32_t i = 0; i < curve->step_count; i++) {
+            if (l->used[c][i])
+                continue;
+            if (out->odd_count < CURVE_LEVELS_MAX_ODD)
+                out->odd[out->odd_count] =
+                    (struct odd_step){.stride_bytes = curve->stride_bytes, .step = curve->steps[i]};
+            out->odd_count += 1;
+        }
+    }
+}
+
+void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels *out)
+{
+    struct ledger ledger = {.curves = curves};
+
+    memset(out, 0, sizeof *out);
+    for (uint32_t c = 0; c < curves->count; c++)
+        find_triples(&ledger, c, out);
+    settle_all(&ledger, out);
+    sort_levels(out);
+    join_stages(out);
+    collect_odd(&ledger, out);
+}

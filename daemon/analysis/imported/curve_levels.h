@@ -1,0 +1,54 @@
+/* curve_levels.h: TLB levels from mean curves at several strides. Pure.
+ *
+ * The rule is Karnagel's (2017, section 3.1, figure 2). At a stride of one entry, X, every load of
+ * a walk that is too long misses. At X/2 every second one does: the same onset in bytes, half the
+ * rise. At 2X every load misses again, with as many pages as at X or, where plain address bits
+ * choose one of an even number of sets, with half as many. Only where all three curves say so, X is
+ * the entry.
+ *
+ *   stride   onset            rise
+ *   X/2      a bytes          penalty / 2
+ *   X        a bytes          penalty
+ *   2X       2a or a bytes    penalty
+ *
+ * A step that fits no such triple is told and not taken for a level. Two levels that overflow
+ * together, with no plateau between them, look like one.
+ */
+#ifndef REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
+#define REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
+
+#include "analysis/imported/mean_curve.h"
+#include "fingerprint/fingerprint.h"
+
+enum { CURVE_LEVELS_MAX_ODD = 4 };
+
+/* One level. Its entry is stride_bytes long, and pages are counted at that stride. */
+struct curve_level {
+    uint64_t stride_bytes;
+    struct mean_step step;
+    uint64_t half_onset_pages; /* at half the stride, in pages of that */
+    uint64_t twice_onset_pages;
+    double tolerance_cycles;  /* of the curve it was read from */
+    double penalty_cycles;    /* of the step, and of the small rises that follow it */
+    bool settled;             /* what follows the step shows where it ends */
+    bool saturation_known;    /* the scatter is small enough to see where the rise ends */
+    double hit_cycles;        /* the mean below it */
+    struct maybe_u32 entries; /* most that fit */
+};
+
+/* A step that no level explains. */
+struct odd_step {
+    uint64_t stride_bytes;
+    struct mean_step step;
+};
+
+struct curve_levels {
+    uint32_t count;
+    struct curve_level levels[FINGERPRINT_MAX_LEVELS]; /* nearest to the SM first */
+    uint32_t odd_count; /* all of them; at most CURVE_LEVELS_MAX_ODD are kept */
+    struct odd_step odd[CURVE_LEVELS_MAX_ODD];
+};
+
+void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels *out);
+
+#endif

@@ -1,0 +1,218 @@
+/* imported.c: see imported.h. */
+#include "analysis/imported/imported.h"
+
+#include "analysis/imported/curve_levels.h"
+#include "analysis/sharing/floorplan.h"
+#include "analysis/imported/mean_sharing.h"
+#include "analysis/score.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool imported_is_in(const struct observation_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const enum probe_kind kind = set->items[i].spec.kind;
+        if (kind == PROBE_MEANS || kind == PROBE_MEAN_PAIRS)
+            return true;
+    }
+    return false;
+}
+
+static void fill_level(const struct curve_level *from, struct tlb_level *out)
+{
+    const enum reason little = REASON_TOO_LITTLE_DATA;
+    const struct mean_step *const s = &from->step;
+    const uint64_t entry = from->stride_bytes;
+
+    out->page_bytes = UNKNOWN_U64(REASON_NOT_REPORTED);
+    out->entry_bytes = KNOWN_U64(entry);
+    out->entries = from->entries;
+    out->reach_bytes = UNKNOWN_U64(from->entries.reason);
+    out->onset_bytes = UNKNOWN_U64(from->entries.reason);
+    if (IS_KNOWN(from->entries)) {
+        out->reach_bytes = KNOWN_U64(from->entries.v * entry);
+        out->onset_bytes = KNOWN_U64(s->first_miss_pages * entry);
+    }
+    out->saturation_bytes = UNKNOWN_U64(little);
+    out->miss_penalty_cycles = UNKNOWN_F64(REASON_DISAGREEMENT);
+    if (from->settled) {
+        out->miss_penalty_cycles = KNOWN_F64(from->penalty_cycles);
+        if (from->saturation_known)
+            out->saturation_bytes = KNOWN_U64(s->full_pages * entry);
+    }
+    out->confidence = KNOWN_F64(fmax(0, 1 - from->tolerance_cycles / from->penalty_cycles));
+}
+
+static void fill_levels(const struct curve_levels *levels, const struct mean_sharing *sharing,
+                        struct fingerprint *fp)
+{
+    uint64_t last_reach = 0; /* a level farther out cannot reach less */
+
+    fp->level_count = levels->count;
+    for (uint32_t k = 0; k < levels->count; k++) {
+        struct tlb_level *const level = &fp->levels[k];
+        level->level = k + 1;
+        fill_level(&levels->levels[k], level);
+        if (IS_KNOWN(level->reach_bytes) && level->reach_bytes.v < last_reach) {
+            level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
+            level->reach_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
+        }
+        last_reach = level->reach_bytes.v > last_reach ? level->reach_bytes.v : last_reach;
+        level->shared_by = sharing[k].shared_by;
+        if (level->shared_by == SHARED_GROUP)
+            level->sharing = sharing[k].found;
+        score_curve_level(&levels->levels[k], &sharing[k], level);
+        if (sharing[k].reason == REASON_DISAGREEMENT)
+            fingerprint_add_note(fp, "the sharing matrix of level %u contradicts itself", k + 1);
+    }
+}
+
+/* What the SMs of each group lost when they evicted themselves. */
+static void fill_groups(const struct mean_sharing *sharing, struct topology *t)
+{
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        double losses[REACH_MAX_SMS];
+        uint32_t n = 0;
+        for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
+            if (t->partition.group_of_sm[id] == g)
+                losses[n++] = sharing->loss_cycles[id];
+        }
+        t->groups[g].sm_count = n;
+        t->groups[g].miss_penalty_cycles = KNOWN_F64(stats_median_f64(losses, n));
+    }
+}
+
+/* The outermost level that groups have to themselves, or else that each SM has. -1: none. */
+static int window_level(const struct fingerprint *fp)
+{
+    int found = -1;
+    for (uint32_t k = 0; k < fp->level_count; k++) {
+        if (fp->levels[k].shared_by == SHARED_GROUP)
+            found = (int)k;
+    }
+    for (uint32_t k = fp->level_count; k-- > 0 && found < 0;) {
+        if (fp->levels[k].shared_by == SHARED_SM)
+            found = (int)k;
+    }
+    return found;
+}
+
+static void fill_topology(const struct mean_sharing *sharing, struct fingerprint *fp)
+{
+    const int k = window_level(fp);
+    const enum reason little = REASON_TOO_LITTLE_DATA;
+
+    fp->windows.reach_bytes = UNKNOWN_U64(little);
+    fp->windows.entry_bytes = UNKNOWN_U64(little);
+    fp->windows.recommended_bytes = UNKNOWN_U64(little);
+    if (k < 0)
+        return;
+    const struct tlb_level *const level = &fp->levels[k];
+    fp->topology.level = KNOWN_U32((uint32_t)k + 1);
+    fp->topology.partition = sharing[k].found;
+    fp->topology.confidence = sharing[k].confidence;
+    fill_groups(&sharing[k], &fp->topology);
+    score_groups(score_mean_sharing(&sharing[k]), &fp->topology);
+    floorplan_derive(fp->gpu.sm_count, &fp->topology);
+    fp->windows.reach_bytes = level->reach_bytes;
+    fp->windows.entry_bytes = level->entry_bytes;
+    if (IS_KNOWN(level->reach_bytes) && level->reach_bytes.v > level->entry_bytes.v)
+        fp->windows.recommended_bytes = KNOWN_U64(level->reach_bytes.v - level->entry_bytes.v);
+    else if (!IS_KNOWN(level->reach_bytes))
+        fp->windows.recommended_bytes = level->reach_bytes;
+}
+
+static void note_odd_steps(const struct curve_levels *levels, struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < levels->odd_count && i < CURVE_LEVELS_MAX_ODD; i++) {
+        const struct odd_step *const odd = &levels->odd[i];
+        char stride[24];
+        char from[24];
+        char to[24];
+        units_format_bytes(odd->stride_bytes, stride, sizeof stride);
+        units_format_bytes(odd->step.first_miss_pages * odd->stride_bytes, from, sizeof from);
+        units_format_bytes(odd->step.full_pages * odd->stride_bytes, to, sizeof to);
+        fingerprint_add_note(
+            fp,
+            "stride %s: from %s to %s the mean rises by %.0f cycles; it fits no level's pattern "
+            "at three strides, so what it is stays open",
+            stride, from, to, odd->step.to_cycles - odd->step.from_cycles);
+    }
+}
+
+static void note_curves(const struct mean_curves *curves, const struct curve_levels *levels,
+                        struct fingerprint *fp)
+{
+    char first[24];
+    char last[24];
+    double worst = 0;
+
+    if (curves->count == 0) {
+        fingerprint_add_note(fp, "no curve was imported: nothing is known about the levels");
+        return;
+    }
+    for (uint32_t c = 0; c < curves->count; c++)
+        worst = fmax(worst, curves->curves[c].tolerance_cycles);
+    units_format_bytes(curves->curves[0].stride_bytes, first, sizeof first);
+    units_format_bytes(curves->curves[curves->count - 1].stride_bytes, last, sizeof last);
+    fingerprint_add_note(
+        fp,
+        "imported means at %u strides from %s to %s: a step of less than %.0f cycles, or "
+        "outside the footprints probed, is not seen",
+        curves->count, first, last, ceil(2 * worst));
+    if (levels->count == 0)
+        fingerprint_add_note(fp, "no step shows the pattern of a TLB level at three strides");
+}
+
+static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
+{
+    struct fingerprint_conditions *const c = &fp->conditions;
+
+    snprintf(c->arena, sizeof c->arena, "%s", arena_kind_name(set->limits.arena));
+    c->range_bytes = set->limits.range_bytes;
+    c->backing_bytes = set->limits.backing_bytes;
+    c->sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
+    c->other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
+    fp->device_memory_bytes = set->limits.device_memory_bytes;
+    if (set->count > 0)
+        fp->taken_at = set->items[set->count - 1].result.conditions.started_at;
+}
+
+enum status imported_derive(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err)
+{
+    struct mean_sharing *const sharing = calloc(FINGERPRINT_MAX_LEVELS, sizeof *sharing);
+    struct mean_curves *const curves = calloc(1, sizeof *curves);
+    struct curve_levels levels;
+    enum status s = STATUS_OK;
+
+    fingerprint_init(out);
+    out->gpu = set->gpu;
+    out->depth = depth;
+    if (!sharing || !curves) {
+        s = err_set(err, STATUS_NO_MEMORY, "no memory to conclude");
+        goto out;
+    }
+    s = mean_curves_read(set, curves, err);
+    if (s != STATUS_OK)
+        goto out;
+    curve_levels_estimate(curves, &levels);
+    s = mean_sharing_estimate(set, &levels, sharing, err);
+    if (s != STATUS_OK)
+        goto out;
+    fill_conditions(set, out);
+    note_curves(curves, &levels, out);
+    fill_levels(&levels, sharing, out);
+    fill_topology(sharing, out);
+    note_odd_steps(&levels, out);
+out:
+    if (curves)
+        mean_curves_free(curves);
+    free(curves);
+    free(sharing);
+    return s;
+}

@@ -1,0 +1,21 @@
+/* imported.h: a fingerprint from means that others have published. Pure.
+ *
+ * mean_curve.c reads the curves, curve_levels.c makes levels of them, mean_sharing.c says who
+ * shares them; here they become a fingerprint. Its numbers mean the same as those of a measurement.
+ */
+#ifndef REACH_ANALYSIS_IMPORTED_IMPORTED_H
+#define REACH_ANALYSIS_IMPORTED_IMPORTED_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+/* Is there any observation of means in `set`? Then imported_derive understands it, and the analysis
+ * of single loads does not. */
+bool imported_is_in(const struct observation_set *set);
+
+/* Concludes from the MEANS and MEAN_PAIRS of `set`. What they do not show is left unknown with the
+ * reason, what is in them and fits no level is told in the notes. STATUS_NO_MEMORY. */
+enum status imported_derive(const struct observation_set *set, enum depth depth,
+                            struct fingerprint *out, struct err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* mean_curve.h: plateaus and steps of one curve of mean latencies. Pure.
+ *
+ * A mean curve has one number a footprint: the mean of all loads of a walk. So there is no share of
+ * slow loads to count, as sweep.c does; what is left are plateaus, the steps between them, and how
+ * much the numbers scatter.
+ *
+ *   cycles
+ *     305 |                 ________   to
+ *         |               _/
+ *     250 |  ____________/             from:  clean | dirty .. full
+ *         +--------------------------> pages
+ *
+ * The tolerance within which two means count as equal comes from the curve itself: four times the
+ * scatter of neighbouring points, and no less than two cycles, because the benchmarks that publish
+ * such curves cut their means to whole cycles, once or twice.
+ */
+#ifndef REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
+#define REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
+
+#include "base/status.h"
+#include "observe/observe.h"
+
+enum { MEAN_CURVE_MAX_STEPS = 12, MEAN_CURVES_MAX = 64 };
+
+struct mean_point {
+    uint64_t pages;
+    double cycles;
+};
+
+struct mean_step {
+    uint64_t last_fit_pages;   /* last point on the lower plateau */
+    uint64_t first_miss_pages; /* the point after it */
+    uint64_t full_pages;       /* first point on the upper plateau */
+    double from_cycles;        /* the lower plateau */
+    double to_cycles;          /* the upper one */
+    bool sharp;      /* the first dirty point rises so far that no smaller rise hides before it */
+    bool gapped;     /* so many footprints of the step were not probed that a plateau could hide */
+    bool falls_back; /* a point after the first dirty one is as low as the lower plateau */
+};
+
+struct mean_curve {
+    uint64_t stride_bytes;
+    uint32_t count;
+    struct mean_point *points; /* owned; ascending, each number of pages once */
+    double tolerance_cycles;
+    double last_cycles; /* median of the last few points */
+    uint32_t outliers;  /* points that left a plateau alone */
+    uint32_t step_count;
+    struct mean_step steps[MEAN_CURVE_MAX_STEPS];
+};
+
+struct mean_curves {
+    uint32_t count;
+    struct mean_curve curves[MEAN_CURVES_MAX]; /* ascending strides */
+};
+
+/* Collects the MEANS observations of `set` into one curve a stride and finds the steps of each.
+ * Points that were measured twice are averaged. What is beyond MEAN_CURVES_MAX strides is left out.
+ * The caller owns `*out` (mean_curves_free). STATUS_NO_MEMORY. */
+enum status mean_curves_read(const struct observation_set *set, struct mean_curves *out,
+                             struct err *err);
+void mean_curves_free(struct mean_curves *take);
+
+/* The curve of this stride, or NULL. */
+const struct mean_curve *mean_curves_at(const struct mean_curves *curves, uint64_t stride_bytes);
+
+#endif

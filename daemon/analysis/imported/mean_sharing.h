@@ -1,0 +1,43 @@
+/* mean_sharing.h: which SMs share a level, from a matrix of mean latencies. Pure.
+ *
+ * The matrix is Karnagel's sharing test (2017, sections 3.3 and 4.2): SM i walks t pages, SM k
+ * walks t others, i walks its own again. Row i, column k is the mean of that last walk.
+ *
+ *   high, where k evicted what i had loaded: they share the level, or something else went slow
+ *   low, where nothing was evicted: they share nothing, for certain
+ *
+ * So two SMs share when both say so, and do not when either clearly says no. On the diagonal an SM
+ * evicts itself: what it loses there is what a lost walk costs, and it must be the level's penalty.
+ * Each row is judged by itself, because SMs lie at different distances from memory.
+ *
+ * Where all SMs share one level no row has a low value. Then only the absolute latency tells
+ * whether all was lost or nothing: against a matrix that has contrast and the curve's hit and miss
+ * latency, which say how much slower the sharing test reads than the curve's.
+ */
+#ifndef REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
+#define REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
+
+#include "analysis/imported/curve_levels.h"
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+struct mean_sharing {
+    enum shared_by shared_by;
+    struct maybe_f64 confidence;       /* 0..1: how far the worst value was from the threshold */
+    struct sm_partition found;         /* where shared_by is SHARED_GROUP or SHARED_SM */
+    double loss_cycles[REACH_MAX_SMS]; /* by SM id: what its own walk cost it; 0: not seen */
+    uint32_t matrices;                 /* that say so */
+    enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
+};
+
+/* Judges the matrices among `set` that ask about each of `levels`: `out` has levels->count
+ * elements. Several matrices about one level must agree, else it is REASON_DISAGREEMENT. */
+enum status mean_sharing_estimate(const struct observation_set *set,
+                                  const struct curve_levels *levels, struct mean_sharing *out,
+                                  struct err *err);
+
+/* Which level a matrix asks about: the only one that the pages of one SM fit and those of two
+ * overflow, while every other level either holds both or not even one. -1: none. */
+int mean_sharing_level_of(const struct probe_spec *spec, const struct curve_levels *levels);
+
+#endif

@@ -1,0 +1,405 @@
+/* levels.c: see levels.h.
+ *
+ * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
+ * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
+ * and at 32 MiB all loads miss with 3044 pages; at 16 MiB the same number of pages hits, and twice
+ * as many miss every other load: an entry covers 32 MiB. Refining there: 2049 pages fit, 2050 do
+ * not, and from about 2304 on every load misses.
+ *
+ * Two kinds of level have to be told apart on the way down from a long stride S to an entry E. One
+ * that picks its sets by a hash holds as many *pages* at any stride S >= E. One that picks them by
+ * the low bits of the page number holds as many *bytes*: each doubling of the stride halves the
+ * sets in use. So at half the stride the test is made with as many pages and, if those fit, with
+ * as many bytes; E is reached when neither makes every load miss.
+ *
+ * Limits: entries are taken to cover a power of two of bytes. A level that the one before it
+ * outreaches leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not seen, nor one
+ * that fewer than one load in 20 takes (an entry longer than 16 strides of the sweep).
+ */
+#include "analysis/levels/levels.h"
+
+#include "analysis/levels/refine.h"
+#include "analysis/levels/sweep.h"
+#include "analysis/structure/traces.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_SWEEP_PAGES = 8192,
+    FEWEST_TEST_PAGES = 4, /* fewer loads tell nothing about a cycle */
+    MOST_DOUBLINGS = 4     /* of the first stride, where the sweep's share misled */
+};
+
+/* Share of the test's loads that counts as all, at the first stride; of those that missed there, at
+ * the ones after; and around a half, which is what half an entry makes. */
+#define ALL_SHARE       0.75
+#define STILL_ALL_SHARE 0.85
+#define LEAST_HALF      0.35
+#define MOST_HALF       0.65
+
+#define MORE_OF_A_STEP 1.1
+
+/* Of hits that look like misses and the reverse: with more nothing can be told of shares. */
+#define MOST_OVERLAP 0.6
+
+/* Loads of the test's reference that look like misses, above those that look as far below:
+ * outliers, or pages that had not come back yet. */
+#define MOST_UNCLEAN 0.04
+
+/* Of the entry test's loads, for its median to be that of misses. */
+#define TEST_ALL_MISS 0.96
+
+/* Hits may grow slower by so many times what the nearer levels cost. */
+#define EXPLAINED 1.1
+
+/* Hits of one level that differ by no more than this are of that level. */
+#define SAME_HITS_CYCLES 4.0
+
+uint64_t levels_sweep_stride(const struct gpu_limits *limits)
+{
+    uint64_t stride = limits->granule_bytes;
+    while (limits->range_bytes / stride > MOST_SWEEP_PAGES)
+        stride *= 2;
+    return stride;
+}
+
+const struct observation *levels_find_chase(const struct observation_set *set,
+                                            const struct probe_spec *spec)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct probe_spec *s = &set->items[i].spec;
+        if (s->kind == PROBE_CHASE && s->stride_bytes == spec->stride_bytes &&
+            s->point_count == spec->point_count &&
+            memcmp(s->points, spec->points, spec->point_count * sizeof spec->points[0]) == 0)
+            return &set->items[i];
+    }
+    return NULL;
+}
+
+uint64_t levels_reference_pages(uint64_t pages)
+{
+    const uint64_t eighth = pages / 8 > 1 ? pages / 8 : 1;
+    return pages > eighth ? pages - eighth : 1;
+}
+
+uint64_t levels_well_beyond(uint64_t pages)
+{
+    return pages + pages / 4 + 1;
+}
+
+bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
+                       uint16_t sm, struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = bracket->stride_bytes,
+                               .point_count = 2,
+                               .points = {levels_reference_pages(bracket->last_fit_pages),
+                                          levels_well_beyond(bracket->full_pages)},
+                               .samples = LEVELS_ENTRY_SAMPLES,
+                               .warm_laps = 2,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    return bracket->stride_bytes >= LEVELS_MIN_STRIDE && out->points[1] >= FEWEST_TEST_PAGES &&
+           out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
+}
+
+static double median_of_point(const struct observation *o, uint32_t point)
+{
+    return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
+}
+
+/* The same footprint seen at half the stride: as many pages, or as many bytes. */
+static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
+{
+    const uint64_t times = same_bytes ? 2 : 1;
+    return (struct level_bracket){.stride_bytes = b->stride_bytes / 2,
+                                  .last_fit_pages = b->last_fit_pages * times,
+                                  .first_miss_pages = b->first_miss_pages * times,
+                                  .full_pages = b->full_pages * times};
+}
+
+/* As many bytes at `ratio` times the stride. */
+static struct level_bracket lengthen(const struct level_bracket *b, uint64_t ratio)
+{
+    return (struct level_bracket){.stride_bytes = b->stride_bytes * ratio,
+                                  .last_fit_pages =
+                                      b->last_fit_pages > ratio ? b->last_fit_pages / ratio : 1,
+                                  .first_miss_pages = (b->first_miss_pages + ratio - 1) / ratio,
+                                  .full_pages = (b->full_pages + ratio - 1) / ratio};
+}
+
+/* Of the test's loads, how many missed: all, half of them, any other number. */
+enum answer { ANSWER_ALL, ANSWER_HALF, ANSWER_OTHER, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
+
+/* What the entry test of this bracket said; `*all` is the share of misses when all missed last, 0
+ * before. Notes a test that has not been made. */
+static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
+                             const struct level_bracket *bracket, double *all,
+                             const struct observation **out)
+{
+    struct probe_spec spec;
+    if (!levels_entry_test(bracket, &set->limits, 0, &spec))
+        return ANSWER_OUT_OF_RANGE;
+    *out = levels_find_chase(set, &spec);
+    if (!*out) {
+        level->test_wanted = true;
+        level->wanted = *bracket;
+        return ANSWER_MISSING;
+    }
+    const double share =
+        sweep_share_above(*out, 1, median_of_point(*out, 0) + level->penalty_cycles / 2);
+    if (share > (*all > 0 ? STILL_ALL_SHARE * *all : ALL_SHARE)) {
+        *all = share;
+        return ANSWER_ALL;
+    }
+    if (*all > 0)
+        return share > LEAST_HALF * *all && share < MOST_HALF * *all ? ANSWER_HALF : ANSWER_OTHER;
+    return share > LEAST_HALF ? ANSWER_HALF : ANSWER_OTHER;
+}
+
+/* The penalty as seen at a stride of one entry, and how cleanly hits and misses separate there. */
+static void read_entry_test(const struct observation *o, struct level_estimate *level)
+{
+    const double hit = median_of_point(o, 0);
+    const double miss = median_of_point(o, 1);
+    const double hits_right = 1 - sweep_share_above(o, 0, (hit + miss) / 2);
+    const double misses_right = sweep_share_above(o, 1, (hit + miss) / 2);
+    const double slow = sweep_share_above(o, 0, (hit + miss) / 2);
+    const double fast = 1 - sweep_share_above(o, 0, hit - (miss - hit) / 2);
+    level->penalty_cycles = miss - hit;
+    level->test_clean = slow - fast < MOST_UNCLEAN;
+    level->test_misses = slow + fast < MOST_OVERLAP ? (misses_right - slow) / (1 - slow - fast) : 0;
+    level->separation = hits_right < misses_right ? hits_right : misses_right;
+}
+
+/* Are the hits at `b` slower than those at `a`? Lines of memory at other distances move a median
+ * by less than the spread of their loads. */
+static bool slower_hits(double a, double b, const struct observation *o)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    const size_t bytes = o->spec.samples * sizeof row[0];
+    memcpy(row, observation_chase(o, 0), bytes);
+    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
+    const double spread = high - stats_quantile_u32(row, o->spec.samples, 0.25);
+    return b - a > fmax(SAME_HITS_CYCLES, spread / 2);
+}
+
+/* Median of the loads of point 1 that hit. */
+static double median_of_hits(const struct observation *o, double threshold)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    const uint32_t *values = observation_chase(o, 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->spec.samples; i++)
+        if (values[i] <= threshold)
+            row[n++] = values[i];
+    return n > 0 ? stats_median_u32(row, n) : threshold;
+}
+
+/* At the entry all of the test's loads miss, at half of it some still hit. If those hits, or the
+ * reference's, are slower than the reference was at the entry, then a nearer level has overflowed
+ * in between, and the step is of two. */
+static bool is_merged(const struct level_estimate *level, const struct observation *all,
+                      const struct observation *some)
+{
+    const double hit = median_of_point(all, 0);
+    const double hit_at_half = median_of_point(some, 0);
+    return slower_hits(hit, hit_at_half, all) ||
+           slower_hits(hit_at_half, median_of_hits(some, hit_at_half + level->penalty_cycles / 2),
+                       some);
+}
+
+/* The first stride at which every load should miss: the sweep's, or as many times longer as the
+ * sweep's share of misses says. */
+static struct level_bracket first_bracket(const struct level_estimate *level)
+{
+    uint64_t ratio = 1;
+    while (level->share * (double)ratio < 0.7 && ratio < 64)
+        ratio *= 2;
+    return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
+}
+
+/* How far the two answers that make an entry are from their thresholds. */
+static struct evidence score_entry(const struct level_estimate *level,
+                                   const struct observation *all, const struct observation *half)
+{
+    const double penalty = level->penalty_cycles;
+    const double full = sweep_share_above(all, 1, median_of_point(all, 0) + penalty / 2);
+    const double some = sweep_share_above(half, 1, median_of_point(half, 0) + penalty / 2);
+    const double off = fabs(some / full - 0.5);
+    const uint64_t pages =
+        half->spec.points[1] > all->spec.points[1] ? half->spec.points[1] : all->spec.points[1];
+    return evidence_make(EVIDENCE_ENTRY_SEARCH, all->spec.samples / pages,
+                         fmin((full - ALL_SHARE) / (1 - ALL_SHARE), 1 - off / (MOST_HALF - 0.5)));
+}
+
+/* From the first stride at which all miss, down to the last. The search ends where half the stride
+ * over as many bytes makes half of the loads miss, which is what half an entry does. */
+static void derive_entry(const struct observation_set *set, struct level_estimate *level)
+{
+    struct level_bracket at = first_bracket(level);
+    const struct observation *o = NULL;
+    const struct observation *last_all = NULL;
+    double all = 0;
+    enum answer answer = ask_entry(set, level, &at, &all, &o);
+    const struct observation *first_all = answer == ANSWER_ALL ? o : NULL;
+
+    for (int up = 0; answer == ANSWER_HALF && up < MOST_DOUBLINGS; up++) {
+        at = lengthen(&at, 2);
+        answer = ask_entry(set, level, &at, &all, &o);
+        first_all = answer == ANSWER_ALL ? o : NULL;
+    }
+    while (answer == ANSWER_ALL) {
+        struct level_bracket next = halve(&at, false);
+        last_all = o;
+        answer = ask_entry(set, level, &next, &all, &o);
+        if (answer == ANSWER_HALF || answer == ANSWER_OTHER) {
+            next = halve(&at, true);
+            answer = ask_entry(set, level, &next, &all, &o);
+        }
+        if (answer == ANSWER_ALL)
+            at = next;
+    }
+    if (!last_all || answer != ANSWER_HALF)
+        return;
+    level->merged = is_merged(level, last_all, o);
+    if (level->merged)
+        return;
+    level->slower_hits_cycles = median_of_point(last_all, 0) - median_of_point(first_all, 0);
+    level->entry_known = true;
+    level->entry_bytes = at.stride_bytes;
+    level->at_entry = at;
+    level->entry_evidence = score_entry(level, last_all, o);
+    read_entry_test(last_all, level);
+}
+
+/* Two sweeps overlap; the level that shows this step already, or NULL. */
+static struct level_estimate *find_step(struct level_estimate *levels, uint32_t count,
+                                        const struct sweep_step *step)
+{
+    for (uint32_t k = 0; k < count; k++)
+        if (step->last_fit_pages < levels[k].sweep.full_pages &&
+            levels[k].sweep.last_fit_pages < step->full_pages)
+            return &levels[k];
+    return NULL;
+}
+
+/* Of a step that two sweeps show, the one that saw more of its loads miss saw more of it: the other
+ * ended within the step. It takes the place of all that it overlaps. */
+static void read_step(uint64_t stride_bytes, const struct sweep_step *step,
+                      struct level_estimate *levels, uint32_t *count)
+{
+    struct level_estimate *known;
+    while ((known = find_step(levels, *count, step))) {
+        if (step->share <= known->share * MORE_OF_A_STEP)
+            return;
+        *known = levels[--*count];
+    }
+    if (*count == LEVELS_MAX)
+        return;
+    levels[(*count)++] = (struct level_estimate){
+        .sweep = {.stride_bytes = stride_bytes,
+                  .last_fit_pages = step->last_fit_pages,
+                  .first_miss_pages = step->first_miss_pages,
+                  .full_pages = step->full_pages},
+        .share = step->share,
+        .penalty_cycles = step->penalty_cycles,
+    };
+}
+
+static void read_sweep(const struct observation *o, bool own_lines, struct level_estimate *levels,
+                       uint32_t *count)
+{
+    struct sweep_step steps[SWEEP_MAX_STEPS];
+    const uint32_t n = sweep_find_steps(o, own_lines, steps);
+    for (uint32_t i = 0; i < n; i++)
+        read_step(o->spec.stride_bytes, &steps[i], levels, count);
+}
+
+static void sort_by_pages(struct level_estimate *levels, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = i;
+             k > 0 && levels[k].sweep.last_fit_pages < levels[k - 1].sweep.last_fit_pages; k--) {
+            const struct level_estimate swap = levels[k];
+            levels[k] = levels[k - 1];
+            levels[k - 1] = swap;
+        }
+}
+
+/* Two steps that led to one entry and to the same pages are one level, seen by two sweeps. */
+static bool is_same_level(const struct level_estimate *a, const struct level_estimate *b)
+{
+    return a->entry_known && b->entry_known && a->entry_bytes == b->entry_bytes &&
+           ((a->at_entry.last_fit_pages < b->at_entry.full_pages &&
+             b->at_entry.last_fit_pages < a->at_entry.full_pages) ||
+            (a->lo_pages > 0 && a->lo_pages == b->lo_pages && a->hi_pages == b->hi_pages));
+}
+
+static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (kept == 0 || !is_same_level(&levels[kept - 1], &levels[k]))
+            levels[kept++] = levels[k];
+        else if (levels[k].share > levels[kept - 1].share)
+            levels[kept - 1] = levels[k];
+    }
+    return kept;
+}
+
+/* The reference of the entry tests covers more pages the shorter the stride, and so leaves the
+ * nearer levels on the way. What their misses cost is known; a level that was not found costs too.
+ * Lines of memory at other distances count for a spread of them. */
+static void find_masked(const struct observation_set *set, struct level_estimate *levels,
+                        uint32_t count)
+{
+    double nearer = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        struct probe_spec spec;
+        const struct observation *o = NULL;
+        if (levels[k].entry_known && levels_entry_test(&levels[k].at_entry, &set->limits, 0, &spec))
+            o = levels_find_chase(set, &spec);
+        levels[k].masked = o && slower_hits(EXPLAINED * nearer, levels[k].slower_hits_cycles, o);
+        nearer += levels[k].penalty_cycles;
+    }
+}
+
+uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < set->count; i++)
+        if (set->items[i].spec.kind == PROBE_CHASE &&
+            set->items[i].spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&set->items[i].spec))
+            read_sweep(&set->items[i], set->limits.arena == ARENA_PLAIN, out, &count);
+    sort_by_pages(out, count);
+    for (uint32_t k = 0; k < count; k++) {
+        derive_entry(set, &out[k]);
+        if (out[k].entry_known)
+            refine_derive(set, &out[k]);
+    }
+    count = drop_doubles(out, count);
+    find_masked(set, out, count);
+    return count;
+}
+
+struct maybe_f64 levels_penalty(const struct level_estimate *level)
+{
+    if (!level->entry_known || level->merged)
+        return UNKNOWN_F64(REASON_NO_CONTRAST);
+    if (level->onset_penalty_cycles > 0)
+        return KNOWN_F64(level->onset_penalty_cycles);
+    if (level->penalty_cycles > 0 && level->test_clean && level->test_misses >= TEST_ALL_MISS)
+        return KNOWN_F64(level->penalty_cycles);
+    return UNKNOWN_F64(REASON_NO_CONTRAST);
+}
+
+struct evidence levels_penalty_evidence(const struct level_estimate *level)
+{
+    if (level->onset_penalty_cycles > 0)
+        return level->onset_penalty_evidence;
+    return evidence_make(EVIDENCE_ENTRY_TEST, LEVELS_ENTRY_SAMPLES,
+                         (level->test_misses - TEST_ALL_MISS) / (1 - TEST_ALL_MISS));
+}

@@ -1,0 +1,518 @@
+/* refine.c: see refine.h.
+ *
+ * Does a footprint fit? Not by counting slow loads: nine pages of 2049 that miss are fewer than the
+ * outliers of a noisy chip. But LRU is strict. The pages of a set that overflows miss in every lap,
+ * and outliers strike another page each time:
+ *
+ *              lap 1   lap 2   lap 3
+ *     page 0    miss    miss    miss     evicted: its set is one page too full
+ *     page 1     hit    slow     hit     an outlier
+ *     page 2     hit     hit     hit
+ *
+ * So each page is weighed by itself. The reference point, a footprint that fits, says how often a
+ * hit looks slow (q) and a miss would look fast (r); k slow loads of c weigh
+ * k log((1-r)/q) - (c-k) log((1-q)/r). Two pages that are beyond doubt are a footprint that does
+ * not fit, for one page alone cannot overflow a set. None that is even likely is one that fits.
+ * What lies between is asked again with more laps, and if that does not help, it is not known.
+ *
+ * Where the victim is drawn at random, no page misses in every lap, and a footprint that would fit
+ * takes many laps to settle. That shows in how often a page's fate changes from one lap to the
+ * next: hardly ever under LRU, with probability 2 m (1-m) where m of the loads miss by chance. Such
+ * a level is erratic, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
+ * same in the L1 of Fermi).
+ */
+#include "analysis/levels/refine.h"
+
+#include "analysis/levels/sweep.h"
+#include "analysis/structure/traces.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FEWEST_CHANGES = 32, /* pairs of laps, to tell LRU from chance */
+    FEWEST_SHIFTED = 16,
+    FEWEST_QUICK_PART = 4, /* of the loads that pass for hits */
+    FEWEST_DIFFERENCES = 4
+};
+
+#define BY_CHANCE              1e-5 /* so improbable is not by chance */
+#define LIKELY_SEEN            0.98 /* of the pages that miss, at least so many must look like it */
+#define SETTLING               0.004 /* of the pages may still miss once after the warm lap (H200: 5 of 2049) */
+#define FULL_SHARE             0.95 /* of the loads that miss: every load */
+#define SMALL_MISSES           0.05 /* between these shares of misses LRU and chance look different */
+#define LARGE_MISSES           0.95
+#define MOST_OVERLAP           0.05 /* of hits and misses, for a share to be told to a twentieth */
+#define PENALTY_SHARE          0.2
+#define MOST_NOISE_FOR_PENALTY 0.04
+#define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
+#define ERROR_OF_MEDIAN        1.8   /* of a difference of two, in sigmas of one load */
+#define PENALTY_CYCLES         2.0   /* known to so many cycles, or to such a part */
+#define PENALTY_PART           0.05
+#define MOST_SHIFT             4.0 /* cycles; a level that costs less is not told from none (sweep.c) */
+
+/* What the reference point says of single loads. */
+struct noise {
+    double hit;         /* cycles, median */
+    double threshold;   /* cycles, half way between hit and miss */
+    double slow_share;  /* of the reference's loads above it, as counted */
+    double fast_share;  /* of them as far below the hits: what misses would look like */
+    double sigma;       /* cycles, of single loads about their median */
+    double slow_if_hit; /* upper bounds */
+    double fast_if_miss;
+};
+
+enum fit { FITS, MISSES, UNDECIDED };
+
+/* One point of an observation. */
+struct point {
+    enum fit fit;
+    bool certain;      /* pages that miss beyond doubt, not only more slow loads than usual */
+    double shift;      /* cycles that pages which hit take longer than at the reference */
+    double miss_share; /* of its loads, less what hits explain */
+    bool whole;        /* every page was timed */
+    double pairs;      /* of successive laps of one page */
+    double changes;    /* of these, with another fate */
+    double margin;     /* of `fit`, where that is certain: 0..1 (weigh_fit) */
+};
+
+/* ---- one point ---- */
+
+/* Of `n` loads, `count` were so; more than this share is hardly to be expected. */
+static double upper_bound(double count, double n)
+{
+    const double bound = (count + 2 * sqrt(count) + 2) / n;
+    return bound < REFINE_MOST_CONFUSED ? bound : REFINE_MOST_CONFUSED;
+}
+
+static struct noise noise_of(const struct observation *o, double penalty_cycles)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    const double n = o->spec.samples;
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
+    const double quartiles = high - stats_quantile_u32(row, o->spec.samples, 0.25);
+    const double hit = stats_median_of_u32(observation_chase(o, 0), o->spec.samples);
+    const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
+    /* Noise goes both ways, outliers only up. Loads that are faster without others that are slower
+     * are hits of a nearer level. */
+    const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
+    const double fast = fmin(below, slow);
+    return (struct noise){.hit = hit,
+                          .threshold = hit + penalty_cycles / 2,
+                          .sigma = fmax(quartiles, 1) / QUARTILES_OF_SIGMA,
+                          .slow_share = slow / n,
+                          .fast_share = fast / n,
+                          .slow_if_hit = upper_bound(slow, n),
+                          .fast_if_miss = upper_bound(fast, n)};
+}
+
+/* P(X >= k) of X ~ Binomial(n, p). */
+static double binomial_tail(uint32_t n, double p, uint32_t k)
+{
+    double term = pow(1 - p, n);
+    double below = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        below += term;
+        term *= (double)(n - i) / (i + 1) * p / (1 - p);
+    }
+    return below < 1 ? 1 - below : 0;
+}
+
+/* P(X >= k) of X ~ Poisson(mean). */
+static double poisson_tail(double mean, uint32_t k)
+{
+    double term = exp(-mean);
+    double below = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        below += term;
+        term *= mean / (i + 1);
+    }
+    return below < 1 ? 1 - below : 0;
+}
+
+/* How a page's slow loads weigh: above 0 it rather misses. */
+static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
+{
+    return slow * log((1 - noise->fast_if_miss) / noise->slow_if_hit) -
+           (laps - slow) * log((1 - noise->slow_if_hit) / noise->fast_if_miss);
+}
+
+/* What weighing all pages came to. */
+struct scales {
+    uint32_t certain;   /* miss beyond doubt */
+    uint32_t likely;    /* rather miss */
+    double by_chance;   /* of the likely ones, how many outliers make */
+    double least_power; /* of pages that miss, how many are likely ones, at least */
+    uint32_t laps;      /* of every page, at least */
+    double first;       /* weight of the page that weighs most, */
+    double second;      /* and of the next: two make a footprint that does not fit */
+};
+
+/* Fewest slow loads of `laps` that make a page a likely one. */
+static uint32_t fewest_likely(const struct noise *noise, uint32_t laps)
+{
+    uint32_t k = 0;
+    while (k < laps && weight(noise, laps, k) <= 0)
+        k++;
+    return k;
+}
+
+static void score_pages(const struct observation *o, uint32_t p, const struct noise *noise,
+                        struct point *out, struct scales *scales)
+{
+    const uint64_t n = o->spec.points[p];
+    const uint32_t *values = observation_chase(o, p);
+    const uint32_t least = (uint32_t)(o->spec.samples / n);
+    const double doubt = log(REFINE_PAGE_ODDS * (double)n);
+    const uint32_t most_laps = least + (o->spec.samples % n > 0);
+    const double chance[2] = {
+        most_laps > 1
+            ? binomial_tail(most_laps - 1, noise->slow_if_hit, fewest_likely(noise, most_laps - 1))
+            : 0,
+        binomial_tail(most_laps, noise->slow_if_hit, fewest_likely(noise, most_laps))};
+
+    *scales = (struct scales){.laps = least, .first = -INFINITY, .second = -INFINITY};
+    for (uint64_t page = 0; page < n && page < o->spec.samples; page++) {
+        uint32_t laps = 0;
+        uint32_t slow = 0;
+        for (uint64_t k = page; k < o->spec.samples; k += n, laps++) {
+            const bool is_slow = values[k] > noise->threshold;
+            slow += is_slow;
+            if (laps > 0)
+                out->changes += is_slow != (values[k - n] > noise->threshold);
+        }
+        const double w = weight(noise, laps, slow);
+        out->pairs += laps - 1;
+        scales->second = fmax(scales->second, fmin(scales->first, w));
+        scales->first = fmax(scales->first, w);
+        scales->certain += w > doubt;
+        scales->likely += w > 0;
+        scales->by_chance += chance[laps == most_laps];
+    }
+    scales->least_power =
+        least > 0 ? binomial_tail(least, 1 - noise->fast_if_miss, fewest_likely(noise, least)) : 0;
+}
+
+/* Pages of the reference that still hit in this larger footprint: how much longer do they take? The
+ * same pages, so their distance cancels. Longer hits mean that a nearer level overflows here. */
+static double shift_of(const struct observation *o, uint32_t p, const struct noise *noise)
+{
+    double differences[PROBE_MAX_SAMPLES];
+    const uint32_t *before = observation_chase(o, 0);
+    const uint32_t *now = observation_chase(o, p);
+    size_t n = 0;
+    for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++)
+        if (before[page] <= noise->threshold && now[page] <= noise->threshold)
+            differences[n++] = (double)now[page] - (double)before[page];
+    return n >= FEWEST_SHIFTED ? stats_median_f64(differences, n) : 0;
+}
+
+/* Misses have noise of their own, which the reference does not show: some are as quick as a slow
+ * hit. Half of all hits are no slower than their median. Where hardly any load is, those that pass
+ * for hits are misses; then what is quick, twice, is all that hit. */
+static double share_of_misses(const struct observation *o, uint32_t p, const struct noise *noise,
+                              double slow, double expected)
+{
+    const double n = o->spec.samples;
+    const double quick = n - sweep_share_above(o, p, noise->hit) * n;
+
+    if (2 * quick < (n - slow) / FEWEST_QUICK_PART)
+        return 1 - 2 * quick / n;
+    return fmax(slow - expected, 0) / n;
+}
+
+/* How far a point is from another fit. One that misses: the page that makes it certain outweighs
+ * the doubt so many times. One that fits: the page that is most like a miss has so many laps to go
+ * until it is as like a miss as a hit; and of pages that miss, more than enough would be seen. */
+static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
+                        const struct scales *s, enum fit fit)
+{
+    const double doubt = log(REFINE_PAGE_ODDS * (double)o->spec.points[p]);
+    if (fit == MISSES)
+        return s->second > 0 ? 1 - doubt / s->second : 0;
+    return fmin(s->second / weight(noise, s->laps, 0),
+                (s->least_power - LIKELY_SEEN) / (1 - LIKELY_SEEN));
+}
+
+static struct point classify(const struct observation *o, uint32_t p, const struct noise *noise)
+{
+    const double expected = noise->slow_share * o->spec.samples;
+    const double slow = sweep_share_above(o, p, noise->threshold) * o->spec.samples;
+    const double sigma = sqrt(2 * expected + 1); /* the reference was counted too */
+    const double unusual = expected + 6 * sigma + 2 + SETTLING * (double)o->spec.points[p];
+    struct point out = {.fit = UNDECIDED,
+                        .miss_share = share_of_misses(o, p, noise, slow, expected),
+                        .whole = o->spec.samples >= o->spec.points[p]};
+    struct scales s;
+
+    score_pages(o, p, noise, &out, &s);
+    out.certain = s.certain >= 2;
+    out.shift = shift_of(o, p, noise);
+    if (s.certain >= 2 || (s.likely >= 2 && poisson_tail(s.by_chance, s.likely) < BY_CHANCE) ||
+        slow > unusual)
+        out.fit = MISSES;
+    else if (s.likely < 2 && s.least_power > LIKELY_SEEN)
+        out.fit = FITS;
+    out.margin = score_fit(o, p, noise, &s, out.fit);
+    return out;
+}
+
+bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles)
+{
+    const struct noise noise = noise_of(o, penalty_cycles);
+    const struct point seen = classify(o, point, &noise);
+    return point == 0 ? !seen.certain : seen.fit == FITS;
+}
+
+bool levels_miss(const struct observation *o, uint32_t point, double penalty_cycles)
+{
+    const struct noise noise = noise_of(o, penalty_cycles);
+    return classify(o, point, &noise).fit == MISSES;
+}
+
+/* ---- all points of a level ---- */
+
+/* Is this a confirmation (confirm.h) of this level's onset: two points of it, behind the reference?
+ */
+static bool is_confirmation(const struct observation *o, const struct level_estimate *level)
+{
+    const struct probe_spec *s = &o->spec;
+    return s->kind == PROBE_CHASE && s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
+           s->points[0] > refine_reference(level) && s->points[1] <= level->at_entry.full_pages;
+}
+
+/* Most pages that a confirmation saw fit. Outliers and disturbances make pages miss that fit, and
+ * nothing makes pages hit that do not: an onset seen below this was none. */
+static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (is_confirmation(o, level) && o->spec.points[1] > most &&
+            levels_fit(o, 0, level->penalty_cycles) && levels_fit(o, 1, level->penalty_cycles))
+            most = o->spec.points[1];
+    }
+    return most;
+}
+
+/* What all refinements of a level came to. */
+struct tally {
+    uint64_t refuted;      /* pages that a confirmation saw fit */
+    uint64_t most_fitting; /* whatever else was seen */
+    uint64_t fewest_certain;
+    bool shifted;
+    uint64_t penalty_pages; /* of the point that penalty_cycles was read at; 0: none yet */
+    double penalty_cycles;
+    struct evidence penalty_evidence;
+    uint64_t undecided[PROBE_MAX_POINTS];
+    uint32_t undecided_count;
+    double pairs, changes, if_lru, if_chance;
+};
+
+static void read_changes(const struct point *point, const struct noise *noise, struct tally *tally)
+{
+    const double m = point->miss_share;
+    if (m < SMALL_MISSES || m > LARGE_MISSES)
+        return;
+    const double confused = (1 - m) * noise->slow_if_hit + m * noise->fast_if_miss;
+    tally->pairs += point->pairs;
+    tally->changes += point->changes;
+    tally->if_lru += 2 * confused * point->pairs;
+    tally->if_chance += 2 * m * (1 - m) * point->pairs;
+}
+
+/* Is this the share of a footprint of which every load misses? Noise makes some of those look like
+ * hits; what is left is a share of so many loads, with the error of a count. 0: cannot be told. */
+static int fullness(const struct point *point, const struct noise *noise, uint32_t samples)
+{
+    const double apart = 1 - noise->slow_share - noise->fast_share;
+    if (!point->whole || apart < 1 - MOST_OVERLAP)
+        return 0;
+    const double share = point->miss_share / apart;
+    const double inside = fmin(fmax(share, 0), 1);
+    const double error = sqrt(inside * (1 - inside) / samples) / apart + 1.0 / samples;
+    return share - error >= FULL_SHARE - 1.0 / samples ? 1 : share + error < FULL_SHARE ? -1 : 0;
+}
+
+/* How much more than enough of the loads miss. */
+static double score_full(const struct point *point, const struct noise *noise)
+{
+    const double share = point->miss_share / (1 - noise->slow_share - noise->fast_share);
+    return (share - FULL_SHARE) / (1 - FULL_SHARE);
+}
+
+static void read_point(uint64_t pages, const struct point *point, int full,
+                       struct level_estimate *level, struct tally *tally)
+{
+    if (point->fit == MISSES && pages > tally->refuted &&
+        (level->hi_pages == 0 || pages < level->hi_pages))
+        level->hi_pages = pages;
+    if (point->certain && pages > tally->refuted &&
+        (tally->fewest_certain == 0 || pages < tally->fewest_certain))
+        tally->fewest_certain = pages;
+    tally->shifted = tally->shifted || point->shift > MOST_SHIFT;
+    if (point->fit == FITS && pages > tally->most_fitting)
+        tally->most_fitting = pages;
+    if (point->fit == UNDECIDED && tally->undecided_count < PROBE_MAX_POINTS)
+        tally->undecided[tally->undecided_count++] = pages;
+    if (full > 0 && (level->sat_hi_pages == 0 || pages < level->sat_hi_pages))
+        level->sat_hi_pages = pages;
+    if (full < 0 && pages > level->sat_lo_pages)
+        level->sat_lo_pages = pages;
+}
+
+/* The median of one page's loads that are slow, or that are not. False where they are fewer than
+ * this share of its laps: a page with one slow load in many had an outlier. */
+static bool page_median(const struct observation *o, uint32_t p, uint64_t page, double threshold,
+                        bool slow, double share, double *out)
+{
+    double own[REFINE_MOST_LAPS];
+    const uint32_t *values = observation_chase(o, p);
+    uint32_t laps = 0;
+    uint32_t n = 0;
+    for (uint64_t k = page; k < o->spec.samples && n < REFINE_MOST_LAPS;
+         k += o->spec.points[p], laps++)
+        if ((values[k] > threshold) == slow)
+            own[n++] = values[k];
+    if (n == 0 || n < share * laps)
+        return false;
+    *out = stats_median_f64(own, n);
+    return true;
+}
+
+/* What misses cost in the smallest footprint with enough of them, so that a farther level has no
+ * part in it: the pages of the reference that miss now, each against itself. Only where noise
+ * confuses few loads, for else the slow ones are not the misses, and where there are loads enough
+ * to know it to a twentieth, or to two cycles. */
+static void read_penalty(const struct observation *o, uint32_t p, const struct point *point,
+                         const struct noise *noise, struct tally *tally)
+{
+    double differences[PROBE_MAX_SAMPLES];
+    const uint64_t pages = o->spec.points[p];
+    const double laps = fmax(1, fmin((double)o->spec.samples / (double)pages, REFINE_MOST_LAPS));
+    size_t n = 0;
+    if (point->miss_share < PENALTY_SHARE || noise->slow_if_hit > MOST_NOISE_FOR_PENALTY ||
+        noise->fast_if_miss > MOST_NOISE_FOR_PENALTY ||
+        (tally->penalty_pages && pages >= tally->penalty_pages))
+        return;
+    for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++) {
+        double before;
+        double now;
+        if (page_median(o, 0, page, noise->threshold, false, 0.5, &before) &&
+            page_median(o, p, page, noise->threshold, true, point->miss_share / 2, &now))
+            differences[n++] = now - before;
+    }
+    if (n < FEWEST_DIFFERENCES)
+        return;
+    const double penalty = stats_median_of_f64(differences, n);
+    const double error =
+        ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
+    const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);
+    /* Differences of two kinds: another level is hit at one time and missed at another. */
+    const double halves = stats_quantile_f64(differences, n, 0.75) - penalty;
+    if (3 * error > precision || halves > 2 * precision)
+        return;
+    tally->penalty_evidence =
+        evidence_make(EVIDENCE_REFINE, n,
+                      1 - fmax(noise->slow_if_hit, noise->fast_if_miss) / MOST_NOISE_FOR_PENALTY);
+    tally->penalty_pages = pages;
+    tally->penalty_cycles = penalty;
+}
+
+static void read_refinement(const struct observation *o, struct level_estimate *level,
+                            struct tally *tally)
+{
+    const struct noise noise = noise_of(o, level->penalty_cycles);
+    for (uint32_t p = 1; p < o->spec.point_count; p++) {
+        const struct point point = classify(o, p, &noise);
+        read_point(o->spec.points[p], &point, fullness(&point, &noise, o->spec.samples), level,
+                   tally);
+        read_changes(&point, &noise, tally);
+        read_penalty(o, p, &point, &noise, tally);
+    }
+}
+
+/* A footprint that fits where a smaller one does not: one of the two was disturbed. */
+static void settle(const struct tally *tally, struct level_estimate *level)
+{
+    const bool contradicts = level->hi_pages && tally->most_fitting >= level->hi_pages;
+    level->lo_pages = tally->most_fitting;
+    if (contradicts)
+        level->lo_pages = level->hi_pages - 1;
+    level->non_lru = tally->pairs >= FEWEST_CHANGES &&
+                     tally->changes > tally->if_lru + fabs(tally->if_chance - tally->if_lru) / 4;
+    level->merged = tally->shifted;
+    level->counted = !contradicts && !level->non_lru && !level->merged &&
+                     refine_onset_is_fine(level) && tally->fewest_certain == level->hi_pages;
+    for (uint32_t i = 0; i < tally->undecided_count; i++) {
+        const uint64_t pages = tally->undecided[i];
+        uint32_t times = 0;
+        for (uint32_t k = 0; k < tally->undecided_count; k++)
+            times += tally->undecided[k] == pages;
+        if (times == 1 && !level->counted && pages > level->lo_pages &&
+            (level->hi_pages == 0 || pages < level->hi_pages))
+            level->undecided_pages = pages;
+    }
+    level->onset_penalty_cycles = tally->penalty_cycles;
+    level->onset_penalty_evidence = tally->penalty_evidence;
+    /* Below saturation nothing saturates. */
+    if (level->sat_hi_pages && level->sat_lo_pages >= level->sat_hi_pages)
+        level->sat_lo_pages = level->sat_hi_pages - 1;
+}
+
+/* What all that was asked about one number of pages says: laps add up, the best margin counts. */
+static void add_to(struct evidence *e, uint64_t laps, double margin)
+{
+    *e =
+        evidence_make(EVIDENCE_REFINE, e->repeats + (laps > 0 ? laps : 1), fmax(e->margin, margin));
+}
+
+/* Goes once more through what was asked about the three numbers that came out. */
+static void score_bracket(const struct observation_set *set, struct level_estimate *level)
+{
+    struct evidence fits = {.margin = 0};
+    struct evidence misses = {.margin = 0};
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (o->spec.kind != PROBE_CHASE || o->spec.stride_bytes != level->entry_bytes ||
+            o->spec.point_count >= LEVELS_SWEEP_POINTS || trace_is(&o->spec))
+            continue;
+        const struct noise noise = noise_of(o, level->penalty_cycles);
+        for (uint32_t p = 1; p < o->spec.point_count; p++) {
+            const uint64_t pages = o->spec.points[p];
+            const uint64_t laps = o->spec.samples / pages;
+            if (pages != level->lo_pages && pages != level->hi_pages &&
+                pages != level->sat_hi_pages)
+                continue;
+            const struct point point = classify(o, p, &noise);
+            if (pages == level->lo_pages && point.fit == FITS)
+                add_to(&fits, laps, point.margin);
+            if (pages == level->hi_pages && point.certain)
+                add_to(&misses, laps, point.margin);
+            if (pages == level->sat_hi_pages && fullness(&point, &noise, o->spec.samples) > 0)
+                add_to(&level->saturation_evidence, laps, score_full(&point, &noise));
+        }
+    }
+    level->reach_evidence = evidence_weaker(fits, misses);
+}
+
+void refine_derive(const struct observation_set *set, struct level_estimate *level)
+{
+    const uint64_t reference = refine_reference(level);
+    struct tally tally;
+
+    memset(&tally, 0, sizeof tally);
+    tally.refuted = tally.most_fitting = refuted_pages(set, level);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct probe_spec *spec = &set->items[i].spec;
+        if (spec->kind == PROBE_CHASE && spec->stride_bytes == level->entry_bytes &&
+            spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference &&
+            !trace_is(spec))
+            read_refinement(&set->items[i], level, &tally);
+    }
+    settle(&tally, level);
+    score_bracket(set, level);
+}

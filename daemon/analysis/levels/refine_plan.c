@@ -1,0 +1,134 @@
+/* refine_plan.c: which footprints to walk next, for the onset and the saturation of a level whose
+ * entry is known. See refine.h, levels.h.
+ *
+ * The bracket that the sweep gave is cut in four again and again. On a quiet chip a lap of each
+ * point is enough while it is wide; where noise confuses loads, so many laps are walked that a page
+ * which misses outweighs the number of pages there are.
+ */
+#include "analysis/levels/refine.h"
+
+#include <math.h>
+
+enum {
+    REFINE_WARM_LAPS = 1,
+    FEWEST_LAPS = 3, /* timed, near the onset */
+    MIN_SAMPLES = 256,
+    WIDE_BRACKET = 32,
+    FINE_ONSET = 4096,     /* an onset is found to one page in this many, */
+    FINE_SATURATION = 128, /* a saturation to one in this many */
+    SATURATION_SAMPLES = 1536
+};
+
+#define QUIET 0.01 /* share of loads on the wrong side, below which one lap is enough */
+
+uint64_t refine_reference(const struct level_estimate *level)
+{
+    return levels_reference_pages(level->at_entry.last_fit_pages);
+}
+
+/* Points ascend; one that would not is left out. */
+static void add_point(struct probe_spec *spec, uint64_t pages)
+{
+    if (pages > spec->points[spec->point_count - 1])
+        spec->points[spec->point_count++] = pages;
+}
+
+/* Up to three points evenly inside (lo, hi). */
+static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
+{
+    for (uint64_t q = 1; q <= 3; q++)
+        if (lo + (hi - lo) * q / 4 < hi)
+            add_point(spec, lo + (hi - lo) * q / 4);
+}
+
+/* Fine enough? Then the two numbers are neighbours, or as good as. */
+static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
+{
+    const uint64_t step = lo / parts > 1 ? lo / parts : 1;
+    return hi - lo <= step;
+}
+
+bool refine_onset_is_fine(const struct level_estimate *level)
+{
+    return level->lo_pages && level->hi_pages &&
+           is_fine(level->lo_pages, level->hi_pages, FINE_ONSET);
+}
+
+/* Chooses the points after the reference: first the bracket that the sweep gave and, if it did not
+ * hold at this stride, all that is beyond; then ever closer to the onset; then to the saturation.
+ */
+static void choose_points(const struct level_estimate *level, struct probe_spec *out)
+{
+    const uint64_t clean = level->at_entry.last_fit_pages;
+    const uint64_t dirty = level->at_entry.first_miss_pages;
+    const uint64_t beyond = levels_well_beyond(level->at_entry.full_pages);
+
+    if (level->undecided_pages) {
+        add_point(out, level->undecided_pages);
+    } else if (level->lo_pages == 0 && (level->hi_pages == 0 || level->hi_pages > dirty)) {
+        add_point(out, clean);
+        add_between(out, clean, dirty);
+        add_point(out, dirty);
+    } else if (level->hi_pages == 0) {
+        add_between(out, level->lo_pages, beyond);
+        add_point(out, beyond);
+    } else if (level->lo_pages == 0) {
+        add_between(out, out->points[0], level->hi_pages);
+    } else if (!refine_onset_is_fine(level) && !level->non_lru) {
+        add_between(out, level->lo_pages, level->hi_pages);
+    } else if (level->sat_hi_pages == 0) {
+        add_between(out, level->sat_lo_pages, beyond);
+        add_point(out, beyond);
+    } else if (!is_fine(level->sat_lo_pages, level->sat_hi_pages, FINE_SATURATION)) {
+        add_between(out, level->sat_lo_pages, level->sat_hi_pages);
+    }
+}
+
+/* Laps after which a page that misses outweighs the number of pages there are. */
+static uint64_t laps_for(uint64_t pages, double confused)
+{
+    const double p = fmin(fmax(confused, QUIET / 4), REFINE_MOST_CONFUSED);
+    const double each = (1 - 2 * p) * log((1 - p) / p);
+    const double laps = ceil(1.3 * log(REFINE_PAGE_ODDS * (double)pages) / each);
+    return laps < FEWEST_LAPS        ? FEWEST_LAPS
+           : laps > REFINE_MOST_LAPS ? REFINE_MOST_LAPS
+                                     : (uint64_t)laps;
+}
+
+/* On a quiet chip a lap of each point is enough while the bracket is wide: many sets overflow in
+ * it. A saturation is a matter of shares, of all pages, some of them twice. */
+static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
+{
+    const double confused = 1 - level->separation;
+    const bool wide = level->hi_pages == 0 || level->lo_pages == 0 ||
+                      level->hi_pages - level->lo_pages > WIDE_BRACKET;
+    uint64_t samples = pages * laps_for(pages, confused);
+    if (level->undecided_pages)
+        samples = pages * REFINE_MOST_LAPS;
+    else if (level->non_lru || refine_onset_is_fine(level))
+        samples = pages * 3 < SATURATION_SAMPLES ? pages * 3 : pages + pages / 4;
+    else if (wide && confused < QUIET)
+        samples = pages;
+    samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
+    return samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES;
+}
+
+bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
+                        uint16_t sm, struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = level->entry_bytes,
+                               .point_count = 1,
+                               .points = {refine_reference(level)},
+                               .warm_laps = REFINE_WARM_LAPS,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    choose_points(level, out);
+    out->samples = (uint32_t)samples_for(level, out->points[out->point_count - 1]);
+    return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
+}
+
+uint64_t levels_laps(const struct level_estimate *level, uint64_t pages)
+{
+    return laps_for(pages, 1 - level->separation);
+}

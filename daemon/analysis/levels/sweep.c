@@ -1,0 +1,222 @@
+/* sweep.c: see sweep.h.
+ *
+ * In a plain allocation every page is probed on a line of its own, and lines lie at different
+ * distances from the SM (H200: 265 to 325 cycles, all hits). A larger footprint then meets slower
+ * lines, and its percentiles step as if a level had overflowed.
+ */
+#include "analysis/levels/sweep.h"
+
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Two percentiles belong to one plateau when they differ by less than this. Those of 256 loads with
+ * five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
+#define PLATEAU_TOLERANCE_CYCLES 3.0
+
+#define STEP_QUANTILE 0.95
+
+/* Loads above the middle that count as none: one outlier in a hundred is normal. */
+#define SHARE_NONE 0.04
+/* Of the upper plateau's share, to count as saturated. */
+#define SHARE_FULL 0.9
+/* Of that share, as many loads of the pages that fitted before must have grown slower themselves.
+ */
+#define SHARE_OWN 0.25
+
+struct plateau {
+    uint32_t first, last; /* points */
+    double cycles;        /* median of the points' percentiles */
+};
+
+double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles)
+{
+    const uint32_t *values = observation_chase(o, point);
+    const uint32_t threshold = threshold_cycles > 0 ? (uint32_t)threshold_cycles : 0;
+    uint32_t above = 0;
+    for (uint32_t k = 0; k < o->spec.samples; k++)
+        above += values[k] > threshold;
+    return (double)above / o->spec.samples;
+}
+
+/* The run of points from `first` on that stay together; its length is at least 1. */
+static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
+{
+    struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
+    while (p.last + 1 < n && fabs(cycles[p.last + 1] - p.cycles) <= PLATEAU_TOLERANCE_CYCLES) {
+        p.last += 1;
+        p.cycles = stats_median_of_f64(cycles + first, p.last - first + 1);
+    }
+    return p;
+}
+
+/* Runs of at least two points. A run close to the one before it joins it: a lone point between
+ * them was an outlier. The first point may stand alone: a level that holds one or two pages of so
+ * long a stride is seen in no other. */
+static uint32_t find_plateaus(const double *cycles, uint32_t n, struct plateau *out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n;) {
+        const struct plateau p = grow_plateau(cycles, n, i);
+        i = p.last + 1;
+        if (p.last == p.first && p.first > 0)
+            continue;
+        if (count > 0 && fabs(p.cycles - out[count - 1].cycles) <= PLATEAU_TOLERANCE_CYCLES)
+            out[count - 1].last = p.last;
+        else if (count <= SWEEP_MAX_STEPS)
+            out[count++] = p;
+    }
+    return count;
+}
+
+static double median_of_medians(const struct observation *o, const struct plateau *p)
+{
+    double medians[PROBE_MAX_POINTS];
+    for (uint32_t i = p->first; i <= p->last; i++)
+        medians[i - p->first] = stats_median_of_u32(observation_chase(o, i), o->spec.samples);
+    return stats_median_f64(medians, p->last - p->first + 1);
+}
+
+/* Over the plateau's second half: percentiles reach their height when one load in 20 is slow, and
+ * the share of slow loads still grows then. */
+static double median_share(const struct observation *o, const struct plateau *p, double threshold)
+{
+    double shares[PROBE_MAX_POINTS];
+    const uint32_t first = p->first + (p->last - p->first + 1) / 2;
+    for (uint32_t i = first; i <= p->last; i++)
+        shares[i - first] = sweep_share_above(o, i, threshold);
+    return stats_median_f64(shares, p->last - first + 1);
+}
+
+/* The middle between hits and misses. Where most loads miss, medians tell the two apart better
+ * than percentiles, which sit at the upper edge of the noise. */
+static double middle_of(const struct observation *o, const struct plateau *from,
+                        const struct plateau *to, double *penalty_cycles)
+{
+    const double hit = median_of_medians(o, from);
+    const double miss = median_of_medians(o, to);
+    *penalty_cycles = to->cycles - from->cycles;
+    if (miss - hit > *penalty_cycles / 2) {
+        *penalty_cycles = miss - hit;
+        return (hit + miss) / 2;
+    }
+    return (from->cycles + to->cycles) / 2;
+}
+
+/* How far apart the middle nine tenths of a point's loads lie. Lines of memory at different
+ * distances from the SM spread them by tens of cycles, and which lines a footprint meets changes
+ * with it. */
+static double spread_of(const struct observation *o, uint32_t point)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
+    const double high = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
+    return high - stats_quantile_u32(row, o->spec.samples, 1 - STEP_QUANTILE);
+}
+
+/* The share of loads of point `to` that took longer, by more than so many cycles, than the same
+ * page did at point `from`. Load k is of page k modulo the footprint. */
+static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
+{
+    const uint32_t *before = observation_chase(o, from);
+    const uint32_t *now = observation_chase(o, to);
+    const uint64_t fewer =
+        o->spec.points[from] < o->spec.points[to] ? o->spec.points[from] : o->spec.points[to];
+    uint32_t laps[PROBE_MAX_SAMPLES];
+    uint32_t grown = 0;
+    uint32_t loads = 0;
+
+    for (uint64_t page = 0; page < fewer && page < o->spec.samples; page++) {
+        uint32_t n = 0;
+        for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[from])
+            laps[n++] = before[k];
+        const double own = stats_median_u32(laps, n);
+        for (uint64_t k = page; k < o->spec.samples; k += o->spec.points[to], loads++)
+            grown += now[k] > own + cycles;
+    }
+    return (double)grown / loads;
+}
+
+/* Over the second half of the upper plateau, as median_share. */
+static double median_grown(const struct observation *o, const struct plateau *from,
+                           const struct plateau *to, double cycles)
+{
+    double shares[PROBE_MAX_POINTS];
+    const uint32_t first = to->first + (to->last - to->first + 1) / 2;
+    for (uint32_t i = first; i <= to->last; i++)
+        shares[i - first] = share_grown(o, from->last, i, cycles);
+    return stats_median_f64(shares, to->last - first + 1);
+}
+
+static bool read_step(const struct observation *o, bool own_lines, const struct plateau *from,
+                      const struct plateau *to, struct sweep_step *out)
+{
+    const double middle = middle_of(o, from, to, &out->penalty_cycles);
+    uint32_t clean = from->first;
+
+    if (to->cycles <= from->cycles || out->penalty_cycles < spread_of(o, from->last) / 2)
+        return false;
+    out->share = median_share(o, to, middle);
+    const double none = fmin(median_share(o, from, middle), out->share / 4) + SHARE_NONE;
+    for (uint32_t i = from->first; i <= to->first; i++) {
+        if (sweep_share_above(o, i, middle) > none)
+            break;
+        clean = i;
+    }
+    if (clean >= to->last || out->share <= SHARE_NONE)
+        return false;
+    if (own_lines && median_grown(o, from, to, out->penalty_cycles / 2) < SHARE_OWN * out->share)
+        return false;
+    out->last_fit_pages = o->spec.points[clean];
+    out->first_miss_pages = o->spec.points[clean + 1];
+    for (uint32_t i = clean + 1; i <= to->last; i++) {
+        out->full_pages = o->spec.points[i];
+        if (sweep_share_above(o, i, middle) >= SHARE_FULL * out->share)
+            break;
+    }
+    return true;
+}
+
+/* Where few loads miss, the percentile is one of the lowest misses, and climbs by the noise while
+ * they become more. That nothing else happened is told by the medians, which rise by the whole
+ * penalty when half of the loads miss while the percentiles rise by next to nothing, and by the
+ * spread, which is that of hits and misses together. Such plateaus are one. */
+static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
+{
+    uint32_t kept = count > 0;
+    for (uint32_t k = 1; k < count; k++) {
+        struct plateau *last = &plateaus[kept - 1];
+        const double rise = plateaus[k].cycles - last->cycles;
+        const bool same =
+            kept > 1 && rise > 0 &&
+            (rise < spread_of(o, last->last) / 2 ||
+             median_of_medians(o, &plateaus[k]) - median_of_medians(o, last) > 2 * rise);
+        if (same) {
+            last->last = plateaus[k].last;
+            last->cycles = plateaus[k].cycles;
+        } else {
+            plateaus[kept++] = plateaus[k];
+        }
+    }
+    return kept;
+}
+
+uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out)
+{
+    const uint32_t n = o->spec.point_count;
+    double cycles[PROBE_MAX_POINTS];
+    uint32_t row[PROBE_MAX_SAMPLES];
+    struct plateau plateaus[SWEEP_MAX_STEPS + 1] = {{0}};
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(row, observation_chase(o, i), o->spec.samples * sizeof row[0]);
+        cycles[i] = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
+    }
+    uint32_t found = find_plateaus(cycles, n, plateaus);
+    found = join_climbing(o, plateaus, found);
+    for (uint32_t k = 0; k + 1 < found; k++)
+        count += read_step(o, own_lines, &plateaus[k], &plateaus[k + 1], &out[count]);
+    return count;
+}

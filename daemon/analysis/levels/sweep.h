@@ -1,0 +1,42 @@
+/* sweep.h: steps in one footprint sweep. Pure.
+ *
+ *   cycles (95th percentile)
+ *     473 |                         ______   plateau
+ *         |                        /
+ *     297 |        ________________        plateau: clean | dirty .. full
+ *     287 | _______/
+ *         +--------------------------------> pages
+ *            16 17             2048 2304
+ *
+ * A level that overflows lifts some loads by its miss penalty: all of them where the stride is an
+ * entry or longer, one in E / S where an entry covers E bytes and the stride is S < E (Karnagel
+ * 2017, figure 2: X/2 has the same onset and a lower plateau). The 95th percentile sees one in 16,
+ * and outliers of one load in a hundred leave it alone. Percentiles form plateaus; a step is the
+ * way from one to a higher one, and where it begins and ends is read off the share of slow loads.
+ */
+#ifndef REACH_ANALYSIS_LEVELS_SWEEP_H
+#define REACH_ANALYSIS_LEVELS_SWEEP_H
+
+#include "observe/observe.h"
+
+enum { SWEEP_MAX_STEPS = 8 };
+
+struct sweep_step {
+    uint64_t last_fit_pages;   /* last point before, as good as no load above the middle */
+    uint64_t first_miss_pages; /* the point after it */
+    uint64_t full_pages;       /* first point with as many slow loads as it gets */
+    double penalty_cycles;     /* from the one plateau to the other */
+    double share;              /* of loads that miss on the upper plateau, 0..1 */
+};
+
+/* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`:
+ * every page was probed on a line of its own (a plain allocation), at a distance of its own. A step
+ * then counts only where pages that were there before it have grown slower themselves: an overflow
+ * evicts those too, lines further away leave them alone. Where pages share near lines that is not
+ * asked: a disturbance of the smaller footprint could hide a level. */
+uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
+
+/* Share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
+double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles);
+
+#endif

@@ -1,0 +1,170 @@
+/* confirm.c: see confirm.h. */
+#include "analysis/sharing/confirm.h"
+
+#include "analysis/levels/sweep.h"
+#include "base/stats.h"
+
+#include <string.h>
+
+enum {
+    AGREE_QUIET = 1,
+    AGREE_DISTURBED = 2,
+    LOOSE_QUIET = 256, /* the onset may have been seen this part too early */
+    MIN_SAMPLES = 256,
+    VOTES_DISTURBED = 2
+};
+
+#define HIT_QUANTILE 0.25
+
+/* A step of the sweep whose entry is not known: does it step again? */
+static bool step_test(const struct level_estimate *level, const struct gpu_limits *limits,
+                      uint16_t sm, struct probe_spec *out)
+{
+    const uint64_t full = level->sweep.full_pages;
+
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = level->sweep.stride_bytes,
+                               .point_count = 2,
+                               .points = {level->sweep.last_fit_pages, full + full / 4 + 1},
+                               .samples = LEVELS_ENTRY_SAMPLES,
+                               .warm_laps = 1,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    if (probe_check(out, limits, NULL) == STATUS_OK)
+        return true;
+    out->points[1] = full;
+    return probe_check(out, limits, NULL) == STATUS_OK;
+}
+
+/* The kernel's own code and data take entries too, now in this set and now in that. So the first
+ * pages beyond the onset miss at one time and not at another (H200: 2049 and 2050 pages of 2048
+ * entries); somewhat further on they always do. A measurement that was disturbed is asked exactly:
+ * it may then fail where a quiet one would not. */
+static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
+{
+    return set->excluded.count > 0 ? level->hi_pages
+                                   : level->hi_pages + 1 + level->hi_pages / LOOSE_QUIET;
+}
+
+bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
+                  uint16_t sm, struct probe_spec *out)
+{
+    const uint64_t beyond = beyond_onset(set, level);
+    uint64_t samples;
+
+    if (level->merged)
+        return false;
+    if (!level->entry_known)
+        return step_test(level, &set->limits, sm, out);
+    if (!level->counted)
+        return false;
+    samples = beyond * levels_laps(level, beyond);
+    samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
+    *out = (struct probe_spec){
+        .kind = PROBE_CHASE,
+        .stride_bytes = level->entry_bytes,
+        .point_count = 2,
+        .points = {level->lo_pages, beyond},
+        .samples = (uint32_t)(samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES),
+        .warm_laps = 1,
+        .sm_count = 1,
+        .sms = {sm}};
+    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+static bool is_answer(const struct observation *o, const struct probe_spec *spec)
+{
+    const struct probe_spec *s = &o->spec;
+    return s->kind == PROBE_CHASE && s->stride_bytes == spec->stride_bytes &&
+           s->point_count == spec->point_count && s->points[0] == spec->points[0] &&
+           s->points[1] == spec->points[1] && s->samples == spec->samples;
+}
+
+/* Would a miss stand out of what hits cost? Where every page lies on a line of its own (the plain
+ * arena), hits differ by more than the misses of a small level add. */
+static bool has_contrast(const struct observation *o, double penalty_cycles)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    double low;
+
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    low = stats_quantile_u32(row, o->spec.samples, 0.05);
+    return stats_quantile_u32(row, o->spec.samples, 0.95) - low < penalty_cycles;
+}
+
+/* An answer may also leave it open: noise can hide a miss. */
+enum answer { AGREES, CONTRADICTS, OPEN };
+
+static enum answer answer_of(const struct observation *o, const struct level_estimate *level)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+
+    if (level->entry_known && !levels_fit(o, 0, level->penalty_cycles))
+        return CONTRADICTS;
+    if (level->entry_known && levels_fit(o, 1, level->penalty_cycles))
+        return has_contrast(o, level->penalty_cycles) ? CONTRADICTS : OPEN;
+    if (level->entry_known)
+        return levels_miss(o, 1, level->penalty_cycles) ? AGREES : OPEN;
+    /* The clean pages may not all have come back yet, where victims are drawn at random. */
+    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
+    const double hit = stats_quantile_u32(row, o->spec.samples, HIT_QUANTILE);
+    const double threshold = hit + level->penalty_cycles / 2;
+    if (sweep_share_above(o, 1, threshold) <= level->share / 2)
+        return CONTRADICTS;
+    return sweep_share_above(o, 0, threshold) < level->share / 2 ? AGREES : OPEN;
+}
+
+enum confirmation confirm_level(const struct observation_set *set,
+                                const struct level_estimate *level)
+{
+    const uint32_t wanted = set->excluded.count > 0 ? AGREE_DISTURBED : AGREE_QUIET;
+    struct probe_spec spec;
+    uint32_t asked = 0;
+    uint32_t agreed = 0;
+    uint32_t contradicted = 0;
+
+    if (!confirm_test(set, level, 0, &spec))
+        return CONFIRMATION_DONE;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (!is_answer(o, &spec))
+            continue;
+        const enum answer answer = answer_of(o, level);
+        asked += 1;
+        agreed += answer == AGREES;
+        contradicted += answer == CONTRADICTS;
+    }
+    if (agreed >= wanted)
+        return CONFIRMATION_DONE;
+    if (asked < CONFIRM_MOST_ASKED)
+        return CONFIRMATION_OPEN;
+    return contradicted > 0 ? CONFIRMATION_REFUTED : CONFIRMATION_DONE;
+}
+
+static uint32_t votes_of(const struct observation_set *set, const struct observation *row)
+{
+    uint32_t votes = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct probe_spec *s = &set->items[i].spec;
+        if (s->kind == PROBE_PAIRS && s->stride_bytes == row->spec.stride_bytes &&
+            s->thrash_pages == row->spec.thrash_pages && s->sm_count == row->spec.sm_count &&
+            memcmp(s->sms, row->spec.sms, s->sm_count * sizeof s->sms[0]) == 0)
+            votes += 1;
+    }
+    return votes;
+}
+
+const struct observation *confirm_pairs(const struct observation_set *set,
+                                        const struct structure *s, uint32_t k)
+{
+    if (set->excluded.count == 0)
+        return NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (o->spec.kind == PROBE_PAIRS &&
+            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&
+            votes_of(set, o) < VOTES_DISTURBED)
+            return o;
+    }
+    return NULL;
+}

@@ -1,0 +1,71 @@
+/* window_level.c: see window_level.h.
+ *
+ * The window level is the outermost one that a group of SMs has to itself: put each group into its
+ * own window no longer than that reach, and its loads hit there. Where no level is shared by
+ * groups, the outermost private one takes the part, with groups of one SM. A level shared by the
+ * whole GPU cannot be helped by windows: every SM's pages compete in it wherever they lie. Where it
+ * is not known who shares a farther level, there is no window level: a map by the wrong level would
+ * cost a job all that windows can give.
+ */
+#include "analysis/sharing/window_level.h"
+
+#include <string.h>
+
+enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count)
+{
+    if (s->rounds == 0 || s->conflict || s->doubtful)
+        return SHARED_UNKNOWN;
+    if (s->whole_gpu && sm_count > 1)
+        return SHARED_GPU;
+    if (s->lone_pivots == s->rounds && (s->rounds >= SHARING_SAMPLE || s->rounds >= sm_count))
+        return SHARED_SM;
+    return s->grouped_sms == sm_count ? SHARED_GROUP : SHARED_UNKNOWN;
+}
+
+void structure_estimate(const struct observation_set *set, struct structure *out)
+{
+    int private_level = -1;
+
+    memset(out, 0, sizeof *out);
+    out->window_level = -1;
+    out->level_count = levels_estimate(set, out->levels);
+    for (uint32_t k = 0; k < out->level_count; k++) {
+        sharing_estimate(set, out->levels, out->level_count, k, SHARING_BOTH, &out->sharing[k]);
+        if (!out->levels[k].masked && !out->levels[k].merged)
+            out->shared_by[k] = sharing_derive(&out->sharing[k], set->limits.sm_count);
+        if (out->shared_by[k] == SHARED_GROUP)
+            out->window_level = (int)k;
+        if (out->shared_by[k] == SHARED_SM)
+            private_level = (int)k;
+    }
+    if (out->window_level < 0)
+        out->window_level = private_level;
+    /* A farther level of which nobody knows who shares it might be the groups' own. */
+    for (uint32_t k = 0; k < out->level_count; k++) {
+        if ((int)k > out->window_level && out->shared_by[k] == SHARED_UNKNOWN)
+            out->window_level = -1;
+    }
+}
+
+struct maybe_u64 structure_reach_bytes(const struct structure *s)
+{
+    if (s->level_count == 0)
+        return NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    if (s->window_level < 0)
+        return UNKNOWN_U64(REASON_TOO_LITTLE_DATA);
+    const struct level_estimate *level = &s->levels[s->window_level];
+    if (!level->counted)
+        return UNKNOWN_U64(level->non_lru ? REASON_DISAGREEMENT : REASON_TOO_LITTLE_DATA);
+    return KNOWN_U64(level->lo_pages * level->entry_bytes);
+}
+
+struct maybe_u64 structure_recommended_bytes(const struct structure *s)
+{
+    const struct maybe_u64 reach = structure_reach_bytes(s);
+    if (!IS_KNOWN(reach))
+        return reach;
+    const struct level_estimate *level = &s->levels[s->window_level];
+    if (level->lo_pages < 2)
+        return UNKNOWN_U64(REASON_NOT_APPLICABLE);
+    return KNOWN_U64((level->lo_pages - 1) * level->entry_bytes);
+}

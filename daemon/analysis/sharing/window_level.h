@@ -1,0 +1,30 @@
+/* window_level.h: which TLB level limits the window of a group. Pure. Shared by the analysis that
+ * reports it and the plan that measures throughput with it. */
+#ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
+#define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
+
+#include "analysis/levels/levels.h"
+#include "analysis/sharing/sharing.h"
+
+/* Levels and their sharing, as far as the observations tell. */
+struct structure {
+    uint32_t level_count;
+    struct level_estimate levels[LEVELS_MAX];
+    struct sharing_estimate sharing[LEVELS_MAX]; /* by both methods */
+    enum shared_by shared_by[LEVELS_MAX];
+    int window_level; /* index; -1: none */
+};
+
+void structure_estimate(const struct observation_set *set, struct structure *out);
+
+/* What a sharing estimate amounts to on a GPU with `sm_count` SMs. Private to an SM is concluded
+ * from all SMs, or from SHARING_SAMPLE pivots that all evicted nobody but themselves. */
+enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count);
+enum { SHARING_SAMPLE = 8 };
+
+/* Reach of one group in the window level: known once that level is refined. */
+struct maybe_u64 structure_reach_bytes(const struct structure *s);
+/* The longest window that fits whatever the alignment of its base: the reach less one entry. */
+struct maybe_u64 structure_recommended_bytes(const struct structure *s);
+
+#endif

@@ -1,0 +1,35 @@
+/* sectored.h: how many allocation pages one entry covers, and whether a miss fills all of it. Pure.
+ *
+ * Three strides tell (Karnagel 2017, figure 2, read load by load):
+ *
+ *   at      E, the shortest stride at which every load of an overflowing walk misses
+ *   below   one allocation page, E / r: if a miss fills the whole entry, one of r pages misses and
+ *           the others hit
+ *   above   2 E: of an entry that is filled in parts of E, half as many parts fit; and the parts of
+ *           one entry leave together. Sets that are chosen by the low bits of the page number also
+ *           hold half as many, but there neighbours are in different sets
+ */
+#ifndef REACH_ANALYSIS_STRUCTURE_SECTORED_H
+#define REACH_ANALYSIS_STRUCTURE_SECTORED_H
+
+#include "analysis/structure/traces.h"
+#include "analysis/sharing/window_level.h"
+#include "fingerprint/fingerprint.h"
+
+enum { SECTORED_MAX_ASKS = 4 };
+
+struct sectored_estimate {
+    enum fill fill;
+    struct maybe_u32 entry_pages;  /* allocation pages that one entry covers */
+    struct maybe_u64 tag_bytes;    /* of an entry that is filled in parts: all of it */
+    struct evidence fill_evidence; /* of what is known */
+    struct evidence pages_evidence;
+    uint32_t ask_count; /* walks to make first */
+    struct trace_ask asks[SECTORED_MAX_ASKS];
+};
+
+/* Level k of `s`, with what its sets said. Settled once neither has asks left. */
+void sectored_estimate(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       struct sectored_estimate *out);
+
+#endif

@@ -1,0 +1,53 @@
+/* sets.h: sets, ways and replacement of a TLB level, from traces (traces.h). Pure.
+ *
+ * A cyclic walk of n pages over a level that always evicts the oldest entry: where a set has more
+ * pages than ways, every one of its pages misses in every lap; every other page always hits. So
+ * with n growing page by page, what happens to the set of misses at page n - 1 tells which set it
+ * belongs to:
+ *
+ *   nothing                its set still has room
+ *   page n - 1 joins       its set overflowed before
+ *   w + 1 pages join       its set, of w ways, overflows just now
+ *
+ *   pages | 64   65   66   67   68  ..  72       Mei and Chu 2016, section 4.4: one set of 17 ways
+ *   join  |  -    -   18    9    9  ..   9       and six of 8
+ *
+ * Nothing is assumed about which page belongs to which set. A level with an arbitrary victim shows
+ * other misses in every lap. What a cyclic walk cannot tell apart: LRU and FIFO.
+ *
+ * A victim buffer of v entries behind sets of w ways takes the first v overflows, so that v + 1
+ * sets begin to miss together: (v + 1) * (w + 1) pages join at first. One wider set looks the same
+ * from one start; from another start it is not the first to overflow. So three more starts are
+ * asked where the first step is unlike the others.
+ */
+#ifndef REACH_ANALYSIS_STRUCTURE_SETS_H
+#define REACH_ANALYSIS_STRUCTURE_SETS_H
+
+#include "analysis/structure/traces.h"
+#include "analysis/sharing/window_level.h"
+#include "fingerprint/fingerprint.h"
+
+enum { SETS_MAX_ASKS = 48 };
+
+struct sets_estimate {
+    enum replacement replacement;
+    struct maybe_u32 sets;
+    struct maybe_u32 ways; /* where all sets have the same number */
+    struct maybe_u32 victim_entries;
+    uint32_t run_count; /* different set sizes; 0: not known */
+    struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
+    struct evidence evidence; /* of sets, ways and victims, where they are known */
+    struct evidence replacement_evidence;
+    uint32_t ask_count; /* cycles to walk first; until then nothing is known */
+    struct trace_ask asks[SETS_MAX_ASKS];
+};
+
+/* Pages of the control of a level's traces: they fit for certain. */
+uint64_t sets_control_pages(const struct level_estimate *level);
+
+/* For every level of `s`; out[LEVELS_MAX]. A level waits for those nearer to the SM, because their
+ * hits would hide what this one does. */
+void sets_estimate_all(const struct observation_set *set, const struct structure *s,
+                       struct sets_estimate *out);
+
+#endif

@@ -1,0 +1,415 @@
+/* group_reads.c: see group_reads.h. */
+#include "analysis/throughput/group_reads.h"
+
+#include "analysis/classes.h"
+#include "analysis/throughput/throughput.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { READ_US = 400, READ_SEED = 77, ALONE_REPEATS = 3, PAIR_REPEATS = 2 };
+
+/* Of one reach: a group alone; the longer window of a pair; both windows of a pair that must, or
+ * must not, fit together; a group beyond. */
+#define ALONE_PART   0.6
+#define WINDOW_PART  0.85
+#define WIDE_PART    1.5
+#define WIDE_LEAST   1.08
+#define TIGHT_PART   0.6
+#define BEYOND_PART  2.0
+#define BEYOND_LEAST 1.25
+
+/* A pair is slow that loses more than this, and more than four times what repeats differ by. */
+#define SLOW_LOSS   0.04
+#define NOISE_TIMES 4.0
+
+/* The groups, as these probes see them. */
+struct group_set {
+    const struct observation_set *set;
+    const struct sm_partition *partition;
+    uint32_t sizes[REACH_MAX_GROUPS];
+    uint32_t slots; /* highest SM id + 1 */
+    double reach_bytes;
+    uint64_t most_bytes; /* longest region */
+};
+
+/* False where the groups are not known, or nothing can be said about their throughput. */
+static bool collect_groups(const struct observation_set *set, const struct structure *s,
+                           struct group_set *out)
+{
+    const struct maybe_u64 reach = structure_reach_bytes(s);
+
+    memset(out, 0, sizeof *out);
+    if (!IS_KNOWN(reach) || !throughput_is_from_memory(set) || s->window_level < 0 ||
+        s->shared_by[s->window_level] != SHARED_GROUP)
+        return false;
+    out->set = set;
+    out->partition = &s->sharing[s->window_level].found;
+    out->reach_bytes = (double)reach.v;
+    out->most_bytes = set->limits.range_bytes;
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        if (out->partition->group_of_sm[id] != FINGERPRINT_NO_GROUP) {
+            out->sizes[out->partition->group_of_sm[id]] += 1;
+            out->slots = id + 1;
+        }
+    return out->partition->group_count >= 2;
+}
+
+bool group_reads_all_work(const struct observation *o)
+{
+    for (uint32_t i = 0; i < o->result.sm_count; i++) {
+        const uint16_t id = o->result.sm_ids[i];
+        if (id >= o->spec.window_sms || o->spec.window_of_sm[id] == PROBE_SM_IDLE)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the probes ---- */
+
+/* Region of whole 2 MiB; false where it is too short to tell of memory, or too long. */
+static bool set_region(const struct group_set *c, struct probe_spec *spec, double bytes)
+{
+    const uint64_t region = (uint64_t)bytes / (2 * MIB) * (2 * MIB);
+
+    if (region > c->most_bytes || !throughput_region_counts(c->set, region))
+        return false;
+    spec->points[spec->point_count++] = region;
+    return true;
+}
+
+static void idle_all(const struct group_set *c, struct probe_spec *spec, uint32_t windows,
+                     uint32_t repeats)
+{
+    *spec = (struct probe_spec){.kind = PROBE_READ,
+                                .repeats = repeats,
+                                .duration_us = READ_US,
+                                .seed = READ_SEED,
+                                .window_count = windows,
+                                .window_sms = c->slots};
+    for (uint32_t id = 0; id < c->slots; id++)
+        spec->window_of_sm[id] = PROBE_SM_IDLE;
+}
+
+static void put_group(const struct group_set *c, struct probe_spec *spec, uint32_t group,
+                      uint16_t window)
+{
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        if (c->partition->group_of_sm[id] == group)
+            spec->window_of_sm[id] = window;
+}
+
+/* Group g alone: inside its reach, and beyond it where the range is long enough. */
+static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec *out)
+{
+    double beyond = c->reach_bytes * BEYOND_PART;
+
+    idle_all(c, out, 1, ALONE_REPEATS);
+    put_group(c, out, g, 0);
+    if (!set_region(c, out, c->reach_bytes * ALONE_PART))
+        return false;
+    beyond = beyond < (double)c->most_bytes ? beyond : (double)c->most_bytes;
+    if (beyond >= c->reach_bytes * BEYOND_LEAST)
+        (void)set_region(c, out, beyond);
+    return true;
+}
+
+/* Groups a and b side by side. Windows are as long as their groups are large. */
+static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool tight,
+                      struct probe_spec *out)
+{
+    const uint32_t larger = c->sizes[a] > c->sizes[b] ? c->sizes[a] : c->sizes[b];
+    const double share = (double)larger / (c->sizes[a] + c->sizes[b]);
+    double parts = WINDOW_PART / share;
+
+    parts = parts < WIDE_PART ? parts : WIDE_PART;
+    if (parts < WIDE_LEAST)
+        return false;
+    idle_all(c, out, 2, PAIR_REPEATS);
+    put_group(c, out, a, 0);
+    put_group(c, out, b, 1);
+    return set_region(c, out, c->reach_bytes * (tight ? TIGHT_PART : parts));
+}
+
+static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
+{
+    for (size_t i = 0; i < c->set->count; i++) {
+        const struct probe_spec *s = &c->set->items[i].spec;
+        if (s->kind == PROBE_READ && s->window_count == spec->window_count &&
+            s->point_count == spec->point_count && s->repeats == spec->repeats &&
+            s->points[0] == spec->points[0] && s->window_sms == spec->window_sms &&
+            memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
+            return &c->set->items[i];
+    }
+    return NULL;
+}
+
+static double gbps_of(const struct observation *o, uint32_t point, struct evidence *out)
+{
+    double gbps[PROBE_MAX_REPEATS];
+    for (uint32_t r = 0; r < o->spec.repeats; r++)
+        gbps[r] = observation_read_gbps(o, point, r);
+    if (out)
+        *out = evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps, o->spec.repeats);
+    return stats_median_f64(gbps, o->spec.repeats);
+}
+
+/* How far the repeats of one point lie apart, as a share. */
+static double spread_of(const struct observation *o, uint32_t point)
+{
+    double low = INFINITY;
+    double high = 0;
+    for (uint32_t r = 0; r < o->spec.repeats; r++) {
+        low = fmin(low, observation_read_gbps(o, point, r));
+        high = fmax(high, observation_read_gbps(o, point, r));
+    }
+    return high > 0 ? (high - low) / high : 1;
+}
+
+/* ---- what they say ---- */
+
+struct pair {
+    uint16_t a, b;
+    double ratio;  /* of what the two read alone */
+    double spread; /* of its repeats */
+    bool tight_known;
+    double tight_ratio; /* the same with both windows inside one reach */
+};
+
+struct readings {
+    bool alone_known[REACH_MAX_GROUPS];
+    bool beyond_known[REACH_MAX_GROUPS];
+    double alone[REACH_MAX_GROUPS];
+    double beyond[REACH_MAX_GROUPS];
+    struct evidence alone_evidence[REACH_MAX_GROUPS];
+    struct evidence beyond_evidence[REACH_MAX_GROUPS];
+    double noise; /* usual spread of repeats, a share */
+    uint32_t pairs_wanted;
+    uint32_t pair_count;
+    struct pair pairs[GROUP_READS_MAX_PAIRS];
+};
+
+static void need(struct group_asks *asks, const struct probe_spec *spec)
+{
+    if (asks && asks->count < GROUP_READS_MAX_ASKS)
+        asks->specs[asks->count++] = *spec;
+}
+
+static void count_ask(struct group_asks *asks, const struct observation *o)
+{
+    if (!asks)
+        return;
+    asks->total += 1;
+    asks->missing += o == NULL;
+}
+
+static void read_alone(const struct group_set *c, struct readings *r, struct group_asks *asks)
+{
+    double spreads[REACH_MAX_GROUPS];
+    uint32_t n = 0;
+
+    for (uint32_t g = 0; g < c->partition->group_count; g++) {
+        struct probe_spec spec;
+        if (!make_alone(c, g, &spec))
+            continue;
+        const struct observation *o = find(c, &spec);
+        count_ask(asks, o);
+        if (!o) {
+            need(asks, &spec);
+            continue;
+        }
+        r->alone_known[g] = true;
+        r->alone[g] = gbps_of(o, 0, &r->alone_evidence[g]);
+        spreads[n++] = spread_of(o, 0);
+        if (spec.point_count < 2)
+            continue;
+        r->beyond_known[g] = true;
+        r->beyond[g] = gbps_of(o, 1, &r->beyond_evidence[g]);
+    }
+    if (n > 0)
+        r->noise = stats_median_f64(spreads, n);
+}
+
+static double slow_below(const struct readings *r)
+{
+    const double noise = NOISE_TIMES * r->noise;
+    return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
+}
+
+/* One pair; and once more, closer together, where it is slow. */
+static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
+                      struct group_asks *asks)
+{
+    const double alone = r->alone[a] + r->alone[b];
+    struct probe_spec spec;
+
+    if (!make_pair(c, a, b, false, &spec))
+        return;
+    r->pairs_wanted += 1;
+    const struct observation *o = find(c, &spec);
+    count_ask(asks, o);
+    if (!o) {
+        need(asks, &spec);
+        return;
+    }
+    if (!r->alone_known[a] || !r->alone_known[b] || !(alone > 0))
+        return;
+    struct pair *p = &r->pairs[r->pair_count++];
+    *p = (struct pair){.a = (uint16_t)a,
+                       .b = (uint16_t)b,
+                       .ratio = gbps_of(o, 0, NULL) / alone,
+                       .spread = spread_of(o, 0)};
+    if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
+        return;
+    o = find(c, &spec);
+    if (asks) {
+        asks->closer += 1;
+        asks->closer_missing += o == NULL;
+    }
+    if (!o) {
+        need(asks, &spec);
+        return;
+    }
+    p->tight_known = true;
+    p->tight_ratio = gbps_of(o, 0, NULL) / alone;
+}
+
+static void read_all(const struct group_set *c, struct readings *r, struct group_asks *asks)
+{
+    const uint32_t n = c->partition->group_count;
+
+    memset(r, 0, sizeof *r);
+    read_alone(c, r, asks);
+    if ((uint64_t)n * (n - 1) / 2 > GROUP_READS_MAX_PAIRS)
+        return;
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++)
+            read_pair(c, a, b, r, asks);
+}
+
+void group_reads_missing(const struct observation_set *set, const struct structure *s,
+                         struct group_asks *out)
+{
+    struct readings r;
+    struct group_set c;
+
+    *out = (struct group_asks){.total = 0};
+    if (collect_groups(set, s, &c))
+        read_all(&c, &r, out);
+}
+
+/* ---- conclusions ---- */
+
+/* Per SM, so that groups of all sizes compare. */
+static double alone_per_sm(const struct group_set *c, const struct readings *r, uint32_t g)
+{
+    return r->alone[g] / c->sizes[g];
+}
+
+/* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
+static double margin_of(const struct readings *r, double ratio)
+{
+    return fabs(ratio - slow_below(r)) / (1 - slow_below(r));
+}
+
+/* Does a group read as many times more as it has more SMs? Asked of groups of unequal size. */
+static void derive_speed(const struct group_set *c, const struct readings *r, struct topology *out)
+{
+    const uint32_t n = c->partition->group_count;
+    double per_sm[REACH_MAX_GROUPS];
+    uint32_t class[REACH_MAX_GROUPS];
+    uint32_t smallest = UINT32_MAX;
+    uint32_t largest = 0;
+    double low = INFINITY;
+    double high = 0;
+
+    for (uint32_t g = 0; g < n; g++) {
+        if (!r->alone_known[g])
+            return;
+        per_sm[g] = alone_per_sm(c, r, g);
+        low = fmin(low, per_sm[g]);
+        high = fmax(high, per_sm[g]);
+        smallest = c->sizes[g] < smallest ? c->sizes[g] : smallest;
+        largest = c->sizes[g] > largest ? c->sizes[g] : largest;
+    }
+    const double noise = high * fmax(r->noise, SLOW_LOSS / 4);
+    out->speed_classes = KNOWN_U32(classes_split(per_sm, n, noise, class));
+    out->evidence[TOPOLOGY_EVIDENCE_SPEED_CLASSES] =
+        evidence_make(EVIDENCE_CLASSES, ALONE_REPEATS, classes_margin(per_sm, n, noise, class));
+    for (uint32_t g = 0; g < n; g++)
+        out->groups[g].speed_class = KNOWN_U32(class[g]);
+    if (smallest == largest)
+        return;
+    out->evidence[TOPOLOGY_EVIDENCE_SPEED_FOLLOWS_SMS] =
+        evidence_make(EVIDENCE_RANDOM_READS, ALONE_REPEATS, margin_of(r, low / high));
+    out->speed_follows_sms = low >= high * slow_below(r) ? FINDING_YES : FINDING_NO;
+}
+
+static enum slow_cause cause_of(const struct readings *r, const struct pair *p)
+{
+    if (!p->tight_known)
+        return SLOW_UNKNOWN;
+    return p->ratio < p->tight_ratio * slow_below(r) ? SLOW_BY_TLB : SLOW_BY_BANDWIDTH;
+}
+
+static void derive_pairs(const struct readings *r, struct topology *out)
+{
+    struct group_pairs *pairs = &out->pairs;
+    bool unsure = false;
+    double margin = 1;
+
+    pairs->measured = r->pair_count;
+    if (r->pair_count == 0)
+        return;
+    pairs->worst_ratio = KNOWN_F64(r->pairs[0].ratio);
+    for (uint32_t i = 0; i < r->pair_count; i++) {
+        const struct pair *p = &r->pairs[i];
+        if (p->ratio <= pairs->worst_ratio.v) {
+            pairs->worst_ratio = KNOWN_F64(p->ratio);
+            pairs->worst[0] = p->a;
+            pairs->worst[1] = p->b;
+        }
+        margin = fmin(margin, margin_of(r, p->ratio));
+        if (p->ratio >= slow_below(r))
+            continue;
+        const enum slow_cause cause = cause_of(r, p);
+        pairs->slow_count += 1;
+        if (cause == SLOW_BY_TLB)
+            pairs->share_tlb = FINDING_YES;
+        unsure = unsure || cause == SLOW_UNKNOWN;
+        if (pairs->listed < FINGERPRINT_MAX_SLOW_PAIRS)
+            pairs->slow[pairs->listed++] =
+                (struct slow_pair){.groups = {p->a, p->b}, .ratio = p->ratio, .cause = cause};
+    }
+    if (pairs->share_tlb == FINDING_UNKNOWN && !unsure && r->pair_count == r->pairs_wanted)
+        pairs->share_tlb = FINDING_NO;
+    out->evidence[TOPOLOGY_EVIDENCE_PAIRS] =
+        evidence_make(EVIDENCE_GROUP_PAIRS, PAIR_REPEATS, margin);
+}
+
+void group_reads_derive(const struct observation_set *set, const struct structure *s,
+                        struct topology *out)
+{
+    struct readings r;
+    struct group_set c;
+
+    if (!collect_groups(set, s, &c))
+        return;
+    read_all(&c, &r, NULL);
+    for (uint32_t g = 0; g < c.partition->group_count; g++) {
+        struct sm_group *group = &out->groups[g];
+        /* what is not known has none */
+        group->evidence[GROUP_EVIDENCE_ALONE_GBPS] = r.alone_evidence[g];
+        group->evidence[GROUP_EVIDENCE_BEYOND_GBPS] = r.beyond_evidence[g];
+        if (r.alone_known[g])
+            group->alone_gbps = KNOWN_F64(r.alone[g]);
+        if (r.beyond_known[g])
+            group->beyond_gbps = KNOWN_F64(r.beyond[g]);
+        else if (r.alone_known[g])
+            group->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+    }
+    derive_speed(&c, &r, out);
+    derive_pairs(&r, out);
+}

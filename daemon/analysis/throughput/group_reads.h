@@ -1,0 +1,47 @@
+/* group_reads.h: each group of the window level for itself, and every pair of groups. Pure.
+ *
+ * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
+ * inside its reach and beyond it. Two groups read side by side, each in a window of its own that it
+ * reaches, while both windows together are more than one reach: two groups that shared a TLB would
+ * slow each other down. A pair that is slow is asked again with both windows inside one reach: what
+ * it loses there too is not a TLB's doing, but that of bandwidth the two share.
+ *
+ * The probes are defined here, so that the plan that asks and the analysis that concludes cannot
+ * drift apart.
+ */
+#ifndef REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
+#define REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
+
+#include "analysis/sharing/window_level.h"
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+enum {
+    GROUP_READS_MAX_PAIRS = 500, /* more are not asked */
+    GROUP_READS_MAX_ASKS = 32
+};
+
+/* What is to be read next. */
+struct group_asks {
+    uint32_t total;   /* groups alone, and pairs */
+    uint32_t missing; /* of these */
+    uint32_t closer;  /* slow pairs, to be read once more with windows that fit together */
+    uint32_t closer_missing;
+    uint32_t count; /* probes: the first of all that are missing */
+    struct probe_spec specs[GROUP_READS_MAX_ASKS];
+};
+
+/* The probes that are still missing; none where groups are not known, there is but one, or the
+ * memory behind the range is too small for throughput to mean anything. */
+void group_reads_missing(const struct observation_set *set, const struct structure *s,
+                         struct group_asks *out);
+
+/* Fills in what each group of out->topology reads, alone and in pairs; the partition must be there.
+ */
+void group_reads_derive(const struct observation_set *set, const struct structure *s,
+                        struct topology *out);
+
+/* Do all SMs of this READ observation read? Those of groups do not. */
+bool group_reads_all_work(const struct observation *o);
+
+#endif

@@ -1,0 +1,34 @@
+/* throughput.h: throughput of random 128-byte reads, from READ observations. Pure.
+ *
+ * A READ observation with one window is naive. With several it is "by group" where every group of
+ * the window level lies in one window, and "by SM", the control, where one does not (Walker 2024,
+ * figures 1 and 6). The plateau is the naive throughput at the largest region that every group
+ * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. Where
+ * some SMs are idle, it is about groups: group_reads.h.
+ */
+#ifndef REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
+#define REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+/* Is the memory behind the range large enough for its data not to stay in L2? At least four times
+ * as large, so that at most a quarter of the reads hit there. True where the L2 is not known. */
+bool throughput_is_from_memory(const struct observation_set *set);
+
+/* Is a region of so many bytes long enough to tell of memory rather than of the cache? */
+bool throughput_region_counts(const struct observation_set *set, uint64_t bytes);
+
+/* By whom a READ in which all SMs work was made. */
+enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
+enum throughput_column throughput_column_of(const struct probe_spec *spec,
+                                            const struct sm_partition *partition);
+/* GB/s at one point, the median of the repeats, and how well they agree. */
+double throughput_median_gbps(const struct observation *o, uint32_t point,
+                              enum evidence_method method, struct evidence *out);
+
+/* Fills the curve of out->throughput and the groups' random_read_gbps. The partition and
+ * windows.reach_bytes must have been filled in before. */
+void throughput_derive(const struct observation_set *set, struct fingerprint *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* format_number.c: fifteen digits tell any two decimal numbers of fifteen digits apart, seventeen
+ * any two doubles. What was rounded on purpose has few, and "%.17g" would show what binary
+ * fractions make of it: 0.91100000000000003 for 0.911.
+ */
+#include "base/format_number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DECIMALS = 6, FEWEST_DIGITS = 15, MOST_DIGITS = 17, DIGIT_BYTES = 24, NUMBER_BYTES = 25 };
+
+#define MILLION     1e6
+#define DECIMAL_MIN 1e-4 /* below, "%g" writes an exponent */
+#define DECIMAL_MAX 1e9
+#define WHOLE_MAX   1e15
+
+size_t format_u64(uint64_t v, char *out)
+{
+    char digits[DIGIT_BYTES];
+    char *at = digits + sizeof(digits);
+
+    do {
+        *--at = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    memcpy(out, at, (size_t)(digits + sizeof(digits) - at));
+    return (size_t)(digits + sizeof(digits) - at);
+}
+
+/* Where `v` is what six decimals say: most figures are. `v` times a million is below 10^15, so
+ * these are at most fifteen digits, and no others of fifteen are read as the same double. 0: it is
+ * not. */
+static size_t write_decimal(double v, char *out)
+{
+    size_t n;
+    uint64_t millionths;
+    uint64_t rest;
+    size_t places = DECIMALS;
+
+    if (v >= DECIMAL_MAX && v < WHOLE_MAX && (double)(uint64_t)v == v) {
+        n = format_u64((uint64_t)v, out);
+        strcpy(out + n, ".0");
+        return n + 2;
+    }
+    if (!(v >= DECIMAL_MIN && v < DECIMAL_MAX))
+        return 0;
+    millionths = (uint64_t)(v * MILLION + 0.5);
+    if ((double)millionths / MILLION != v)
+        return 0;
+    n = format_u64(millionths / (uint64_t)MILLION, out);
+    rest = millionths % (uint64_t)MILLION;
+    out[n] = '.';
+    for (size_t i = DECIMALS; i > 0; i--, rest /= 10)
+        out[n + i] = (char)('0' + rest % 10);
+    while (places > 1 && out[n + places] == '0')
+        places--;
+    out[n + places + 1] = '\0';
+    return n + places + 1;
+}
+
+/* "%g" as jansson has it: ".0" behind a whole number, an exponent without "+" and zeros before it.
+ */
+static size_t tidy(const char *number, char *out)
+{
+    const char *e = strchr(number, 'e');
+    int n;
+
+    if (!e) {
+        n = snprintf(out, FORMAT_DOUBLE_BYTES, "%s%s", number, strchr(number, '.') ? "" : ".0");
+        return (size_t)n;
+    }
+    n = snprintf(out, FORMAT_DOUBLE_BYTES, "%.*se%s%s", (int)(e - number), number,
+                 e[1] == '-' ? "-" : "", e + 1 + strspn(e + 1, "+-0"));
+    return (size_t)n;
+}
+
+size_t format_double(double v, char *out)
+{
+    const size_t n = write_decimal(v, out);
+    char number[NUMBER_BYTES];
+
+    if (n > 0)
+        return n;
+    for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
+        snprintf(number, sizeof(number), "%.*g", digits, v);
+        if (strtod(number, NULL) == v)
+            break;
+    }
+    return tidy(number, out);
+}

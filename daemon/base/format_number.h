@@ -1,0 +1,17 @@
+/* format_number.h: numbers as JSON; real ones with as few digits as are read as the same number. */
+#ifndef REACH_BASE_FORMAT_NUMBER_H
+#define REACH_BASE_FORMAT_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FORMAT_DOUBLE_BYTES = 32 };
+
+/* Writes `v`, which is finite, and a NUL to `out`, which has FORMAT_DOUBLE_BYTES; how many without
+ * the NUL. A whole number has ".0" behind it, so that readers see that it is real. Numbers that six
+ * decimals say take a twentieth of a microsecond, others up to two. */
+size_t format_double(double v, char *out);
+/* Writes the decimal digits of `v`, at most twenty, without a NUL; how many. */
+size_t format_u64(uint64_t v, char *out);
+
+#endif

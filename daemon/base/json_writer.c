@@ -1,0 +1,417 @@
+/* json_writer.c: one growing buffer and one flag. A comma is written before whatever follows
+ * something; opening a bracket says that nothing has come yet, closing one that something has. */
+#include "base/json_writer.h"
+
+#include "base/format_number.h"
+#include "base/maybe_json.h"
+#include "base/round.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_BYTES = 32, ESCAPE_BYTES = 6, LEAST_ROOM = 256, ITEM_BYTES = 6 };
+
+static bool make_room(struct json_writer *t, size_t bytes)
+{
+    char *grown;
+    size_t room;
+
+    if (t->failed || t->room - t->bytes >= bytes)
+        return !t->failed;
+    room = (t->room + bytes) * 2;
+    grown = realloc(t->text, room);
+    if (!grown) {
+        t->failed = true;
+        return false;
+    }
+    t->text = grown;
+    t->room = room;
+    return true;
+}
+
+static void append(struct json_writer *t, const char *s, size_t n)
+{
+    if (!make_room(t, n))
+        return;
+    memcpy(t->text + t->bytes, s, n);
+    t->bytes += n;
+}
+
+/* A new line where lines are wanted, but for the very first. */
+static char *write_line(const struct json_writer *t, char *at)
+{
+    if (!t->indent || t->depth == 0)
+        return at;
+    *at++ = '\n';
+    memset(at, ' ', (size_t)t->indent * t->depth);
+    return at + (size_t)t->indent * t->depth;
+}
+
+/* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind
+ * it. Where to go on; NULL without memory. */
+static char *write_name(struct json_writer *t, const char *name, size_t more)
+{
+    size_t n = name ? strlen(name) : 0;
+    char *at;
+
+    if (!make_room(t, n + 6 + (size_t)t->indent * t->depth + more))
+        return NULL;
+    at = t->text + t->bytes;
+    if (t->follows)
+        *at++ = ',';
+    t->follows = true;
+    at = write_line(t, at);
+    if (name) {
+        *at++ = '"';
+        at = stpcpy(at, name); /* its end is written over */
+        *at++ = '"';
+        *at++ = ':';
+        if (t->indent)
+            *at++ = ' ';
+    }
+    t->bytes = (size_t)(at - t->text);
+    return at;
+}
+
+/* Writes the comma, and the name where there is one. */
+static void append_name(struct json_writer *t, const char *name)
+{
+    (void)write_name(t, name, 0);
+}
+
+void json_writer_begin(struct json_writer *t, size_t room)
+{
+    *t = (struct json_writer){.room = room < LEAST_ROOM ? LEAST_ROOM : room};
+    t->text = malloc(t->room);
+    t->failed = !t->text;
+}
+
+void json_writer_open(struct json_writer *t, const char *name, char bracket)
+{
+    append_name(t, name);
+    append(t, &bracket, 1);
+    t->follows = false;
+    t->depth++;
+}
+
+void json_writer_close(struct json_writer *t, char bracket)
+{
+    t->depth--;
+    if (t->indent && t->follows && make_room(t, 1 + (size_t)t->indent * t->depth)) {
+        t->text[t->bytes++] = '\n';
+        memset(t->text + t->bytes, ' ', (size_t)t->indent * t->depth);
+        t->bytes += (size_t)t->indent * t->depth;
+    }
+    append(t, &bracket, 1);
+    t->follows = true;
+}
+
+void json_writer_null(struct json_writer *t, const char *name)
+{
+    append_name(t, name);
+    append(t, "null", 4);
+}
+
+void json_writer_bool(struct json_writer *t, const char *name, bool v)
+{
+    append_name(t, name);
+    append(t, v ? "true" : "false", v ? 4 : 5);
+}
+
+static void append_u64(struct json_writer *t, uint64_t v)
+{
+    char digits[NUMBER_BYTES] = "";
+    const size_t bytes = format_u64(v, digits);
+
+    append(t, digits, bytes);
+}
+
+void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
+{
+    char *at = write_name(t, name, NUMBER_BYTES);
+
+    if (v > INT64_MAX) {
+        t->failed = true;
+    } else if (at && v < 10) { /* most are: the windows of SMs */
+        *at = (char)('0' + v);
+        t->bytes++;
+    } else if (at) {
+        append_u64(t, v);
+    }
+}
+
+/* There is one such list in most answers, with an entry for each SM, so it is written in one go. */
+void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count)
+{
+    static const char nothing[] = {'n', 'u', 'l', 'l'};
+    char *at = write_name(t, name, 2 + count * ITEM_BYTES);
+
+    if (!at)
+        return;
+    *at++ = '[';
+    for (size_t i = 0; i < count; i++) {
+        const int v = values[i];
+        if (v < 0) {
+            memcpy(at, nothing, sizeof(nothing));
+            at += sizeof(nothing);
+        } else if (v < 10) {
+            *at++ = (char)('0' + v);
+        } else {
+            int scale = v < 100 ? 10 : v < 1000 ? 100 : v < 10000 ? 1000 : 10000;
+            for (; scale > 0; scale /= 10)
+                *at++ = (char)('0' + v / scale % 10);
+        }
+        *at++ = ',';
+    }
+    at[count > 0 ? -1 : 0] = ']'; /* over the last comma */
+    t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
+}
+
+void json_writer_real(struct json_writer *t, const char *name, double v)
+{
+    char number[FORMAT_DOUBLE_BYTES] = "";
+    size_t bytes;
+
+    if (!isfinite(v)) {
+        t->failed = true;
+        return;
+    }
+    append_name(t, name);
+    bytes = format_double(v, number);
+    append(t, number, bytes);
+}
+
+/* What stands for one byte that may not stand for itself. */
+static void append_escaped(struct json_writer *t, unsigned char c)
+{
+    static const char from[] = "\"\\\b\f\n\r\t";
+    static const char to[] = "\"\\bfnrt";
+    const char *found = strchr(from, c);
+    char text[ESCAPE_BYTES + 1] = {'\\', '\0'};
+
+    if (found) {
+        text[1] = to[found - from];
+        append(t, text, 2);
+    } else {
+        snprintf(text, sizeof(text), "\\u%04X", c);
+        append(t, text, ESCAPE_BYTES);
+    }
+}
+
+/* Is all of it ASCII, or else UTF-8 as jansson would take it? */
+static bool is_valid(const char *v, size_t n)
+{
+    json_t *text;
+    bool ascii = true;
+
+    for (size_t i = 0; i < n && ascii; i++)
+        ascii = (unsigned char)v[i] < 0x80;
+    if (ascii)
+        return true;
+    text = json_stringn(v, n);
+    json_decref(text);
+    return text != NULL;
+}
+
+/* How many of the first bytes may stand for themselves: ASCII but for quotes, backslashes and
+ * control characters. Eight at a time, by the bit that a borrow or the byte itself puts at its top.
+ */
+static size_t plain_bytes(const char *v, size_t n)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    const uint64_t tops = 0x80 * ones;
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        uint64_t w;
+        memcpy(&w, v + i, sizeof(w));
+        const uint64_t quote = w ^ ('"' * ones);
+        const uint64_t slash = w ^ ('\\' * ones);
+        if ((w | (w - 0x20 * ones) | (quote - ones) | (slash - ones)) & tops)
+            break; /* perhaps: what follows looks closer */
+    }
+    while (i < n && (unsigned char)v[i] >= 0x20 && (unsigned char)v[i] < 0x80 && v[i] != '"' &&
+           v[i] != '\\')
+        i++;
+    return i;
+}
+
+/* In quotes. */
+static void append_text(struct json_writer *t, const char *v)
+{
+    size_t n = strlen(v);
+    size_t start = plain_bytes(v, n);
+    bool valid = start == n || is_valid(v, n);
+    size_t plain = 0; /* since here nothing had to be changed */
+
+    append(t, "\"", 1);
+    for (size_t i = start; i < n; i++) {
+        unsigned char c = (unsigned char)v[i];
+        bool bad = c >= 0x80 && !valid;
+        if (c >= 0x20 && c != '"' && c != '\\' && !bad)
+            continue;
+        append(t, v + plain, i - plain);
+        plain = i + 1;
+        if (bad)
+            append(t, "?", 1);
+        else
+            append_escaped(t, c);
+    }
+    append(t, v + plain, n - plain);
+    append(t, "\"", 1);
+}
+
+void json_writer_text(struct json_writer *t, const char *name, const char *v)
+{
+    append_name(t, name);
+    append_text(t, v);
+}
+
+static void append_reason(struct json_writer *t, const char *name, enum known known,
+                          enum reason reason)
+{
+    char reason_name[MAYBE_JSON_NAME_BYTES];
+    char text[MAYBE_JSON_REASON_BYTES];
+
+    json_writer_null(t, name);
+    json_writer_text(t, maybe_json_reason_name(name, reason_name, sizeof(reason_name)),
+                     maybe_json_reason(known, reason, text, sizeof(text)));
+}
+
+void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v)
+{
+    if (IS_KNOWN(v))
+        json_writer_u64(t, name, v.v);
+    else
+        append_reason(t, name, v.known, v.reason);
+}
+
+void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v)
+{
+    if (IS_KNOWN(v))
+        json_writer_real(t, name, v.v);
+    else
+        append_reason(t, name, v.known, v.reason);
+}
+
+void json_writer_figure_maybe(struct json_writer *t, const char *name, struct maybe_f64 v)
+{
+    if (IS_KNOWN(v))
+        v.v = round_six_digits(v.v);
+    json_writer_f64_maybe(t, name, v);
+}
+
+/* What append_text writes, without the quotes; NULL without memory. The caller frees it. */
+static char *escaped(const char *v)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, 0);
+    append_text(&t, v);
+    if (t.failed) {
+        free(t.text);
+        return NULL;
+    }
+    memmove(t.text, t.text + 1, t.bytes - 2);
+    t.text[t.bytes - 2] = '\0';
+    return t.text;
+}
+
+static void append_member(struct json_writer *t, const char *name, const json_t *v)
+{
+    char *other;
+
+    if (plain_bytes(name, strlen(name)) == strlen(name)) {
+        json_writer_value(t, name, v);
+        return;
+    }
+    other = escaped(name);
+    if (other)
+        json_writer_value(t, other, v);
+    else
+        t->failed = true;
+    free(other);
+}
+
+static void append_members(struct json_writer *t, const char *name, const json_t *object)
+{
+    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
+    const char *key;
+    json_t *v;
+
+    json_writer_open(t, name, '{');
+    json_object_foreach(list, key, v)
+    {
+        append_member(t, key, v);
+    }
+    json_writer_close(t, '}');
+}
+
+static void append_elements(struct json_writer *t, const char *name, const json_t *array)
+{
+    size_t i;
+    const json_t *v;
+
+    json_writer_open(t, name, '[');
+    json_array_foreach(array, i, v)
+    {
+        json_writer_value(t, NULL, v);
+    }
+    json_writer_close(t, ']');
+}
+
+static void append_integer(struct json_writer *t, const char *name, json_int_t v)
+{
+    append_name(t, name);
+    if (v < 0)
+        append(t, "-", 1);
+    append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void json_writer_value(struct json_writer *t, const char *name, const json_t *v)
+{
+    if (t->failed)
+        return;
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        append_members(t, name, v);
+        break;
+    case JSON_ARRAY:
+        append_elements(t, name, v);
+        break;
+    case JSON_STRING:
+        json_writer_text(t, name, json_string_value(v));
+        break;
+    case JSON_INTEGER:
+        append_integer(t, name, json_integer_value(v));
+        break;
+    case JSON_REAL:
+        json_writer_real(t, name, json_real_value(v));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        json_writer_bool(t, name, json_is_true(v));
+        break;
+    case JSON_NULL:
+    default:
+        json_writer_null(t, name);
+        break;
+    }
+}
+
+char *json_writer_end(struct json_writer *t, size_t *out_bytes)
+{
+    char *text;
+
+    append(t, "\n", 2); /* and its end */
+    text = t->text;
+    t->text = NULL;
+    if (t->failed) {
+        free(text);
+        return NULL;
+    }
+    *out_bytes = t->bytes - 1;
+    return text;
+}

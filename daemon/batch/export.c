@@ -1,0 +1,235 @@
+/* export.c: what one run found, as files. See export.h.
+ *
+ * Files are written whole under another name and then renamed, so that a folder never holds half
+ * of one.
+ */
+#include "batch/export.h"
+
+#include "base/clock.h"
+#include "base/json_reader.h"
+#include "base/json_load.h"
+#include "base/json_builder.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXPORT_UUID_CHARS = 8, EXPORT_DATE_CHARS = 10, EXPORT_SLUG_BYTES = 64 };
+
+/* "NVIDIA H200 NVL" -> "nvidia-h200-nvl". */
+static void export_slug(const char *name, char *out, size_t out_size)
+{
+    size_t n = 0;
+
+    for (; *name && n + 1 < out_size; name++) {
+        if (isalnum((unsigned char)*name)) {
+            out[n++] = (char)tolower((unsigned char)*name);
+        } else if (n > 0 && out[n - 1] != '-') {
+            out[n++] = '-';
+        }
+    }
+    while (n > 0 && out[n - 1] == '-') {
+        n--;
+    }
+    out[n] = '\0';
+}
+
+static enum status export_mkdir(const char *path, struct err *err)
+{
+    return mkdir(path, 0755) < 0 && errno != EEXIST
+               ? err_set(err, STATUS_IO, "cannot make %s: %s", path, strerror(errno))
+               : STATUS_OK;
+}
+
+enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64_t now, char *out,
+                          size_t out_size, struct err *err)
+{
+    char slug[EXPORT_SLUG_BYTES], date[32];
+    const char *dash = strchr(gpu->uuid, '-'); /* behind "GPU-" */
+    const char *uuid = dash ? dash + 1 : gpu->uuid;
+    enum status status = export_mkdir(dir, err);
+
+    if (status) {
+        return status;
+    }
+    export_slug(gpu->name, slug, sizeof slug);
+    clock_rfc3339(now, date, sizeof date);
+    int n = snprintf(out, out_size, "%s/%s-%.*s-%.*s", dir, slug[0] ? slug : "gpu",
+                     EXPORT_UUID_CHARS, uuid, EXPORT_DATE_CHARS, date);
+
+    if (n < 0 || (size_t)n >= out_size) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the path of %s is too long", dir);
+    }
+    return export_mkdir(out, err);
+}
+
+/* Opens "PATH.tmp". */
+static FILE *export_begin(const char *path, char *temporary, size_t size, struct err *err)
+{
+    snprintf(temporary, size, "%s.tmp", path);
+    FILE *file = fopen(temporary, "we");
+
+    if (!file) {
+        err_set(err, STATUS_IO, "cannot write %s: %s", temporary, strerror(errno));
+    }
+    return file;
+}
+
+/* Closes it and gives it its name, or removes it where something failed. Takes `file`. */
+static enum status export_end(FILE *take, enum status status, const char *temporary,
+                              const char *path, struct err *err)
+{
+    bool broken = ferror(take) != 0;
+
+    broken = fclose(take) != 0 || broken;
+    if (!status && (broken || rename(temporary, path) < 0)) {
+        status = err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (status) {
+        unlink(temporary);
+    }
+    return status;
+}
+
+/* One document on one line; takes it. */
+static enum status export_line(FILE *out, json_t *take, struct err *err)
+{
+    if (!take) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
+    }
+    const int failed = json_print(take, 0, out);
+
+    json_decref(take);
+    return failed ? err_set(err, STATUS_IO, "cannot write: %s", strerror(errno)) : STATUS_OK;
+}
+
+enum status export_json(FILE *out, const json_t *json, struct err *err)
+{
+    enum { INDENT = 1 };
+
+    return json_print(json, INDENT, out) != 0 ? err_set(err, STATUS_IO, "cannot write a document")
+                                              : STATUS_OK;
+}
+
+static json_t *export_header(const struct observation_set *set, enum depth depth)
+{
+    struct json_builder o;
+
+    json_builder_begin(&o);
+    json_builder_text(&o, "format", "reachd-observations-1");
+    json_builder_text(&o, "depth", depth_name(depth));
+    json_builder_value(&o, "gpu", gpu_identity_to_json(&set->gpu));
+    json_builder_value(&o, "limits", gpu_limits_to_json(&set->limits));
+    return json_builder_end(&o);
+}
+
+enum status export_observations(const char *path, const struct observation_set *set,
+                                enum depth depth, struct err *err)
+{
+    char temporary[EXPORT_PATH_BYTES];
+    FILE *file = export_begin(path, temporary, sizeof temporary, err);
+
+    if (!file) {
+        return STATUS_IO;
+    }
+    enum status status = export_line(file, export_header(set, depth), err);
+
+    for (size_t i = 0; i < set->count && !status; i++) {
+        status = export_line(file, observation_to_json(&set->items[i]), err);
+    }
+    for (size_t i = 0; i < set->excluded.count && !status; i++) {
+        status = export_line(file, observation_to_json(&set->excluded.items[i]), err);
+    }
+    return export_end(file, status, temporary, path, err);
+}
+
+enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err)
+{
+    char temporary[EXPORT_PATH_BYTES];
+    FILE *file = export_begin(path, temporary, sizeof temporary, err);
+
+    if (!file) {
+        return STATUS_IO;
+    }
+    json_t *json = fingerprint_to_json(fp);
+    enum status status = export_json(file, json, err);
+
+    json_decref(json);
+    return export_end(file, status, temporary, path, err);
+}
+
+static enum status export_read_header(const json_t *json, struct observation_set *out,
+                                      enum depth *depth, struct err *err)
+{
+    struct json_reader in;
+    struct err inner = {0};
+
+    json_reader_begin(&in, json, "", JSON_READER_STRICT, STATUS_PROTOCOL, err);
+    const char *format = json_reader_word(&in, "format");
+    const char *name = json_reader_word(&in, "depth");
+
+    if (format && strcmp(format, "reachd-observations-1") != 0) {
+        json_reader_fail(&in, "format", "is not reachd-observations-1");
+    }
+    if (name && !depth_from_name(name, depth)) {
+        json_reader_fail(&in, "depth", "is not quick, full or matrix");
+    }
+    const json_t *gpu = json_reader_object(&in, "gpu");
+    const json_t *limits = json_reader_object(&in, "limits");
+
+    if (json_reader_ok(&in) && (gpu_identity_from_json(gpu, &out->gpu, &inner) ||
+                                gpu_limits_from_json(limits, &out->limits, &inner))) {
+        return err_set(err, inner.status, "%s", inner.text);
+    }
+    return json_reader_end(&in);
+}
+
+/* The line as a document; an error names its number. */
+static enum status export_parse_line(const char *line, size_t length, size_t number, json_t **out,
+                                     struct err *err)
+{
+    json_error_t error;
+
+    *out = json_load_whole(line, length, &error);
+    return *out ? STATUS_OK
+                : err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
+}
+
+enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
+                                     struct err *err)
+{
+    enum status status = STATUS_OK;
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    ssize_t n;
+
+    *out = (struct observation_set){0};
+    while (!status && (n = getline(&line, &capacity, in)) > 0) {
+        json_t *json = NULL;
+        struct observation o = {0};
+
+        number++;
+        status = export_parse_line(line, (size_t)n, number, &json, err);
+        if (!status && number == 1) {
+            status = export_read_header(json, out, depth, err);
+        } else if (!status) {
+            status = observation_from_json(json, &o, err);
+            status = status ? status : observation_set_add(out, &o, err);
+        }
+        if (status && json) {
+            err_prefix(err, "line %zu", number);
+        }
+        json_decref(json);
+    }
+    if (!status && number == 0) {
+        status = err_set(err, STATUS_PROTOCOL, "the file is empty");
+    }
+    free(line);
+    if (status) {
+        observation_set_free(out);
+    }
+    return status;
+}

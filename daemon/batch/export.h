@@ -1,0 +1,29 @@
+/* export.h: what one run found, as files for docs/measurements and tests/replay. The formats are in
+ * docs/formats.md. */
+#ifndef REACH_BATCH_EXPORT_H
+#define REACH_BATCH_EXPORT_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+#include <stdio.h>
+
+enum { EXPORT_PATH_BYTES = 512 };
+
+/* Makes DIR/<name>-<first 8 of the UUID>-<date>/ and writes its path to `out`. */
+enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64_t now, char *out,
+                          size_t out_size, struct err *err);
+
+/* The observations of one run: a line about the run, then one observation a line. */
+enum status export_observations(const char *path, const struct observation_set *set,
+                                enum depth depth, struct err *err);
+/* The reverse. The caller owns `*out` (observation_set_free). */
+enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
+                                     struct err *err);
+
+enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
+
+/* One document, indented, and a newline. */
+enum status export_json(FILE *out, const json_t *json, struct err *err);
+
+#endif

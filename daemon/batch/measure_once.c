@@ -1,0 +1,341 @@
+/* measure_once.c: measure (and export), conclude. The same pipeline, store and analysis as the
+ * daemon has, without the serving. */
+#include "batch/measure_once.h"
+
+#include "analysis/analysis.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "batch/export.h"
+#include "measure/pipeline.h"
+#include "batch/report.h"
+#include "serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ONESHOT_POLL_MS = 5 };
+
+/* All that one --measure needs. */
+struct measure_once {
+    const struct config *config;
+    const char *version;
+    int argc;
+    char **argv;
+    struct store *store;
+    struct snapshot_cell *cell;
+    struct pipeline *pipeline;
+    uint32_t gpu_count;
+    struct gpu_identity gpus[REACH_MAX_GPUS];
+    struct measurement queue[REACH_MAX_GPUS];
+    uint64_t structures[REACH_MAX_GPUS]; /* of the first fingerprint of each GPU */
+    uint32_t measured[REACH_MAX_GPUS];
+    uint32_t different[REACH_MAX_GPUS]; /* with another structure than the first */
+    uint32_t failures;
+};
+
+static volatile sig_atomic_t measure_once_stopped;
+
+static void measure_once_on_signal(int number)
+{
+    (void)number;
+    measure_once_stopped = 1;
+}
+
+static bool measure_once_ended(const struct measurement *measurement)
+{
+    return measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED;
+}
+
+/* Queues `depth` for every GPU and waits until all have ended. */
+static enum status measure_once_round(struct measure_once *o, enum depth depth, struct err *err)
+{
+    const struct timespec step = {.tv_nsec = (long)(ONESHOT_POLL_MS * NSEC_PER_MSEC)};
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < o->gpu_count && !status; i++) {
+        status = pipeline_submit(o->pipeline, o->gpus[i].uuid, depth, &o->queue[i], err);
+    }
+    for (uint32_t i = 0; i < o->gpu_count && !status;) {
+        status = pipeline_measurement(o->pipeline, o->queue[i].id, &o->queue[i], err);
+        if (!status && measure_once_ended(&o->queue[i])) {
+            i++;
+        } else if (!status && measure_once_stopped) {
+            status = err_set(err, STATUS_CANCELLED, "stopped by a signal");
+        } else {
+            nanosleep(&step, NULL);
+        }
+    }
+    return status;
+}
+
+/* The run that the newest observation of this GPU belongs to, or 0. */
+static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
+{
+    struct store_observation_row row = {0};
+    uint32_t count = 0;
+
+    return store_list_observations(o->store, uuid, 0, 0, &row, 1, &count, NULL) == STATUS_OK &&
+                   count == 1
+               ? row.run
+               : 0;
+}
+
+/* Appends what a reader must know about the circumstances. */
+static void measure_once_conditions(struct measure_once *o, const char *folder, uint32_t i)
+{
+    char path[EXPORT_PATH_BYTES + 32], now[32];
+    const struct gpu_identity *gpu = &o->gpus[i];
+    const struct measurement *measurement = &o->queue[i];
+
+    snprintf(path, sizeof path, "%s/conditions.txt", folder);
+    FILE *out = fopen(path, "ae");
+
+    if (!out) {
+        log_warning("cannot write %s: %s", path, strerror(errno));
+        return;
+    }
+    fprintf(out,
+            "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
+            o->version);
+    for (int a = 0; a < o->argc; a++) {
+        /* Of the program its name: where it lies says nothing about the measurement. */
+        const char *slash = a == 0 ? strrchr(o->argv[a], '/') : NULL;
+        fprintf(out, " %s", slash ? slash + 1 : o->argv[a]);
+    }
+    fprintf(out,
+            "\ngpu: %s\nuuid: %s\nserial: %s\norigin: %s\ndriver: %s\ncuda: %s\n"
+            "depth: %s\nresult: %s\n\n",
+            gpu->name, gpu->uuid, gpu->serial[0] ? gpu->serial : "not told",
+            origin_name(gpu->origin), gpu->driver_version, gpu->cuda_version,
+            depth_name(measurement->depth), measurement->message);
+    fclose(out);
+}
+
+/* Writes table-DEPTH.txt. */
+static enum status measure_once_table(const char *folder, const struct fingerprint *fp,
+                                      struct err *err)
+{
+    char path[EXPORT_PATH_BYTES + 32];
+
+    snprintf(path, sizeof path, "%s/table-%s.txt", folder, depth_name(fp->depth));
+    FILE *out = fopen(path, "we");
+
+    if (!out) {
+        return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    }
+    report_print(out, fp);
+    return fclose(out) ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
+                       : STATUS_OK;
+}
+
+/* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
+ * run has failed; what it saw is then the more wanted). */
+static enum status measure_once_export(struct measure_once *o, uint32_t i,
+                                       const struct fingerprint *fp, struct err *err)
+{
+    char folder[EXPORT_PATH_BYTES - 64], path[EXPORT_PATH_BYTES];
+    struct observation_set set = {0};
+    const char *depth = depth_name(o->queue[i].depth);
+    int64_t run = measure_once_newest_run(o, o->gpus[i].uuid);
+    enum status status = export_folder(o->config->export_dir, &o->gpus[i], clock_wall_seconds(),
+                                       folder, sizeof folder, err);
+
+    if (status) {
+        return status;
+    }
+    measure_once_conditions(o, folder, i);
+    if (run) {
+        snprintf(path, sizeof path, "%s/observations-%s%s.jsonl", folder, depth,
+                 fp ? "" : "-failed");
+        status = store_load_run(o->store, run, &set, err);
+        status = status ? status : export_observations(path, &set, o->queue[i].depth, err);
+        observation_set_free(&set);
+    }
+    if (!status && fp) {
+        snprintf(path, sizeof path, "%s/fingerprint-%s.json", folder, depth);
+        status = export_fingerprint(path, fp, err);
+        status = status ? status : measure_once_table(folder, fp, err);
+    }
+    if (!status) {
+        printf("exported to %s\n", folder);
+    }
+    return status;
+}
+
+/* Counts how often a GPU has shown another structure than the first time. */
+static void measure_once_compare(struct measure_once *o, uint32_t i, const struct fingerprint *fp)
+{
+    uint64_t structure = fingerprint_structure_hash(fp);
+
+    if (o->measured[i]++ == 0) {
+        o->structures[i] = structure;
+    } else if (o->structures[i] != structure) {
+        o->different[i]++;
+    }
+}
+
+/* Prints and exports what the round has found for GPU `i`. */
+static enum status measure_once_result(struct measure_once *o, uint32_t i, struct err *err)
+{
+    const struct measurement *measurement = &o->queue[i];
+    struct fingerprint *fp = NULL;
+    enum status status = STATUS_OK;
+
+    if (measurement->state == MEASUREMENT_FAILED) {
+        o->failures++;
+        printf("gpu %u %s: depth %s failed (%s): %s\n", i, measurement->uuid,
+               depth_name(measurement->depth), status_info(measurement->error.status)->slug,
+               measurement->error.text);
+    } else {
+        fp = calloc(1, sizeof *fp);
+        status = fp ? store_fingerprint(o->store, measurement->uuid, measurement->fingerprint_id,
+                                        fp, err)
+                    : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        if (!status) {
+            measure_once_compare(o, i, fp);
+            printf("\n== gpu %u: %s\n", i, measurement->message);
+            report_print(stdout, fp);
+        }
+    }
+    if (!status && o->config->export_dir) {
+        status = measure_once_export(o, i, fp, err);
+    }
+    fflush(stdout);
+    free(fp);
+    return status;
+}
+
+static enum status measure_once_start(struct measure_once *o, struct err *err)
+{
+    const struct pipeline_options options = {.executable = "/proc/self/exe",
+                                             .gpu = config_gpu_options(o->config)};
+    enum status status = o->config->state_given ? serve_open_store(o->config, &o->store, err)
+                                                : store_open(":memory:", &o->store, err);
+
+    if (status) {
+        return status;
+    }
+    o->cell = snapshot_cell_new();
+    if (!o->cell) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    }
+    status = pipeline_start(&options, o->store, o->cell, &o->pipeline, err);
+    if (status) {
+        return status;
+    }
+    const struct snapshot *view = snapshot_acquire(o->cell);
+
+    o->gpu_count = view->gpu_count;
+    for (uint32_t i = 0; i < view->gpu_count; i++) {
+        o->gpus[i] = view->gpus[i].identity;
+    }
+    if (view->gpu_count == 0) {
+        status = err_set(err, view->source_error.status, "%s", view->source_error.text);
+    }
+    snapshot_release(view);
+    return status;
+}
+
+/* All rounds, then one line a GPU about how alike they were. */
+static enum status measure_once_rounds(struct measure_once *o, struct err *err)
+{
+    const uint32_t repeats = o->config->repeats ? o->config->repeats : 1;
+    enum status status = STATUS_OK;
+
+    for (uint32_t d = 0; d < o->config->depth_count; d++) {
+        for (uint32_t r = 0; r < repeats && !status; r++) {
+            status = measure_once_round(o, o->config->depths[d], err);
+            for (uint32_t i = 0; i < o->gpu_count && !status; i++) {
+                status = measure_once_result(o, i, err);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < o->gpu_count; i++) {
+        if (o->measured[i] > 1) {
+            printf("gpu %u %s: %u fingerprints, %u of them with another structure than the first\n",
+                   i, o->gpus[i].uuid, o->measured[i], o->different[i]);
+        }
+    }
+    if (!status && o->failures) {
+        status = err_set(err, STATUS_GPU_FAULT, "%u measurements have failed", o->failures);
+    }
+    return status;
+}
+
+enum status measure_once_run(const struct config *config, const char *version, int argc,
+                             char **argv, struct err *err)
+{
+    const struct sigaction stop = {.sa_handler = measure_once_on_signal};
+    struct measure_once *o = calloc(1, sizeof *o);
+
+    if (!o) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory to start");
+    }
+    o->config = config;
+    o->version = version;
+    o->argc = argc;
+    o->argv = argv;
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    enum status status = measure_once_start(o, err);
+
+    status = status ? status : measure_once_rounds(o, err);
+    pipeline_stop(o->pipeline);
+    snapshot_cell_free(o->cell);
+    store_close(o->store);
+    free(o);
+    return status;
+}
+
+/* What the pipeline adds to a conclusion, as far as observations can tell. */
+static void measure_once_complete(const struct observation_set *set, struct fingerprint *fp)
+{
+    nsec_t total = 0;
+
+    for (size_t i = 0; i < set->count; i++) {
+        total += set->items[i].result.conditions.duration_ns;
+    }
+    fp->probe_ms = (uint32_t)(total / NSEC_PER_MSEC);
+    fp->duration_ms = fp->probe_ms;
+    fp->device_memory_bytes = set->limits.device_memory_bytes;
+}
+
+enum status measure_once_analyze(const struct config *config, struct err *err)
+{
+    bool from_stdin = strcmp(config->analyze, "-") == 0;
+    FILE *in = from_stdin ? stdin : fopen(config->analyze, "re");
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct observation_set set = {0};
+    enum depth depth = DEPTH_FULL;
+    enum status status = STATUS_OK;
+
+    if (!in) {
+        status = err_set(err, STATUS_IO, "cannot read %s: %s", config->analyze, strerror(errno));
+    } else if (!fp) {
+        status = err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    }
+    status = status ? status : export_read_observations(in, &set, &depth, err);
+    if (config->analyze_depth_given) {
+        depth = config->analyze_depth;
+    }
+    status = status ? status : analysis_derive(&set, depth, fp, err);
+    if (!status) {
+        measure_once_complete(&set, fp);
+        status = fingerprint_check(fp, err);
+    }
+    if (!status) {
+        json_t *json = fingerprint_to_json(fp);
+
+        status = export_json(stdout, json, err);
+        json_decref(json);
+    }
+    observation_set_free(&set);
+    free(fp);
+    if (in && !from_stdin) {
+        fclose(in);
+    }
+    return status;
+}

@@ -1,0 +1,229 @@
+/* campaign.c: the order of a measurement, coarse to fine.
+ *
+ *   warm-up   idle chips clock down; also tells which SM ids there are
+ *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
+ *   entries   bytes an entry translates, for each step the sweeps showed
+ *   refine    onset and saturation to the page
+ *   sharing   rounds or pairs for each level, until every SM is in a group (sharing_probes.c)
+ *   confirm   onsets once more (confirm_probes.c)
+ *   sets      depth full: sets, ways, replacement, fill (structure_probes.c)
+ *   reads     depth full: throughput with and without windows (read_probes.c)
+ *   rates     depth full: random accesses of other kinds (rate_probes.c)
+ *   groups    depth full: random reads of each group alone, and of pairs (group_probes.c)
+ *   matrix    depth matrix: every SM against every SM at the window level
+ *
+ * Each call looks at what is there and asks for what is missing first. No state is kept, so the
+ * same observations always lead to the same question.
+ */
+#include "campaign/campaign.h"
+
+#include "analysis/sharing/window_level.h"
+#include "base/units.h"
+#include "campaign/confirm_probes.h"
+#include "campaign/group_probes.h"
+#include "campaign/rate_probes.h"
+#include "campaign/read_probes.h"
+#include "campaign/sharing_probes.h"
+#include "campaign/structure_probes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    WARM_UP_US = 5000,
+    WARM_UP_REPEATS = 2,
+    LINE_SWEEP_PAGES = 256, /* the cuda source backs up to 1024 pages by one line (cuda_arena.h) */
+    BULK_SWEEP_FIRST = 64,
+    SWEEP_PAGES = 8192,
+    POINTS_AN_OCTAVE = 4
+};
+
+/* Done before each phase, of a quick measurement; the deeper ones take about as long again. */
+static const struct {
+    double quick_share, full_share, matrix_share; /* at the end of: structure, reads, pairs */
+} shares[DEPTH_COUNT] = {
+    [DEPTH_QUICK] = {1.0, 1.0, 1.0},
+    [DEPTH_FULL] = {0.5, 1.0, 1.0},
+    [DEPTH_MATRIX] = {0.25, 0.5, 1.0},
+};
+
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
+    out->progress = progress;
+}
+
+/* Reads a region that stays in L2, from all SMs: no TLB level is asked about. */
+static void schedule_warm_up(struct probe_spec *spec)
+{
+    *spec = (struct probe_spec){.kind = PROBE_READ,
+                                .point_count = 1,
+                                .points = {MIB},
+                                .repeats = WARM_UP_REPEATS,
+                                .duration_us = WARM_UP_US,
+                                .seed = 1,
+                                .window_count = 1,
+                                .window_sms = REACH_MAX_SMS};
+}
+
+/* Points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
+static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
+{
+    static const double ratio = 1.189207115002721; /* 2^(1/4) */
+    double x = (double)first;
+    uint64_t before = 0;
+    while ((uint64_t)x < last && spec->point_count + 1 < PROBE_MAX_POINTS) {
+        if ((uint64_t)x > before)
+            spec->points[spec->point_count++] = before = (uint64_t)x;
+        x *= ratio;
+    }
+    spec->points[spec->point_count++] = last;
+}
+
+static void schedule_sweep(const struct observation_set *set, uint16_t sm, uint64_t first,
+                           uint64_t last, struct probe_spec *out)
+{
+    *out = (struct probe_spec){.kind = PROBE_CHASE,
+                               .stride_bytes = levels_sweep_stride(&set->limits),
+                               .samples = LEVELS_SWEEP_SAMPLES,
+                               .warm_laps = 1,
+                               .sm_count = 1,
+                               .sms = {sm}};
+    add_points(out, first, last);
+}
+
+/* The sweeps that are missing. */
+static void schedule_sweeps(const struct observation_set *set, uint16_t sm,
+                            struct campaign_step *out)
+{
+    uint64_t most = set->limits.range_bytes / levels_sweep_stride(&set->limits);
+    struct probe_spec spec;
+
+    most = most < SWEEP_PAGES ? most : SWEEP_PAGES;
+    schedule_sweep(set, sm, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, &spec);
+    if (spec.point_count >= LEVELS_SWEEP_POINTS && !levels_find_chase(set, &spec))
+        out->specs[out->spec_count++] = spec;
+    if (most <= LINE_SWEEP_PAGES)
+        return;
+    schedule_sweep(set, sm, BULK_SWEEP_FIRST, most, &spec);
+    if (!levels_find_chase(set, &spec))
+        out->specs[out->spec_count++] = spec;
+}
+
+/* Two levels that look alike may ask for the same: once is enough. */
+static void keep_new(struct campaign_step *out)
+{
+    const struct probe_spec *spec = &out->specs[out->spec_count];
+    for (uint32_t i = 0; i < out->spec_count; i++) {
+        const struct probe_spec *s = &out->specs[i];
+        if (s->kind == spec->kind && s->stride_bytes == spec->stride_bytes &&
+            s->point_count == spec->point_count && s->samples == spec->samples &&
+            memcmp(s->points, spec->points, sizeof s->points) == 0)
+            return;
+    }
+    out->spec_count += 1;
+}
+
+/* One entry test for each level whose search is not over. */
+static void schedule_entries(const struct observation_set *set, const struct structure *s,
+                             uint16_t sm, struct campaign_step *out)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        const struct level_estimate *level = &s->levels[k];
+        if (level->test_wanted &&
+            levels_entry_test(&level->wanted, &set->limits, sm, &out->specs[out->spec_count]))
+            keep_new(out);
+    }
+}
+
+/* One refinement for each level that can be told finer. A test that is there already would be
+ * asked for ever: then the level is as fine as it gets. */
+static void schedule_refinements(const struct observation_set *set, const struct structure *s,
+                                 uint16_t sm, struct campaign_step *out)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        struct probe_spec *spec = &out->specs[out->spec_count];
+        if (s->levels[k].entry_known && levels_refine_test(&s->levels[k], &set->limits, sm, spec) &&
+            !levels_find_chase(set, spec))
+            keep_new(out);
+    }
+}
+
+static enum status schedule_structure(const struct observation_set *set, const struct structure *s,
+                                      uint16_t sm, double share, struct campaign_step *out,
+                                      struct err *err)
+{
+    schedule_sweeps(set, sm, out);
+    if (out->spec_count > 0) {
+        describe(out, 0.05 * share, "footprint sweep at %llu MiB",
+                 (unsigned long long)(levels_sweep_stride(&set->limits) / MIB));
+        return STATUS_OK;
+    }
+    schedule_entries(set, s, sm, out);
+    if (out->spec_count > 0) {
+        describe(out, 0.15 * share, "bytes an entry translates, %u levels", s->level_count);
+        return STATUS_OK;
+    }
+    schedule_refinements(set, s, sm, out);
+    if (out->spec_count > 0) {
+        describe(out, 0.3 * share, "onset and saturation of %u levels", s->level_count);
+        return STATUS_OK;
+    }
+    return sharing_probes_next(set, s, share, out, err);
+}
+
+enum status campaign_next(const struct observation_set *set, enum depth depth,
+                          struct campaign_step *out, struct err *err)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const double found = shares[depth].quick_share;
+    struct structure s;
+    enum status status;
+
+    memset(out, 0, sizeof *out);
+    if (sharing_sm_ids(set, sm_ids) == 0) {
+        schedule_warm_up(&out->specs[out->spec_count++]);
+        describe(out, 0, "warming up");
+        return STATUS_OK;
+    }
+    structure_estimate(set, &s);
+    status = schedule_structure(set, &s, sm_ids[0], found, out, err);
+    if (status != STATUS_OK || out->spec_count > 0)
+        return status;
+    status = confirm_probes_next(set, &s, sm_ids[0], out, err);
+    if (status != STATUS_OK || out->spec_count > 0) {
+        describe(out, found, "what was found, once more");
+        return status;
+    }
+    if (depth >= DEPTH_FULL) {
+        structure_probes_next(set, &s, sm_ids[0], found, out);
+        if (out->spec_count > 0)
+            return STATUS_OK;
+        read_probes_next(set, &s, out);
+        if (out->spec_count > 0) {
+            describe(out, found, "random reads, with and without windows");
+            return STATUS_OK;
+        }
+        rate_probes_next(set, &s, out);
+        if (out->spec_count > 0) {
+            describe(out, found, "random reads of other lengths, atomics and writes");
+            return STATUS_OK;
+        }
+        group_probes_next(set, &s, found, shares[depth].full_share, out);
+        if (out->spec_count > 0)
+            return STATUS_OK;
+    }
+    if (depth == DEPTH_MATRIX) {
+        sharing_probes_matrix(set, &s, shares[depth].full_share, out);
+        if (out->spec_count > 0)
+            return STATUS_OK;
+    }
+    describe(out, 1, "done");
+    return STATUS_OK;
+}

@@ -1,0 +1,254 @@
+/* sharing_probes.c: see sharing_probes.h.
+ *
+ * A level of C entries on a chip of M SMs. The slices, primed together, must fit it with room to
+ * spare: M * s <= 3/4 C, s >= 3; and so must the slices with the pages that push them out of the
+ * levels nearer to the SM, 5/4 of what saturates those. Where that cannot be had (16 entries, 132
+ * SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
+ */
+#include "campaign/sharing_probes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ROUND_MIN_SLICE = 3,
+    ROUND_MAX_SLICE = 6,
+    ROUND_REPEATS = 3,
+    BLIND_FLUSH = 512,
+    PAIR_MAX_SLICE = 8,
+    ROWS_A_STEP = 8,
+    MATRIX_ROWS = 12,
+    THRASH_LAPS = 1
+};
+
+/* Pages at level k's stride that push everything out of the levels nearer to the SM. */
+static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
+{
+    uint64_t most = 0;
+    for (uint32_t j = 0; j < k; j++) {
+        const struct level_estimate *near = &s->levels[j];
+        uint64_t pages = near->sat_hi_pages  ? near->sat_hi_pages
+                         : near->entry_known ? near->at_entry.full_pages
+                                             : near->sweep.full_pages;
+        if (near->entry_known && near->entry_bytes > s->levels[k].entry_bytes)
+            pages *= near->entry_bytes / s->levels[k].entry_bytes;
+        pages += pages / 4;
+        most = pages > most ? pages : most;
+    }
+    return most;
+}
+
+/* Where no nearer level is known there may be one all the same, too small for the sweeps or too
+ * cheap for the noise. A slice that stays in it looks as if nobody had evicted it. So some pages
+ * are walked anyhow, as far as there is room. */
+static uint64_t flush_at_least(uint64_t flush, uint64_t room)
+{
+    const uint64_t some = room < BLIND_FLUSH ? room : BLIND_FLUSH;
+    return flush > 0 ? flush : some;
+}
+
+static uint64_t thrash_pages_for(const struct level_estimate *level)
+{
+    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->at_entry.full_pages;
+    return full + full / 4 + 1;
+}
+
+static struct probe_spec base_spec(const struct level_estimate *level, enum probe_kind kind)
+{
+    return (struct probe_spec){.kind = kind,
+                               .stride_bytes = level->entry_bytes,
+                               .thrash_pages = (uint32_t)thrash_pages_for(level),
+                               .warm_laps = THRASH_LAPS};
+}
+
+/* A round for level k with this pivot; false where rounds do not fit the level. */
+static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       uint16_t pivot, struct probe_spec *out)
+{
+    const uint64_t sms = set->limits.sm_count;
+    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
+    const uint64_t flush = flush_pages_for(s, k);
+    uint64_t slice = room / sms;
+
+    slice = slice < ROUND_MAX_SLICE ? slice : ROUND_MAX_SLICE;
+    if (sms * slice + flush > s->levels[k].lo_pages)
+        slice = s->levels[k].lo_pages > flush ? (s->levels[k].lo_pages - flush) / sms : 0;
+    if (slice < ROUND_MIN_SLICE)
+        return false;
+    *out = base_spec(&s->levels[k], PROBE_ROUND);
+    out->slice_pages = (uint32_t)slice;
+    out->flush_pages = (uint32_t)flush_at_least(flush, s->levels[k].lo_pages - sms * slice);
+    out->repeats = ROUND_REPEATS;
+    out->sm_count = 1;
+    out->sms[0] = pivot;
+    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+/* Pair rows for level k without pivots yet; false where pairs do not fit the level. */
+static bool make_pairs(const struct observation_set *set, const struct structure *s, uint32_t k,
+                       struct probe_spec *out)
+{
+    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
+    const uint64_t flush = flush_pages_for(s, k);
+    uint64_t slice = room > flush ? room - flush : 0;
+
+    slice = slice < PAIR_MAX_SLICE ? slice : PAIR_MAX_SLICE;
+    if (slice == 0)
+        return false;
+    *out = base_spec(&s->levels[k], PROBE_PAIRS);
+    out->slice_pages = (uint32_t)slice;
+    out->flush_pages = (uint32_t)flush_at_least(flush, room - slice);
+    out->sm_count = 1; /* for the check; the caller chooses the pivots */
+    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+}
+
+static bool has_row(const struct observation_set *set, const struct structure *s, uint32_t k,
+                    uint16_t pivot)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct observation *o = &set->items[i];
+        if (o->spec.kind != PROBE_PAIRS ||
+            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
+            continue;
+        for (uint32_t p = 0; p < o->spec.sm_count; p++)
+            if (o->spec.sms[p] == pivot)
+                return true;
+    }
+    return false;
+}
+
+/* The first rows: neighbours, and far apart, so that a level shared by two or by a cluster shows.
+ */
+static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
+{
+    const uint32_t wanted[SHARING_SAMPLE] = {0,       1,           2,           sms / 4,
+                                             sms / 2, sms / 2 + 1, sms * 3 / 4, sms - 1};
+    out->sm_count = 0;
+    for (uint32_t i = 0; i < SHARING_SAMPLE; i++) {
+        const uint16_t id = sm_ids[wanted[i] < sms ? wanted[i] : sms - 1];
+        bool known = false;
+        for (uint32_t j = 0; j < out->sm_count; j++)
+            known = known || out->sms[j] == id;
+        if (!known)
+            out->sms[out->sm_count++] = id;
+    }
+}
+
+/* The lowest SMs that are in no group yet. */
+static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
+                                 uint32_t sms, uint32_t most, uint16_t *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sms && n < most; i++)
+        if (sharing->found.group_of_sm[sm_ids[i]] == FINGERPRINT_NO_GROUP)
+            out[n++] = sm_ids[i];
+    return n;
+}
+
+/* More votes for pivots that are not settled, by the method that asked before. */
+static void schedule_unsettled(const struct observation_set *set, const struct structure *s,
+                               uint32_t k, struct campaign_step *step)
+{
+    const struct sharing_estimate *sharing = &s->sharing[k];
+    struct probe_spec pairs;
+
+    for (uint32_t i = 0; i < sharing->unsettled_count; i++)
+        if (make_round(set, s, k, sharing->unsettled[i], &step->specs[step->spec_count]))
+            step->spec_count += 1;
+    if (step->spec_count > 0 || !make_pairs(set, s, k, &pairs))
+        return;
+    pairs.sm_count = sharing->unsettled_count;
+    memcpy(pairs.sms, sharing->unsettled, sharing->unsettled_count * sizeof pairs.sms[0]);
+    step->specs[step->spec_count++] = pairs;
+}
+
+/* The next probes of level k. False: neither method fits. Of the SMs that are in no group yet every
+ * second is a pivot: neighbours often share a group, and a round that finds a known one is wasted
+ * but for the second opinion. */
+static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
+                           struct campaign_step *step)
+{
+    struct probe_spec *out = &step->specs[0];
+    uint16_t sm_ids[REACH_MAX_SMS];
+    uint16_t next[ROWS_A_STEP];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+    const uint32_t open = choose_ungrouped(&s->sharing[k], sm_ids, sms, ROWS_A_STEP, next);
+
+    if (s->sharing[k].unsettled_count > 0) {
+        schedule_unsettled(set, s, k, step);
+        return step->spec_count > 0;
+    }
+    if (open == 0)
+        return false;
+    while (step->spec_count * 2 < open &&
+           make_round(set, s, k, next[step->spec_count * 2], &step->specs[step->spec_count]))
+        step->spec_count += 1;
+    if (step->spec_count > 0)
+        return true;
+    if (!make_pairs(set, s, k, out))
+        return false;
+    step->spec_count = 1;
+    if (s->sharing[k].rounds == 0) {
+        choose_sample(sm_ids, sms, out);
+        return true;
+    }
+    out->sm_count = open;
+    for (uint32_t i = 0; i < open; i++)
+        out->sms[i] = next[i];
+    return true;
+}
+
+enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
+                                double share, struct campaign_step *out, struct err *err)
+{
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        const struct sharing_estimate *sharing = &s->sharing[k];
+        const uint32_t sms = set->limits.sm_count;
+        if (!s->levels[k].entry_known || s->levels[k].merged || s->levels[k].masked ||
+            s->levels[k].lo_pages == 0 || s->levels[k].hi_pages == 0)
+            continue;
+        if (sharing->conflict && s->levels[k].non_lru)
+            continue;
+        if (sharing->conflict)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: the sharing rounds contradict each other", k + 1);
+        if (s->shared_by[k] != SHARED_UNKNOWN || sharing->doubtful ||
+            !schedule_level(set, s, k, out))
+            continue;
+        if (sharing->rounds > sms + SHARING_SAMPLE)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: %u rounds did not put every SM into a group", k + 1,
+                           sharing->rounds);
+        out->progress =
+            share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);
+        snprintf(out->message, sizeof out->message,
+                 "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
+                 sharing->found.group_count);
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+void sharing_probes_matrix(const struct observation_set *set, const struct structure *s,
+                           double from_progress, struct campaign_step *out)
+{
+    uint16_t sm_ids[REACH_MAX_SMS];
+    const uint32_t sms = sharing_sm_ids(set, sm_ids);
+    struct probe_spec *spec = &out->specs[0];
+    uint32_t done = 0;
+
+    if (s->window_level < 0 || !make_pairs(set, s, (uint32_t)s->window_level, spec))
+        return;
+    spec->sm_count = 0;
+    for (uint32_t i = 0; i < sms; i++) {
+        if (has_row(set, s, (uint32_t)s->window_level, sm_ids[i]))
+            done += 1;
+        else if (spec->sm_count < MATRIX_ROWS)
+            spec->sms[spec->sm_count++] = sm_ids[i];
+    }
+    if (spec->sm_count == 0)
+        return;
+    out->spec_count = 1;
+    out->progress = from_progress + (1 - from_progress) * done / sms;
+    snprintf(out->message, sizeof out->message, "pair matrix, %u of %u rows", done, sms);
+}

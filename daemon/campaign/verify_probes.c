@@ -1,0 +1,117 @@
+/* verify_probes.c: see verify_probes.h.
+ *
+ * The estimate counts the loads that one SM makes one after the other, and takes each for a miss of
+ * every level. An H200: 7.6 thousand loads for its second level, 4.6 thousand for each repeat of a
+ * round, at 0.3 us each: 2 ms, and 4 ms for each of its groups.
+ */
+#include "campaign/verify_probes.h"
+
+#include "analysis/check.h"
+#include "base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    BASE_CYCLES = 500,         /* of a load, where nothing is known */
+    USUAL_CLOCK_KHZ = 1400000, /* where it was not told */
+    WARM_UP_US = 4000
+};
+
+/* Loads that one SM makes in a row. */
+static double loads_of(const struct probe_spec *s, uint32_t sms)
+{
+    double loads = 0;
+    if (s->kind == PROBE_CHASE) {
+        for (uint32_t p = 0; p < s->point_count; p++)
+            loads += (double)s->points[p] * s->warm_laps + s->samples;
+        return loads;
+    }
+    if (s->kind == PROBE_ROUND) {
+        const double primed = (double)sms * s->slice_pages;
+        return s->repeats *
+               (2 * (primed + 2.0 * s->flush_pages + s->slice_pages) + s->thrash_pages);
+    }
+    return s->sm_count * (double)sms *
+           (4.0 * s->slice_pages + 6.0 * s->flush_pages + s->thrash_pages);
+}
+
+static double load_us(const struct fingerprint *fp)
+{
+    const struct maybe_u32 clock = fp->conditions.sm_clock_khz;
+    double cycles = BASE_CYCLES;
+    for (uint32_t k = 0; k < fp->level_count; k++)
+        cycles += fp->levels[k].miss_penalty_cycles.v;
+    return cycles * 1000 / (IS_KNOWN(clock) && clock.v > 0 ? clock.v : USUAL_CLOCK_KHZ);
+}
+
+/* The lowest SM of a group. */
+static uint16_t first_sm(const struct fingerprint *fp, uint32_t group)
+{
+    uint16_t id = 0;
+    while (id < REACH_MAX_SMS && fp->topology.partition.group_of_sm[id] != group)
+        id++;
+    return id;
+}
+
+static void add(struct campaign_step *out, const struct probe_spec *spec)
+{
+    if (out->spec_count < CAMPAIGN_MAX_SPECS)
+        out->specs[out->spec_count++] = *spec;
+}
+
+/* A chip at rest has a low clock; the same cache-sized read as at the start of a measurement. */
+static void add_warm_up(struct campaign_step *out)
+{
+    const struct probe_spec spec = {.kind = PROBE_READ,
+                                    .point_count = 1,
+                                    .points = {MIB},
+                                    .repeats = 1,
+                                    .duration_us = WARM_UP_US,
+                                    .seed = 1,
+                                    .window_count = 1,
+                                    .window_sms = REACH_MAX_SMS};
+    add(out, &spec);
+}
+
+void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
+                   struct campaign_step *out)
+{
+    const uint32_t groups = fp->topology.partition.group_count;
+    const double us = load_us(fp);
+    const uint16_t sm = groups > 0 ? first_sm(fp, 0) : 0;
+    struct probe_spec spec;
+    double spent_us = WARM_UP_US;
+    uint32_t rounds = 0;
+
+    memset(out, 0, sizeof *out);
+    add_warm_up(out);
+    for (uint32_t k = 0; k < fp->level_count; k++) {
+        if (!check_level_test(fp, k, limits, sm, &spec))
+            continue;
+        spent_us += us * loads_of(&spec, fp->gpu.sm_count);
+        add(out, &spec);
+    }
+    for (uint32_t g = 0; g < groups; g++) {
+        if (!check_sharing_test(fp, limits, first_sm(fp, g), &spec))
+            break;
+        spent_us += us * loads_of(&spec, fp->gpu.sm_count);
+        if (rounds > 0 && spent_us > CHECK_BUDGET_US)
+            break;
+        add(out, &spec);
+        rounds += 1;
+    }
+    if (out->spec_count == 1)
+        out->spec_count = 0; /* nothing to warm up for */
+    snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
+}
+
+void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,
+                         struct campaign_step *step)
+{
+    if (fp->topology.partition.group_count > 0 || warm_up->sm_count == 0)
+        return;
+    for (uint32_t i = 0; i < step->spec_count; i++)
+        if (step->specs[i].kind == PROBE_CHASE)
+            step->specs[i].sms[0] = warm_up->sm_ids[0];
+}

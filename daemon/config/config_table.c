@@ -1,0 +1,432 @@
+/* config_table.c: what can be set, and how each kind of value is read, shown and compared. */
+#include "config/config_table.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options that do more than keep a value ----------------------------------------------------
+ */
+
+static enum status config_wrong(struct err *err, const char *message)
+{
+    return err_set(err, STATUS_INVALID_ARGUMENT, "%s", message);
+}
+
+static enum status check_listen(const char *value, struct err *err)
+{
+    return strrchr(value, ':') ? STATUS_OK
+                               : config_wrong(err, "takes ADDRESS:PORT, such as 127.0.0.1:17322");
+}
+
+static enum status act_measure(struct config *c, const char *value, struct err *err)
+{
+    if (c->depth_count == CONFIG_MAX_DEPTHS) {
+        return config_wrong(err, "is given more than 16 times");
+    }
+    if (!depth_from_name(value, &c->depths[c->depth_count])) {
+        return config_wrong(err, "takes quick, full or matrix");
+    }
+    c->depth_count++;
+    c->mode = CONFIG_MEASURE;
+    return STATUS_OK;
+}
+
+static enum status config_number(const char *value, uint32_t least, uint32_t most, uint32_t *out,
+                                 struct err *err)
+{
+    char *end = NULL;
+
+    errno = 0;
+    unsigned long long n = strtoull(value, &end, 10);
+
+    if (value[0] < '0' || value[0] > '9' || *end || errno || n < least || n > most) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a number from %u to %u, not \"%.40s\"",
+                       least, most, value);
+    }
+    *out = (uint32_t)n;
+    return STATUS_OK;
+}
+
+static enum status act_repeat(struct config *c, const char *value, struct err *err)
+{
+    return config_number(value, 1, CONFIG_MAX_REPEATS, &c->repeats, err);
+}
+
+static enum status act_export(struct config *c, const char *value, struct err *err)
+{
+    (void)err;
+    c->export_dir = value;
+    return STATUS_OK;
+}
+
+static enum status act_analyze(struct config *c, const char *value, struct err *err)
+{
+    (void)err;
+    c->analyze = value;
+    c->mode = CONFIG_ANALYZE;
+    return STATUS_OK;
+}
+
+static enum status act_depth(struct config *c, const char *value, struct err *err)
+{
+    c->analyze_depth_given = true;
+    return depth_from_name(value, &c->analyze_depth)
+               ? STATUS_OK
+               : config_wrong(err, "takes quick, full or matrix");
+}
+
+/* --config: read by config.c before all else. */
+static enum status act_config(struct config *c, const char *value, struct err *err)
+{
+    (void)c;
+    (void)value;
+    (void)err;
+    return STATUS_OK;
+}
+
+/* --worker: recognised by config.c where it is the only argument. */
+static enum status act_worker(struct config *c, const char *value, struct err *err)
+{
+    (void)c;
+    (void)value;
+    return config_wrong(err, "goes with no other option");
+}
+
+static enum status act_check(struct config *c, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    c->mode = CONFIG_CHECK;
+    return STATUS_OK;
+}
+
+static enum status act_help(struct config *c, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    c->mode = CONFIG_HELP;
+    return STATUS_OK;
+}
+
+static enum status act_version(struct config *c, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    c->mode = CONFIG_VERSION;
+    return STATUS_OK;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+static const struct config_word log_levels[] = {{"error", LOG_LEVEL_ERROR},
+                                                {"warning", LOG_LEVEL_WARNING},
+                                                {"info", LOG_LEVEL_INFO},
+                                                {"debug", LOG_LEVEL_DEBUG},
+                                                {NULL, 0}};
+
+static const struct config_word log_formats[] = {{"auto", LOG_FORMAT_AUTO},
+                                                 {"text", LOG_FORMAT_TEXT},
+                                                 {"json", LOG_FORMAT_JSON},
+                                                 {"journal", LOG_FORMAT_JOURNAL},
+                                                 {NULL, 0}};
+
+#define AT(field)    .offset = offsetof(struct config, field)
+#define GIVEN(field) .given_offset = offsetof(struct config, field)
+
+enum { CONFIG_HOUR_MS = 3600 * 1000, CONFIG_MAX_LOG_RATE = 1000000 };
+
+const struct config_option config_options[] = {
+    {"listen", CONFIG_SERVING, CONFIG_PLACE, AT(listen), .argument = "ADDRESS:PORT",
+     .check = check_listen,
+     .help = "TCP address, default 127.0.0.1:17322; port 0 takes a\n"
+             "free one; \"none\" for no TCP"},
+    {"socket", CONFIG_SERVING, CONFIG_PLACE, AT(socket), GIVEN(socket_given), .argument = "PATH",
+     .help = "Unix socket, default /run/reachd/reachd.sock when run as\n"
+             "root; \"none\" for none; root and the group of the daemon\n"
+             "may use it"},
+    {"health", CONFIG_SERVING, CONFIG_PLACE, AT(health), GIVEN(health_given),
+     .argument = "ADDRESS:PORT", .check = check_listen,
+     .help = "a port for /healthz, /readyz and /metrics alone, default\n"
+             "the one after that of --listen; \"none\" for none"},
+    {"token-file", CONFIG_SERVING, CONFIG_TEXT, AT(token_file), .argument = "PATH",
+     .help = "a secret of 16 to 256 characters: what changes something\n"
+             "must bring it (Authorization: Bearer ...); needed to serve\n"
+             "other machines"},
+    {"max-connections", CONFIG_SERVING, CONFIG_NUMBER, AT(max_connections), .argument = "N",
+     .least = 1, .most = CONFIG_MAX_CONNECTIONS,
+     .help = "at once on the TCP address, default 1024"},
+    {"request-deadline-ms", CONFIG_SERVING, CONFIG_NUMBER, AT(request_deadline_ms), .argument = "N",
+     .least = 1, .most = CONFIG_HOUR_MS,
+     .help = "most that one request may take from its first byte to the\n"
+             "last of its answer, default 10000"},
+    {"state", CONFIG_SERVING, CONFIG_TEXT, AT(state), GIVEN(state_given), .argument = "PATH",
+     .help = "database, default /var/lib/reachd/reachd.db; \":memory:\"\n"
+             "forgets"},
+    {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
+     .help = "go on in memory where the database cannot be used"},
+    {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
+     .help = "ask no driver: serve the GPUs that the database knows, and\n"
+             "measure nothing"},
+    {"measure-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(measure_on_start), .on = true,
+     .help = "do not measure GPUs that have no fingerprint, or a stale\n"
+             "one"},
+    {"check-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(check_on_start), .on = true,
+     .help = "do not check whether stored fingerprints are still true"},
+    {"demo", CONFIG_SERVING, CONFIG_SWITCH, AT(demo),
+     .help = "make the state directory, simulate an H200 where there is\n"
+             "no GPU, print lines to try"},
+    {"simulate", CONFIG_GPUS, CONFIG_LIST, AT(simulated), .argument = "TEXT",
+     .help = "a simulated GPU instead of the real ones: a profile (k80,\n"
+             "p100, a100-80g, h100-80g, h200) or a description; may be\n"
+             "repeated (in the environment: separated by ';')"},
+    {"libcuda", CONFIG_GPUS, CONFIG_TEXT, AT(libcuda), .argument = "NAME",
+     .help = "driver library, default libcuda.so.1"},
+    {"memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(memory_limit_bytes), .argument = "BYTES",
+     .help = "most device memory that probes may hold, default 1.1 GiB"},
+    {"probe-deadline-ms", CONFIG_GPUS, CONFIG_NUMBER, AT(probe_deadline_ms), .argument = "N",
+     .least = 1, .most = CONFIG_HOUR_MS,
+     .help = "most that one probe may take on the device, default 30000"},
+    {"no-vmm", CONFIG_GPUS, CONFIG_SWITCH, AT(no_vmm), .help = "do without the virtual memory API"},
+    {"log-level", CONFIG_LOG, CONFIG_WORD, .live = true, AT(log_level), .argument = "LEVEL",
+     .words = log_levels, .help = "error, warning, info (default) or debug"},
+    {"log-format", CONFIG_LOG, CONFIG_WORD, .live = true, AT(log_format), .argument = "FORMAT",
+     .words = log_formats,
+     .help = "text; json: one object a line; journal: fields of\n"
+             "systemd's journal; auto (default): journal where standard\n"
+             "error leads there, else text"},
+    {"log-rate", CONFIG_LOG, CONFIG_NUMBER, .live = true, AT(log_rate), .argument = "N",
+     .most = CONFIG_MAX_LOG_RATE,
+     .help = "lines a second, default 50, of which ten seconds' worth may\n"
+             "come at once; warnings are counted apart; 0: all"},
+    {"config", CONFIG_ONCE, CONFIG_ACTION, .act = act_config, .argument = "PATH",
+     .help = "configuration file, default " CONFIG_DEFAULT_FILE "\n"
+             "where it exists; \"none\" for none"},
+    {"check-config", CONFIG_ONCE, CONFIG_ACTION, .act = act_check,
+     .help = "print the options that hold, or what is wrong, and exit"},
+    {"measure", CONFIG_ONCE, CONFIG_ACTION, .act = act_measure, .argument = "DEPTH",
+     .help = "measure all GPUs at once, print what was found, exit; DEPTH\n"
+             "is quick, full or matrix; may be repeated"},
+    {"repeat", CONFIG_ONCE, CONFIG_ACTION, .act = act_repeat, .argument = "N",
+     .help = "each of these N times"},
+    {"export", CONFIG_ONCE, CONFIG_ACTION, .act = act_export, .argument = "DIR",
+     .help = "with --measure: write fingerprints and observations to a\n"
+             "folder for each GPU under DIR"},
+    {"analyze", CONFIG_ONCE, CONFIG_ACTION, .act = act_analyze, .argument = "FILE",
+     .help = "read exported observations (\"-\": standard input), print the\n"
+             "fingerprint that follows from them"},
+    {"depth", CONFIG_ONCE, CONFIG_ACTION, .act = act_depth, .argument = "DEPTH",
+     .help = "with --analyze: as if measured at this depth"},
+    {"worker", CONFIG_ONCE, CONFIG_ACTION, .act = act_worker, .argument = "stdio",
+     .help = "drive one GPU by hand, with JSON lines"},
+    {"version", CONFIG_ONCE, CONFIG_ACTION, .act = act_version, .help = "print the version"},
+    {"help", CONFIG_ONCE, CONFIG_ACTION, .act = act_help, .help = "print this"},
+};
+
+const size_t config_option_count = sizeof config_options / sizeof config_options[0];
+
+/* ---- values ------------------------------------------------------------------------------------
+ */
+
+static void *config_field(struct config *c, const struct config_option *o)
+{
+    return (char *)c + o->offset;
+}
+
+static const void *config_value(const struct config *c, const struct config_option *o)
+{
+    return (const char *)c + o->offset;
+}
+
+/* Was it given, or is it one that is always as good as given? */
+static bool config_given(const struct config *c, const struct config_option *o)
+{
+    return !o->given_offset || *(const bool *)((const char *)c + o->given_offset);
+}
+
+static enum status store_text(struct config *c, const struct config_option *o, const char *value,
+                              struct err *err)
+{
+    const bool none = o->type == CONFIG_PLACE && strcmp(value, "none") == 0;
+
+    if (!none && o->check) {
+        enum status status = o->check(value, err);
+
+        if (status) {
+            return status;
+        }
+    }
+    *(const char **)config_field(c, o) = none ? NULL : value;
+    return STATUS_OK;
+}
+
+static enum status store_bytes(struct config *c, const struct config_option *o, const char *value,
+                               struct err *err)
+{
+    struct err why = {0};
+    uint64_t bytes = 0;
+
+    if (units_parse_bytes(value, &bytes, &why)) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a size: %s", why.text);
+    }
+    if (bytes == 0) {
+        return config_wrong(err, "is 0");
+    }
+    *(uint64_t *)config_field(c, o) = bytes;
+    return STATUS_OK;
+}
+
+static enum status store_switch(struct config *c, const struct config_option *o, const char *value,
+                                struct err *err)
+{
+    bool *field = config_field(c, o);
+
+    if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "takes yes or no, not \"%.40s\"", value);
+    }
+    *field = value[0] == 'y';
+    return STATUS_OK;
+}
+
+static enum status store_word(struct config *c, const struct config_option *o, const char *value,
+                              struct err *err)
+{
+    char words[100] = "";
+    size_t used = 0;
+
+    for (const struct config_word *w = o->words; w->name; w++) {
+        if (strcmp(value, w->name) == 0) {
+            memcpy(config_field(c, o), &w->value, sizeof w->value);
+            return STATUS_OK;
+        }
+        used +=
+            (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", w->name);
+    }
+    return err_set(err, STATUS_INVALID_ARGUMENT, "is one of %s, not \"%.40s\"", words, value);
+}
+
+static enum status store_item(struct config *c, const struct config_option *o, const char *value,
+                              enum config_source source, struct err *err)
+{
+    const char **items = config_field(c, o);
+    size_t n = 0;
+
+    if (c->list_source != source) {
+        memset(items, 0, (REACH_MAX_GPUS + 1) * sizeof *items);
+        c->list_source = source;
+    }
+    while (items[n]) {
+        n++;
+    }
+    if (n == REACH_MAX_GPUS) {
+        return config_wrong(err, "is given more than 32 times");
+    }
+    items[n] = value;
+    return STATUS_OK;
+}
+
+enum status config_store(struct config *c, const struct config_option *o, const char *value,
+                         enum config_source source, struct err *err)
+{
+    enum status status = STATUS_OK;
+
+    switch (o->type) {
+    case CONFIG_TEXT:
+    case CONFIG_PLACE:
+        status = store_text(c, o, value, err);
+        break;
+    case CONFIG_BYTES:
+        status = store_bytes(c, o, value, err);
+        break;
+    case CONFIG_NUMBER:
+        status = config_number(value, o->least, o->most, config_field(c, o), err);
+        break;
+    case CONFIG_SWITCH:
+        status = store_switch(c, o, value, err);
+        break;
+    case CONFIG_WORD:
+        status = store_word(c, o, value, err);
+        break;
+    case CONFIG_LIST:
+        status = store_item(c, o, value, source, err);
+        break;
+    case CONFIG_ACTION:
+        return o->act(c, value, err);
+    }
+    if (!status && o->given_offset) {
+        *(bool *)((char *)c + o->given_offset) = true;
+    }
+    return status;
+}
+
+static const char *show_word(const struct config_option *o, const void *value)
+{
+    for (const struct config_word *w = o->words; w->name; w++) {
+        if (memcmp(&w->value, value, sizeof w->value) == 0) {
+            return w->name;
+        }
+    }
+    return NULL;
+}
+
+const char *config_show(const struct config *c, const struct config_option *o, size_t index,
+                        char *out, size_t out_size)
+{
+    const void *value = config_value(c, o);
+    const char *text = NULL;
+
+    switch (o->type) {
+    case CONFIG_TEXT:
+        return *(const char *const *)value;
+    case CONFIG_PLACE:
+        text = *(const char *const *)value;
+        return text || !config_given(c, o) ? text : "none";
+    case CONFIG_BYTES:
+        return *(const uint64_t *)value ? units_print_bytes(*(const uint64_t *)value, out, out_size)
+                                        : NULL;
+    case CONFIG_NUMBER:
+        snprintf(out, out_size, "%u", *(const uint32_t *)value);
+        return *(const uint32_t *)value >= o->least ? out : NULL;
+    case CONFIG_SWITCH:
+        return *(const bool *)value ? "yes" : "no";
+    case CONFIG_WORD:
+        return show_word(o, value);
+    case CONFIG_LIST:
+        return ((const char *const *)value)[index];
+    case CONFIG_ACTION:
+        break;
+    }
+    return NULL;
+}
+
+bool config_same(const struct config *a, const struct config *b, const struct config_option *o)
+{
+    for (size_t i = 0;; i++) {
+        char one[40], other[40];
+        const char *x = config_show(a, o, i, one, sizeof one);
+        const char *y = config_show(b, o, i, other, sizeof other);
+
+        if (!x || !y || strcmp(x, y) != 0) {
+            return !x && !y;
+        }
+        if (o->type != CONFIG_LIST) {
+            return true;
+        }
+    }
+}
+
+void config_copy(struct config *to, const struct config *from, const struct config_option *o)
+{
+    static const size_t sizes[] = {[CONFIG_BYTES] = sizeof(uint64_t),
+                                   [CONFIG_NUMBER] = sizeof(uint32_t),
+                                   [CONFIG_SWITCH] = sizeof(bool),
+                                   [CONFIG_WORD] = sizeof(int),
+                                   [CONFIG_ACTION] = 0};
+
+    memcpy(config_field(to, o), config_value(from, o), sizes[o->type]);
+}

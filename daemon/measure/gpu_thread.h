@@ -1,0 +1,124 @@
+/* gpu_thread.h: what the files of this layer share: a thread is one GPU's thread (gpu_thread.c),
+ * the finder is the one that looks for GPUs (discover.c), and a pipeline is all of them
+ * (pipeline.c).
+ *
+ * One mutex guards all that changes: the measurements, the workers under way, and the order of
+ * published snapshots. It is never held while something waits: not for a worker, not for the disk.
+ */
+#ifndef REACH_MEASURE_GPU_THREAD_H
+#define REACH_MEASURE_GPU_THREAD_H
+
+#include "base/clock.h"
+#include "base/heartbeat.h"
+#include "measure/queue.h"
+#include "measure/pipeline.h"
+
+#include <pthread.h>
+
+#define MEASURE_AGAIN_HINT "Measure again: POST /v1/gpus/{gpu}/measurements, or reachctl measure."
+
+/* What is to change in a published GPU; what is not set stays. */
+struct gpu_update {
+    enum gpu_state state;
+    bool has_error;                  /* `error` is update; STATUS_OK inside: none any more */
+    bool stale;                      /* the fingerprint there is */
+    bool any;                        /* there is update at all */
+    struct fingerprint *fingerprint; /* a new one, which is not stale */
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    struct err error;
+};
+
+struct thread {
+    struct pipeline *pipeline;
+    uint32_t index; /* in the snapshot */
+    struct gpu_identity identity;
+    pthread_t pthread;
+    bool started;
+    pthread_cond_t wake;
+    struct heartbeat heartbeat;
+    struct worker *worker;     /* borrowed, while one is under way */
+    bool lost;                 /* the driver did not show it last time */
+    nsec_t rediscover_at;      /* when to look whether it is back; 0: not set */
+    int hung_pid;              /* of a worker that was left alone; 0: none */
+    nsec_t retry_at;           /* when to measure again what could not be had; 0: not set */
+    nsec_t retry_pause;        /* before that, doubled each time */
+    int slot;                  /* of the measurement under way, or JOBS_NONE */
+    bool cancelled;            /* the measurement under way is to end */
+    struct gpu_update pending; /* not published for want of memory; owns its fingerprint */
+};
+
+/* The thread that looks for GPUs until there are some, and then ends (discover.c). */
+struct discovery {
+    pthread_t pthread;
+    bool started;
+    bool ended;
+    pthread_cond_t wake;
+    struct heartbeat heartbeat;
+    struct worker *worker; /* borrowed, while one is under way */
+    int hung_pid;          /* of a worker that was left alone; 0: none */
+};
+
+struct pipeline {
+    pthread_mutex_t mutex;
+    struct store *store;
+    struct snapshot_cell *cell;
+    char *executable;
+    struct gpu_options gpu;
+    char **simulated; /* owned, NULL-terminated; the list in `gpu` */
+    char *libcuda;    /* owned */
+    bool stopping;
+    bool stored_only;
+    bool measure_unknown;
+    bool check_known;
+    nsec_t rediscover_ns;
+    nsec_t retry_ns;
+    nsec_t open_ns;
+    nsec_t grace_ns;
+    struct measurement_queue queue;
+    struct discovery discovery;
+    uint32_t gpu_thread_count; /* 0, or all: they are started together */
+    struct thread threads[REACH_MAX_GPUS];
+};
+
+/* The thread of one thread; `self` is the thread. */
+void *gpu_thread_main(void *self);
+
+/* Publishes update of this thread, or what is pending. Whoever has the update gives its fingerprint
+ * away. The mutex is held. (gpu_thread_publish.c) */
+void gpu_thread_publish(struct thread *thread, const struct gpu_update *update);
+void gpu_thread_publish_pending(struct thread *thread);
+/* Frees what it owes. Its thread has ended. */
+void gpu_thread_forget(struct thread *thread);
+
+/* Queues a measurement for `thread`, or joins one that waits. The mutex is held. STATUS_FULL. */
+enum status gpu_thread_queue(struct thread *thread, enum measurement_kind kind, enum depth depth,
+                             struct measurement *out, struct err *err);
+
+/* Ends the measurement in `slot`, which is this thread's. The mutex is held. STATUS_CONFLICT: it
+ * has ended.
+ */
+enum status gpu_thread_cancel(struct thread *thread, int slot, struct err *err);
+
+/* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`.
+ * `slot` holds the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker
+ * that hangs and is left alone. The mutex is not held. */
+uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
+                              struct gpu_identity *out, struct err *why);
+
+/* What is known of these GPUs, to be published; NULL without memory. The mutex is not held. */
+struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus,
+                                uint32_t count);
+
+/* Makes the threads of these GPUs, publishes what the store knows of them, and queues what is to be
+ * done at the start. The mutex is not held. */
+enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
+                                   uint32_t count, struct err *err);
+
+/* Looks for GPUs, again and again, in a thread of its own. (discover.c) */
+enum status discover_start(struct pipeline *p, struct err *err);
+/* Publishes the GPUs that the store has fingerprints of. (discover.c) */
+enum status discover_stored(struct pipeline *p, struct err *err);
+/* Publishes why there are no GPUs. (discover.c) */
+enum status discover_publish_none(struct pipeline *p, const struct err *why, struct err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* gpu_thread_publish.c: what one GPU's thread has published about it. News that finds no memory is
+ * pending: it is joined with what comes later, and published as soon as there is memory again. See
+ * gpu_thread.h.
+ */
+#include "base/log.h"
+#include "measure/gpu_thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Adds to what is pending; the later word counts. A fingerprint changes hands. */
+static void gpu_thread_add_update(struct gpu_update *pending, const struct gpu_update *update)
+{
+    pending->any = true;
+    pending->state = update->state;
+    pending->stale = pending->stale || update->stale;
+    if (update->has_error) {
+        pending->has_error = true;
+        pending->error = update->error;
+    }
+    if (update->fingerprint) {
+        free(pending->fingerprint);
+        pending->fingerprint = update->fingerprint;
+        memcpy(pending->fingerprint_id, update->fingerprint_id, sizeof pending->fingerprint_id);
+        pending->stale = false;
+    }
+}
+
+static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gpu *gpu)
+{
+    gpu->state = update->state;
+    if (update->has_error) {
+        gpu->last_error = update->error;
+    }
+    if (update->fingerprint) {
+        gpu->fingerprint_stale = false;
+        gpu->has_fingerprint = true;
+        gpu->fingerprint = *update->fingerprint;
+        memcpy(gpu->fingerprint_id, update->fingerprint_id, sizeof gpu->fingerprint_id);
+        gpu->identity = gpu->fingerprint.gpu;
+    }
+    gpu->fingerprint_stale = gpu->fingerprint_stale || update->stale;
+}
+
+/* Publishes what is pending. Without memory an older view stays published and the thread's thread
+ * tries again. The mutex is held, so that no publication loses another. */
+void gpu_thread_publish_pending(struct thread *thread)
+{
+    struct snapshot_cell *cell = thread->pipeline->cell;
+    const struct snapshot *current = snapshot_acquire(cell);
+    struct snapshot *draft = snapshot_draft_copy(current);
+
+    snapshot_release(current);
+    if (!draft) {
+        log_error("gpu %u: no memory for a snapshot; an older one stays published", thread->index);
+        pthread_cond_signal(&thread->wake);
+        return;
+    }
+    gpu_thread_apply(&thread->pending, &draft->gpus[thread->index]);
+    snapshot_publish(cell, draft);
+    free(thread->pending.fingerprint);
+    thread->pending = (struct gpu_update){.any = false};
+}
+
+void gpu_thread_publish(struct thread *thread, const struct gpu_update *update)
+{
+    gpu_thread_add_update(&thread->pending, update);
+    gpu_thread_publish_pending(thread);
+}
+
+void gpu_thread_forget(struct thread *thread)
+{
+    free(thread->pending.fingerprint);
+    thread->pending.fingerprint = NULL;
+}

@@ -1,0 +1,69 @@
+/* knowledge.c: see knowledge.h. */
+#include "measure/knowledge.h"
+
+#include "base/log.h"
+#include "fingerprint/merge.h"
+
+/* Does it leave a level open that was known, or that was not there? Beside a load such a level may
+ * be none, and two measurements that know nothing of it do not confirm each other. */
+static bool leaves_open(const struct fingerprint *known, const struct fingerprint *measured)
+{
+    for (uint32_t i = 0; i < measured->level_count; i++) {
+        const bool was_open = i < known->level_count && !IS_KNOWN(known->levels[i].reach_bytes);
+
+        if (!IS_KNOWN(measured->levels[i].reach_bytes) && !was_open) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does the measurement before this one, which contradicted what is known, say the same? */
+static bool is_confirmed(const struct knowledge *k, const struct fingerprint *measured)
+{
+    char reason[MERGE_REASON_BYTES];
+
+    return k->doubted || (k->suspected && !leaves_open(k->known, measured) &&
+                          !fingerprint_contradicts(&k->suspect, measured, reason));
+}
+
+static enum status knowledge_replace(struct knowledge *k, const struct fingerprint *measured,
+                                     const char *reason, struct fingerprint *out, struct err *err)
+{
+    if (!is_confirmed(k, measured)) {
+        k->suspected = true;
+        k->suspect = *measured;
+        return err_set(err, STATUS_DISTURBED,
+                       "it contradicts what is known of this GPU, and no second measurement has "
+                       "confirmed it: %s",
+                       reason);
+    }
+    log_warning("gpu %s has changed: %s; all that was known of it is dropped", measured->gpu.uuid,
+                reason);
+    *out = *measured;
+    return fingerprint_drop(k->known, reason, out, err);
+}
+
+enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured,
+                           struct fingerprint *out, struct err *err)
+{
+    char reason[MERGE_REASON_BYTES];
+    struct err why = {0};
+
+    if (!fingerprint_is_conclusive(measured, reason)) {
+        return err_set(err, STATUS_INCONCLUSIVE, "%s", reason);
+    }
+    *out = *measured;
+    if (!k->known) {
+        return STATUS_OK;
+    }
+    if (fingerprint_contradicts(k->known, measured, reason)) {
+        return knowledge_replace(k, measured, reason, out, err);
+    }
+    const enum status status = fingerprint_merge(k->known, out, &why);
+
+    if (status == STATUS_CONFLICT) {
+        return knowledge_replace(k, measured, why.text, out, err);
+    }
+    return status ? err_set(err, status, "%s", why.text) : STATUS_OK;
+}

@@ -1,0 +1,58 @@
+/* measure.h: one measurement of one GPU, from the start of a worker to a stored fingerprint. */
+#ifndef REACH_MEASURE_MEASURE_H
+#define REACH_MEASURE_MEASURE_H
+
+#include "base/clock.h"
+#include "fingerprint/fingerprint.h"
+#include "store/store.h"
+#include "worker/worker.h"
+
+struct measure_request {
+    const char *executable;
+    const struct gpu_options *gpu;
+    struct store *store;
+    const char *uuid;
+    enum depth depth;
+    const struct fingerprint *known; /* of this GPU so far; NULL: nothing */
+    bool known_stale;                /* a check has found it out of date */
+    void *self; /* first argument of the two slots below; both are called from the same thread */
+    /* How far it is. */
+    void (*progress)(void *self, double progress, const char *message);
+    /* `worker` may be cancelled by others from now until it is called with NULL. False: do not
+     * begin, the daemon is stopping. */
+    bool (*attach)(void *self, struct worker *worker);
+    /* Is the daemon stopping, so that a worker gets little time to end? NULL: never. */
+    bool (*stopping)(void *self);
+    /* The worker has not ended and is left alone: this process. */
+    void (*hung)(void *self, int pid);
+    nsec_t open_deadline_ns; /* 0: MEASURE_OPEN_DEADLINE */
+    nsec_t grace_ns;         /* for a worker to end; 0: MEASURE_GRACE */
+};
+
+/* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
+#define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
+/* A probe under way is finished first, and a driver that is slow to close is no driver that hangs.
+ */
+#define MEASURE_GRACE          (60 * NSEC_PER_SEC)
+#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
+
+/* Ends the worker of a request. STATUS_OK, or STATUS_GPU_HUNG: it is left alone, `hung` was called.
+ */
+enum status measure_abandon(const struct measure_request *request, struct worker *take,
+                            struct err *err);
+
+/* What a measurement came to. */
+struct measure_result {
+    struct fingerprint known; /* of this GPU from now on (knowledge.h) */
+    char known_id[FINGERPRINT_ID_BYTES];
+    char id[FINGERPRINT_ID_BYTES]; /* of the fingerprint as it was measured */
+};
+
+/* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) or says
+ * nothing (STATUS_INCONCLUSIVE) is made once more, and so is one that contradicts what is known. A
+ * single probe that is not clean is asked again up to three times before that. `*out` is complete
+ * only with STATUS_OK. Every observation made is stored, also those of a failed run. */
+enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
+                        struct err *err);
+
+#endif

@@ -1,0 +1,384 @@
+/* pipeline.c: starting and stopping the threads (gpu_thread.c, discover.c), and the measurements
+ * from outside. */
+#include "measure/pipeline.h"
+
+#include "analysis/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "measure/gpu_thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIPELINE_REDISCOVER_MS (30 * 1000) /* for a GPU that is lost */
+#define PIPELINE_RETRY_MS      (60 * 1000) /* for one that was busy, or failed */
+/* Of a thread: a small part of the 8 MiB that a thread gets otherwise, and still ten times what the
+ * deepest call under it needs. */
+#define PIPELINE_STACK_BYTES ((size_t)2 << 20)
+
+/* Fills in one GPU of the first snapshot from the store. */
+static void pipeline_recall(struct pipeline *p, const struct gpu_identity *identity,
+                            struct snapshot_gpu *out)
+{
+    struct err err = {0};
+    struct check check;
+    bool lacks = false;
+
+    out->identity = *identity;
+    out->state = GPU_STATE_UNKNOWN;
+    enum status status =
+        store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
+
+    status = status ? status : fingerprint_id(&out->fingerprint, out->fingerprint_id, &err);
+    if (status) {
+        fingerprint_init(&out->fingerprint);
+        if (status != STATUS_NOT_FOUND) {
+            out->last_error = err;
+            log_warning("gpu %s: no fingerprint from the store: %s", identity->uuid, err.text);
+        }
+        return;
+    }
+    out->has_fingerprint = true;
+    check_identity(&out->fingerprint.gpu, identity, &check);
+    (void)store_lacks_fingerprint(p->store, identity->uuid, &lacks, NULL);
+    out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
+    out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
+    if (out->fingerprint_stale) {
+        err_set_hint(&out->last_error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s; measure again",
+                     lacks ? "a newer fingerprint was damaged in the store" : check.message);
+        log_warning("gpu %s: %s: %s", identity->uuid, out->fingerprint_id, out->last_error.text);
+    }
+}
+
+struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)
+{
+    struct snapshot *draft = snapshot_draft(count);
+
+    if (!draft) {
+        return NULL;
+    }
+    snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
+    for (uint32_t i = 0; i < count; i++) {
+        pipeline_recall(p, &gpus[i], &draft->gpus[i]);
+    }
+    return draft;
+}
+
+static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
+                                         const struct gpu_identity *identity, struct err *err)
+{
+    struct thread *thread = &p->threads[index];
+    pthread_attr_t attributes;
+
+    thread->pipeline = p;
+    thread->index = index;
+    thread->identity = *identity;
+    thread->slot = QUEUE_NONE;
+    pthread_cond_init(&thread->wake, NULL);
+    p->gpu_thread_count = index + 1;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PIPELINE_STACK_BYTES);
+    int error = pthread_create(&thread->pthread, &attributes, gpu_thread_main, thread);
+
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        return err_set(err, STATUS_NO_MEMORY, "no thread for GPU %u: %s", index, strerror(error));
+    }
+    thread->started = true;
+    return STATUS_OK;
+}
+
+/* Copies the options deep. */
+static enum status pipeline_copy_options(struct pipeline *p, const struct pipeline_options *options,
+                                         struct err *err)
+{
+    size_t count = 0;
+
+    while (options->gpu.simulated && options->gpu.simulated[count]) {
+        count++;
+    }
+    p->simulated = calloc(count + 1, sizeof *p->simulated);
+    p->executable = strdup(options->executable);
+    bool complete = p->simulated && p->executable;
+
+    for (size_t i = 0; i < count && complete; i++) {
+        p->simulated[i] = strdup(options->gpu.simulated[i]);
+        complete = p->simulated[i] != NULL;
+    }
+    if (complete && options->gpu.libcuda) {
+        p->libcuda = strdup(options->gpu.libcuda);
+        complete = p->libcuda != NULL;
+    }
+    if (!complete) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the options");
+    }
+    p->gpu = options->gpu;
+    p->gpu.simulated = (const char *const *)p->simulated;
+    p->gpu.libcuda = p->libcuda;
+    return STATUS_OK;
+}
+
+/* Queues a full measurement for every GPU whose fingerprint is missing or not true any more, and a
+ * check for all others. The mutex is held. */
+static void pipeline_begin(struct pipeline *p)
+{
+    const struct snapshot *s = snapshot_acquire(p->cell);
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const bool ready = s->gpus[i].state == GPU_STATE_READY;
+        struct measurement measurement;
+        struct err err = {0};
+
+        if ((ready ? p->check_known : p->measure_unknown) &&
+            gpu_thread_queue(&p->threads[i], ready ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
+                             DEPTH_FULL, &measurement, &err)) {
+            log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
+        }
+    }
+    snapshot_release(s);
+}
+
+enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
+                                   uint32_t count, struct err *err)
+{
+    struct snapshot *draft = pipeline_draft(p, gpus, count);
+    enum status status = STATUS_OK;
+
+    if (!draft) {
+        err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
+                 draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
+    }
+    pthread_mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = pipeline_start_thread(p, i, &gpus[i], err);
+    }
+    if (!status) {
+        snapshot_publish(p->cell, draft);
+        draft = NULL;
+        pipeline_begin(p);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    snapshot_discard(draft);
+    if (!status) {
+        pipeline_requeue(p); /* for what upkeep has dropped before there were threads */
+    }
+    return status;
+}
+
+/* All that a pipeline is made of but its threads. */
+static enum status pipeline_make(const struct pipeline_options *options, struct store *store,
+                                 struct snapshot_cell *cell, struct pipeline **out, struct err *err)
+{
+    struct pipeline *p = calloc(1, sizeof *p);
+
+    *out = p;
+    if (!p) {
+        err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
+        return STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->discovery.wake, NULL);
+    p->store = store;
+    p->cell = cell;
+    p->stored_only = options->stored_only;
+    p->measure_unknown = options->measure_unknown;
+    p->check_known = options->check_known;
+    p->rediscover_ns =
+        (options->rediscover_ms ? options->rediscover_ms : PIPELINE_REDISCOVER_MS) * NSEC_PER_MSEC;
+    p->retry_ns = (options->retry_ms ? options->retry_ms : PIPELINE_RETRY_MS) * NSEC_PER_MSEC;
+    p->open_ns = options->open_ms * NSEC_PER_MSEC;
+    p->grace_ns = options->grace_ms * NSEC_PER_MSEC;
+    return pipeline_copy_options(p, options, err);
+}
+
+/* Lists the GPUs and starts what there is. */
+static enum status pipeline_discover_now(struct pipeline *p, struct err *err)
+{
+    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct err why = {0};
+
+    if (!gpus) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    }
+    uint32_t count =
+        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
+    enum status status =
+        count ? pipeline_start_threads(p, gpus, count, err) : discover_publish_none(p, &why, err);
+
+    free(gpus);
+    return status;
+}
+
+enum status pipeline_start(const struct pipeline_options *options, struct store *store,
+                           struct snapshot_cell *cell, struct pipeline **out, struct err *err)
+{
+    enum status status = pipeline_make(options, store, cell, out, err);
+
+    if (!status && options->stored_only) {
+        status = discover_stored(*out, err);
+    } else if (!status) {
+        status =
+            options->discover_later ? discover_start(*out, err) : pipeline_discover_now(*out, err);
+    }
+    if (status) {
+        pipeline_stop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* Ends the threads: first the one that may start others. */
+static void pipeline_end_threads(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->stopping = true;
+    if (p->discovery.worker) {
+        worker_cancel(p->discovery.worker);
+    }
+    pthread_cond_signal(&p->discovery.wake);
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (p->threads[i].worker) {
+            worker_cancel(p->threads[i].worker);
+        }
+        pthread_cond_signal(&p->threads[i].wake);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (p->discovery.started) {
+        pthread_join(p->discovery.pthread, NULL);
+    }
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (p->threads[i].started) {
+            pthread_join(p->threads[i].pthread, NULL);
+        }
+        pthread_cond_destroy(&p->threads[i].wake);
+        gpu_thread_forget(&p->threads[i]);
+    }
+}
+
+void pipeline_stop(struct pipeline *take)
+{
+    if (!take) {
+        return;
+    }
+    pipeline_end_threads(take);
+    for (char **s = take->simulated; s && *s; s++) {
+        free(*s);
+    }
+    free(take->simulated);
+    free(take->libcuda);
+    free(take->executable);
+    pthread_cond_destroy(&take->discovery.wake);
+    pthread_mutex_destroy(&take->mutex);
+    free(take);
+}
+
+enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
+                            struct measurement *out, struct err *err)
+{
+    struct store_health health;
+    enum status status = STATUS_OK;
+    uint32_t i = 0;
+
+    if ((unsigned)depth >= DEPTH_COUNT) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
+    }
+    if (p->stored_only) {
+        return err_set_hint(err, STATUS_NOT_SUPPORTED,
+                            "Start reachd without --no-gpus where the GPU is.",
+                            "this daemon serves what is stored and measures nothing (--no-gpus)");
+    }
+    store_health(p->store, &health);
+    if (health.last_error.status) {
+        return err_set_hint(
+            err, STATUS_READ_ONLY,
+            "Make the state file writable: GET /readyz says why it is not. Or keep the "
+            "state in memory (--state :memory:).",
+            "what is measured could not be kept: %s", health.last_error.text);
+    }
+    pthread_mutex_lock(&p->mutex);
+    while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0) {
+        i++;
+    }
+    status = i < p->gpu_thread_count
+                 ? gpu_thread_queue(&p->threads[i], MEASUREMENT_NEW, depth, out, err)
+                 : err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+enum status pipeline_cancel(struct pipeline *p, const char *id, struct measurement *out,
+                            struct err *err)
+{
+    enum status status = STATUS_OK;
+
+    pthread_mutex_lock(&p->mutex);
+    int slot = queue_find(&p->queue, id);
+
+    if (slot == QUEUE_NONE) {
+        status =
+            err_set(err, STATUS_NOT_FOUND,
+                    "there is no measurement %.40s; the last %d are remembered", id, QUEUE_MAX);
+        goto out;
+    }
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (strcmp(p->threads[i].identity.uuid, p->queue.items[slot].uuid) == 0) {
+            status = gpu_thread_cancel(&p->threads[i], slot, err);
+        }
+    }
+    *out = p->queue.items[slot];
+out:
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *out)
+{
+    pthread_mutex_lock(&p->mutex);
+    queue_count(&p->queue, out);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
+                                 struct err *err)
+{
+    enum status status = STATUS_OK;
+
+    pthread_mutex_lock(&p->mutex);
+    int slot = queue_find(&p->queue, id);
+
+    if (slot == QUEUE_NONE) {
+        status =
+            err_set(err, STATUS_NOT_FOUND,
+                    "there is no measurement %.40s; the last %d are remembered", id, QUEUE_MAX);
+    } else {
+        *out = p->queue.items[slot];
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size)
+{
+    bool all = true;
+
+    pthread_mutex_lock(&p->mutex);
+    if (p->discovery.started && !p->discovery.ended) {
+        all = heartbeat_is_alive(&p->discovery.heartbeat);
+        snprintf(out_stuck, size, "the thread that looks for GPUs");
+        pthread_cond_signal(&p->discovery.wake);
+    }
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+        if (!heartbeat_is_alive(&p->threads[i].heartbeat) && all) {
+            all = false;
+            snprintf(out_stuck, size, "the thread of GPU %u", i);
+        }
+        pthread_cond_signal(&p->threads[i].wake);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return all;
+}

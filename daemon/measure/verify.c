@@ -1,0 +1,153 @@
+/* verify.c: see verify.h.
+ *
+ * The observations are not stored: nothing is concluded from them but whether to measure again, and
+ * what that measurement sees is.
+ */
+#include "measure/verify.h"
+
+#include "analysis/disturbance.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "campaign/verify_probes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { VERIFY_TRIES = 3, VERIFY_LOOKS = 2 };
+
+#define VERIFY_PROBE_DEADLINE (60 * NSEC_PER_SEC)
+
+struct verification {
+    const struct measure_request *request;
+    const struct fingerprint *fp;
+    struct worker *worker;
+    struct observation_set set;
+    struct campaign_step step; /* too much for the stack */
+};
+
+/* One probe, up to three times until it is clean. What is not is set aside. */
+static enum status verify_probe(struct verification *r, const struct probe_spec *spec,
+                                struct err *err)
+{
+    bool clean = false;
+
+    for (int i = 0; i < VERIFY_TRIES && !clean; i++) {
+        struct observation o = {0};
+        enum status status = worker_run(r->worker, spec, VERIFY_PROBE_DEADLINE, &o, err);
+
+        if (status) {
+            return status;
+        }
+        if (spec == &r->step.specs[0]) {
+            verify_probes_place(r->fp, &o.result, &r->step);
+        }
+        disturbance_classify(&o, &o.assessment);
+        clean = o.assessment.verdict == VERDICT_CLEAN;
+        status = observation_set_add(&r->set, &o, err);
+        if (status) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Asks everything once. */
+static enum status verify_once(struct verification *r, struct check *out, struct err *err)
+{
+    const struct gpu_limits limits = r->set.limits;
+    const struct gpu_identity gpu = r->set.gpu;
+
+    observation_set_free(&r->set);
+    r->set.limits = limits;
+    r->set.gpu = gpu;
+    for (uint32_t i = 0; i < r->step.spec_count; i++) {
+        enum status status = verify_probe(r, &r->step.specs[i], err);
+
+        if (status) {
+            return status;
+        }
+    }
+    check_observations(r->fp, &r->set, out);
+    /* Beside somebody else nothing that looks changed is believed, and what was not answered is not
+     * known to hold. */
+    const bool missing = r->set.count < r->step.spec_count;
+
+    if (r->set.excluded.count > 0 && (missing || out->result != CHECK_HOLDS)) {
+        out->result = CHECK_UNSURE;
+        snprintf(out->message, sizeof out->message, "%s",
+                 r->set.excluded.items[r->set.excluded.count - 1].assessment.message);
+    }
+    return STATUS_OK;
+}
+
+/* One look, and a second one where the first has found a change: a measurement is dear. */
+static enum status verify_twice(struct verification *r, struct check *out, nsec_t *probe_ns,
+                                struct err *err)
+{
+    enum status status = STATUS_OK;
+    nsec_t start = clock_monotonic();
+
+    verify_probes(r->fp, &r->set.limits, &r->step);
+    r->request->progress(r->request->self, 0.5, r->step.message);
+    for (int i = 0; i < VERIFY_LOOKS && !status; i++) {
+        struct check before = *out;
+
+        status = verify_once(r, out, err);
+        if (i == 0) {
+            *probe_ns = clock_monotonic() - start;
+        } else if (!status && out->result != CHECK_CHANGED) {
+            *out = before;
+            out->result = CHECK_UNSURE;
+        }
+        if (out->result != CHECK_CHANGED) {
+            break;
+        }
+    }
+    return status;
+}
+
+static enum status verify_open(struct verification *r, struct check *out, struct err *err)
+{
+    const struct measure_request *q = r->request;
+    enum status status = worker_start(q->executable, q->gpu, &r->worker, err);
+
+    if (status) {
+        return status;
+    }
+    if (!q->attach(q->self, r->worker)) {
+        return err_set(err, STATUS_CANCELLED, "the daemon is stopping");
+    }
+    status = worker_open(r->worker, q->uuid,
+                         q->open_deadline_ns ? q->open_deadline_ns : MEASURE_OPEN_DEADLINE,
+                         &r->set.gpu, &r->set.limits, err);
+    if (!status) {
+        check_identity(&r->fp->gpu, &r->set.gpu, out);
+    }
+    return status;
+}
+
+enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
+                       struct check *out, nsec_t *probe_ns, struct err *err)
+{
+    struct verification *r = calloc(1, sizeof *r);
+
+    *probe_ns = 0;
+    *out = (struct check){.result = CHECK_UNSURE};
+    if (!r) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a check");
+    }
+    r->request = request;
+    r->fp = fp;
+    request->progress(request->self, 0.0, "opening the GPU");
+    enum status status = verify_open(r, out, err);
+
+    if (!status && out->result == CHECK_HOLDS) {
+        status = verify_twice(r, out, probe_ns, err);
+    }
+    const enum status left = measure_abandon(request, r->worker, status ? err : NULL);
+
+    status = status && left ? left : status;
+    observation_set_free(&r->set);
+    free(r);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* explain.h: "is it the TLB?" What a job sees against what the fingerprint expects. Pure; no
+ * allocation; any thread. Part of placement. */
+#ifndef REACH_PLANNER_EXPLAIN_H
+#define REACH_PLANNER_EXPLAIN_H
+
+#include "planner/strategy.h"
+
+enum bottleneck {
+    BOTTLENECK_CANNOT_SAY = 0,
+    BOTTLENECK_TRANSLATION,
+    BOTTLENECK_PARTLY,
+    BOTTLENECK_NOT
+};
+/* "cannot-say", "translation", "partly", "not-translation" */
+const char *bottleneck_name(enum bottleneck c);
+
+struct explain_request {
+    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: touched at random */
+    enum access access;
+    uint32_t element_bytes;     /* as in job_request */
+    uint32_t transaction_bytes; /* as in job_request */
+    double observed_gbps;       /* transaction bytes a second, 10^9; above 0 */
+    const char *fingerprint_id; /* as in job_request */
+};
+
+enum { EXPLAIN_CHECKS = 4, EXPLAIN_CHECK_BYTES = 240 };
+
+struct explain_answer {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    uint32_t element_bytes;
+    uint32_t transaction_bytes;
+    enum basis basis;
+    enum bottleneck bottleneck;
+    struct maybe_f64 in_reach_gbps; /* expected of such accesses inside the reach */
+    struct maybe_f64 expected_gbps; /* expected of them over `bytes`, any SM anywhere */
+    struct maybe_f64 loss_gbps;     /* in_reach less observed; 0 where the job sees more */
+    /* Of the time by which an access takes longer than inside the reach, what translation accounts
+     * for, 0..1: (1/expected - 1/in_reach) / (1/observed - 1/in_reach). Unknown without a loss. */
+    struct maybe_f64 translation_share;
+    char reason[400]; /* what was compared with what */
+    /* What would prove it, or what else to look at: a sentence each; "" behind the last. */
+    char checks[EXPLAIN_CHECKS][EXPLAIN_CHECK_BYTES];
+};
+
+/* Errors as strategy_plan. A fingerprint that has no rate for such accesses is not an error but
+ * BOTTLENECK_CANNOT_SAY. */
+enum status explain_loss(const struct fingerprint *fp, const struct explain_request *request,
+                         struct explain_answer *out, struct err *err);
+
+#endif

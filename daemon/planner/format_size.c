@@ -1,0 +1,69 @@
+/* format_size.c: a reach of 64 GiB less one entry of 32 MiB is 63.97 GiB. Rounded to one digit it
+ * would read 64 GiB, and "64 GiB are more than 64 GiB" convinces nobody. */
+#include "planner/format_size.h"
+
+#include "base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The digits of a number; returns their end. */
+static char *number_text(uint64_t v, char *out)
+{
+    char digits[FORMAT_SIZE_BYTES];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    while (count > 0)
+        *out++ = digits[--count];
+    return out;
+}
+
+/* Hundredths of 2^shift that `rest` is, 0 to 100: to the nearer, in the middle to the even one. */
+static unsigned hundredths_of(uint64_t rest, unsigned shift)
+{
+    const uint64_t unit = (uint64_t)1 << shift;
+    const uint64_t scaled = rest * 100; /* below 100 * 2^40 */
+    const unsigned down = (unsigned)(scaled >> shift);
+    const uint64_t left = 2 * (scaled & (unit - 1));
+
+    return down + (left > unit || (left == unit && down % 2 == 1) ? 1 : 0);
+}
+
+/* In integers: an answer has several sizes in it, and printf takes a microsecond for each. */
+char *format_size(uint64_t bytes, char *out)
+{
+    static const char *const names[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+    enum { UNITS = sizeof(names) / sizeof(*names), STEP = 10 };
+    unsigned unit = 0;
+    unsigned hundredths;
+    uint64_t whole;
+    char *at;
+
+    while (unit + 1 < UNITS && bytes >> (unit * STEP) >= 1024)
+        unit++;
+    whole = bytes >> (unit * STEP);
+    hundredths = hundredths_of(bytes - (whole << (unit * STEP)), unit * STEP);
+    at = number_text(whole + hundredths / 100, out);
+    if (hundredths % 100 > 0) {
+        *at++ = '.';
+        *at++ = (char)('0' + hundredths / 10);
+        if (hundredths % 10 > 0)
+            *at++ = (char)('0' + hundredths % 10);
+    }
+    strcpy(at, names[unit]);
+    return out;
+}
+
+void format_size_pair(uint64_t a, uint64_t b, char *out_a, char *out_b)
+{
+    format_size(a, out_a);
+    format_size(b, out_b);
+    if (a == b || strcmp(out_a, out_b) != 0)
+        return;
+    snprintf(out_a, FORMAT_SIZE_BYTES, "%llu bytes", (unsigned long long)a);
+    snprintf(out_b, FORMAT_SIZE_BYTES, "%llu bytes", (unsigned long long)b);
+}

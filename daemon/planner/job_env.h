@@ -1,0 +1,56 @@
+/* job_env.h: what a job is given into its environment before it starts, for one GPU: all of a
+ * fingerprint that the planner reads, as one line of text, and what a script can use without a
+ * planner. Values in, value out; any thread. The daemon writes it, libreach reads it.
+ *
+ * A line and not a window table alone, because a table is right for one allocation size: from the
+ * line libreach plans for any, with the very code of the daemon, and says what the daemon says.
+ *
+ *     v1 gpu=GPU-.. name=.. driver=.. mig=0 origin=measured sms=132 memory=.. id=fp..
+ *     depth=full taken=SECONDS verdict=clean range=.. reach=.. entry=.. recommended=..
+ *     levels=REACH:ENTRY:gpu,.. plateau=.. whole=.. groups=0x2,1x2,-x4,.. group_gbps=..,..
+ *     curve=BYTES:NAIVE:BY_GROUP,.. rates=read:32:PLATEAU,BYTES:NAIVE:BY_GROUP,../write:..
+ *     check=0123456789abcdef
+ *
+ * One blank between words, each word once and in this order. A number that is not known is
+ * "?reason", one that is not observable "!reason" (base/maybe.h). `groups` is the group of SM 0, of
+ * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of all that
+ * stands before its blank, so that a line that was cut or edited is found out. Words that a newer
+ * release adds stand before `check` and are skipped by those that do not know them; what changes
+ * the meaning of a word makes it v2. Numbers are written so that reading gives the same ones.
+ */
+#ifndef REACH_PLANNER_JOB_ENV_H
+#define REACH_PLANNER_JOB_ENV_H
+
+#include "fingerprint/fingerprint.h"
+
+#include <stddef.h>
+
+enum {
+    JOB_ENV_LINE_BYTES = 32 << 10, /* of the line, with its end; the largest possible one fits */
+    JOB_ENV_BYTES = 64 << 10       /* of all variables of one GPU */
+};
+
+/* The line. `id` is the fingerprint's. `out` needs JOB_ENV_LINE_BYTES. */
+enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err);
+
+/* Every variable of this GPU as "NAME=value\n":
+ *
+ *     REACH_FINGERPRINT_ID   the id
+ *     REACH_SCOPE_BYTES      what one pass over the whole memory should touch at random, for reads
+ *     REACH_WINDOWS          windows of the whole memory: the bytes of each, side by side, as 1,2,3
+ *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1: none
+ *     REACH_JOB              the line
+ *
+ * The two window variables are left out where there are no windows, and all but the id and the line
+ * where the memory of the GPU is not known. `out` needs JOB_ENV_BYTES.
+ * Errors: those of placement_scope (the fingerprint knows too little). */
+enum status job_env_variables(const struct fingerprint *fp, const char *id, char *out,
+                              struct err *err);
+
+/* Reads a line: `*out` is a fingerprint that holds every invariant and from which the planner
+ * answers as from the one that was written; what the planner does not read is unknown in it.
+ * `out_id` needs FINGERPRINT_ID_BYTES. STATUS_CORRUPT names the word; STATUS_NOT_SUPPORTED: another
+ * version. */
+enum status job_env_read(const char *line, struct fingerprint *out, char *out_id, struct err *err);
+
+#endif

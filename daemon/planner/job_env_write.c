@@ -1,0 +1,247 @@
+/* job_env_write.c: a fingerprint -> the words of job_env.h. */
+#include "planner/job_env.h"
+
+#include "base/hash.h"
+#include "base/units.h"
+#include "planner/placement.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A text that grows inside a fixed room. */
+struct room {
+    char *text;
+    size_t room;
+    size_t bytes; /* without the end */
+    bool full;
+};
+
+static void put(struct room *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct room *r, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(r->text + r->bytes, r->room - r->bytes, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= r->room - r->bytes) {
+        r->full = true;
+        r->text[r->bytes] = '\0';
+    } else {
+        r->bytes += (size_t)n;
+    }
+}
+
+/* ---- values ---- */
+
+/* Letters, digits and some signs as they are; of all else its bytes in hexadecimal. */
+static void put_text(struct room *r, const char *text)
+{
+    static const char PLAIN[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+";
+
+    for (const char *c = text; *c; c++)
+        put(r, strchr(PLAIN, *c) ? "%c" : "%%%02x", (unsigned char)*c);
+}
+
+static bool put_absent(struct room *r, enum known known, enum reason reason)
+{
+    if (known == MAYBE_KNOWN)
+        return false;
+    put(r, "%c%s", known == MAYBE_NOT_OBSERVABLE ? '!' : '?', reason_slug(reason));
+    return true;
+}
+
+static void put_u64(struct room *r, struct maybe_u64 m)
+{
+    if (!put_absent(r, m.known, m.reason))
+        put(r, "%" PRIu64, m.v);
+}
+
+/* The shortest text that reads back as the same number. */
+static void put_f64(struct room *r, struct maybe_f64 m)
+{
+    char text[40];
+
+    if (put_absent(r, m.known, m.reason))
+        return;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, m.v);
+        if (strtod(text, NULL) == m.v)
+            break;
+    }
+    put(r, "%s", text);
+}
+
+/* ---- words ---- */
+
+static void put_identity(struct room *r, const struct fingerprint *fp, const char *id)
+{
+    const struct gpu_identity *gpu = &fp->gpu;
+
+    put(r, "v1 gpu=");
+    put_text(r, gpu->uuid);
+    put(r, " name=");
+    put_text(r, gpu->name);
+    put(r, " driver=");
+    put_text(r, gpu->driver_version);
+    put(r, " mig=%d origin=%s sms=%" PRIu32 " memory=%" PRIu64, gpu->mig, origin_name(gpu->origin),
+        gpu->sm_count, gpu->memory_bytes);
+    put(r, " id=%s depth=%s taken=%" PRId64 " verdict=%s range=%" PRIu64, id, depth_name(fp->depth),
+        fp->taken_at, verdict_name(fp->conditions.verdict), fp->conditions.range_bytes);
+}
+
+static void put_reach(struct room *r, const struct fingerprint *fp)
+{
+    put(r, " reach=");
+    put_u64(r, fp->windows.reach_bytes);
+    put(r, " entry=");
+    put_u64(r, fp->windows.entry_bytes);
+    put(r, " recommended=");
+    put_u64(r, fp->windows.recommended_bytes);
+    put(r, " levels=");
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        put(r, "%s", i ? "," : "");
+        put_u64(r, fp->levels[i].reach_bytes);
+        put(r, ":");
+        put_u64(r, fp->levels[i].entry_bytes);
+        put(r, ":%s", shared_by_name(fp->levels[i].shared_by));
+    }
+}
+
+/* Runs of SM ids with the same group, up to the last SM that has one. */
+static void put_groups(struct room *r, const struct topology *t)
+{
+    const struct sm_partition *p = &t->partition;
+    uint32_t slots = 0;
+
+    for (uint32_t sm = 0; p->group_count > 0 && sm < REACH_MAX_SMS; sm++)
+        slots = p->group_of_sm[sm] == FINGERPRINT_NO_GROUP ? slots : sm + 1;
+    put(r, " groups=");
+    for (uint32_t sm = 0, run; sm < slots; sm += run) {
+        const uint16_t group = p->group_of_sm[sm];
+        for (run = 1; sm + run < slots && p->group_of_sm[sm + run] == group; run++)
+            ;
+        put(r, "%s", sm ? "," : "");
+        if (group == FINGERPRINT_NO_GROUP)
+            put(r, "-");
+        else
+            put(r, "%u", group);
+        if (run > 1)
+            put(r, "x%" PRIu32, run);
+    }
+    put(r, " group_gbps=");
+    for (uint32_t g = 0; g < p->group_count; g++) {
+        put(r, "%s", g ? "," : "");
+        put_f64(r, t->groups[g].random_read_gbps);
+    }
+}
+
+static void put_point(struct room *r, uint64_t bytes, struct maybe_f64 naive,
+                      struct maybe_f64 by_group)
+{
+    put(r, "%" PRIu64 ":", bytes);
+    put_f64(r, naive);
+    put(r, ":");
+    put_f64(r, by_group);
+}
+
+static void put_throughput(struct room *r, const struct throughput *t)
+{
+    put(r, " curve=");
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        put(r, "%s", i ? "," : "");
+        put_point(r, t->curve[i].region_bytes, t->curve[i].naive_gbps, t->curve[i].by_group_gbps);
+    }
+    put(r, " rates=");
+    for (uint32_t i = 0; i < t->rate_count; i++) {
+        const struct access_rate *rate = &t->rates[i];
+        put(r, "%s%s:%" PRIu32 ":", i ? "/" : "", access_name(rate->access),
+            rate->transaction_bytes);
+        put_f64(r, rate->plateau_gbps);
+        for (uint32_t k = 0; k < rate->point_count; k++) {
+            put(r, ",");
+            put_point(r, rate->points[k].region_bytes, rate->points[k].naive_gbps,
+                      rate->points[k].by_group_gbps);
+        }
+    }
+}
+
+enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err)
+{
+    struct room r = {.text = out, .room = JOB_ENV_LINE_BYTES};
+
+    put_identity(&r, fp, id);
+    put_reach(&r, fp);
+    put(&r, " plateau=");
+    put_f64(&r, fp->throughput.plateau_gbps);
+    put(&r, " whole=");
+    put_f64(&r, fp->throughput.whole_memory_gbps);
+    put_groups(&r, &fp->topology);
+    put_throughput(&r, &fp->throughput);
+    put(&r, " check=%016" PRIx64, hash_bytes(HASH_START, out, r.bytes));
+    if (r.full)
+        return err_set(err, STATUS_INTERNAL, "what a job is given of %s is longer than %d bytes",
+                       fp->gpu.uuid, (int)JOB_ENV_LINE_BYTES);
+    return STATUS_OK;
+}
+
+/* ---- variables ---- */
+
+static void put_windows(struct room *r, const struct placement_answer *answer)
+{
+    if (answer->window_count == 0)
+        return;
+    put(r, "REACH_WINDOWS=");
+    for (uint32_t w = 0; w < answer->window_count; w++)
+        put(r, "%s%" PRIu64, w ? "," : "", answer->windows[w].length_bytes);
+    put(r, "\nREACH_WINDOW_OF_SM=");
+    for (uint32_t sm = 0; sm < answer->sm_slots; sm++)
+        put(r, "%s%d", sm ? "," : "", answer->window_of_sm[sm]);
+    put(r, "\n");
+}
+
+/* What scripts use; nothing of a GPU whose memory nobody knows (it was imported). */
+static enum status put_whole(struct room *r, const struct fingerprint *fp, const char *id,
+                             struct err *err)
+{
+    const struct scope_request scope = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
+    const struct placement_request whole = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
+    struct placement_answer answer;
+    struct scope_answer pass;
+    enum status s;
+
+    if (fp->gpu.memory_bytes == 0)
+        return STATUS_OK;
+    s = placement_scope(fp, &scope, &pass, err);
+    if (s == STATUS_OK)
+        s = placement_plan(fp, &whole, &answer, err);
+    if (s != STATUS_OK)
+        return s;
+    put(r, "REACH_SCOPE_BYTES=%" PRIu64 "\n", pass.scope_bytes);
+    put_windows(r, &answer);
+    return STATUS_OK;
+}
+
+enum status job_env_variables(const struct fingerprint *fp, const char *id, char *out,
+                              struct err *err)
+{
+    struct room r = {.text = out, .room = JOB_ENV_BYTES};
+    enum status s;
+
+    put(&r, "REACH_FINGERPRINT_ID=%s\n", id);
+    s = put_whole(&r, fp, id, err);
+    if (s != STATUS_OK)
+        return s;
+    put(&r, "REACH_JOB=");
+    if (r.room - r.bytes < (size_t)JOB_ENV_LINE_BYTES + 2)
+        return err_set(err, STATUS_INTERNAL, "what a job is given of %s is too long", fp->gpu.uuid);
+    s = job_env_line(fp, id, out + r.bytes, err);
+    if (s == STATUS_OK)
+        strcat(out + r.bytes, "\n");
+    return s;
+}

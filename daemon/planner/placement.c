@@ -1,0 +1,379 @@
+/* placement.c: which SM should work in which window?
+ *
+ * Walker: A100 80 GB memory beyond 64 GB, 2024, section 2.4. The SMs of one group share a TLB that
+ * translates `reach` bytes. Tell all of a group to stay in one window no longer than that, and no
+ * load misses, although all groups together reach far more. (Dealing single SMs to windows without
+ * regard to groups gains nothing: then each TLB sees every window.)
+ *
+ *   memory   |<------ window 0 ------>|<------ window 1 ------>|<-- window 2 -->|
+ *   groups    0  3  5                  1  4  7                  2  6
+ *   SMs       50                       48                       34
+ *
+ * As few windows as the reach allows; groups dealt so that windows have equal numbers of SMs
+ * (partition.c), or equal throughput where the fingerprint says that groups of as many SMs are not
+ * equally fast; lengths in proportion to these numbers (window_bounds.c). Where groups are few and
+ * the memory large, the fullest window can be beyond the reach though equal ones would not. Then
+ * more windows are tried first: smaller ones cost nothing, and SMs still finish together. Only
+ * where no number of windows helps are windows cut at the limit, with the number that is least
+ * uneven.
+ *
+ * Worked example: 132 SMs in 8 groups of 16 and 18, reach 64 GiB, 2 MiB entries, 137 GiB: three
+ * windows, since two would need 68.5 GiB each.
+ *
+ * Groups of which nobody is sure (FINGERPRINT_NO_GROUP) get no work where there is more than one
+ * window: one SM in the wrong window makes its whole group miss.
+ */
+#include "planner/placement.h"
+
+#include "planner/window_bounds.h"
+#include "planner/active_groups.h"
+#include "planner/reach_limit.h"
+#include "planner/partition.h"
+#include "planner/predict.h"
+#include "planner/format_size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One way to do it. */
+struct candidate {
+    uint32_t windows;
+    uint16_t window_of[REACH_MAX_GROUPS];
+    uint32_t totals[REACH_MAX_GROUPS]; /* weights in each window */
+    uint64_t lengths[PLACEMENT_MAX_WINDOWS];
+    struct window_bounds_result cut;
+};
+
+struct plan {
+    const struct fingerprint *fp;
+    const struct placement_request *request;
+    struct reach_limit limit;
+    struct active_groups active;
+    uint64_t unit_bytes;
+    uint64_t reserved_bytes; /* of the reach, by what the job touches besides */
+    struct candidate best;
+};
+
+/* Deals and cuts for one number of windows. */
+static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
+{
+    struct window_bounds_request request = {.bytes = plan->request->bytes,
+                                            .unit_bytes = plan->unit_bytes,
+                                            .limit_bytes = plan->limit.usable_bytes,
+                                            .shares = out->totals,
+                                            .windows = windows};
+
+    out->windows = windows;
+    out->cut = (struct window_bounds_result){.fits = false};
+    if (partition_balance(plan->active.weights, plan->active.count, windows, out->window_of,
+                          out->totals))
+        out->cut = window_bounds_cut(&request, out->lengths);
+}
+
+/* The first proportional number of windows from `from` to `to`, else the least uneven one. False
+ * where none fits; `*out_empty` then says whether one would, but for a window without a byte. */
+static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empty)
+{
+    struct candidate c;
+    bool found = false;
+
+    *out_empty = false;
+    for (uint32_t windows = from; windows <= to; windows++) {
+        try_windows(plan, windows, &c);
+        if (!c.cut.fits)
+            continue;
+        if (c.cut.empty) {
+            *out_empty = true;
+            continue;
+        }
+        if (!found || c.cut.proportional || c.cut.imbalance < plan->best.cut.imbalance)
+            plan->best = c;
+        found = true;
+        if (c.cut.proportional)
+            return true;
+    }
+    return found;
+}
+
+/* One window for everybody. */
+static void single_window(const struct plan *plan, struct placement_answer *out)
+{
+    const struct sm_partition *p = &plan->fp->topology.partition;
+    bool all_known = plan->active.chosen || plan->active.sms == plan->fp->gpu.sm_count;
+
+    out->window_count = 1;
+    out->imbalance = 1;
+    out->windows[0] = (struct placement_window){
+        .first_byte = 0,
+        .length_bytes = plan->request->bytes,
+        .sm_count = plan->active.chosen ? plan->active.sms : plan->fp->gpu.sm_count,
+        .group_count = plan->active.count};
+    out->sm_slots = plan->active.slots;
+    for (uint32_t sm = 0; sm < out->sm_slots; sm++)
+        out->window_of_sm[sm] =
+            all_known && !active_groups_has(&plan->active, p, p->group_of_sm[sm]) ? -1 : 0;
+}
+
+static void write_windows(const struct plan *plan, struct placement_answer *out)
+{
+    const struct sm_partition *p = &plan->fp->topology.partition;
+    const struct candidate *best = &plan->best;
+    uint64_t first = 0;
+    uint64_t longest = 0;
+
+    out->window_count = best->windows;
+    for (uint32_t w = 0; w < best->windows; w++) {
+        out->windows[w] =
+            (struct placement_window){.first_byte = first, .length_bytes = best->lengths[w]};
+        first += best->lengths[w];
+        if (best->lengths[w] > longest)
+            longest = best->lengths[w];
+    }
+    for (uint32_t g = 0; g < plan->active.count; g++) {
+        out->windows[best->window_of[g]].sm_count += plan->active.sizes[g];
+        out->windows[best->window_of[g]].group_count++;
+    }
+    out->headroom_bytes = plan->limit.reach_bytes - longest - plan->reserved_bytes;
+    out->imbalance = best->cut.imbalance;
+    out->sm_slots = plan->active.slots;
+    for (uint32_t sm = 0; sm < out->sm_slots; sm++) {
+        uint16_t group = p->group_of_sm[sm];
+        out->window_of_sm[sm] = active_groups_has(&plan->active, p, group)
+                                    ? (int16_t)best->window_of[plan->active.dense_of[group]]
+                                    : -1;
+    }
+}
+
+static struct maybe_f64 is_in_reach(const struct fingerprint *fp, uint64_t bytes)
+{
+    struct maybe_f64 v = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
+
+    return IS_KNOWN(v) ? v : fp->throughput.plateau_gbps;
+}
+
+static void answer_unlimited(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char probed[FORMAT_SIZE_BYTES];
+
+    single_window(plan, out);
+    out->advice = ADVICE_NO_LIMIT_SEEN;
+    out->predicted_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    out->naive_gbps = out->predicted_gbps;
+    format_size_pair(plan->request->bytes, plan->fp->conditions.range_bytes, asked, probed);
+    snprintf(out->reason, sizeof(out->reason),
+             "No translation limit was observable up to the %s probed, so any SM may work anywhere "
+             "in %s (fingerprint %s).",
+             probed, asked, out->fingerprint_id);
+}
+
+static void answer_nothing_to_do(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+
+    single_window(plan, out);
+    out->advice = ADVICE_NOTHING_TO_DO;
+    out->headroom_bytes = plan->limit.reach_bytes - plan->request->bytes - plan->reserved_bytes;
+    out->predicted_gbps = is_in_reach(plan->fp, plan->request->bytes);
+    out->naive_gbps = out->predicted_gbps;
+    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s fit the %s that every SM group reaches without a miss, one entry of margin kept: "
+             "any SM may work anywhere (fingerprint %s).",
+             asked, usable, out->fingerprint_id);
+}
+
+static void answer_not_enough(const struct plan *plan, uint64_t needed,
+                              struct placement_answer *out)
+{
+    const uint64_t scope_bytes = reach_limit_scope_bytes(plan->fp, &plan->limit);
+    char asked[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+    char scope[FORMAT_SIZE_BYTES];
+
+    out->advice = ADVICE_NOT_ENOUGH_GROUPS;
+    out->predicted_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
+    out->naive_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
+    format_size(scope_bytes, scope);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s need %llu windows of at most %s, and there are %u SM groups to work in them: make "
+             "passes over scopes of %s instead, %llu of them (fingerprint %s).",
+             asked, (unsigned long long)needed, usable, plan->active.count, scope,
+             (unsigned long long)((plan->request->bytes - 1) / scope_bytes + 1),
+             out->fingerprint_id);
+}
+
+static void windows_reason(const struct plan *plan, struct placement_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+    const char *by = plan->active.weighted ? ", by throughput" : "";
+    char uneven[64];
+    bool needed = plan->request->bytes > plan->limit.usable_bytes;
+
+    snprintf(uneven, sizeof(uneven), "%s", by);
+    if (!plan->best.cut.proportional)
+        snprintf(uneven, sizeof(uneven), "%s, uneven by %.0f%% to stay within it", by,
+                 (plan->best.cut.imbalance - 1) * 100);
+    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
+             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
+             asked, needed ? "are more than" : "would fit", usable, out->window_count,
+             needed ? "" : ", as asked", plan->active.sms, plan->active.count, uneven,
+             out->fingerprint_id);
+}
+
+static void answer_windows(const struct plan *plan, struct placement_answer *out)
+{
+    struct maybe_f64 by_group =
+        predict_gbps(&plan->fp->throughput, PREDICT_BY_GROUP, plan->request->bytes);
+
+    write_windows(plan, out);
+    out->advice = ADVICE_WINDOWS;
+    out->predicted_gbps = IS_KNOWN(by_group) ? by_group : plan->fp->throughput.plateau_gbps;
+    out->naive_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
+    windows_reason(plan, out);
+}
+
+/* No plan with the asked windows or granularity: say which of the two is to blame. */
+/* What to change so that bounds fit; NULL: neither was given. */
+static const char *bounds_field(const struct placement_request *request)
+{
+    return request->granularity_bytes > 0 ? "granularity" : request->windows > 0 ? "windows" : NULL;
+}
+
+static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, struct err *err)
+{
+    char unit[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+    uint32_t asked = plan->request->windows;
+
+    format_size_pair(plan->unit_bytes, plan->limit.usable_bytes, unit, usable);
+    if (asked != 0 && asked < needed)
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "windows",
+            "windows=%u would make them longer than the %s that an SM group reaches: "
+            "ask for at least %llu",
+            asked, usable, (unsigned long long)needed);
+    if (empty)
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
+            "window bounds at multiples of %s leave a window empty: ask for fewer windows or "
+            "a finer granularity",
+            unit);
+    return err_set_field(
+        err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
+        "window bounds at multiples of %s leave a window beyond the %s that an SM group "
+        "reaches: ask for a finer granularity, or more windows",
+        unit, usable);
+}
+
+static enum status check_request(const struct plan *plan, struct err *err)
+{
+    const struct placement_request *r = plan->request;
+
+    if (r->granularity_bytes > PLACEMENT_MAX_BYTES)
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
+                             "granularity is more than 1 PiB: check the number");
+    if (r->windows > PLACEMENT_MAX_WINDOWS)
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "windows",
+                             "%u windows are more than the %d supported", r->windows,
+                             PLACEMENT_MAX_WINDOWS);
+    if (r->windows > 1 && plan->active.count > 0 && r->windows > plan->active.count)
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "windows",
+            "%u windows cannot be served by %u SM groups, since a group stays in one "
+            "window: ask for at most %u",
+            r->windows, plan->active.count, plan->active.count);
+    return STATUS_OK;
+}
+
+/* What is wrong here is a bug, and no job may work by it. libreach links this: it is an error, and
+ * does not end the process. */
+static enum status check_answer(const struct placement_request *r,
+                                const struct placement_answer *out, struct err *err)
+{
+    uint64_t next = 0;
+    bool sound = out->window_count > 0;
+
+    for (uint32_t w = 0; sound && w < out->window_count; w++) {
+        sound = out->windows[w].first_byte == next && out->windows[w].length_bytes > 0;
+        next += out->windows[w].length_bytes;
+    }
+    for (uint32_t sm = 0; sound && sm < out->sm_slots; sm++)
+        sound = out->window_of_sm[sm] >= -1 && out->window_of_sm[sm] < (int)out->window_count;
+    return sound && next == r->bytes
+               ? STATUS_OK
+               : err_set(err, STATUS_INTERNAL, "the windows do not cover the allocation");
+}
+
+static enum status several_windows(struct plan *plan, struct placement_answer *out, struct err *err)
+{
+    const struct placement_request *r = plan->request;
+    uint64_t needed = (r->bytes - 1) / plan->limit.usable_bytes + 1;
+    uint32_t most =
+        plan->active.count < PLACEMENT_MAX_WINDOWS ? plan->active.count : PLACEMENT_MAX_WINDOWS;
+    bool empty;
+
+    if (plan->active.count == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "fingerprint %s does not know which SMs share a TLB: measure again, with "
+                       "depth full",
+                       out->fingerprint_id);
+    if (needed > most) {
+        answer_not_enough(plan, needed, out);
+        return STATUS_OK;
+    }
+    plan->unit_bytes =
+        window_bounds_unit(plan->limit.entry_bytes, r->granularity_bytes, plan->limit.usable_bytes);
+    if (r->windows != 0) {
+        if (!search(plan, r->windows, r->windows, &empty))
+            return refuse(plan, needed, empty, err);
+    } else if (!search(plan, (uint32_t)needed, most, &empty)) {
+        if (plan->unit_bytes != plan->limit.entry_bytes)
+            return refuse(plan, needed, empty, err);
+        answer_not_enough(plan, (uint64_t)most + 1, out);
+        return STATUS_OK;
+    }
+    answer_windows(plan, out);
+    return check_answer(r, out, err);
+}
+
+enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
+                           struct placement_answer *out, struct err *err)
+{
+    return placement_plan_for(fp, request, NULL, out, err);
+}
+
+enum status placement_plan_for(const struct fingerprint *fp,
+                               const struct placement_request *request, const bool *groups,
+                               struct placement_answer *out, struct err *err)
+{
+    struct plan plan = {.fp = fp, .request = request};
+    enum status s = reach_limit_read(fp, request->bytes, request->fingerprint_id, &plan.limit, err);
+    uint64_t without_reserve = plan.limit.usable_bytes;
+
+    if (s == STATUS_OK)
+        s = reach_limit_reserve(&plan.limit, request->reserve_bytes, err);
+    if (s != STATUS_OK)
+        return s;
+    plan.reserved_bytes = without_reserve - plan.limit.usable_bytes;
+    active_groups_count(fp, groups, &plan.active);
+    s = check_request(&plan, err);
+    if (s != STATUS_OK)
+        return s;
+    memset(out, 0, sizeof(*out));
+    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", plan.limit.fingerprint_id);
+    if (!plan.limit.observed) {
+        answer_unlimited(&plan, out);
+        return STATUS_OK;
+    }
+    if (request->bytes <= plan.limit.usable_bytes && request->windows <= 1) {
+        answer_nothing_to_do(&plan, out);
+        return STATUS_OK;
+    }
+    return several_windows(&plan, out, err);
+}

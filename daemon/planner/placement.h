@@ -1,0 +1,95 @@
+/* placement.h: the two answers that the project exists for. Values in, value out: no I/O, no
+ * hidden state; any thread. libreach links this too. To work out the id of a fingerprint takes some
+ * 200 us and memory, the rest a few us and none: a caller that answers often hands the id in.
+ *
+ *   scope      how many bytes may one pass touch at random before translation sets the speed?
+ *              (Karnagel 2017, section 5: passes over TLB scopes)
+ *   placement  which SM should work in which window, so that all of the memory is reached at full
+ *              speed? (Walker 2024, section 2.4: groups in windows)
+ *
+ * Windows are balanced by SM count (a window is as long as its SMs' share), or by what the groups
+ * read where that was measured and differs from their SMs' share beyond noise; aligned to the TLB
+ * entry (or to the asked granularity, if that is coarser), and no longer than the reach less one
+ * entry, so that they fit whatever the alignment of the job's base address.
+ */
+#ifndef REACH_PLANNER_PLACEMENT_H
+#define REACH_PLANNER_PLACEMENT_H
+
+#include "base/access.h"
+#include "fingerprint/fingerprint.h"
+
+enum { PLACEMENT_MAX_WINDOWS = 256 };
+
+/* Most that a request may speak of: 2^50 bytes (1 PiB). More is absurd: STATUS_INVALID_ARGUMENT. */
+#define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
+
+/* What an answer rests on. A closed set, so that programs can branch on it. */
+enum advice {
+    ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach: any SM may work anywhere */
+    ADVICE_SCOPES,            /* passes over scopes */
+    ADVICE_WINDOWS,           /* groups in windows */
+    ADVICE_NO_LIMIT_SEEN,     /* no translation limit was observable up to the range probed */
+    ADVICE_NOT_ENOUGH_GROUPS  /* windows would need more groups than there are: use scopes */
+};
+const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows", ... */
+
+struct scope_request {
+    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: what the job touches at random */
+    enum access access;
+    const char *fingerprint_id; /* of the fingerprint, where the caller has it; NULL: worked out */
+};
+
+struct scope_answer {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    enum advice advice;
+    uint64_t scope_bytes; /* largest range one pass should touch; `bytes` where it fits */
+    uint64_t passes;      /* ceil(bytes / scope_bytes) */
+    struct maybe_f64
+        predicted_gbps; /* predicted for useful lines, passes over skipped ones not counted */
+    struct maybe_f64 naive_gbps; /* predicted for one pass over everything */
+    char reason[320];            /* for a person: what was compared with what */
+};
+
+struct placement_request {
+    uint64_t bytes;             /* 1..PLACEMENT_MAX_BYTES: length of the allocation */
+    uint32_t windows;           /* 0: as few as the reach allows */
+    uint64_t granularity_bytes; /* window bounds are multiples of this; 0: the TLB entry. A power of
+                                   two not needed */
+    const char *fingerprint_id; /* as in scope_request */
+    uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window,
+                                   in whole entries and one for its alignment */
+};
+
+struct placement_window {
+    uint64_t first_byte;
+    uint64_t length_bytes;
+    uint32_t sm_count;
+    uint32_t group_count;
+};
+
+struct placement_answer {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    enum advice advice;
+    uint32_t window_count;
+    struct placement_window windows[PLACEMENT_MAX_WINDOWS];
+    uint32_t sm_slots; /* length of window_of_sm: highest SM id + 1 */
+    int16_t
+        window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: this id does not exist, or give it no work */
+    uint64_t headroom_bytes;         /* reach less the longest window and the reserve */
+    double imbalance; /* work of the busiest window over that of all, SM by SM; 1 is even */
+    struct maybe_f64 predicted_gbps; /* predicted with this placement */
+    struct maybe_f64 naive_gbps;     /* predicted without */
+    char reason[320];
+};
+
+/* Errors: STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (the fingerprint
+ * knows too little; the sentence says what is missing and how to get it). */
+enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
+                            struct scope_answer *out, struct err *err);
+
+/* Errors as above; also STATUS_INVALID_ARGUMENT for a window count that the groups cannot serve or
+ * a granularity that leaves a window empty or beyond the reach. */
+enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
+                           struct placement_answer *out, struct err *err);
+
+#endif

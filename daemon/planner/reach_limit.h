@@ -1,0 +1,33 @@
+/* reach_limit.h: what a fingerprint says about how far an SM group can reach, brought into the form
+ * that both answers start from. Pure; any thread. Part of placement. */
+#ifndef REACH_PLANNER_REACH_LIMIT_H
+#define REACH_PLANNER_REACH_LIMIT_H
+
+#include "fingerprint/fingerprint.h"
+
+struct reach_limit {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    bool observed;        /* false: no limit was observable, the rest is 0 */
+    uint64_t reach_bytes; /* of one group */
+    uint64_t entry_bytes;
+    uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */
+};
+
+/* Checks `bytes` and reads the limit. `id` is the fingerprint's, NULL: worked out. Errors:
+ * STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (unknown reach). */
+enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                             struct reach_limit *out, struct err *err);
+
+/* How much of a reach another range of `reserve_bytes` (0: none) takes, at any alignment: whole
+ * entries, and one more. */
+uint64_t reach_limit_taken(uint64_t entry_bytes, uint64_t reserve_bytes);
+
+/* Takes the reserve off usable_bytes; STATUS_INVALID_ARGUMENT where it is absurd,
+ * STATUS_NOT_APPLICABLE where it leaves nothing. */
+enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_bytes, struct err *err);
+
+/* How far one pass may go: what one group reaches or, where a wider level was measured to cost less
+ * than half of the speed of reads, that level's reach less one entry. */
+uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reach_limit *limit);
+
+#endif

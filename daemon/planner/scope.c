@@ -1,0 +1,126 @@
+/* scope.c: how many bytes may one pass touch at random?
+ *
+ * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
+ * section 5. Instead of one pass over everything, a job makes several: each looks at all its
+ * positions but touches only those inside the scope of this pass, so that translation always hits.
+ * It pays where the passes over skipped positions cost less than the misses did.
+ *
+ * All SMs work in the same scope, so the scope is what one group can reach, less one entry for a
+ * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes. Where a
+ * wider level is measured to be nearly as good, it is that one's (reach_limit.c).
+ */
+#include "planner/placement.h"
+
+#include "planner/reach_limit.h"
+#include "planner/predict.h"
+#include "planner/format_size.h"
+
+#include <stdio.h>
+
+/* The curve speaks of reads: what atomics or writes would reach does not follow from it. */
+static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
+                                  uint64_t bytes)
+{
+    if (request->access != ACCESS_READ)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    return predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
+}
+
+static struct maybe_f64 is_in_reach(const struct fingerprint *fp,
+                                    const struct scope_request *request, uint64_t scope_bytes)
+{
+    struct maybe_f64 v = predicted(fp, request, scope_bytes);
+
+    if (!IS_KNOWN(v) && request->access == ACCESS_READ && IS_KNOWN(fp->throughput.plateau_gbps))
+        return fp->throughput.plateau_gbps;
+    return v;
+}
+
+/* "the 63.97 GiB that an SM group reaches without a miss", or what else bounds a pass. */
+static const char *bound_text(const struct reach_limit *limit, uint64_t scope_bytes)
+{
+    return scope_bytes == limit->usable_bytes
+               ? "that an SM group reaches without a miss"
+               : "up to which random reads keep at least half of their speed";
+}
+
+static void no_limit(const struct fingerprint *fp, const struct scope_request *request,
+                     struct scope_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char probed[FORMAT_SIZE_BYTES];
+
+    out->advice = ADVICE_NO_LIMIT_SEEN;
+    out->scope_bytes = request->bytes;
+    out->passes = 1;
+    out->predicted_gbps = predicted(fp, request, request->bytes);
+    out->naive_gbps = out->predicted_gbps;
+    format_size_pair(request->bytes, fp->conditions.range_bytes, asked, probed);
+    snprintf(out->reason, sizeof(out->reason),
+             "No translation limit was observable up to the %s probed, so one pass over %s is as "
+             "good as several (fingerprint %s).",
+             probed, asked, out->fingerprint_id);
+}
+
+static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
+                     const struct reach_limit *limit, uint64_t scope_bytes,
+                     struct scope_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char scope[FORMAT_SIZE_BYTES];
+
+    out->advice = ADVICE_NOTHING_TO_DO;
+    out->scope_bytes = request->bytes;
+    out->passes = 1;
+    out->predicted_gbps = is_in_reach(fp, request, request->bytes);
+    out->naive_gbps = out->predicted_gbps;
+    format_size_pair(request->bytes, scope_bytes, asked, scope);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s fit the %s %s, one entry of margin kept: one pass is enough (fingerprint %s).",
+             asked, scope, bound_text(limit, scope_bytes), out->fingerprint_id);
+}
+
+static void several_passes(const struct fingerprint *fp, const struct scope_request *request,
+                           const struct reach_limit *limit, uint64_t scope_bytes,
+                           struct scope_answer *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char scope[FORMAT_SIZE_BYTES];
+
+    out->advice = ADVICE_SCOPES;
+    out->scope_bytes = scope_bytes;
+    out->passes = (request->bytes - 1) / scope_bytes + 1;
+    out->predicted_gbps = is_in_reach(fp, request, scope_bytes);
+    out->naive_gbps = predicted(fp, request, request->bytes);
+    format_size_pair(request->bytes, scope_bytes, asked, scope);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s are more than the %s %s, one entry of margin kept: %llu passes, each inside one "
+             "scope of at most %s (fingerprint %s).",
+             asked, scope, bound_text(limit, scope_bytes), (unsigned long long)out->passes, scope,
+             out->fingerprint_id);
+}
+
+enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
+                            struct scope_answer *out, struct err *err)
+{
+    struct reach_limit limit;
+    uint64_t scope_bytes;
+    enum status s = reach_limit_read(fp, request->bytes, request->fingerprint_id, &limit, err);
+
+    if (s != STATUS_OK)
+        return s;
+    *out = (struct scope_answer){.advice = ADVICE_SCOPES};
+    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", limit.fingerprint_id);
+    if (!limit.observed) {
+        no_limit(fp, request, out);
+        return STATUS_OK;
+    }
+    /* The curve that a wider scope rests on is one of reads. */
+    scope_bytes =
+        request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, &limit) : limit.usable_bytes;
+    if (request->bytes <= scope_bytes)
+        one_pass(fp, request, &limit, scope_bytes, out);
+    else
+        several_passes(fp, request, &limit, scope_bytes, out);
+    return STATUS_OK;
+}

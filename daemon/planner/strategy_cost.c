@@ -1,0 +1,318 @@
+/* strategy_cost.c: four resources, and the one that is busy longest.
+ *
+ *   looking      positions that are looked at, to skip most of them or not
+ *   input        what comes from elsewhere (a host link), beside all else
+ *   memory       accesses, and what else moves in this GPU's memory: bytes add up
+ *   translation  accesses beyond the reach
+ *
+ * A job that says what it reaches itself has a limit of its own in place of memory's, and that is
+ * not as hard: where the two are near, a miss also keeps its threads waiting. There they add up by
+ * their sixth powers: on an H200, 2 % off what a gather was measured to reach and 6 % off a
+ * grouping job, where the larger alone is 12 % off.
+ *
+ * Input that comes over a link comes once: what is looked at again is kept, chunk by chunk (his
+ * copy approach, section 5.3), and the link works on the next chunk meanwhile. Where the SMs of
+ * several windows look at the same input at the same time, the L2 cache reads it once for all of
+ * them (an H200: within 3 % of no cost for 8 bytes of input beside 128).
+ */
+#include "planner/strategy_cost.h"
+
+#include <math.h>
+#include <string.h>
+
+/* To add to what is in memory is to read and to write it. */
+enum { MOVES_TO_ADD = 2, SOFTNESS = 6 };
+
+/* Of a position that a partition writes where the job has no input: an offset. */
+static const double POSITION_BYTES = 8;
+
+/* One pass, or one part of a pass. */
+struct load {
+    double scan;
+    double memory;
+    double translation;
+    bool own; /* memory is the job's own limit */
+};
+
+/* Near one another both cost; far apart the larger alone does. */
+static double soft_max(double a, double b)
+{
+    const double most = fmax(a, b);
+    const double ratio = most > 0 ? fmin(a, b) / most : 0;
+
+    return most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS);
+}
+
+static struct cost busiest(const struct load *l)
+{
+    struct cost c = {.known = true, .ns = l->memory, .bound = BOUND_MEMORY};
+
+    if (l->translation > c.ns)
+        c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
+    if (l->own && l->translation > 0)
+        c.ns = soft_max(l->memory, l->translation);
+    if (l->scan > c.ns)
+        c = (struct cost){.known = true, .ns = l->scan, .bound = BOUND_SCAN};
+    return c;
+}
+
+static struct cost unknown(enum reason why)
+{
+    return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
+}
+
+#define FIELD(name, kind, member, most)                                                            \
+    {                                                                                              \
+        name, kind, offsetof(struct job_request, member), most                                     \
+    }
+
+const struct job_field job_fields[JOB_FIELD_COUNT] = {
+    FIELD("element", JOB_FIELD_ACCESS_BYTES, element_bytes, 0),
+    FIELD("transaction", JOB_FIELD_ACCESS_BYTES, transaction_bytes, 0),
+    FIELD("reserve", JOB_FIELD_BYTES, reserve_bytes, 0),
+    FIELD("accesses", JOB_FIELD_COUNTER, accesses, 0),
+    FIELD("no_sm_binding", JOB_FIELD_FLAG, no_sm_binding, 0),
+    FIELD("single_pass", JOB_FIELD_FLAG, single_pass, 0),
+    FIELD("input_bytes", JOB_FIELD_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("input_gbps", JOB_FIELD_REAL, input_gbps, STRATEGY_MAX_RATE),
+    FIELD("scan_gps", JOB_FIELD_REAL, scan_gps, STRATEGY_MAX_RATE),
+    FIELD("in_reach_gbps", JOB_FIELD_REAL, in_reach_gbps, STRATEGY_MAX_RATE),
+    FIELD("output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("partition_bytes", JOB_FIELD_REAL, partition_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
+};
+
+enum status costing_check(const struct job_request *job, struct err *err)
+{
+    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
+        const struct job_field *f = &job_fields[i];
+        double v;
+        if (f->kind != JOB_FIELD_REAL)
+            continue;
+        memcpy(&v, (const char *)job + f->offset, sizeof(v));
+        if (!(v >= 0 && v <= f->most)) /* not a number is neither */
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, f->name,
+                                 "%s must be a number from 0 to %.0f: check it", f->name, f->most);
+    }
+    if (job->input_gbps > 0 && !(job->input_bytes > 0))
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "input_gbps",
+            "input_gbps is there without input_bytes: say how many bytes of input an "
+            "access has");
+    return STATUS_OK;
+}
+
+void costing_begin(const struct fingerprint *fp, const struct job_request *job,
+                   const struct reach_limit *limit, uint32_t transaction_bytes, struct costing *out)
+{
+    const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+    const double partitioned = job->partition_bytes > 0 ? job->partition_bytes : computed;
+    double stream;
+
+    out->fp = fp;
+    out->job = job;
+    out->limit = *limit;
+    access_cost_read(fp, limit, job->access, transaction_bytes, job->in_reach_gbps,
+                     &out->access_cost);
+    stream = out->access_cost.stream_ns;
+    out->streams_known = stream > 0;
+    out->local = !(job->input_gbps > 0);
+    out->scan_ns = job->scan_gps > 0 ? 1 / job->scan_gps : 0;
+    out->host_ns = out->local ? 0 : job->input_bytes / job->input_gbps;
+    out->read_ns = job->input_bytes * stream;
+    out->keep_ns = out->local ? 0 : out->read_ns;
+    out->partition_ns = partitioned * stream * out->access_cost.write_factor;
+    out->partitioned_ns = partitioned * stream;
+    out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
+    out->access = out->access_cost.in_reach_ns;
+    if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0))
+        out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
+    /* What the job measured has one reading of its input in it. */
+    if (IS_KNOWN(out->access) && job->in_reach_gbps > 0 && out->local)
+        out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
+}
+
+/* The link works beside all else. */
+static struct cost beside_link(const struct costing *c, struct cost cost)
+{
+    if (cost.known && c->host_ns > cost.ns)
+        return (struct cost){.known = true, .ns = c->host_ns, .bound = BOUND_INPUT};
+    return cost;
+}
+
+/* With what is touched besides, as far as that matters to translation. */
+static uint64_t footprint(const struct costing *c, uint64_t bytes)
+{
+    if (bytes <= c->limit.usable_bytes)
+        return bytes;
+    return bytes + c->job->reserve_bytes;
+}
+
+struct cost cost_naive(const struct costing *c)
+{
+    const struct maybe_f64 translation =
+        c->limit.observed && c->job->bytes <= c->limit.usable_bytes
+            ? KNOWN_F64(0)
+            : access_cost_translation_ns(&c->access_cost, footprint(c, c->job->bytes));
+    struct load l = {
+        .scan = c->scan_ns, .translation = translation.v, .own = c->job->in_reach_gbps > 0};
+
+    if (!IS_KNOWN(c->access))
+        return unknown(c->access.reason);
+    if (!IS_KNOWN(translation))
+        return unknown(translation.reason);
+    l.memory = c->access.v + (c->local ? c->read_ns : 0);
+    return beside_link(c, busiest(&l));
+}
+
+/* ---- scopes ---- */
+
+struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes)
+{
+    const uint64_t bytes = c->job->bytes;
+    const uint64_t least = (bytes - 1) / longest + 1;
+    const uint64_t equal = ((bytes - 1) / least / entry_bytes + 1) * entry_bytes;
+    struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
+    struct maybe_f64 translation;
+    struct cost last;
+    struct load l = {.scan = c->scan_ns, .own = c->job->in_reach_gbps > 0};
+    double each; /* pass, whatever its share */
+    double share;
+    double rest;
+
+    s.passes = (bytes - 1) / s.scope_bytes + 1;
+    translation = access_cost_translation_ns(&c->access_cost, footprint(c, s.scope_bytes));
+    if (!IS_KNOWN(c->access) || !IS_KNOWN(translation)) {
+        s.cost = unknown(IS_KNOWN(c->access) ? translation.reason : c->access.reason);
+        return s;
+    }
+    share = (double)s.scope_bytes / (double)bytes;
+    each = c->read_ns + c->add_ns * (double)(s.passes - 1) / (double)s.passes;
+    l.memory = share * c->access.v + each;
+    l.translation = share * translation.v;
+    s.cost = busiest(&l);
+    rest = 1 - share * (double)(s.passes - 1);
+    l.memory = rest * c->access.v + each;
+    l.translation = rest * translation.v;
+    last = busiest(&l);
+    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns;
+    s.cost = beside_link(c, s.cost);
+    return s;
+}
+
+/* Known before unknown, cheap before dear, few passes before many. */
+static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
+{
+    if (a->cost.known != b->cost.known)
+        return a->cost.known;
+    if (a->cost.known && a->cost.ns != b->cost.ns)
+        return a->cost.ns < b->cost.ns;
+    return a->passes < b->passes;
+}
+
+bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
+{
+    const uint64_t reserve = c->job->reserve_bytes;
+    bool found = c->limit.usable_bytes > 0 && c->job->bytes > c->limit.usable_bytes;
+
+    if (found)
+        *out = cost_scopes(c, c->limit.usable_bytes, c->limit.entry_bytes);
+    for (uint32_t i = 0; i < c->fp->level_count && i < FINGERPRINT_MAX_LEVELS; i++) {
+        const struct tlb_level *level = &c->fp->levels[i];
+        const uint64_t entry = level->entry_bytes.v;
+        struct scope_cost s;
+        uint64_t taken;
+        if (!IS_KNOWN(level->reach_bytes) || !IS_KNOWN(level->entry_bytes) || entry == 0)
+            continue;
+        /* Misses of nearer levels are in the price of an access inside the reach. */
+        if (level->reach_bytes.v <= c->limit.reach_bytes)
+            continue;
+        taken = entry + reach_limit_taken(entry, reserve);
+        if (taken >= level->reach_bytes.v || c->job->bytes <= level->reach_bytes.v - taken)
+            continue;
+        s = cost_scopes(c, level->reach_bytes.v - taken, entry);
+        if (!found || is_better(&s, out))
+            *out = s;
+        found = true;
+    }
+    return found;
+}
+
+/* ---- windows ---- */
+
+/* ns of an access in the busiest window, as if all of its SMs were a GPU of their own. */
+static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
+{
+    struct maybe_f64 ns = c->access;
+
+    if (IS_KNOWN(ns))
+        ns.v *= access_cost_by_group_slowdown(&c->access_cost, c->job->bytes) * w->imbalance;
+    return ns;
+}
+
+struct cost cost_windows(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    const struct load l = {.scan = c->scan_ns * windows->imbalance, .memory = access.v};
+
+    return IS_KNOWN(access) ? busiest(&l) : unknown(access.reason);
+}
+
+/* How much longer the smallest window takes to look at everything than all SMs together. */
+static double scan_alone(const struct placement_answer *w)
+{
+    uint32_t all = 0;
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < w->window_count; i++) {
+        all += w->windows[i].sm_count;
+        if (w->windows[i].sm_count < least)
+            least = w->windows[i].sm_count;
+    }
+    return least > 0 ? (double)all / least : 1;
+}
+
+struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    struct load l = {.scan = c->scan_ns * scan_alone(windows)};
+
+    if (!IS_KNOWN(access))
+        return unknown(access.reason);
+    l.memory = access.v + c->read_ns + c->keep_ns + c->add_ns * (windows->window_count - 1);
+    return beside_link(c, busiest(&l));
+}
+
+struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
+{
+    const struct maybe_f64 access = in_windows(c, windows);
+    const struct load partition = {.scan = c->scan_ns,
+                                   .memory = (c->local ? c->read_ns : 0) + c->partition_ns};
+    struct cost both = busiest(&partition);
+    double second;
+
+    if (!IS_KNOWN(access) || !c->streams_known)
+        return unknown(IS_KNOWN(access) ? REASON_NOT_MEASURED : access.reason);
+    second = access.v + c->partitioned_ns + c->add_ns * (windows->window_count - 1);
+    if (second >= both.ns)
+        both.bound = BOUND_MEMORY;
+    both.ns += second;
+    return beside_link(c, both);
+}
+
+double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings)
+{
+    const struct job_request *job = c->job;
+    const double added = (double)(readings - 1) * MOVES_TO_ADD * job->output_bytes;
+    const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
+
+    switch (s) {
+    case STRATEGY_SCOPES:
+    case STRATEGY_FILTERED_WINDOWS: /* over a link: kept, and read from there each time */
+        return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
+    case STRATEGY_PARTITIONED_WINDOWS:
+        return 2 * (job->partition_bytes > 0 ? job->partition_bytes : computed) + added;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,361 @@
+/* listen.c: the sockets that the daemon serves. See listen.h.
+ *
+ * Jobs ask on the loopback, which every local user may. The Unix socket and the port for health
+ * probes are for those who look after the node, and have connection places that no job can take.
+ * A name left behind by a daemon that was killed is told from a living one by trying to connect.
+ */
+#include "service/listen.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0660 };
+
+/* "127.0.0.1:17322" of a bound socket. */
+static void listen_name(int fd, char *out, size_t out_size)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    char host[80], port[16];
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        snprintf(out, out_size, "?");
+    } else if (address.ss_family == AF_UNIX) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)&address;
+
+        snprintf(out, out_size, "%s", name->sun_path);
+    } else if (getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port,
+                           sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        bool v6 = address.ss_family == AF_INET6;
+
+        snprintf(out, out_size, "%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    } else {
+        snprintf(out, out_size, "?");
+    }
+}
+
+static void listen_add(struct listen_set *set, int fd, enum listen_role role)
+{
+    set->roles[set->count] = role;
+    listen_name(fd, set->addresses[set->count], sizeof set->addresses[0]);
+    set->fds[set->count++] = fd;
+}
+
+/* What descriptor `i` is for, by its name among "a:b:c" and by its family. */
+static enum listen_role listen_inherited_role(const char *names, int i, int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+
+    for (; names && i > 0; i--) {
+        names = strchr(names, ':');
+        names = names ? names + 1 : NULL;
+    }
+    if (names) {
+        const char *health = strstr(names, "health");
+
+        if (health && health < names + strcspn(names, ":")) {
+            return LISTEN_HEALTH;
+        }
+    }
+    bool named = getsockname(fd, (struct sockaddr *)&address, &length) == 0;
+
+    return named && address.ss_family == AF_UNIX ? LISTEN_UNIX : LISTEN_TCP;
+}
+
+/* Takes over what systemd passes: descriptors 3, 4, ... (sd_listen_fds(3)). */
+static enum status listen_inherited(struct listen_set *set, struct err *err)
+{
+    const char *pid = getenv("LISTEN_PID");
+    const char *count_text = getenv("LISTEN_FDS");
+    const char *names = getenv("LISTEN_FDNAMES");
+    long count = count_text ? strtol(count_text, NULL, 10) : 0;
+    bool ours = pid && strtol(pid, NULL, 10) == (long)getpid();
+
+    if (!ours || count <= 0) {
+        return STATUS_OK;
+    }
+    if (count > LISTEN_MAX) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%ld sockets were passed; at most %d are used",
+                       count, LISTEN_MAX);
+    }
+    for (int fd = LISTEN_FIRST_PASSED_FD; fd < LISTEN_FIRST_PASSED_FD + (int)count; fd++) {
+        int listening = 0;
+        socklen_t length = sizeof listening;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) < 0 || !listening) {
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "descriptor %d, passed by the service manager, does not listen", fd);
+        }
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        listen_add(set, fd, listen_inherited_role(names, fd - LISTEN_FIRST_PASSED_FD, fd));
+    }
+    return STATUS_OK;
+}
+
+/* The workers must not take these sockets for theirs. */
+static void listen_forget_inherited(void)
+{
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+/* Splits "[::1]:17322" or "127.0.0.1:17322" in place; an empty host means all addresses. */
+static void listen_split(char *text, const char **host, const char **port)
+{
+    char *colon = strrchr(text, ':');
+
+    *colon = '\0';
+    *port = colon + 1;
+    if (text[0] == '[' && colon > text && colon[-1] == ']') {
+        colon[-1] = '\0';
+        text++;
+    }
+    *host = *text ? text : NULL;
+}
+
+static enum status listen_tcp(const char *address, enum listen_role role, struct listen_set *set,
+                              struct err *err)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    const char *host, *port;
+    const int on = 1;
+    char text[LISTEN_TEXT_BYTES];
+    enum status status = STATUS_OK;
+
+    snprintf(text, sizeof text, "%s", address);
+    listen_split(text, &host, &port);
+    if (strspn(port, "0123456789") != strlen(port) || !*port ||
+        strtoul(port, NULL, 10) > UINT16_MAX) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: a port is 0 to 65535",
+                       address);
+    }
+    int error = getaddrinfo(host, port, &hints, &found);
+
+    if (error) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: %s", address,
+                       gai_strerror(error));
+    }
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    }
+    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        status = err_set(err, errno == EADDRINUSE ? STATUS_CONFLICT : STATUS_IO,
+                         "cannot listen on %s: %s", address, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+    } else {
+        listen_add(set, fd, role);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+/* Removes a socket's name that nobody listens on any more. */
+static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(name->sun_path, &st) < 0) {
+        return STATUS_OK;
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return err_set(err, STATUS_CONFLICT, "%s exists and is no socket; it is left alone",
+                       name->sun_path);
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (alive) {
+        return err_set(err, STATUS_CONFLICT, "another process serves %s", name->sun_path);
+    }
+    if (unlink(name->sun_path) < 0) {
+        return err_set(err, STATUS_IO, "cannot remove %s: %s", name->sun_path, strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+static enum status listen_unix(const char *path, struct listen_set *set, struct err *err)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    char directory[sizeof name.sun_path];
+
+    if (strlen(path) >= sizeof name.sun_path) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the socket's path is longer than %zu bytes",
+                       sizeof name.sun_path - 1);
+    }
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    snprintf(directory, sizeof directory, "%s", path);
+    const char *parent = dirname(directory);
+
+    if (mkdir(parent, 0755) < 0 && errno != EEXIST) {
+        return err_set(err, STATUS_IO, "cannot make %s: %s", parent, strerror(errno));
+    }
+    enum status status = listen_clear(&name, err);
+
+    if (status) {
+        return status;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ||
+        chmod(path, LISTEN_SOCKET_MODE) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+        status = err_set(err, STATUS_IO, "cannot listen on %s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status;
+    }
+    listen_add(set, fd, LISTEN_UNIX);
+    snprintf(set->unlink_path, sizeof set->unlink_path, "%s", path);
+    return STATUS_OK;
+}
+
+/* Keeps an error about something that was asked for; logs one about a default. */
+static enum status listen_tolerate(enum status status, bool given, const struct err *local,
+                                   struct err *err)
+{
+    if (status && given) {
+        return err_set(err, status, "%s", local->text);
+    }
+    if (status) {
+        log_warning("%s; going on without it", local->text);
+    }
+    return STATUS_OK;
+}
+
+/* The address of `listen` with the next port; a free one beside a free one. "" where none is left.
+ */
+static void listen_next_port(const char *listen, char *out, size_t out_size)
+{
+    const char *colon = strrchr(listen, ':');
+    unsigned long port = strtoul(colon + 1, NULL, 10);
+
+    if (port == UINT16_MAX) {
+        out[0] = '\0';
+    } else {
+        snprintf(out, out_size, "%.*s:%lu", (int)(colon - listen), listen, port ? port + 1 : 0);
+    }
+}
+
+static enum status listen_health(const struct config *config, struct listen_set *set,
+                                 struct err *err)
+{
+    char address[LISTEN_TEXT_BYTES] = "";
+    struct err local = {0};
+
+    if (config->health) {
+        snprintf(address, sizeof address, "%s", config->health);
+    } else if (!config->health_given && config->listen) {
+        listen_next_port(config->listen, address, sizeof address);
+    }
+    if (!address[0]) {
+        return STATUS_OK;
+    }
+    return listen_tolerate(listen_tcp(address, LISTEN_HEALTH, set, &local), config->health_given,
+                           &local, err);
+}
+
+enum status listen_open(const struct config *config, struct listen_set *out, struct err *err)
+{
+    struct err local = {0};
+    enum status status;
+
+    *out = (struct listen_set){0};
+    status = listen_inherited(out, err);
+    listen_forget_inherited();
+    if (status || out->count) {
+        return status;
+    }
+    if (config->listen) {
+        /* The port is how everybody finds the daemon: without it only where it was not wanted. */
+        status = listen_tcp(config->listen, LISTEN_TCP, out, err);
+    }
+    if (!status && config->socket) {
+        status = listen_unix(config->socket, out, &local);
+        status = listen_tolerate(status, config->socket_given, &local, err);
+    }
+    status = status ? status : listen_health(config, out, err);
+    if (!status && out->count == 0) {
+        status =
+            err_set(err, STATUS_INVALID_ARGUMENT, "there is neither a port nor a socket to serve");
+    }
+    if (status) {
+        listen_close(out);
+    }
+    return status;
+}
+
+static bool listen_is_local(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        return false;
+    }
+    if (address.ss_family == AF_INET6) {
+        const struct in6_addr *a = &((const struct sockaddr_in6 *)&address)->sin6_addr;
+
+        return IN6_IS_ADDR_LOOPBACK(a) || (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
+    }
+    if (address.ss_family == AF_INET) {
+        return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
+    }
+    return address.ss_family == AF_UNIX;
+}
+
+enum status listen_check_local(const struct listen_set *set, struct err *err)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        /* Nothing can be changed on the port for probes, and who probes is another machine often.
+         */
+        if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i])) {
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "%s can be reached from other machines, and there is no token: serve a "
+                           "loopback address, or set --token-file",
+                           set->addresses[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
+void listen_unlink(const struct listen_set *set)
+{
+    if (set->unlink_path[0]) {
+        unlink(set->unlink_path);
+    }
+}
+
+void listen_close(struct listen_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        close(set->fds[i]);
+    }
+    set->count = 0;
+    listen_unlink(set);
+}

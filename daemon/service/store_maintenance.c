@@ -1,0 +1,115 @@
+/* store_maintenance.c: one thread, asleep in store_wait.
+ *
+ *     keep  ->  is the store back, renewed, or has it lost a fingerprint?  ->  measure what is gone
+ *           ->  wait: for ever, or a little longer each time while nothing can be written
+ */
+#include "service/store_maintenance.h"
+
+#include "base/log.h"
+#include "base/heartbeat.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEPER_FIRST_WAIT  (250 * NSEC_PER_MSEC)
+#define KEEPER_LONGEST     (10 * NSEC_PER_SEC)
+#define KEEPER_STACK_BYTES ((size_t)1 << 20)
+
+struct store_maintenance {
+    struct store *store;
+    struct pipeline *pipeline;
+    atomic_bool stop;
+    struct heartbeat heartbeat;
+    pthread_t thread;
+};
+
+/* Did something happen after which a GPU may have to be measured? */
+static bool lost_or_found(const struct store_health *before, const struct store_health *now,
+                          bool renewed)
+{
+    return renewed || now->damaged_rows != before->damaged_rows ||
+           now->quarantined != before->quarantined ||
+           (before->last_error.status != STATUS_OK && now->last_error.status == STATUS_OK);
+}
+
+static void *store_maintenance_main(void *self)
+{
+    struct store_maintenance *k = self;
+    struct store_health before = {0}; /* what was lost before this thread began counts too */
+    nsec_t wait = KEEPER_FIRST_WAIT;
+
+    pthread_setname_np(pthread_self(), "store-maintain");
+    heartbeat_adopt(&k->heartbeat);
+    while (!atomic_load(&k->stop)) {
+        struct store_health now;
+        struct err err = {0};
+        bool renewed = false;
+
+        if (store_maintain(k->store, &renewed, &err)) {
+            log_debug("state file: %s", err.text);
+        }
+        store_health(k->store, &now);
+        if (lost_or_found(&before, &now, renewed)) {
+            pipeline_requeue(k->pipeline);
+        }
+        before = now;
+        malloc_trim(0);
+        heartbeat_beat();
+        if (now.last_error.status == STATUS_OK) {
+            wait = KEEPER_FIRST_WAIT;
+            store_wait(k->store, STORE_NO_TIMEOUT);
+        } else {
+            store_wait(k->store, wait);
+            wait = wait < KEEPER_LONGEST / 2 ? wait * 2 : KEEPER_LONGEST;
+        }
+    }
+    return NULL;
+}
+
+enum status store_maintenance_start(struct store *store, struct pipeline *pipeline,
+                                    struct store_maintenance **out, struct err *err)
+{
+    struct store_maintenance *k = calloc(1, sizeof *k);
+    pthread_attr_t attributes;
+
+    *out = NULL;
+    if (!k) {
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the upkeep of the store");
+    }
+    k->store = store;
+    k->pipeline = pipeline;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, KEEPER_STACK_BYTES);
+    int error = pthread_create(&k->thread, &attributes, store_maintenance_main, k);
+
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        free(k);
+        return err_set(err, STATUS_NO_MEMORY, "no thread for the upkeep of the store: %s",
+                       strerror(error));
+    }
+    *out = k;
+    return STATUS_OK;
+}
+
+bool store_maintenance_is_alive(struct store_maintenance *k)
+{
+    const bool moves = heartbeat_is_alive(&k->heartbeat);
+
+    store_check_alive(k->store);
+    return moves;
+}
+
+void store_maintenance_stop(struct store_maintenance *take)
+{
+    if (!take) {
+        return;
+    }
+    atomic_store(&take->stop, true);
+    store_wake(take->store);
+    pthread_join(take->thread, NULL);
+    free(take);
+}

@@ -1,0 +1,21 @@
+/* store_maintenance.h: the thread that does the store's upkeep (store.h) while the daemon serves.
+ */
+#ifndef REACH_SERVICE_STORE_MAINTENANCE_H
+#define REACH_SERVICE_STORE_MAINTENANCE_H
+
+#include "measure/pipeline.h"
+#include "store/store.h"
+
+struct store_maintenance;
+
+/* Borrows both until store_maintenance_stop. At rest it sleeps; while nothing can be written it
+ * tries every few seconds. */
+enum status store_maintenance_start(struct store *store, struct pipeline *pipeline,
+                                    struct store_maintenance **out, struct err *err);
+/* Has the thread moved since the last time this was asked? Wakes it for a moment, so that it can
+ * move until the next time. For one watcher. */
+bool store_maintenance_is_alive(struct store_maintenance *k);
+/* Ends it; NULL is fine. Waits for what it is at, which it does not finish. */
+void store_maintenance_stop(struct store_maintenance *take);
+
+#endif

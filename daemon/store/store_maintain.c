@@ -1,0 +1,239 @@
+/* store_maintain.c: upkeep, by one thread of the daemon.
+ *
+ *     nothing can be written?  ->  open what is closed, or again what has failed; try a small write
+ *     something was damaged?   ->  look at every row; a file that is damaged beyond its rows is
+ *                                  moved aside, and an empty one takes its place
+ *     a run has ended?         ->  forget what is beyond the limits
+ *
+ * After an input/output error the writing connection is opened afresh: an fsync that has failed is
+ * never asked again about the same pages, because the kernel may have dropped them.
+ */
+#include "store/store_private.h"
+
+#include "base/log.h"
+#include "base/heartbeat.h"
+#include "store/store_connect.h"
+#include "store/store_file.h"
+#include "store/store_sql.h"
+
+#include <string.h>
+
+/* A writing connection in place of the one that has seen an error. */
+static enum status open_writer_again(struct store *store, struct err *err)
+{
+    sqlite3 *fresh = NULL;
+    sqlite3 *old;
+    enum status s = store_connect_writer(store->path, &fresh, err);
+
+    if (s != STATUS_OK)
+        return s;
+    store_connect_trust(fresh);
+    pthread_mutex_lock(&store->writing.mutex);
+    old = store->writing.db;
+    store->writing.db = fresh;
+    pthread_mutex_unlock(&store->writing.mutex);
+    (void)sqlite3_close(old);
+    return STATUS_OK;
+}
+
+/* All of it, where nothing could be written so far. What was read until now must be closed before:
+ * SQLite shares what it knows of a file among the connections of a process, and it knows this one
+ * as read-only. Readers wait meanwhile. */
+static enum status open_all(struct store *store, struct err *err)
+{
+    struct store_files files = {.lock_fd = store->lock_fd};
+    enum status s = store_file_writable(store->path, err);
+
+    if (s != STATUS_OK)
+        return s;
+    pthread_mutex_lock(&store->writing.mutex);
+    pthread_mutex_lock(&store->reading_apart.mutex);
+    (void)sqlite3_close(store->reading_apart.db);
+    s = store_open_files(store, &files, err);
+    store->lock_fd = files.lock_fd;
+    store->writing.db = files.writing;
+    store->reading_apart.db = files.reading;
+    if (s != STATUS_OK)
+        (void)store_open_to_read(store, NULL);
+    pthread_mutex_unlock(&store->reading_apart.mutex);
+    pthread_mutex_unlock(&store->writing.mutex);
+    return s;
+}
+
+/* Whether a write works is found out by writing. */
+static enum status try_write(struct store *store, struct err *err)
+{
+    enum status s = store_write_begin(store, err);
+
+    if (s != STATUS_OK)
+        return s;
+    s = store_sql_run(store->writing.db,
+                      "INSERT OR REPLACE INTO upkeep (id, written_at) VALUES (1, ?)",
+                      SQL_VALUES(SQL_INT(clock_wall_seconds())), NULL, err);
+    return store_write_end(store, s, err);
+}
+
+/* Keeps the reason where opening fails: it may be another one than before. */
+static enum status still_failing(struct store *store, enum status s, const struct err *err)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    err_set(&store->health.last_error, s, "%s", err->text);
+    store->work.scan = store->work.scan || s == STATUS_CORRUPT;
+    pthread_mutex_unlock(&store->state_mutex);
+    return s;
+}
+
+static enum status recover(struct store *store, bool reopen, struct err *err)
+{
+    const bool closed = store->writing.db == NULL; /* only upkeep changes it */
+    enum status s = STATUS_OK;
+
+    if (closed)
+        s = open_all(store, err);
+    else if (reopen)
+        s = open_writer_again(store, err);
+    if (s != STATUS_OK) {
+        pthread_mutex_lock(&store->state_mutex);
+        store->work.reopen = reopen;
+        pthread_mutex_unlock(&store->state_mutex);
+        return still_failing(store, s, err);
+    }
+    if (closed)
+        store_end_interrupted_runs(store);
+    return try_write(store, err);
+}
+
+/* The numbers of runs go on: a measurement under way must not add to a run of the new file. */
+static enum status continue_numbers(struct store *store, sqlite3 *db, struct err *err)
+{
+    enum status s =
+        store_sql_run(db, "DELETE FROM sqlite_sequence WHERE name = 'run'", NULL, 0, NULL, err);
+
+    if (s == STATUS_OK)
+        s = store_sql_run(db, "INSERT INTO sqlite_sequence (name, seq) VALUES ('run', ?)",
+                          SQL_VALUES(SQL_INT(store->last_run)), NULL, err);
+    return s;
+}
+
+/* The file is damaged beyond its rows. Nobody reads or writes while it goes. */
+static enum status recreate(struct store *store, const struct err *why, struct err *err)
+{
+    struct store_files files = {.lock_fd = store->lock_fd};
+    enum status s;
+
+    pthread_mutex_lock(&store->writing.mutex);
+    pthread_mutex_lock(&store->reading_apart.mutex);
+    /* What is in the log stays in the log: it goes with its file. */
+    (void)sqlite3_db_config(store->writing.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_close(store->writing.db);
+    (void)sqlite3_close(store->reading_apart.db);
+    store->writing.db = store->reading_apart.db = NULL;
+    s = store_quarantine(store, why, err);
+    if (s == STATUS_OK)
+        s = store_open_files(store, &files, err);
+    if (s == STATUS_OK && continue_numbers(store, files.writing, err) != STATUS_OK)
+        log_warning("state file: the numbers of runs start again: %s", err->text);
+    store->writing.db = files.writing;
+    store->reading_apart.db = files.reading;
+    if (s != STATUS_OK)
+        (void)store_open_to_read(store, NULL);
+    pthread_mutex_unlock(&store->reading_apart.mutex);
+    pthread_mutex_unlock(&store->writing.mutex);
+    if (s != STATUS_OK) {
+        pthread_mutex_lock(&store->state_mutex);
+        store->health.last_error_since = clock_wall_seconds();
+        pthread_mutex_unlock(&store->state_mutex);
+        return still_failing(store, s, err);
+    }
+    return STATUS_OK;
+}
+
+static enum status scan(struct store *store, bool *out_recreated, struct err *err)
+{
+    struct err why = {0};
+    enum status s = store_scrub(store, &why);
+
+    if (s == STATUS_CORRUPT) {
+        s = recreate(store, &why, err);
+        *out_recreated = s == STATUS_OK;
+        return s;
+    }
+    return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
+}
+
+/* What was not done is still to do. */
+static void put_back(struct store *store, const struct store_work *left)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    store->work.scan = store->work.scan || left->scan;
+    store->work.prune = store->work.prune || left->prune;
+    pthread_mutex_unlock(&store->state_mutex);
+}
+
+enum status store_maintain(struct store *store, bool *out_recreated, struct err *err)
+{
+    struct err why = {0};
+    struct store_work work;
+    bool has_error;
+    enum status s = STATUS_OK;
+
+    *out_recreated = false;
+    pthread_mutex_lock(&store->state_mutex);
+    work = store->work;
+    store->work = (struct store_work){0};
+    has_error = store->health.last_error.status != STATUS_OK;
+    pthread_mutex_unlock(&store->state_mutex);
+    if (has_error)
+        s = recover(store, work.reopen, &why);
+    /* A damaged file is no reason to wait for the disk: looking may be what helps. */
+    if (work.scan && store->writing.db && (s == STATUS_OK || s == STATUS_CORRUPT)) {
+        s = scan(store, out_recreated, &why);
+        work.scan = s != STATUS_OK;
+        if (has_error && *out_recreated)
+            s = try_write(store, &why);
+    }
+    if (s == STATUS_OK && work.prune) {
+        s = store_prune(store, &why);
+        work.prune = s != STATUS_OK;
+    }
+    if (s != STATUS_OK)
+        put_back(store, &work);
+    return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
+}
+
+void store_wait(struct store *store, nsec_t most)
+{
+    const nsec_t now = clock_monotonic();
+    const nsec_t until = most > UINT64_MAX - now ? UINT64_MAX : now + most;
+    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    struct store_work *const w = &store->work;
+    const uint64_t known_changes = store->reported_changes;
+    int timed_out = 0;
+
+    pthread_mutex_lock(&store->state_mutex);
+    while (!timed_out && !w->woken && store->health_changes == known_changes &&
+           (store->health.last_error.status != STATUS_OK || !(w->scan || w->prune))) {
+        timed_out = pthread_cond_clockwait(&store->wake, &store->state_mutex, CLOCK_MONOTONIC, &at);
+        heartbeat_beat();
+    }
+    w->woken = false;
+    store->reported_changes = store->health_changes;
+    pthread_mutex_unlock(&store->state_mutex);
+}
+
+void store_check_alive(struct store *store)
+{
+    pthread_mutex_lock(&store->state_mutex);
+    pthread_cond_broadcast(&store->wake);
+    pthread_mutex_unlock(&store->state_mutex);
+}
+
+void store_wake(struct store *store)
+{
+    atomic_store(&store->stop_soon, true);
+    pthread_mutex_lock(&store->state_mutex);
+    store->work.woken = true;
+    pthread_cond_broadcast(&store->wake);
+    pthread_mutex_unlock(&store->state_mutex);
+}

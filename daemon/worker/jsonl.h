@@ -1,0 +1,61 @@
+/* jsonl.h: JSON texts over a descriptor, one a line, for both ends of a worker's socket pair.
+ *
+ * A line is at most JSONL_MAX_BYTES long, its end not counted; a longer one cannot be skipped
+ * safely, so it ends the conversation. Every wait has a deadline and can be woken.
+ */
+#ifndef REACH_WORKER_JSONL_H
+#define REACH_WORKER_JSONL_H
+
+#include "base/clock.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A full pair matrix of 132 SMs is about 10 MiB; nothing sensible is larger than this. */
+#define JSONL_MAX_BYTES ((size_t)64 << 20)
+/* No deadline. */
+#define JSONL_NO_DEADLINE ((nsec_t)UINT64_MAX)
+
+enum jsonl_event {
+    JSONL_DONE = 0,
+    JSONL_END,      /* the other side has closed */
+    JSONL_TIMEOUT,  /* the deadline has passed */
+    JSONL_WOKEN,    /* `wake_fd` became readable, or a signal came */
+    JSONL_TOO_LONG, /* more than JSONL_MAX_BYTES */
+    JSONL_FAILED,   /* errno tells */
+};
+
+/* How long to wait, and what ends the wait early. */
+struct jsonl_wait {
+    nsec_t until;         /* clock_monotonic(), or JSONL_NO_DEADLINE */
+    int wake_fd;          /* -1: none */
+    const sigset_t *mask; /* signals blocked while waiting, as in ppoll; NULL: as they are */
+};
+
+/* Bytes that have arrived and were not handed out yet. Zero it to start, except `fd`. */
+struct jsonl_reader {
+    int fd;
+    char *buffer; /* owned */
+    size_t start; /* of what was not handed out */
+    size_t end;
+    size_t scanned; /* no newline before this */
+    size_t capacity;
+};
+
+/* The next line, without its end, terminated by NUL. It stays in the reader until the next call.
+ * `*out_length` tells a NUL inside it from its end. */
+enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
+                            size_t *out_length);
+/* Gives back the buffer, not the descriptor. */
+void jsonl_reader_free(struct jsonl_reader *take);
+
+/* Writes one document and a newline. Never raises SIGPIPE on a socket. */
+enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait);
+
+/* One line as an object: no duplicate names, nothing behind it. NULL with a sentence in `why`,
+ * of which json_load_was_short() says whether it is about memory. */
+json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Reads the include lines of the project and fails on every dependency that the layer table of
+the design does not have. Prints TAP. Judges what a file itself includes, not what its headers bring.
+
+    daemon/analysis/levels/levels.c  #include "store/store.h"   ->  not ok: analysis may not include store
+
+A layer is a directory; a file below it (daemon/gpu/cuda/x.c) belongs to it. A second test plants
+bad includes in a scratch tree and checks that each is caught: a check that cannot fail proves
+nothing.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# Who may include whom. A layer may always include itself, and all but kernels may include base.
+# An entry with a slash is one header and not the whole layer.
+MAY_INCLUDE = {
+    "base": [],
+    "gpu": ["kernels/abi.h"],
+    "worker": ["gpu", "observe"],
+    "observe": ["gpu/probe.h"],
+    "fingerprint": [],
+    "analysis": ["observe", "fingerprint"],
+    "import": ["observe", "analysis", "fingerprint"],
+    "campaign": ["observe", "analysis", "fingerprint"],
+    "store": ["observe", "fingerprint"],
+    "snapshot": ["fingerprint"],
+    "planner": ["fingerprint"],
+    # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
+    # libreach can link it.
+    "api": ["snapshot", "planner", "fingerprint"],
+    "server": ["api", "snapshot", "fingerprint"],
+    "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
+    "config": ["gpu", "fingerprint"],
+    # What the serving process has beside its layers, and the modes that do one thing and exit.
+    "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
+                "observe", "api", "server"],
+    "batch": ["config", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
+              "measure"],
+    "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
+             "planner", "api", "server", "measure", "import"],
+    # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup
+    # copies the state file.
+    "clients": ["fleet", "fingerprint", "planner", "import", "batch/export.h", "store/store.h"],
+    # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
+    "fleet": ["fingerprint"],
+    # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
+    # that a job that links it gets no store, no server and no device.
+    "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
+    "kernels": [],
+}
+
+# What a job includes stands alone, and so does what runs inside Slurm: not even base.
+ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
+
+# Headers from outside that belong to some layers only. The cuda source has a mirror header of its
+# own, so the C build needs no CUDA header at all; nvcc's programs may use them.
+OUTSIDE = {
+    "microhttpd.h": ["server"],
+    "sqlite3.h": ["store", "fleet"],
+    "slurm/spank.h": ["clients"],
+    "libpq-fe.h": ["fleet"],
+    "curl/curl.h": ["clients", "fleet", "libreach"],
+    "hwloc.h": ["clients"],
+    "cuda.h": ["clients", "kernels"],
+    "cuda_runtime.h": ["clients", "kernels"],
+    "nvml.h": [],
+}
+
+ROOTS = ("daemon", "api", "clients", "kernels")
+SUFFIXES = (".c", ".h", ".cu", ".cuh")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def layer_of(path):
+    """The layer of a path below the project root, or None."""
+    parts = path.split("/")
+    if path.startswith("clients/c/"):
+        return "libreach"
+    if path.startswith("clients/fleet/"):
+        return "fleet"
+    if path.startswith("api/server/"):
+        return "server"
+    if parts[0] in ("api", "clients", "kernels"):
+        return parts[0]
+    if parts[0] != "daemon":
+        return None
+    # daemon/main.c and what stands beside it puts the layers together.
+    layer = parts[1] if len(parts) > 2 else "main"
+    return layer if layer in MAY_INCLUDE else None
+
+
+def resolve(root, includer, text):
+    """The path below the root that an include line means, in the compiler's order."""
+    for folder in (os.path.dirname(includer), "", "daemon", "clients/c", "clients/cuda"):
+        path = os.path.normpath(os.path.join(folder, text))
+        if os.path.isfile(os.path.join(root, path)):
+            return path
+    return None
+
+
+def classify(root, includer, mark, text):
+    """Why this include line is wrong, or None."""
+    layer = layer_of(includer)
+    if layer is None:
+        return "is in no layer of the table"
+    if text in OUTSIDE:
+        return None if layer in OUTSIDE[text] else f"{layer} may not include <{text}>"
+    if mark == "<":
+        return None
+    target = resolve(root, includer, text)
+    if target is None:
+        return f'includes "{text}", which is nowhere'
+    if includer.startswith(ALONE):
+        return None if target.startswith(ALONE) else f"{includer} must stand alone"
+    target_layer = layer_of(target)
+    if target_layer == layer or (target_layer == "base" and layer != "kernels"):
+        return None
+    # Whoever may include clients may do so with its public header.
+    if target == "clients/c/reach.h" and layer == "clients":
+        return None
+    allowed = MAY_INCLUDE[layer]
+    short = target[len("daemon/"):] if target.startswith("daemon/") else target
+    if target_layer in allowed or short in allowed:
+        return None
+    return f"{layer} may not include {short}"
+
+
+def source_files(root):
+    for top in ROOTS:
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def check_file(root, path):
+    """All wrong dependencies of one file, as sentences."""
+    problems = []
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            found = INCLUDE.match(line)
+            if found:
+                problem = classify(root, path, found.group(1), found.group(2))
+                if problem:
+                    problems.append(f"{path}:{number}: {problem}")
+    return problems
+
+
+# Includer, include line, whether it is allowed: for the self-test.
+PLANTED = [
+    ("daemon/analysis/a.c", '#include "store/store.h"', False),
+    ("daemon/analysis/a.c", '#  include "gpu/gpu.h"', False),
+    ("daemon/analysis/a.c", '#include "observe/observe.h"', True),
+    ("daemon/observe/a.c", '#include "gpu/probe.h"', True),
+    ("daemon/observe/a.c", '#include "gpu/gpu.h"', False),
+    ("daemon/gpu/cuda/a.c", '#include "gpu/gpu.h"', True),
+    ("daemon/gpu/cuda/a.c", '#include "../../store/store.h"', False),
+    ("daemon/gpu/cuda/a.c", "#include <cuda.h>", False),
+    ("daemon/base/a.c", '#include "fingerprint/fingerprint.h"', False),
+    ("daemon/snapshot/a.c", '#include "store/store.h"', False),
+    ("daemon/planner/a.c", '#include "base/status.h"', True),
+    ("daemon/measure/a.c", '#include "gpu/gpu.h"', False),
+    ("daemon/measure/a.c", '#include "daemon/store/store.h"', True),
+    ("daemon/measure/a.c", "#include <sqlite3.h>", False),
+    ("daemon/store/a.c", "#include <sqlite3.h>", True),
+    ("daemon/store/a.c", '#include "store.h"', True),
+    ("daemon/elsewhere/a.c", '#include "base/status.h"', False),
+    ("daemon/a.c", '#include "api/server/server.h"', True),
+    ("daemon/a.c", "#include <microhttpd.h>", False),
+    ("daemon/gpu/a.c", '#include "nowhere.h"', False),
+    ("api/a.c", '#include "store/store.h"', False),
+    ("api/handlers/a.c", "#include <microhttpd.h>", False),
+    ("api/handlers/a.c", '#include "api/server/server.h"', False),
+    ("api/server/a.c", "#include <microhttpd.h>", True),
+    ("api/server/a.c", '#include "api/handlers/routes.h"', True),
+    ("clients/c/a.c", '#include "planner/placement.h"', False),
+    ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),
+    ("clients/c/a.c", '#include "api/handlers/routes.h"', True),
+    ("clients/c/a.c", '#include "api/server/server.h"', False),
+    ("clients/c/a.c", '#include "batch/export.h"', False),
+    ("clients/c/a.c", "#include <curl/curl.h>", True),
+    ("clients/c/a.c", "#include <sqlite3.h>", False),
+    ("clients/c/a.c", "#include <hwloc.h>", False),
+    ("clients/c/a.c", '#include "clients/c/wire.h"', True),
+    ("clients/c/reach.h", '#include "base/status.h"', False),
+    ("clients/c/reach.h", "#include <stdint.h>", True),
+    ("clients/cuda/reach.cuh", '#include "base/status.h"', False),
+    ("clients/cuda/reach.cuh", '#include "reach.h"', True),
+    ("clients/examples/a.c", '#include "reach.h"', True),
+    ("clients/examples/a.c", '#include "clients/c/wire.h"', False),
+    ("clients/reachctl/a.c", '#include "batch/export.h"', True),
+    ("clients/reachctl/a.c", '#include "clients/fleet/keep.h"', True),
+    ("clients/reachctl/a.c", "#include <sqlite3.h>", False),
+    ("clients/fleet/a.c", "#include <sqlite3.h>", True),
+    ("clients/fleet/a.c", "#include <libpq-fe.h>", True),
+    ("clients/fleet/a.c", '#include "fingerprint/fingerprint.h"', True),
+    ("clients/fleet/a.c", '#include "store/store.h"', False),
+    ("clients/c/a.c", '#include "clients/fleet/keep.h"', False),
+    ("clients/reachctl/a.c", '#include "observe/observe.h"', False),
+    ("daemon/import/a.c", '#include "observe/observe.h"', True),
+    ("daemon/import/a.c", '#include "store/store.h"', False),
+    ("daemon/analysis/a.c", '#include "import/import.h"', False),
+    ("kernels/a.cu", '#include "base/status.h"', False),
+]
+PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
+                   "fingerprint/fingerprint.h", "planner/placement.h", "snapshot/snapshot.h",
+                   "import/import.h", "batch/export.h"]
+
+
+def write(root, path, text):
+    full = os.path.join(root, path)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def self_test():
+    """What the planted includes show to be wrong with this check, as sentences."""
+    problems = []
+    with tempfile.TemporaryDirectory() as root:
+        for header in PLANTED_HEADERS:
+            write(root, "daemon/" + header, "\n")
+        write(root, "api/server/server.h", "\n")
+        write(root, "api/handlers/routes.h", "\n")
+        write(root, "clients/c/wire.h", "\n")
+        write(root, "clients/fleet/keep.h", "\n")
+        for path, line, allowed in PLANTED:
+            if "/c/reach.h" not in path:
+                write(root, "clients/c/reach.h", "\n")
+            write(root, path, "/* planted */\n" + line + "\n")
+            found = path in list(source_files(root)) and not check_file(root, path)
+            if found != allowed:
+                problems.append(f"{path} with {line} was {'refused' if allowed else 'let through'}")
+            os.remove(os.path.join(root, path))
+    return problems
+
+
+def report(number, name, problems):
+    print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+    for problem in problems:
+        print(f"# {problem}")
+    return not problems
+
+
+def main():
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    files = list(source_files(root))
+    problems = [p for path in files for p in check_file(root, path)]
+    if not files:
+        problems = ["found no source files"]
+    print("1..2")
+    good = report(1, f"no include outside of the layer table ({len(files)} files)", problems)
+    good = report(2, f"planted includes are classified correctly ({len(PLANTED)})", self_test()) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+/* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. For one
+ * file of a test program, which it gives malloc and its like.
+ *
+ * Without a sanitizer malloc, calloc and realloc themselves are replaced; a sanitizer wants them
+ * for itself, so there the allocations of SQLite and jansson fail, which are most. Any thread may
+ * allocate; armed and disarmed by one, while the others are at rest or it does not matter.
+ */
+#ifndef REACH_TESTS_UNIT_SHORTAGE_H
+#define REACH_TESTS_UNIT_SHORTAGE_H
+
+#include "base/json_load.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static struct {
+    atomic_bool armed;
+    atomic_bool persistent;
+    _Atomic uint64_t fail_at; /* from 1 */
+    _Atomic uint64_t calls;   /* since alloc_fail_begin */
+    _Atomic uint64_t failures;
+} alloc_fail;
+
+static bool none_left(void)
+{
+    if (!atomic_load(&alloc_fail.armed))
+        return false;
+    const uint64_t call = atomic_fetch_add(&alloc_fail.calls, 1) + 1;
+    const uint64_t at = atomic_load(&alloc_fail.fail_at);
+
+    if (call != at && !(atomic_load(&alloc_fail.persistent) && call > at))
+        return false;
+    atomic_fetch_add(&alloc_fail.failures, 1);
+    errno = ENOMEM;
+    return true;
+}
+
+/* From now on the n-th one fails. */
+static void alloc_fail_begin(uint64_t n)
+{
+    alloc_fail.fail_at = n;
+    alloc_fail.calls = alloc_fail.failures = 0;
+    alloc_fail.armed = true;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+static sqlite3_mem_methods real_sqlite;
+
+static void *short_malloc(int size)
+{
+    return none_left() ? NULL : real_sqlite.xMalloc(size);
+}
+
+static void *short_realloc(void *p, int size)
+{
+    return none_left() ? NULL : real_sqlite.xRealloc(p, size);
+}
+
+static void *short_json(size_t size)
+{
+    if (!none_left())
+        return malloc(size);
+    json_load_note_failure();
+    return NULL;
+}
+
+/* Before the first use of SQLite and jansson. */
+static void alloc_fail_install(void)
+{
+    sqlite3_mem_methods methods;
+
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_sqlite) != SQLITE_OK)
+        abort();
+    methods = real_sqlite;
+    methods.xMalloc = short_malloc;
+    methods.xRealloc = short_realloc;
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK)
+        abort();
+    json_set_alloc_funcs(short_json, free);
+}
+
+#else
+
+/* The C library's own, under the names it has for who replaces them. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+void *malloc(size_t size)
+{
+    return none_left() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return none_left() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    return none_left() ? NULL : __libc_realloc(p, size);
+}
+
+static void alloc_fail_install(void)
+{
+}
+
+#endif
+
+#endif

@@ -1,0 +1,300 @@
+/* test_json_writer.c: what json_writer writes is what jansson writes of the same values, real
+ * numbers with the fewest digits that are read as the same. */
+#include "base/json_writer.h"
+
+#include "base/json_builder.h"
+#include "base/rng.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many digits jansson needs for a number to be read as the same. */
+static size_t digits_of(double v)
+{
+    for (size_t digits = 15; digits < 17; digits++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.*g", (int)digits, v);
+        if (strtod(text, NULL) == v)
+            return digits;
+    }
+    return 17;
+}
+
+/* Ends the text and holds it against the value, which goes, as jansson writes it with `flags`. */
+static void same_as(struct json_writer *t, json_t *take, size_t flags)
+{
+    size_t bytes = 0;
+    char *text = json_writer_end(t, &bytes);
+    char *wanted = json_dumps(take, flags);
+
+    assert_non_null(text);
+    assert_non_null(wanted);
+    assert_int_equal(bytes, strlen(wanted) + 1);
+    assert_int_equal(text[bytes - 1], '\n');
+    text[bytes - 1] = '\0';
+    assert_string_equal(text, wanted);
+    free(text);
+    free(wanted);
+    json_decref(take);
+}
+
+static void same(struct json_writer *t, json_t *take)
+{
+    same_as(t, take, JSON_COMPACT);
+}
+
+static void test_shapes(void **state)
+{
+    struct json_writer t;
+
+    (void)state;
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_open(&t, "empty", '[');
+    json_writer_close(&t, ']');
+    json_writer_open(&t, "none", '{');
+    json_writer_close(&t, '}');
+    json_writer_open(&t, "list", '[');
+    json_writer_u64(&t, NULL, 0);
+    json_writer_open(&t, NULL, '[');
+    json_writer_null(&t, NULL);
+    json_writer_bool(&t, NULL, true);
+    json_writer_close(&t, ']');
+    json_writer_u64(&t, NULL, INT64_MAX);
+    json_writer_close(&t, ']');
+    json_writer_bool(&t, "no", false);
+    json_writer_text(&t, "text", "");
+    json_writer_close(&t, '}');
+    same(&t, json_pack("{s:[],s:{},s:[i,[n,b],I],s:b,s:s}", "empty", "none", "list", 0, 1,
+                       (json_int_t)INT64_MAX, "no", 0, "text", ""));
+}
+
+static void test_lists(void **state)
+{
+    static const int16_t edges[] = {0,    9,     10,        99, 100,       999, 1000,
+                                    9999, 10000, INT16_MAX, -1, INT16_MIN, 5};
+    enum { EDGES = sizeof(edges) / sizeof(*edges), LONG = 700 };
+    int16_t many[LONG];
+    struct json_writer t;
+    json_t *wanted = json_object();
+    json_t *lists[3] = {json_array(), json_array(), json_array()};
+
+    (void)state;
+    for (size_t i = 0; i < EDGES; i++)
+        json_array_append_new(lists[1], edges[i] < 0 ? json_null() : json_integer(edges[i]));
+    for (int i = 0; i < LONG; i++) {
+        many[i] = (int16_t)(i * 47 - 100);
+        json_array_append_new(lists[2], many[i] < 0 ? json_null() : json_integer(many[i]));
+    }
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_i16s(&t, "none", edges, 0);
+    json_writer_i16s(&t, "edges", edges, EDGES);
+    json_writer_i16s(&t, "many", many, LONG);
+    json_writer_u64(&t, "more", 7);
+    json_writer_close(&t, '}');
+    json_object_set_new(wanted, "none", lists[0]);
+    json_object_set_new(wanted, "edges", lists[1]);
+    json_object_set_new(wanted, "many", lists[2]);
+    json_object_set_new(wanted, "more", json_integer(7));
+    same(&t, wanted);
+}
+
+static void test_reals(void **state)
+{
+    static const double some[] = {0,
+                                  -0.0,
+                                  1,
+                                  100,
+                                  0.1,
+                                  1.5,
+                                  1e15,
+                                  1e15 + 2,
+                                  999999999999999.0,
+                                  1e16,
+                                  1e17,
+                                  1e20,
+                                  1e-5,
+                                  1e-4,
+                                  -3,
+                                  DBL_MAX,
+                                  DBL_MIN,
+                                  5e-324,
+                                  1.0 / 3,
+                                  2999.7,
+                                  1e-10,
+                                  123456789012345680.0};
+    uint64_t seed = 20261121;
+    struct rng rng = {.state = seed};
+
+    (void)state;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some) + 20000; i++) {
+        struct json_writer t;
+        double v;
+        uint64_t bits = rng_next(&rng);
+        memcpy(&v, &bits, sizeof(v));
+        if (i < sizeof(some) / sizeof(*some))
+            v = some[i];
+        else if (i % 3 == 0)
+            v = (double)(bits % 100000000) / 1000;
+        if (!isfinite(v))
+            continue;
+        json_writer_begin(&t, 0);
+        json_writer_open(&t, NULL, '[');
+        json_writer_real(&t, NULL, v);
+        json_writer_close(&t, ']');
+        same_as(&t, json_pack("[f]", v), JSON_COMPACT | JSON_REAL_PRECISION(digits_of(v)));
+    }
+}
+
+/* Decimal numbers of every size come back as they were written down, by whichever way. */
+static void test_decimals(void **state)
+{
+    const char *given = getenv("REACH_SEED");
+    struct rng rng = {.state = given ? strtoull(given, NULL, 0) : 20261121};
+
+    (void)state;
+    print_message("# REACH_SEED=%llu\n", (unsigned long long)rng.state);
+    for (int round = 0; round < 60000; round++) {
+        const int places = (int)rng_below(&rng, 9);
+        const uint64_t most = (uint64_t)pow(10, 1 + (double)rng_below(&rng, 15));
+        const uint64_t number = rng_below(&rng, most);
+        const double decimal = (double)number / pow(10, places);
+        const double v = round % 4 ? decimal : nextafter(decimal, INFINITY);
+        struct json_writer t;
+        json_writer_begin(&t, 0);
+        json_writer_open(&t, NULL, '[');
+        json_writer_real(&t, NULL, v);
+        json_writer_real(&t, NULL, -v);
+        json_writer_close(&t, ']');
+        same_as(&t, json_pack("[f,f]", v, -v), JSON_COMPACT | JSON_REAL_PRECISION(digits_of(v)));
+    }
+}
+
+static void test_figures(void **state)
+{
+    struct json_writer t;
+
+    (void)state;
+    json_writer_begin(&t, 0);
+    json_writer_open(&t, NULL, '{');
+    json_writer_figure_maybe(&t, "f", KNOWN_F64(4210.4498010530451));
+    json_writer_figure_maybe(&t, "margin", KNOWN_F64(0.91100000000000003));
+    json_writer_figure_maybe(&t, "none", UNKNOWN_F64(REASON_NOT_MEASURED));
+    json_writer_close(&t, '}');
+    size_t bytes = 0;
+    char *text = json_writer_end(&t, &bytes);
+    assert_string_equal(text, "{\"f\":4210.45,\"margin\":0.911,\"none\":null,"
+                              "\"none_reason\":\"not-measured\"}\n");
+    free(text);
+}
+
+/* Any value, with names and texts that need an escape, on one line and on many. */
+static void test_values(void **state)
+{
+    static const char source[] =
+        "{\"a\":[],\"b\":{},\"\\\"n\\n\\u0001\\u00e9\":[1,-2,0,-9223372036854775808,"
+        "9223372036854775807,"
+        "[null,true,false,[[0.25]]],{\"x\":{\"y\":\"\\\\ \\t\"}}],\"\":\"\",\"z\":-1.5}";
+
+    (void)state;
+    for (uint32_t indent = 0; indent < 4; indent++) {
+        json_t *value = json_loads(source, 0, NULL);
+        struct json_writer t;
+        assert_non_null(value);
+        json_writer_begin(&t, 0);
+        t.indent = indent;
+        json_writer_value(&t, NULL, value);
+        same_as(&t, value, indent ? JSON_INDENT((size_t)indent) : JSON_COMPACT);
+    }
+}
+
+static void test_texts(void **state)
+{
+    static const char *const some[] = {"plain",
+                                       "a \"quoted\" \\ text",
+                                       "\b\f\n\r\t\x01\x1f\x7f",
+                                       "\xc3\xa9",
+                                       "\xff bad \xc3",
+                                       "\xf0\x9f\x92\xa5/",
+                                       "\xed\xa0\x80 half of a pair",
+                                       "\"",
+                                       ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++) {
+        struct json_writer t;
+        json_t *wanted = json_array();
+        json_writer_begin(&t, 0);
+        json_writer_open(&t, NULL, '[');
+        json_writer_text(&t, NULL, some[i]);
+        json_writer_close(&t, ']');
+        json_array_append_new(wanted, json_new_text(some[i]));
+        same(&t, wanted);
+    }
+}
+
+static void test_absent(void **state)
+{
+    struct json_writer t;
+    struct json_builder o;
+
+    (void)state;
+    json_writer_begin(&t, 0);
+    json_builder_begin(&o);
+    json_writer_open(&t, NULL, '{');
+    for (int r = REASON_NOT_MEASURED; r < REASON_COUNT; r++) {
+        char name[16];
+        snprintf(name, sizeof(name), "r%d", r);
+        json_writer_u64_maybe(&t, name, UNKNOWN_U64((enum reason)r));
+        json_builder_u64_maybe(&o, name, UNKNOWN_U64((enum reason)r));
+        name[0] = 'f';
+        json_writer_f64_maybe(&t, name, NOT_OBSERVABLE_F64((enum reason)r));
+        json_builder_f64_maybe(&o, name, NOT_OBSERVABLE_F64((enum reason)r));
+    }
+    json_writer_u64_maybe(&t, "u", KNOWN_U64(7));
+    json_builder_u64_maybe(&o, "u", KNOWN_U64(7));
+    json_writer_f64_maybe(&t, "d", KNOWN_F64(0.25));
+    json_builder_f64_maybe(&o, "d", KNOWN_F64(0.25));
+    json_writer_close(&t, '}');
+    same(&t, json_builder_end(&o));
+}
+
+static void test_failures(void **state)
+{
+    struct json_writer t;
+    size_t bytes = 0;
+
+    (void)state;
+    json_writer_begin(&t, 0);
+    json_writer_u64(&t, NULL, (uint64_t)INT64_MAX + 1);
+    assert_null(json_writer_end(&t, &bytes));
+    json_writer_begin(&t, 0);
+    json_writer_real(&t, NULL, INFINITY);
+    json_writer_text(&t, NULL, "goes on quietly");
+    assert_null(json_writer_end(&t, &bytes));
+    json_writer_begin(&t, 0);
+    json_writer_real(&t, NULL, NAN);
+    assert_null(json_writer_end(&t, &bytes));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_reals),    cmocka_unit_test(test_decimals),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_values),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
