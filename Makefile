@@ -44,13 +44,19 @@ TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 # ---- sources, by directory -----------------------------------------------------------------
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
-FLEET_SQL   := $(sort $(wildcard schema/fleet/[0-9]*_*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_migrations.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
 # The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
-LIB_SRC     := $(filter-out daemon/main.c,$(call find_files,daemon,*.c)) \
-               $(wildcard api/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) $(GEN_SRC)
+# What answers a request from a snapshot, without a daemon around it: an archive of its own, because
+# libreach links it too.
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint placement snapshot),*.c) \
+               $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
+DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
+               $(wildcard api/server/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
+               $(filter-out $(ANSWER_SRC),$(GEN_SRC))
+LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
@@ -129,7 +135,7 @@ TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) $(PQ
 PQ_FOUND     = $(call once,PQ_FOUND,$(if $(NO_LIBPQ),,$(shell pkg-config --exists libpq 2>/dev/null && echo yes)))
 PQ_LIBS      = $(call once,PQ_LIBS,$(if $(PQ_FOUND),$(shell pkg-config --libs libpq)))
 PQ_DEFINES   = $(call once,PQ_DEFINES,$(if $(PQ_FOUND),-DREACH_HAVE_LIBPQ $(shell pkg-config --cflags libpq)))
-PQ_SRC      := clients/fleet/keep_postgres.c
+PQ_SRC      := clients/fleet/db_postgres.c
 EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
 
 # The commit goes only into the objects whose source asks for it, so a commit rebuilds little.
@@ -183,9 +189,11 @@ $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
-objects_$(1) := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(LIB_SRC))) build/$(1)/obj/fatbin.o
+objects_$(1) := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(DAEMON_SRC))) build/$(1)/obj/fatbin.o
+answer_$(1)  := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(ANSWER_SRC)))
+libs_$(1)    := build/$(1)/libreachd.a build/$(1)/libanswer.a
 support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
-helpers_$(1) := build/$(1)/tests/libhelpers.a build/$(1)/libreachd.a
+helpers_$(1) := build/$(1)/tests/libhelpers.a $$(libs_$(1))
 fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
 fuzz_$(1)    := $(FUZZ_SRC:%.c=build/$(1)/%)
@@ -193,11 +201,15 @@ fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
 
 # The list is a file of its own: a source that went away must leave the archive.
 build/$(1)/objects: FORCE
-	$$(call write_if_changed,$$(objects_$(1)))
+	$$(call write_if_changed,$$(objects_$(1)) $$(answer_$(1)))
 
 build/$(1)/libreachd.a: $$(objects_$(1)) build/$(1)/objects
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$(objects_$(1))
+
+build/$(1)/libanswer.a: $$(answer_$(1)) build/$(1)/objects
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(answer_$(1))
 
 # An archive: a test program is linked with what it asks for, and with nothing else.
 build/$(1)/tests/libhelpers.a: $$(support_$(1)) build/$(1)/objects
@@ -205,11 +217,11 @@ build/$(1)/tests/libhelpers.a: $$(support_$(1)) build/$(1)/objects
 	@mkdir -p $$(@D)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$(support_$(1))
 
-build/$(1)/reachd: build/$(1)/obj/daemon/main.o build/$(1)/libreachd.a
+build/$(1)/reachd: build/$(1)/obj/daemon/main.o $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
 
-build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) build/$(1)/libreachd.a
+build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
 
@@ -228,7 +240,7 @@ build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter f
 $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 
 # The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
-build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
+build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(cc_$(1)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
@@ -236,29 +248,24 @@ build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) build/$(1)/libreachd.a
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 
-# ---- libreach: the client library, with the daemon's planner inside --------------------------
-# What it may be made of; of these only what it needs goes in. The functions in reach.map are all
+# ---- libreach: the client library, with the daemon's handlers inside --------------------------
+# Of the archive only what it needs goes in. The functions in reach.map are all
 # that a program sees, of the archive too: its objects are joined and every other name is hidden.
 REACH_MAP   := clients/c/reach.map
 REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
-REACH_PARTS := $(patsubst %.c,build/release/obj/%.o,$(call find_files,$(addprefix daemon/,base fingerprint placement),*.c))
 
-build/release/libreach-parts.a: $(REACH_PARTS) build/release/objects
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(REACH_PARTS)
-
-build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic \
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
-	    build/release/libreach-parts.a $(CTL_LIBS)
+	    build/release/libanswer.a $(CTL_LIBS)
 
 build/release/libreach.so: build/release/libreach.so.$(ABI)
 	$(Q)ln -sfn $(<F) $@
 
-build/release/libreach.a: $(REACH_OBJ) build/release/libreach-parts.a $(REACH_MAP)
+build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,AR,$@)
-	$(Q)ld -r -o build/release/libreach.o $(REACH_OBJ) build/release/libreach-parts.a
+	$(Q)ld -r -o build/release/libreach.o $(REACH_OBJ) build/release/libanswer.a
 	$(Q)sed -n 's/^ *\(reach_[a-z0-9_]*\);.*/\1/p' $(REACH_MAP) >build/release/libreach.names
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
@@ -304,8 +311,17 @@ endef
 build/gen/migrations.c: $(SQL) build/gen/sql-files Makefile
 	$(call EMBED_SQL,store,schema/db,$(SQL))
 
-build/gen/fleet_migrations.c: $(FLEET_SQL) build/gen/sql-files Makefile
-	$(call EMBED_SQL,fleet,schema/fleet,$(FLEET_SQL))
+# Each file as a text of its own: report_maps.sql is fleet_sql_report_maps.
+build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files Makefile
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from schema/fleet. */'; \
+	    for f in $(FLEET_SQL); do \
+	        name=fleet_sql_$$(basename $$f .sql); \
+	        echo "extern const char $$name[];"; \
+	        echo "const char $$name[] ="; $(c_string) $$f; echo '    ;'; \
+	    done; \
+	} >$@
 
 build/gen/openapi.c: api/openapi.yaml Makefile
 	$(call say,GEN,$@)
@@ -373,10 +389,10 @@ define LINK_CU
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -cudart static -MD -MP -MF $@.d \
 	    -Xcompiler -fPIE -Xlinker -pie -Xlinker --as-needed -Xlinker --disable-new-dtags \
 	    -Xlinker -rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib' \
-	    -o $@ $< $(filter %.o,$^) build/release/libreachd.a $(EXAMPLE_LIBS)
+	    -o $@ $< $(filter %.o,$^) $(libs_release) $(EXAMPLE_LIBS)
 endef
 
-$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) build/release/libreachd.a
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release)
 	$(LINK_CU)
 
 $(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh
@@ -389,7 +405,7 @@ $(EXAMPLE_PY): build/release/%: clients/%
 	$(Q)cp $< $@
 
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
-$(TOOLS_CU): build/release/%: %.cu build/release/libreachd.a
+$(TOOLS_CU): build/release/%: %.cu $(libs_release)
 	$(LINK_CU)
 
 # ---- deps, run -------------------------------------------------------------------------------

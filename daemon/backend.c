@@ -2,7 +2,7 @@
  * measurement; those that read the database wait for the disk. */
 #include "backend.h"
 
-#include "api/encode.h"
+#include "api/encode/encode.h"
 #include "base/json_load.h"
 #include "base/json_out.h"
 

@@ -3,7 +3,7 @@
 #ifndef REACH_BACKEND_H
 #define REACH_BACKEND_H
 
-#include "api/backend.h"
+#include "api/handlers/backend.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
 

@@ -7,8 +7,8 @@
  */
 #include "desks.h"
 
-#include "api/server.h"
-#include "api/stats.h"
+#include "api/server/server.h"
+#include "api/handlers/stats.h"
 #include "base/pulse.h"
 
 #include <pthread.h>
@@ -144,7 +144,7 @@ bool desks_move(struct desks *desks, char *out_stuck, size_t size)
     for (uint32_t i = 0; i < desks->count; i++) {
         struct desk *d = &desks->desk[i];
         const bool moved = pulse_has_moved(&d->pulse);
-        const bool reads = api_server_reader_moves(d->server);
+        const bool reads = api_server_db_thread_moves(d->server);
 
         if (all && (!moved || !reads)) {
             all = false;

@@ -3,7 +3,7 @@
 #ifndef REACH_DESKS_H
 #define REACH_DESKS_H
 
-#include "api/backend.h"
+#include "api/handlers/backend.h"
 #include "base/clock.h"
 #include "listen.h"
 #include "snapshot/snapshot.h"

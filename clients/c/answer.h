@@ -1,37 +1,87 @@
-/* answer.h: the daemon's JSON -> the answers of reach.h, and every check that an answer must pass
- * before a job may rely on it: fields of the right type, windows that lie side by side and cover
- * the allocation, no SM in a window that is not there. Pure; any thread. */
+/* answer.h: one answer of the API: its body, what it rests on, and its fields in the structs of
+ * reach.h. Never changes once it is made; any thread. */
 #ifndef REACH_CLIENT_ANSWER_H
 #define REACH_CLIENT_ANSWER_H
 
-#include "clients/c/handle.h"
-
-#include "base/maybe.h"
+#include "clients/c/error.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 
-/* Reads one kind of answer into `out`, zeroed before. REACH_PROTOCOL names the field. */
-typedef enum reach_status answer_fn(const json_t *json, void *out, struct reach_error *error);
+enum answer_kind {
+    ANSWER_RAW = 0, /* nothing is known of its fields */
+    ANSWER_GPUS,
+    ANSWER_GPU,
+    ANSWER_FINGERPRINT,
+    ANSWER_SCOPE,
+    ANSWER_PLACEMENT,
+    ANSWER_PLAN,
+    ANSWER_SPLIT,
+    ANSWER_EXPLANATION
+};
 
-answer_fn answer_gpus;        /* struct reach_gpus */
-answer_fn answer_gpu;         /* struct reach_gpu */
-answer_fn answer_fingerprint; /* struct reach_fingerprint; but for basis.stale, which the document
-                                 does not say */
-answer_fn answer_scope;       /* struct reach_scope */
-answer_fn answer_placement;   /* struct reach_placement */
-answer_fn answer_plan;        /* struct reach_plan */
-answer_fn answer_split;       /* struct reach_split */
-answer_fn answer_explain;     /* struct reach_explanation */
+struct answer_block; /* memory of an answer's arrays */
 
-/* Do the windows cover [0, bytes) side by side, and is the table true to them? Without windows only
- * an empty table is. REACH_PROTOCOL. */
-enum reach_status answer_check_windows(const struct reach_windows *windows, uint64_t bytes,
-                                       struct reach_error *error);
+/* The body and what is decoded from it. Shared by the answers that the daemon confirms by their
+ * tag; does not change. */
+struct answer_content {
+    atomic_uint refs;
+    char *body; /* owned, terminated */
+    size_t bytes;
+    json_t *json; /* owned: texts below are its own. NULL: the body is not JSON */
+    bool rests_on_fingerprint;
+    struct reach_provenance provenance;
+    enum answer_kind kind;
+    uint32_t count; /* of gpus, options or shares */
+    struct reach_gpu *gpus;
+    struct reach_option *options;
+    struct reach_share *shares;
+    struct reach_fingerprint fingerprint;
+    struct reach_scope scope;
+    struct reach_placement placement;
+    struct reach_plan plan;
+    struct reach_split split;
+    struct reach_explanation explanation;
+    struct answer_block *blocks;
+};
 
-/* A number of the daemon as one of reach.h. */
-struct reach_number answer_number(struct maybe_f64 m);
-/* A prediction, to as many digits as the daemon sends. */
-struct reach_number answer_figure(struct maybe_f64 m);
-struct reach_number answer_size(struct maybe_u64 m);
+struct reach_answer {
+    struct answer_content *content; /* held */
+    uint32_t http_status;
+    enum reach_source source;
+    uint64_t confirmed_ms;              /* CLOCK_MONOTONIC */
+    struct reach_provenance provenance; /* of the content, but for what is learnt of `stale` */
+};
+
+/* Where an answer comes from. */
+struct answer_origin {
+    const char *target; /* of the request: says which fields to expect */
+    uint32_t http_status;
+    enum reach_source source;
+    uint64_t confirmed_ms;
+};
+
+/* Takes the body (terminated), decodes and checks it. A body that is not what the target promises
+ * is REACH_PROTOCOL; one of an HTTP status other than 200 is not looked into. */
+enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
+                             struct reach_answer **out, struct reach_error *error);
+
+/* The same from content that is held elsewhere too. */
+enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
+                               struct reach_answer **out, struct reach_error *error);
+
+void answer_content_hold(struct answer_content *content);
+/* NULL is fine. */
+void answer_content_release(struct answer_content *take);
+
+/* Zeroed memory that lives as long as the content. NULL without memory. */
+void *answer_alloc(struct answer_content *content, size_t count, size_t size);
+
+/* What the body of a 200 to this target is. */
+enum answer_kind answer_kind_of(const char *target);
+
+/* decode.c: fills the fields of the content's kind from its JSON. REACH_PROTOCOL names the field.
+ */
+enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
 
 #endif

@@ -1,42 +1,38 @@
-/* handle.h: what a handle is made of, and the one way in which libreach says that a call failed.
- * Inside libreach alone; programs include reach.h.
+/* handle.h: what a handle consists of. Inside libreach alone; programs include reach.h.
  *
- *     ask.c       the questions, one function each
- *     remote.c    puts them to a daemon         offline.c   answers them from a fingerprint
- *     wire.c      HTTP                          answer.c    the daemon's JSON -> the answers
- *     kept.c      what it said last, by ETag    job.c       what is in the job's environment
+ *     question.c  the typed functions: struct -> target
+ *     get.c       one request, wherever the answer comes from
+ *     http.c      from a daemon          answer_cache.c its last answers, by ETag
+ *     offline.c   from a file or the environment, by the daemon's own handlers
+ *     answer.c    an answer              decode.c   its JSON -> the structs of reach.h
  */
 #ifndef REACH_CLIENT_HANDLE_H
 #define REACH_CLIENT_HANDLE_H
 
-#include "clients/c/reach.h"
-
-#include "base/status.h"
+#include "clients/c/answer.h"
 
 #include <stdatomic.h>
 
-struct wire;
-struct kept;
+struct http;
+struct answer_cache;
 struct offline;
-struct job;
 
+/* One source: `offline`, or `http` with its `cache`. All owned. */
 struct reach {
-    struct offline *offline; /* owned; all comes from this file. NULL: there is none */
-    struct job *job;         /* owned; what is known without asking. NULL: nothing */
-    struct wire *wire;       /* owned; NULL: nobody to ask */
-    struct kept *kept;       /* owned; NULL: nobody to ask */
-    atomic_uint deadline_ms;
-    atomic_uint accept;
+    struct offline *offline;
+    struct http *http;
+    struct answer_cache *cache;
+    atomic_uint timeout_ms;
+    atomic_uint allow;
 };
 
-/* Fills `*error` (if not NULL) and is `status`. A macro, so that a checker that reads one file sees
- * that a failure is one. */
-#define fail_with(error, status, ...) (fail_text(error, status, __VA_ARGS__), (status))
+/* get.c. Like reach_send, but also refuses every answer that reach_allow does not allow by
+ * leaving `*out` NULL. */
+enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
+                             struct reach_error *error);
 
-void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The same for a failure that the daemon's code found in-process. */
-enum reach_status fail_with_err(struct reach_error *error, const struct err *err);
+/* question.c. Is the call complete, and `gpu` a name that needs no escaping? */
+enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
+                               struct reach_error *error);
 
 #endif

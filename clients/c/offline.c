@@ -1,9 +1,9 @@
-/* offline.c: see offline.h. What the daemon writes into JSON and answer.c reads out of it is here
- * copied from one struct to the other; a test holds the two ways against each other. */
-#include "clients/c/offline_parts.h"
+/* offline.c: see offline.h. A file is a snapshot of one GPU. The environment is one of as many as
+ * the highest N of REACH_JOB_N says; those in between that have no line have no fingerprint either.
+ */
+#include "clients/c/offline.h"
 
-#include "clients/c/answer.h"
-
+#include "api/handlers/routes.h"
 #include "base/clock.h"
 #include "placement/handout.h"
 
@@ -16,18 +16,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-_Static_assert((int)REACH_SM_SLOTS == (int)REACH_MAX_SMS, "SMs of a table");
-_Static_assert((int)REACH_WINDOW_SLOTS == (int)PLACEMENT_MAX_WINDOWS, "windows of a placement");
-_Static_assert((int)REACH_GROUP_SLOTS == (int)REACH_MAX_GROUPS, "groups of a GPU");
-_Static_assert((int)REACH_GPU_SLOTS == (int)REACH_MAX_GPUS, "GPUs of a node");
-_Static_assert((int)REACH_READ == (int)ACCESS_READ && (int)REACH_ATOMIC == (int)ACCESS_ATOMIC,
-               "kinds of access");
+enum { MAX_FILE_BYTES = 16 << 20, NAME_BYTES = 32 };
 
-enum { MAX_FILE_BYTES = 16 << 20 };
+struct offline {
+    enum reach_source source;
+    char *name;                /* owned */
+    struct snapshot *snapshot; /* owned */
+    uint64_t read_ms;
+};
 
-/* ---- the file ---- */
+/* ---- opening ---- */
 
-/* All of it, owned; NULL and an error. Never waits: a pipe is refused. */
+void offline_free(struct offline *take)
+{
+    if (!take)
+        return;
+    if (take->snapshot)
+        snapshot_discard(take->snapshot);
+    free(take->name);
+    free(take);
+}
+
+/* With room for `gpu_count` GPUs; NULL without memory. */
+static struct offline *make(enum reach_source source, const char *name, uint32_t gpu_count)
+{
+    struct offline *offline = calloc(1, sizeof(*offline));
+
+    if (!offline)
+        return NULL;
+    offline->source = source;
+    offline->name = strdup(name);
+    offline->snapshot = snapshot_draft(gpu_count);
+    offline->read_ms = clock_monotonic() / NSEC_PER_MSEC;
+    if (offline->name && offline->snapshot) {
+        offline->snapshot->gpu_count = gpu_count;
+        return offline;
+    }
+    offline_free(offline);
+    return NULL;
+}
+
+/* The fingerprint has been read: the rest of the GPU follows from it. */
+static void set_ready(struct snapshot_gpu *gpu)
+{
+    gpu->identity = gpu->fingerprint.gpu;
+    gpu->has_fingerprint = true;
+    gpu->state = GPU_STATE_READY;
+}
+
+/* All of it, owned; NULL and an error. Never blocks: a pipe is refused. */
 static char *read_file(const char *path, size_t *out_bytes, struct reach_error *error)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -41,8 +78,8 @@ static char *read_file(const char *path, size_t *out_bytes, struct reach_error *
         goto out;
     }
     if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES) {
-        fail_text(error, REACH_CORRUPT, "%s is no fingerprint: %s", path,
-                  S_ISREG(st.st_mode) ? "it is far too long" : "it is no file");
+        fail_text(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path,
+                  S_ISREG(st.st_mode) ? "it is too long" : "it is not a regular file");
         goto out;
     }
     text = malloc((size_t)st.st_size + 1);
@@ -75,273 +112,204 @@ static enum reach_status take_id(const json_t *json, const struct fingerprint *f
     return REACH_OK;
 }
 
-enum reach_status offline_new(const char *path, struct offline **out, struct reach_error *error)
+static enum reach_status read_document(const char *path, const char *text, size_t bytes,
+                                       struct snapshot_gpu *out, struct reach_error *error)
 {
-    struct offline *offline = calloc(1, sizeof(*offline));
+    json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     enum reach_status status = REACH_OK;
-    json_t *json = NULL;
-    char *text = NULL;
-    size_t bytes = 0;
-    struct reach_error why = {.status = REACH_NO_MEMORY};
     struct err err;
 
-    *out = NULL;
-    if (!offline || !(offline->path = strdup(path))) {
-        status = fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
-        goto out;
-    }
-    text = read_file(path, &bytes, &why);
-    if (!text) {
-        status = fail_with(error, why.status, "%s", why.text);
-        goto out;
-    }
-    json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
-    if (!json) {
-        status = fail_with(error, REACH_CORRUPT, "%s is no fingerprint: it is no JSON", path);
-        goto out;
-    }
-    if (fingerprint_from_json(json, &offline->fingerprint, &err) != STATUS_OK) {
-        status = fail_with(error, REACH_CORRUPT, "%s is no fingerprint: %s", path, err.text);
-        goto out;
-    }
-    status = take_id(json, &offline->fingerprint, offline->id, error);
-    if (status != REACH_OK)
-        goto out;
-    offline->read_ms = clock_monotonic() / NSEC_PER_MSEC;
-    *out = offline;
-    offline = NULL;
-out:
+    if (!json)
+        status = fail_with(error, REACH_CORRUPT, "%s is not a fingerprint: not JSON", path);
+    else if (fingerprint_from_json(json, &out->fingerprint, &err) != STATUS_OK)
+        status = fail_with(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path, err.text);
+    else
+        status = take_id(json, &out->fingerprint, out->fingerprint_id, error);
     json_decref(json);
-    free(text);
-    offline_free(offline);
     return status;
 }
 
-enum reach_status offline_new_line(const char *name, const char *line, struct offline **out,
-                                   struct reach_error *error)
-{
-    struct offline *offline = calloc(1, sizeof(*offline));
-    enum reach_status status = REACH_OK;
-    struct err err;
-
-    *out = NULL;
-    if (!offline || !(offline->path = strdup(name)))
-        status = fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
-    else if (handout_read(line, &offline->fingerprint, offline->id, &err) != STATUS_OK)
-        status = fail_with(error, REACH_CORRUPT, "%s is not what reachd wrote: %s", name, err.text);
-    if (status == REACH_OK) {
-        offline->read_ms = clock_monotonic() / NSEC_PER_MSEC;
-        *out = offline;
-    } else {
-        offline_free(offline);
-    }
-    return status;
-}
-
-void offline_free(struct offline *take)
-{
-    if (!take)
-        return;
-    free(take->path);
-    free(take);
-}
-
-enum reach_status offline_check_gpu(const struct offline *offline, const char *gpu,
+enum reach_status offline_open_file(const char *path, struct offline **out,
                                     struct reach_error *error)
 {
-    const char *own = offline->fingerprint.gpu.uuid;
+    struct offline *offline = make(REACH_FROM_FILE, path, 1);
+    enum reach_status status;
+    struct reach_error why = {.status = REACH_NO_MEMORY};
+    size_t bytes = 0;
+    char *text;
 
-    if (strcmp(gpu, "0") == 0 || strcasecmp(gpu, own) == 0)
-        return REACH_OK;
-    if (gpu[strspn(gpu, "0123456789")] == '\0')
-        return fail_with(error, REACH_NOT_FOUND, "there is no GPU %s: %s has one GPU, index 0", gpu,
-                         offline->path);
-    return fail_with(error, REACH_WRONG_GPU, "%s is the fingerprint of %s, not of %s",
-                     offline->path, own, gpu);
+    *out = NULL;
+    if (!offline)
+        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+    text = read_file(path, &bytes, &why);
+    if (text)
+        status = read_document(path, text, bytes, &offline->snapshot->gpus[0], error);
+    else
+        status = fail_with(error, why.status, "%s", why.text);
+    free(text);
+    if (status != REACH_OK) {
+        offline_free(offline);
+        return status;
+    }
+    set_ready(&offline->snapshot->gpus[0]);
+    *out = offline;
+    return REACH_OK;
 }
 
-enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,
-                                  struct reach_error *error)
+static const char *variable(uint32_t number, char *name)
 {
-    enum reach_status status = offline_check_gpu(offline, basis->gpu_uuid, error);
-    struct offline *now = NULL;
+    const char *line;
 
-    if (status == REACH_OK)
-        status = offline_new(offline->path, &now, error);
-    if (!now)
+    snprintf(name, NAME_BYTES, "REACH_JOB_%u", number);
+    line = getenv(name);
+    return line && *line ? line : NULL;
+}
+
+/* One GPU from its line, if there is one. */
+static enum reach_status read_line(uint32_t number, enum offline_strictness strictness,
+                                   struct snapshot_gpu *out, struct reach_error *error)
+{
+    char name[NAME_BYTES];
+    const char *line = variable(number, name);
+    struct err err;
+
+    err_set(&out->last_error, STATUS_NOT_FOUND, "the environment has no valid %s", name);
+    if (!line)
+        return REACH_OK;
+    if (handout_read(line, &out->fingerprint, out->fingerprint_id, &err) == STATUS_OK) {
+        out->last_error = (struct err){.status = STATUS_OK};
+        set_ready(out);
+        return REACH_OK;
+    }
+    memset(&out->fingerprint, 0, sizeof(out->fingerprint));
+    out->fingerprint_id[0] = '\0';
+    return strictness == OFFLINE_SKIP
+               ? REACH_OK
+               : fail_with(error, REACH_CORRUPT, "reachd did not write %s: %s", name, err.text);
+}
+
+enum reach_status offline_open_environment(enum offline_strictness strictness, struct offline **out,
+                                           struct reach_error *error)
+{
+    enum reach_status status = REACH_OK;
+    struct offline *offline;
+    char name[NAME_BYTES];
+    uint32_t count = 0;
+    uint32_t valid = 0;
+
+    *out = NULL;
+    for (uint32_t i = 0; i < REACH_MAX_GPUS; i++)
+        count = variable(i, name) ? i + 1 : count;
+    offline = make(REACH_FROM_ENVIRONMENT, "the environment", count);
+    if (!offline)
+        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+    for (uint32_t i = 0; i < count && status == REACH_OK; i++) {
+        status = read_line(i, strictness, &offline->snapshot->gpus[i], error);
+        valid += offline->snapshot->gpus[i].has_fingerprint;
+    }
+    if (status == REACH_OK && valid == 0 && strictness == OFFLINE_REFUSE)
+        status = fail_with(error, REACH_NOT_FOUND,
+                           "the environment has no REACH_JOB_0: no scheduler asked reachd for this "
+                           "job");
+    if (status == REACH_OK && valid > 0)
+        *out = offline;
+    else
+        offline_free(offline);
+    return status;
+}
+
+/* ---- what is known of it ---- */
+
+enum reach_source offline_source(const struct offline *offline)
+{
+    return offline->source;
+}
+
+uint64_t offline_read_ms(const struct offline *offline)
+{
+    return offline->read_ms;
+}
+
+bool offline_has(const struct offline *offline, const char *gpu)
+{
+    return snapshot_find(offline->snapshot, gpu) != NULL;
+}
+
+const char *offline_name(const struct offline *offline)
+{
+    return offline->name;
+}
+
+enum reach_status offline_revalidate(const struct offline *offline,
+                                     const struct reach_provenance *provenance,
+                                     struct reach_error *error)
+{
+    struct offline *now = NULL;
+    enum reach_status status;
+
+    if (offline->source != REACH_FROM_FILE)
+        return fail_with(error, REACH_NOT_SUPPORTED,
+                         "the environment of a job does not change: there is nothing to compare "
+                         "with");
+    status = offline_open_file(offline->name, &now, error);
+    if (status != REACH_OK)
         return status;
-    status = offline_check_gpu(now, basis->gpu_uuid, error);
-    if (status == REACH_OK && strcmp(now->id, basis->fingerprint_id) != 0)
+    if (strcasecmp(now->snapshot->gpus[0].identity.uuid, provenance->gpu_uuid) != 0)
+        status =
+            fail_with(error, REACH_WRONG_GPU, "%s is the fingerprint of %s, not of %s",
+                      offline->name, now->snapshot->gpus[0].identity.uuid, provenance->gpu_uuid);
+    else if (strcmp(now->snapshot->gpus[0].fingerprint_id, provenance->fingerprint_id) != 0)
         status = fail_with(error, REACH_STALE,
                            "the answer rests on fingerprint %s, and %s now has %s: open it again",
-                           basis->fingerprint_id, offline->path, now->id);
+                           provenance->fingerprint_id, offline->name,
+                           now->snapshot->gpus[0].fingerprint_id);
     offline_free(now);
     return status;
 }
 
-/* ---- answers ---- */
+/* ---- a request ---- */
 
-void offline_fill_text(char *out, size_t out_size, const char *text)
+static void dispatch(const struct offline *offline, const struct reach_request *from,
+                     struct request *request, struct reply *reply)
 {
-    snprintf(out, out_size, "%s", text);
-}
-
-void offline_fill_basis(const struct offline *offline, struct reach_basis *out)
-{
-    const struct gpu_identity *gpu = &offline->fingerprint.gpu;
-
-    offline_fill_text(out->gpu_uuid, sizeof(out->gpu_uuid), gpu->uuid);
-    offline_fill_text(out->fingerprint_id, sizeof(out->fingerprint_id), offline->id);
-    offline_fill_text(out->origin, sizeof(out->origin), origin_name(gpu->origin));
-    out->offline = true;
-    out->confirmed_ms = offline->read_ms;
-}
-
-bool offline_is(const struct offline *offline, const char *uuid)
-{
-    return strcasecmp(uuid, offline->fingerprint.gpu.uuid) == 0;
-}
-
-void offline_gpus(const struct offline *offline, struct reach_gpus *out)
-{
-    const struct gpu_identity *gpu = &offline->fingerprint.gpu;
-    struct reach_gpu *one = &out->gpu[out->count++];
-
-    offline_fill_text(one->uuid, sizeof(one->uuid), gpu->uuid);
-    offline_fill_text(one->name, sizeof(one->name), gpu->name);
-    offline_fill_text(one->origin, sizeof(one->origin), origin_name(gpu->origin));
-    offline_fill_text(one->state, sizeof(one->state), "offline");
-    one->sm_count = gpu->sm_count;
-    one->memory_bytes = gpu->memory_bytes;
-    one->mig = gpu->mig;
-    offline_fill_text(one->fingerprint_id, sizeof(one->fingerprint_id), offline->id);
-}
-
-static void describe(const struct fingerprint *fp, struct reach_fingerprint *out)
-{
-    const struct sm_partition *p = &fp->topology.partition;
-
-    offline_fill_text(out->name, sizeof(out->name), fp->gpu.name);
-    offline_fill_text(out->driver_version, sizeof(out->driver_version), fp->gpu.driver_version);
-    offline_fill_text(out->depth, sizeof(out->depth), depth_name(fp->depth));
-    clock_rfc3339(fp->taken_at, out->taken_at, sizeof(out->taken_at));
-    out->sm_count = fp->gpu.sm_count;
-    out->memory_bytes = fp->gpu.memory_bytes;
-    out->reach_bytes = answer_size(fp->windows.reach_bytes);
-    out->entry_bytes = answer_size(fp->windows.entry_bytes);
-    out->recommended_bytes = answer_size(fp->windows.recommended_bytes);
-    out->plateau_gbps = answer_number(fp->throughput.plateau_gbps);
-    out->whole_memory_gbps = answer_number(fp->throughput.whole_memory_gbps);
-    out->group_count = p->group_count;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        const bool none = p->group_count == 0 || p->group_of_sm[sm] == FINGERPRINT_NO_GROUP;
-        out->group_of_sm[sm] = none ? (int16_t)REACH_IDLE : (int16_t)p->group_of_sm[sm];
-        if (!none)
-            out->sm_slots = sm + 1;
-    }
-}
-
-enum reach_status offline_fingerprint(const struct offline *offline, const void *request, void *out,
-                                      struct reach_error *error)
-{
-    struct reach_fingerprint *fp = out;
-
-    (void)request;
-    (void)error;
-    offline_fill_basis(offline, &fp->basis);
-    describe(&offline->fingerprint, fp);
-    return REACH_OK;
-}
-
-enum reach_status offline_describe(const json_t *json, struct reach_fingerprint *out,
-                                   struct reach_error *error)
-{
-    struct offline *offline = calloc(1, sizeof(*offline)); /* too large for a stack */
-    enum reach_status status = REACH_OK;
+    struct handlers_context c = {.snapshot = offline->snapshot, .daemon_version = REACHD_VERSION};
     struct err err;
 
-    if (!offline)
-        return fail_with(error, REACH_NO_MEMORY, "no memory to read a fingerprint");
-    if (fingerprint_from_json(json, &offline->fingerprint, &err) != STATUS_OK) {
-        status = fail_with(error, REACH_PROTOCOL, "the daemon's fingerprint makes no sense: %s",
-                           err.text);
-    } else {
-        status = take_id(json, &offline->fingerprint, offline->id, error);
-        offline_fill_basis(offline, &out->basis);
-        describe(&offline->fingerprint, out);
-        out->basis.offline = false;
-    }
-    offline_free(offline);
-    return status;
+    request->method = from->method ? from->method : "GET";
+    request->accept = from->accept;
+    if (request_parse(request, from->target, &err) != STATUS_OK)
+        reply_err(reply, request, &err);
+    else
+        routes_dispatch(&c, request, reply);
 }
 
-enum reach_status offline_scope(const struct offline *offline, const void *request, void *out,
-                                struct reach_error *error)
+/* A terminated copy of the body; NULL without memory. */
+static char *body_of(const struct reply *reply, size_t *out_bytes)
 {
-    const struct reach_scope_request *asked = request;
-    struct reach_scope *scope = out;
-    const struct scope_request question = {
-        .bytes = asked->bytes, .access = (enum access)asked->access, .fingerprint_id = offline->id};
-    struct scope_answer answer;
-    struct err err;
+    const char *text = reply->document ? reply->document->text : reply->body;
+    const size_t bytes = reply->document ? reply->document->bytes : reply->body_bytes;
+    char *copy = text || reply->is_empty ? malloc(bytes + 1) : NULL;
 
-    if (placement_scope(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
-        return fail_with_err(error, &err);
-    offline_fill_basis(offline, &scope->basis);
-    scope->bytes = asked->bytes;
-    offline_fill_text(scope->advice, sizeof(scope->advice), advice_name(answer.advice));
-    scope->scope_bytes = answer.scope_bytes;
-    scope->passes = answer.passes;
-    scope->with_gbps = answer_figure(answer.with_gbps);
-    scope->without_gbps = answer_figure(answer.without_gbps);
-    offline_fill_text(scope->reason, sizeof(scope->reason), answer.reason);
-    return REACH_OK;
+    if (!copy)
+        return NULL;
+    if (text)
+        memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    *out_bytes = bytes;
+    return copy;
 }
 
-void offline_fill_window(const struct placement_window *from, struct reach_window *out)
+enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
+                               struct offline_response *out, struct reach_error *error)
 {
-    out->first_byte = from->first_byte;
-    out->length_bytes = from->length_bytes;
-    out->sm_count = from->sm_count;
-    out->group_count = from->group_count;
-}
+    struct request parsed = {.method = NULL};
+    struct reply reply = {.http_status = 0};
 
-void offline_fill_windows(const struct placement_answer *answer, struct reach_windows *out)
-{
-    out->window_count = answer->window_count;
-    for (uint32_t w = 0; w < answer->window_count; w++)
-        offline_fill_window(&answer->windows[w], &out->window[w]);
-    out->sm_slots = answer->sm_slots;
-    for (uint32_t sm = 0; sm < answer->sm_slots; sm++) {
-        const int16_t w = answer->window_of_sm[sm];
-        out->window_of_sm[sm] = w < 0 ? (int16_t)REACH_IDLE : w;
-    }
-}
-
-enum reach_status offline_placement(const struct offline *offline, const void *request, void *out,
-                                    struct reach_error *error)
-{
-    const struct reach_placement_request *asked = request;
-    struct reach_placement *placement = out;
-    const struct placement_request question = {.bytes = asked->bytes,
-                                               .windows = asked->windows,
-                                               .granularity_bytes = asked->granularity_bytes,
-                                               .fingerprint_id = offline->id};
-    struct placement_answer answer;
-    struct err err;
-
-    if (placement_plan(&offline->fingerprint, &question, &answer, &err) != STATUS_OK)
-        return fail_with_err(error, &err);
-    offline_fill_basis(offline, &placement->basis);
-    placement->bytes = asked->bytes;
-    offline_fill_text(placement->advice, sizeof(placement->advice), advice_name(answer.advice));
-    offline_fill_windows(&answer, &placement->windows);
-    /* Without a limit, or without windows, there is nothing to keep a margin from. */
-    placement->margin_bytes = answer.advice == ADVICE_NO_LIMIT_SEEN || answer.window_count == 0
-                                  ? answer_size(UNKNOWN_U64(REASON_NOT_APPLICABLE))
-                                  : answer_size(KNOWN_U64(answer.margin_bytes));
-    placement->with_gbps = answer_figure(answer.with_gbps);
-    placement->without_gbps = answer_figure(answer.without_gbps);
-    offline_fill_text(placement->reason, sizeof(placement->reason), answer.reason);
-    return REACH_OK;
+    *out = (struct offline_response){.body = NULL};
+    dispatch(offline, request, &parsed, &reply);
+    out->http_status = reply.http_status;
+    out->body = body_of(&reply, &out->body_bytes);
+    reply_clear(&reply);
+    request_clear(&parsed);
+    return out->body ? REACH_OK : fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
 }

@@ -1,50 +1,53 @@
-/* offline.h: answers from a fingerprint in a file, or from a line in the environment, in-process,
- * by the code that the daemon uses (daemon/placement). An open one never changes: any thread. */
+/* offline.h: answers from a fingerprint in a file, or from lines in the environment, by the
+ * handlers of the daemon (api/handlers) over a snapshot. Does not change once it is open; any
+ * thread. */
 #ifndef REACH_CLIENT_OFFLINE_H
 #define REACH_CLIENT_OFFLINE_H
 
-#include "clients/c/handle.h"
-
-#include <jansson.h>
+#include "clients/c/error.h"
 
 struct offline;
 
 /* Reads and checks the file. Errors: REACH_NOT_FOUND, REACH_CORRUPT, REACH_NO_MEMORY. The caller
  * owns `*out`. */
-enum reach_status offline_new(const char *path, struct offline **out, struct reach_error *error);
-/* From a line of placement/handout.h instead; `name` is of the variable, for sentences. Errors:
- * REACH_CORRUPT, REACH_NO_MEMORY. */
-enum reach_status offline_new_line(const char *name, const char *line, struct offline **out,
-                                   struct reach_error *error);
-void offline_free(struct offline *take);
-
-/* Is this the GPU of the file ("0", or its UUID)? REACH_WRONG_GPU, REACH_NOT_FOUND. */
-enum reach_status offline_check_gpu(const struct offline *offline, const char *gpu,
+enum reach_status offline_open_file(const char *path, struct offline **out,
                                     struct reach_error *error);
 
-/* Is it of the GPU with this UUID? */
-bool offline_is(const struct offline *offline, const char *uuid);
+/* What to do about a variable that reachd did not write. */
+enum offline_strictness {
+    OFFLINE_SKIP,  /* ignore it; if nothing is left, REACH_OK and `*out` is NULL */
+    OFFLINE_REFUSE /* REACH_CORRUPT; if there are none, REACH_NOT_FOUND */
+};
 
-/* Adds its GPU to the list. */
-void offline_gpus(const struct offline *offline, struct reach_gpus *out);
+/* What a scheduler put into the environment of this job: REACH_JOB_0, REACH_JOB_1 and so on, one
+ * line per GPU (placement/handout.h), by CUDA ordinal within the job. Also REACH_NO_MEMORY. */
+enum reach_status offline_open_environment(enum offline_strictness strictness, struct offline **out,
+                                           struct reach_error *error);
+void offline_free(struct offline *take);
 
-/* Answers one kind of request of reach.h into `out`, zeroed before. */
-typedef enum reach_status offline_fn(const struct offline *offline, const void *request, void *out,
+/* What a daemon would have sent. */
+struct offline_response {
+    uint32_t http_status;
+    char *body; /* owned, terminated */
+    size_t body_bytes;
+};
+
+/* REACH_NO_MEMORY; anything else is a response. */
+enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
+                               struct offline_response *out, struct reach_error *error);
+
+enum reach_source offline_source(const struct offline *offline);
+/* CLOCK_MONOTONIC when it was read. */
+uint64_t offline_read_ms(const struct offline *offline);
+/* Does it know the GPU with this name? */
+bool offline_has(const struct offline *offline, const char *gpu);
+/* The path of the file, or "the environment". Borrowed. */
+const char *offline_name(const struct offline *offline);
+
+/* Reads the file again: does it still have this fingerprint of this GPU? REACH_STALE,
+ * REACH_WRONG_GPU, and what reading can fail with; REACH_NOT_SUPPORTED for the environment. */
+enum reach_status offline_revalidate(const struct offline *offline,
+                                     const struct reach_provenance *provenance,
                                      struct reach_error *error);
-
-offline_fn offline_fingerprint; /* no request; struct reach_fingerprint */
-offline_fn offline_scope;       /* struct reach_scope_request, struct reach_scope */
-offline_fn offline_placement;   /* and so on */
-offline_fn offline_plan;        /* struct reach_job, struct reach_plan */
-offline_fn offline_split;
-offline_fn offline_explain;
-
-/* Reads the file again: does it still have the fingerprint of this basis? */
-enum reach_status offline_confirm(const struct offline *offline, const struct reach_basis *basis,
-                                  struct reach_error *error);
-
-/* The part of a fingerprint's document that jobs use; all of it is checked. REACH_CORRUPT. */
-enum reach_status offline_describe(const json_t *json, struct reach_fingerprint *out,
-                                   struct reach_error *error);
 
 #endif

@@ -3,36 +3,44 @@
  * A job asks before it launches a kernel, and works as the answer says:
  *
  *     struct reach *reach;
- *     struct reach_placement *p = NULL;
+ *     struct reach_answer *answer = NULL;
  *     struct reach_error why;
- *     const struct reach_placement_request ask = {.bytes = bytes};
+ *     const struct reach_placement_request request = {.size = sizeof(request), .bytes = bytes};
  *
  *     if (reach_open(NULL, &reach, &why) == REACH_OK &&
- *         reach_ask_placement(reach, uuid_of_my_gpu, &ask, &p, &why) == REACH_OK &&
- *         reach_basis_check(&p->basis, uuid_of_my_gpu, &why) == REACH_OK)
- *         launch(p->windows.window, p->windows.window_count, p->windows.window_of_sm);
+ *         reach_get_placement(reach, uuid_of_my_gpu, &request, &answer, &why) == REACH_OK &&
+ *         reach_answer_check_gpu(answer, uuid_of_my_gpu, &why) == REACH_OK)
+ *         launch(&reach_answer_placement(answer)->windows);
  *     else
  *         fprintf(stderr, "%s\n", why.text);
- *     reach_free(p);
+ *     reach_answer_free(answer);
  *     reach_close(reach);
  *
- * Units are part of every name: _bytes, _gbps (10^9 bytes a second), _ms. A size is 1 .. 2^50.
+ * An answer is the JSON of the HTTP API, wherever it comes from: a daemon, an exported fingerprint
+ * or the environment of a job. Off line the daemon's own code answers in this process. reach_get
+ * returns the JSON; the typed functions return an opaque answer that has been decoded and checked.
+ *
+ * Units are part of every name: _bytes, _gbps (10^9 bytes per second), _ms. A size is 1 .. 2^50.
  *
  * Errors. Each call that can fail returns a status and takes, last, a struct reach_error that may
- * be NULL; on failure it has one sentence for a person. Then `*out` is NULL. Nothing is guessed:
- * there is no answer for another GPU, from a fingerprint known to be stale, or from before the
- * daemon went away, unless the caller said that it takes one (reach_accept), and then the answer
- * says so itself (struct reach_basis). What the daemon said when the job began, and a scheduler put
- * into its environment, is an answer where the caller names nobody (reach_open); it says so too.
+ * be NULL. Nothing is guessed: there is no answer for another GPU, from a fingerprint known to be
+ * stale, or from before the daemon became unreachable, unless the caller allows it (reach_allow);
+ * then the answer says so (struct reach_provenance).
  *
- * Ownership. The caller owns every answer and frees it with reach_free. An answer has no pointers
- * into the handle: it outlives it, may be copied by assignment, and does not change.
+ * Ownership. The caller owns every answer (reach_answer_free) and every JSON text (reach_free). An
+ * answer does not depend on its handle and does not change. What the accessors return belongs to
+ * the answer.
  *
- * Threads. A handle may be used by many threads at once; each call then has a connection of its
- * own. reach_close comes when no other call is under way. After a fork the child opens its own.
- * No call waits longer than the deadline (reach_set_deadline_ms), but a file is read from disk. A
- * daemon whose driver has not yet answered which GPUs there are is asked again until then; after
- * that the call fails with REACH_UNAVAILABLE.
+ * Threads. Several threads may use one handle, and read one answer, at the same time. reach_close
+ * comes when no other call is in progress. After a fork the child opens its own handle. No call
+ * takes longer than the timeout (reach_set_timeout_ms), except to read a file from disk. While the
+ * daemon's driver has not yet answered which GPUs there are, a request is repeated; at the timeout
+ * it fails with REACH_UNAVAILABLE.
+ *
+ * Compatibility. The caller sets `size` of every request to its sizeof, so that a later release can
+ * append fields; all other fields may be 0. Structs behind a const pointer are allocated by the
+ * library: a later release appends fields, so do not copy or embed them. A value that an enum of
+ * this header does not know is reported as 0, its _OTHER value; the JSON has the word.
  */
 #ifndef REACH_H
 #define REACH_H
@@ -45,209 +53,283 @@
 extern "C" {
 #endif
 
+#define REACH_VERSION_MAJOR 0
+#define REACH_VERSION_MINOR 1
+#define REACH_VERSION_PATCH 0
+
 /* ---- status --------------------------------------------------------------------------------- */
 
 enum reach_status {
     REACH_OK = 0,
-    REACH_INVALID_ARGUMENT = 1, /* asked for something that has no meaning */
+    REACH_INVALID_ARGUMENT = 1, /* error.field names the parameter, where one is to blame */
     REACH_NOT_FOUND = 2,        /* no such GPU, or no such file */
-    REACH_NOT_MEASURED = 3,     /* no fingerprint, or one that knows too little for this question */
-    REACH_STALE = 4,            /* the fingerprint is not, or no more, what describes the GPU */
+    REACH_NOT_MEASURED = 3,     /* no fingerprint, or one that lacks what this answer needs */
+    REACH_STALE = 4,            /* the fingerprint no longer describes the GPU */
     REACH_WRONG_GPU = 5,        /* the answer is about another GPU */
-    REACH_NO_SUCH_SM = 6,       /* the SM id lies outside of the table */
-    REACH_NO_WINDOW = 7,        /* this SM is to get no work, or there are no windows at all */
-    REACH_UNREACHABLE = 8,      /* no daemon answers, or it went away */
-    REACH_DEADLINE = 9,         /* it did not answer in time */
-    REACH_PROTOCOL = 10,        /* what answers is not reachd, or contradicts itself */
-    REACH_CORRUPT = 11,         /* the file is no fingerprint */
-    REACH_NOT_SUPPORTED = 12,   /* this daemon, or this kind of handle, cannot do it */
+    REACH_NO_SUCH_SM = 6,       /* the SM id is outside of the table */
+    REACH_NO_WINDOW = 7,        /* this SM gets no work, or there are no windows */
+    REACH_UNREACHABLE = 8,      /* no daemon answers, or the connection broke */
+    REACH_TIMEOUT = 9,          /* no complete answer in time */
+    REACH_PROTOCOL = 10,        /* the response is not one of reachd, or contradicts itself */
+    REACH_CORRUPT = 11,         /* the file is not a fingerprint */
+    REACH_NOT_SUPPORTED = 12,   /* this daemon, or this kind of source, cannot do it */
     REACH_NO_MEMORY = 13,
-    REACH_UNAVAILABLE = 14 /* the daemon refuses for now; ask again later */
+    REACH_UNAVAILABLE = 14, /* the daemon refuses for now; try again later */
+    REACH_INTERNAL = 15,    /* a bug in reachd or libreach; please report it */
+    REACH_UNAUTHORIZED = 16 /* the daemon requires a token for this request */
 };
 
-enum { REACH_ERROR_BYTES = 640 };
+enum { REACH_ERROR_BYTES = 640, REACH_FIELD_BYTES = 32, REACH_UUID_BYTES = 64 };
 
 struct reach_error {
     enum reach_status status;
-    char text[REACH_ERROR_BYTES]; /* one sentence or two, no newline, always terminated */
+    uint32_t http_status;          /* of the response; 0: there was none */
+    char field[REACH_FIELD_BYTES]; /* the request parameter to blame; "": none */
+    char text[REACH_ERROR_BYTES];  /* one or two sentences, no newline, always terminated */
 };
 
-/* "wrong-gpu"; "unknown" for a value that is none. Static. */
+/* "wrong-gpu"; "unknown" for any other value. Static. */
 const char *reach_status_name(enum reach_status status);
-/* "0.1.0" of the library that runs. Static. */
+/* The version of the library at run time: "0.1.0". Static. */
 const char *reach_version(void);
 
 /* ---- the handle ----------------------------------------------------------------------------- */
 
-struct reach; /* whom to ask, connections to it, and the answers it gave last */
+struct reach; /* one source of answers, connections to it, and the last answers from it */
 
-/* Whom to ask:
+/* The source:
  *   "unix:/run/reachd/reachd.sock"   a daemon on this Unix socket
  *   "http://127.0.0.1:17322"         a daemon at this URL (https:// too)
- *   "file:/path/fingerprint.json"    nobody: plans in-process from an exported fingerprint, with
- *                                    the very code of the daemon. Reads the file now.
- *   "env:"                           nobody: plans likewise from what a scheduler put into this
- *                                    job's environment, REACH_JOB_0 and so on (docs/slurm.md)
- *   NULL or ""                       about GPUs that the job's environment speaks of (by UUID), as
- *                                    "env:"; about others $REACHD_URL (any of the forms above; a
- *                                    file is asked about all), else the socket
- *                                    /run/reachd/reachd.sock where there is one, else
- *                                    http://127.0.0.1:17322
- * Does not yet talk to a daemon. The caller owns `*out` (reach_close).
- * Errors: REACH_INVALID_ARGUMENT, REACH_NO_MEMORY; of a file and of "env:" REACH_NOT_FOUND,
- * REACH_CORRUPT. With NULL a variable that is not what reachd wrote is passed over. */
-enum reach_status reach_open(const char *where, struct reach **out, struct reach_error *error);
+ *   "file:/path/fingerprint.json"    an exported fingerprint. Reads the file now.
+ *   "env:"                           what a scheduler put into the environment of this job:
+ *                                    REACH_JOB_0 and so on (docs/slurm.md)
+ *   "daemon:"                        $REACHD_URL; the default socket below; the default URL
+ *   NULL or ""                       the first of: $REACHD_URL, if it is "file:" or "env:"; the
+ *                                    environment of the job, if it has a valid REACH_JOB_N;
+ *                                    $REACHD_URL; the socket /run/reachd/reachd.sock, if it
+ *                                    exists; http://127.0.0.1:17322
+ * Does not connect to a daemon yet. The caller owns `*out` (reach_close).
+ * Errors: REACH_INVALID_ARGUMENT, REACH_NO_MEMORY; for a file and for "env:" REACH_NOT_FOUND,
+ * REACH_CORRUPT. */
+enum reach_status reach_open(const char *uri, struct reach **out, struct reach_error *error);
 /* NULL is fine. */
 void reach_close(struct reach *take);
 
-/* How long a call may take, all in all; 1 .. 3600000, 5000 unless set. Any thread, any time. */
-enum reach_status reach_set_deadline_ms(struct reach *reach, uint32_t deadline_ms,
-                                        struct reach_error *error);
+/* The most that one call may take; 1 .. 3600000, default 5000. Any thread, any time. */
+enum reach_status reach_set_timeout_ms(struct reach *reach, uint32_t timeout_ms,
+                                       struct reach_error *error);
 
-/* What the caller takes besides an answer that the daemon gives now, from a true fingerprint. */
-enum reach_accept {
-    REACH_ACCEPT_NOTHING = 0,    /* the default */
-    REACH_ACCEPT_STALE = 1 << 0, /* from a fingerprint known to be stale; basis.stale says so */
-    REACH_ACCEPT_KEPT = 1 << 1   /* where no daemon answers: what it said to the same question
-                                    before, through this handle; basis.kept says so, and
-                                    reach_age_ms how old it is */
+/* What to return besides a current answer from a fingerprint that describes the GPU. */
+enum reach_allow {
+    REACH_ALLOW_NOTHING = 0,       /* the default */
+    REACH_ALLOW_STALE = 1 << 0,    /* answers from a fingerprint known to be stale */
+    REACH_ALLOW_CACHED = 1 << 1,   /* if no daemon answers: its last answer to the same request
+                                     through this handle */
+    REACH_ALLOW_DISCOVERY = 1 << 2 /* while the daemon's driver has not yet answered which GPUs
+                                      there are: what it says meanwhile, at once */
 };
-/* `accept`: any of enum reach_accept, or-ed. Any thread, any time. REACH_INVALID_ARGUMENT. */
-enum reach_status reach_accept(struct reach *reach, uint32_t accept, struct reach_error *error);
+/* `allow`: values of enum reach_allow, or-ed. Any thread, any time. REACH_INVALID_ARGUMENT. */
+enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error);
 
-/* Frees any answer. NULL is fine. */
-void reach_free(void *answer);
+/* ---- requests ------------------------------------------------------------------------------- */
 
-/* ---- what every answer rests on ------------------------------------------------------------- */
+/* GET: `target` is a path of the API with its query, "/v1/gpus/0/plan?bytes=137GiB" (GET / lists
+ * them). `*out_json` is the body, terminated, for reach_free. If the request is refused it is the
+ * problem document (RFC 9457), and if there is no response NULL. A stale answer that is not allowed
+ * is REACH_STALE, with the body. Off line, requests that only a daemon can answer (history,
+ * observations, metrics) are REACH_NOT_SUPPORTED. */
+enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
+                            struct reach_error *error);
+/* Frees a text from reach_get. NULL is fine. */
+void reach_free(void *take);
 
-enum {
-    REACH_UUID_BYTES = 64,
-    REACH_WORD_BYTES = 32,
-    REACH_NAME_BYTES = 96,
-    REACH_REASON_BYTES = 512,
-    REACH_GPU_SLOTS = 32,     /* GPUs of one node */
-    REACH_SM_SLOTS = 512,     /* bound on %smid */
-    REACH_GROUP_SLOTS = 256,  /* SM groups of one GPU */
-    REACH_WINDOW_SLOTS = 256, /* windows of one placement */
-    REACH_IDLE = -1           /* in window_of_sm and group_of_sm: none */
-};
+struct reach_answer;
 
-/* A number that may be absent. `value` is 0 and means nothing where it is not known. */
-struct reach_number {
-    bool known;
-    double value;
-    char reason[48]; /* why not: "not-measured", "not-observable: beyond-memory"; "" if known */
-};
-
-struct reach_basis {
-    char gpu_uuid[REACH_UUID_BYTES];
-    char fingerprint_id[REACH_WORD_BYTES];
-    char origin[REACH_WORD_BYTES]; /* "measured", "simulated" or "imported" */
-    bool stale;   /* the daemon found that the chip, or its driver, is not what was measured */
-    bool kept;    /* no daemon answered just now: this is what it said before */
-    bool offline; /* from a file, or from the job's environment: nobody was asked just now whether
-                     it still describes the GPU */
-    uint64_t confirmed_ms; /* CLOCK_MONOTONIC when the daemon last gave, or confirmed, the answer;
-                              when the file or the environment was read */
+struct reach_request {
+    size_t size;
+    const char *method; /* "GET", "POST", "DELETE"; NULL: "GET" */
+    const char *target;
+    const char *body;   /* JSON; NULL: none */
+    const char *accept; /* media type; NULL: application/json */
+    const char *token;  /* for POST and DELETE, if the daemon requires one; NULL: none */
 };
 
-/* Milliseconds since the daemon last gave or confirmed this answer (or since the file or the
- * environment was read). */
-uint64_t reach_age_ms(const struct reach_basis *basis);
+/* Any request. `*out` is also set if the request is refused (the problem document) and for an
+ * answer that is stale; it is NULL if there is no response. */
+enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
+                             struct reach_answer **out, struct reach_error *error);
 
-/* Is this an answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case does not
- * matter)? REACH_WRONG_GPU names both. REACH_INVALID_ARGUMENT for NULL. Asks nobody. */
-enum reach_status reach_basis_check(const struct reach_basis *basis, const char *gpu_uuid,
-                                    struct reach_error *error);
+/* ---- answers -------------------------------------------------------------------------------- */
 
-/* Does the answer still hold? Asks the daemon (a file is read again): REACH_OK; REACH_STALE where
- * the fingerprint was replaced by another one, or found to be stale (whatever reach_accept says);
- * REACH_NOT_FOUND, REACH_NOT_MEASURED, REACH_UNREACHABLE, ... where that cannot be said;
- * REACH_NOT_SUPPORTED of "env:". For jobs that run for hours. */
-enum reach_status reach_confirm(struct reach *reach, const struct reach_basis *basis,
-                                struct reach_error *error);
+/* NULL is fine. */
+void reach_answer_free(struct reach_answer *take);
+
+/* The body, terminated; `bytes` may be NULL. JSON, unless the request asked for something else. */
+const char *reach_answer_body(const struct reach_answer *answer, size_t *bytes);
+/* 200 for an answer from a file, the environment or the cache. */
+uint32_t reach_answer_http_status(const struct reach_answer *answer);
+
+enum reach_source {
+    REACH_FROM_DAEMON = 1, /* the daemon sent it, or confirmed it, during this call */
+    REACH_FROM_CACHE = 2,  /* no daemon answered; this is its last answer (REACH_ALLOW_CACHED) */
+    REACH_FROM_FILE = 3,   /* nothing confirms that the fingerprint still describes the GPU */
+    REACH_FROM_ENVIRONMENT = 4
+};
+enum reach_source reach_answer_source(const struct reach_answer *answer);
+/* Since the daemon sent or confirmed it, or the file or the environment was read. */
+uint64_t reach_answer_age_ms(const struct reach_answer *answer);
+
+enum reach_origin {
+    REACH_ORIGIN_OTHER = 0,
+    REACH_MEASURED = 1,
+    REACH_SIMULATED = 2,
+    REACH_IMPORTED = 3
+};
+
+/* "measured"; NULL for any other value. Static. */
+const char *reach_origin_name(enum reach_origin origin);
+
+/* What an answer rests on. */
+struct reach_provenance {
+    const char *gpu_uuid;
+    const char *fingerprint_id;
+    enum reach_origin origin;
+    bool stale; /* the chip or its driver is known to have changed */
+    const char
+        *speeds_taken_at; /* RFC 3339: when the speeds that predictions rest on were measured;
+                             "": not, or not said */
+};
+/* NULL for an answer that does not rest on one fingerprint (a list, a problem document). */
+const struct reach_provenance *reach_answer_provenance(const struct reach_answer *answer);
+
+/* Is the answer for the GPU with this UUID ("GPU-..", "MIG-..", "SIM-.."; case is ignored)?
+ * REACH_WRONG_GPU names both. REACH_INVALID_ARGUMENT for NULL. Sends nothing. */
+enum reach_status reach_answer_check_gpu(const struct reach_answer *answer, const char *gpu_uuid,
+                                         struct reach_error *error);
+
+/* Does the answer still hold? Asks the daemon; reads the file again. REACH_STALE if the fingerprint
+ * was replaced or became stale (whatever reach_allow says); REACH_NOT_FOUND, REACH_NOT_MEASURED,
+ * REACH_UNREACHABLE, .. if that is not known; REACH_NOT_SUPPORTED for "env:". For jobs that run
+ * for hours. */
+enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
+                                   struct reach_error *error);
 
 /* The text of a UUID as CUDA gives it (cudaDeviceProp.uuid, cuDeviceGetUuid_v2), 16 bytes. `out`
  * needs REACH_UUID_BYTES. Returns `out`. */
 char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out);
 
+/* A number that may be absent. */
+struct reach_number {
+    bool known;
+    double value;       /* 0 if it is not known */
+    const char *reason; /* why not: "not-measured", "not-observable: beyond-memory"; "" if known */
+};
+
+/* In all that follows `gpu` is a UUID, or an index as text ("0"): of the daemon's list; 0 for a
+ * file; the N of REACH_JOB_N for "env:", which is the CUDA ordinal within the job. */
+
 /* ---- GPUs and fingerprints ------------------------------------------------------------------ */
 
+enum reach_state {
+    REACH_STATE_OTHER = 0,
+    REACH_STATE_UNKNOWN = 1, /* found, never measured */
+    REACH_STATE_QUEUED = 2,
+    REACH_STATE_MEASURING = 3,
+    REACH_STATE_READY = 4, /* of a file and of the environment, always */
+    REACH_STATE_FAILED = 5,
+    REACH_STATE_LOST = 6, /* the driver no longer lists it */
+    REACH_STATE_CHECKING = 7,
+    REACH_STATE_STALE = 8
+};
+
 struct reach_gpu {
-    uint32_t index; /* of the daemon's list; only the UUID is stable */
-    char uuid[REACH_UUID_BYTES];
-    char name[REACH_NAME_BYTES];
-    char origin[REACH_WORD_BYTES];
-    char state[REACH_WORD_BYTES]; /* "ready", "measuring", "stale", "lost", ..; "offline" */
+    uint32_t index; /* only the UUID is stable */
+    const char *uuid;
+    const char *name;
+    enum reach_origin origin;
+    enum reach_state state;
     uint32_t sm_count;
     uint64_t memory_bytes;
     bool mig;
-    char fingerprint_id[REACH_WORD_BYTES]; /* "": not measured yet */
-    bool stale;                            /* that fingerprint is */
+    const char *fingerprint_id; /* "": not measured yet */
+    bool stale;                 /* that fingerprint is */
 };
 
-struct reach_gpus {
-    uint32_t count;
-    struct reach_gpu gpu[REACH_GPU_SLOTS];
-};
-
-/* The GPUs of the node, in the daemon's order; none is an answer too. Never a kept one. */
-enum reach_status reach_ask_gpus(struct reach *reach, struct reach_gpus **out,
+/* The GPUs of the node, in the daemon's order. There may be none. Never cached. */
+enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error);
-
-/* In all that follows `gpu` is a UUID, or an index of the daemon as text ("0"). A file has one GPU:
- * index 0, or its UUID; another UUID is REACH_WRONG_GPU. With "env:" an index is the number behind
- * REACH_JOB_, which is that of CUDA inside the job. */
+uint32_t reach_answer_gpu_count(const struct reach_answer *answer);
+/* NULL behind the last. */
+const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint32_t i);
 
 /* The part of a fingerprint that jobs use. */
 struct reach_fingerprint {
-    struct reach_basis basis;
-    char name[REACH_NAME_BYTES]; /* of the GPU */
-    char driver_version[REACH_WORD_BYTES];
-    char depth[REACH_WORD_BYTES];    /* "quick", "full", "matrix" */
-    char taken_at[REACH_WORD_BYTES]; /* RFC 3339, UTC */
+    const char *name; /* of the GPU */
+    const char *driver_version;
+    const char *depth;    /* "quick", "full", "matrix" */
+    const char *taken_at; /* RFC 3339, UTC */
     uint32_t sm_count;
     uint64_t memory_bytes;
     struct reach_number reach_bytes;       /* of one group */
     struct reach_number entry_bytes;       /* alignment of windows */
-    struct reach_number recommended_bytes; /* longest window for a base of any alignment */
-    struct reach_number plateau_gbps;      /* random 128-byte reads inside the reach */
+    struct reach_number recommended_bytes; /* longest window at a base of any alignment */
+    struct reach_number plateau_gbps;      /* random 128-byte reads within the reach */
     struct reach_number whole_memory_gbps; /* the same over the largest region probed */
     uint32_t group_count;                  /* 0: not known */
     uint32_t sm_slots;                     /* length of group_of_sm: highest SM id + 1 */
-    int16_t group_of_sm[REACH_SM_SLOTS];   /* REACH_IDLE: no such SM, or not sure */
+    const int16_t *group_of_sm;            /* REACH_IDLE: no such SM, or not certain */
 };
 
-enum reach_status reach_ask_fingerprint(struct reach *reach, const char *gpu,
-                                        struct reach_fingerprint **out, struct reach_error *error);
+enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
+                                        struct reach_answer **out, struct reach_error *error);
+const struct reach_fingerprint *reach_answer_fingerprint(const struct reach_answer *answer);
 
 /* ---- scope and placement -------------------------------------------------------------------- */
 
 enum reach_access { REACH_READ = 0, REACH_ATOMIC = 1, REACH_WRITE = 2 };
-/* "read"; NULL for a value that is none. Static. */
+/* "read"; NULL for any other value. Static. */
 const char *reach_access_name(enum reach_access access);
 
+enum reach_advice {
+    REACH_ADVICE_OTHER = 0,
+    REACH_NOTHING_TO_DO = 1, /* everything is within the reach */
+    REACH_USE_SCOPES = 2,
+    REACH_USE_WINDOWS = 3,
+    REACH_NO_LIMIT_SEEN = 4,
+    REACH_NOT_ENOUGH_GROUPS = 5 /* then there are no windows */
+};
+/* "nothing-to-do"; NULL for any other value. Static. */
+const char *reach_advice_name(enum reach_advice advice);
+
 struct reach_scope_request {
-    uint64_t bytes; /* touched at random */
+    size_t size;
+    uint64_t bytes; /* accessed at random */
     enum reach_access access;
 };
 
-/* How many bytes may one pass touch at random before translation sets the speed? */
+/* How many bytes may one pass access at random before translation limits its speed? */
 struct reach_scope {
-    struct reach_basis basis;
     uint64_t bytes;
-    char advice[REACH_WORD_BYTES]; /* "nothing-to-do", "scopes", "no-limit-seen" */
-    uint64_t scope_bytes;          /* the most that one pass should touch */
-    uint64_t passes;               /* bytes / scope_bytes, rounded up */
-    struct reach_number with_gbps; /* predicted for useful lines */
-    struct reach_number without_gbps;
-    char reason[REACH_REASON_BYTES];
+    enum reach_advice advice;
+    uint64_t scope_bytes;               /* the most that one pass should access */
+    uint64_t passes;                    /* bytes / scope_bytes, rounded up */
+    struct reach_number predicted_gbps; /* of useful lines */
+    struct reach_number naive_gbps;
+    const char *reason;
 };
 
-enum reach_status reach_ask_scope(struct reach *reach, const char *gpu,
+enum reach_status reach_get_scope(struct reach *reach, const char *gpu,
                                   const struct reach_scope_request *request,
-                                  struct reach_scope **out, struct reach_error *error);
+                                  struct reach_answer **out, struct reach_error *error);
+const struct reach_scope *reach_answer_scope(const struct reach_answer *answer);
 
+enum {
+    REACH_IDLE = -1,       /* in window_of_sm and group_of_sm: none */
+    REACH_SM_MAX = 512,    /* sm_slots is at most this */
+    REACH_WINDOW_MAX = 256 /* window_count likewise */
+};
+
+/* Final: an array of these goes to a device as it is. */
 struct reach_window {
     uint64_t first_byte; /* within the allocation */
     uint64_t length_bytes;
@@ -255,196 +337,218 @@ struct reach_window {
     uint32_t group_count;
 };
 
-/* Windows lie side by side and cover the allocation; the table says which SM works in which. */
+/* Windows lie side by side and cover the allocation; the table says which SM works in which.
+ * Final. */
 struct reach_windows {
     uint32_t window_count; /* 0: there are none */
-    struct reach_window window[REACH_WINDOW_SLOTS];
-    uint32_t sm_slots;                    /* length of window_of_sm: highest SM id + 1 */
-    int16_t window_of_sm[REACH_SM_SLOTS]; /* by SM id (%smid); REACH_IDLE: gets no work */
+    uint32_t sm_slots;     /* length of window_of_sm: highest SM id + 1 */
+    const struct reach_window *window;
+    const int16_t *window_of_sm; /* by SM id (%smid); REACH_IDLE: gets no work */
 };
 
-/* The window of one SM. Never a window that is not in the table: REACH_NO_SUCH_SM for an id outside
- * of it, REACH_NO_WINDOW for an SM without work. `*out_window` is then untouched. */
+/* The window of one SM, always one of the table: REACH_NO_SUCH_SM for an id outside of it,
+ * REACH_NO_WINDOW for an SM without work. `*out_window` is then unchanged. */
 enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32_t sm,
                                      uint32_t *out_window, struct reach_error *error);
 
 struct reach_placement_request {
+    size_t size;
     uint64_t bytes;             /* length of the allocation */
-    uint32_t windows;           /* 0: as few as the reach allows */
-    uint64_t granularity_bytes; /* borders are multiples of this; 0: of the TLB entry */
+    uint64_t granularity_bytes; /* window bounds are multiples; 0: the TLB entry */
+    uint32_t windows;           /* 0: the fewest that the reach allows */
 };
 
 /* Which SM should work in which window of memory? */
 struct reach_placement {
-    struct reach_basis basis;
     uint64_t bytes;
-    char advice[REACH_WORD_BYTES]; /* "nothing-to-do", "windows", "no-limit-seen",
-                                      "not-enough-groups" (then there are no windows) */
+    enum reach_advice advice;
     struct reach_windows windows;
-    struct reach_number margin_bytes; /* the reach of a group less the longest window */
-    struct reach_number with_gbps;    /* predicted with this placement */
-    struct reach_number without_gbps;
-    char reason[REACH_REASON_BYTES];
+    struct reach_number headroom_bytes; /* the reach of a group less the longest window */
+    struct reach_number predicted_gbps; /* with this placement */
+    struct reach_number naive_gbps;
+    const char *reason;
 };
 
-enum reach_status reach_ask_placement(struct reach *reach, const char *gpu,
+enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
                                       const struct reach_placement_request *request,
-                                      struct reach_placement **out, struct reach_error *error);
+                                      struct reach_answer **out, struct reach_error *error);
+const struct reach_placement *reach_answer_placement(const struct reach_answer *answer);
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
-/* What a job says of itself. All 0 but for `bytes`: reads of 128 bytes at positions that it
- * computes, at no cost, any number of times, by SMs that can be told where to work. */
+/* A job. All 0 but for `size` and `bytes`: reads of 128 bytes at positions that it computes at no
+ * cost, any number of times, by SMs that can be told where to work. */
 struct reach_job {
-    uint64_t bytes; /* touched at random */
+    size_t size;
+    uint64_t bytes;             /* accessed at random */
+    uint64_t reserve_bytes;     /* accessed at random besides, by all SMs */
+    uint64_t accesses;          /* in all; 0: not known */
+    uint64_t granularity_bytes; /* as in reach_placement_request */
     enum reach_access access;
     uint32_t element_bytes;     /* of one access, at most 1 MiB; 0: 128 */
     uint32_t transaction_bytes; /* what memory moves for it; 0: the element, rounded up to 32 */
-    uint64_t reserve_bytes;     /* touched at random besides, by all SMs */
-    uint64_t accesses;          /* in all; 0: not said */
-    bool fixed;                 /* work cannot be bound to SMs */
-    bool once;                  /* the input cannot be read again */
-    double input_bytes;         /* of input for one access; 0: positions are computed, not read */
-    double input_gbps;          /* of one reading of the input over a link, beside all else; what is
-                                   needed again is kept in the memory of this GPU, chunk by chunk.
-                                   0: it lies there as a whole */
-    double output_bytes;        /* of output for one access that several may add to: each pass or
-                                   window but one reads and writes it once more; 0: none */
-    double deal_bytes;          /* that a partition writes for one access; 0: input_bytes, or 8
-                                   where positions are computed */
-    double look_gps;            /* 10^9 positions a second that all SMs together can look at and
-                                   skip; 0: not said, taken as free */
-    double inside_gbps;         /* what this very job reaches inside the reach, looking and one
-                                   reading of its input included; 0: as the daemon measured */
-    uint64_t granularity_bytes; /* as in reach_placement_request */
-    uint32_t windows;           /* likewise */
+    uint32_t windows;           /* as in reach_placement_request */
+    bool no_sm_binding;         /* work cannot be bound to SMs */
+    bool single_pass;           /* the input cannot be read again */
+    double input_bytes;         /* of input per access; 0: positions are computed, not read */
+    double input_gbps;          /* of one reading of the input over a link, concurrent with the
+                                   rest; what is needed again is kept in GPU memory, chunk by chunk.
+                                   0: it is in GPU memory as a whole */
+    double output_bytes;        /* of output per access that several may add to: each pass or window
+                                   but one reads and writes it once more; 0: none */
+    double partition_bytes;     /* that a partition writes per access; 0: input_bytes, or 8 if
+                                   positions are computed */
+    double scan_gps;            /* 10^9 positions per second that all SMs together can examine and
+                                   skip; 0: not known, assumed to cost nothing */
+    double in_reach_gbps;       /* what this very job attains within the reach, including the scan
+                                   and one reading of its input; 0: as the daemon measured */
 };
 
 enum reach_strategy {
     REACH_NAIVE = 0,               /* one pass, any SM anywhere */
-    REACH_SCOPES = 1,              /* one pass for each scope */
-    REACH_WINDOWS = 2,             /* groups in windows; each SM draws work of its own window */
-    REACH_FILTERED_WINDOWS = 3,    /* the SMs of each window look at all input, keep their own */
-    REACH_PARTITIONED_WINDOWS = 4, /* the input is dealt to the windows first */
+    REACH_SCOPES = 1,              /* one pass per scope */
+    REACH_WINDOWS = 2,             /* groups in windows; each SM takes work of its own window */
+    REACH_FILTERED_WINDOWS = 3,    /* the SMs of each window scan all input and keep their own */
+    REACH_PARTITIONED_WINDOWS = 4, /* the input is partitioned by window first */
     REACH_STRATEGY_COUNT = 5
 };
-/* "filtered-windows"; NULL for a value that is none. Static. */
+/* "filtered-windows"; NULL for any other value. Static. */
 const char *reach_strategy_name(enum reach_strategy strategy);
 
-/* One way to do the job. Numbers of what is not possible are 0 or unknown. */
+/* The resource that is always busy. */
+enum reach_bound {
+    REACH_BOUND_OTHER = 0,
+    REACH_BOUND_UNKNOWN = 1,
+    REACH_BOUND_MEMORY = 2,
+    REACH_BOUND_TRANSLATION = 3,
+    REACH_BOUND_INPUT = 4,
+    REACH_BOUND_SCAN = 5
+};
+
+/* One way to do the job. Numbers of an impossible one are 0 or unknown. */
 struct reach_option {
     enum reach_strategy strategy;
-    bool possible; /* if not, `why` says why not */
-    struct reach_number
-        gbps; /* predicted: transaction bytes of useful accesses, over all the time */
+    bool possible;            /* if not, `why` says why not */
+    struct reach_number gbps; /* predicted: transaction bytes of useful accesses, over all
+                                 the time */
     struct reach_number times_naive;
     uint64_t passes;                 /* over all the input */
     uint32_t windows;                /* 0: none */
     uint64_t scope_bytes;            /* of each pass but perhaps the last; 0: none */
     double extra_bytes_per_access;   /* moved beyond what naive moves */
-    struct reach_number extra_bytes; /* in all, where `accesses` was said */
-    char bound[REACH_WORD_BYTES];    /* what is busy all the time while the others wait: "memory",
-                                        "translation", "input", "looking", "unknown" */
-    char why[REACH_REASON_BYTES];
+    struct reach_number extra_bytes; /* in all, if `accesses` was given */
+    enum reach_bound bound;
+    const char *why;
+};
+
+/* What the cost of an access rests on. */
+enum reach_price {
+    REACH_PRICE_OTHER = 0,
+    REACH_PRICE_NONE = 1,
+    REACH_PRICE_MEASURED = 2,
+    REACH_PRICE_BETWEEN = 3, /* smaller and larger accesses were measured */
+    REACH_PRICE_SCALED = 4,  /* from another size */
+    REACH_PRICE_JOB = 5      /* in_reach_gbps of the job */
 };
 
 struct reach_plan {
-    struct reach_basis basis;
     uint64_t bytes;
-    uint32_t element_bytes; /* as taken where the job left them out */
+    uint32_t element_bytes; /* as assumed if the job left them out */
     uint32_t transaction_bytes;
-    char price_basis[REACH_WORD_BYTES]; /* what the price of an access rests on: "measured",
-                                           "between" (smaller and larger ones were), "scaled" (from
-                                           another size), "job" (inside_gbps of the job), "none" */
-    struct reach_number inside_gbps;    /* such accesses inside the reach, nothing in the way */
-    enum reach_strategy recommended;    /* of options[0], which is always possible */
-    char reason[REACH_REASON_BYTES];
-    uint32_t option_count; /* best first; what is not possible last */
-    struct reach_option options[REACH_STRATEGY_COUNT];
-    uint64_t scope_bytes;         /* for passes over scopes; 0: they are not possible */
+    enum reach_price price;
+    struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
+    enum reach_strategy recommended;   /* of option 0, which is always possible */
+    const char *reason;
+    uint32_t option_count;        /* best first; impossible ones last */
+    uint64_t scope_bytes;         /* for passes over scopes; 0: not possible */
     uint64_t passes;              /* likewise */
-    struct reach_windows windows; /* for the strategies with windows; none: they are not possible */
+    struct reach_windows windows; /* for the strategies with windows; none: not possible */
 };
 
-/* Every way to do the job, best first, and what each needs. Errors besides the general ones:
- * REACH_INVALID_ARGUMENT names the number that makes no sense. */
-enum reach_status reach_ask_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
-                                 struct reach_plan **out, struct reach_error *error);
-
-/* reach_basis_check of the plan. */
-enum reach_status reach_plan_check(const struct reach_plan *plan, const char *gpu_uuid,
-                                   struct reach_error *error);
+/* Every way to do the job, best first, and what each needs. */
+enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
+                                 struct reach_answer **out, struct reach_error *error);
+const struct reach_plan *reach_answer_plan(const struct reach_answer *answer);
+/* NULL behind the last. */
+const struct reach_option *reach_answer_option(const struct reach_answer *answer, uint32_t i);
 
 /* ---- split ---------------------------------------------------------------------------------- */
 
-enum { REACH_JOB_SLOTS = 16 };
+enum { REACH_JOB_MAX = 16 };
 
 struct reach_split_request {
-    uint32_t job_count; /* 1 .. REACH_JOB_SLOTS */
-    struct {
-        uint64_t bytes; /* its own allocation, touched at random */
-        double weight;  /* its part of the SMs; 0: 1 */
-    } jobs[REACH_JOB_SLOTS];
+    size_t size;
+    uint32_t job_count;    /* 1 .. REACH_JOB_MAX */
+    const uint64_t *bytes; /* of each: its own allocation, accessed at random */
+    const double *weight;  /* of each: its share of the SMs; NULL: equal */
 };
 
 /* What one job gets: whole groups, and windows in its own allocation. */
-struct reach_part {
+struct reach_share {
     uint64_t bytes;
     double weight;
-    bool fits; /* its windows are inside the reach; if not, there is one window of all its bytes */
+    bool fits; /* its windows are within the reach; if not, there is one window of all its bytes */
     uint32_t sm_count;
     uint32_t group_count;
-    struct reach_windows windows;     /* REACH_IDLE: an SM of another job, too */
-    struct reach_number gbps;         /* predicted, 128-byte reads, the others at work too */
+    struct reach_windows windows;     /* REACH_IDLE: also an SM of another job */
+    struct reach_number gbps;         /* predicted, 128-byte reads, with the others running */
     struct reach_number unsplit_gbps; /* the same with every SM anywhere, for all jobs */
-    char why[REACH_REASON_BYTES];
+    const char *why;
 };
 
 struct reach_split {
-    struct reach_basis basis;
-    char reason[REACH_REASON_BYTES];
-    uint32_t job_count;
-    struct reach_part parts[REACH_JOB_SLOTS]; /* in the order of the request */
+    uint32_t job_count; /* as in the request */
+    const char *reason;
 };
 
-/* One GPU for several jobs, so that none evicts another's translations. Some 120 KB. */
-enum reach_status reach_ask_split(struct reach *reach, const char *gpu,
+/* One GPU for several jobs, so that none evicts translations of another. */
+enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
-                                  struct reach_split **out, struct reach_error *error);
+                                  struct reach_answer **out, struct reach_error *error);
+const struct reach_split *reach_answer_split(const struct reach_answer *answer);
+/* Of job i of the request. NULL behind the last. */
+const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i);
 
 /* ---- explain -------------------------------------------------------------------------------- */
 
 struct reach_explain_request {
-    uint64_t bytes; /* touched at random */
+    size_t size;
+    uint64_t bytes; /* accessed at random */
     enum reach_access access;
     uint32_t element_bytes;     /* as in reach_job */
     uint32_t transaction_bytes; /* likewise */
-    double seen_gbps;           /* transaction bytes a second that the job sees, 10^9; above 0 */
+    double observed_gbps;       /* transaction bytes per second of the job, 10^9; above 0 */
 };
 
-enum { REACH_CHECK_SLOTS = 4 };
+enum reach_verdict {
+    REACH_VERDICT_OTHER = 0,
+    REACH_VERDICT_TRANSLATION = 1,
+    REACH_VERDICT_PARTLY = 2,
+    REACH_VERDICT_NOT_TRANSLATION = 3,
+    REACH_VERDICT_CANNOT_SAY = 4
+};
 
 /* Is it the TLB? */
 struct reach_explanation {
-    struct reach_basis basis;
     uint64_t bytes;
     uint32_t element_bytes;
     uint32_t transaction_bytes;
-    char price_basis[REACH_WORD_BYTES]; /* as in reach_plan */
-    double seen_gbps;
-    char verdict[REACH_WORD_BYTES];  /* "translation", "partly", "not-translation", "cannot-say" */
-    struct reach_number inside_gbps; /* expected of such accesses inside the reach */
-    struct reach_number here_gbps;   /* expected over these bytes, any SM anywhere */
-    struct reach_number loss_gbps;   /* inside less seen; 0 where the job sees more */
+    enum reach_price price;
+    double observed_gbps;
+    enum reach_verdict verdict;
+    struct reach_number in_reach_gbps;     /* expected of such accesses within the reach */
+    struct reach_number expected_gbps;     /* expected over these bytes, any SM anywhere */
+    struct reach_number loss_gbps;         /* in reach less observed; 0 if the job is faster */
     struct reach_number translation_share; /* of the time that is lost, 0 .. 1 */
-    char reason[REACH_REASON_BYTES];
-    uint32_t check_count; /* what would prove it, or what else to look at */
-    char checks[REACH_CHECK_SLOTS][REACH_REASON_BYTES];
+    const char *reason;
+    uint32_t check_count;
+    const char *const *checks; /* what would prove it, or what else to examine */
 };
 
-enum reach_status reach_ask_explain(struct reach *reach, const char *gpu,
+enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
                                     const struct reach_explain_request *request,
-                                    struct reach_explanation **out, struct reach_error *error);
+                                    struct reach_answer **out, struct reach_error *error);
+const struct reach_explanation *reach_answer_explanation(const struct reach_answer *answer);
 
 #ifdef __cplusplus
 }

@@ -40,11 +40,11 @@ enum { REACH_QUEUE_WORDS = 64 }; /* between two queues, so that they do not shar
 
 /* Passed to kernels by value. */
 struct reach_table {
-    struct reach_span *windows; /* [REACH_WINDOW_SLOTS] */
+    struct reach_span *windows; /* [REACH_WINDOW_MAX] */
     uint32_t window_count;
     uint32_t sm_slots;     /* ids from here on are not in the table */
-    int16_t *window_of_sm; /* [REACH_SM_SLOTS]; REACH_IDLE: no work */
-    uint16_t *rank_of_sm;  /* [REACH_SM_SLOTS]: 0, 1, .. among the SMs of its window */
+    int16_t *window_of_sm; /* [REACH_SM_MAX]; REACH_IDLE: no work */
+    uint16_t *rank_of_sm;  /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
     uint32_t *queues;      /* next piece of each window, REACH_QUEUE_WORDS apart */
     uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
 };
@@ -132,13 +132,13 @@ static inline void reach_table_free(reach_table *table)
 /* Some KiB on the current device; the caller frees it. On an error nothing is left. */
 static inline cudaError_t reach_table_make(reach_table *out)
 {
-    const size_t queue_bytes = REACH_WINDOW_SLOTS * REACH_QUEUE_WORDS * sizeof(uint32_t);
+    const size_t queue_bytes = REACH_WINDOW_MAX * REACH_QUEUE_WORDS * sizeof(uint32_t);
     cudaError_t result;
 
     memset(out, 0, sizeof *out);
-    if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_SLOTS * sizeof(reach_span))) ||
-        (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_SLOTS * sizeof(int16_t))) ||
-        (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_SLOTS * sizeof(uint16_t))) ||
+    if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_MAX * sizeof(reach_span))) ||
+        (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_MAX * sizeof(int16_t))) ||
+        (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_MAX * sizeof(uint16_t))) ||
         (result = cudaMalloc((void **)&out->queues, queue_bytes)) ||
         (result = cudaMalloc((void **)&out->unknown, sizeof(uint32_t))) ||
         (result = cudaMemset(out->unknown, 0, sizeof(uint32_t))))
@@ -150,13 +150,13 @@ static inline cudaError_t reach_table_make(reach_table *out)
  * that contradict themselves: the table is then empty, and every SM is unknown to it. */
 static inline cudaError_t reach_table_load(reach_table *table, const struct reach_windows *windows)
 {
-    static_assert(REACH_SM_SLOTS <= 0xffff, "ranks have 16 bits");
-    reach_span spans[REACH_WINDOW_SLOTS] = {};
-    uint16_t ranks[REACH_SM_SLOTS] = {};
+    static_assert(REACH_SM_MAX <= 0xffff, "ranks have 16 bits");
+    reach_span spans[REACH_WINDOW_MAX] = {};
+    uint16_t ranks[REACH_SM_MAX] = {};
     cudaError_t result;
 
     table->sm_slots = table->window_count = 0;
-    if (windows->window_count > REACH_WINDOW_SLOTS || windows->sm_slots > REACH_SM_SLOTS)
+    if (windows->window_count > REACH_WINDOW_MAX || windows->sm_slots > REACH_SM_MAX)
         return cudaErrorInvalidValue;
     for (uint32_t w = 0; w < windows->window_count; w++) {
         spans[w].first_byte = windows->window[w].first_byte;
@@ -180,44 +180,48 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
     return cudaSuccess;
 }
 
-/* All of the above in one: a table for an allocation of `bytes` on the current device, as reachd at
- * `where` (as reach_open takes it; NULL: its default) places it. Needs libreach. False, and one
- * sentence in `why`, where there is no such answer, or where it is not about this GPU. The caller
+/* All of the above in one: a table for an allocation of `bytes` on the current device, as the
+ * reachd at `uri` (as reach_open takes it; NULL: its default) places it. Needs libreach. False, and
+ * one sentence in `why`, if there is no such answer, or if it is not about this GPU. The caller
  * frees the table. */
-static inline bool reach_table_ask(const char *where, uint64_t bytes, reach_table *out, char *why,
+static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table *out, char *why,
                                    size_t why_bytes)
 {
-    struct reach_placement_request ask = {};
-    struct reach_placement *answer = NULL;
+    struct reach_placement_request request = {};
+    const struct reach_placement *placement = nullptr;
+    struct reach_answer *answer = nullptr;
     struct reach_error error = {};
-    struct reach *reach = NULL;
+    struct reach *reach = nullptr;
     cudaDeviceProp properties;
     char gpu[REACH_UUID_BYTES];
     int device = 0;
     cudaError_t result;
 
     memset(out, 0, sizeof *out);
-    ask.bytes = bytes;
+    request.size = sizeof request;
+    request.bytes = bytes;
     if ((result = cudaGetDevice(&device)) == cudaSuccess &&
         (result = cudaGetDeviceProperties(&properties, device)) == cudaSuccess) {
         reach_uuid_text((const unsigned char *)properties.uuid.bytes, false, gpu);
-        if (reach_open(where, &reach, &error) == REACH_OK &&
-            reach_ask_placement(reach, gpu, &ask, &answer, &error) == REACH_OK &&
-            reach_basis_check(&answer->basis, gpu, &error) == REACH_OK &&
-            (result = reach_table_make(out)) == cudaSuccess)
-            result = reach_table_load(out, &answer->windows);
+        if (reach_open(uri, &reach, &error) == REACH_OK &&
+            reach_get_placement(reach, gpu, &request, &answer, &error) == REACH_OK &&
+            reach_answer_check_gpu(answer, gpu, &error) == REACH_OK &&
+            (result = reach_table_make(out)) == cudaSuccess) {
+            placement = reach_answer_placement(answer);
+            result = reach_table_load(out, &placement->windows);
+        }
     }
     if (result != cudaSuccess)
         snprintf(why, why_bytes, "no table of windows: %s", cudaGetErrorString(result));
     else if (error.status != REACH_OK)
         snprintf(why, why_bytes, "%s", error.text);
-    else if (answer->windows.window_count == 0)
-        snprintf(why, why_bytes, "there are no windows: %s", answer->reason);
+    else if (placement->windows.window_count == 0)
+        snprintf(why, why_bytes, "there are no windows: %s", placement->reason);
     const bool good = result == cudaSuccess && error.status == REACH_OK && out->window_count > 0;
 
     if (!good)
         reach_table_free(out);
-    reach_free(answer);
+    reach_answer_free(answer);
     reach_close(reach);
     return good;
 }

@@ -1,7 +1,7 @@
-/* ask_daemon.h: what a job asks reachd before it launches a kernel. Three questions, three answers;
- * plain HTTP and JSON (libcurl, jansson), so it reads as the recipe for any other language.
+/* ask_daemon.h: what a job asks reachd before it launches a kernel: three requests through
+ * libreach, three answers in structs of the program's own.
  *
- * A number that the daemon does not know is NAN here.
+ * A number that the daemon does not know is NAN here. `uri` is the source, as reach_open takes it.
  */
 #ifndef REACH_EXAMPLES_ASK_DAEMON_H
 #define REACH_EXAMPLES_ASK_DAEMON_H
@@ -21,12 +21,6 @@ enum {
     ASK_WORD_BYTES = 48,
     ASK_NO_WINDOW = -1, /* give this SM no work, or there is no such SM */
     ASK_NO_GROUP = -1
-};
-
-/* Where the daemon listens: a Unix socket, or a URL where `socket` is NULL. */
-struct ask_daemon {
-    const char *url;
-    const char *socket;
 };
 
 struct ask_scope {
@@ -49,8 +43,8 @@ struct ask_placement {
     struct ask_window windows[ASK_MAX_WINDOWS];
     uint32_t sm_slots; /* highest SM id + 1 */
     int16_t window_of_sm[ASK_MAX_SMS];
-    double with_gbps;    /* predicted */
-    double without_gbps; /* predicted */
+    double predicted_gbps; /* with these windows */
+    double naive_gbps;     /* predicted likewise */
 };
 
 /* What the control experiment needs; a job that only wants to be fast does not. */
@@ -62,13 +56,12 @@ struct ask_chip {
     double plateau_gbps;
 };
 
-/* Each asks for one GPU, by UUID or by the daemon's index. On false `why` (ASK_TEXT_BYTES) has a
+/* Each is about one GPU, by UUID or by the daemon's index. On false `why` (ASK_TEXT_BYTES) has a
  * sentence for a person. */
-bool ask_scope(const struct ask_daemon *daemon, const char *gpu, uint64_t bytes,
-               struct ask_scope *out, char *why);
-bool ask_placement(const struct ask_daemon *daemon, const char *gpu, uint64_t bytes,
-                   struct ask_placement *out, char *why);
-bool ask_chip(const struct ask_daemon *daemon, const char *gpu, struct ask_chip *out, char *why);
+bool ask_scope(const char *uri, const char *gpu, uint64_t bytes, struct ask_scope *out, char *why);
+bool ask_placement(const char *uri, const char *gpu, uint64_t bytes, struct ask_placement *out,
+                   char *why);
+bool ask_chip(const char *uri, const char *gpu, struct ask_chip *out, char *why);
 
 #ifdef __cplusplus
 }

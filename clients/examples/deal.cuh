@@ -36,9 +36,9 @@ template <class Number>
 __global__ void __launch_bounds__(DEAL_THREADS, 2)
     deal(reach_table table, Number in, u32 count, deal_lists out)
 {
-    __shared__ uint16_t counted[DEAL_WARPS][REACH_WINDOW_SLOTS];
-    __shared__ u32 starts[DEAL_WARPS][REACH_WINDOW_SLOTS];
-    __shared__ reach_span windows[REACH_WINDOW_SLOTS];
+    __shared__ uint16_t counted[DEAL_WARPS][REACH_WINDOW_MAX];
+    __shared__ u32 starts[DEAL_WARPS][REACH_WINDOW_MAX];
+    __shared__ reach_span windows[REACH_WINDOW_MAX];
     const u32 lane = threadIdx.x % 32, below = (1u << lane) - 1;
     uint16_t *const my_count = counted[threadIdx.x / 32];
     u32 *const my_start = starts[threadIdx.x / 32];
@@ -59,11 +59,11 @@ __global__ void __launch_bounds__(DEAL_THREADS, 2)
             const u32 i = tile * DEAL_TILE + r * 32 + lane;
             const u32 w = i < count ? deal_window_of(windows, table.window_count,
                                                      in.byte(in.number(i)))
-                                    : REACH_WINDOW_SLOTS;
+                                    : REACH_WINDOW_MAX;
             const u32 same = __match_any_sync(~0u, w);
-            const u32 before = w < REACH_WINDOW_SLOTS ? my_count[w] : 0;
+            const u32 before = w < REACH_WINDOW_MAX ? my_count[w] : 0;
             __syncwarp();
-            if (w < REACH_WINDOW_SLOTS && (same & below) == 0)
+            if (w < REACH_WINDOW_MAX && (same & below) == 0)
                 my_count[w] = (uint16_t)(before + __popc(same));
             place[r] = w << 10 | (before + __popc(same & below));
             __syncwarp();
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(DEAL_THREADS, 2)
 #pragma unroll
         for (u32 r = 0; r < 32; r++) {
             const u32 i = tile * DEAL_TILE + r * 32 + lane, w = place[r] >> 10;
-            if (w >= REACH_WINDOW_SLOTS)
+            if (w >= REACH_WINDOW_MAX)
                 continue;
             const u64 at = (u64)my_start[w] + (place[r] & 1023);
             if (at < out.capacity)
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(DEAL_THREADS, 2)
 static inline bool deal_make(deal_lists *out, u64 numbers_bytes, char *why)
 {
     TRY(cudaMalloc((void **)&out->numbers, numbers_bytes));
-    TRY(cudaMalloc((void **)&out->counts, (REACH_WINDOW_SLOTS + 2) * sizeof(u32)));
-    out->next = out->counts + REACH_WINDOW_SLOTS + 1;
+    TRY(cudaMalloc((void **)&out->counts, (REACH_WINDOW_MAX + 2) * sizeof(u32)));
+    out->next = out->counts + REACH_WINDOW_MAX + 1;
     return true;
 }
 
@@ -108,7 +108,7 @@ static bool deal_run(const job_device *d, const reach_table &table, Number in, u
                      u64 room_bytes, deal_lists *lists, cudaStream_t stream, char *why)
 {
     lists->capacity = room_bytes / sizeof(u32) / table.window_count;
-    TRY(cudaMemsetAsync(lists->counts, 0, (REACH_WINDOW_SLOTS + 2) * sizeof(u32), stream));
+    TRY(cudaMemsetAsync(lists->counts, 0, (REACH_WINDOW_MAX + 2) * sizeof(u32), stream));
     deal<<<job_blocks(d) * 2, DEAL_THREADS, 0, stream>>>(table, in, count, *lists);
     TRY(cudaGetLastError());
     return true;

@@ -170,7 +170,7 @@ static bool run_dealt(state *s, char *why)
     return launch(s, 0, s->dealt, s->in_window, false, why);
 }
 
-static bool run_way(void *user, const job_way *way, const reach_windows *passes, double *ms,
+static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
                     job_result *out, char *why)
 {
     state *s = (state *)user;

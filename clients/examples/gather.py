@@ -5,7 +5,7 @@ ctypes launches the very kernels of gather.cu (gather.fatbin, built beside it).
   gather.py [--reachd WHERE] [--gpu N] [--bytes SIZE|largest] [--bags N] [--row-bytes N] [--repeats N]
             [--fatbin FILE] [--json FILE]
 
-The same in PyTorch or CuPy: plan.window_of_sm and plan.windows are plain lists; the kernels of
+The same in PyTorch or CuPy: plan.placement.table() and .windows are plain lists; the kernels of
 gather.fatbin take addresses, such as those of tensor.data_ptr().
 """
 import argparse
@@ -130,8 +130,8 @@ def tables_of(gpu, option, plan, size, slots):
         step = option.scope_bytes
         return [make_table(gpu, [(first, min(step, size - first))], [0] * slots)
                 for first in range(0, size, step)]
-    return [make_table(gpu, [(w.first_byte, w.length_bytes) for w in plan.windows],
-                       plan.window_of_sm)]
+    return [make_table(gpu, [(w.first_byte, w.length_bytes) for w in plan.placement.windows],
+                       plan.placement.table())]
 
 
 def measure(job, gpu, ways, repeats):
@@ -148,7 +148,7 @@ def measure(job, gpu, ways, repeats):
 
 def report(job, plan, ways, milliseconds, checks, inside_gbps):
     print("embedding gather, sums of 64 rows of %d bytes over %.2f GiB, %d bags, GPU %s" %
-          (job.row_bytes, job.bytes / GIB, job.bags, plan.basis.gpu_uuid))
+          (job.row_bytes, job.bytes / GIB, job.bags, plan.gpu))
     print("%s\ninside the reach: %.1f GB/s" % (plan.reason, inside_gbps))
     print("%-22s %10s %10s %8s %9s  %s" %
           ("strategy", "predicted", "measured", "x naive", "% inside", "result"))
@@ -165,7 +165,7 @@ def report(job, plan, ways, milliseconds, checks, inside_gbps):
           (ways[0][0], 100 * gbps[ways[0][0]] / gbps[best], best))
     return {"bytes": job.bytes, "row_bytes": job.row_bytes, "bags": job.bags, "gbps": gbps,
             "predicted_gbps": predicted, "inside_gbps": inside_gbps, "right": len(everything) == 1,
-            "fingerprint_id": plan.basis.fingerprint_id}
+            "fingerprint_id": plan.fingerprint_id}
 
 
 def parse_size(text):
@@ -194,17 +194,17 @@ def run(options):
         uuid = gpu.uuid()
         fingerprint = daemon.fingerprint(uuid)
         job = Gather(gpu, options)
-        half = int(fingerprint.recommended_bytes or job.bytes) // 2 // ENTRY * ENTRY
+        half = int(fingerprint.windows.recommended_bytes or job.bytes) // 2 // ENTRY * ENTRY
         inside_bytes = min(job.bytes, half)
         job.prepare(inside_bytes)
-        slots = len(fingerprint.group_of_sm)
+        slots = 1 + max(sm for group in fingerprint.topology.groups for sm in group.sms)
         inside = [make_table(gpu, [(0, inside_bytes)], [0] * slots)]
         for _ in range(2):  # once to warm up
             inside_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.inside_numbers, 0, 0))
         inside_gbps = job.useful_bytes() / inside_ms / 1e6
         plan = daemon.plan(uuid, bytes=job.bytes, element=job.row_bytes, input_bytes=4.0,
                            output_bytes=job.row_bytes / BAG, reserve=64 << 20, inside_gbps=inside_gbps)
-        plan.check(uuid)
+        plan.check_gpu(uuid)
         ways = [(o.strategy, tables_of(gpu, o, plan, job.bytes, slots)) for o in plan.options
                 if o.possible and o.strategy in STRATEGIES]
         result = report(job, plan, ways, *measure(job, gpu, ways, options.repeats), inside_gbps)

@@ -272,7 +272,7 @@ static bool look(void *user, double *ms, char *why)
     return job_device_end(&s->device, ms, why);
 }
 
-static bool run_way(void *user, const job_way *way, const reach_windows *passes, double *ms,
+static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
                     job_result *out, char *why)
 {
     state *s = (state *)user;

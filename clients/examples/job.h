@@ -71,15 +71,22 @@ struct job_way {
 /* All that is known of one size. */
 struct job_run {
     uint64_t bytes;
-    double useful_bytes; /* that one run moves: accesses x transaction */
-    double inside_gbps;  /* the same job inside the reach */
-    double look_gps;     /* accesses that it can look at and skip */
-    struct reach_plan plan;
+    double useful_bytes;       /* that one run moves: accesses x transaction */
+    double inside_gbps;        /* the same job inside the reach */
+    double scan_rate;          /* 10^9 positions per second that it can scan and skip */
+    struct reach_answer *plan; /* owned */
     uint32_t way_count;
     struct job_way ways[JOB_MAX_WAYS];
     struct job_result reference; /* of the CPU */
     uint32_t reference_known;    /* bit i: number[i] is */
     uint32_t repeats;
+};
+
+/* Where each SM works in one pass. The windows are those of the plan, or the one that is here. */
+struct job_pass {
+    struct reach_windows windows;
+    struct reach_window one;
+    int16_t window_of_sm[REACH_SM_MAX];
 };
 
 /* A variant of a strategy. */
@@ -111,7 +118,7 @@ struct job {
     bool (*inside)(void *state, double *out_milliseconds, char *why);
     bool (*look)(void *state, double *out_milliseconds, char *why);
     /* One run. `passes` has way->pass_count tables; a way that is dealt first uses passes[0]. */
-    bool (*run)(void *state, const struct job_way *way, const struct reach_windows *passes,
+    bool (*run)(void *state, const struct job_way *way, const struct job_pass *passes,
                 double *out_milliseconds, struct job_result *out, char *why);
     /* Access, sizes and input: what the job says of itself; all but bytes, inside and look. */
     void (*describe)(void *state, const struct job_options *options, struct reach_job *out);
@@ -126,16 +133,16 @@ void job_options_help(FILE *out, const struct job *job);
 /* ---- job_ways.c ---- */
 /* The ways of a job that the plan says are possible, best first, the order of `variants` among
  * equals; a variant that is not planned comes last and has no prediction. Returns how many. */
-uint32_t job_ways_make(const struct job_variant *variants, const struct reach_plan *plan,
+uint32_t job_ways_make(const struct job_variant *variants, const struct reach_answer *plan,
                        struct job_way ways[JOB_MAX_WAYS]);
 /* Where each SM works in pass `pass` of a way: one window over everything (naive), the pass's scope
  * (scopes), or the plan's windows. `sm_slots`: of the GPU. Borders of scopes are multiples of
  * `granule_bytes`; together the scopes cover `bytes` once. */
-void job_way_pass(const struct job_way *way, const struct reach_plan *plan, uint64_t bytes,
-                  uint32_t sm_slots, uint32_t pass, struct reach_windows *out);
-/* One window for every SM. */
+void job_way_pass(const struct job_way *way, const struct reach_answer *plan, uint64_t bytes,
+                  uint32_t sm_slots, uint32_t pass, struct job_pass *out);
+/* One window for every SM. `out` must not move afterwards. */
 void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slots,
-                    struct reach_windows *out);
+                    struct job_pass *out);
 
 /* ---- job_measure.c ---- */
 /* Runs all ways of a run, round by round, so that a clock that drifts is fair to all; the first

@@ -103,7 +103,7 @@ static inline bool job_device_size(const job_device *d, u64 *bytes, char *why)
 }
 
 /* One table for each pass. */
-static inline bool job_device_load(job_device *d, const reach_windows *passes, u32 count, char *why)
+static inline bool job_device_load(job_device *d, const job_pass *passes, u32 count, char *why)
 {
     while (d->tables.size() < count) {
         reach_table table;
@@ -111,7 +111,7 @@ static inline bool job_device_load(job_device *d, const reach_windows *passes, u
         d->tables.push_back(table);
     }
     for (u32 p = 0; p < count; p++)
-        TRY(reach_table_load(&d->tables[p], &passes[p]));
+        TRY(reach_table_load(&d->tables[p], &passes[p].windows));
     return true;
 }
 
@@ -127,8 +127,8 @@ static inline bool job_device_check(const job_device *d, char *why)
 /* One window for all SMs in the first table. */
 static inline bool job_device_load_one(job_device *d, u64 first_byte, u64 length_bytes, char *why)
 {
-    static reach_windows one;
-    job_one_window(first_byte, length_bytes, REACH_SM_SLOTS, &one);
+    static job_pass one;
+    job_one_window(first_byte, length_bytes, REACH_SM_MAX, &one);
     return job_device_load(d, &one, 1, why);
 }
 

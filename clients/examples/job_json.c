@@ -48,18 +48,18 @@ static json_t *way_to_json(const struct job *job, const struct job_run *run,
 
 static json_t *run_to_json(const struct job *job, const struct job_run *run)
 {
-    const struct reach_basis *basis = &run->plan.basis;
+    const struct reach_provenance *from = reach_answer_provenance(run->plan);
     json_t *ways = json_array();
 
     for (uint32_t i = 0; i < run->way_count; i++)
         json_array_append_new(ways, way_to_json(job, run, &run->ways[i]));
     return json_pack("{s:I,s:s,s:s,s:s,s:b,s:s,s:i,s:f,s:o,s:o,s:o}", "bytes",
-                     (json_int_t)run->bytes, "gpu_uuid", basis->gpu_uuid, "fingerprint_id",
-                     basis->fingerprint_id, "origin", basis->origin, "stale", (int)basis->stale,
-                     "reason", run->plan.reason, "repeats", (int)run->repeats, "useful_bytes",
-                     run->useful_bytes, "inside_gbps",
-                     number_or_null(run->inside_gbps > 0, run->inside_gbps), "look_gps",
-                     number_or_null(run->look_gps > 0, run->look_gps), "ways", ways);
+                     (json_int_t)run->bytes, "gpu_uuid", from->gpu_uuid, "fingerprint_id",
+                     from->fingerprint_id, "origin", reach_origin_name(from->origin), "stale",
+                     (int)from->stale, "reason", reach_answer_plan(run->plan)->reason, "repeats",
+                     (int)run->repeats, "useful_bytes", run->useful_bytes, "inside_gbps",
+                     number_or_null(run->inside_gbps > 0, run->inside_gbps), "scan_rate",
+                     number_or_null(run->scan_rate > 0, run->scan_rate), "ways", ways);
 }
 
 bool job_write_json(const char *path, const struct job *job, const struct job_options *options,

@@ -26,18 +26,20 @@ static bool failed(const struct reach_error *error, char *why)
 /* What one group reaches, and the ids that SMs have. */
 static bool ask_chip(struct course *c, char *why)
 {
-    struct reach_fingerprint *fingerprint = NULL;
+    const struct reach_fingerprint *fingerprint;
+    struct reach_answer *answer = NULL;
     struct reach_error error;
 
-    if (reach_ask_fingerprint(c->reach, c->gpu, &fingerprint, &error) != REACH_OK)
+    if (reach_get_fingerprint(c->reach, c->gpu, &answer, &error) != REACH_OK)
         return failed(&error, why);
+    fingerprint = reach_answer_fingerprint(answer);
     c->sm_slots = fingerprint->sm_slots;
     c->reach_bytes =
         fingerprint->recommended_bytes.known ? (uint64_t)fingerprint->recommended_bytes.value : 0;
     if (!c->reach_bytes)
         snprintf(why, JOB_TEXT_BYTES, "the fingerprint of %s does not know the reach (%s)", c->gpu,
                  fingerprint->recommended_bytes.reason);
-    reach_free(fingerprint);
+    reach_answer_free(answer);
     return c->reach_bytes != 0;
 }
 
@@ -45,24 +47,19 @@ static bool ask_chip(struct course *c, char *why)
 static bool ask_plan(const struct course *c, struct job_run *run, char *why)
 {
     const bool measured = !c->options->dry_run;
-    struct reach_plan *plan = NULL;
     struct reach_error error;
     struct reach_job ask;
 
     memset(&ask, 0, sizeof ask);
     c->job->describe(c->job->state, c->options, &ask);
+    ask.size = sizeof ask;
     ask.bytes = run->bytes;
-    ask.inside_gbps = measured ? run->inside_gbps : 0;
-    ask.look_gps = measured ? run->look_gps : 0;
-    if (reach_ask_plan(c->reach, c->gpu, &ask, &plan, &error) != REACH_OK)
+    ask.in_reach_gbps = measured ? run->inside_gbps : 0;
+    ask.scan_gps = measured ? run->scan_rate : 0;
+    if (reach_get_plan(c->reach, c->gpu, &ask, &run->plan, &error) != REACH_OK ||
+        (measured && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
         return failed(&error, why);
-    if (measured && reach_plan_check(plan, c->gpu, &error) != REACH_OK) {
-        reach_free(plan);
-        return failed(&error, why);
-    }
-    run->plan = *plan;
-    reach_free(plan);
-    run->way_count = job_ways_make(c->job->variants(c->options), &run->plan, run->ways);
+    run->way_count = job_ways_make(c->job->variants(c->options), run->plan, run->ways);
     return true;
 }
 
@@ -79,7 +76,7 @@ static bool calibrate(const struct course *c, struct job_run *run, char *why)
         return false;
     run->useful_bytes = (double)said.accesses * said.transaction_bytes;
     run->inside_gbps = run->useful_bytes / (inside_ms * 1e6);
-    run->look_gps = (double)said.accesses / (look_ms * 1e6);
+    run->scan_rate = (double)said.accesses / (look_ms * 1e6);
     return true;
 }
 
@@ -167,6 +164,8 @@ int job_main(int argc, char **argv, const struct job *job)
         fprintf(stderr, "%s: %s\n", job->name, why);
     if (!options.dry_run)
         job->close(job->state);
+    for (uint32_t i = 0; i < JOB_MAX_SIZES; i++)
+        reach_answer_free(c->runs[i].plan);
     reach_close(c->reach);
     free(c);
     return good ? OK : FAILED;

@@ -42,20 +42,20 @@ static bool is_right(const struct job_run *run, const struct job_result *found)
 }
 
 /* The windows of all passes of a way; the caller frees them. */
-static struct reach_windows *make_passes(const struct job_run *run, const struct job_way *way,
-                                         uint32_t sm_slots)
+static struct job_pass *make_passes(const struct job_run *run, const struct job_way *way,
+                                    uint32_t sm_slots)
 {
-    struct reach_windows *passes = calloc(way->pass_count, sizeof *passes);
+    struct job_pass *passes = calloc(way->pass_count, sizeof *passes);
 
     for (uint32_t p = 0; passes && p < way->pass_count; p++)
-        job_way_pass(way, &run->plan, run->bytes, sm_slots, p, &passes[p]);
+        job_way_pass(way, run->plan, run->bytes, sm_slots, p, &passes[p]);
     return passes;
 }
 
 static bool run_way(const struct job *job, struct job_run *run, struct job_way *way,
                     uint32_t sm_slots, uint32_t round, char *why)
 {
-    struct reach_windows *passes = make_passes(run, way, sm_slots);
+    struct job_pass *passes = make_passes(run, way, sm_slots);
     struct job_result found;
     double milliseconds = 0;
 

@@ -61,22 +61,23 @@ static void print_results(FILE *out, const struct job *job, const struct job_run
 void job_report(FILE *out, const struct job *job, const struct job_options *options,
                 const struct job_run *run)
 {
-    const struct reach_plan *plan = &run->plan;
+    const struct reach_provenance *from = reach_answer_provenance(run->plan);
+    const struct reach_plan *plan = reach_answer_plan(run->plan);
+    const struct reach_option *option;
 
     fprintf(out, "\n%s over %.2f GiB, %llu %s, GPU %s\nfingerprint %s (%s%s)\n%s\n", job->title,
             (double)run->bytes / bytes_per_gib, (unsigned long long)options->count, job->unit,
-            plan->basis.gpu_uuid, plan->basis.fingerprint_id, plan->basis.origin,
-            plan->basis.stale ? ", stale" : "", plan->reason);
+            from->gpu_uuid, from->fingerprint_id, reach_origin_name(from->origin),
+            from->stale ? ", stale" : "", plan->reason);
     if (run->inside_gbps > 0)
         fprintf(out, "inside the reach: %.1f GB/s; looking alone: %.1f G/s\n", run->inside_gbps,
-                run->look_gps);
+                run->scan_rate);
     fprintf(out, "%-28s %15s %10s %10s %9s %8s %10s  %s\n", "strategy", "", "predicted", "measured",
             "of pred.", "x naive", "% inside", "result");
     for (uint32_t i = 0; i < run->way_count; i++)
         print_way(out, run, &run->ways[i], find_naive(run));
     if (run->repeats && run->way_count)
         print_results(out, job, run);
-    for (uint32_t o = 0; o < plan->option_count && run->repeats == 0; o++)
-        fprintf(out, "  %s: %s\n", reach_strategy_name(plan->options[o].strategy),
-                plan->options[o].why);
+    for (uint32_t o = 0; run->repeats == 0 && (option = reach_answer_option(run->plan, o)); o++)
+        fprintf(out, "  %s: %s\n", reach_strategy_name(option->strategy), option->why);
 }

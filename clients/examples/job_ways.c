@@ -20,16 +20,15 @@ static struct job_way make_way(const struct job_variant *v, const struct reach_o
     return way;
 }
 
-uint32_t job_ways_make(const struct job_variant *variants, const struct reach_plan *plan,
+uint32_t job_ways_make(const struct job_variant *variants, const struct reach_answer *plan,
                        struct job_way ways[JOB_MAX_WAYS])
 {
+    const struct reach_option *option;
     uint32_t count = 0;
 
     memset(ways, 0, JOB_MAX_WAYS * sizeof *ways);
     for (int unplanned = 0; unplanned < 2; unplanned++) {
-        for (uint32_t o = 0; o < plan->option_count; o++) {
-            const struct reach_option *option = &plan->options[o];
-
+        for (uint32_t o = 0; (option = reach_answer_option(plan, o)); o++) {
             for (const struct job_variant *v = variants; v->label && option->possible; v++) {
                 if (v->strategy == option->strategy && v->unplanned == unplanned &&
                     count < JOB_MAX_WAYS)
@@ -41,19 +40,20 @@ uint32_t job_ways_make(const struct job_variant *variants, const struct reach_pl
 }
 
 void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slots,
-                    struct reach_windows *out)
+                    struct job_pass *out)
 {
-    memset(out, 0, sizeof *out);
-    out->window_count = 1;
-    out->window[0] = (struct reach_window){
-        .first_byte = first_byte, .length_bytes = length_bytes, .sm_count = sm_slots};
-    out->sm_slots = sm_slots;
-    for (uint32_t sm = sm_slots; sm < REACH_SM_SLOTS; sm++)
-        out->window_of_sm[sm] = REACH_IDLE;
+    memset(out, 0, sizeof *out); /* every SM in window 0 */
+    out->one.first_byte = first_byte;
+    out->one.length_bytes = length_bytes;
+    out->one.sm_count = sm_slots;
+    out->windows.window_count = 1;
+    out->windows.window = &out->one;
+    out->windows.sm_slots = sm_slots;
+    out->windows.window_of_sm = out->window_of_sm;
 }
 
-void job_way_pass(const struct job_way *way, const struct reach_plan *plan, uint64_t bytes,
-                  uint32_t sm_slots, uint32_t pass, struct reach_windows *out)
+void job_way_pass(const struct job_way *way, const struct reach_answer *plan, uint64_t bytes,
+                  uint32_t sm_slots, uint32_t pass, struct job_pass *out)
 {
     const uint64_t first = (uint64_t)pass * way->scope_bytes;
 
@@ -66,6 +66,6 @@ void job_way_pass(const struct job_way *way, const struct reach_plan *plan, uint
         job_one_window(0, bytes, sm_slots, out);
         return;
     default:
-        *out = plan->windows;
+        out->windows = reach_answer_plan(plan)->windows;
     }
 }

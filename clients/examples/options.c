@@ -9,24 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define DEFAULT_LINES   ((uint64_t)1 << 30) /* 128 GiB of reads: some 45 ms at 3 TB/s */
 #define MAX_LINES       ((uint64_t)1 << 31)
 #define MAX_BYTES       ((uint64_t)1 << 39) /* line numbers have 32 bits */
 #define DEFAULT_REPEATS 5
-#define DEFAULT_URL     "http://127.0.0.1:17322"
-#define DEFAULT_SOCKET  "/run/reachd/reachd.sock"
 
 const char options_help[] =
     "random_read: reads random 128-byte lines of one large allocation, in four ways: inside a\n"
     "region that is in reach, naively over everything, in windows by SM, and as reachd "
     "recommends.\n"
     "\n"
-    "  --url URL       of the daemon; the environment's REACHD_URL does the same\n"
-    "  --socket PATH   its Unix socket instead. With none of them " DEFAULT_SOCKET "\n"
-    "                  where it is there, and else " DEFAULT_URL "\n"
+    "  --reachd URI    source of answers: unix:/path, http://host:port, or\n"
+    "                  file:/fingerprint.json; default as libreach chooses\n"
     "  --gpu N         CUDA's index of the GPU, default 0\n"
     "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest the GPU gives\n"
     "  --lines N       lines that each strategy reads, default 2^30\n"
@@ -75,11 +70,8 @@ static bool parse_u32(const char *text, uint64_t max, uint32_t *out)
 static bool take(int option, const char *value, struct options *out)
 {
     switch (option) {
-    case 'u':
-        out->daemon.url = value;
-        return true;
-    case 's':
-        out->daemon.socket = value;
+    case 'w':
+        out->reachd = value;
         return true;
     case 'g':
         out->gpu = value;
@@ -106,34 +98,14 @@ static bool take(int option, const char *value, struct options *out)
     }
 }
 
-/* As reachctl chooses. */
-static void choose_daemon(struct ask_daemon *daemon)
-{
-    struct stat st;
-
-    if (!daemon->url && !daemon->socket)
-        daemon->url = getenv("REACHD_URL");
-    if (daemon->url || daemon->socket)
-        return;
-    if (stat(DEFAULT_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && access(DEFAULT_SOCKET, W_OK) == 0)
-        daemon->socket = DEFAULT_SOCKET;
-    else
-        daemon->url = DEFAULT_URL;
-}
-
 bool options_parse(int argc, char **argv, struct options *out, char *why)
 {
-    static const struct option known[] = {{"url", required_argument, NULL, 'u'},
-                                          {"socket", required_argument, NULL, 's'},
-                                          {"gpu", required_argument, NULL, 'g'},
-                                          {"bytes", required_argument, NULL, 'b'},
-                                          {"lines", required_argument, NULL, 'l'},
-                                          {"repeats", required_argument, NULL, 'r'},
-                                          {"seed", required_argument, NULL, 'e'},
-                                          {"json", required_argument, NULL, 'j'},
-                                          {"dry-run", no_argument, NULL, 'd'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"reachd", required_argument, NULL, 'w'},  {"gpu", required_argument, NULL, 'g'},
+        {"bytes", required_argument, NULL, 'b'},   {"lines", required_argument, NULL, 'l'},
+        {"repeats", required_argument, NULL, 'r'}, {"seed", required_argument, NULL, 'e'},
+        {"json", required_argument, NULL, 'j'},    {"dry-run", no_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     int option, index = 0;
 
     *out =
@@ -154,6 +126,5 @@ bool options_parse(int argc, char **argv, struct options *out, char *why)
         snprintf(why, ASK_TEXT_BYTES, "\"%.60s\" is no option; try --help", argv[optind]);
         return false;
     }
-    choose_daemon(&out->daemon);
     return true;
 }

@@ -10,11 +10,11 @@ extern "C" {
 
 /* Strings are borrowed from the command line or static. */
 struct options {
-    struct ask_daemon daemon;
-    const char *gpu;  /* CUDA's index; with dry_run the daemon's index or a UUID */
-    uint64_t bytes;   /* 0: the largest allocation the GPU gives */
-    uint64_t lines;   /* read in each repeat, by each strategy */
-    uint32_t repeats; /* timed ones */
+    const char *reachd; /* as reach_open takes it; NULL: its default */
+    const char *gpu;    /* CUDA's index; with dry_run the daemon's index or a UUID */
+    uint64_t bytes;     /* 0: the largest allocation the GPU gives */
+    uint64_t lines;     /* read in each repeat, by each strategy */
+    uint32_t repeats;   /* timed ones */
     uint32_t seed;
     const char *json; /* path, or NULL */
     bool dry_run;

@@ -32,11 +32,11 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-#define WARP            32u
-#define THREADS         1024u /* of a block: all that an SM runs with 64 registers each */
-#define IN_FLIGHT       8u    /* loads that each warp has under way */
-#define CHUNK_LINES     512u  /* a warp takes from the queue at a time: some 90 us of work */
-#define WORDS_PER_LINE  (LINE_BYTES / 4u)
+#define WARP           32u
+#define THREADS        1024u /* of a block: all that an SM runs with 64 registers each */
+#define IN_FLIGHT      8u    /* loads that each warp has under way */
+#define CHUNK_LINES    512u  /* a warp takes from the queue at a time: some 90 us of work */
+#define WORDS_PER_LINE (LINE_BYTES / 4u)
 
 #define CHECK(call) check((call), #call, __LINE__)
 
@@ -232,21 +232,18 @@ static void close_device(device *d)
  * the bytes. Returns the chunks of all windows together. */
 static u64 load_strategy(device *d, const strategy *s, const struct options *options)
 {
-    static reach_windows windows;
+    static reach_window list[ASK_MAX_WINDOWS];
+    const reach_windows windows = {s->window_count, s->sm_slots, list, s->window_of_sm};
     static u32 chunks[ASK_MAX_WINDOWS];
     const double all = (double)(options->lines / CHUNK_LINES);
     u64 total = 0;
-    windows.window_count = s->window_count;
-    windows.sm_slots = s->sm_slots;
     for (u32 w = 0; w < s->window_count; w++) {
         const double share = (double)s->windows[w].length_bytes / (double)s->region_bytes;
-        windows.window[w].first_byte = s->windows[w].first_byte;
-        windows.window[w].length_bytes = s->windows[w].length_bytes;
+        list[w].first_byte = s->windows[w].first_byte;
+        list[w].length_bytes = s->windows[w].length_bytes;
         chunks[w] = (u32)(all * share + 0.5);
         total += chunks[w];
     }
-    static_assert(sizeof windows.window_of_sm == sizeof s->window_of_sm, "both are by SM id");
-    memcpy(windows.window_of_sm, s->window_of_sm, sizeof windows.window_of_sm);
     CHECK(cudaMemcpy(d->chunks, chunks, sizeof chunks, cudaMemcpyHostToDevice));
     CHECK(reach_table_load(&d->table, &windows));
     return total;
@@ -270,8 +267,7 @@ static void check_tally(const device *d, const tally *t, const strategy *s, u64 
 }
 
 /* One timed launch. */
-static double run_strategy(device *d, const strategy *s, const struct options *options,
-                           timing *out)
+static double run_strategy(device *d, const strategy *s, const struct options *options, timing *out)
 {
     const u64 chunks = load_strategy(d, s, options);
     float milliseconds = 0;
@@ -312,12 +308,11 @@ static void measure(device *d, const strategy *strategies, const struct options 
 }
 
 /* What to do with so many bytes. */
-static void ask(const struct ask_daemon *daemon, const char *gpu, u64 bytes,
-                struct ask_scope *scope, struct ask_placement *placement)
+static void ask(const char *uri, const char *gpu, u64 bytes, struct ask_scope *scope,
+                struct ask_placement *placement)
 {
     char why[ASK_TEXT_BYTES];
-    if (!ask_scope(daemon, gpu, bytes, scope, why) ||
-        !ask_placement(daemon, gpu, bytes, placement, why))
+    if (!ask_scope(uri, gpu, bytes, scope, why) || !ask_placement(uri, gpu, bytes, placement, why))
         give_up(why);
 }
 
@@ -351,12 +346,12 @@ int main(int argc, char **argv)
         }
         name_gpu(index, gpu, sizeof gpu);
     }
-    if (!ask_chip(&options.daemon, gpu, &chip, why))
+    if (!ask_chip(options.reachd, gpu, &chip, why))
         give_up(why);
     u64 bytes = (options.bytes ? options.bytes : chip.memory_bytes) / LINE_BYTES * LINE_BYTES;
     if (!options.dry_run)
         open_device(&options, index, &bytes, &d);
-    ask(&options.daemon, gpu, bytes, &scope, &placement);
+    ask(options.reachd, gpu, bytes, &scope, &placement);
     strategies_make(&placement, &chip, bytes, strategies);
     if (!options.dry_run) {
         measure(&d, strategies, &options, timings);

@@ -65,7 +65,7 @@ int main(void)
     CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
     const u64 bytes = (free_bytes - (1ull << 30)) >> 25 << 25;
     CHECK(cudaMalloc((void **)&memory, bytes));
-    if (!reach_table_ask(NULL, bytes, &table, why, sizeof why))
+    if (!reach_table_get(NULL, bytes, &table, why, sizeof why))
         return fprintf(stderr, "%s\n", why), 1;
     CHECK(cudaMalloc((void **)&total, sizeof *total));
     CHECK(cudaEventCreate(&before));

@@ -201,7 +201,7 @@ static bool run_dealt(state *s, char *why)
     return true;
 }
 
-static bool run_way(void *user, const job_way *way, const reach_windows *passes, double *ms,
+static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
                     job_result *out, char *why)
 {
     state *s = (state *)user;
@@ -235,7 +235,7 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->access = REACH_READ;
     out->element_bytes = 4;
     out->transaction_bytes = 32;
-    out->deal_bytes = sizeof(u32);
+    out->partition_bytes = sizeof(u32);
     out->accesses = options->count / PIECE * PIECE;
 }
 

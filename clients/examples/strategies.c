@@ -92,9 +92,9 @@ void strategies_make(const struct ask_placement *placement, const struct ask_chi
     make_by_sm(placement, chip, bytes, &strategies[STRATEGY_BY_SM]);
     make_placed(placement, &strategies[STRATEGY_PLACED]);
     strategies[STRATEGY_IN_REACH].predicted_gbps = chip->plateau_gbps;
-    strategies[STRATEGY_NAIVE].predicted_gbps = placement->without_gbps;
+    strategies[STRATEGY_NAIVE].predicted_gbps = placement->naive_gbps;
     strategies[STRATEGY_BY_SM].predicted_gbps = (double)NAN;
-    strategies[STRATEGY_PLACED].predicted_gbps = placement->with_gbps;
+    strategies[STRATEGY_PLACED].predicted_gbps = placement->predicted_gbps;
     for (int i = 0; i < STRATEGY_COUNT; i++) {
         for (uint32_t w = 0; w < strategies[i].window_count; w++)
             strategies[i].region_bytes += strategies[i].windows[w].length_bytes;

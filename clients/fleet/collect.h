@@ -1,28 +1,27 @@
-/* collect.h: asks many daemons at once what they know about their GPUs.
+/* collect.h: requests from many daemons at once what they know about their GPUs.
  *
- * One thread, many connections (libcurl's multi interface): so many hosts at a time, each with a
- * deadline of its own and all with one together. A host that fails in a way that may pass is asked
- * again after a pause that grows and is never the same twice. What a host may cost is bounded:
- * time, bytes, attempts; so the dead, the slow and the hostile are gone past.
+ * One thread, many connections (libcurl's multi interface), each host with a deadline and all of
+ * them with another. A failure that may be temporary is retried after a pause that grows and is
+ * random. What a host may cost is bounded (time, bytes, attempts), so a dead, slow or hostile one
+ * does not stop the others.
  *
- * Asked is GET /v1/fingerprints, with the tag of last time, so that a host where nothing has
- * changed answers in a few bytes. An older daemon, which does not have it, is asked GPU by GPU. No
- * token is sent, no redirect is followed, no proxy is used.
+ * The request is GET /v1/fingerprints, with the tag of the last answer, so that a host where
+ * nothing has changed answers in a few bytes. A daemon without that route gets one request per GPU.
+ * No token is sent, no redirect is followed, no proxy is used.
  */
 #ifndef REACH_CLIENTS_FLEET_COLLECT_H
 #define REACH_CLIENTS_FLEET_COLLECT_H
 
 #include "clients/fleet/hosts.h"
-#include "clients/fleet/keep.h"
+#include "clients/fleet/db.h"
 
 #include <jansson.h>
 
 enum {
     COLLECT_MOST_AT_ONCE = 1024,
-    COLLECT_ETAG_BYTES = 128,
     COLLECT_DETAIL_BYTES = 256,
 
-    /* What a survey takes unless told otherwise. */
+    /* Defaults of a survey. */
     COLLECT_AT_ONCE = 64,
     COLLECT_ATTEMPTS = 3,
     COLLECT_HOST_MS = 5000,
@@ -40,13 +39,13 @@ struct collect_settings {
     uint64_t seed;       /* of the pauses */
 };
 
-/* How it went with one host. */
+/* The result of one host. */
 struct collect_result {
     enum fleet_outcome outcome;        /* FLEET_ANSWERED, FLEET_UNCHANGED, or why not */
     char detail[COLLECT_DETAIL_BYTES]; /* one printable line; "" where it answered */
-    char etag[COLLECT_ETAG_BYTES];     /* of what it answered; "" */
+    char etag[FLEET_ETAG_BYTES];       /* of what it answered; "" */
     json_t *document;                  /* FLEET_ANSWERED: as /v1/fingerprints gives it */
-    uint32_t attempts;                 /* requests that were begun for it; 0: its turn never came */
+    uint32_t attempts; /* requests begun for it; 0: the deadline of all came first */
     uint64_t received_bytes;
     uint32_t elapsed_ms;
 };
@@ -54,7 +53,7 @@ struct collect_result {
 /* Other than STATUS_OK ends the collecting with that. */
 struct collect_calls {
     void *self;
-    /* The tag to send to host number `host`, before it is asked; `out` has COLLECT_ETAG_BYTES. */
+    /* The tag to send to host number `host`; `out` has FLEET_ETAG_BYTES. */
     enum status (*tag)(void *self, uint32_t host, char *out, struct err *err);
     /* Once for each host, in the order in which they end. The result is the caller's until return.
      */

@@ -1,7 +1,7 @@
-/* hosts.c: every spelling of a host becomes one name, and a hash table tells which are there.
+/* hosts.c: every spelling of a host becomes one name, and a tree tells which are there.
  *
- * What is read comes from people and from other programs, so what may stand in a name is listed,
- * not what may not: letters, digits, '.', '-', '_', colons in brackets, and in a path what needs no
+ * Names come from people and from other programs, so what a name may have is listed, not what it
+ * may not have: letters, digits, '.', '-', '_', colons in brackets, and in a path what needs no
  * escape. A name cannot be taken for an option, cannot carry a user or a password, and cannot break
  * a line of a report.
  */
@@ -9,11 +9,11 @@
 
 #include "clients/fleet/hostlist.h"
 
-#include "base/hash.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
     LINE_BYTES = HOSTS_NAME_BYTES + 64, /* of a file, longer ones are no host */
     MOST_NAME = 253,                    /* of a DNS name */
     MOST_PORT = 65535,
-    FIRST_ROOM = 64,
+    ROOM = 1024, /* of names, at a time */
     SHOWN_BYTES = 80
 };
 
@@ -52,10 +52,8 @@ void hosts_begin(struct hosts *out, uint16_t port)
 
 void hosts_free(struct hosts *take)
 {
-    for (uint32_t i = 0; i < take->count; i++)
-        free(take->names[i]);
+    tdestroy(take->tree, free); /* the names */
     free(take->names);
-    free(take->places);
     *take = (struct hosts){.port = take->port};
 }
 
@@ -65,7 +63,7 @@ static enum status refuse(struct err *err, const char *text, const char *why)
 
     snprintf(shown, sizeof(shown), "%s", text);
     text_tidy(shown);
-    return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is no host: %s", shown, why);
+    return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not a host: %s", shown, why);
 }
 
 /* ---- one host ---- */
@@ -86,7 +84,7 @@ static const char *read_host(const char **at, size_t bytes, struct place *out)
     text[n] = '\0';
     if (brackets) {
         if (inet_pton(AF_INET6, text, &v6) != 1 || n + 1 > room || (*at)[n + 1] != ']')
-            return "what is in brackets is no IPv6 address";
+            return "what is in brackets is not an IPv6 address";
         out->host[0] = '[';
         inet_ntop(AF_INET6, &v6, out->host + 1, sizeof(out->host) - 2);
         strcat(out->host, "]");
@@ -157,8 +155,8 @@ static const char *read_place(const char *text, uint16_t port, struct place *out
     if (!why)
         why = read_port(&at, out);
     if (!why && *at != '\0' && *at != '/')
-        why = *at == '@' || strchr(at, '@') ? "it must not carry a user or a password"
-                                            : "something stands behind the name";
+        why = *at == '@' || strchr(at, '@') ? "it must not have a user or a password"
+                                            : "unexpected characters after the name";
     if (!why && *at == '/' && !url)
         why = "with a path it must be a URL: http://...";
     return why ? why : read_path(at, out);
@@ -183,7 +181,7 @@ static const char *name_of(const char *text, uint16_t port, char *out)
         while (path[0] == '/' && path[1] == '/')
             path++;
         if (path[1] == '\0')
-            return "unix: wants a path";
+            return "unix: needs a path";
         if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
             return "the path of a socket has at most 107 bytes";
         for (const char *c = path; *c != '\0'; c++) {
@@ -217,58 +215,31 @@ const char *hosts_url(const char *name, char *out_url)
 
 /* ---- the list ---- */
 
-static uint32_t *find_place(const struct hosts *h, const char *name)
+static int by_name(const void *a, const void *b)
 {
-    uint32_t at = (uint32_t)hash_bytes(HASH_START, name, strlen(name)) & (h->place_count - 1);
-
-    while (h->places[at] != 0 && strcmp(h->names[h->places[at] - 1], name) != 0)
-        at = (at + 1) & (h->place_count - 1);
-    return &h->places[at];
+    return strcmp(a, b);
 }
 
-/* Room for one more: the table stays at most half full. */
-static bool make_room(struct hosts *h)
+static enum status add_name(struct hosts *h, const char *name, struct err *err)
 {
-    const uint32_t room = h->place_count / 2;
-    char **names;
-    uint32_t *places;
-
-    if (h->count < room)
-        return true;
-    names = realloc(h->names, (room ? 2 * room : FIRST_ROOM) * sizeof(*names));
-    if (!names)
-        return false;
-    h->names = names;
-    places = calloc(room ? 4 * (size_t)room : 2 * FIRST_ROOM, sizeof(*places));
-    if (!places)
-        return false;
-    free(h->places);
-    h->places = places;
-    h->place_count = room ? 4 * room : 2 * FIRST_ROOM;
-    for (uint32_t i = 0; i < h->count; i++)
-        *find_place(h, h->names[i]) = i + 1;
-    return true;
-}
-
-static enum status keep(struct hosts *h, const char *name, struct err *err)
-{
-    uint32_t *place;
+    char **names = h->names;
     char *copy;
 
-    if (!make_room(h))
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
-    place = find_place(h, name);
-    if (*place != 0) {
+    if (tfind(name, &h->tree, by_name)) {
         h->again++;
         return STATUS_OK;
     }
     if (h->count == h->most)
         return err_set(err, STATUS_FULL, "there are more than %u hosts", h->most);
-    copy = strdup(name);
-    if (!copy)
+    if (h->count % ROOM == 0)
+        names = realloc(h->names, ((size_t)h->count + ROOM) * sizeof(*names));
+    copy = names ? strdup(name) : NULL;
+    h->names = names ? names : h->names;
+    if (!copy || !tsearch(copy, &h->tree, by_name)) {
+        free(copy);
         return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
+    }
     h->names[h->count++] = copy;
-    *place = h->count;
     return STATUS_OK;
 }
 
@@ -277,7 +248,7 @@ enum status hosts_add(struct hosts *h, const char *text, struct err *err)
     char name[HOSTS_NAME_BYTES];
     const char *const why = name_of(text, h->port, name);
 
-    return why ? refuse(err, text, why) : keep(h, name, err);
+    return why ? refuse(err, text, why) : add_name(h, name, err);
 }
 
 /* ---- from other forms ---- */
@@ -314,7 +285,7 @@ enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, str
         if (n == 0)
             continue;
         if (n >= sizeof(line) || memchr(at, '\0', n))
-            return err_set(err, STATUS_INVALID_ARGUMENT, "line %u is no host", number);
+            return err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);
         memcpy(line, at, n);
         line[n] = '\0';
         if (hosts_add(h, line, err) != STATUS_OK)
@@ -349,14 +320,14 @@ static enum status add_group(struct hosts *h, const json_t *group, struct err *e
     json_t *target;
 
     if (!json_is_array(targets))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "\"targets\" is no list");
+        return err_set(err, STATUS_INVALID_ARGUMENT, "\"targets\" is not a list");
     if (!scheme || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
         return err_set(err, STATUS_INVALID_ARGUMENT, "\"__scheme__\" is neither http nor https");
     json_array_foreach(targets, i, target)
     {
         const char *const text = json_string_value(target);
         if (!text)
-            return err_set(err, STATUS_INVALID_ARGUMENT, "target %zu is no text", i);
+            return err_set(err, STATUS_INVALID_ARGUMENT, "target %zu is not text", i);
         if (add_target(h, text, scheme, err) != STATUS_OK)
             return err_prefix(err, "target %zu", i);
     }
@@ -373,11 +344,11 @@ enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, s
 
     if (!groups) {
         text_tidy(where.text);
-        return err_set(err, STATUS_INVALID_ARGUMENT, "no JSON: line %d: %s", where.line,
+        return err_set(err, STATUS_INVALID_ARGUMENT, "not JSON: line %d: %s", where.line,
                        where.text);
     }
     if (!json_is_array(groups))
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "no file_sd: it must be a list of groups");
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "not file_sd: it must be a list of groups");
     json_array_foreach(groups, i, group)
     {
         if (s == STATUS_OK && add_group(h, group, err) != STATUS_OK)

@@ -1,7 +1,7 @@
-/* hosts.h: whom a survey asks.
+/* hosts.h: the hosts of a survey.
  *
- * A host is kept under one name, in one spelling, so that it is asked once and found again next
- * time, however it was written:
+ * A host has one name, in one spelling, so that it gets one request and is found again next time,
+ * however it was written:
  *
  *     n17:17322                        a name or an address with its port, by http
  *     [fe80::17]:17322                 an IPv6 address
@@ -26,20 +26,19 @@ enum {
 };
 
 struct hosts {
-    uint16_t port;    /* where a host names none; in URLs it is the scheme's */
-    uint32_t most;    /* 1..HOSTS_MOST */
-    uint32_t count;   /* different ones */
-    uint32_t again;   /* that were named once more */
-    char **names;     /* in the order in which they came */
-    uint32_t *places; /* a hash table: 1 + index into names, 0 is free */
-    uint32_t place_count;
+    uint16_t port;  /* where a host names none; in URLs it is the scheme's */
+    uint32_t most;  /* 1..HOSTS_MOST */
+    uint32_t count; /* different ones */
+    uint32_t again; /* that were named once more */
+    char **names;   /* in the order in which they came */
+    void *tree;     /* the same, to be found */
 };
 
 void hosts_begin(struct hosts *out, uint16_t port);
 void hosts_free(struct hosts *take);
 
-/* One host: a name or address, with a port or without, an http or https URL, unix:/path. Of a
- * URL nothing but scheme, host, port and path may be there: who may ask is not its business.
+/* One host: a name or address, with a port or without, an http or https URL, unix:/path. A
+ * URL may have nothing but scheme, host, port and path.
  * STATUS_INVALID_ARGUMENT names what is wrong, STATUS_FULL: more than `most`. */
 enum status hosts_add(struct hosts *h, const char *text, struct err *err);
 

@@ -1,31 +1,148 @@
-/* report.c: which reports, about which survey, in which format. */
-#include "clients/fleet/report_private.h"
+/* report.c: which reports, about which survey, in which format. A report is one table or two; the
+ * rows of each come from statements of schema/fleet, and are printed as they come. */
+#include "clients/fleet/report.h"
+
+#include "clients/fleet/db_engine.h"
+#include "clients/fleet/report_chart.h"
+#include "clients/fleet/report_out.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
+enum { BRIEF_ROWS = 10 /* of a table of the summary */ };
+
+/* A table and where its rows come from. `cells` says how the columns of a row become cells:
+ *
+ *     t text, c count, r real number, p percent, v two columns: a text, or else a real number
+ *     ! the last one: 1 is a row for people alone
+ */
+struct source {
     unsigned bit;
-    enum status (*print)(struct report *r, struct err *err);
-} reports[] = {
-    {"signatures", FLEET_REPORT_SIGNATURES, report_signatures},
-    {"maps", FLEET_REPORT_MAPS, report_maps},
-    {"spread", FLEET_REPORT_SPREAD, report_spread},
-    {"outliers", FLEET_REPORT_OUTLIERS, report_outliers},
-    {"drift", FLEET_REPORT_DRIFT, report_drift},
-    {"hosts", FLEET_REPORT_HOSTS, report_hosts},
-    {"boards", FLEET_REPORT_BOARDS, report_boards},
-    {"summary", FLEET_REPORT_SUMMARY, NULL},
+    struct report_table table;
+    const char *cells;
+    const char *sql;
+    const char *note; /* NULL: none */
+    bool whole;       /* the summary has all rows */
+    bool not_brief;   /* the summary leaves it out */
 };
-enum { REPORT_COUNT = sizeof(reports) / sizeof(*reports) };
+
+#define KIND "model", "origin"
+
+static const struct source sources[] = {
+    {.bit = FLEET_REPORT_SIGNATURES,
+     .table = {"signatures",
+               "",
+               "Signatures of the disabled SMs",
+               {KIND, "signature", "gpus", "percent", "candidates", "candidate_count"}},
+     .cells = "tttcptc!",
+     .sql = fleet_sql_report_signatures,
+     .note =
+         "A signature is the same on every chip with the same pattern; where several sets of SMs "
+         "would leave it, all of them are candidates."},
+    {.bit = FLEET_REPORT_MAPS,
+     .table =
+         {"maps", "counts", "Different group maps", {KIND, "gpus", "maps", "most_common_percent"}},
+     .cells = "ttccp",
+     .sql = fleet_sql_report_maps_counts},
+    {.bit = FLEET_REPORT_MAPS,
+     .table = {"maps",
+               "",
+               "Group maps: which SMs share a TLB",
+               {KIND, "map", "groups", "gpus", "percent"}},
+     .cells = "tttccp",
+     .sql = fleet_sql_report_maps,
+     .note = "A map's name is a hash of which SM ids go together, whatever the groups are called.",
+     .not_brief = true},
+    /* The spread of every metric is too long for a summary, which has the outliers. */
+    {.bit = FLEET_REPORT_SPREAD,
+     .table = {"spread",
+               "",
+               "Spread of every metric",
+               {KIND, "metric", "gpus", "min", "lower_quartile", "median", "upper_quartile", "max",
+                "deviation", "unknown", "not_observable"}},
+     .cells = "tttcrrrrrrcc",
+     .sql = fleet_sql_report_spread,
+     .note =
+         "Quartiles are values that were measured (nearest rank), the median is the mean of the "
+         "two middle ones, deviation is the median distance from it.",
+     .not_brief = true},
+    {.bit = FLEET_REPORT_OUTLIERS,
+     .table = {"outliers",
+               "",
+               "GPUs that differ from the others of their model",
+               {KIND, "uuid", "host", "slot", "metric", "value", "usual", "deviations"}},
+     .cells = "ttttctvvr",
+     .sql = fleet_sql_report_outliers,
+     .note =
+         "A metric differs where it is more than 6 deviations (1.4826 x the median distance) and "
+         "more than 5% from the median of its model and origin; one of the structure where more "
+         "than half have another."},
+    {.bit = FLEET_REPORT_OUTLIERS,
+     .table = {"outliers",
+               "counts",
+               "How many GPUs differ from the others of their model",
+               {KIND, "gpus", "differ_in_structure", "differ_in_metrics"}},
+     .cells = "ttccc",
+     .sql = fleet_sql_report_outliers_counts,
+     .note = "Fewer than 8 GPUs of a model and origin are not told from each other."},
+    {.bit = FLEET_REPORT_DRIFT,
+     .table = {"drift",
+               "",
+               "What changed since the survey before",
+               {KIND, "uuid", "host", "slot", "since", "what", "before", "after", "change_percent",
+                "fleet_percent"}},
+     .cells = "ttttcctvvpp",
+     .sql = fleet_sql_report_drift,
+     .note =
+         "A change counts where it stands out of the fleet's own by more than 6 deviations and by "
+         "more than 5%; with fewer than 8 GPUs measured again, as \"reachctl fingerprint diff\" "
+         "has it."},
+    {.bit = FLEET_REPORT_DRIFT,
+     .table = {"drift",
+               "counts",
+               "GPUs that were measured again",
+               {KIND, "again", "changed", "structure", "groups", "metrics", "other_driver"}},
+     .cells = "ttcccccc",
+     .sql = fleet_sql_report_drift_counts},
+    {.bit = FLEET_REPORT_HOSTS,
+     .table = {"hosts",
+               "counts",
+               "Hosts by outcome",
+               {"outcome", "hosts", "gpus", "received_bytes", "slowest_ms"}},
+     .cells = "tcccc",
+     .sql = fleet_sql_report_hosts_counts,
+     .whole = true},
+    {.bit = FLEET_REPORT_HOSTS,
+     .table = {"hosts",
+               "names",
+               "Hosts that did not answer as they should",
+               {"host", "outcome", "detail", "attempts", "elapsed_ms", "last_answered"}},
+     .cells = "tttccc",
+     .sql = fleet_sql_report_hosts,
+     .note = "last_answered is the survey in which the host answered last."},
+    {.bit = FLEET_REPORT_INVENTORY,
+     .table = {"inventory",
+               "",
+               "Inventory: what changed places",
+               {"what", "uuid", "serial", KIND, "host", "slot", "before"}},
+     .cells = "ttttttct",
+     .sql = fleet_sql_report_inventory,
+     .note =
+         "A GPU is its UUID and its serial number. A host that was not reached says nothing: none "
+         "of its GPUs is called gone."},
+};
+enum { SOURCE_COUNT = sizeof(sources) / sizeof(*sources) };
 
 bool fleet_report_from_name(const char *name, unsigned *out)
 {
-    for (int i = 0; i < REPORT_COUNT; i++) {
-        if (strcmp(name, reports[i].name) == 0) {
-            *out = reports[i].bit;
+    if (strcmp(name, "summary") == 0) {
+        *out = FLEET_REPORT_SUMMARY;
+        return true;
+    }
+    for (int i = 0; i < SOURCE_COUNT; i++) {
+        if (strcmp(name, sources[i].table.name) == 0) {
+            *out = sources[i].bit;
             return true;
         }
     }
@@ -77,16 +194,16 @@ static enum status read_origin(void *self, int columns, const char *const *value
 }
 
 /* Fills the head; `number` 0 is the latest. */
-static enum status find_survey(struct report *r, int64_t number, struct report_head *head,
-                               struct err *err)
+static enum status find_survey(struct fleet_db *db, int64_t number, const char *model,
+                               struct report_head *head, struct err *err)
 {
-    char wanted[FLEET_NUMBER_BYTES];
+    char wanted[FLEET_INTEGER_BYTES];
     enum status s =
-        fleet_run(r->db,
+        fleet_run(db,
                   "SELECT s.id, s.at, (SELECT COUNT(*) FROM fleet_outcome o WHERE o.survey = s.id) "
                   "FROM fleet_survey s WHERE s.id = CASE WHEN CAST($1 AS BIGINT) = 0 THEN "
                   "(SELECT MAX(id) FROM fleet_survey) ELSE CAST($1 AS BIGINT) END",
-                  FLEET_VALUES(fleet_number_text(number, wanted)), read_head, head, err);
+                  FLEET_VALUES(fleet_integer_text(number, wanted)), read_head, head, err);
 
     if (s == STATUS_OK && head->survey == 0 && number == 0)
         return err_set_hint(err, STATUS_NOT_FOUND,
@@ -97,116 +214,150 @@ static enum status find_survey(struct report *r, int64_t number, struct report_h
         return err_set_hint(err, STATUS_NOT_FOUND,
                             "Leave --survey out for the latest, or name the database with --db.",
                             "there is no survey %" PRId64, number);
-    fleet_number_text(head->survey, r->survey);
     if (s == STATUS_OK)
-        s = fleet_run(r->db,
+        s = fleet_run(db,
                       "SELECT k.origin, COUNT(*) FROM fleet_sighting s JOIN fleet_kind k "
                       "ON k.id = s.kind WHERE s.survey = $1 AND s.counted = 1 "
                       "AND (CAST($2 AS TEXT) = '' OR k.model = $2) GROUP BY k.origin",
-                      FLEET_VALUES(r->survey, r->model), read_origin, head, err);
+                      FLEET_VALUES(fleet_integer_text(head->survey, wanted), model), read_origin,
+                      head, err);
     return s;
 }
 
-/* ---- what they share ---- */
+/* ---- one table ---- */
 
-static enum status read_kind(void *self, int columns, const char *const *values, struct err *err)
+struct printing {
+    const struct source *source;
+    struct report_out *to;
+    bool brief;
+    uint64_t printed;
+    uint64_t more; /* rows that a summary leaves out */
+};
+
+/* The cell of the columns from `*at` on. */
+static struct cell cell_of(char kind, const char *const *at)
 {
-    struct report_kinds *const kinds = self;
-    struct report_kind *k;
+    const char *const text = kind == 'v' && !at[0] ? at[1] : at[0];
+
+    if (!text)
+        return cell_none;
+    if (kind == 't' || (kind == 'v' && at[0]))
+        return cell_text(text);
+    if (kind == 'c')
+        return cell_count(strtoll(text, NULL, 10));
+    return (struct cell){.kind = kind == 'p' ? CELL_PERCENT : CELL_REAL, .v = strtod(text, NULL)};
+}
+
+static enum status print_row(void *self, int columns, const char *const *values, struct err *err)
+{
+    struct printing *const p = self;
+    struct cell cells[REPORT_MAX_COLUMNS];
+    int count = 0;
+    int at = 0;
 
     (void)columns;
     (void)err;
-    if (kinds->count == REPORT_MAX_KINDS) {
-        kinds->more = true;
-        return STATUS_OK;
+    for (const char *kind = p->source->cells; *kind && *kind != '!'; kind++) {
+        cells[count++] = cell_of(*kind, &values[at]);
+        at += *kind == 'v' ? 2 : 1;
     }
-    k = &kinds->kinds[kinds->count++];
-    (void)snprintf(k->id, sizeof(k->id), "%s", values[0]);
-    (void)snprintf(k->model, sizeof(k->model), "%s", values[1]);
-    (void)snprintf(k->origin, sizeof(k->origin), "%s", values[2]);
-    k->gpus = strtoll(values[3], NULL, 10);
+    if (p->source->cells[count] == '!' && strcmp(values[at], "0") != 0) {
+        if (p->more == 0)
+            report_row_for_people(p->to, cells);
+    } else if (p->brief && p->printed == BRIEF_ROWS && !p->source->whole) {
+        p->more++;
+    } else {
+        p->printed++;
+        report_row(p->to, cells);
+    }
     return STATUS_OK;
 }
 
-enum status report_kinds(struct report *r, struct report_kinds *out, struct err *err)
+static enum status print_table(struct fleet_db *db, const struct source *source, const char *survey,
+                               const char *model, bool brief, struct report_out *to,
+                               struct err *err)
 {
-    *out = (struct report_kinds){.kinds = calloc(REPORT_MAX_KINDS, sizeof(*out->kinds))};
-    if (!out->kinds)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
-    return fleet_run(r->db,
-                     "SELECT k.id, k.model, k.origin, c.n FROM (SELECT kind, COUNT(*) AS n "
-                     "FROM fleet_sighting WHERE survey = $1 AND counted = 1 "
-                     "AND fingerprint IS NOT NULL GROUP BY kind) c "
-                     "JOIN fleet_kind k ON k.id = c.kind "
-                     "WHERE CAST($2 AS TEXT) = '' OR k.model = $2 "
-                     "ORDER BY k.model COLLATE \"C\", k.origin COLLATE \"C\"",
-                     FLEET_VALUES(r->survey, r->model), read_kind, out, err);
-}
+    struct printing p = {.source = source, .to = to, .brief = brief};
+    enum status s;
 
-bool report_rows_next(struct report_rows *rows)
-{
-    if (rows->r->brief && rows->printed == REPORT_BRIEF_ROWS) {
-        rows->more++;
-        return false;
-    }
-    rows->printed++;
-    return true;
-}
-
-void report_rows_end(struct report_rows *rows, const char *which)
-{
-    if (rows->more > 0)
-        report_note(rows->r->to, "and %" PRIu64 " more: survey report %s", rows->more, which);
-    report_table_end(rows->r->to);
-}
-
-const char *report_origin(const char *origin)
-{
-    return origin && origin[0] ? origin : "unknown";
+    report_table_begin(to, &source->table);
+    s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
+    if (source->note)
+        report_note(to, "%s", source->note);
+    if (p.more > 0)
+        report_note(to, "and %" PRIu64 " more: survey report %s", p.more, source->table.name);
+    report_table_end(to);
+    return s;
 }
 
 /* ---- all of it ---- */
 
-static enum status print(struct report *r, unsigned bits, const struct report_head *head,
-                         struct err *err)
+static enum status print_chart(struct fleet_db *db, const struct report_head *head,
+                               const char *survey, const char *model, FILE *out, struct err *err)
+{
+    struct report_chart *const chart = report_chart_new();
+    enum status s = STATUS_NO_MEMORY;
+
+    if (!chart)
+        return err_set(err, s, "no memory for a chart");
+    s = fleet_script(db, fleet_sql_report_signatures, survey, model, report_chart_row, chart, err);
+    if (s == STATUS_OK)
+        s = report_chart_print(chart, head, out, err);
+    free(chart);
+    return s;
+}
+
+static enum status print_tables(struct fleet_db *db, unsigned bits, const struct report_head *head,
+                                const char *survey, const char *model, struct report_out *to,
+                                struct err *err)
 {
     enum status s = STATUS_OK;
 
-    report_begin(r->to, head);
-    for (int i = 0; s == STATUS_OK && i < REPORT_COUNT; i++) {
-        if (!reports[i].print || !(bits & (reports[i].bit | FLEET_REPORT_SUMMARY)))
-            continue;
-        r->brief = !(bits & reports[i].bit);
-        /* Every number's spread is too long for a summary, which has the outliers. */
-        if (!r->brief || reports[i].bit != FLEET_REPORT_SPREAD)
-            s = reports[i].print(r, err);
+    report_begin(to, head);
+    for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
+        const bool brief = !(bits & sources[i].bit);
+        if (!brief || (bits & FLEET_REPORT_SUMMARY && !sources[i].not_brief))
+            s = print_table(db, &sources[i], survey, model, brief, to, err);
     }
-    return s == STATUS_OK ? report_end(r->to, err) : s;
+    return s == STATUS_OK ? report_end(to, err) : s;
+}
+
+static enum status print(struct fleet_db *db, const struct fleet_report_options *options,
+                         struct report_out *to, FILE *out, struct err *err)
+{
+    const char *const model = options->model ? options->model : "";
+    struct report_head head = {.survey = 0};
+    char survey[FLEET_INTEGER_BYTES];
+    enum status s = find_survey(db, options->survey, model, &head, err);
+
+    if (s != STATUS_OK)
+        return s;
+    fleet_integer_text(head.survey, survey);
+    if (options->format == FLEET_FORMAT_SVG)
+        return print_chart(db, &head, survey, model, out, err);
+    return print_tables(db, options->reports ? options->reports : FLEET_REPORT_SUMMARY, &head,
+                        survey, model, to, err);
 }
 
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err)
 {
-    const unsigned bits = options->reports ? options->reports : FLEET_REPORT_SUMMARY;
-    struct report r = {.db = db, .model = options->model ? options->model : ""};
-    struct report_head head = {.survey = 0};
-    const bool chart = options->format == FLEET_FORMAT_SVG;
+    struct report_out *to;
     enum status s;
 
-    if (db->survey)
+    if (db->staged)
         return err_set(err, STATUS_CONFLICT, "a survey is under way");
-    if (chart && options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
+    if (options->format == FLEET_FORMAT_SVG &&
+        options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
         return err_set(err, STATUS_INVALID_ARGUMENT, "only signatures have a chart");
-    r.to = report_out_new(options->format, out);
-    if (!r.to)
+    to = report_out_new(options->format, out);
+    if (!to)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
-    s = fleet_read_begin(db, err);
+    s = db->engine->exec(db->connection, db->engine->begin_read, err);
     if (s == STATUS_OK) {
-        s = find_survey(&r, options->survey, &head, err);
-        if (s == STATUS_OK)
-            s = chart ? report_chart(&r, &head, out, err) : print(&r, bits, &head, err);
-        fleet_read_end(db);
+        s = print(db, options, to, out, err);
+        (void)db->engine->exec(db->connection, "ROLLBACK", NULL);
     }
-    report_out_free(r.to);
+    report_out_free(to);
     return s;
 }

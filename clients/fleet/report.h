@@ -1,14 +1,14 @@
 /* report.h: what surveys say about a fleet.
  *
- * Every report is a query whose rows come one by one, and so is printed: memory does not grow with
- * the fleet. Chips are counted by model and origin, so a simulated one never stands in one row with
- * a measured one. Expectations there are none: a GPU is held against the others of its model, and
- * against itself in the survey before. The rules stand in docs/fleet.md.
+ * Every report is a query of schema/fleet, printed row by row: memory does not grow with the fleet.
+ * Chips are counted by model and origin, so a simulated one is never in one row with a measured
+ * one. A GPU is compared with the others of its model, and with itself in the survey before.
+ * docs/fleet.md has the rules.
  */
 #ifndef REACH_CLIENTS_FLEET_REPORT_H
 #define REACH_CLIENTS_FLEET_REPORT_H
 
-#include "clients/fleet/keep.h"
+#include "clients/fleet/db.h"
 
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ enum fleet_report_bit {
     FLEET_REPORT_OUTLIERS = 1 << 3,
     FLEET_REPORT_DRIFT = 1 << 4,
     FLEET_REPORT_HOSTS = 1 << 5,
-    FLEET_REPORT_BOARDS = 1 << 6,
+    FLEET_REPORT_INVENTORY = 1 << 6,
     FLEET_REPORT_SUMMARY = 1 << 7
 };
 /* "signatures", "maps", ... False where there is no such report; `*out` is then untouched. */
@@ -30,7 +30,7 @@ enum fleet_format {
     FLEET_FORMAT_JSON,
     FLEET_FORMAT_CSV,
     FLEET_FORMAT_MARKDOWN,
-    FLEET_FORMAT_SVG, /* a chart of the signatures, which is all that has one */
+    FLEET_FORMAT_SVG, /* a chart: signatures alone have one */
     FLEET_FORMAT_COUNT
 };
 /* "table", "json", "csv", "markdown", "svg". */
@@ -38,7 +38,7 @@ bool fleet_format_from_name(const char *name, enum fleet_format *out);
 
 struct fleet_report_options {
     int64_t survey;    /* 0: the latest */
-    const char *model; /* as the driver says it; NULL: all */
+    const char *model; /* the driver's name of it; NULL: all */
     enum fleet_format format;
     unsigned reports; /* fleet_report_bit; 0: the summary */
 };

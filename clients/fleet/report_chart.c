@@ -1,7 +1,7 @@
 /* report_chart.c: the signatures as a chart: a bar a signature, a panel a model and origin. One SVG
- * file that needs nothing else. Bars are named and counted in words, so that no colour has to be
+ * file that needs nothing else. Bars are named and counted in words, so that no color has to be
  * told from another. */
-#include "clients/fleet/report_private.h"
+#include "clients/fleet/report_chart.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -39,7 +39,7 @@ struct panel {
     struct bar bars[MAX_BARS];
 };
 
-struct chart {
+struct report_chart {
     struct panel panels[MAX_PANELS];
     uint32_t count;
     uint32_t left_out; /* panels */
@@ -60,34 +60,36 @@ static void label(const char *text, char *out)
     (void)snprintf(out, LABEL_BYTES, "%.*s...", (int)n, text);
 }
 
-static enum status add_row(void *self, int columns, const char *const *values, struct err *err)
+enum status report_chart_row(void *self, int columns, const char *const *values, struct err *err)
 {
-    struct chart *const c = self;
+    enum { MODEL = 0, ORIGIN, SIGNATURE, GPUS, PERCENT, CANDIDATES, CANDIDATE_COUNT, PEOPLE };
+    struct report_chart *const c = self;
     struct panel *p = c->count ? &c->panels[c->count - 1] : NULL;
-    const int64_t n = strtoll(values[3], NULL, 10);
+    const int64_t n = strtoll(values[GPUS], NULL, 10);
 
     (void)columns;
     (void)err;
-    if (!p || strcmp(p->model, values[0]) != 0 ||
-        strcmp(p->origin, report_origin(values[1])) != 0) {
+    if (strcmp(values[PEOPLE], "0") != 0)
+        return STATUS_OK;
+    if (!p || strcmp(p->model, values[MODEL]) != 0 || strcmp(p->origin, values[ORIGIN]) != 0) {
         if (c->count == MAX_PANELS) {
             c->left_out++;
             return STATUS_OK;
         }
         p = &c->panels[c->count++];
-        (void)snprintf(p->model, sizeof(p->model), "%s", values[0]);
-        (void)snprintf(p->origin, sizeof(p->origin), "%s", report_origin(values[1]));
-        p->total = strtoll(values[4], NULL, 10);
+        (void)snprintf(p->model, sizeof(p->model), "%s", values[MODEL]);
+        (void)snprintf(p->origin, sizeof(p->origin), "%s", values[ORIGIN]);
     }
+    p->total += n;
     if (p->bar_count == MAX_BARS) {
         p->rest_count++;
         p->rest += n;
         return STATUS_OK;
     }
     struct bar *const b = &p->bars[p->bar_count++];
-    label(!values[2] ? "(no fingerprint)" : values[2][0] ? values[2] : "(not known)", b->label);
+    label(values[SIGNATURE], b->label);
     b->count = n;
-    b->ambiguous = values[6] && strcmp(values[6], "1") != 0;
+    b->ambiguous = values[CANDIDATE_COUNT] && strcmp(values[CANDIDATE_COUNT], "1") != 0;
     return STATUS_OK;
 }
 
@@ -110,13 +112,13 @@ static int64_t tick_step(int64_t most)
 }
 
 static void put_bar(FILE *out, const struct bar *b, const struct panel *p, double y, double per_gpu,
-                    const char *colour)
+                    const char *color)
 {
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, y + BAR - 4);
     report_put_xml(out, b->label);
     fprintf(out,
             "</text><rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>",
-            LEFT, y, (double)b->count * per_gpu, BAR, colour);
+            LEFT, y, (double)b->count * per_gpu, BAR, color);
     report_put_xml(out, b->label);
     fprintf(out, ": %" PRId64 "</title></rect>", b->count);
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%" PRId64 " (%.1f%%)%s</text>\n",
@@ -146,7 +148,7 @@ static void put_axis(FILE *out, int64_t most, double top, double bottom, double 
 static void put_panel(FILE *out, const struct panel *p, double y)
 {
     const bool simulated = strcmp(p->origin, "simulated") == 0;
-    const char *const colour = simulated ? "#b07a2a" : "#2f6ea5";
+    const char *const color = simulated ? "#b07a2a" : "#2f6ea5";
     const double top = y + TITLE;
     const double bottom = top + (double)rows_of(p) * STEP;
     int64_t most = p->rest;
@@ -159,7 +161,7 @@ static void put_panel(FILE *out, const struct panel *p, double y)
     fprintf(out, ", %s: %" PRId64 " GPUs</text>\n", simulated ? "SIMULATED" : p->origin, p->total);
     put_axis(out, most, top, bottom, per_gpu);
     for (uint32_t i = 0; i < p->bar_count; i++)
-        put_bar(out, &p->bars[i], p, top + i * STEP + 3, per_gpu, colour);
+        put_bar(out, &p->bars[i], p, top + i * STEP + 3, per_gpu, color);
     if (p->rest_count) {
         struct bar rest = {.count = p->rest};
         (void)snprintf(rest.label, sizeof(rest.label), "(%u others)", p->rest_count);
@@ -167,7 +169,7 @@ static void put_panel(FILE *out, const struct panel *p, double y)
     }
 }
 
-static void put_chart(FILE *out, const struct chart *c, const struct report_head *head)
+static void put_chart(FILE *out, const struct report_chart *c, const struct report_head *head)
 {
     double height = HEAD + 30;
     double y = HEAD;
@@ -198,20 +200,16 @@ static void put_chart(FILE *out, const struct chart *c, const struct report_head
             y + 14, c->left_out ? "; more models than fit here: --model shows one" : "");
 }
 
-enum status report_chart(struct report *r, const struct report_head *head, FILE *out,
-                         struct err *err)
+struct report_chart *report_chart_new(void)
 {
-    struct chart *const c = calloc(1, sizeof(*c));
-    enum status s;
+    return calloc(1, sizeof(struct report_chart));
+}
 
-    if (!c)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a chart");
-    s = fleet_run(r->db, REPORT_SIGNATURES_SQL, FLEET_VALUES(r->survey, r->model), add_row, c, err);
-    if (s == STATUS_OK) {
-        put_chart(out, c, head);
-        if (fflush(out) != 0 || ferror(out))
-            s = err_set(err, STATUS_IO, "the chart cannot be written");
-    }
-    free(c);
-    return s;
+enum status report_chart_print(const struct report_chart *chart, const struct report_head *head,
+                               FILE *out, struct err *err)
+{
+    put_chart(out, chart, head);
+    if (fflush(out) != 0 || ferror(out))
+        return err_set(err, STATUS_IO, "the chart cannot be written");
+    return STATUS_OK;
 }

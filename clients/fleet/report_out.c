@@ -42,22 +42,6 @@ struct cell cell_count(int64_t v)
     return (struct cell){.kind = CELL_COUNT, .v = (double)v};
 }
 
-struct cell cell_count_text(const char *text)
-{
-    return text ? cell_count(strtoll(text, NULL, 10)) : cell_none;
-}
-
-struct cell cell_real(double v)
-{
-    return (struct cell){.kind = CELL_REAL, .v = v};
-}
-
-struct cell cell_percent(double part, double whole)
-{
-    return (struct cell){.kind = whole > 0 ? CELL_PERCENT : CELL_NONE,
-                         .v = whole > 0 ? 100.0 * part / whole : 0};
-}
-
 /* ---- texts ---- */
 
 /* Bytes of a UTF-8 character that changes the direction of what follows or cannot be seen: U+0080

@@ -26,9 +26,6 @@ struct cell {
 };
 struct cell cell_text(const char *text); /* NULL: none */
 struct cell cell_count(int64_t v);
-struct cell cell_count_text(const char *text); /* a number in a row of a query; NULL: none */
-struct cell cell_real(double v);
-struct cell cell_percent(double part, double whole);
 extern const struct cell cell_none;
 
 /* What is the same on every page. */

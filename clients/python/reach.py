@@ -1,195 +1,279 @@
-"""reach.py: asks reachd how far a GPU's SMs reach at full speed, and who should work where.
+"""reach.py: asks reachd how far a GPU's SMs reach at full speed, and which SM should work where.
 
-Standard library only, Python 3.9 or later. The words are those of libreach (reach.h) and of the
-HTTP API; what comes back are plain numbers and lists, as CuPy, Numba and PyTorch take them.
+Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, with its
+members as attributes too:
 
     import reach
 
-    with reach.Reach() as daemon:
-        plan = daemon.plan(uuid_of_my_gpu, bytes=table_bytes, element=512)
-        plan.check(uuid_of_my_gpu)
+    with reach.Reach() as source:
+        plan = source.plan(uuid_of_my_gpu, bytes=table_bytes, element=512)
+        plan.check_gpu(uuid_of_my_gpu)
         print(plan.recommended, plan.reason)
-        window_of_sm = cupy.asarray(plan.window_of_sm, dtype=cupy.int16)
-        first_byte = [w.first_byte for w in plan.windows]
+        window_of_sm = cupy.asarray(plan.placement.table(), dtype=cupy.int16)
+        first_byte = [w.first_byte for w in plan.placement.windows]
 
-Whom to ask: "unix:/run/reachd/reachd.sock", "http://127.0.0.1:17322", or "file:/path.json", a
-fingerprint that was exported: then libreach plans in this process, with the daemon's own code; "env:"
-likewise, from what a scheduler put into this job's environment (REACH_JOB_0 and so on). Left out:
-about GPUs of which the environment speaks, that; about others REACHD_URL (any of these forms), the
-default socket, the default URL.
+The source is a URI as reach_open of libreach takes it: "unix:/run/reachd/reachd.sock",
+"http://127.0.0.1:17322", "file:/path.json" (an exported fingerprint: then libreach answers in this
+process, with the daemon's own code), "env:" (what a scheduler put into this job's environment).
+Omitted: the environment of the job, REACHD_URL, the default socket, the default URL, in this order.
 
-Units are part of every name: _bytes, _gbps (10^9 bytes a second), _s. A number that is not known is
-None, and `reasons` of its answer says why. Whatever goes wrong is a ReachError with a sentence;
-nothing is guessed. An answer from a fingerprint known to be stale is refused unless accept_stale is
-set, one from before the daemon went away unless accept_kept is; then its basis says so.
+Units are part of every name: _bytes, _gbps (10^9 bytes per second), _s. A number that is not known
+is None, and the member with "_reason" behind its name says why. Every failure is a ReachError;
+nothing is guessed: libreach checks what it returns, and refuses an answer from a stale fingerprint
+or from before the daemon became unreachable, unless allow_stale or allow_cached is set.
 
-Threads: a Reach may be used by many at once. No call waits longer than deadline_s. A
-daemon whose driver has not yet answered which GPUs there are is asked again until then; after that the
-call fails with Unavailable.
+libreach is REACH_LIBRARY of the environment, else that of the installation (or build) which this file
+is part of, else what the loader finds as libreach.so.0.
+Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has
+not yet answered which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
 """
 from __future__ import annotations
 
-import http.client
+import ctypes
 import json
 import os
-import socket
-import stat
-import threading
-import time
 import urllib.parse
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type
+import weakref
+from typing import Any, Dict, List, Optional
 
-from reach_answers import (  # noqa: F401  (all that a job needs is in reach)
-    ACCESS, ERRORS, IDLE, STRATEGIES, Answer, Basis, Corrupt, Deadline, Explanation, Fingerprint,
-    Gpu, InvalidArgument, NoMemory, NoSuchSm, NotFound, NotMeasured, NotSupported, NoWindow, Option,
-    Part, Placement, Plan, Protocol, ReachError, Scope, Split, Stale, Unavailable, Unreachable,
-    Window, WrongGpu, get, read_explanation, read_fingerprint, read_gpu, read_placement, read_plan,
-    read_scope, read_split)
-
-VERSION = "0.1.0"
-DEFAULT_SOCKET = "/run/reachd/reachd.sock"
-DEFAULT_URL = "http://127.0.0.1:17322"
-_MAX_BODY_BYTES = 16 << 20
-_MAX_KEPT = 32
-_DISCOVERY_PAUSE_S = 0.1
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+_ABI = 0
+IDLE = -1  # in a table of windows or groups: none
+_SOURCES = {1: "daemon", 2: "cache", 3: "file", 4: "environment"}
+_ALLOW_STALE, _ALLOW_CACHED = 1, 2
 
 
-# ---- asking --------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
-class _Socket(socket.socket):
-    """A socket whose reads all end at one moment, however slowly the bytes drip in."""
-    end_s = 0.0
+class ReachError(Exception):
+    """What failed, in a sentence. `status` is libreach's name for it, `field` the parameter to blame
+    ("": none), `document` the problem document of the API (None: there was no response)."""
+    status = "unknown"
 
-    def recv_into(self, *arguments: Any) -> int:  # what http.client reads with
-        left = self.end_s - time.monotonic()
-        if left <= 0:
-            raise socket.timeout("deadline")
-        self.settimeout(left)
-        return super().recv_into(*arguments)
+    def __init__(self, text: str, field: str = "", document: Any = None):
+        super().__init__(text)
+        self.field = field
+        self.document = document
 
 
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, path: Optional[str], host: str, port: int):
-        super().__init__(host, port)
-        self.path = path
-        self.end_s = 0.0
+class InvalidArgument(ReachError):
+    """`field` names the parameter, where one is to blame."""
+    status = "invalid-argument"
 
-    def connect(self) -> None:
-        if self.path is not None:
-            sock, address = _Socket(socket.AF_UNIX, socket.SOCK_STREAM), self.path
-        else:
-            family, _, _, _, address = socket.getaddrinfo(self.host, self.port,
-                                                          type=socket.SOCK_STREAM)[0]
-            sock = _Socket(family, socket.SOCK_STREAM)
+
+class NotFound(ReachError):
+    """No such GPU, or no such file."""
+    status = "not-found"
+
+
+class NotMeasured(ReachError):
+    """No fingerprint, or one that lacks what this answer needs."""
+    status = "not-measured"
+
+
+class Stale(ReachError):
+    """The fingerprint no longer describes the GPU."""
+    status = "stale"
+
+
+class WrongGpu(ReachError):
+    """The answer is about another GPU."""
+    status = "wrong-gpu"
+
+
+class NoSuchSm(ReachError):
+    """The SM id is outside of the table."""
+    status = "no-such-sm"
+
+
+class NoWindow(ReachError):
+    """This SM gets no work, or there are no windows."""
+    status = "no-window"
+
+
+class Unreachable(ReachError):
+    """No daemon answers, or the connection broke."""
+    status = "unreachable"
+
+
+class Timeout(ReachError):
+    """No complete answer in time."""
+    status = "timeout"
+
+
+class Protocol(ReachError):
+    """The response is not one of reachd, or contradicts itself."""
+    status = "protocol"
+
+
+class Corrupt(ReachError):
+    """The file is not a fingerprint."""
+    status = "corrupt"
+
+
+class NotSupported(ReachError):
+    """This daemon, or this kind of source, cannot do it; or there is no libreach."""
+    status = "not-supported"
+
+
+class NoMemory(ReachError):
+    """Out of memory."""
+    status = "no-memory"
+
+
+class Unavailable(ReachError):
+    """The daemon refuses for now; try again later."""
+    status = "unavailable"
+
+
+class Internal(ReachError):
+    """A bug in reachd or libreach."""
+    status = "internal"
+
+
+class Unauthorized(ReachError):
+    """The daemon requires a token for this request."""
+    status = "unauthorized"
+
+
+ERRORS = {kind.status: kind for kind in ReachError.__subclasses__()}
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+class Document(Dict[str, Any]):
+    """A JSON object; its members are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
         try:
-            sock.settimeout(max(0.001, self.end_s - time.monotonic()))
-            sock.connect(address)
-        except BaseException:
-            sock.close()
-            raise
-        self.sock = sock
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
-    def get(self, target: str, headers: Dict[str, str], end_s: float) -> Tuple[int, str, bytes]:
-        """Status, ETag and body."""
-        self.end_s = end_s
-        if self.sock is None:
-            self.connect()
-        self.sock.end_s = end_s
-        self.sock.settimeout(max(0.001, end_s - time.monotonic()))
-        self.request("GET", target, headers=headers)
-        response = self.getresponse()
-        body = response.read(_MAX_BODY_BYTES + 1)
-        if len(body) > _MAX_BODY_BYTES:
-            raise Protocol("the answer is far too long")
-        if response.length:  # what is still to come of what was announced
-            raise http.client.IncompleteRead(body)
-        return response.status, response.headers.get("ETag", ""), body
+    def table(self) -> List[int]:
+        """window_of_sm as arrays of numbers take it: IDLE for an SM without work."""
+        return [IDLE if window is None else window for window in self["window_of_sm"]]
+
+    def window_of(self, sm: int) -> int:
+        """The window of one SM, always one of the table."""
+        windows = self["window_of_sm"]
+        if not self["windows"]:
+            raise NoWindow("there are no windows in this answer")
+        if not 0 <= sm < len(windows):
+            raise NoSuchSm(f"SM {sm} is not in the table, which ends with SM {len(windows) - 1}: is the "
+                           "table for another GPU?")
+        if windows[sm] is None:
+            raise NoWindow(f"SM {sm} gets no work")
+        return int(windows[sm])
 
 
-def _is_discovering(target: str, answer: Tuple[int, str, bytes]) -> bool:
-    """Has the daemon's driver not answered yet which GPUs there are?"""
-    status, _, body = answer
-    if status != 503 and (status, target) != (200, "/v1/gpus"):
-        return False
+class Answer(Document):
+    """The body of an answer. `source` is where it comes from: "daemon", "cache", "file" or
+    "environment"."""
+
+    def __init__(self, library: ctypes.CDLL, pointer: int):
+        super().__init__(_parse(library, pointer))
+        members = self.__dict__
+        members["source"] = _SOURCES.get(library.reach_answer_source(pointer), "unknown")
+        members["_library"], members["_pointer"] = library, pointer
+        weakref.finalize(self, library.reach_answer_free, pointer)
+
+    def __hash__(self) -> int:  # for weakref; a dict has none
+        return id(self)
+
+    def age_s(self) -> float:
+        """Since the daemon sent or confirmed it, or the file or the environment was read."""
+        return float(self._library.reach_answer_age_ms(self._pointer)) / 1000
+
+    def check_gpu(self, uuid: str) -> None:
+        """Raises WrongGpu unless the answer is for the GPU with this UUID."""
+        error = _Error()
+        _check(self._library, self._library.reach_answer_check_gpu(
+            self._pointer, uuid.encode(), ctypes.byref(error)), error)
+
+
+def _parse(library: ctypes.CDLL, pointer: int) -> Any:
+    size = ctypes.c_size_t()
+    body = library.reach_answer_body(pointer, ctypes.byref(size))
     try:
-        document = json.loads(body)
-    except ValueError:
-        return False
-    name, value = ("slug", "not-ready") if status == 503 else ("discovery", "running")
-    return isinstance(document, dict) and document.get(name) == value
+        return json.loads(ctypes.string_at(body, size.value), object_hook=Document)
+    except ValueError as why:
+        raise Protocol(f"the response is not JSON: {why}") from why
 
 
-class _Kept(NamedTuple):
-    tag: str
-    document: Any
-    basis: Basis
-    confirmed_s: float
+# ---- libreach ------------------------------------------------------------------------------------
+
+class _Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int), ("http_status", ctypes.c_uint32),
+                ("field", ctypes.c_char * 32), ("text", ctypes.c_char * 640)]
 
 
-def _find(where: Optional[str]) -> str:
-    where = where or os.environ.get("REACHD_URL")
-    if where:
-        return where
+class _Request(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("method", ctypes.c_char_p), ("target", ctypes.c_char_p),
+                ("body", ctypes.c_char_p), ("accept", ctypes.c_char_p), ("token", ctypes.c_char_p)]
+
+
+def _find() -> str:
+    name, here = f"libreach.so.{_ABI}", os.path.dirname(os.path.abspath(__file__))
+    near = [os.path.join(here, *folder, name) for folder in (("..",), ("..", "..", "..", "lib"))]
+    return os.environ.get("REACH_LIBRARY") or next((path for path in near if os.path.exists(path)), name)
+
+
+def _load() -> ctypes.CDLL:
+    name = _find()
+    pointer, number = ctypes.c_void_p, ctypes.c_uint32
     try:
-        if stat.S_ISSOCK(os.stat(DEFAULT_SOCKET).st_mode):
-            return "unix:" + DEFAULT_SOCKET
-    except OSError:
-        pass
-    return DEFAULT_URL
+        library = ctypes.CDLL(name)
+        for function, result, *arguments in (
+                ("reach_status_name", ctypes.c_char_p, ctypes.c_int),
+                ("reach_open", ctypes.c_int, ctypes.c_char_p, pointer, pointer),
+                ("reach_close", None, pointer),
+                ("reach_set_timeout_ms", ctypes.c_int, pointer, number, pointer),
+                ("reach_allow", ctypes.c_int, pointer, number, pointer),
+                ("reach_send", ctypes.c_int, pointer, pointer, pointer, pointer),
+                ("reach_get_fingerprint", ctypes.c_int, pointer, ctypes.c_char_p, pointer, pointer),
+                ("reach_revalidate", ctypes.c_int, pointer, pointer, pointer),
+                ("reach_answer_free", None, pointer),
+                ("reach_answer_body", pointer, pointer, pointer),
+                ("reach_answer_source", ctypes.c_int, pointer),
+                ("reach_answer_age_ms", ctypes.c_uint64, pointer),
+                ("reach_answer_check_gpu", ctypes.c_int, pointer, ctypes.c_char_p, pointer)):
+            getattr(library, function).restype = result
+            getattr(library, function).argtypes = arguments
+    except (OSError, AttributeError) as why:
+        raise NotSupported(f"reach.py needs libreach, and {why}. Install it, or name it in "
+                           "REACH_LIBRARY") from why
+    return library
+
+
+def _check(library: ctypes.CDLL, status: int, error: _Error, document: Any = None) -> None:
+    if status:
+        kind = ERRORS.get(library.reach_status_name(status).decode(), ReachError)
+        raise kind(error.text.decode("utf-8", "replace"), error.field.decode("utf-8", "replace"),
+                   document)
+
+
+def _text(value: Any) -> str:
+    """A parameter as the API takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(_text(item) for item in value)
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 class Reach:
-    """Whom to ask. A context manager; close() otherwise."""
+    """One source of answers. A context manager; close() otherwise."""
 
-    def __init__(self, where: Optional[str] = None, deadline_s: float = 5.0,
-                 accept_stale: bool = False, accept_kept: bool = False):
-        if not 0 < deadline_s <= 3600:
-            raise InvalidArgument(f"a deadline is up to 3600 s, not {deadline_s}")
-        self.where = _find(where)
-        self.deadline_s = deadline_s
-        self.accept_stale = accept_stale
-        self.accept_kept = accept_kept
-        self._lock = threading.Lock()
-        self._idle: List[_Connection] = []
-        self._kept: Dict[str, _Kept] = {}  # by target, the one used longest ago first
-        self._offline: Any = None
-        self._job: Any = None if where else self._of_environment(self.where)
-        self._address: Tuple[Optional[str], str, int] = (None, "localhost", 80)
-        if self.where.startswith("file:") or self.where == "env:":
-            import reach_offline  # pylint: disable=import-outside-toplevel
-            self._offline = reach_offline.Library(self.where)
-        elif self.where.startswith("unix:"):
-            path = self.where[5:]
-            if not path.startswith("/") or len(path) > 107:
-                raise InvalidArgument(f"unix: needs an absolute path, not {path!r:.100}")
-            self._address = (path, "localhost", 80)
-        else:
-            self._address = self._of_url(self.where)
-
-    @staticmethod
-    def _of_environment(where: str) -> Any:
-        """What the scheduler asked for this job; None where it did not, or nobody can read it."""
-        if where.startswith(("file:", "env:")) or \
-                not any(name.startswith("REACH_JOB_") for name in os.environ):
-            return None
-        try:
-            import reach_offline  # pylint: disable=import-outside-toplevel
-            return reach_offline.Library("env:")
-        except ReachError:
-            return None
-
-    @staticmethod
-    def _of_url(url: str) -> Tuple[Optional[str], str, int]:
-        try:
-            parts = urllib.parse.urlsplit(url)
-            host, port = parts.hostname, parts.port or 80
-        except ValueError:
-            host, port, parts = None, 80, urllib.parse.urlsplit("")
-        if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query:
-            raise InvalidArgument(f"{url!r:.100} is not whom to ask: unix:/path, http://host:port, "
-                                  "file:/path or env:")
-        return None, host, port
+    def __init__(self, uri: Optional[str] = None, timeout_s: float = 5.0, allow_stale: bool = False,
+                 allow_cached: bool = False):
+        self._library = _load()
+        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
+        error = _Error()
+        _check(self._library, self._library.reach_open(
+            os.fsencode(uri) if uri else None, ctypes.byref(self._handle), ctypes.byref(error)), error)
+        self._set("reach_set_timeout_ms", max(0, min(int(timeout_s * 1000), 0xffffffff)))
+        self._set("reach_allow", (_ALLOW_STALE if allow_stale else 0) |
+                  (_ALLOW_CACHED if allow_cached else 0))
 
     def __enter__(self) -> "Reach":
         return self
@@ -198,256 +282,78 @@ class Reach:
         self.close()
 
     def close(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-        for library in (self._offline, self._job):
-            if library:
-                library.close()
+        """Answers stay whole."""
+        handle, self._handle = self._handle, None
+        self._library.reach_close(handle)
 
-    # ---- one request ----
+    def _set(self, function: str, value: int) -> None:
+        error = _Error()
+        status = getattr(self._library, function)(self._handle, value, ctypes.byref(error))
+        if status:
+            self.close()
+        _check(self._library, status, error)
 
-    def _request(self, target: str, tag: str, end_s: float) -> Tuple[int, str, bytes]:
-        """One request, made again while the daemon's GPU discovery runs."""
-        while True:
-            answer = self._request_once(target, tag, end_s)
-            if not _is_discovering(target, answer):
-                return answer
-            if time.monotonic() + _DISCOVERY_PAUSE_S >= end_s:
-                raise Unavailable(f"GPU discovery of the daemon at {self.where} is still running: its "
-                                  "driver has not yet answered which GPUs there are. Ask again")
-            time.sleep(_DISCOVERY_PAUSE_S)
-
-    def _request_once(self, target: str, tag: str, end_s: float) -> Tuple[int, str, bytes]:
-        headers = {"Accept": "application/json", "User-Agent": "reach.py"}
-        if tag:
-            headers["If-None-Match"] = tag
-        while True:
-            with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            fresh = connection is None
-            if connection is None:
-                connection = _Connection(*self._address)
-            try:
-                answer = connection.get(target, headers, end_s)
-            except BaseException as why:
-                connection.close()
-                if not fresh and isinstance(why, (ConnectionError, http.client.BadStatusLine)):
-                    continue  # an idle connection that the daemon has closed meanwhile
-                raise self._error_of(why) from why
-            with self._lock:
-                self._idle.append(connection)
-            return answer
-
-    def _error_of(self, why: BaseException) -> BaseException:
-        if isinstance(why, (socket.timeout, TimeoutError)):
-            return Deadline(f"{self.where} did not answer within {self.deadline_s:g} s")
-        if isinstance(why, (FileNotFoundError, ConnectionRefusedError, PermissionError,
-                            socket.gaierror)):
-            return Unreachable(f"no daemon answers at {self.where} ({why.strerror}): start it "
-                               "(systemctl start reachd), or name another with REACHD_URL")
-        if isinstance(why, (ConnectionError, http.client.RemoteDisconnected,
-                            http.client.IncompleteRead)):
-            return Unreachable(f"the daemon at {self.where} went away while it answered")
-        if isinstance(why, http.client.HTTPException):
-            return Protocol(f"what answers at {self.where} is not reachd: {why!r:.100}")
-        if isinstance(why, OSError):
-            return Unreachable(f"no daemon answers at {self.where}: {why}")
-        return why
-
-    def _json(self, status: int, body: bytes) -> Any:
-        """The document, or the refusal as an error (RFC 9457)."""
-        try:
-            document = json.loads(body)
-        except ValueError:
-            document = None
-        if status == 200 and isinstance(document, dict):
-            return document
-        slug = document.get("slug") if isinstance(document, dict) else None
-        if status == 200 or not slug:
-            raise (Unavailable if status // 100 == 5 else Protocol)(
-                f"what answers at {self.where} is not reachd: HTTP {status}")
-        errors: Dict[str, Type[ReachError]] = {
-            "invalid-argument": InvalidArgument, "not-found": NotFound,
-            "no-fingerprint": NotMeasured, "not-applicable": NotMeasured,
-            "not-supported": NotSupported}
-        kind = errors.get(slug, Unavailable if status // 100 == 5 else Protocol)
-        raise kind(". ".join(str(document[name]) for name in ("detail", "next_step")
-                             if document.get(name)))
-
-    # ---- what may be given out ----
-
-    def _learn(self, target: str, kept: Optional[_Kept]) -> None:
-        """Of one GPU only answers from one fingerprint are kept, of one word on its staleness."""
-        with self._lock:
-            self._kept.pop(target, None)
-            if kept is None:
-                return
-            b = kept.basis
-            self._kept = {t: k for t, k in self._kept.items() if k.basis.gpu_uuid != b.gpu_uuid or
-                          (k.basis.fingerprint_id, k.basis.stale) == (b.fingerprint_id, b.stale)}
-            self._kept[target] = kept
-            while len(self._kept) > _MAX_KEPT:
-                del self._kept[next(iter(self._kept))]
-
-    def _admit(self, gpu: str, answer: Any, **changes: Any) -> Any:
-        basis = answer.basis
-        if not gpu.isdigit() and gpu.lower() != basis.gpu_uuid.lower():
-            raise WrongGpu(f"the daemon was asked about {gpu} and answers for {basis.gpu_uuid}")
-        if basis.stale and not self.accept_stale:
-            raise Stale(f"fingerprint {basis.fingerprint_id} of {basis.gpu_uuid} is stale: the "
-                        "chip or its driver is not what was measured. Measure again (reachctl "
-                        "fingerprint --follow), or take it as it is (accept_stale)")
-        values = {name: getattr(answer, name) for name in answer.__dataclass_fields__}
-        values["basis"] = Basis(**{**basis.__dict__, **changes})
-        return type(answer)(**values)
-
-    def _ask_daemon(self, target: str, gpu: str, read: Callable[[Any], Any], end_s: float) -> Any:
-        kept = self._kept.get(target)
-        try:
-            status, tag, body = self._request(target, kept.tag if kept else "", end_s)
-        except (Unreachable, Deadline):
-            if kept is None or not self.accept_kept or self._kept.get(target) is not kept:
-                raise
-            return self._admit(gpu, read(kept.document), kept=True, confirmed_s=kept.confirmed_s)
-        now = time.monotonic()
-        try:
-            if status == 304 and kept:
-                tag, document = kept.tag, kept.document
-            else:
-                document = self._json(status, body)
-            answer = read(document)
-        except ReachError:
-            self._learn(target, None)
-            raise
-        self._learn(target, _Kept(tag, document, answer.basis, now))
-        return self._admit(gpu, answer, confirmed_s=now)
-
-    @staticmethod
-    def _check_gpu(gpu: Any) -> str:
-        name = str(gpu)
-        if not name or len(name) > 63 or not _NAME.issuperset(name):
-            raise InvalidArgument(f"a GPU is named by its UUID or its index, not by {name!r:.80}")
-        return name
-
-    def _library(self, gpu: str) -> Any:
-        """What answers about this GPU without asking the daemon; None where nothing does."""
-        if self._offline:
-            return self._offline
-        return self._job if self._job and gpu.lower() in self._job.uuids else None
-
-    def _ask(self, gpu: Any, question: str, read: Callable[[Any], Any],
-             parameters: Dict[str, Any]) -> Any:
-        name = self._check_gpu(gpu)
-        library = self._library(name)
-        if library:
-            answer = read(library.ask(name, question, parameters))
-            return self._admit(name, answer, offline=True, confirmed_s=library.read_s)
-        query = urllib.parse.urlencode({k: "true" if v is True else v for k, v in parameters.items()
-                                        if v or k in ("bytes", "gbps")})
-        answer = self._ask_daemon(f"/v1/gpus/{name}/{question}?{query}", name, read,
-                                  time.monotonic() + self.deadline_s)
-        told = (",".join(str(part.bytes) for part in answer.parts) if question == "split" else
-                answer.bytes)
-        if told != parameters["bytes"]:
-            raise Protocol(f"the daemon was asked about {parameters['bytes']} bytes and answers "
-                           f"about {told}")
+    def _call(self, function: str, argument: Any) -> Answer:
+        if self._handle is None:
+            raise InvalidArgument("this Reach is closed")
+        pointer, error = ctypes.c_void_p(), _Error()
+        status = getattr(self._library, function)(self._handle, argument, ctypes.byref(pointer),
+                                                  ctypes.byref(error))
+        answer = Answer(self._library, pointer.value) if pointer.value else None
+        _check(self._library, status, error, answer)
+        assert answer is not None
         return answer
 
-    # ---- the questions ----
+    def send(self, method: str, path: str, body: Any = None, token: str = "") -> Answer:
+        """Any request; `body` as JSON."""
+        request = _Request(size=ctypes.sizeof(_Request), method=method.encode(), target=path.encode(),
+                           body=None if body is None else json.dumps(body).encode(),
+                           token=token.encode() if token else None)
+        return self._call("reach_send", ctypes.byref(request))
 
-    def gpus(self) -> List[Gpu]:
+    def get(self, path: str, **parameters: Any) -> Answer:
+        """GET of a path of the API; parameters that are None are left out."""
+        query = urllib.parse.urlencode({name: _text(value) for name, value in parameters.items()
+                                        if value is not None})
+        return self.send("GET", path + ("?" + query if query else ""))
+
+    def revalidate(self, answer: Answer) -> None:
+        """Raises Stale if the fingerprint of the answer was replaced or became stale, and other
+        errors if that is not known."""
+        error = _Error()
+        _check(self._library, self._library.reach_revalidate(
+            self._handle, answer._pointer, ctypes.byref(error)), error)  # pylint: disable=protected-access
+
+    # ---- the questions; further parameters are those of the API ----
+
+    def _of_gpu(self, gpu: Any, name: str, **parameters: Any) -> Answer:
+        return self.get(f"/v1/gpus/{urllib.parse.quote(str(gpu), safe='')}/{name}", **parameters)
+
+    def gpus(self) -> List[Document]:
         """The GPUs of the node, in the daemon's order."""
-        if self._offline:
-            return [read_gpu(g) for g in self._offline.gpus()]
-        status, _, body = self._request("/v1/gpus", "", time.monotonic() + self.deadline_s)
-        return [read_gpu(g) for g in get(self._json(status, body), "gpus", list)]
+        return list(self.get("/v1/gpus")["gpus"])
 
-    def _state(self, gpu: str, end_s: float) -> Gpu:
-        status, _, body = self._request(f"/v1/gpus/{gpu}", "", end_s)
-        return read_gpu(self._json(status, body))
-
-    def fingerprint(self, gpu: Any) -> Fingerprint:
+    def fingerprint(self, gpu: Any) -> Answer:
         """What is known about a GPU: its UUID, or its index."""
-        name = self._check_gpu(gpu)
-        library = self._library(name)
-        if library:
-            return self._admit(name, read_fingerprint(library.fingerprint(name)), offline=True,
-                               confirmed_s=library.read_s)
-        end_s = time.monotonic() + self.deadline_s
-        for _ in range(3):  # it may be replaced while we ask
-            answer = self._ask_daemon(f"/v1/gpus/{name}/fingerprint", name, read_fingerprint,
-                                      end_s)
-            if answer.basis.kept:
-                return answer
-            state = self._state(name, end_s)
-            if state.fingerprint_id == answer.basis.fingerprint_id:
-                values = {**answer.__dict__,
-                          "basis": Basis(**{**answer.basis.__dict__, "stale": state.stale})}
-                return self._admit(name, Fingerprint(**values))
-        raise Unavailable(f"the fingerprint of {gpu} changed while it was asked for; ask again")
+        return self._call("reach_get_fingerprint", str(gpu).encode())
 
-    # pylint: disable=redefined-builtin  # `bytes` is the word for it
-    def scope(self, gpu: Any, bytes: int, access: str = "read") -> Scope:
-        """How many bytes may one pass touch at random before translation sets the speed?"""
-        return self._ask(gpu, "scope", read_scope, {"bytes": bytes, "access": access})
+    # pylint: disable=redefined-builtin  # `bytes` is the name of the parameter
+    def scope(self, gpu: Any, bytes: Any, **more: Any) -> Answer:
+        """How many bytes may one pass access at random before translation limits its speed?"""
+        return self._of_gpu(gpu, "scope", bytes=bytes, **more)
 
-    def placement(self, gpu: Any, bytes: int, windows: int = 0,
-                  granularity: int = 0) -> Placement:
+    def placement(self, gpu: Any, bytes: Any, **more: Any) -> Answer:
         """Which SM should work in which window of memory?"""
-        return self._ask(gpu, "placement", read_placement,
-                         {"bytes": bytes, "windows": windows, "granularity": granularity})
+        return self._of_gpu(gpu, "placement", bytes=bytes, **more)
 
-    def plan(self, gpu: Any, bytes: int, access: str = "read",
-             element: int = 0, transaction: int = 0, reserve: int = 0, accesses: int = 0,
-             fixed: bool = False, once: bool = False, input_bytes: float = 0.0,
-             input_gbps: float = 0.0, output_bytes: float = 0.0, deal_bytes: float = 0.0,
-             look_gps: float = 0.0, inside_gbps: float = 0.0, granularity: int = 0,
-             windows: int = 0) -> Plan:
-        """Every way to do the job, best first. The words are those of struct reach_job."""
-        return self._ask(gpu, "plan", read_plan, {
-            "bytes": bytes, "access": access, "element": element, "transaction": transaction,
-            "reserve": reserve, "accesses": accesses, "fixed": fixed, "once": once,
-            "input_bytes": input_bytes, "input_gbps": input_gbps, "output_bytes": output_bytes,
-            "deal_bytes": deal_bytes, "look_gps": look_gps, "inside_gbps": inside_gbps,
-            "granularity": granularity, "windows": windows})
+    def plan(self, gpu: Any, bytes: Any, **job: Any) -> Answer:
+        """Every way to do the job, best first."""
+        return self._of_gpu(gpu, "plan", bytes=bytes, **job)
 
-    def split(self, gpu: Any, bytes: Sequence[int],
-              weight: Optional[Sequence[float]] = None) -> Split:
-        """One GPU for several jobs: the bytes of each, and its part of the SMs (1 each)."""
-        weights = [1.0] * len(bytes) if weight is None else list(weight)
-        if not 1 <= len(bytes) <= 16 or len(weights) != len(bytes):
-            raise InvalidArgument(f"a split is between 1 and 16 jobs with a weight each, not "
-                                  f"{len(bytes)} with {len(weights)}")
-        return self._ask(gpu, "split", read_split, {
-            "bytes": ",".join(str(b) for b in bytes),
-            "weight": ",".join(repr(float(w)).replace("e+", "e") for w in weights)})
+    def split(self, gpu: Any, bytes: Any, **more: Any) -> Answer:
+        """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each."""
+        return self._of_gpu(gpu, "split", bytes=bytes, **more)
 
-    def explain(self, gpu: Any, bytes: int, gbps: float, access: str = "read", element: int = 0,
-                transaction: int = 0) -> Explanation:
-        """Is it the TLB? `gbps` is what the job sees: transaction bytes a second, 10^9."""
-        return self._ask(gpu, "explain", read_explanation, {
-            "bytes": bytes, "gbps": gbps, "access": access, "element": element,
-            "transaction": transaction})
-
-    def confirm(self, answer: Answer) -> None:
-        """Does the answer still hold? Raises Stale where its fingerprint was replaced or found to
-        be stale, and what else keeps that from being said."""
-        basis = answer.basis
-        if self._offline:
-            self._offline.confirm(basis.gpu_uuid, basis.fingerprint_id)
-            return
-        state = self._state(basis.gpu_uuid, time.monotonic() + self.deadline_s)
-        if state.state == "lost":
-            raise NotFound(f"{state.uuid} is lost: the driver no longer shows it")
-        if not state.fingerprint_id:
-            raise NotMeasured(f"the daemon has no fingerprint of {state.uuid} any more")
-        if state.fingerprint_id != basis.fingerprint_id:
-            raise Stale(f"the answer rests on fingerprint {basis.fingerprint_id}, and {state.uuid} "
-                        f"has been measured again since: it now has {state.fingerprint_id}. Ask "
-                        "again")
-        if state.stale:
-            raise Stale(f"fingerprint {basis.fingerprint_id} of {state.uuid} has gone stale: the "
-                        "chip or its driver is not what was measured. Measure again (reachctl "
-                        "fingerprint --follow)")
+    def explain(self, gpu: Any, bytes: Any, gbps: float, **more: Any) -> Answer:
+        """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9."""
+        return self._of_gpu(gpu, "explain", bytes=bytes, gbps=gbps, **more)

@@ -129,7 +129,7 @@ enum exit_code command_scope(struct client *client, const struct options *option
 
     client_gpu_path(options, "/scope", path);
     client_add_param(path, "bytes", options->operand);
-    client_add_param(path, "access", options->access);
+    client_add_options(path, options);
     return answers_ask(client, options, path, print_scope);
 }
 
@@ -139,7 +139,6 @@ enum exit_code command_placement(struct client *client, const struct options *op
 
     client_gpu_path(options, "/placement", path);
     client_add_param(path, "bytes", options->operand);
-    client_add_param(path, "windows", options->windows);
-    client_add_param(path, "granularity", options->granularity);
+    client_add_options(path, options);
     return answers_ask(client, options, path, print_placement);
 }

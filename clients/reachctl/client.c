@@ -1,71 +1,58 @@
-/* client.c: libcurl, one easy handle for the life of the program. */
+/* client.c: requests by way of libreach, and what is printed when one fails. */
 #include "clients/reachctl/client.h"
+
+#include "clients/c/reach.h"
 
 #include "base/clock.h"
 
 #include <ctype.h>
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static const char DEFAULT_SOCKET[] = "/run/reachd/reachd.sock";
-static const char DEFAULT_URL[] = "http://127.0.0.1:17322";
-
 /* An answer takes microseconds; an observation of megabytes a little more. */
-enum { CONNECT_SECONDS = 5, WHOLE_SECONDS = 60, MAX_BODY_BYTES = 1 << 30 };
-enum { HTTP_UNAVAILABLE = 503 };
+enum { TIMEOUT_MS = 60000, TOKEN_BYTES = 260, HTTP_UNAVAILABLE = 503 };
 
 #define DISCOVERY_PAUSE (NSEC_PER_SEC / 10)
 
 struct client {
-    CURL *curl;
-    char *base;              /* owned: "http://127.0.0.1:17322" */
-    const char *socket_path; /* NULL: by address */
-    char error[CURL_ERROR_SIZE];
+    struct reach *reach;
 };
 
-static bool is_socket(const char *path)
+/* The source as libreach names it; the caller frees it. NULL without memory. */
+static char *uri_of(const struct options *options)
 {
-    struct stat st;
+    char *uri = NULL;
+    char *folder;
 
-    return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
-}
-
-static const char *choose(const struct options *options, struct client *client)
-{
-    const char *url = options->url;
-
-    if (!url && !options->socket_path)
-        url = getenv("REACHD_URL");
-    if (url && *url)
-        return url;
-    if (options->socket_path)
-        client->socket_path = options->socket_path;
-    else if (is_socket(DEFAULT_SOCKET) && access(DEFAULT_SOCKET, W_OK) == 0)
-        client->socket_path = DEFAULT_SOCKET;
-    return client->socket_path ? "http://localhost" : DEFAULT_URL;
+    if (options->url || !options->socket_path)
+        return strdup(options->url ? options->url : "daemon:");
+    folder = options->socket_path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    if (folder &&
+        asprintf(&uri, "unix:%s%s%s", folder, *folder ? "/" : "", options->socket_path) < 0)
+        uri = NULL;
+    free(folder);
+    return uri;
 }
 
 struct client *client_new(const struct options *options)
 {
     struct client *client = calloc(1, sizeof(*client));
-    size_t length;
+    char *uri = uri_of(options);
+    struct reach_error error = {.text = "no memory"};
 
-    if (!client)
-        return NULL;
-    client->base = strdup(choose(options, client));
-    client->curl = curl_easy_init();
-    if (!client->base || !client->curl) {
-        client_free(client);
-        return NULL;
+    if (!client || !uri || reach_open(uri, &client->reach, &error) != REACH_OK) {
+        fprintf(stderr, "reachctl: %s\n", error.text);
+        free(client);
+        client = NULL;
+    } else {
+        reach_set_timeout_ms(client->reach, TIMEOUT_MS, NULL);
+        /* What is printed says that it is stale; and to wait for GPUs is told (below). */
+        reach_allow(client->reach, REACH_ALLOW_STALE | REACH_ALLOW_DISCOVERY, NULL);
     }
-    length = strlen(client->base);
-    while (length > 0 && client->base[length - 1] == '/')
-        client->base[--length] = '\0';
+    free(uri);
     return client;
 }
 
@@ -73,55 +60,8 @@ void client_free(struct client *take)
 {
     if (!take)
         return;
-    curl_easy_cleanup(take->curl);
-    free(take->base);
+    reach_close(take->reach);
     free(take);
-}
-
-static size_t on_data(char *data, size_t size, size_t count, void *cls)
-{
-    struct client_answer *answer = cls;
-    const size_t bytes = size * count;
-    char *grown;
-
-    if (bytes > MAX_BODY_BYTES - answer->body_bytes)
-        return 0;
-    grown = realloc(answer->body, answer->body_bytes + bytes + 1);
-    if (!grown)
-        return 0; /* curl then fails with a write error */
-    memcpy(grown + answer->body_bytes, data, bytes);
-    answer->body = grown;
-    answer->body_bytes += bytes;
-    grown[answer->body_bytes] = '\0';
-    return bytes;
-}
-
-static void set_up(struct client *client, const char *url, const char *json_body, bool post,
-                   struct curl_slist *fields, struct client_answer *answer)
-{
-    CURL *curl = client->curl;
-
-    curl_easy_reset(curl); /* connections are kept */
-    client->error[0] = '\0';
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)WHOLE_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->error);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "reachctl");
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, fields);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-    if (client->socket_path)
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
-    if (client->socket_path || strcmp(client->base, DEFAULT_URL) == 0)
-        curl_easy_setopt(curl, CURLOPT_PROXY, ""); /* this machine is not behind a proxy */
-    if (post) {
-        curl_easy_setopt(curl, CURLOPT_POST, 1L);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, json_body ? json_body : "");
-    }
 }
 
 void client_print_problem(const json_t *problem)
@@ -137,44 +77,10 @@ void client_print_problem(const json_t *problem)
         fprintf(stderr, "  next step: %s\n", next_step);
 }
 
-/* libcurl speaks of ports even where a socket is asked. */
-static const char *why_unreachable(const struct client *client, CURLcode code)
+/* The token in the file that REACHD_TOKEN_FILE names, for requests that change something. False,
+ * with a line on stderr, if the file cannot be read; "" without one. */
+static bool read_token(char *out, size_t out_size)
 {
-    if (client->socket_path && code == CURLE_COULDNT_CONNECT) {
-        if (!is_socket(client->socket_path))
-            return "there is no such socket";
-        if (access(client->socket_path, W_OK) != 0)
-            return "you may not write to this socket";
-        return "nobody listens on this socket";
-    }
-    return client->error[0] ? client->error : curl_easy_strerror(code);
-}
-
-static enum exit_code unreachable(const struct client *client, CURLcode code)
-{
-    fprintf(stderr, "reachctl: no daemon answers at %s\n  %s\n",
-            client->socket_path ? client->socket_path : client->base,
-            why_unreachable(client, code));
-    fputs("  next step: start it (systemctl start reachd), or name it with --socket or --url\n",
-          stderr);
-    return EXIT_UNREACHABLE;
-}
-
-static enum exit_code refused(const struct client_answer *answer)
-{
-    if (json_is_object(answer->json))
-        client_print_problem(answer->json);
-    else
-        fprintf(stderr, "reachctl: the answer was HTTP %ld and not one of reachd\n",
-                answer->http_status);
-    return EXIT_FAILED;
-}
-
-/* "Authorization: Bearer ..." from the file that REACHD_TOKEN_FILE names, for what changes
- * something. False, with a line on stderr, where the file cannot be read; "" without one. */
-static bool token_field(char *out, size_t out_size)
-{
-    static const char name[] = "Authorization: Bearer ";
     const char *path = getenv("REACHD_TOKEN_FILE");
     FILE *file;
 
@@ -182,8 +88,7 @@ static bool token_field(char *out, size_t out_size)
     if (!path || !*path)
         return true;
     file = fopen(path, "re");
-    memcpy(out, name, sizeof(name));
-    if (!file || !fgets(out + sizeof(name) - 1, (int)(out_size - sizeof(name) + 1), file)) {
+    if (!file || !fgets(out, (int)out_size, file)) {
         fprintf(stderr, "reachctl: cannot read the token in %s\n", path);
         out[0] = '\0';
     }
@@ -193,106 +98,109 @@ static bool token_field(char *out, size_t out_size)
     return out[0] != '\0';
 }
 
+/* A request that has no answer: the problem document if there is one, else what libreach says. */
+static enum exit_code failed(enum reach_status status, const struct reach_error *error,
+                             const json_t *problem)
+{
+    const bool unreachable = status == REACH_UNREACHABLE || status == REACH_TIMEOUT;
+
+    if (json_object_get(problem, "slug"))
+        client_print_problem(problem);
+    else
+        fprintf(stderr, "reachctl: %s\n", error->text);
+    if (unreachable)
+        fputs("  next step: --socket or --url name another source\n", stderr);
+    return unreachable ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
+
 /* ---- GPU discovery ---- */
 
 /* The daemon serves before the driver has answered which GPUs there are. Its list says so itself,
  * and a request for one GPU is answered with "not-ready". */
-static bool is_discovering(const struct client_answer *answer)
+static bool is_discovering(const struct reach_answer *answer, const json_t *json)
 {
-    const char *discovery = json_string_value(json_object_get(answer->json, "discovery"));
-    const char *slug = json_string_value(json_object_get(answer->json, "slug"));
+    const char *discovery = json_string_value(json_object_get(json, "discovery"));
+    const char *slug = json_string_value(json_object_get(json, "slug"));
 
-    if (answer->http_status == HTTP_UNAVAILABLE)
+    if (reach_answer_http_status(answer) == HTTP_UNAVAILABLE)
         return slug && strcmp(slug, "not-ready") == 0;
     return discovery && strcmp(discovery, "running") == 0;
 }
 
 static enum exit_code still_discovering(void)
 {
-    fprintf(
-        stderr,
-        "reachctl: GPU discovery is still running after %d s\n"
-        "  the NVIDIA driver does not answer which GPUs there are\n"
-        "  next step: see whether nvidia-smi answers, and look for Xid lines in the kernel log\n",
-        (int)WHOLE_SECONDS);
+    fprintf(stderr,
+            "reachctl: GPU discovery is still running after %d s\n"
+            "  the NVIDIA driver does not answer which GPUs there are\n"
+            "  next step: see whether nvidia-smi answers, and look for Xid lines in the kernel "
+            "log\n",
+            TIMEOUT_MS / 1000);
     return EXIT_FAILED;
 }
 
-/* One request, made again while GPU discovery runs, for WHOLE_SECONDS at most. */
-static CURLcode perform_discovered(struct client *client, const char *url, bool post,
-                                   const char *json_body, struct curl_slist *fields,
-                                   struct client_answer *out)
+/* One request, repeated while GPU discovery runs, for TIMEOUT_MS at most. The JSON of the answer,
+ * NULL if it is none, is the caller's. */
+static enum reach_status send_discovered(struct client *client, const struct reach_request *request,
+                                         struct reach_answer **out, json_t **out_json,
+                                         struct reach_error *error)
 {
     const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE};
     const nsec_t began = clock_monotonic();
     bool told = false;
 
     for (;;) {
-        set_up(client, url, json_body, post, fields, out);
-        const CURLcode code = curl_easy_perform(client->curl);
+        const enum reach_status status = reach_send(client->reach, request, out, error);
         const nsec_t waited = clock_monotonic() - began;
-        if (code != CURLE_OK)
-            return code;
-        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &out->http_status);
-        if (out->body)
-            out->json = json_loadb(out->body, out->body_bytes, 0, NULL);
-        if (!is_discovering(out) || waited >= WHOLE_SECONDS * NSEC_PER_SEC)
-            return code;
-        if (!told && waited >= NSEC_PER_SEC) {
+        size_t bytes = 0;
+        const char *body = reach_answer_body(*out, &bytes);
+        *out_json = body ? json_loadb(body, bytes, 0, NULL) : NULL;
+        if (!is_discovering(*out, *out_json) || waited >= TIMEOUT_MS * NSEC_PER_MSEC)
+            return status;
+        if (!told && waited >= NSEC_PER_SEC)
             fputs("reachctl: waiting for GPU discovery: the driver has not yet answered\n", stderr);
-            told = true;
-        }
-        client_answer_free(out);
+        told = told || waited >= NSEC_PER_SEC;
+        json_decref(*out_json);
+        reach_answer_free(*out);
         nanosleep(&pause, NULL);
     }
 }
 
-static enum exit_code perform(struct client *client, const char *path, const char *accept,
-                              bool post, const char *json_body, struct client_answer *out)
+static enum exit_code perform(struct client *client, const struct reach_request *request,
+                              struct client_answer *out)
 {
-    enum { OTHER_FIELDS = 64, TOKEN_FIELD = 320 };
-    struct curl_slist *fields = NULL;
-    struct curl_slist *more;
-    enum exit_code exit_code = EXIT_FAILED;
-    char field[OTHER_FIELDS];
-    char token[TOKEN_FIELD] = "";
-    char *url = NULL;
-    CURLcode code;
+    struct reach_answer *answer = NULL;
+    struct reach_error error = {.status = REACH_OK};
+    enum exit_code exit_code = EXIT_DONE;
+    enum reach_status status;
+    const char *body;
+    size_t bytes = 0;
 
     *out = (struct client_answer){.body = NULL};
-    if (post && !token_field(token, sizeof(token)))
-        return EXIT_FAILED;
-    snprintf(field, sizeof(field), "Accept: %s", accept ? accept : "application/json");
-    fields = curl_slist_append(NULL, field);
-    more = curl_slist_append(fields, json_body ? "Content-Type: application/json"
-                                               : "Content-Type:"); /* none, with no value */
-    if (more && token[0])
-        more = curl_slist_append(fields, token);
-    if (!fields || !more || asprintf(&url, "%s%s", client->base, path) < 0) {
-        fputs("reachctl: no memory\n", stderr);
-        goto out;
-    }
-    code = perform_discovered(client, url, post, json_body, fields, out);
-    if (code != CURLE_OK)
-        exit_code = unreachable(client, code);
-    else if (is_discovering(out))
+    status = send_discovered(client, request, &answer, &out->json, &error);
+    body = reach_answer_body(answer, &bytes);
+    if (is_discovering(answer, out->json)) {
         exit_code = still_discovering();
-    else
-        exit_code = out->http_status / 100 == 2 ? EXIT_DONE : refused(out);
-out:
+    } else if (status != REACH_OK) {
+        exit_code = failed(status, &error, out->json);
+    } else if (!(out->body = malloc(bytes + 1))) {
+        fputs("reachctl: no memory\n", stderr);
+        exit_code = EXIT_FAILED;
+    } else {
+        memcpy(out->body, body, bytes + 1);
+        out->body_bytes = bytes;
+    }
     if (exit_code != EXIT_DONE)
         client_answer_free(out);
-    curl_slist_free_all(fields);
-    free(url);
+    reach_answer_free(answer);
     return exit_code;
 }
 
-/* An answer that should be JSON and is not came from somebody else. */
+/* An answer that should be JSON and is not came from another server. */
 static enum exit_code need_json(enum exit_code exit_code, struct client_answer *out)
 {
     if (exit_code != EXIT_DONE || json_is_object(out->json))
         return exit_code;
-    fputs("reachctl: the answer is not one of reachd\n  next step: check --url\n", stderr);
+    fputs("reachctl: the response is not one of reachd\n  next step: check --url\n", stderr);
     client_answer_free(out);
     return EXIT_FAILED;
 }
@@ -300,7 +208,9 @@ static enum exit_code need_json(enum exit_code exit_code, struct client_answer *
 enum exit_code client_get(struct client *client, const char *path, const char *accept,
                           struct client_answer *out)
 {
-    enum exit_code exit_code = perform(client, path, accept, false, NULL, out);
+    const struct reach_request request = {
+        .size = sizeof(request), .target = path, .accept = accept};
+    const enum exit_code exit_code = perform(client, &request, out);
 
     return accept ? exit_code : need_json(exit_code, out);
 }
@@ -308,7 +218,15 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
 enum exit_code client_post(struct client *client, const char *path, const char *json_body,
                            struct client_answer *out)
 {
-    return need_json(perform(client, path, NULL, true, json_body, out), out);
+    char token[TOKEN_BYTES];
+    struct reach_request request = {
+        .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
+
+    *out = (struct client_answer){.body = NULL};
+    if (!read_token(token, sizeof(token)))
+        return EXIT_FAILED;
+    request.token = token[0] ? token : NULL;
+    return need_json(perform(client, &request, out), out);
 }
 
 void client_answer_free(struct client_answer *take)
@@ -353,4 +271,17 @@ void client_add_param(char *path, const char *name, const char *value)
         return;
     snprintf(path + at, CLIENT_PATH_BYTES - at, "%c%s=", strchr(path, '?') ? '&' : '?', name);
     append_escaped(path, value);
+}
+
+void client_add_options(char *path, const struct options *options)
+{
+    enum { NAME_BYTES = 32 };
+
+    for (uint32_t i = 0; i < options->param_count; i++) {
+        char name[NAME_BYTES];
+        snprintf(name, sizeof(name), "%s", options->params[i].name);
+        for (char *dash = name; (dash = strchr(dash, '-'));)
+            *dash = '_';
+        client_add_param(path, name, options->params[i].value);
+    }
 }

@@ -1,4 +1,5 @@
-/* client.h: asks the daemon, over a Unix socket or a URL, and tells what went wrong. */
+/* client.h: requests to a daemon, or to what --url names instead (libreach), and the messages when
+ * one fails. */
 #ifndef REACHCTL_CLIENT_H
 #define REACHCTL_CLIENT_H
 
@@ -12,14 +13,14 @@ enum { CLIENT_PATH_BYTES = 2048 };
 struct client;
 
 struct client_answer {
-    long http_status;
     char *body; /* owned, terminated */
     size_t body_bytes;
     json_t *json; /* owned; NULL where the body is none */
 };
 
-/* Chooses whom to ask: --socket, --url, REACHD_URL, the default socket where there is one, else the
- * default address. NULL without memory. */
+/* The source is --url (a URI of libreach: file:PATH too), --socket, REACHD_URL, the default socket
+ * if there is one, else the default address. NULL, with a line on stderr, if it cannot be opened.
+ */
 struct client *client_new(const struct options *options);
 void client_free(struct client *take);
 
@@ -36,6 +37,9 @@ void client_answer_free(struct client_answer *take);
 void client_gpu_path(const struct options *options, const char *rest, char *out);
 /* Appends "?name=value" or "&name=value", the value escaped. NULL adds nothing. */
 void client_add_param(char *path, const char *name, const char *value);
+
+/* Appends every option that is a parameter of the request (OPTION_PARAMS). */
+void client_add_options(char *path, const struct options *options);
 
 /* Prints "reachctl: title", the detail and the next step to stderr. */
 void client_print_problem(const json_t *problem);

@@ -41,7 +41,7 @@ static const struct command commands[] = {
     {"plan", "BYTES",
      OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_RESERVE |
          OPTION_ACCESSES | OPTION_FIXED | OPTION_ONCE | OPTION_INPUT_BYTES | OPTION_INPUT_GBPS |
-         OPTION_LOOK_GPS | OPTION_INSIDE_GBPS | OPTION_OUTPUT_BYTES | OPTION_DEAL_BYTES |
+         OPTION_SCAN_GPS | OPTION_INSIDE_GBPS | OPTION_OUTPUT_BYTES | OPTION_DEAL_BYTES |
          OPTION_WINDOWS | OPTION_GRANULARITY,
      command_plan, "plan BYTES [what the job says of itself, see below]",
      "every way to do a job, best first"},
@@ -95,7 +95,7 @@ static void print_help(void)
         "--once\n"
         "(the input cannot be read again), --input-bytes N (for one access), --input-gbps N (of "
         "one\n"
-        "reading over a link), --look-gps N (10^9 positions looked at a second), --inside-gbps N "
+        "reading over a link), --scan-gps N (10^9 positions scanned per second), --inside-gbps N "
         "(what\n"
         "the job reaches inside the reach), --output-bytes N (for one access, that several add "
         "to),\n"
@@ -109,10 +109,10 @@ static void print_help(void)
         "Slurm (--slurm 'n[001-256]'), on --port P where none is named, trusting --ca FILE, with\n"
         "--concurrency N at once, --attempts N, --host-deadline S for each and --deadline S for "
         "all,\n"
-        "and keeps what they say in --db WHERE, a file or postgresql://...\n"
+        "and stores what they report in --db WHERE, a file or postgresql://...\n"
         "survey report prints REPORTs of the latest survey or of --survey N, of all GPUs or those "
         "of\n"
-        "--model NAME: signatures, maps, spread, outliers, drift, hosts, boards, or without one "
+        "--model NAME: signatures, maps, spread, outliers, drift, hosts, inventory, or without one "
         "the\n"
         "summary, with --format table|json|csv|markdown|svg.\n"
         "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
@@ -182,7 +182,7 @@ static const struct option long_options[] = {
     {"once", no_argument, NULL, LIMITED(OPTION_ONCE)},
     {"input-bytes", required_argument, NULL, LIMITED(OPTION_INPUT_BYTES)},
     {"input-gbps", required_argument, NULL, LIMITED(OPTION_INPUT_GBPS)},
-    {"look-gps", required_argument, NULL, LIMITED(OPTION_LOOK_GPS)},
+    {"scan-gps", required_argument, NULL, LIMITED(OPTION_SCAN_GPS)},
     {"inside-gbps", required_argument, NULL, LIMITED(OPTION_INSIDE_GBPS)},
     {"output-bytes", required_argument, NULL, LIMITED(OPTION_OUTPUT_BYTES)},
     {"deal-bytes", required_argument, NULL, LIMITED(OPTION_DEAL_BYTES)},
@@ -210,6 +210,29 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+static const char *name_of(int number)
+{
+    for (const struct option *o = long_options; o->name; o++) {
+        if (o->val == OPT_LIMITED + number)
+            return o->name;
+    }
+    return "";
+}
+
+/* The last one of a name counts. */
+static void take_param(struct options *o, uint64_t bit, const char *value)
+{
+    const char *name = name_of(__builtin_ctzll(bit));
+    uint32_t i = 0;
+
+    while (i < o->param_count && strcmp(o->params[i].name, name) != 0)
+        i++;
+    if (i == OPTIONS_MAX_PARAMS)
+        return;
+    o->params[i] = (struct option_param){name, value ? value : "true"};
+    o->param_count += i == o->param_count;
+}
+
 static void take_limited(struct options *o, uint64_t bit, const char *value)
 {
     const struct {
@@ -217,31 +240,16 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
         const char **place;
     } places[] = {{OPTION_GPU, &o->gpu},
                   {OPTION_DEPTH, &o->depth},
-                  {OPTION_WINDOWS, &o->windows},
-                  {OPTION_GRANULARITY, &o->granularity},
                   {OPTION_RUN, &o->run},
                   {OPTION_AT, &o->at},
-                  {OPTION_ACCESS, &o->access},
                   {OPTION_GPU_NAME, &o->gpu_name},
                   {OPTION_EXPORT, &o->export_dir},
-                  {OPTION_ELEMENT, &o->element},
-                  {OPTION_TRANSACTION, &o->transaction},
-                  {OPTION_RESERVE, &o->reserve},
-                  {OPTION_ACCESSES, &o->accesses},
-                  {OPTION_INPUT_BYTES, &o->input_bytes},
-                  {OPTION_INPUT_GBPS, &o->input_gbps},
-                  {OPTION_LOOK_GPS, &o->look_gps},
-                  {OPTION_INSIDE_GBPS, &o->inside_gbps},
-                  {OPTION_OUTPUT_BYTES, &o->output_bytes},
-                  {OPTION_DEAL_BYTES, &o->deal_bytes},
-                  {OPTION_WEIGHT, &o->weight},
                   {OPTION_STATE, &o->state},
                   {OPTION_DIR, &o->dir},
                   {OPTION_NAMESPACE, &o->label_namespace},
                   {OPTION_EVERY, &o->every},
                   {OPTION_MERGE, &o->merge},
                   {OPTION_EXPIRES, &o->expires},
-                  {OPTION_GBPS, &o->gbps},
                   {OPTION_DB, &o->db},
                   {OPTION_PORT, &o->port},
                   {OPTION_CA, &o->ca},
@@ -254,6 +262,8 @@ static void take_limited(struct options *o, uint64_t bit, const char *value)
                   {OPTION_MODEL, &o->model}};
 
     o->given |= bit;
+    if (bit & OPTION_PARAMS)
+        take_param(o, bit, value);
     if ((bit & (OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM)) &&
         o->source_count++ < OPTIONS_MOST_SOURCES)
         o->sources[o->source_count - 1] = (struct option_source){bit, value};
@@ -292,15 +302,6 @@ static enum parsed parse(int argc, char **argv, struct options *o)
         }
     }
     return PARSED_RUN;
-}
-
-static const char *name_of(int number)
-{
-    for (const struct option *o = long_options; o->name; o++) {
-        if (o->val == OPT_LIMITED + number)
-            return o->name;
-    }
-    return "";
 }
 
 /* Everything that can be wrong without asking the daemon. */

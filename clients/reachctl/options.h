@@ -41,7 +41,7 @@ enum exit_code {
 #define OPTION_ONCE         OPTION_BIT(17)
 #define OPTION_INPUT_BYTES  OPTION_BIT(18)
 #define OPTION_INPUT_GBPS   OPTION_BIT(19)
-#define OPTION_LOOK_GPS     OPTION_BIT(20)
+#define OPTION_SCAN_GPS     OPTION_BIT(20)
 #define OPTION_INSIDE_GBPS  OPTION_BIT(21)
 #define OPTION_WEIGHT       OPTION_BIT(22)
 #define OPTION_GBPS         OPTION_BIT(23)
@@ -75,33 +75,31 @@ struct option_source {
     const char *value;
 };
 
+/* Options that are parameters of a request: --input-bytes is input_bytes of the API. */
+#define OPTION_PARAMS                                                                              \
+    (OPTION_WINDOWS | OPTION_GRANULARITY | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION |   \
+     OPTION_RESERVE | OPTION_ACCESSES | OPTION_FIXED | OPTION_ONCE | OPTION_INPUT_BYTES |          \
+     OPTION_INPUT_GBPS | OPTION_SCAN_GPS | OPTION_INSIDE_GBPS | OPTION_WEIGHT | OPTION_GBPS |      \
+     OPTION_OUTPUT_BYTES | OPTION_DEAL_BYTES)
+enum { OPTIONS_MAX_PARAMS = 17 };
+struct option_param {
+    const char *name;  /* of the option, without its dashes in front */
+    const char *value; /* "true" for a switch */
+};
+
 struct options {
     const char *socket_path; /* NULL: not given */
     const char *url;         /* NULL: not given */
     const char *gpu;         /* index or UUID; "0" unless given */
     bool json;
     uint64_t given; /* OPTION_ bits of those that were there */
+    struct option_param params[OPTIONS_MAX_PARAMS];
+    uint32_t param_count;
     const char *depth;
-    const char *windows;
-    const char *granularity;
     const char *run;
     const char *at;
-    const char *access;
     const char *gpu_name;
     const char *export_dir;
-    /* Of plan, split and explain, as the daemon takes them. */
-    const char *element;
-    const char *transaction;
-    const char *reserve;
-    const char *accesses;
-    const char *input_bytes;
-    const char *input_gbps;
-    const char *look_gps;
-    const char *inside_gbps;
-    const char *output_bytes;
-    const char *deal_bytes;
-    const char *weight;
-    const char *gbps;
     const char *dir; /* of feature files */
     const char *label_namespace;
     const char *every;

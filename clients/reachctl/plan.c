@@ -74,21 +74,7 @@ enum exit_code command_plan(struct client *client, const struct options *options
 
     client_gpu_path(options, "/plan", path);
     client_add_param(path, "bytes", options->operand);
-    client_add_param(path, "access", options->access);
-    client_add_param(path, "element", options->element);
-    client_add_param(path, "transaction", options->transaction);
-    client_add_param(path, "reserve", options->reserve);
-    client_add_param(path, "accesses", options->accesses);
-    client_add_param(path, "fixed", options->given & OPTION_FIXED ? "true" : NULL);
-    client_add_param(path, "once", options->given & OPTION_ONCE ? "true" : NULL);
-    client_add_param(path, "input_bytes", options->input_bytes);
-    client_add_param(path, "input_gbps", options->input_gbps);
-    client_add_param(path, "look_gps", options->look_gps);
-    client_add_param(path, "inside_gbps", options->inside_gbps);
-    client_add_param(path, "output_bytes", options->output_bytes);
-    client_add_param(path, "deal_bytes", options->deal_bytes);
-    client_add_param(path, "granularity", options->granularity);
-    client_add_param(path, "windows", options->windows);
+    client_add_options(path, options);
     return answers_ask(client, options, path, print_plan);
 }
 
@@ -147,7 +133,7 @@ enum exit_code command_split(struct client *client, const struct options *option
     join_sizes(options, sizes);
     client_gpu_path(options, "/split", path);
     client_add_param(path, "bytes", sizes);
-    client_add_param(path, "weight", options->weight);
+    client_add_options(path, options);
     return answers_ask(client, options, path, print_split);
 }
 
@@ -180,9 +166,6 @@ enum exit_code command_explain(struct client *client, const struct options *opti
 
     client_gpu_path(options, "/explain", path);
     client_add_param(path, "bytes", options->operand);
-    client_add_param(path, "access", options->access);
-    client_add_param(path, "element", options->element);
-    client_add_param(path, "transaction", options->transaction);
-    client_add_param(path, "gbps", options->gbps);
+    client_add_options(path, options);
     return answers_ask(client, options, path, print_explain);
 }

@@ -164,27 +164,28 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
     int width = 0;
 
     printf("survey %lld: %u hosts, %u heard, %u GPUs, %u new fingerprints, %.2f s, %llu bytes\n",
-           (long long)s->number, s->host_count, heard(s), s->gpu_count, s->new_fingerprints,
-           s->elapsed_ms / 1000.0, (unsigned long long)s->received_bytes);
+           (long long)s->stored.number, s->host_count, heard(s), s->stored.gpu_count,
+           s->stored.new_fingerprints, s->stored.elapsed_ms / 1000.0,
+           (unsigned long long)s->received_bytes);
     if (hosts->again > 0)
         printf("  %u were named more than once and asked once\n", hosts->again);
-    if (s->disputed_count > 0)
-        printf("  %u GPUs are claimed by more than one host and believed of none\n",
-               s->disputed_count);
+    if (s->stored.conflict_count > 0)
+        printf("  %u UUIDs are reported by more than one host and count for none\n",
+               s->stored.conflict_count);
     for (int i = 0; i < FLEET_OUTCOME_COUNT; i++) {
         if (s->counts[i] > 0)
-            printf("  %-10s %u\n", fleet_outcome_name((enum fleet_outcome)i), s->counts[i]);
+            printf("  %-12s %u\n", fleet_outcome_name((enum fleet_outcome)i), s->counts[i]);
     }
     for (uint32_t i = 0; i < s->host_count; i++) {
         const int n = survey_is_fine(s->hosts[i].outcome) ? 0 : (int)strlen(s->hosts[i].name);
         width = n > width ? n : width;
     }
     if (width > 0)
-        puts("not heard, or not believed:");
+        puts("not heard, or inconsistent:");
     for (uint32_t i = 0; i < s->host_count; i++) {
         const struct survey_host *const h = &s->hosts[i];
         if (!survey_is_fine(h->outcome))
-            printf("  %-*s  %-10s %s\n", width, h->name, fleet_outcome_name(h->outcome), h->detail);
+            printf("  %-*s  %-12s %s\n", width, h->name, fleet_outcome_name(h->outcome), h->detail);
     }
 }
 
@@ -206,11 +207,11 @@ static enum status print_json(const struct survey *s, const struct hosts *hosts,
                             (int)h->elapsed_ms, "received_bytes", (json_int_t)h->received_bytes));
     }
     json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "survey",
-                     (json_int_t)s->number, "elapsed_ms", (json_int_t)s->elapsed_ms,
+                     (json_int_t)s->stored.number, "elapsed_ms", (json_int_t)s->stored.elapsed_ms,
                      "received_bytes", (json_int_t)s->received_bytes, "named_again",
-                     (json_int_t)hosts->again, "gpus", (json_int_t)s->gpu_count, "disputed_gpus",
-                     (json_int_t)s->disputed_count, "new_fingerprints",
-                     (json_int_t)s->new_fingerprints, "outcomes", counts, "hosts", list);
+                     (json_int_t)hosts->again, "gpus", (json_int_t)s->stored.gpu_count,
+                     "uuid_conflicts", (json_int_t)s->stored.conflict_count, "new_fingerprints",
+                     (json_int_t)s->stored.new_fingerprints, "outcomes", counts, "hosts", list);
     if (!json)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
     const int failed = json_out_print(json, 0, stdout);

@@ -2,7 +2,7 @@
 #ifndef REACHCTL_SURVEY_DB_H
 #define REACHCTL_SURVEY_DB_H
 
-#include "clients/fleet/keep.h"
+#include "clients/fleet/db.h"
 
 /* `where` is that of --db; NULL: the environment's REACHD_FLEET_DB, or fleet.db of reachd's folder
  * for the data of this user (XDG_DATA_HOME, else ~/.local/share), which is made. */

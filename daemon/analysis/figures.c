@@ -5,12 +5,12 @@
  */
 #include "analysis/figures.h"
 
-#include "base/stats.h"
+#include "base/round.h"
 
 static void round_one(struct maybe_f64 *m)
 {
     if (IS_KNOWN(*m))
-        m->v = stats_six_digits(m->v);
+        m->v = round_six_digits(m->v);
 }
 
 static void round_topology(struct topology *t)
@@ -24,7 +24,7 @@ static void round_topology(struct topology *t)
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         round_one(&t->sm_miss_penalty_cycles[sm]);
     for (uint32_t i = 0; i < t->pairs.listed; i++)
-        t->pairs.slow[i].ratio = stats_six_digits(t->pairs.slow[i].ratio);
+        t->pairs.slow[i].ratio = round_six_digits(t->pairs.slow[i].ratio);
     round_one(&t->pairs.worst_ratio);
     round_one(&t->confidence);
 }

@@ -1,7 +1,7 @@
 /* access.c: see access.h. */
 #include "base/access.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 
 #include <string.h>
 
@@ -13,8 +13,7 @@ static const char *const access_names[ACCESS_COUNT] = {
 
 const char *access_name(enum access a)
 {
-    REACH_ASSERT((unsigned)a < ACCESS_COUNT);
-    return access_names[a];
+    return NAME_OF(access_names, a);
 }
 
 bool access_from_name(const char *name, enum access *out)

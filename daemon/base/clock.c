@@ -10,8 +10,6 @@
  */
 #include "base/clock.h"
 
-#include "base/assert.h"
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +25,9 @@ enum {
 
 static struct timespec read_clock(clockid_t id)
 {
-    struct timespec t;
+    struct timespec t = {.tv_sec = 0};
 
-    REACH_ASSERT(clock_gettime(id, &t) == 0);
+    (void)clock_gettime(id, &t); /* fails for an unknown clock alone */
     return t;
 }
 
@@ -60,10 +58,9 @@ char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size)
     struct tm tm;
     const time_t t = (time_t)wall_seconds;
 
-    REACH_ASSERT(out_size >= RFC3339_BYTES);
-    REACH_ASSERT(wall_seconds >= 0 && wall_seconds <= LAST_SECOND);
-    REACH_ASSERT(gmtime_r(&t, &tm) != NULL);
-    REACH_ASSERT(strftime(out, out_size, "%Y-%m-%dT%H:%M:%SZ", &tm) == RFC3339_BYTES - 1);
+    if (wall_seconds < 0 || wall_seconds > LAST_SECOND || !gmtime_r(&t, &tm) ||
+        strftime(out, out_size, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+        snprintf(out, out_size, "invalid");
     return out;
 }
 

@@ -1,7 +1,7 @@
 /* identity.c: the names of the three origins. They are part of the stored and served formats. */
 #include "base/identity.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,8 +17,7 @@ enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
 /* A wrong origin would let a simulated number pass as a measured one, so there is no fallback. */
 const char *origin_name(enum origin o)
 {
-    REACH_ASSERT((unsigned)o < NAME_COUNT);
-    return names[o];
+    return NAME_OF(names, o);
 }
 
 bool origin_from_name(const char *name, enum origin *out)

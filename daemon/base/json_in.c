@@ -3,7 +3,6 @@
  * silently. */
 #include "base/json_in.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/maybe_json.h"
 
@@ -30,7 +29,8 @@ void json_in_begin_inside(struct json_in *in, const struct json_in *outer, const
         n = snprintf(path, sizeof(path), "%s%s%s", outer->path, dot, name);
     else
         n = snprintf(path, sizeof(path), "%s%s%s[%d]", outer->path, dot, name, index);
-    REACH_ASSERT(n >= 0 && (size_t)n < sizeof(path));
+    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for sentences: what fits is enough */
+        path[sizeof(path) - 1] = '\0';
     json_in_begin(in, json, path, outer->mode, outer->fault, outer->err);
 }
 
@@ -67,7 +67,11 @@ static const json_t *take(struct json_in *in, const char *name)
 
     if (in->status != STATUS_OK)
         return NULL;
-    REACH_ASSERT(in->known_count < JSON_IN_MAX_FIELDS);
+    if (in->known_count == JSON_IN_MAX_FIELDS) {
+        in->status = err_set(in->err, STATUS_INTERNAL, "more than %d fields are read of one object",
+                             JSON_IN_MAX_FIELDS);
+        return NULL;
+    }
     in->known[in->known_count++] = name;
     value = json_object_get(in->object, name);
     if (!value && in->mode == JSON_IN_STRICT)
@@ -226,7 +230,8 @@ uint32_t json_in_u16_array(struct json_in *in, const char *name, uint32_t max_co
     const json_t *const array = json_in_array(in, name, max_count);
     const uint32_t count = (uint32_t)json_array_size(array);
 
-    REACH_ASSERT(max <= UINT16_MAX);
+    if (max > UINT16_MAX)
+        max = UINT16_MAX;
     for (uint32_t i = 0; i < count; i++) {
         const json_t *const value = json_array_get(array, i);
         const json_int_t v = json_integer_value(value);

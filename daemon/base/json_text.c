@@ -4,7 +4,7 @@
 
 #include "base/json_real.h"
 #include "base/maybe_json.h"
-#include "base/stats.h"
+#include "base/round.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -299,7 +299,7 @@ void json_text_f64_maybe(struct json_text *t, const char *name, struct maybe_f64
 void json_text_figure_maybe(struct json_text *t, const char *name, struct maybe_f64 v)
 {
     if (IS_KNOWN(v))
-        v.v = stats_six_digits(v.v);
+        v.v = round_six_digits(v.v);
     json_text_f64_maybe(t, name, v);
 }
 

@@ -19,9 +19,6 @@ double stats_median_of_f64(const double *v, size_t n);
 /* Quantile q in [0, 1], nearest rank (q = 0 is the minimum, 1 the maximum). Reorders `v`. */
 uint32_t stats_quantile_u32(uint32_t *v, size_t n, double q);
 double stats_quantile_f64(double *v, size_t n, double q);
-/* `v` to six significant digits: more than repeats of a measurement agree to, and few enough to
- * read. The double that is nearest to that decimal number. What is 0 or not finite stays. */
-double stats_six_digits(double v);
 /* Median absolute deviation from the median (unscaled). Allocates like stats_median_of. */
 double stats_mad_of_f64(const double *v, size_t n);
 double stats_mad_of_u32(const uint32_t *v, size_t n);

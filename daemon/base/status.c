@@ -99,21 +99,20 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-static enum status set(struct err *err, enum status s, const char *hint, const char *format,
-                       va_list args)
+static void set(struct err *err, enum status s, const char *format, va_list args)
 {
     char text[TEXT_BYTES];
 
     if (!err)
-        return s;
+        return;
     /* By way of a copy: the arguments may point into err->text itself. */
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     text_tidy(text);
     err->status = s;
-    err->hint = hint;
+    err->field = NULL;
+    err->hint = NULL;
     memcpy(err->text, text, sizeof(text));
-    return s;
 }
 
 enum status err_set(struct err *err, enum status s, const char *format, ...)
@@ -121,8 +120,21 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    set(err, s, NULL, format, args);
+    set(err, s, format, args);
     va_end(args);
+    return s;
+}
+
+enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
+                          ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    set(err, s, format, args);
+    va_end(args);
+    if (err)
+        err->field = field;
     return s;
 }
 
@@ -131,8 +143,10 @@ enum status err_set_hint(struct err *err, enum status s, const char *hint, const
     va_list args;
 
     va_start(args, format);
-    set(err, s, hint, format, args);
+    set(err, s, format, args);
     va_end(args);
+    if (err)
+        err->hint = hint;
     return s;
 }
 

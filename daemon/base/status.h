@@ -38,7 +38,7 @@ enum status {
     STATUS_CANCELLED,
     STATUS_DISTURBED,    /* the measurement contradicts itself; measure again */
     STATUS_INCONCLUSIVE, /* the measurement found no answer; measure again */
-    STATUS_PROTOCOL,  /* a peer said something that makes no sense */
+    STATUS_PROTOCOL,     /* a peer said something that makes no sense */
     STATUS_IO,
     STATUS_CORRUPT,   /* stored data fails its check */
     STATUS_READ_ONLY, /* the state file cannot be written */
@@ -52,8 +52,9 @@ enum status {
 /* One failure, told to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
-    char text[400];   /* one sentence, no newline, always terminated */
-    const char *hint; /* static: what to do next; NULL: what the status says */
+    const char *field; /* static: the parameter of the request that is to blame; NULL: none */
+    const char *hint;  /* static: what to do next; NULL: what the status says */
+    char text[400];    /* one sentence, no newline, always terminated */
 };
 
 /* What is the same for every failure of one kind. Static strings, never NULL. */
@@ -72,6 +73,10 @@ enum status status_from_slug(const char *slug);
 /* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */
 enum status err_set(struct err *err, enum status s, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same, and names the parameter to blame. */
+enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
+                          ...) __attribute__((format(printf, 4, 5)));
 
 /* The same with a hint, which must be a static string: a sentence that says what to do next. */
 enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)

@@ -13,8 +13,6 @@
  */
 #include "base/units.h"
 
-#include "base/assert.h"
-
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -127,7 +125,6 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
     static const char *const names[UNIT_COUNT] = {"B", "KiB", "MiB", "GiB", "TiB"};
     unsigned u = 0;
 
-    REACH_ASSERT(out_size >= TEXT_BYTES);
     while (u + 1 < UNIT_COUNT && bytes >> ((u + 1) * UNIT_STEP_BITS) != 0)
         u++;
     /* Tenths of the unit, rounded to nearest; 128 bits because bytes * 10 may not fit into 64. */
@@ -167,9 +164,8 @@ static bool print_exactly(uint64_t bytes, unsigned u, char *out, size_t size)
 
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
-    REACH_ASSERT(out_size >= TEXT_BYTES);
     (void)snprintf(out, out_size, "%" PRIu64, bytes);
-    for (unsigned u = 1; u < UNIT_COUNT && bytes != 0; u++) {
+    for (unsigned u = 1; u < UNIT_COUNT && bytes != 0 && out_size >= TEXT_BYTES; u++) {
         char text[TEXT_BYTES];
         if (print_exactly(bytes, u, text, strlen(out))) /* room only for what is shorter */
             memcpy(out, text, strlen(text) + 1);

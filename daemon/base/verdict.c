@@ -1,7 +1,7 @@
 /* verdict.c: the names of the three verdicts. */
 #include "base/verdict.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 
 #include <string.h>
 
@@ -15,8 +15,7 @@ enum { VERDICT_COUNT = sizeof verdict_names / sizeof verdict_names[0] };
 
 const char *verdict_name(enum verdict v)
 {
-    REACH_ASSERT((unsigned)v < VERDICT_COUNT);
-    return verdict_names[v];
+    return NAME_OF(verdict_names, v);
 }
 
 bool verdict_from_name(const char *name, enum verdict *out)

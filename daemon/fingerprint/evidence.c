@@ -2,8 +2,7 @@
  * last digit of a logarithm. */
 #include "fingerprint/evidence.h"
 
-#include "base/assert.h"
-#include "base/stats.h"
+#include "base/name_of.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -74,8 +73,7 @@ const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
 
 const char *evidence_method_name(enum evidence_method m)
 {
-    REACH_ASSERT((unsigned)m < EVIDENCE_METHOD_COUNT);
-    return method_names[m];
+    return NAME_OF(method_names, m);
 }
 
 bool evidence_method_from_name(const char *name, enum evidence_method *out)
@@ -105,21 +103,6 @@ struct evidence evidence_weaker(struct evidence a, struct evidence b)
     a.repeats = b.repeats < a.repeats ? b.repeats : a.repeats;
     a.margin = b.margin < a.margin ? b.margin : a.margin;
     return a;
-}
-
-struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
-                                    uint32_t count)
-{
-    double low = INFINITY;
-    double high = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        low = fmin(low, values[i]);
-        high = fmax(high, values[i]);
-    }
-    if (count < 2 || !(high > 0))
-        return evidence_make(method, count, 0);
-    return evidence_make(method, count, 1 - (high - low) / stats_median_of_f64(values, count));
 }
 
 const char *evidence_fault(struct evidence e, bool known)

@@ -8,7 +8,7 @@
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/fingerprint_json.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 #include "base/hash.h"
 
 #include <inttypes.h>
@@ -67,8 +67,7 @@ static int find_name(const char *const *names, size_t count, const char *name)
 
 const char *shared_by_name(enum shared_by s)
 {
-    REACH_ASSERT((unsigned)s < COUNT_OF(shared_by_names));
-    return shared_by_names[s];
+    return NAME_OF(shared_by_names, s);
 }
 
 bool shared_by_from_name(const char *name, enum shared_by *out)
@@ -82,8 +81,7 @@ bool shared_by_from_name(const char *name, enum shared_by *out)
 
 const char *replacement_name(enum replacement r)
 {
-    REACH_ASSERT((unsigned)r < COUNT_OF(replacement_names));
-    return replacement_names[r];
+    return NAME_OF(replacement_names, r);
 }
 
 bool replacement_from_name(const char *name, enum replacement *out)
@@ -97,8 +95,7 @@ bool replacement_from_name(const char *name, enum replacement *out)
 
 const char *fill_name(enum fill f)
 {
-    REACH_ASSERT((unsigned)f < COUNT_OF(fill_names));
-    return fill_names[f];
+    return NAME_OF(fill_names, f);
 }
 
 bool fill_from_name(const char *name, enum fill *out)
@@ -112,8 +109,7 @@ bool fill_from_name(const char *name, enum fill *out)
 
 const char *finding_name(enum finding f)
 {
-    REACH_ASSERT((unsigned)f < COUNT_OF(finding_names));
-    return finding_names[f];
+    return NAME_OF(finding_names, f);
 }
 
 bool finding_from_name(const char *name, enum finding *out)
@@ -127,8 +123,7 @@ bool finding_from_name(const char *name, enum finding *out)
 
 const char *slow_cause_name(enum slow_cause c)
 {
-    REACH_ASSERT((unsigned)c < COUNT_OF(slow_cause_names));
-    return slow_cause_names[c];
+    return NAME_OF(slow_cause_names, c);
 }
 
 bool slow_cause_from_name(const char *name, enum slow_cause *out)
@@ -142,14 +137,12 @@ bool slow_cause_from_name(const char *name, enum slow_cause *out)
 
 const char *allocation_name(enum allocation a)
 {
-    REACH_ASSERT((unsigned)a < COUNT_OF(allocation_names));
-    return allocation_names[a];
+    return NAME_OF(allocation_names, a);
 }
 
 const char *depth_name(enum depth d)
 {
-    REACH_ASSERT((unsigned)d < COUNT_OF(depth_names));
-    return depth_names[d];
+    return NAME_OF(depth_names, d);
 }
 
 bool depth_from_name(const char *name, enum depth *out)
@@ -266,6 +259,16 @@ bool fingerprint_json_id(const json_t *body, char *out)
         return false;
     (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
     return true;
+}
+
+char *fingerprint_json_text(const json_t *body, char *out_id)
+{
+    char *const text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
+
+    if (text)
+        (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
+                       hash_bytes(HASH_START, text, strlen(text)));
+    return text;
 }
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)

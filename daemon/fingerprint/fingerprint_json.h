@@ -8,6 +8,8 @@
 json_t *fingerprint_json_body(const struct fingerprint *fp);
 /* The id of a body; false without memory. */
 bool fingerprint_json_id(const json_t *body, char *out);
+/* The text that the id is the hash of, from malloc, and the id; NULL without memory. */
+char *fingerprint_json_text(const json_t *body, char *out_id);
 
 /* False where the name is none of them; `*out` is then untouched. */
 bool shared_by_from_name(const char *name, enum shared_by *out);

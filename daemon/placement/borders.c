@@ -15,7 +15,6 @@
  */
 #include "placement/borders.h"
 
-#include "base/assert.h"
 #include "placement/placement.h"
 
 #include <string.h>
@@ -144,7 +143,8 @@ struct borders_result borders_cut(const struct borders_request *request, uint64_
                     .rest_bytes = request->bytes % request->unit_bytes};
     wide room = 0;
 
-    REACH_ASSERT(request->windows >= 1 && request->windows <= PLACEMENT_MAX_WINDOWS);
+    if (request->windows == 0 || request->windows > PLACEMENT_MAX_WINDOWS)
+        return result;
     if (c.rest_bytes > request->limit_bytes)
         return result;
     for (uint32_t w = 0; w < request->windows; w++)

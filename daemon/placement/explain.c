@@ -187,9 +187,9 @@ enum status explain_loss(const struct fingerprint *fp, const struct explain_requ
     if (s != STATUS_OK)
         return s;
     if (!(request->seen_gbps > 0 && request->seen_gbps <= STRATEGY_MAX_RATE))
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "gbps must be a number above 0 and up to %.0f: what the job sees",
-                       STRATEGY_MAX_RATE);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "gbps",
+                             "gbps must be a number above 0 and up to %.0f: what the job sees",
+                             STRATEGY_MAX_RATE);
     memcpy(out->fingerprint_id, e.limit.fingerprint_id, sizeof(out->fingerprint_id));
     expect(&e);
     judge(&e);

@@ -17,10 +17,11 @@
 static enum status check_bytes(uint64_t bytes, struct err *err)
 {
     if (bytes == 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "bytes is 0: say how many the job touches");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                             "bytes is 0: say how many the job touches");
     if (bytes > PLACEMENT_MAX_BYTES)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "bytes is more than 1 PiB, which no GPU has: check the number");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                             "bytes is more than 1 PiB, which no GPU has: check the number");
     return STATUS_OK;
 }
 
@@ -91,8 +92,8 @@ enum status limit_reserve(struct limit *limit, uint64_t reserve_bytes, struct er
     uint64_t taken;
 
     if (reserve_bytes > PLACEMENT_MAX_BYTES)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "reserve is more than 1 PiB, which no GPU has: check the number");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "reserve",
+                             "reserve is more than 1 PiB, which no GPU has: check the number");
     if (reserve_bytes == 0 || !limit->seen)
         return STATUS_OK;
     taken = limit_taken(limit->entry_bytes, reserve_bytes);

@@ -17,7 +17,6 @@
  */
 #include "placement/partition.h"
 
-#include "base/assert.h"
 #include "base/identity.h"
 
 #include <stdbool.h>
@@ -172,7 +171,8 @@ void partition_balance(const uint32_t *sizes, uint32_t count, uint32_t windows, 
                      .window_of = window_of,
                      .totals = totals};
 
-    REACH_ASSERT(windows >= 1 && windows <= count && count <= REACH_MAX_GROUPS);
+    if (windows == 0 || windows > count || count > REACH_MAX_GROUPS)
+        return;
     memset(totals, 0, windows * sizeof(*totals));
     deal_longest_first(&d);
     for (uint32_t step = 0; step < IMPROVE_STEPS; step++) {

@@ -235,6 +235,12 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
 }
 
 /* No plan with the asked windows or granularity: say which of the two is to blame. */
+/* What to change so that borders fit; NULL: neither was given. */
+static const char *border_field(const struct placement_request *request)
+{
+    return request->granularity_bytes > 0 ? "granularity" : request->windows > 0 ? "windows" : NULL;
+}
+
 static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, struct err *err)
 {
     char unit[SIZE_TEXT_BYTES];
@@ -243,19 +249,21 @@ static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, 
 
     size_text_pair(plan->unit_bytes, plan->limit.usable_bytes, unit, usable);
     if (asked != 0 && asked < needed)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "windows=%u would make them longer than the %s that an SM group reaches: "
-                       "ask for at least %llu",
-                       asked, usable, (unsigned long long)needed);
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "windows",
+            "windows=%u would make them longer than the %s that an SM group reaches: "
+            "ask for at least %llu",
+            asked, usable, (unsigned long long)needed);
     if (empty)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "borders at multiples of %s leave a window empty: ask for fewer windows or "
-                       "a finer granularity",
-                       unit);
-    return err_set(err, STATUS_INVALID_ARGUMENT,
-                   "borders at multiples of %s leave a window beyond the %s that an SM group "
-                   "reaches: ask for a finer granularity, or more windows",
-                   unit, usable);
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, border_field(plan->request),
+            "borders at multiples of %s leave a window empty: ask for fewer windows or "
+            "a finer granularity",
+            unit);
+    return err_set_field(err, STATUS_INVALID_ARGUMENT, border_field(plan->request),
+                         "borders at multiples of %s leave a window beyond the %s that an SM group "
+                         "reaches: ask for a finer granularity, or more windows",
+                         unit, usable);
 }
 
 static enum status check_request(const struct plan *plan, struct err *err)
@@ -263,16 +271,18 @@ static enum status check_request(const struct plan *plan, struct err *err)
     const struct placement_request *r = plan->request;
 
     if (r->granularity_bytes > PLACEMENT_MAX_BYTES)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "granularity is more than 1 PiB: check the number");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
+                             "granularity is more than 1 PiB: check the number");
     if (r->windows > PLACEMENT_MAX_WINDOWS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%u windows are more than the %d supported",
-                       r->windows, PLACEMENT_MAX_WINDOWS);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "windows",
+                             "%u windows are more than the %d supported", r->windows,
+                             PLACEMENT_MAX_WINDOWS);
     if (r->windows > 1 && plan->crew.count > 0 && r->windows > plan->crew.count)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "%u windows cannot be served by %u SM groups, since a group stays in one "
-                       "window: ask for at most %u",
-                       r->windows, plan->crew.count, plan->crew.count);
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "windows",
+            "%u windows cannot be served by %u SM groups, since a group stays in one "
+            "window: ask for at most %u",
+            r->windows, plan->crew.count, plan->crew.count);
     return STATUS_OK;
 }
 

@@ -50,16 +50,16 @@ static double weight_of(const struct split_job *job)
 static enum status check(const struct split_request *r, struct err *err)
 {
     if (r->job_count == 0 || r->job_count > SPLIT_MAX_JOBS)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "bytes must name 1 to %d jobs, as in bytes=20G,40G", SPLIT_MAX_JOBS);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                             "bytes must name 1 to %d jobs, as in bytes=20G,40G", SPLIT_MAX_JOBS);
     for (uint32_t j = 0; j < r->job_count; j++) {
         if (r->jobs[j].bytes == 0 || r->jobs[j].bytes > PLACEMENT_MAX_BYTES)
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "bytes of job %u must be from 1 to 1 PiB: check the number", j);
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                                 "bytes of job %u must be from 1 to 1 PiB: check the number", j);
         if (!(r->jobs[j].weight >= 0 && r->jobs[j].weight <= SPLIT_MAX_WEIGHT))
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "weight of job %u must be a number above 0 and up to %.0f", j,
-                           SPLIT_MAX_WEIGHT);
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "weight",
+                                 "weight of job %u must be a number above 0 and up to %.0f", j,
+                                 SPLIT_MAX_WEIGHT);
     }
     return STATUS_OK;
 }
@@ -78,9 +78,10 @@ static enum status read_chip(struct splitting *s, struct err *err)
                        "depth full",
                        s->limit.fingerprint_id);
     if (s->request->job_count > s->crew.count)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "bytes names %u jobs, and there are %u SM groups: a group works for one job",
-                       s->request->job_count, s->crew.count);
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "bytes",
+            "bytes names %u jobs, and there are %u SM groups: a group works for one job",
+            s->request->job_count, s->crew.count);
     price_read(s->fp, &s->limit, ACCESS_READ, FINGERPRINT_CURVE_BYTES, 0, &s->price);
     return STATUS_OK;
 }

@@ -18,47 +18,16 @@ enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32 };
 
 /* ---- the request ---- */
 
-static bool is_rate(double v, double most)
-{
-    return v >= 0 && v <= most; /* not a number is neither */
-}
-
-static enum status check_numbers(const struct job_request *job, struct err *err)
-{
-    const struct {
-        const char *name;
-        double v;
-        double most;
-    } all[] = {{"input_bytes", job->input_bytes, STRATEGY_MAX_INPUT_BYTES},
-               {"input_gbps", job->input_gbps, STRATEGY_MAX_RATE},
-               {"output_bytes", job->output_bytes, STRATEGY_MAX_INPUT_BYTES},
-               {"deal_bytes", job->deal_bytes, STRATEGY_MAX_INPUT_BYTES},
-               {"look_gps", job->look_gps, STRATEGY_MAX_RATE},
-               {"inside_gbps", job->inside_gbps, STRATEGY_MAX_RATE}};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        if (!is_rate(all[i].v, all[i].most))
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "%s must be a number from 0 to %.0f: check it", all[i].name,
-                           all[i].most);
-    }
-    if (job->input_gbps > 0 && !(job->input_bytes > 0))
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "input_gbps is there without input_bytes: say how many bytes of input an "
-                       "access has");
-    return STATUS_OK;
-}
-
 enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
                            uint32_t *out_element, uint32_t *out_transaction, struct err *err)
 {
     const uint32_t element = element_bytes > 0 ? element_bytes : DEFAULT_ELEMENT;
+    const char *field = element > STRATEGY_MAX_TRANSACTION ? "element" : "transaction";
 
     if (element > STRATEGY_MAX_TRANSACTION || transaction_bytes > STRATEGY_MAX_TRANSACTION)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "%s is more than %d bytes: it is that of one access",
-                       element > STRATEGY_MAX_TRANSACTION ? "element" : "transaction",
-                       STRATEGY_MAX_TRANSACTION);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, field,
+                             "%s is more than %d bytes: it is that of one access", field,
+                             STRATEGY_MAX_TRANSACTION);
     *out_element = element;
     *out_transaction = transaction_bytes > 0
                            ? transaction_bytes
@@ -276,7 +245,7 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
 
     memset(out, 0, sizeof(*out));
     if (s == STATUS_OK)
-        s = check_numbers(job, err);
+        s = costing_check(job, err);
     if (s == STATUS_OK)
         s = strategy_sizes(job->element_bytes, job->transaction_bytes, &out->element_bytes,
                            &out->transaction_bytes, err);
@@ -284,7 +253,7 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
         return s;
     /* A reserve beyond the reach leaves nothing of it: that is an answer. */
     if (limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
-        return err_set(err, no_room.status, "%s", no_room.text);
+        return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
     if (no_room.status != STATUS_OK)
         limit.usable_bytes = 0;
     costing_begin(fp, job, &limit, out->transaction_bytes, &p.costing);
@@ -293,7 +262,7 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     p.naive = cost_naive(&p.costing);
     ask_windows(&p, fp);
     if (p.no_windows.status == STATUS_INVALID_ARGUMENT)
-        return err_set(err, p.no_windows.status, "%s", p.no_windows.text);
+        return err_set_field(err, p.no_windows.status, p.no_windows.field, "%s", p.no_windows.text);
     add_naive(&p);
     add_scopes(&p);
     add_in_windows(&p, STRATEGY_WINDOWS, cost_windows);

@@ -63,7 +63,7 @@ struct job_request {
                                    window but one reads and writes it once more; 0: none */
     double deal_bytes; /* that a partition writes for one access; 0: input_bytes, or 8 where
                           positions are computed */
-    double look_gps;   /* 10^9 positions a second that all SMs together can look at and skip; 0: not
+    double scan_gps;   /* 10^9 positions a second that all SMs together can look at and skip; 0: not
                           said, taken as free */
     double inside_gbps; /* what this very job reaches inside the reach, looking and one reading of
                            its input included; 0: what the fingerprint says of such accesses */
@@ -71,6 +71,24 @@ struct job_request {
     uint64_t granularity_bytes; /* borders of windows are multiples; 0: the TLB entry */
     const char *fingerprint_id; /* of the fingerprint, where the caller has it; NULL: worked out */
 };
+
+/* The parameters of a job request by the names that the API gives them, but for bytes, access and
+ * windows: for code that reads, checks or writes them one after the other. */
+enum job_field_kind {
+    JOB_FIELD_BYTES,        /* uint64_t, a size */
+    JOB_FIELD_ACCESS_BYTES, /* uint32_t, a size of one access */
+    JOB_FIELD_COUNTER,      /* uint64_t */
+    JOB_FIELD_FLAG,         /* bool */
+    JOB_FIELD_REAL          /* double, from 0 to `most` */
+};
+struct job_field {
+    const char *name;
+    enum job_field_kind kind;
+    size_t offset; /* in struct job_request */
+    double most;
+};
+enum { JOB_FIELD_COUNT = 13 };
+extern const struct job_field job_fields[JOB_FIELD_COUNT];
 
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 

@@ -18,6 +18,7 @@
 #include "placement/strategy_cost.h"
 
 #include <math.h>
+#include <string.h>
 
 /* To add to what is in memory is to read and to write it. */
 enum { MOVES_TO_ADD = 2, SOFTNESS = 6 };
@@ -60,6 +61,47 @@ static struct cost unknown(enum reason why)
     return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
 }
 
+#define FIELD(name, kind, member, most)                                                            \
+    {                                                                                              \
+        name, kind, offsetof(struct job_request, member), most                                     \
+    }
+
+const struct job_field job_fields[JOB_FIELD_COUNT] = {
+    FIELD("element", JOB_FIELD_ACCESS_BYTES, element_bytes, 0),
+    FIELD("transaction", JOB_FIELD_ACCESS_BYTES, transaction_bytes, 0),
+    FIELD("reserve", JOB_FIELD_BYTES, reserve_bytes, 0),
+    FIELD("accesses", JOB_FIELD_COUNTER, accesses, 0),
+    FIELD("fixed", JOB_FIELD_FLAG, fixed, 0),
+    FIELD("once", JOB_FIELD_FLAG, once, 0),
+    FIELD("input_bytes", JOB_FIELD_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("input_gbps", JOB_FIELD_REAL, input_gbps, STRATEGY_MAX_RATE),
+    FIELD("scan_gps", JOB_FIELD_REAL, scan_gps, STRATEGY_MAX_RATE),
+    FIELD("inside_gbps", JOB_FIELD_REAL, inside_gbps, STRATEGY_MAX_RATE),
+    FIELD("output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("deal_bytes", JOB_FIELD_REAL, deal_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD("granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
+};
+
+enum status costing_check(const struct job_request *job, struct err *err)
+{
+    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
+        const struct job_field *f = &job_fields[i];
+        double v;
+        if (f->kind != JOB_FIELD_REAL)
+            continue;
+        memcpy(&v, (const char *)job + f->offset, sizeof(v));
+        if (!(v >= 0 && v <= f->most)) /* not a number is neither */
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, f->name,
+                                 "%s must be a number from 0 to %.0f: check it", f->name, f->most);
+    }
+    if (job->input_gbps > 0 && !(job->input_bytes > 0))
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "input_gbps",
+            "input_gbps is there without input_bytes: say how many bytes of input an "
+            "access has");
+    return STATUS_OK;
+}
+
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct limit *limit, uint32_t transaction_bytes, struct costing *out)
 {
@@ -74,7 +116,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     stream = out->price.stream_ns;
     out->streams_known = stream > 0;
     out->local = !(job->input_gbps > 0);
-    out->look_ns = job->look_gps > 0 ? 1 / job->look_gps : 0;
+    out->look_ns = job->scan_gps > 0 ? 1 / job->scan_gps : 0;
     out->host_ns = out->local ? 0 : job->input_bytes / job->input_gbps;
     out->read_ns = job->input_bytes * stream;
     out->keep_ns = out->local ? 0 : out->read_ns;

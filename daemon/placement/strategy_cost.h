@@ -39,6 +39,10 @@ struct scope_cost {
     uint64_t passes;
 };
 
+/* Are the numbers of the job ones that can be? STATUS_INVALID_ARGUMENT names the one that is not.
+ */
+enum status costing_check(const struct job_request *job, struct err *err);
+
 /* Prices a checked job. `limit` as limit_read gave it, less the reserve. */
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct limit *limit, uint32_t transaction_bytes, struct costing *out);

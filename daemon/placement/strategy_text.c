@@ -81,7 +81,7 @@ void strategy_text_scopes(const struct costing *c, struct strategy_option *o)
 {
     char scope[SIZE_TEXT_BYTES];
     char rate[RATE_TEXT_BYTES];
-    const char *free_look = c->job->look_gps > 0 ? "" : ", looking taken as free";
+    const char *free_look = c->look_ns > 0 ? "" : ", looking taken as free";
 
     snprintf(o->why, sizeof(o->why),
              "%llu passes over at most %s each: %s%s; each pass looks at every position%s.",
@@ -107,7 +107,7 @@ void strategy_text_windows(const struct costing *c, const struct placement_answe
     snprintf(o->why, sizeof(o->why), "%u windows of whole groups, at most %s each: %s%s; %s%s.",
              w->window_count, size_text(longest, longest_text), rate_text(o->gbps, rate),
              bound_text(o->bound), how,
-             o->strategy == STRATEGY_FILTERED_WINDOWS && !(c->job->look_gps > 0)
+             o->strategy == STRATEGY_FILTERED_WINDOWS && !(c->look_ns > 0)
                  ? ", looking taken as free"
                  : "");
 }

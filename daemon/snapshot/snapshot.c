@@ -10,7 +10,7 @@
  */
 #include "snapshot/snapshot.h"
 
-#include "base/assert.h"
+#include "base/name_of.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,8 +43,7 @@ static const char *const state_names[] = {
 
 const char *gpu_state_name(enum gpu_state s)
 {
-    REACH_ASSERT((unsigned)s < sizeof(state_names) / sizeof(state_names[0]));
-    return state_names[s];
+    return NAME_OF(state_names, s);
 }
 
 /* Published views are const to their readers, but the counter before them is not. */

@@ -28,18 +28,21 @@ MAY_INCLUDE = {
     "store": ["observe", "fingerprint"],
     "snapshot": ["fingerprint"],
     "placement": ["fingerprint"],
+    # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
+    # libreach can link it.
     "api": ["snapshot", "placement", "fingerprint"],
+    "server": ["api", "snapshot", "fingerprint"],
     "pipeline": ["worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot"],
     "main": ["gpu", "worker", "observe", "fingerprint", "analysis", "plan", "store", "snapshot",
-             "placement", "api", "pipeline", "import"],
+             "placement", "api", "server", "pipeline", "import"],
     # reachctl import concludes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
     "clients": ["fleet", "fingerprint", "placement", "import", "export.h", "store/store.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
     "fleet": ["fingerprint"],
-    # The client library answers offline with the planner's own code; nothing else goes into it, so
+    # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
-    "libreach": ["fingerprint", "placement"],
+    "libreach": ["api", "snapshot", "fingerprint", "placement/handout.h"],
     "kernels": [],
 }
 
@@ -49,7 +52,7 @@ ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
 # Headers from outside that belong to some layers only. The cuda source has a mirror header of its
 # own, so the C build needs no CUDA header at all; nvcc's programs may use them.
 OUTSIDE = {
-    "microhttpd.h": ["api"],
+    "microhttpd.h": ["server"],
     "sqlite3.h": ["store", "fleet"],
     "slurm/spank.h": ["clients"],
     "libpq-fe.h": ["fleet"],
@@ -72,6 +75,8 @@ def layer_of(path):
         return "libreach"
     if path.startswith("clients/fleet/"):
         return "fleet"
+    if path.startswith("api/server/"):
+        return "server"
     if parts[0] in ("api", "clients", "kernels"):
         return parts[0]
     if parts[0] != "daemon":
@@ -158,13 +163,18 @@ PLANTED = [
     ("daemon/store/a.c", "#include <sqlite3.h>", True),
     ("daemon/store/a.c", '#include "store.h"', True),
     ("daemon/elsewhere/a.c", '#include "base/status.h"', False),
-    ("daemon/a.c", '#include "api/server.h"', True),
+    ("daemon/a.c", '#include "api/server/server.h"', True),
     ("daemon/a.c", "#include <microhttpd.h>", False),
     ("daemon/gpu/a.c", '#include "nowhere.h"', False),
     ("api/a.c", '#include "store/store.h"', False),
-    ("api/a.c", "#include <microhttpd.h>", True),
-    ("clients/c/a.c", '#include "placement/placement.h"', True),
-    ("clients/c/a.c", '#include "snapshot/snapshot.h"', False),
+    ("api/handlers/a.c", "#include <microhttpd.h>", False),
+    ("api/handlers/a.c", '#include "api/server/server.h"', False),
+    ("api/server/a.c", "#include <microhttpd.h>", True),
+    ("api/server/a.c", '#include "api/handlers/routes.h"', True),
+    ("clients/c/a.c", '#include "placement/placement.h"', False),
+    ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),
+    ("clients/c/a.c", '#include "api/handlers/routes.h"', True),
+    ("clients/c/a.c", '#include "api/server/server.h"', False),
     ("clients/c/a.c", '#include "export.h"', False),
     ("clients/c/a.c", "#include <curl/curl.h>", True),
     ("clients/c/a.c", "#include <sqlite3.h>", False),
@@ -208,7 +218,8 @@ def self_test():
     with tempfile.TemporaryDirectory() as root:
         for header in PLANTED_HEADERS:
             write(root, "daemon/" + header, "\n")
-        write(root, "api/server.h", "\n")
+        write(root, "api/server/server.h", "\n")
+        write(root, "api/handlers/routes.h", "\n")
         write(root, "clients/c/wire.h", "\n")
         write(root, "clients/fleet/keep.h", "\n")
         for path, line, allowed in PLANTED:

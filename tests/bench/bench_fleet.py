@@ -4,8 +4,8 @@ synthetic ones, so that one sees that memory does not grow with them. Printed, n
 
     tests/bench/bench_fleet.py [GPUS...]
 
-Where a PostgreSQL server is installed the same is done there, with a server of its own. Filling
-takes longer than reporting by far: it goes through all that a survey does with what a host says.
+Where a PostgreSQL server is installed the same is done there, with a server of its own. Filling is
+what a survey does with answers that it has received and parsed: checking and storing them.
 """
 import os
 import resource
@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
 BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "release")
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
-REPORTS = ["summary", "signatures", "maps", "spread", "outliers", "drift", "hosts", "boards"]
+REPORTS = ["summary", "signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
 
 

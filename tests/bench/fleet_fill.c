@@ -1,13 +1,14 @@
-/* fleet_fill.c: fills a database of surveys with a synthetic fleet, through keep.h, or prints
+/* fleet_fill.c: fills a database of surveys with a synthetic fleet, through db.h, or prints
  * reports about it. bench_fleet.py drives it.
  *
  *     fleet_fill DB fill GPUS SURVEYS    so many GPUs, measured anew for each survey
  *     fleet_fill DB report FORMAT NAME...
  *
- * The second prints the report to standard output and "seconds max_rss_kib" to standard error.
+ * Both print "seconds max_rss_kib" to standard error, the second the report to standard output.
  * Everything is synthetic: the model says so and the origin is simulated. Numbers are drawn with
  * the spread that repeated measurements have; what they are drawn around is nobody's GPU.
  */
+#include "base/clock.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "clients/fleet/report.h"
@@ -128,58 +129,72 @@ static void synthetic(struct rng *r, uint64_t chip, int64_t taken_at, struct fin
                                  .by_group_gbps = about(r, 95)};
 }
 
-static void one_host(struct fleet_db *db, int64_t survey, struct rng *r, uint64_t first,
-                     uint64_t count)
+/* What a daemon with these GPUs answers, as the survey has parsed it. */
+static json_t *answer_of(struct rng *r, int64_t taken_at, uint64_t first, uint64_t count)
 {
     static struct fingerprint fp;
-    char ids[GPUS_PER_HOST][FINGERPRINT_ID_BYTES];
-    char uuids[GPUS_PER_HOST][sizeof(fp.gpu.uuid)];
-    char *texts[GPUS_PER_HOST];
-    struct fleet_gpu gpus[GPUS_PER_HOST];
+    json_t *const gpus = json_array();
+    json_t *document;
+    char *text;
+    json_t *parsed;
+
+    for (uint64_t i = 0; i < count; i++) {
+        synthetic(r, first + i, taken_at, &fp);
+        json_t *const json = fingerprint_to_json(&fp);
+        json_array_append_new(gpus, json_pack("{s:i, s:s, s:s, s:s, s:O, s:o}", "index", (int)i,
+                                              "uuid", fp.gpu.uuid, "name", fp.gpu.name, "state",
+                                              "ready", "fingerprint_id",
+                                              json_object_get(json, "id"), "fingerprint", json));
+    }
+    document = json_pack("{s:s, s:o}", "daemon_version", "synthetic", "gpus", gpus);
+    text = json_dumps(document, JSON_COMPACT);
+    json_decref(document);
+    parsed = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    free(text);
+    if (!parsed)
+        exit(1);
+    return parsed;
+}
+
+/* What a survey does with an answer that it has received and parsed. */
+static void add_answer(struct fleet_db *db, uint64_t first, json_t *document)
+{
+    static struct host_answer answer;
     char name[64];
-    const struct fleet_host host = {.name = name,
-                                    .outcome = FLEET_ANSWERED,
-                                    .detail = "",
-                                    .etag = "",
-                                    .daemon_version = "synthetic",
-                                    .gpu_count = (uint32_t)count,
-                                    .attempts = 1};
+    const struct fleet_host host = {
+        .name = name, .outcome = FLEET_ANSWERED, .detail = "", .etag = "", .attempts = 1};
     struct err err = {0};
 
     (void)snprintf(name, sizeof(name), "synthetic-%llu:1", (unsigned long long)first);
-    for (uint64_t i = 0; i < count; i++) {
-        synthetic(r, first + i, 1700000000 + survey, &fp);
-        json_t *const json = fingerprint_to_json(&fp);
-        (void)snprintf(ids[i], sizeof(ids[i]), "%s",
-                       json_string_value(json_object_get(json, "id")));
-        texts[i] = json_dumps(json, JSON_COMPACT);
-        json_decref(json);
-        (void)snprintf(uuids[i], sizeof(uuids[i]), "%s", fp.gpu.uuid);
-        gpus[i] = (struct fleet_gpu){.slot = (uint32_t)i,
-                                     .uuid = uuids[i],
-                                     .serial = "",
-                                     .model = "",
-                                     .state = "ready",
-                                     .fingerprint_id = ids[i],
-                                     .fingerprint_json = texts[i]};
-    }
-    must(fleet_keep_host(db, survey, &host, gpus, &err), &err);
-    for (uint64_t i = 0; i < count; i++)
-        free(texts[i]);
+    must(host_answer_read(document, NULL, NULL, &answer, &err), &err);
+    must(fleet_survey_add(db, (uint32_t)(first / GPUS_PER_HOST + 1), &host, &answer, &err), &err);
+    host_answer_free(&answer);
 }
 
-static void fill(struct fleet_db *db, uint64_t gpus, int surveys)
+/* Returns the seconds of taking in: without those of making up the answers and of parsing them. */
+static double fill(struct fleet_db *db, uint64_t gpus, int surveys)
 {
     struct rng r = {.state = SEED};
+    struct fleet_survey stored;
     struct err err = {0};
-    int64_t survey;
+    double took = 0;
 
-    for (int k = 0; k < surveys; k++) {
-        must(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &survey, &err), &err);
-        for (uint64_t at = 0; at < gpus; at += GPUS_PER_HOST)
-            one_host(db, survey, &r, at, gpus - at < GPUS_PER_HOST ? gpus - at : GPUS_PER_HOST);
-        must(fleet_survey_end(db, survey, 0, &err), &err);
+    for (int k = 1; k <= surveys; k++) {
+        double begin;
+        must(fleet_survey_begin(db, &err), &err);
+        for (uint64_t at = 0; at < gpus; at += GPUS_PER_HOST) {
+            json_t *const document = answer_of(
+                &r, 1700000000 + k, at, gpus - at < GPUS_PER_HOST ? gpus - at : GPUS_PER_HOST);
+            begin = seconds();
+            add_answer(db, at, document);
+            took += seconds() - begin;
+            json_decref(document);
+        }
+        begin = seconds();
+        must(fleet_survey_end(db, "2026-11-21T00:00:00Z", clock_monotonic(), &stored, &err), &err);
+        took += seconds() - begin;
     }
+    return took;
 }
 
 static void report(struct fleet_db *db, int count, char **words)
@@ -201,6 +216,7 @@ static void report(struct fleet_db *db, int count, char **words)
 int main(int argc, char **argv)
 {
     const double begin = seconds();
+    double took = 0;
     struct fleet_db *db = NULL;
     struct rusage used;
     struct err err = {0};
@@ -209,13 +225,13 @@ int main(int argc, char **argv)
         return 2;
     must(fleet_open(argv[1], &db, &err), &err);
     if (strcmp(argv[2], "fill") == 0 && argc == 5)
-        fill(db, strtoull(argv[3], NULL, 10), atoi(argv[4]));
+        took = fill(db, strtoull(argv[3], NULL, 10), atoi(argv[4]));
     else if (strcmp(argv[2], "report") == 0)
         report(db, argc - 3, argv + 3);
     else
         return 2;
     fleet_close(db);
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "%.3f %ld\n", seconds() - begin, used.ru_maxrss);
+    fprintf(stderr, "%.3f %ld\n", took > 0 ? took : seconds() - begin, used.ru_maxrss);
     return 0;
 }

@@ -44,13 +44,15 @@ static enum reach_status measure(struct reach *reach, const char *gpu, const cha
     static double us[ROUNDS];
 
     for (int i = 0; i < ROUNDS; i++) {
-        const struct reach_job job = {
-            .bytes = same ? 100 * GIB : size_of(i), .input_bytes = 8, .look_gps = 600};
+        const struct reach_job job = {.size = sizeof(job),
+                                      .bytes = same ? 100 * GIB : size_of(i),
+                                      .input_bytes = 8,
+                                      .scan_gps = 600};
         const double start = now_us();
-        struct reach_plan *plan = NULL;
-        const enum reach_status status = reach_ask_plan(reach, gpu, &job, &plan, error);
+        struct reach_answer *plan = NULL;
+        const enum reach_status status = reach_get_plan(reach, gpu, &job, &plan, error);
         us[i] = now_us() - start;
-        reach_free(plan);
+        reach_answer_free(plan);
         if (status != REACH_OK)
             return status;
     }

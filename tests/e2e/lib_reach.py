@@ -48,7 +48,7 @@ class Tool:
 
     def patient(self):
         """Waits for a slow machine, longer than a job would."""
-        self.ask("deadline", 1000 * common.PATIENCE_S)
+        self.ask("timeout", 1000 * common.PATIENCE_S)
         return self
 
     def close(self):

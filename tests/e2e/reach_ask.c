@@ -1,10 +1,11 @@
-/* reach_ask.c: libreach on the command line of a test. Takes whom to ask, reads questions from its
- * standard input, one a line, and answers each with one line of JSON in the words of the daemon,
- * all fields, or with {"error": status, "text": sentence}:
+/* reach_ask.c: libreach on the command line of a test. Takes a source, reads requests from its
+ * standard input, one per line, and answers each with one line of JSON: what the typed functions
+ * decoded, under the names of the API, or {"error": status, "text": sentence, "field": parameter}:
  *
  *     placement 0 bytes=1000 granularity=8       check GPU-..        (the last answer)
- *     accept 2                                   window 17
- *     deadline 500                               confirm             age
+ *     allow 2                                    window 17
+ *     timeout 500                                revalidate          age
+ *     get /v1/gpus/0                             (status and body, as texts)
  */
 #include "clients/c/reach.h"
 
@@ -13,12 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 1024 };
+enum { LINE_BYTES = 4096 };
 
 static struct reach *reach;
 static struct reach_error error;
-static void *last; /* answer; begins with its basis */
+static struct reach_answer *last;
 static const struct reach_windows *last_windows;
+
+/* Words of enums, by value. */
+static const char *const states[] = {"?",      "unknown", "queued",   "measuring", "ready",
+                                     "failed", "lost",    "checking", "stale"};
+static const char *const bounds[] = {"?", "unknown", "memory", "translation", "input", "looking"};
+static const char *const prices[] = {"?", "none", "measured", "between", "scaled", "job"};
+static const char *const verdicts[] = {"?", "translation", "partly", "not-translation",
+                                       "cannot-say"};
 
 /* ---- answers as JSON ---- */
 
@@ -32,11 +41,14 @@ static void set_number(json_t *o, const char *name, struct reach_number n)
         json_object_set_new(o, reason, json_string(n.reason));
 }
 
-static json_t *new_answer(const struct reach_basis *b)
+static json_t *new_answer(const struct reach_answer *answer)
 {
-    return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b}", "gpu", b->gpu_uuid, "fingerprint_id",
-                     b->fingerprint_id, "origin", b->origin, "fingerprint_stale", b->stale, "kept",
-                     b->kept, "offline", b->offline);
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+
+    return json_pack("{s:s,s:s,s:s,s:b,s:i,s:o}", "gpu", p->gpu_uuid, "fingerprint_id",
+                     p->fingerprint_id, "origin", reach_origin_name(p->origin), "fingerprint_stale",
+                     p->stale, "source", (int)reach_answer_source(answer), "speeds_taken_at",
+                     *p->speeds_taken_at ? json_string(p->speeds_taken_at) : json_null());
 }
 
 static void set_windows(json_t *o, const struct reach_windows *w)
@@ -59,25 +71,27 @@ static void set_windows(json_t *o, const struct reach_windows *w)
     json_object_set_new(o, "window_of_sm", table);
 }
 
-static json_t *gpus_json(const struct reach_gpus *gpus)
+static json_t *gpus_json(const struct reach_answer *answer)
 {
     json_t *list = json_array();
 
-    for (uint32_t i = 0; i < gpus->count; i++) {
-        const struct reach_gpu *g = &gpus->gpu[i];
-        json_array_append_new(
-            list,
-            json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:I,s:b,s:s,s:b}", "index", (int)g->index, "uuid",
-                      g->uuid, "name", g->name, "origin", g->origin, "state", g->state, "sm_count",
-                      (int)g->sm_count, "memory_bytes", (json_int_t)g->memory_bytes, "mig", g->mig,
-                      "fingerprint_id", g->fingerprint_id, "fingerprint_stale", g->stale));
+    for (uint32_t i = 0; i < reach_answer_gpu_count(answer); i++) {
+        const struct reach_gpu *g = reach_answer_gpu(answer, i);
+        json_array_append_new(list, json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:I,s:b,s:s,s:b}", "index",
+                                              (int)g->index, "uuid", g->uuid, "name", g->name,
+                                              "origin", reach_origin_name(g->origin), "state",
+                                              states[g->state], "sm_count", (int)g->sm_count,
+                                              "memory_bytes", (json_int_t)g->memory_bytes, "mig",
+                                              g->mig, "fingerprint_id", g->fingerprint_id,
+                                              "fingerprint_stale", g->stale));
     }
     return json_pack("{s:o}", "gpus", list);
 }
 
-static json_t *fingerprint_json(const struct reach_fingerprint *f)
+static json_t *fingerprint_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&f->basis);
+    const struct reach_fingerprint *f = reach_answer_fingerprint(answer);
+    json_t *o = new_answer(answer);
     json_t *groups = json_array();
 
     json_object_set_new(o, "name", json_string(f->name));
@@ -98,43 +112,45 @@ static json_t *fingerprint_json(const struct reach_fingerprint *f)
     return o;
 }
 
-static json_t *scope_json(const struct reach_scope *s)
+static json_t *scope_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&s->basis);
+    const struct reach_scope *s = reach_answer_scope(answer);
+    json_t *o = new_answer(answer);
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
-    json_object_set_new(o, "advice", json_string(s->advice));
+    json_object_set_new(o, "advice", json_string(reach_advice_name(s->advice)));
     json_object_set_new(o, "scope_bytes", json_integer((json_int_t)s->scope_bytes));
     json_object_set_new(o, "passes", json_integer((json_int_t)s->passes));
-    set_number(o, "with_gbps", s->with_gbps);
-    set_number(o, "without_gbps", s->without_gbps);
+    set_number(o, "with_gbps", s->predicted_gbps);
+    set_number(o, "without_gbps", s->naive_gbps);
     json_object_set_new(o, "reason", json_string(s->reason));
     return o;
 }
 
-static json_t *placement_json(const struct reach_placement *p)
+static json_t *placement_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&p->basis);
+    const struct reach_placement *p = reach_answer_placement(answer);
+    json_t *o = new_answer(answer);
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
-    json_object_set_new(o, "advice", json_string(p->advice));
+    json_object_set_new(o, "advice", json_string(reach_advice_name(p->advice)));
     json_object_set_new(o, "window_count", json_integer(p->windows.window_count));
     set_windows(o, &p->windows);
-    set_number(o, "margin_bytes", p->margin_bytes);
-    set_number(o, "with_gbps", p->with_gbps);
-    set_number(o, "without_gbps", p->without_gbps);
+    set_number(o, "margin_bytes", p->headroom_bytes);
+    set_number(o, "with_gbps", p->predicted_gbps);
+    set_number(o, "without_gbps", p->naive_gbps);
     json_object_set_new(o, "reason", json_string(p->reason));
     return o;
 }
 
 static json_t *option_json(const struct reach_option *option)
 {
-    json_t *o =
-        json_pack("{s:s,s:b,s:I,s:i,s:I,s:f,s:s,s:s}", "strategy",
-                  reach_strategy_name(option->strategy), "possible", option->possible, "passes",
-                  (json_int_t)option->passes, "windows", (int)option->windows, "scope_bytes",
-                  (json_int_t)option->scope_bytes, "extra_bytes_per_access",
-                  option->extra_bytes_per_access, "bound", option->bound, "why", option->why);
+    json_t *o = json_pack("{s:s,s:b,s:I,s:i,s:I,s:f,s:s,s:s}", "strategy",
+                          reach_strategy_name(option->strategy), "possible", option->possible,
+                          "passes", (json_int_t)option->passes, "windows", (int)option->windows,
+                          "scope_bytes", (json_int_t)option->scope_bytes, "extra_bytes_per_access",
+                          option->extra_bytes_per_access, "bound", bounds[option->bound], "why",
+                          option->why);
 
     set_number(o, "gbps", option->gbps);
     set_number(o, "times_naive", option->times_naive);
@@ -142,21 +158,22 @@ static json_t *option_json(const struct reach_option *option)
     return o;
 }
 
-static json_t *plan_json(const struct reach_plan *p)
+static json_t *plan_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&p->basis);
+    const struct reach_plan *p = reach_answer_plan(answer);
+    json_t *o = new_answer(answer);
     json_t *options = json_array();
     json_t *placement = json_object();
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
     json_object_set_new(o, "element_bytes", json_integer(p->element_bytes));
     json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
-    json_object_set_new(o, "basis", json_string(p->price_basis));
-    set_number(o, "inside_gbps", p->inside_gbps);
+    json_object_set_new(o, "basis", json_string(prices[p->price]));
+    set_number(o, "inside_gbps", p->in_reach_gbps);
     json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
     json_object_set_new(o, "reason", json_string(p->reason));
     for (uint32_t i = 0; i < p->option_count; i++)
-        json_array_append_new(options, option_json(&p->options[i]));
+        json_array_append_new(options, option_json(reach_answer_option(answer, i)));
     json_object_set_new(o, "options", options);
     json_object_set_new(o, "scope",
                         p->scope_bytes == 0
@@ -173,14 +190,14 @@ static json_t *plan_json(const struct reach_plan *p)
     return o;
 }
 
-static json_t *split_json(const struct reach_split *s)
+static json_t *split_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&s->basis);
+    json_t *o = new_answer(answer);
     json_t *jobs = json_array();
 
-    json_object_set_new(o, "reason", json_string(s->reason));
-    for (uint32_t j = 0; j < s->job_count; j++) {
-        const struct reach_part *p = &s->parts[j];
+    json_object_set_new(o, "reason", json_string(reach_answer_split(answer)->reason));
+    for (uint32_t j = 0; j < reach_answer_split(answer)->job_count; j++) {
+        const struct reach_share *p = reach_answer_share(answer, j);
         json_t *part = json_pack("{s:I,s:f,s:b,s:i,s:i,s:i,s:s}", "bytes", (json_int_t)p->bytes,
                                  "weight", p->weight, "fits", p->fits, "sm_count", (int)p->sm_count,
                                  "group_count", (int)p->group_count, "window_count",
@@ -194,19 +211,20 @@ static json_t *split_json(const struct reach_split *s)
     return o;
 }
 
-static json_t *explanation_json(const struct reach_explanation *e)
+static json_t *explanation_json(const struct reach_answer *answer)
 {
-    json_t *o = new_answer(&e->basis);
+    const struct reach_explanation *e = reach_answer_explanation(answer);
+    json_t *o = new_answer(answer);
     json_t *checks = json_array();
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)e->bytes));
     json_object_set_new(o, "element_bytes", json_integer(e->element_bytes));
     json_object_set_new(o, "transaction_bytes", json_integer(e->transaction_bytes));
-    json_object_set_new(o, "basis", json_string(e->price_basis));
-    json_object_set_new(o, "seen_gbps", json_real(e->seen_gbps));
-    json_object_set_new(o, "verdict", json_string(e->verdict));
-    set_number(o, "inside_gbps", e->inside_gbps);
-    set_number(o, "here_gbps", e->here_gbps);
+    json_object_set_new(o, "basis", json_string(prices[e->price]));
+    json_object_set_new(o, "seen_gbps", json_real(e->observed_gbps));
+    json_object_set_new(o, "verdict", json_string(verdicts[e->verdict]));
+    set_number(o, "inside_gbps", e->in_reach_gbps);
+    set_number(o, "here_gbps", e->expected_gbps);
     set_number(o, "loss_gbps", e->loss_gbps);
     set_number(o, "translation_share", e->translation_share);
     json_object_set_new(o, "reason", json_string(e->reason));
@@ -254,9 +272,9 @@ static enum reach_access access_of(char **words)
     return text ? (enum reach_access)9 : REACH_READ;
 }
 
-static json_t *keep(void *take, const struct reach_windows *windows, json_t *json)
+static json_t *keep(struct reach_answer *take, const struct reach_windows *windows, json_t *json)
 {
-    reach_free(last);
+    reach_answer_free(last);
     last = take;
     last_windows = windows;
     return json;
@@ -264,77 +282,82 @@ static json_t *keep(void *take, const struct reach_windows *windows, json_t *jso
 
 static json_t *ask_plan(const char *gpu, char **w)
 {
-    const struct reach_job job = {.bytes = size_of(w, "bytes"),
+    const struct reach_job job = {.size = sizeof(job),
+                                  .bytes = size_of(w, "bytes"),
                                   .access = access_of(w),
                                   .element_bytes = (uint32_t)size_of(w, "element"),
                                   .transaction_bytes = (uint32_t)size_of(w, "transaction"),
                                   .reserve_bytes = size_of(w, "reserve"),
                                   .accesses = size_of(w, "accesses"),
-                                  .fixed = value_of(w, "fixed") != NULL,
-                                  .once = value_of(w, "once") != NULL,
+                                  .no_sm_binding = value_of(w, "fixed") != NULL,
+                                  .single_pass = value_of(w, "once") != NULL,
                                   .input_bytes = real_of(w, "input_bytes"),
                                   .input_gbps = real_of(w, "input_gbps"),
                                   .output_bytes = real_of(w, "output_bytes"),
-                                  .deal_bytes = real_of(w, "deal_bytes"),
-                                  .look_gps = real_of(w, "look_gps"),
-                                  .inside_gbps = real_of(w, "inside_gbps"),
+                                  .partition_bytes = real_of(w, "deal_bytes"),
+                                  .scan_gps = real_of(w, "scan_gps"),
+                                  .in_reach_gbps = real_of(w, "inside_gbps"),
                                   .granularity_bytes = size_of(w, "granularity"),
                                   .windows = (uint32_t)size_of(w, "windows")};
-    struct reach_plan *plan;
+    struct reach_answer *plan;
 
-    if (reach_ask_plan(reach, gpu, &job, &plan, &error) != REACH_OK)
+    if (reach_get_plan(reach, gpu, &job, &plan, &error) != REACH_OK)
         return NULL;
-    return keep(plan, &plan->windows, plan_json(plan));
+    return keep(plan, &reach_answer_plan(plan)->windows, plan_json(plan));
 }
 
 /* "bytes=1,2 weight=1,2" */
 static json_t *ask_split(const char *gpu, char **w)
 {
-    struct reach_split_request request = {.job_count = 0};
-    const char *bytes = value_of(w, "bytes");
+    uint64_t bytes[REACH_JOB_MAX];
+    double weights[REACH_JOB_MAX];
+    struct reach_split_request request = {.size = sizeof(request), .bytes = bytes};
+    const char *size = value_of(w, "bytes");
     const char *weight = value_of(w, "weight");
-    struct reach_split *split;
+    struct reach_answer *split;
     char *end;
 
-    for (; bytes && *bytes && request.job_count < REACH_JOB_SLOTS; request.job_count++) {
-        request.jobs[request.job_count].bytes = strtoull(bytes, &end, 10);
-        bytes = *end == ',' ? end + 1 : end;
+    request.weight = weight ? weights : NULL;
+    for (; size && *size && request.job_count < REACH_JOB_MAX; request.job_count++) {
+        bytes[request.job_count] = strtoull(size, &end, 10);
+        size = *end == ',' ? end + 1 : end;
         if (weight) {
-            request.jobs[request.job_count].weight = strtod(weight, &end);
+            weights[request.job_count] = strtod(weight, &end);
             weight = *end == ',' ? end + 1 : end;
         }
     }
-    if (reach_ask_split(reach, gpu, &request, &split, &error) != REACH_OK)
+    if (reach_get_split(reach, gpu, &request, &split, &error) != REACH_OK)
         return NULL;
-    return keep(split, &split->parts[0].windows, split_json(split));
+    return keep(split, &reach_answer_share(split, 0)->windows, split_json(split));
 }
 
 static json_t *ask_explain(const char *gpu, char **w)
 {
-    const struct reach_explain_request request = {.bytes = size_of(w, "bytes"),
+    const struct reach_explain_request request = {.size = sizeof(request),
+                                                  .bytes = size_of(w, "bytes"),
                                                   .access = access_of(w),
                                                   .element_bytes = (uint32_t)size_of(w, "element"),
                                                   .transaction_bytes =
                                                       (uint32_t)size_of(w, "transaction"),
-                                                  .seen_gbps = real_of(w, "gbps")};
-    struct reach_explanation *e;
+                                                  .observed_gbps = real_of(w, "gbps")};
+    struct reach_answer *e;
 
-    if (reach_ask_explain(reach, gpu, &request, &e, &error) != REACH_OK)
+    if (reach_get_explain(reach, gpu, &request, &e, &error) != REACH_OK)
         return NULL;
     return keep(e, NULL, explanation_json(e));
 }
 
 static json_t *ask(const char *question, const char *gpu, char **words)
 {
-    const struct reach_scope_request scope_request = {.bytes = size_of(words, "bytes"),
+    const struct reach_scope_request scope_request = {.size = sizeof(scope_request),
+                                                      .bytes = size_of(words, "bytes"),
                                                       .access = access_of(words)};
-    const struct reach_placement_request request = {.bytes = size_of(words, "bytes"),
+    const struct reach_placement_request request = {.size = sizeof(request),
+                                                    .bytes = size_of(words, "bytes"),
                                                     .windows = (uint32_t)size_of(words, "windows"),
                                                     .granularity_bytes =
                                                         size_of(words, "granularity")};
-    struct reach_fingerprint *fp;
-    struct reach_placement *p;
-    struct reach_scope *s;
+    struct reach_answer *got;
 
     if (strcmp(question, "plan") == 0)
         return ask_plan(gpu, words);
@@ -343,18 +366,18 @@ static json_t *ask(const char *question, const char *gpu, char **words)
     if (strcmp(question, "explain") == 0)
         return ask_explain(gpu, words);
     if (strcmp(question, "scope") == 0) {
-        if (reach_ask_scope(reach, gpu, &scope_request, &s, &error) != REACH_OK)
+        if (reach_get_scope(reach, gpu, &scope_request, &got, &error) != REACH_OK)
             return NULL;
-        return keep(s, NULL, scope_json(s));
+        return keep(got, NULL, scope_json(got));
     }
     if (strcmp(question, "placement") == 0) {
-        if (reach_ask_placement(reach, gpu, &request, &p, &error) != REACH_OK)
+        if (reach_get_placement(reach, gpu, &request, &got, &error) != REACH_OK)
             return NULL;
-        return keep(p, &p->windows, placement_json(p));
+        return keep(got, &reach_answer_placement(got)->windows, placement_json(got));
     }
-    if (reach_ask_fingerprint(reach, gpu, &fp, &error) != REACH_OK)
+    if (reach_get_fingerprint(reach, gpu, &got, &error) != REACH_OK)
         return NULL;
-    return keep(fp, NULL, fingerprint_json(fp));
+    return keep(got, NULL, fingerprint_json(got));
 }
 
 static json_t *number_or_error(enum reach_status status, uint64_t value)
@@ -362,30 +385,45 @@ static json_t *number_or_error(enum reach_status status, uint64_t value)
     return status == REACH_OK ? json_pack("{s:I}", "value", (json_int_t)value) : NULL;
 }
 
+/* Whatever comes back, as text. */
+static json_t *get(const char *target)
+{
+    char *body = NULL;
+    const enum reach_status status = reach_get(reach, target, &body, &error);
+    json_t *json = json_pack("{s:s,s:i,s:s,s:s?}", "status", reach_status_name(status),
+                             "http_status", status == REACH_OK ? 200 : (int)error.http_status,
+                             "field", status == REACH_OK ? "" : error.field, "body", body);
+
+    reach_free(body);
+    return json;
+}
+
 static json_t *answer(char **words)
 {
     const char *operand = words[1] ? words[1] : "";
-    struct reach_gpus *gpus;
+    struct reach_answer *gpus;
     uint32_t window = 0;
     json_t *json;
 
     if (strcmp(words[0], "gpus") == 0) {
-        if (reach_ask_gpus(reach, &gpus, &error) != REACH_OK)
+        if (reach_get_gpus(reach, &gpus, &error) != REACH_OK)
             return NULL;
         json = gpus_json(gpus);
-        reach_free(gpus);
+        reach_answer_free(gpus);
         return json;
     }
-    if (strcmp(words[0], "accept") == 0)
-        return number_or_error(reach_accept(reach, (uint32_t)atoi(operand), &error), 0);
-    if (strcmp(words[0], "deadline") == 0)
-        return number_or_error(reach_set_deadline_ms(reach, (uint32_t)atoi(operand), &error), 0);
+    if (strcmp(words[0], "get") == 0)
+        return get(operand);
+    if (strcmp(words[0], "allow") == 0)
+        return number_or_error(reach_allow(reach, (uint32_t)atoi(operand), &error), 0);
+    if (strcmp(words[0], "timeout") == 0)
+        return number_or_error(reach_set_timeout_ms(reach, (uint32_t)atoi(operand), &error), 0);
     if (strcmp(words[0], "check") == 0)
-        return number_or_error(reach_basis_check(last, operand, &error), 0);
-    if (strcmp(words[0], "confirm") == 0)
-        return number_or_error(reach_confirm(reach, last, &error), 0);
+        return number_or_error(reach_answer_check_gpu(last, operand, &error), 0);
+    if (strcmp(words[0], "revalidate") == 0)
+        return number_or_error(reach_revalidate(reach, last, &error), 0);
     if (strcmp(words[0], "age") == 0)
-        return number_or_error(REACH_OK, reach_age_ms(last));
+        return number_or_error(REACH_OK, reach_answer_age_ms(last));
     if (strcmp(words[0], "window") == 0) {
         const enum reach_status status =
             reach_window_of_sm(last_windows, (uint32_t)atoi(operand), &window, &error);
@@ -394,11 +432,11 @@ static json_t *answer(char **words)
     return ask(words[0], operand, words + 1);
 }
 
-static void say(json_t *take)
+static void print(json_t *take)
 {
-    json_t *json =
-        take ? take
-             : json_pack("{s:s,s:s}", "error", reach_status_name(error.status), "text", error.text);
+    json_t *json = take ? take
+                        : json_pack("{s:s,s:s,s:s}", "error", reach_status_name(error.status),
+                                    "text", error.text, "field", error.field);
 
     json_dumpf(json, stdout, JSON_COMPACT);
     puts("");
@@ -413,7 +451,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     if (reach_open(argv[1], &reach, &error) != REACH_OK) {
-        say(NULL);
+        print(NULL);
         return 1;
     }
     while (fgets(line, sizeof(line), stdin)) {
@@ -422,9 +460,9 @@ int main(int argc, char **argv)
         for (char *w = strtok(line, " \n"); w && count < 31; w = strtok(NULL, " \n"))
             words[count++] = w;
         if (count > 0)
-            say(answer(words));
+            print(answer(words));
     }
-    reach_free(last);
+    reach_answer_free(last);
     reach_close(reach);
     return 0;
 }

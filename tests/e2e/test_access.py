@@ -132,8 +132,8 @@ def the_token_is_read_again_on_reload():
 
 @case
 def a_job_can_be_ended_early():
-    daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
-    before = daemon.measured()[1]
+    daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
+    before = daemon.gpus()[1]
     worker, job = daemon.frozen_worker(1)
     waiting = daemon.submit(1, "quick")
     answer = daemon.request("DELETE", "/v1/jobs/" + waiting["id"])

@@ -7,8 +7,7 @@ import common
 from common import case, equal
 
 # The deadline is for the requests that never end; whoever is cut by it asks again (common.py).
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--request-deadline-ms", "1000")
-daemon.measured()
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200", "--request-deadline-ms", "1000")
 
 JSON = {"Content-Type": "application/json"}
 MIB = 1 << 20

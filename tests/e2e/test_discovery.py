@@ -98,23 +98,23 @@ def reachctl_says_that_it_waits():
 @case
 def libreach_and_python_wait():
     daemon = node(SLOW_MS)
-    with reach.Reach("unix:" + daemon.socket, deadline_s=common.PATIENCE_S) as python:
+    with reach.Reach("unix:" + daemon.socket, timeout_s=common.PATIENCE_S) as python:
         equal(len(python.gpus()), 1)
     daemon.stop()
     daemon = node(SLOW_MS)
     tool = Tool("unix:" + daemon.socket)
-    tool.ask("deadline", 1000 * common.PATIENCE_S)
+    tool.ask("timeout", 1000 * common.PATIENCE_S)
     equal(len(tool.ask("gpus")["gpus"]), 1)
     tool.close()
     daemon.stop()
 
 
 @case
-def libreach_and_python_give_up_at_their_deadline():
+def libreach_and_python_give_up_at_their_timeout():
     daemon = node(FOR_EVER)
     tool = Tool("unix:" + daemon.socket)
-    tool.ask("deadline", 300)
-    with reach.Reach("unix:" + daemon.socket, deadline_s=0.3) as python:
+    tool.ask("timeout", 300)
+    with reach.Reach("unix:" + daemon.socket, timeout_s=0.3) as python:
         for question in (python.gpus, lambda: python.scope("0", bytes=1 << 30), lambda: tool.ask("gpus"),
                          lambda: tool.ask("scope", 0, bytes=1 << 30)):
             try:

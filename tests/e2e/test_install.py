@@ -30,21 +30,23 @@ int main(int argc, char **argv)
 {
     struct reach_job job;
     struct reach *reach = NULL;
-    struct reach_plan *plan = NULL;
+    struct reach_answer *answer = NULL;
     struct reach_error why;
     uint32_t window = 0;
 
     memset(&job, 0, sizeof(job));
+    job.size = sizeof(job);
     job.bytes = 100ull << 30;
     if (argc != 2 || reach_open(argv[1], &reach, &why) != REACH_OK ||
-        reach_ask_plan(reach, "0", &job, &plan, &why) != REACH_OK ||
-        reach_window_of_sm(&plan->windows, 5, &window, &why) != REACH_OK) {
+        reach_get_plan(reach, "0", &job, &answer, &why) != REACH_OK ||
+        reach_window_of_sm(&reach_answer_plan(answer)->windows, 5, &window, &why) != REACH_OK) {
         fprintf(stderr, "%s\n", why.text);
         return 1;
     }
-    printf("%s %s %u\n", plan->basis.fingerprint_id, reach_strategy_name(plan->recommended),
+    printf("%s %s %u\n", reach_answer_provenance(answer)->fingerprint_id,
+           reach_strategy_name(reach_answer_plan(answer)->recommended),
            (unsigned)window);
-    reach_free(plan);
+    reach_answer_free(answer);
     reach_close(reach);
     return 0;
 }

@@ -8,8 +8,7 @@ import common
 from common import REACHCTL, case, equal, run
 
 GIB = 1 << 30
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
-daemon.measured()
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 
 
 def contract(name):
@@ -43,7 +42,7 @@ def options(answer):
 
 @case
 def a_plan_ranks_every_strategy():
-    answer = plan(1, "bytes=137GiB&look_gps=600")
+    answer = plan(1, "bytes=137GiB&scan_gps=600")
     equal((answer["bytes"], answer["origin"], answer["basis"]), (137 * GIB, "simulated", "measured"))
     equal(answer["fingerprint_id"], daemon.gpus()[1]["fingerprint_id"])
     equal(answer["recommended"], "windows")
@@ -69,7 +68,7 @@ def inside_the_reach_nothing_is_worth_doing():
 @case
 def a_job_that_cannot_be_bound_gets_scopes():
     """Karnagel's case: on a K80 beyond 2 GB, passes over 2 GB."""
-    answer = plan(0, "bytes=11GiB&fixed=true&look_gps=7.7")
+    answer = plan(0, "bytes=11GiB&fixed=true&scan_gps=7.7")
     equal(answer["recommended"], "scopes")
     equal(answer["scope"]["passes"], 6)
     assert GIB < answer["scope"]["scope_bytes"] < 2.1 * GIB, answer["scope"]
@@ -116,7 +115,7 @@ def answers_keep_the_contract():
 
 @case
 def what_makes_no_sense_is_a_problem():
-    for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&look_gps=nan",
+    for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&scan_gps=nan",
                   "plan?bytes=1GiB&fixed=1", "plan?bytes=1GiB&access=jump",
                   "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
                   "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0"):
@@ -134,7 +133,7 @@ def ctl(*arguments, code=0):
 
 @case
 def reachctl_prints_them():
-    text = ctl("plan", "137GiB", "--input-bytes", "8", "--look-gps", "600", "--once")
+    text = ctl("plan", "137GiB", "--input-bytes", "8", "--scan-gps", "600", "--once")
     rows = [line.split()[0] for line in text.splitlines() if line]
     for strategy in ("naive", "scopes", "windows", "filtered-windows", "partitioned-windows"):
         equal(rows.count(strategy), 2, text)

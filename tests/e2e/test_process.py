@@ -111,8 +111,7 @@ def at_rest_it_does_nothing_and_holds_little():
 
 @case
 def a_killed_worker_fails_its_job_alone():
-    daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
-    daemon.measured()
+    daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
     worker, job = daemon.frozen_worker(1)
     equal(daemon.get("/healthz").status, 200)
     good = daemon.json("/v1/gpus/1/fingerprint")["id"]

@@ -3,7 +3,6 @@
 daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with what a
 scheduler puts into a job's environment, and reach.py all these ways must say the same, field by field, in
 answers and in refusals."""
-import dataclasses
 import json
 import os
 
@@ -20,14 +19,14 @@ JOBS = (
     {"element": 48, "transaction": 64}, {"reserve": 1 << 20}, {"reserve": 1 << 50},
     {"fixed": True}, {"once": True}, {"once": True, "fixed": True},
     {"accesses": 10 ** 9, "input_bytes": 8.0}, {"input_bytes": 16, "input_gbps": 24.5},
-    {"look_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
+    {"scan_gps": 1.5e2, "inside_gbps": 777.25}, {"inside_gbps": 1e-5},
     {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
     {"input_bytes": 8, "output_bytes": 4, "deal_bytes": 12.5},
 )
 WRONG = (
     ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
-    ("plan", {"bytes": 1, "look_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
+    ("plan", {"bytes": 1, "scan_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
     ("plan", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 0}),
     ("placement", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 1 << 51}),
     ("scope", {"bytes": 0}),
@@ -37,11 +36,11 @@ WRONG = (
 )
 
 options = [word for profile in PROFILES for word in ("--simulate", profile)]
-daemon = common.Daemon(*options)
-gpus = daemon.measured()
+daemon = common.measured_daemon(*options)
+gpus = daemon.gpus()
 where = "unix:" + daemon.socket
 online = Tool(where).patient()
-python = reach.Reach(where, deadline_s=common.PATIENCE_S)
+python = reach.Reach(where, timeout_s=common.PATIENCE_S)
 
 
 class Offline:
@@ -72,8 +71,8 @@ job = Job()
 
 
 def plain(document, *more):
-    """Without what says how it came, and what libreach leaves out."""
-    left_out = ("kept", "offline", "access") + more
+    """Without what says how it came, and what the typed functions of libreach leave out."""
+    left_out = ("source", "access") + more
     return {name: value for name, value in document.items() if name not in left_out}
 
 
@@ -84,26 +83,15 @@ def same(got, wanted, what):
     equal(got, wanted, what)
 
 
-def flat(answer):
-    """An answer of reach.py without what says how it came."""
-    changed = dataclasses.replace(answer.basis, offline=False)
-    values = {**{f.name: getattr(answer, f.name) for f in dataclasses.fields(answer)},
-              "basis": changed}
-    if isinstance(answer, reach.Split):
-        values["parts"] = [flat(part) for part in answer.parts]
-    return values
-
-
 def query(parameters):
     return "&".join(f"{k}={'true' if v is True else v}" for k, v in parameters.items())
 
 
-def compare(question, gpu, parameters, tidy=plain, listed=None):
-    """`listed`: the parameters as reach.py takes them, where that differs."""
+def compare(question, gpu, parameters, tidy=plain):
     uuid = gpu["uuid"]
     what = f"{question} {gpu['name']} {parameters}"
     raw = daemon.get(f"/v1/gpus/{uuid}/{question}?{query(parameters)}")
-    call = lambda client: getattr(client, question)(uuid, **(listed or parameters))  # noqa: E731
+    call = lambda client: getattr(client, question)(uuid, **parameters)  # noqa: E731
     if raw.status != 200:
         status, _ = refusal(online.ask, question, uuid, **parameters)
         equal(refusal(offline[uuid].tool.ask, question, uuid, **parameters)[0], status, what)
@@ -117,10 +105,11 @@ def compare(question, gpu, parameters, tidy=plain, listed=None):
          what + " (libreach offline and online)")
     same(tidy(job.tool.ask(question, uuid, **parameters)), tidy(by_c),
          what + " (libreach in a job's environment and online)")
-    equal((by_c["kept"], by_c["offline"]), (False, False))
-    answer = call(python)
-    same(flat(call(offline[uuid].python)), flat(answer), what + " (reach.py offline and online)")
-    same(flat(call(job.python)), flat(answer), what + " (reach.py in a job's environment and online)")
+    equal(by_c["source"], 1)
+    for client, source in ((python, "daemon"), (offline[uuid].python, "file"), (job.python, "environment")):
+        answer = call(client)
+        equal(answer, raw.json(), what + f" (reach.py, {source})")
+        equal(answer.source, source)
     return answer, by_c
 
 
@@ -130,17 +119,13 @@ def sizes(gpu):
 
 @case
 def the_gpus_are_the_same():
-    equal([g["uuid"] for g in online.ask("gpus")["gpus"]], [g["uuid"] for g in gpus])
-    for known, by_c, by_python in zip(gpus, online.ask("gpus")["gpus"], python.gpus()):
+    equal(python.gpus(), gpus)
+    for known, by_c in zip(gpus, online.ask("gpus")["gpus"]):
         for name, value in by_c.items():
             equal(value, known[name], name)
-        same(dataclasses.asdict(by_python), {**{k: v for k, v in by_c.items()
-                                                if k != "fingerprint_stale"},
-                                             "stale": by_c["fingerprint_stale"]}, "reach.py")
         alone = offline[known["uuid"]].python.gpus()
-        equal(len(alone), 1)
-        same({**dataclasses.asdict(alone[0]), "state": 0, "index": 0},
-             {**dataclasses.asdict(by_python), "state": 0, "index": 0}, "offline")
+        equal([{**gpu, "index": known["index"]} for gpu in alone], [known])
+    equal([gpu["uuid"] for gpu in job.python.gpus()], [gpu["uuid"] for gpu in gpus])
 
 
 @case
@@ -154,28 +139,27 @@ def fingerprints_are_the_same():
         equal(by_c["reach_bytes"], document["windows"]["reach_bytes"])
         of_sm = {sm: g["id"] for g in document["topology"]["groups"] for sm in g["sms"]}
         equal({sm: g for sm, g in enumerate(by_c["group_of_sm"]) if g >= 0}, of_sm)
-        fp = python.fingerprint(gpu["uuid"])
-        same(flat(offline[gpu["uuid"]].python.fingerprint(0)), flat(fp), gpu["name"])
         same(plain(job.tool.ask("fingerprint", gpu["uuid"])), plain(by_c), gpu["name"])
-        same(flat(job.python.fingerprint(gpu["uuid"])), flat(fp), gpu["name"])
-        equal((fp.group_of_sm, fp.reach_bytes, fp.taken_at, fp.depth),
-              (by_c["group_of_sm"], by_c["reach_bytes"], by_c["taken_at"], by_c["depth"]))
+        equal(python.fingerprint(gpu["uuid"]), document)
+        equal(offline[gpu["uuid"]].python.fingerprint(0), document)
+        # The environment has what a planner reads, under the same id.
+        part = job.python.fingerprint(gpu["uuid"])
+        equal((part.id, part.windows, part.depth), (document["id"], document["windows"], document["depth"]))
 
 
 @case
 def scopes_are_the_same():
     for gpu in gpus:
         for size in sizes(gpu):
-            for access in reach.ACCESS:
+            for access in ("read", "atomic", "write"):
                 answer, by_c = compare("scope", gpu, {"bytes": size, "access": access})
                 equal((answer.scope_bytes, answer.passes, answer.with_gbps, answer.reason),
                       tuple(by_c[n] for n in ("scope_bytes", "passes", "with_gbps", "reason")))
 
 
 def check_table(answer, windows, table):
-    equal([w._asdict() for w in answer.windows],
-          [{k: v for k, v in w.items() if k != "index"} for w in windows])
-    equal(answer.window_of_sm, [reach.IDLE if w is None else w for w in table])
+    equal(answer.windows, windows)
+    equal(answer.table(), [reach.IDLE if w is None else w for w in table])
 
 
 @case
@@ -208,7 +192,7 @@ def plans_are_the_same():
                       [(o["strategy"], o["possible"], o["gbps"], o["why"])
                        for o in by_c["options"]])
                 if by_c["placement"]:
-                    check_table(plan, by_c["placement"]["windows"],
+                    check_table(plan.placement, by_c["placement"]["windows"],
                                 by_c["placement"]["window_of_sm"])
     assert {"naive", "scopes", "windows"} <= recommended, recommended
 
@@ -221,11 +205,11 @@ def splits_are_the_same():
             total = [gpu["memory_bytes"] // part for part in parts]
             listed = {"bytes": total} if weight is None else {"bytes": total, "weight": weight}
             written = {k: ",".join(map(str, v)) for k, v in listed.items()}
-            found = compare("split", gpu, written, listed=listed, tidy=lambda d: {
+            found = compare("split", gpu, written, tidy=lambda d: {
                 **plain(d), "jobs": [plain(j, "sms", "groups") for j in d["jobs"]]})
             if not found:
                 continue
-            for part, job in zip(found[0].parts, found[1]["jobs"]):
+            for part, job in zip(found[0].jobs, found[1]["jobs"]):
                 check_table(part, job["windows"], job["window_of_sm"])
                 equal((part.gbps, part.fits, part.weight), (job["gbps"], job["fits"], job["weight"]))
 
@@ -286,8 +270,8 @@ def measured_fingerprints_plan_too():
         tool = Tool("file:" + path)
         with reach.Reach("file:" + path) as client:
             plan = client.plan(0, bytes=70 * GIB)
-            equal(plan.basis.origin, "measured")
-            check_table(plan, *[tool.ask("plan", 0, bytes=70 * GIB)["placement"][k]
+            equal(plan.origin, "measured")
+            check_table(plan.placement, *[tool.ask("plan", 0, bytes=70 * GIB)["placement"][k]
                                 for k in ("windows", "window_of_sm")])
         tool.close()
 
@@ -299,16 +283,16 @@ def in_a_job_the_environment_comes_first():
     os.environ["REACH_JOB_0"], os.environ["REACHD_URL"] = kept["REACH_JOB_0"], where
     try:
         with reach.Reach() as client:
-            equal([client.scope(uuid, bytes=GIB).basis.offline for uuid in (here, other, "0")],
-                  [True, False, False])
-            client.confirm(client.scope(here, bytes=GIB))
+            equal([client.scope(gpu, bytes=GIB).source for gpu in (here, "0")], ["environment"] * 2)
+            equal(refusal(client.scope, other, bytes=GIB)[0], "wrong-gpu")  # one source per handle
+            python.revalidate(client.scope(here, bytes=GIB))
         tool = Tool("")
-        equal([tool.ask("scope", uuid, bytes=GIB)["offline"] for uuid in (here, other, "0")],
-              [True, False, False])
+        equal([tool.ask("scope", gpu, bytes=GIB)["source"] for gpu in (here, "0")], [4, 4])
+        equal(refusal(tool.ask, "scope", other, bytes=GIB)[0], "wrong-gpu")
         tool.close()
         os.environ["REACH_JOB_0"] = kept["REACH_JOB_0"][:-1]
         with reach.Reach() as client:
-            equal(client.scope(here, bytes=GIB).basis.offline, False)
+            equal(client.scope(here, bytes=GIB).source, "daemon")
         refusal(reach.Reach, "env:")
     finally:
         os.environ.update(kept)

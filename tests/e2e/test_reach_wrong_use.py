@@ -29,7 +29,7 @@ def node(groups, *options):
 def clients(daemon, **options):
     """A handle of each kind, and one by TCP."""
     unix, tcp = "unix:" + daemon.socket, f"http://127.0.0.1:{daemon.port}"
-    options["deadline_s"] = common.PATIENCE_S
+    options["timeout_s"] = common.PATIENCE_S
     return Tool(unix).patient(), Tool(tcp).patient(), reach.Reach(unix, **options), reach.Reach(tcp, **options)
 
 
@@ -55,9 +55,9 @@ def a_plan_for_another_gpu():
         assert UUID in text and other in text, text
     for client in (python, python_tcp, reach.Reach("file:" + path)):
         plan = client.plan(0, bytes=GIB)
-        plan.check(UUID)
+        plan.check_gpu(UUID)
         try:
-            plan.check(other)
+            plan.check_gpu(other)
             raise AssertionError("a plan passed for another GPU's")
         except reach.WrongGpu as why:
             assert UUID in str(why) and other in str(why), why
@@ -68,7 +68,7 @@ def a_plan_for_another_gpu():
     equal(refusal(client.plan, other, bytes=GIB)[0], "wrong-gpu")
     equal(refusal(client.fingerprint, other)[0], "wrong-gpu")
     equal(refusal(client.fingerprint, 1)[0], "not-found")
-    for gpu in ("GPU-nobody", 7):
+    for gpu in ("GPU-none", 7):
         equal(refusal(by_c.ask, "plan", gpu, bytes=GIB)[0], "not-found")
         equal(refusal(python.plan, gpu, bytes=GIB)[0], "not-found")
     close(by_c, tcp, python, python_tcp, tool, client)
@@ -96,9 +96,9 @@ def an_sm_outside_of_the_table():
     equal(refusal(python.placement(1, bytes=100 * GIB).window_of, 0)[0], "no-window")
     # The SMs of another job of a split get no work of this one.
     by_c.ask("split", UUID, bytes=f"{GIB},{GIB}")
-    parts = python.split(UUID, [GIB, GIB]).parts
+    parts = python.split(UUID, [GIB, GIB]).jobs
     for sm in range(16):
-        owners = [number for number, part in enumerate(parts) if part.window_of_sm[sm] >= 0]
+        owners = [number for number, part in enumerate(parts) if part.table()[sm] >= 0]
         equal(len(owners), 1, sm)
         equal(refusal(parts[1 - owners[0]].window_of, sm)[0], "no-window")
         if owners == [0]:
@@ -115,18 +115,18 @@ def a_fingerprint_is_replaced_during_a_job():
     by_c, tcp, python, python_tcp = clients(daemon)
     first = by_c.ask("plan", UUID, bytes=3 * GIB)["fingerprint_id"]
     plan = python.plan(UUID, bytes=3 * GIB)
-    by_c.ask("confirm")
-    python.confirm(plan)
+    by_c.ask("revalidate")
+    python.revalidate(plan)
     daemon.finished(daemon.submit(0, "full"))
     until("the new one is served",
           lambda: daemon.json("/v1/gpus/0/fingerprint")["id"] != first)
-    for status, text in (refusal(by_c.ask, "confirm"), refusal(python.confirm, plan)):
+    for status, text in (refusal(by_c.ask, "revalidate"), refusal(python.revalidate, plan)):
         equal(status, "stale")
         assert first in text and "measured again" in text, text
     # Asked again, through the handles that have kept the old one, all is well.
     assert by_c.ask("plan", UUID, bytes=3 * GIB)["fingerprint_id"] != first
-    by_c.ask("confirm")
-    python.confirm(python.plan(UUID, bytes=3 * GIB))
+    by_c.ask("revalidate")
+    python.revalidate(python.plan(UUID, bytes=3 * GIB))
     close(by_c, tcp, python, python_tcp)
     daemon.stop()
 
@@ -143,18 +143,18 @@ def a_file_is_replaced_during_a_job():
     tool, client = Tool("file:" + path), reach.Reach("file:" + path)
     tool.ask("placement", 0, bytes=GIB)
     answer = client.placement(0, bytes=GIB)
-    tool.ask("confirm")
-    client.confirm(answer)
+    tool.ask("revalidate")
+    client.revalidate(answer)
     export(1)
-    equal(refusal(tool.ask, "confirm")[0], "wrong-gpu")
-    equal(refusal(client.confirm, answer)[0], "wrong-gpu")
+    equal(refusal(tool.ask, "revalidate")[0], "wrong-gpu")
+    equal(refusal(client.revalidate, answer)[0], "wrong-gpu")
     daemon.finished(daemon.submit(0, "quick"))
     export(0)
-    equal(refusal(tool.ask, "confirm")[0], "stale")
-    equal(refusal(client.confirm, answer)[0], "stale")
+    equal(refusal(tool.ask, "revalidate")[0], "stale")
+    equal(refusal(client.revalidate, answer)[0], "stale")
     os.remove(path)
-    equal(refusal(tool.ask, "confirm")[0], "not-found")
-    equal(refusal(client.confirm, answer)[0], "not-found")
+    equal(refusal(tool.ask, "revalidate")[0], "not-found")
+    equal(refusal(client.revalidate, answer)[0], "not-found")
     tool.ask("placement", 0, bytes=GIB)  # what was read when it was opened is still there
     close(tool, client)
     daemon.stop()
@@ -176,24 +176,25 @@ def a_fingerprint_that_is_stale():
                     refusal(getattr(python, question), UUID, **parameters)):
                 equal(status, "stale", question)
                 assert "Measure again" in text, text
-    by_c.ask("accept", 1)
-    willing = reach.Reach("unix:" + daemon.socket, accept_stale=True, deadline_s=common.PATIENCE_S)
+    by_c.ask("allow", 1)
+    willing = reach.Reach("unix:" + daemon.socket, allow_stale=True, timeout_s=common.PATIENCE_S)
     for question, parameters in questions.items():
         equal(by_c.ask(question, UUID, **parameters)["fingerprint_stale"], True)
-        equal(getattr(willing, question)(UUID, **parameters).basis.stale, True)
-        equal(refusal(by_c.ask, "confirm")[0], "stale")
-    equal(refusal(willing.confirm, willing.plan(UUID, bytes=GIB))[0], "stale")
-    by_c.ask("accept", 0)
+        if question != "fingerprint":  # whose document does not say
+            equal(getattr(willing, question)(UUID, **parameters).fingerprint_stale, True)
+        equal(refusal(by_c.ask, "revalidate")[0], "stale")
+    equal(refusal(willing.revalidate, willing.plan(UUID, bytes=GIB))[0], "stale")
+    by_c.ask("allow", 0)
     equal(refusal(by_c.ask, "plan", UUID, bytes=GIB)[0], "stale")
     equal(by_c.ask("gpus")["gpus"][0]["fingerprint_stale"], True)
-    equal(python.gpus()[0].stale, True)
+    equal(python.gpus()[0].fingerprint_stale, True)
     # The other GPU of the node is well.
     by_c.ask("plan", 1, bytes=GIB)
     # Measured anew, it is true again.
     daemon.finished(daemon.submit(0, "full"))
     until("it is true again", lambda: not daemon.gpus()[0]["fingerprint_stale"])
     equal(by_c.ask("plan", UUID, bytes=GIB)["fingerprint_stale"], False)
-    equal(python.plan(UUID, bytes=GIB).basis.stale, False)
+    equal(python.plan(UUID, bytes=GIB).fingerprint_stale, False)
     close(by_c, tcp, python, python_tcp, willing)
     daemon.stop()
 
@@ -215,36 +216,35 @@ def a_gpu_that_was_never_measured():
 def a_daemon_goes_away_in_the_middle_of_a_job():
     daemon = node(GROUPS)
     by_c, tcp, python, python_tcp = clients(daemon)
-    willing = reach.Reach("unix:" + daemon.socket, accept_kept=True, deadline_s=common.PATIENCE_S)
+    willing = reach.Reach("unix:" + daemon.socket, allow_cached=True, timeout_s=common.PATIENCE_S)
     before = by_c.ask("plan", UUID, bytes=3 * GIB)
     tcp.ask("plan", UUID, bytes=3 * GIB)
     plan = python.plan(UUID, bytes=3 * GIB)
     kept = willing.plan(UUID, bytes=3 * GIB)
-    equal(kept.basis.kept, False)
+    equal(kept.source, "daemon")
     python_tcp.plan(UUID, bytes=3 * GIB)
     daemon.process.kill()
     daemon.process.wait()
     for tool in (by_c, tcp):
         for words in (("plan", UUID, "bytes=1"), ("plan", UUID, f"bytes={3 * GIB}"), ("gpus",),
-                      ("fingerprint", 0), ("confirm",)):
+                      ("fingerprint", 0), ("revalidate",)):
             equal(refusal(tool.ask, *words)[0], "unreachable", words)
     for client in (python, python_tcp):
         equal(refusal(client.plan, UUID, bytes=3 * GIB)[0], "unreachable")
         equal(refusal(client.gpus)[0], "unreachable")
-        equal(refusal(client.confirm, plan)[0], "unreachable")
+        equal(refusal(client.revalidate, plan)[0], "unreachable")
     # What the job has in hand goes on working, and says how old it is.
     table = before["placement"]["window_of_sm"]
     equal([by_c.ask("window", sm)["value"] for sm in range(16)], table)
-    equal([plan.window_of(sm) for sm in range(16)], table)
-    assert by_c.ask("age")["value"] >= 0 and plan.basis.age_s() > 0
+    equal([plan.placement.window_of(sm) for sm in range(16)], table)
+    assert by_c.ask("age")["value"] >= 0 and plan.age_s() > 0
     # Given out again only to those who take it, and it says so; nothing new is made up.
-    by_c.ask("accept", 2)
+    by_c.ask("allow", 2)
     again = by_c.ask("plan", UUID, bytes=3 * GIB)
-    equal({**again, "kept": False}, before)
-    equal(again["kept"], True)
-    equal(willing.plan(UUID, bytes=3 * GIB).basis.kept, True)
-    equal(willing.plan(UUID, bytes=3 * GIB), type(kept)(
-        **{**kept.__dict__, "basis": willing.plan(UUID, bytes=3 * GIB).basis}))
+    equal({**again, "source": 1}, before)
+    equal(again["source"], 2)
+    equal(willing.plan(UUID, bytes=3 * GIB).source, "cache")
+    equal(willing.plan(UUID, bytes=3 * GIB), kept)
     equal(refusal(by_c.ask, "plan", UUID, bytes=GIB)[0], "unreachable")
     equal(refusal(willing.plan, UUID, bytes=GIB)[0], "unreachable")
     close(by_c, tcp, python, python_tcp, willing)
@@ -333,18 +333,18 @@ def answers_for_another(connection, over):
 
 @case
 def servers_with_bad_manners():
-    for manner, status in ((says_nothing, "deadline"), (drips, "deadline"),
-                           (drips_its_head, "deadline"), (hangs_up, "unreachable"),
+    for manner, status in ((says_nothing, "timeout"), (drips, "timeout"),
+                           (drips_its_head, "timeout"), (hangs_up, "unreachable"),
                            (hangs_up_half_way, "unreachable"), (speaks_no_http, "protocol"),
                            (answers_for_another, "wrong-gpu")):
         server = BadServer(manner)
-        wait_s = 0.2 if status == "deadline" else common.PATIENCE_S
+        wait_s = 0.2 if status == "timeout" else common.PATIENCE_S
         try:
             tool = Tool("unix:" + server.path)
-            tool.ask("deadline", int(wait_s * 1000))
+            tool.ask("timeout", int(wait_s * 1000))
             equal(refusal(tool.ask, "scope", "GPU-x", bytes=1)[0], status, manner.__name__)
             tool.close()
-            with reach.Reach("unix:" + server.path, deadline_s=wait_s) as client:
+            with reach.Reach("unix:" + server.path, timeout_s=wait_s) as client:
                 equal(refusal(client.scope, "GPU-x", bytes=1)[0], status, manner.__name__)
         finally:
             server.end()
@@ -382,9 +382,9 @@ def files_that_are_no_fingerprints():
 
 
 @case
-def without_libreach_a_file_is_refused_by_name():
+def without_libreach_the_error_names_it():
     program = ("import sys; sys.path.insert(0, sys.argv[1])\nimport reach\n"
-               "try: reach.Reach('file:/x')\nexcept reach.NotSupported as why: print(why)")
+               "try: reach.Reach('unix:/x')\nexcept reach.NotSupported as why: print(why)")
     status, text, log = common.run(
         "python3", "-c", program, os.path.join(common.ROOT, "clients", "python"),
         environment={"REACH_LIBRARY": "/nowhere/libreach.so.0"})

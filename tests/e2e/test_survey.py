@@ -109,11 +109,11 @@ def wrong_use_is_refused_before_anybody_is_asked():
         equal((got, out), (2, ""), arguments)
         assert why in err, err
     refused(why="no host")
-    refused("a b", why="is no host")
-    refused("http://user:secret@n1", why="is no host")
-    refused("--slurm", "n[1-", why="no host list")
+    refused("a b", why="is not a host")
+    refused("http://user:secret@n1", why="is not a host")
+    refused("--slurm", "n[1-", why="not a host list")
     refused("--slurm", "n[1-99999]", why="more than 65536")
-    refused("--file-sd", "/dev/null", why="no JSON")
+    refused("--file-sd", "/dev/null", why="not JSON")
     refused("--deadline", "never", "n1", why="--deadline")
     refused("--host-deadline", "-1", "n1", why="--host-deadline")
     refused("--concurrency", "0", "n1", why="--concurrency")
@@ -149,24 +149,24 @@ def whoever_does_not_answer_is_named():
     ends = ((zoo.dead(), "refused", ""),
             ("unix:/nowhere.sock", "refused", ""),
             ("n" * 64 + ":9", "no-name", ""),  # longer than a label may be: no server is asked
-            (zoo.says(b""), "garbage", ""),
-            (zoo.says(b"SSH-2.0-OpenSSH_9.2\r\n"), "garbage", ""),
-            (says("200 OK", "text/html", "<html>"), "garbage", "application/json"),
-            (says("200 OK", lib_hosts.JSON, "{"), "garbage", "no JSON"),
-            (says("200 OK", lib_hosts.JSON, "[" * 100000), "garbage", "no JSON"),
-            (says("200 OK", lib_hosts.JSON, '{"gpus": 1}'), "garbage", "no list of GPUs"),
-            (says("200 OK", lib_hosts.JSON, '{"gpus": [\x1b[2J]}'), "garbage", "no JSON"),
-            (says("304 Not Modified", lib_hosts.JSON, ""), "garbage", "HTTP 304"),
+            (zoo.says(b""), "bad-response", ""),
+            (zoo.says(b"SSH-2.0-OpenSSH_9.2\r\n"), "bad-response", ""),
+            (says("200 OK", "text/html", "<html>"), "bad-response", "application/json"),
+            (says("200 OK", lib_hosts.JSON, "{"), "bad-response", "not JSON"),
+            (says("200 OK", lib_hosts.JSON, "[" * 100000), "bad-response", "not JSON"),
+            (says("200 OK", lib_hosts.JSON, '{"gpus": 1}'), "bad-response", "no list of GPUs"),
+            (says("200 OK", lib_hosts.JSON, '{"gpus": [\x1b[2J]}'), "bad-response", "not JSON"),
+            (says("304 Not Modified", lib_hosts.JSON, ""), "bad-response", "status 304"),
             (says("500 Oops", "text/plain", ""), "error", "HTTP 500"),
             (says("401 No", problem, '{"title": "Bring\\u001b a token"}'), "error", "HTTP 401: Bring  a token"),
             (says("404 No", "text/html", ""), "error", "HTTP 404"),
-            ("https://" + REAL, "garbage", ""))
+            ("https://" + REAL, "bad-response", ""))
     names = [getattr(host, "name", host) for host, _, _ in ends]
     said = survey(*names, code=3)
     for name, (_, outcome, detail) in zip(names, ends):
         equal(said["by"][name]["outcome"], outcome, said["by"][name])
         assert detail in said["by"][name]["detail"], said["by"][name]
-    equal(said["outcomes"], {**dict.fromkeys(said["outcomes"], 0), "refused": 2, "no-name": 1, "garbage": 9,
+    equal(said["outcomes"], {**dict.fromkeys(said["outcomes"], 0), "refused": 2, "no-name": 1, "bad-response": 9,
                              "error": 3})
     equal(rows(said["db"], "SELECT h.name, o.outcome FROM fleet_outcome o JOIN fleet_host h ON h.id = o.host "
                            "ORDER BY h.id"), [(n, outcome) for n, (_, outcome, _) in zip(names, ends)])
@@ -177,7 +177,7 @@ def redirects_are_not_followed():
     target = zoo.relay(REAL)
     host = zoo.says(lib_hosts.answer("302 Found", lib_hosts.JSON, "",
                                      [f"Location: http://{target.name}/v1/fingerprints"]))
-    one(host, "garbage", detail="HTTP 302")
+    one(host, "bad-response", detail="status 302")
     equal(target.requests, [])
 
 
@@ -187,7 +187,7 @@ def too_much_is_cut():
     said = survey(*[host.name for host in large], code=3)
     for host in large:
         equal(said["by"][host.name]["outcome"], "too-large")
-        assert "larger than" in said["by"][host.name]["detail"], said
+        assert "exceeds" in said["by"][host.name]["detail"], said
         assert host.sent < 32 << 20, host.sent  # what the sockets hold, and no 2 GiB
 
 
@@ -235,9 +235,9 @@ def certificates_are_checked():
     own = zoo.relay(REAL, tls=zoo.certified(by_ca=False))
     ca = ("--ca", zoo.ca)
     one("https://" + good.name, "answered", *ca, code=0)
-    one("https://" + good.name, "untrusted")  # nobody else trusts this CA
-    one("https://" + named.name, "untrusted", *ca)
-    one("https://" + own.name, "untrusted", *ca)
+    one("https://" + good.name, "tls-error")  # nobody else trusts this CA
+    one("https://" + named.name, "tls-error", *ca)
+    one("https://" + own.name, "tls-error", *ca)
     equal(named.requests + own.requests, [])  # nothing was asked before it was known whom
 
 
@@ -263,18 +263,18 @@ def a_lie_is_told_from_an_answer():
 
     def faster(gpu):
         gpu["fingerprint"]["duration_ms"] += 1
-    one(change(faster), "lied", detail="hash of its content")
-    one(change(lambda gpu: gpu.update(uuid="SIM-else")), "lied", detail="of another GPU")
-    one(change(lambda gpu: gpu.update(fingerprint=None)), "lied", detail="and has none")
-    one(change(lambda gpu: gpu.update(fingerprint_id="fp0")), "garbage")
+    one(change(faster), "inconsistent", detail="hash of its content")
+    one(change(lambda gpu: gpu.update(uuid="SIM-else")), "inconsistent", detail="of another GPU")
+    one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="and has none")
+    one(change(lambda gpu: gpu.update(fingerprint_id="fp0")), "bad-response")
 
 
 @case
 def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     liar = zoo.relay(REAL, lambda _, status, document: (status, {"gpus": document["gpus"][:1]}))
     said = survey(REAL, OTHER, liar.name, code=4)
-    equal([h["outcome"] for h in said["hosts"]], ["lied", "answered", "lied"])
-    equal((said["gpus"], said["disputed_gpus"]), (2, 1))
+    equal([h["outcome"] for h in said["hosts"]], ["inconsistent", "answered", "inconsistent"])
+    equal((said["gpus"], said["uuid_conflicts"]), (2, 1))
     assert liar.name in said["by"][REAL]["detail"] and REAL in said["by"][liar.name]["detail"], said
     counted = "SELECT g.uuid FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu WHERE s.counted = 1 AND " \
               "s.survey = %d ORDER BY g.uuid"
@@ -282,7 +282,7 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     # So it is where one of them has answered before, and says that nothing changed.
     first = survey(REAL, OTHER)
     said = survey(REAL, OTHER, liar.name, db=first["db"], code=4)
-    equal([h["outcome"] for h in said["hosts"]], ["lied", "unchanged", "lied"])
+    equal([h["outcome"] for h in said["hosts"]], ["inconsistent", "unchanged", "inconsistent"])
     equal(rows(first["db"], counted % 2), [("SIM-b",), ("SIM-c",)])
     said = survey(REAL, OTHER, db=first["db"])
     equal([h["outcome"] for h in said["hosts"]], ["unchanged"] * 2)
@@ -346,9 +346,9 @@ def a_person_sees_how_far_it_is_and_who_was_not_heard():
     assert "2 of 2 hosts, 1 not heard" in shown and shown.endswith("\r\x1b[K"), shown
     lines = out.splitlines()
     assert re.match(r"survey 1: 2 hosts, 1 heard, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$", lines[0]), out
-    equal(lines[1:5], ["  1 were named more than once and asked once", "  answered   1", "  refused    1",
-                       "not heard, or not believed:"])
-    assert re.match(rf"  {gone}  refused    \w", lines[5]), out
+    equal(lines[1:5], ["  1 were named more than once and asked once", "  answered     1", "  refused      1",
+                       "not heard, or inconsistent:"])
+    assert re.match(rf"  {gone}  refused      \w", lines[5]), out
     equal(len(lines), 6)
 
 

@@ -10,7 +10,7 @@ import xml.dom.minidom
 import common
 
 DB = os.path.join(common.folder, "fleet.db")
-REPORTS = ("signatures", "maps", "spread", "outliers", "drift", "hosts", "boards")
+REPORTS = ("signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory")
 
 
 def report(*words):
@@ -42,7 +42,7 @@ def json_has_every_report():
     common.equal((row["origin"], row["gpus"], row["percent"]), ("simulated", 1, 100), "signature")
     assert len(told["spread"]["rows"]) > 30, told["spread"]
     assert all(row["origin"] == "simulated" for row in told["spread"]["rows"])
-    for name in ("maps", "outliers", "drift", "hosts_counts", "hosts_names", "boards"):
+    for name in ("maps", "outliers", "drift", "hosts_counts", "hosts_names", "inventory"):
         assert isinstance(told[name]["rows"], list), name
 
 
@@ -50,11 +50,11 @@ def json_has_every_report():
 def csv_has_as_many_fields_in_every_row():
     wanted = json.loads(report("--format", "json", "spread"))["spread"]["rows"]
     rows = list(csv.reader(io.StringIO(report("--format", "csv", "spread"))))
-    common.equal(rows[0][:5], ["report", "part", "model", "origin", "number"], "head")
+    common.equal(rows[0][:5], ["report", "part", "model", "origin", "metric"], "head")
     common.equal(len(rows) - 1, len(wanted), "rows")
     for row, other in zip(rows[1:], wanted):
         common.equal(len(row), len(rows[0]), row)
-        common.equal((row[4], float(row[8]) if row[8] else None), (other["number"], other["median"]), "median")
+        common.equal((row[4], float(row[8]) if row[8] else None), (other["metric"], other["median"]), "median")
 
 
 @common.case

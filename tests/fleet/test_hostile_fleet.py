@@ -58,9 +58,9 @@ def a_fleet_that_is_not_well():
     wanted.update({host.name: "timeout" for host in slow})
     wanted[zoo.pours().name] = "too-large"
     fooled, robbed = rng.sample(fleet.hosts, 2)
-    wanted["https://" + zoo.relay(fooled, tls=zoo.certified("DNS:elsewhere.example")).name] = "untrusted"
-    wanted[zoo.relay(robbed, etag=False).name] = "lied"
-    wanted[robbed] = "lied"
+    wanted["https://" + zoo.relay(fooled, tls=zoo.certified("DNS:elsewhere.example")).name] = "tls-error"
+    wanted[zoo.relay(robbed, etag=False).name] = "inconsistent"
+    wanted[robbed] = "inconsistent"
     equal(len(wanted), ALL)
 
 
@@ -70,7 +70,7 @@ def each_kind_is_counted_and_named():
     equal({h["host"]: h["outcome"] for h in said["hosts"]}, wanted)
     counts = collections.Counter(wanted.values())
     equal({k: v for k, v in said["outcomes"].items() if v}, dict(counts))
-    equal((said["gpus"], said["disputed_gpus"], counts["answered"]), (HEALTHY - 1, 1, HEALTHY - 1))
+    equal((said["gpus"], said["uuid_conflicts"], counts["answered"]), (HEALTHY - 1, 1, HEALTHY - 1))
     assert said["elapsed_ms"] < DEADLINE_S * 1000, said["elapsed_ms"]
     print(f"# note: {ALL} hosts, {dict(counts)}: {said['elapsed_ms'] / 1000:.1f} s with "
           f"{HOST_DEADLINE_S} s for a host")

@@ -118,7 +118,7 @@ def a_job_uses_it_through_libreach():
         script = f"printf 'placement {uuid} bytes={size}\\nplan {uuid} bytes={size}\\n' | {tool} ''"
         out = fine(cluster.srun("-w", "n1", "--gres=gpu:1", "sh", "-c", script))
         placement, plan = (json.loads(line) for line in out.splitlines())
-        equal((placement["offline"], plan["offline"]), (True, True))
+        equal((placement["source"], plan["source"]), (4, 4))
         daemon = first.daemon.json(f"/v1/gpus/0/placement?bytes={size}")
         for name in ("fingerprint_id", "windows", "window_of_sm", "with_gbps", "reason"):
             equal(tidy(placement[name]), tidy(daemon[name]), name)

@@ -127,7 +127,7 @@ def the_histogram_is_the_papers_line_by_line():
 def surveys_count_the_same():
     first, second, postgres = study["surveys"]
     for one, heard in ((first, "answered"), (second, "unchanged"), (postgres, "answered")):
-        equal((one["gpus"], one["disputed_gpus"], one["outcomes"][heard]), (256, 0, 256), str(one)[:2000])
+        equal((one["gpus"], one["uuid_conflicts"], one["outcomes"][heard]), (256, 0, 256), str(one)[:2000])
     equal([one["new_fingerprints"] for one in study["surveys"]], [256, 0, 256])
     wanted = {name: (count, share(count, 256), " | ".join(
         ",".join(map(str, one)) for one in candidates) if candidates[1:] else None)

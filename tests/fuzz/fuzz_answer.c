@@ -1,24 +1,12 @@
-/* fuzz_answer.c: what a daemon, or somebody who says that he is one, answers to libreach. The first
- * byte says to which question. What is taken sends no SM to a window that is not there, and its
- * windows cover the allocation. */
+/* fuzz_answer.c: what a daemon, or a program that poses as one, answers to libreach. The first byte
+ * says to which request. In an answer that is accepted no SM is in a window that does not exist,
+ * and the windows cover the allocation. */
 #include "fuzz.h"
 
 #include "clients/c/answer.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-static union {
-    struct reach_gpus gpus;
-    struct reach_gpu gpu;
-    struct reach_fingerprint fingerprint;
-    struct reach_scope scope;
-    struct reach_placement placement;
-    struct reach_plan plan;
-    struct reach_split split;
-    struct reach_explanation explanation;
-} answer;
 
 static void check_windows(const struct reach_windows *windows, uint64_t bytes)
 {
@@ -29,7 +17,7 @@ static void check_windows(const struct reach_windows *windows, uint64_t bytes)
         covered += windows->window[w].length_bytes;
     }
     REACH_ASSERT(windows->window_count == 0 || covered == bytes);
-    for (uint32_t sm = 0; sm < 2 * REACH_SM_SLOTS; sm++) {
+    for (uint32_t sm = 0; sm < 2 * REACH_SM_MAX; sm++) {
         uint32_t window = UINT32_MAX;
         const enum reach_status status = reach_window_of_sm(windows, sm, &window, NULL);
         REACH_ASSERT(status == REACH_OK ? window < windows->window_count : window == UINT32_MAX);
@@ -37,43 +25,54 @@ static void check_windows(const struct reach_windows *windows, uint64_t bytes)
     }
 }
 
-static void check(char question)
+static void check(const struct reach_answer *answer)
 {
-    if (question == 'p') {
-        check_windows(&answer.placement.windows, answer.placement.bytes);
-    } else if (question == 'n') {
-        REACH_ASSERT(answer.plan.option_count > 0 && answer.plan.options[0].possible);
-        check_windows(&answer.plan.windows, answer.plan.bytes);
-    } else if (question == 't') {
-        for (uint32_t j = 0; j < answer.split.job_count; j++)
-            check_windows(&answer.split.parts[j].windows, answer.split.parts[j].bytes);
-    } else if (question == 's') {
-        REACH_ASSERT(answer.scope.passes > 0 && answer.scope.scope_bytes > 0);
+    const struct reach_placement *placement = reach_answer_placement(answer);
+    const struct reach_plan *plan = reach_answer_plan(answer);
+    const struct reach_scope *scope = reach_answer_scope(answer);
+    const struct reach_share *share;
+
+    if (placement)
+        check_windows(&placement->windows, placement->bytes);
+    if (plan) {
+        REACH_ASSERT(plan->option_count > 0 && reach_answer_option(answer, 0)->possible);
+        check_windows(&plan->windows, plan->bytes);
     }
+    for (uint32_t j = 0; (share = reach_answer_share(answer, j)); j++)
+        check_windows(&share->windows, share->bytes);
+    if (scope)
+        REACH_ASSERT(scope->passes > 0 && scope->scope_bytes > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct {
         char question;
-        answer_fn *read;
-    } kinds[] = {{'g', answer_gpus},  {'u', answer_gpu},       {'f', answer_fingerprint},
-                 {'s', answer_scope}, {'p', answer_placement}, {'n', answer_plan},
-                 {'t', answer_split}, {'e', answer_explain}};
-    struct reach_error error = {.status = REACH_OK};
-    json_t *json = size > 0 ? json_loadb((const char *)data + 1, size - 1, JSON_REJECT_DUPLICATES,
-                                         &(json_error_t){0})
-                            : NULL;
+        const char *target;
+    } kinds[] = {{'g', "/v1/gpus"},
+                 {'u', "/v1/gpus/0"},
+                 {'f', "/v1/gpus/0/fingerprint"},
+                 {'s', "/v1/gpus/0/scope?bytes=1"},
+                 {'p', "/v1/gpus/0/placement"},
+                 {'n', "/v1/gpus/0/plan"},
+                 {'t', "/v1/gpus/0/split"},
+                 {'e', "/v1/gpus/0/explain"}};
 
-    for (size_t i = 0; json && i < sizeof(kinds) / sizeof(*kinds); i++) {
-        if (kinds[i].question != (char)data[0])
+    for (size_t i = 0; size > 0 && i < sizeof(kinds) / sizeof(*kinds); i++) {
+        const struct answer_origin origin = {
+            .target = kinds[i].target, .http_status = 200, .source = REACH_FROM_DAEMON};
+        struct reach_error error = {.status = REACH_OK};
+        struct reach_answer *answer = NULL;
+        char *body = kinds[i].question == (char)data[0] ? malloc(size) : NULL;
+        if (!body)
             continue;
-        memset(&answer, 0, sizeof(answer));
-        if (kinds[i].read(json, &answer, &error) == REACH_OK)
-            check(kinds[i].question);
+        memcpy(body, data + 1, size - 1);
+        body[size - 1] = '\0';
+        if (answer_new(&origin, body, size - 1, &answer, &error) == REACH_OK)
+            check(answer);
         else
             REACH_ASSERT(error.status != REACH_OK && error.text[0] != '\0');
+        reach_answer_free(answer);
     }
-    json_decref(json);
     return 0;
 }

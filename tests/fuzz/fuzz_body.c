@@ -2,11 +2,11 @@
  * that are lists. The first byte says which. */
 #include "fuzz.h"
 
-#include "api/accept.h"
-#include "api/access.h"
-#include "api/decode.h"
-#include "api/reply.h"
-#include "api/request.h"
+#include "api/decode/accept.h"
+#include "api/handlers/auth.h"
+#include "api/decode/decode.h"
+#include "api/handlers/reply.h"
+#include "api/decode/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void fields(const char *text)
 
     REACH_ASSERT(accept_weight(text, "text/csv") >= ACCEPT_NOT);
     (void)reply_tag_matches(text, "\"0123456789abcdef\"");
-    REACH_ASSERT(!access_is_allowed("a-token-that-nobody-guesses", text) ||
+    REACH_ASSERT(!auth_is_allowed("a-token-that-nobody-guesses", text) ||
                  strstr(text, "a-token-that-nobody-guesses"));
     request_take_id(&request, text);
     REACH_ASSERT(strlen(request.trace) < REQUEST_ID_BYTES);

@@ -2,7 +2,7 @@
  * this process. Whatever comes, each answer begins as one, and the server is there for the next. */
 #include "fuzz.h"
 
-#include "api/server.h"
+#include "api/server/server.h"
 
 #include <stddef.h>
 #include <stdio.h>

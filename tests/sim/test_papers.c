@@ -24,31 +24,31 @@ static const double P100_CORE_GHZ = 3584 * 1.480;
 struct papers {
     struct fingerprint k80;
     struct fingerprint p100;
-    double k80_look_gps;
-    double p100_look_gps;
+    double k80_scan_gps;
+    double p100_scan_gps;
 };
 
 static struct papers papers;
 
-static void begin(const struct fingerprint *fp, uint64_t bytes, double look_gps,
+static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
                   struct job_request *job, struct costing *out)
 {
     struct limit limit;
 
-    *job = (struct job_request){.bytes = bytes, .look_gps = look_gps, .fixed = true};
+    *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .fixed = true};
     assert_int_equal(limit_read(fp, bytes, "fp", &limit, NULL), STATUS_OK);
     costing_begin(fp, job, &limit, 128, out);
 }
 
 /* How many times as fast as naive are scopes of at most `scope` bytes? */
-static double gain(const struct fingerprint *fp, uint64_t bytes, uint64_t scope, double look_gps)
+static double gain(const struct fingerprint *fp, uint64_t bytes, uint64_t scope, double scan_gps)
 {
     struct job_request job;
     struct costing c;
     struct cost naive;
     struct scope_cost scopes;
 
-    begin(fp, bytes, look_gps, &job, &c);
+    begin(fp, bytes, scan_gps, &job, &c);
     naive = cost_naive(&c);
     scopes = cost_scopes(&c, scope, fp->windows.entry_bytes.v);
     assert_true(naive.known && scopes.cost.known);
@@ -75,8 +75,8 @@ static int measure(void **state)
     assert_int_equal(sim_measure("p100", DEPTH_FULL, NULL, NULL, &m), STATUS_OK);
     papers.p100 = m.fp;
     sim_measure_free(&m);
-    papers.k80_look_gps = 8 / naive_ns(&papers.k80, 8 * 128 * MIB);
-    papers.p100_look_gps = papers.k80_look_gps * P100_CORE_GHZ / K80_CORE_GHZ;
+    papers.k80_scan_gps = 8 / naive_ns(&papers.k80, 8 * 128 * MIB);
+    papers.p100_scan_gps = papers.k80_scan_gps * P100_CORE_GHZ / K80_CORE_GHZ;
     return 0;
 }
 
@@ -102,18 +102,18 @@ static void test_k80_128m(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(better) / sizeof(*better); i++) {
-        double g = gain(&papers.k80, better[i] * MIB, SCOPE_128M, papers.k80_look_gps);
+        double g = gain(&papers.k80, better[i] * MIB, SCOPE_128M, papers.k80_scan_gps);
         if (g < GAIN)
             fail_msg("%llu MiB: %.3f", (unsigned long long)better[i], g);
     }
     for (size_t i = 0; i < sizeof(worse) / sizeof(*worse); i++) {
-        double g = gain(&papers.k80, worse[i] * MIB, SCOPE_128M, papers.k80_look_gps);
+        double g = gain(&papers.k80, worse[i] * MIB, SCOPE_128M, papers.k80_scan_gps);
         if (g > GAIN)
             fail_msg("%llu MiB: %.3f", (unsigned long long)worse[i], g);
     }
     /* Minor means minor, and nowhere up to 1 GB do they lose more than predictions are good for. */
     for (uint64_t mib = 132; mib <= 1024; mib += 4) {
-        double g = gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_look_gps);
+        double g = gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_scan_gps);
         assert_true(g > 0.97 && g < 2);
     }
 }
@@ -125,11 +125,11 @@ static void test_k80_2g(void **state)
 
     (void)state;
     for (uint64_t mib = 2304; mib <= 11468; mib += 100) {
-        double with = gain(&papers.k80, mib * MIB, scope, papers.k80_look_gps);
+        double with = gain(&papers.k80, mib * MIB, scope, papers.k80_scan_gps);
         assert_true(with > GAIN);
-        assert_true(with > gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_look_gps));
+        assert_true(with > gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_scan_gps));
     }
-    assert_in_range(10 * gain(&papers.k80, 11468 * MIB, scope, papers.k80_look_gps), 115, 145);
+    assert_in_range(10 * gain(&papers.k80, 11468 * MIB, scope, papers.k80_scan_gps), 115, 145);
 }
 
 /* "128MB TLB scopes are not beneficial"; of 2 GB: "a speedup of 2x can be achieved for accesses of
@@ -141,20 +141,20 @@ static void test_p100(void **state)
 
     (void)state;
     for (uint64_t mib = 132; mib <= 16384; mib += 4)
-        assert_true(gain(&papers.p100, mib * MIB, SCOPE_128M, papers.p100_look_gps) < GAIN);
+        assert_true(gain(&papers.p100, mib * MIB, SCOPE_128M, papers.p100_scan_gps) < GAIN);
     for (uint64_t mib = 3072; mib <= 16384; mib += 64)
-        assert_true(gain(&papers.p100, mib * MIB, scope, papers.p100_look_gps) > GAIN);
-    last = gain(&papers.p100, 16384 * MIB, scope, papers.p100_look_gps);
+        assert_true(gain(&papers.p100, mib * MIB, scope, papers.p100_scan_gps) > GAIN);
+    last = gain(&papers.p100, 16384 * MIB, scope, papers.p100_scan_gps);
     assert_true(last > 1.7 && last < 3);
 }
 
 /* What the planner recommends, which knows none of these sizes. */
-static void expect(const struct fingerprint *fp, uint64_t mib, double look_gps,
+static void expect(const struct fingerprint *fp, uint64_t mib, double scan_gps,
                    enum strategy strategy, uint64_t least, uint64_t most)
 {
     static struct strategy_answer a;
     const struct job_request job = {
-        .bytes = mib * MIB, .look_gps = look_gps, .fixed = true, .fingerprint_id = "fp"};
+        .bytes = mib * MIB, .scan_gps = scan_gps, .fixed = true, .fingerprint_id = "fp"};
 
     assert_int_equal(strategy_plan(fp, &job, &a, NULL), STATUS_OK);
     if (a.options[0].strategy != strategy)
@@ -165,8 +165,8 @@ static void expect(const struct fingerprint *fp, uint64_t mib, double look_gps,
 
 static void test_choices(void **state)
 {
-    const double k80 = papers.k80_look_gps;
-    const double p100 = papers.p100_look_gps;
+    const double k80 = papers.k80_scan_gps;
+    const double p100 = papers.p100_scan_gps;
 
     (void)state;
     expect(&papers.k80, 64, k80, STRATEGY_NAIVE, 0, 0);

@@ -5,7 +5,7 @@
 #ifndef REACH_TESTS_API_FIXTURE_H
 #define REACH_TESTS_API_FIXTURE_H
 
-#include "api/server.h"
+#include "api/server/server.h"
 
 #include <stdarg.h>
 #include <stddef.h>

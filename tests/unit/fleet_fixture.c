@@ -168,39 +168,61 @@ char *fleet_fixture_json(const struct fingerprint *fp, char *out_id)
     return text;
 }
 
-struct fleet_gpu fleet_fixture_gpu(uint32_t slot, const struct fingerprint *fp)
+json_t *fleet_fixture_gpu_without(uint32_t slot, const char *uuid, const char *serial,
+                                  const char *model, const char *state)
 {
-    char id[FINGERPRINT_ID_BYTES];
-    char *const json = fleet_fixture_json(fp, id);
-
-    return (struct fleet_gpu){.slot = slot,
-                              .uuid = strdup(fp->gpu.uuid),
-                              .serial = strdup(fp->gpu.serial),
-                              .model = strdup(fp->gpu.name),
-                              .state = "ready",
-                              .fingerprint_id = strdup(id),
-                              .fingerprint_json = json};
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:n, s:n}", "index", (int)slot, "uuid", uuid,
+                     "serial", serial, "name", model, "state", state, "fingerprint_id",
+                     "fingerprint");
 }
 
-void fleet_fixture_gpu_free(struct fleet_gpu *take)
+json_t *fleet_fixture_gpu(uint32_t slot, const struct fingerprint *fp)
 {
-    free((void *)(uintptr_t)take->uuid);
-    free((void *)(uintptr_t)take->serial);
-    free((void *)(uintptr_t)take->model);
-    free((void *)(uintptr_t)take->fingerprint_id);
-    free((void *)(uintptr_t)take->fingerprint_json);
-    memset(take, 0, sizeof(*take));
+    json_t *const gpu =
+        fleet_fixture_gpu_without(slot, fp->gpu.uuid, fp->gpu.serial, fp->gpu.name, "ready");
+    json_t *const fingerprint = fingerprint_to_json(fp);
+
+    if (!gpu || !fingerprint)
+        abort();
+    json_object_set(gpu, "fingerprint_id", json_object_get(fingerprint, "id"));
+    json_object_set_new(gpu, "fingerprint", fingerprint);
+    return gpu;
 }
 
-struct fleet_host fleet_fixture_host(const char *name, enum fleet_outcome outcome, uint32_t gpus)
+struct fleet_host fleet_fixture_host(const char *name, enum fleet_outcome outcome)
 {
     return (struct fleet_host){.name = name,
                                .outcome = outcome,
                                .detail = "",
                                .etag = "",
-                               .daemon_version = "0.1.0",
-                               .gpu_count = gpus,
                                .attempts = 1,
                                .received_bytes = 1000,
                                .elapsed_ms = 5};
+}
+
+enum status fleet_fixture_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
+                              json_t *take_gpus, struct err *err)
+{
+    json_t *const document = json_pack("{s:s, s:o}", "daemon_version", "0.1.0", "gpus", take_gpus);
+    struct host_answer *const answer = calloc(1, sizeof(*answer));
+    enum status s;
+
+    if (!document || !answer)
+        abort();
+    s = host_answer_read(document, NULL, NULL, answer, err);
+    if (s == STATUS_OK)
+        s = fleet_survey_add(db, place, host, answer, err);
+    host_answer_free(answer);
+    free(answer);
+    json_decref(document);
+    return s;
+}
+
+struct fleet_survey fleet_fixture_end(struct fleet_db *db)
+{
+    struct fleet_survey survey;
+    struct err err = {0};
+
+    must(fleet_survey_end(db, "2026-11-21T00:00:00Z", clock_monotonic(), &survey, &err), &err);
+    return survey;
 }

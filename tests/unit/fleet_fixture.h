@@ -5,7 +5,7 @@
 #define REACH_TESTS_UNIT_FLEET_FIXTURE_H
 
 #include "base/rng.h"
-#include "clients/fleet/keep.h"
+#include "clients/fleet/db.h"
 #include "fingerprint/fingerprint.h"
 
 /* Aborts the program with the sentence where something fails. */
@@ -24,10 +24,17 @@ void fleet_fixture_chip(struct fingerprint *out, const char *uuid, const char *m
 /* Its JSON, from malloc, and its id. */
 char *fleet_fixture_json(const struct fingerprint *fp, char *out_id);
 
-/* A GPU that shows `fp`; free its texts with fleet_fixture_gpu_free. */
-struct fleet_gpu fleet_fixture_gpu(uint32_t slot, const struct fingerprint *fp);
-void fleet_fixture_gpu_free(struct fleet_gpu *take);
-
-struct fleet_host fleet_fixture_host(const char *name, enum fleet_outcome outcome, uint32_t gpus);
+/* A GPU as an answer lists it, with its fingerprint. */
+json_t *fleet_fixture_gpu(uint32_t slot, const struct fingerprint *fp);
+/* Without one. */
+json_t *fleet_fixture_gpu_without(uint32_t slot, const char *uuid, const char *serial,
+                                  const char *model, const char *state);
+struct fleet_host fleet_fixture_host(const char *name, enum fleet_outcome outcome);
+/* Adds a host that answered with these GPUs, as a survey does: what is wrong with the answer comes
+ * back. `take_gpus` is an array. */
+enum status fleet_fixture_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
+                              json_t *take_gpus, struct err *err);
+/* Ends the survey, or the program. */
+struct fleet_survey fleet_fixture_end(struct fleet_db *db);
 
 #endif

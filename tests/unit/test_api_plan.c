@@ -57,7 +57,7 @@ static void test_plan(void **state)
     json =
         api_get(f,
                 "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
-                "&accesses=1000&fixed=false&once=false&input_bytes=8&input_gbps=50.5&look_gps=1e2"
+                "&accesses=1000&fixed=false&once=false&input_bytes=8&input_gbps=50.5&scan_gps=1e2"
                 "&inside_gbps=10&output_bytes=4&deal_bytes=12&granularity=4M&windows=3",
                 200);
     assert_int_equal(
@@ -122,8 +122,8 @@ static void test_refusals(void **state)
         {"plan?bytes=1G&input_bytes=nan", "input_bytes"},
         {"plan?bytes=1G&input_bytes=1e9", "input_bytes"},
         {"plan?bytes=1G&input_gbps=5", "input_gbps"},
-        {"plan?bytes=1G&look_gps=-1", "look_gps"},
-        {"plan?bytes=1G&look_gps=0x10", "look_gps"},
+        {"plan?bytes=1G&scan_gps=-1", "scan_gps"},
+        {"plan?bytes=1G&scan_gps=0x10", "scan_gps"},
         {"plan?bytes=1G&inside_gbps=1e999", "inside_gbps"},
         {"plan?bytes=1G&inside_gbps=1-2", "inside_gbps"},
         {"plan?bytes=3G&windows=2", "windows"},

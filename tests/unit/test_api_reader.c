@@ -230,14 +230,14 @@ static void test_reader_moves(void **state)
     struct api_fixture *f = *state;
     int fd;
 
-    assert_true(api_server_reader_moves(f->server)); /* there is none yet */
+    assert_true(api_server_db_thread_moves(f->server)); /* there is none yet */
     fd = ask_history(f);
     await_entry(1);
-    (void)api_server_reader_moves(f->server);
-    assert_false(api_server_reader_moves(f->server));
+    (void)api_server_db_thread_moves(f->server);
+    assert_false(api_server_db_thread_moves(f->server));
     allow(1);
     expect_answer(f, fd);
-    while (!api_server_reader_moves(f->server))
+    while (!api_server_db_thread_moves(f->server))
         usleep(1000);
 }
 

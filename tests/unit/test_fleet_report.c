@@ -140,42 +140,36 @@ static void live(struct fleet *f)
 static void survey(struct fleet *f, struct fleet_db *db)
 {
     struct err err = {0};
-    int64_t number = 0;
 
     f->survey++;
     if (f->survey > 1)
         live(f);
-    assert_int_equal(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &number, &err), STATUS_OK);
-    assert_int_equal(number, f->survey);
+    assert_int_equal(fleet_survey_begin(db, &err), STATUS_OK);
     for (uint32_t h = 0; h < f->host_count; h++) {
-        struct fleet_gpu gpus[SLOTS];
-        uint32_t n = 0;
+        json_t *const gpus = json_array();
         char name[32];
         (void)snprintf(name, sizeof(name), "host%02u:1", h);
         f->answers[h] = rng_below(&f->r, 8) > 0;
-        struct fleet_host host =
-            fleet_fixture_host(name, f->answers[h] ? FLEET_ANSWERED : FLEET_TIMEOUT, 0);
+        const struct fleet_host host =
+            fleet_fixture_host(name, f->answers[h] ? FLEET_ANSWERED : FLEET_TIMEOUT);
         for (uint32_t k = 0; f->answers[h] && k < SLOTS; k++) {
             if (f->at[h][k] < 0)
                 continue;
             const struct truth *const t = &f->gpus[f->at[h][k]];
-            if (t->fp)
-                gpus[n++] = fleet_fixture_gpu(k, t->fp);
-            else
-                gpus[n++] = (struct fleet_gpu){.slot = k,
-                                               .uuid = strdup(t->uuid),
-                                               .serial = strdup(""),
-                                               .model = strdup(model_name(t->model)),
-                                               .state = "queued",
-                                               .fingerprint_id = strdup("")};
+            json_array_append_new(
+                gpus,
+                t->fp ? fleet_fixture_gpu(k, t->fp)
+                      : fleet_fixture_gpu_without(k, t->uuid, "", model_name(t->model), "queued"));
         }
-        host.gpu_count = n;
-        assert_int_equal(fleet_keep_host(db, number, &host, f->answers[h] ? gpus : NULL, &err),
-                         STATUS_OK);
-        for (uint32_t i = 0; i < n; i++)
-            fleet_fixture_gpu_free(&gpus[i]);
+        if (f->answers[h]) {
+            if (fleet_fixture_add(db, h + 1, &host, gpus, &err) != STATUS_OK)
+                fail_msg("%s", err.text);
+        } else {
+            json_decref(gpus);
+            assert_int_equal(fleet_survey_add(db, h + 1, &host, NULL, &err), STATUS_OK);
+        }
     }
-    assert_int_equal(fleet_survey_end(db, number, 1, &err), STATUS_OK);
+    assert_int_equal(fleet_fixture_end(db).number, f->survey);
 }
 
 /* ---- a report as JSON ---- */
@@ -275,10 +269,23 @@ static void check_signatures(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Values of one number in all GPUs of a kind. */
+/* Two measured metrics, and one of the structure, whose GPUs are counted and not listed. */
+static const char *const checked_metrics[] = {
+    "tlb.levels[2].miss_penalty_cycles", "throughput.whole_memory_gbps", "tlb.levels[2].entries"};
+
+static int checked_metric(const json_t *row)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(word(row, "metric"), checked_metrics[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Values of one metric in all GPUs of a kind. */
 static size_t values_of(const struct fleet *f, const json_t *row, double *out, size_t *out_unseen)
 {
-    const bool penalty = strcmp(word(row, "number"), "tlb.levels[2].miss_penalty_cycles") == 0;
+    const int metric = checked_metric(row);
     const struct truth *t;
     size_t n = 0;
 
@@ -288,8 +295,10 @@ static size_t values_of(const struct fleet *f, const json_t *row, double *out, s
         if (!t->fp || strcmp(word(row, "model"), model_name(t->model)) != 0 ||
             strcmp(word(row, "origin"), origin_of(t)) != 0)
             continue;
-        const struct maybe_f64 m =
-            penalty ? t->fp->levels[1].miss_penalty_cycles : t->fp->throughput.whole_memory_gbps;
+        const struct maybe_f64 m = metric == 0 ? t->fp->levels[1].miss_penalty_cycles
+                                   : metric == 1
+                                       ? t->fp->throughput.whole_memory_gbps
+                                       : (struct maybe_f64)KNOWN_F64(t->fp->levels[1].entries.v);
         if (m.known == MAYBE_KNOWN)
             out[n++] = m.v;
         else
@@ -309,8 +318,7 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_array_foreach(rows, i, row)
     {
         size_t unseen = 0;
-        if (strcmp(word(row, "number"), "tlb.levels[2].miss_penalty_cycles") != 0 &&
-            strcmp(word(row, "number"), "throughput.whole_memory_gbps") != 0)
+        if (checked_metric(row) < 0)
             continue;
         const size_t n = values_of(f, row, v, &unseen);
         assert_int_equal((int)number(row, "gpus"), n);
@@ -399,9 +407,9 @@ static void check_hosts(const struct fleet *f, struct fleet_db *db)
 }
 
 /* Every slot of a host that answered twice: swapped where another GPU sits in it. */
-static void check_boards(const struct fleet *f, struct fleet_db *db)
+static void check_inventory(const struct fleet *f, struct fleet_db *db)
 {
-    json_t *const rows = rows_of(db, FLEET_REPORT_BOARDS, "boards");
+    json_t *const rows = rows_of(db, FLEET_REPORT_INVENTORY, "inventory");
     uint32_t swapped = 0;
     uint32_t told = 0;
     size_t i;
@@ -433,7 +441,7 @@ static void test_random_fleets(void **state)
             check_spread(f, db);
             check_outliers(f, db);
             check_hosts(f, db);
-            check_boards(f, db);
+            check_inventory(f, db);
         }
         fleet_end(f);
         fleet_close(db);
@@ -444,17 +452,16 @@ static void test_random_fleets(void **state)
 
 /* ---- drift ---- */
 
-static void keep_one(struct fleet_db *db, int64_t survey_number, uint32_t host,
-                     const struct fingerprint *fp)
+static void add_one(struct fleet_db *db, uint32_t host, const struct fingerprint *fp)
 {
-    struct fleet_gpu gpu = fleet_fixture_gpu(0, fp);
     struct err err = {0};
     char name[32];
 
     (void)snprintf(name, sizeof(name), "h%u:1", host);
-    const struct fleet_host h = fleet_fixture_host(name, FLEET_ANSWERED, 1);
-    assert_int_equal(fleet_keep_host(db, survey_number, &h, &gpu, &err), STATUS_OK);
-    fleet_fixture_gpu_free(&gpu);
+    const struct fleet_host h = fleet_fixture_host(name, FLEET_ANSWERED);
+    if (fleet_fixture_add(db, host + 1, &h, json_pack("[o]", fleet_fixture_gpu(0, fp)), &err) !=
+        STATUS_OK)
+        fail_msg("%s", err.text);
 }
 
 /* `gpus` chips, measured twice with a noise of a thousandth; the second time number 1 misses 5%
@@ -465,10 +472,9 @@ static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
     struct fingerprint *const fp = calloc(1, sizeof(*fp));
     struct err err = {0};
     char uuid[32];
-    int64_t n;
 
     for (int turn = 0; turn < 2; turn++) {
-        assert_int_equal(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &n, &err), STATUS_OK);
+        assert_int_equal(fleet_survey_begin(db, &err), STATUS_OK);
         for (uint32_t i = 0; i < gpus; i++) {
             (void)snprintf(uuid, sizeof(uuid), "GPU-%u", i);
             fleet_fixture_chip(fp, uuid, "Chip", ORIGIN_MEASURED, 10, 11, 1000 + turn);
@@ -478,9 +484,9 @@ static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
             if (turn && i == 2)
                 fp->levels[1].entries = KNOWN_U32(64);
             fp->levels[1].miss_penalty_cycles = KNOWN_F64(penalty);
-            keep_one(db, n, i, fp);
+            add_one(db, i, fp);
         }
-        assert_int_equal(fleet_survey_end(db, n, 1, &err), STATUS_OK);
+        (void)fleet_fixture_end(db);
     }
     free(fp);
 }
@@ -526,18 +532,17 @@ static void test_formats(void **state)
     struct fleet_db *const db = fleet_fixture_fresh();
     struct fingerprint *const fp = calloc(1, sizeof(*fp));
     struct err err = {0};
-    int64_t n;
     char *text;
     json_t *json;
 
     (void)state;
     fleet_fixture_chip(fp, "GPU-1", evil, ORIGIN_SIMULATED, 10, 11, 1000);
-    assert_int_equal(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &n, &err), STATUS_OK);
-    keep_one(db, n, 1, fp);
-    struct fleet_host dead = fleet_fixture_host(evil, FLEET_REFUSED, 0);
+    assert_int_equal(fleet_survey_begin(db, &err), STATUS_OK);
+    add_one(db, 1, fp);
+    struct fleet_host dead = fleet_fixture_host(evil, FLEET_REFUSED);
     dead.detail = evil;
-    assert_int_equal(fleet_keep_host(db, n, &dead, NULL, &err), STATUS_OK);
-    assert_int_equal(fleet_survey_end(db, n, 1, &err), STATUS_OK);
+    assert_int_equal(fleet_survey_add(db, 1, &dead, NULL, &err), STATUS_OK);
+    (void)fleet_fixture_end(db);
 
     text = print(db, 0, FLEET_FORMAT_TABLE, NULL);
     assert_null(strstr(text, "\xe2\x80\xae"));
@@ -585,20 +590,19 @@ static void test_options(void **state)
     FILE *const full = fopen("/dev/full", "we");
     struct err err = {0};
     unsigned bit = 0;
-    int64_t n;
     char *text;
 
     (void)state;
     assert_non_null(nowhere);
     assert_non_null(full);
     assert_int_equal(fleet_report(db, &options, nowhere, &err), STATUS_NOT_FOUND);
-    assert_int_equal(fleet_survey_begin(db, "2026-11-21T00:00:00Z", &n, &err), STATUS_OK);
+    assert_int_equal(fleet_survey_begin(db, &err), STATUS_OK);
     assert_int_equal(fleet_report(db, &options, nowhere, &err), STATUS_CONFLICT);
     fleet_fixture_chip(fp, "GPU-1", "One", ORIGIN_MEASURED, 10, 11, 1000);
-    keep_one(db, n, 1, fp);
+    add_one(db, 1, fp);
     fleet_fixture_chip(fp, "GPU-2", "Two", ORIGIN_MEASURED, 10, 11, 1000);
-    keep_one(db, n, 2, fp);
-    assert_int_equal(fleet_survey_end(db, n, 1, &err), STATUS_OK);
+    add_one(db, 2, fp);
+    (void)fleet_fixture_end(db);
     options.survey = 7;
     assert_int_equal(fleet_report(db, &options, nowhere, &err), STATUS_NOT_FOUND);
     options.survey = 1;

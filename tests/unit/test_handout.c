@@ -112,7 +112,7 @@ static void same_plan(struct rng *r, uint64_t bytes)
                                     .accesses = rng_below(r, 2) * 1000000,
                                     .once = rng_below(r, 2),
                                     .input_bytes = (double)rng_below(r, 3) * 8,
-                                    .look_gps = (double)rng_below(r, 3) * 100,
+                                    .scan_gps = (double)rng_below(r, 3) * 100,
                                     .fingerprint_id = ID};
     static struct strategy_answer a, b;
     struct err why_a, why_b;

@@ -1,6 +1,7 @@
 /* test_jobs.c: the host side of the jobs of the papers (clients/examples/job*.c, element.h), with
  * jobs that run on the CPU in place of a GPU: every strategy that a plan offers, pass by pass and
  * window by window, over the same elements that the kernels compute. */
+#include "clients/c/answer.h"
 #include "clients/examples/element.h"
 #include "clients/examples/job.h"
 
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,46 +22,67 @@ enum { WORDS = 1 << 16, SAMPLES = 20000, SMS = 12, WINDOWS = 3 };
 
 /* ---- a plan, as libreach would give it ------------------------------------------------------- */
 
-static struct reach_number known(double value)
+enum { PLAN_BYTES = 8192 };
+
+/* One option, with a comma behind it unless it is the last. */
+static int add_option(char *out, const char *strategy, bool possible, int windows, double gbps,
+                      const char *comma)
 {
-    return (struct reach_number){.known = true, .value = value};
+    return sprintf(out,
+                   "{\"strategy\":\"%s\",\"possible\":%s,\"gbps\":%.1f,\"passes\":1,"
+                   "\"windows\":%d,\"scope_bytes\":0,\"bound\":\"memory\",\"why\":\"\"}%s",
+                   strategy, possible ? "true" : "false", gbps, windows, comma);
 }
 
-static void add_option(struct reach_plan *plan, enum reach_strategy strategy, bool possible,
-                       double gbps)
+/* Windows of uneven length, SM s in window s % WINDOWS; scopes that do not divide the bytes.
+ * `all`: every strategy is possible; else naive alone, which comes first then. */
+static struct reach_answer *make_plan(uint64_t bytes, bool all)
 {
-    struct reach_option *o = &plan->options[plan->option_count++];
-
-    o->strategy = strategy;
-    o->possible = possible;
-    o->gbps = known(gbps);
-    o->passes = 1;
-}
-
-/* Windows of uneven length, SM s in window s % WINDOWS; scopes that do not divide the bytes. */
-static void make_plan(uint64_t bytes, struct reach_plan *plan)
-{
+    const struct answer_origin origin = {
+        .target = "/v1/gpus/0/plan", .http_status = 200, .source = REACH_FROM_FILE};
+    const uint64_t scope = bytes / 8 * 3 / 512 * 512;
+    const uint64_t passes = (bytes - 1) / scope + 1;
+    char *text = malloc(PLAN_BYTES);
+    char *at = text;
+    struct reach_answer *plan = NULL;
+    struct reach_error error;
     uint64_t first = 0;
 
-    memset(plan, 0, sizeof *plan);
-    plan->bytes = bytes;
-    add_option(plan, REACH_WINDOWS, true, 500);
-    add_option(plan, REACH_FILTERED_WINDOWS, true, 490);
-    add_option(plan, REACH_SCOPES, true, 400);
-    add_option(plan, REACH_PARTITIONED_WINDOWS, true, 300);
-    add_option(plan, REACH_NAIVE, true, 100);
-    plan->options[2].scope_bytes = bytes / 8 * 3 / 512 * 512;
-    plan->options[2].passes = (bytes - 1) / plan->options[2].scope_bytes + 1;
-    plan->windows.window_count = WINDOWS;
+    assert_non_null(text);
+    at += sprintf(at,
+                  "{\"gpu\":\"SIM-x\",\"fingerprint_id\":\"fp0\",\"fingerprint_stale\":false,"
+                  "\"origin\":\"simulated\",\"bytes\":%llu,\"basis\":\"none\",\"options\":[",
+                  (unsigned long long)bytes);
+    if (!all)
+        at += add_option(at, "naive", true, 0, 100, ",");
+    at += add_option(at, "windows", all, 0, 500, ",");
+    at += add_option(at, "filtered-windows", all, WINDOWS, 490, ",");
+    at += sprintf(at,
+                  "{\"strategy\":\"scopes\",\"possible\":%s,\"gbps\":400,\"passes\":%llu,"
+                  "\"windows\":0,\"scope_bytes\":%llu,\"bound\":\"memory\",\"why\":\"\"},",
+                  all ? "true" : "false", (unsigned long long)passes, (unsigned long long)scope);
+    at += add_option(at, "partitioned-windows", all, WINDOWS, 300, all ? "," : "");
+    if (all)
+        at += add_option(at, "naive", true, 0, 100, "");
+    at += sprintf(at,
+                  "],\"scope\":{\"scope_bytes\":%llu,\"passes\":%llu},\"placement\":{\"windows\":[",
+                  (unsigned long long)scope, (unsigned long long)passes);
     for (uint32_t w = 0; w < WINDOWS; w++) {
-        plan->windows.window[w].first_byte = first;
-        first = w + 1 < WINDOWS ? first + bytes / 512 / (5 - w) * 512 : bytes;
-        plan->windows.window[w].length_bytes = first - plan->windows.window[w].first_byte;
-        plan->options[1].windows = plan->options[3].windows = WINDOWS;
+        const uint64_t end = w + 1 < WINDOWS ? first + bytes / 512 / (5 - w) * 512 : bytes;
+        at += sprintf(at,
+                      "%s{\"first_byte\":%llu,\"length_bytes\":%llu,\"sm_count\":%d,"
+                      "\"group_count\":1}",
+                      w ? "," : "", (unsigned long long)first, (unsigned long long)(end - first),
+                      SMS / WINDOWS);
+        first = end;
     }
-    plan->windows.sm_slots = SMS;
-    for (uint32_t sm = 0; sm < SMS; sm++)
-        plan->windows.window_of_sm[sm] = (int16_t)(sm % WINDOWS);
+    at += sprintf(at, "],\"window_of_sm\":[");
+    for (int sm = 0; sm < SMS; sm++)
+        at += sprintf(at, "%s%d", sm ? "," : "", sm % WINDOWS);
+    at += sprintf(at, "]}}");
+    if (answer_new(&origin, text, (size_t)(at - text), &plan, &error) != REACH_OK)
+        fail_msg("%s", error.text);
+    return plan;
 }
 
 /* ---- jobs on the CPU ------------------------------------------------------------------------- */
@@ -132,7 +155,7 @@ static void read_table(const struct cpu *c, struct job_result *out)
     }
 }
 
-static bool cpu_run(void *state, const struct job_way *way, const struct reach_windows *passes,
+static bool cpu_run(void *state, const struct job_way *way, const struct job_pass *passes,
                     double *ms, struct job_result *out, char *why)
 {
     struct cpu *c = state;
@@ -141,8 +164,8 @@ static bool cpu_run(void *state, const struct job_way *way, const struct reach_w
     if (c->grouping)
         memset(c->table, 0, c->bytes);
     for (uint32_t p = 0; p < way->pass_count; p++) {
-        for (uint32_t w = 0; w < passes[p].window_count; w++)
-            do_window(c, &passes[p].window[w], out);
+        for (uint32_t w = 0; w < passes[p].windows.window_count; w++)
+            do_window(c, &passes[p].windows.window[w], out);
     }
     if (c->grouping)
         read_table(c, out);
@@ -171,12 +194,13 @@ static void measure(struct cpu *c, struct job_run *run)
     const struct job job = {.state = c, .variants = cpu_variants, .run = cpu_run};
     char why[JOB_TEXT_BYTES];
 
+    reach_answer_free(run->plan);
     memset(run, 0, sizeof *run);
     run->bytes = c->bytes;
     run->useful_bytes = SAMPLES * 32.0;
     run->repeats = 3;
-    make_plan(run->bytes, &run->plan);
-    run->way_count = job_ways_make(cpu_variants(NULL), &run->plan, run->ways);
+    run->plan = make_plan(run->bytes, true);
+    run->way_count = job_ways_make(cpu_variants(NULL), run->plan, run->ways);
     reference(c, run);
     assert_true(job_measure(&job, run, SMS, why));
 }
@@ -204,6 +228,7 @@ static void every_strategy_finds_what_the_cpu_finds(void **state)
             assert_true(run->ways[w].right);
         free(c.table);
     }
+    reach_answer_free(run->plan);
     free(run);
 }
 
@@ -223,6 +248,7 @@ static void a_lost_sample_is_noticed(void **state)
             wrong += !run->ways[w].right;
         assert_true(wrong > 0);
     }
+    reach_answer_free(run->plan);
     free(run);
 }
 
@@ -241,28 +267,26 @@ static void the_best_plan_comes_first(void **state)
     assert_int_equal(run->ways[1].pass_count, 3);
     assert_true(run->ways[0].gbps == SAMPLES * 32.0 / (40 * 1e6));
     assert_string_equal(run->ways[job_best(run)].label, "naive"); /* 10 ms here */
+    reach_answer_free(run->plan);
     free(run);
 }
 
 static void what_is_impossible_is_no_way(void **state)
 {
     struct job_way ways[JOB_MAX_WAYS];
-    struct reach_plan *plan = calloc(1, sizeof *plan);
+    struct reach_answer *plan = make_plan(1 << 20, false);
 
     (void)state;
-    make_plan(1 << 20, plan);
-    for (uint32_t o = 0; o < 4; o++)
-        plan->options[o].possible = false;
     assert_int_equal(job_ways_make(cpu_variants(NULL), plan, ways), 1);
     assert_int_equal(ways[0].strategy, REACH_NAIVE);
     assert_int_equal(ways[0].pass_count, 1);
-    free(plan);
+    reach_answer_free(plan);
 }
 
 static void passes_cover_everything_once(void **state)
 {
-    struct reach_plan *plan = calloc(1, sizeof *plan);
-    struct reach_windows *pass = calloc(1, sizeof *pass);
+    struct job_pass *pass = calloc(1, sizeof *pass);
+    const struct reach_windows *in = &pass->windows;
     struct job_way way = {.strategy = REACH_SCOPES};
 
     (void)state;
@@ -272,18 +296,16 @@ static void passes_cover_everything_once(void **state)
         way.scope_bytes = 512 * 7;
         way.pass_count = (uint32_t)((bytes - 1) / way.scope_bytes + 1);
         for (uint32_t p = 0; p < way.pass_count; p++) {
-            job_way_pass(&way, plan, bytes, SMS, p, pass);
-            assert_int_equal(pass->window_count, 1);
-            assert_int_equal(pass->window[0].first_byte, end);
-            assert_in_range(pass->window[0].length_bytes, 1, way.scope_bytes);
-            end += pass->window[0].length_bytes;
+            job_way_pass(&way, NULL, bytes, SMS, p, pass);
+            assert_int_equal(in->window_count, 1);
+            assert_int_equal(in->window[0].first_byte, end);
+            assert_in_range(in->window[0].length_bytes, 1, way.scope_bytes);
+            end += in->window[0].length_bytes;
         }
         assert_int_equal(end, bytes);
     }
-    assert_int_equal(pass->window_of_sm[SMS - 1], 0);
-    assert_int_equal(pass->window_of_sm[SMS], REACH_IDLE);
-    assert_int_equal(pass->sm_slots, SMS);
-    free(plan);
+    assert_int_equal(in->window_of_sm[SMS - 1], 0);
+    assert_int_equal(in->sm_slots, SMS);
     free(pass);
 }
 

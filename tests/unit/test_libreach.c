@@ -1,6 +1,6 @@
-/* test_libreach.c: what libreach makes of a daemon that is well, one that talks nonsense, one that
- * says nothing and one that is gone; and of wrong use. Every failure must be an error with a
- * sentence, and no failure may give an answer. */
+/* test_libreach.c: libreach against a daemon that works, one that sends wrong answers, one that
+ * sends nothing and one that is gone; and wrong use. Every failure must be an error with a
+ * sentence, and no failure of a typed function may return an answer. */
 #include "clients/c/reach.h"
 #include "tests/unit/stub_daemon.h"
 
@@ -39,7 +39,7 @@ struct fixture {
     struct stub_reply reply; /* to everything but the state of the GPU */
     const char *state;       /* body of /v1/gpus/GPU; NULL: as everything */
     struct reach *reach;
-    struct reach_placement *answer;
+    struct reach_answer *answer;
     struct reach_error error;
 };
 
@@ -68,7 +68,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    reach_free(f->answer);
+    reach_answer_free(f->answer);
     reach_close(f->reach);
     stub_stop(&f->stub);
     free(f);
@@ -79,13 +79,23 @@ static int tear_down(void **state)
 static enum reach_status ask(struct fixture *f, const char *gpu, uint64_t bytes,
                              uint64_t granularity)
 {
-    const struct reach_placement_request request = {.bytes = bytes,
-                                                    .granularity_bytes = granularity};
+    const struct reach_placement_request request = {
+        .size = sizeof(request), .bytes = bytes, .granularity_bytes = granularity};
 
-    reach_free(f->answer);
+    reach_answer_free(f->answer);
     memset(&f->error, 0, sizeof(f->error));
-    f->answer = (struct reach_placement *)f; /* must be overwritten */
-    return reach_ask_placement(f->reach, gpu, &request, &f->answer, &f->error);
+    f->answer = (struct reach_answer *)f; /* must be overwritten */
+    return reach_get_placement(f->reach, gpu, &request, &f->answer, &f->error);
+}
+
+static const struct reach_windows *windows_of(const struct fixture *f)
+{
+    return &reach_answer_placement(f->answer)->windows;
+}
+
+static const struct reach_provenance *from(const struct fixture *f)
+{
+    return reach_answer_provenance(f->answer);
 }
 
 static void refused(struct fixture *f, enum reach_status wanted, const char *word)
@@ -108,30 +118,109 @@ static void test_whole_answer(void **state)
     struct fixture *f = *state;
     uint32_t window = 77;
 
-    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    assert_string_equal(f->answer->basis.gpu_uuid, GPU);
-    assert_string_equal(f->answer->basis.fingerprint_id, FP_A);
-    assert_string_equal(f->answer->basis.origin, "simulated");
-    assert_false(f->answer->basis.stale || f->answer->basis.kept || f->answer->basis.offline);
-    assert_int_equal(f->answer->bytes, 1000);
-    assert_string_equal(f->answer->advice, "windows");
-    assert_string_equal(f->answer->reason, "because");
-    assert_int_equal(f->answer->windows.window_count, 2);
-    assert_int_equal(f->answer->windows.window[1].first_byte, 600);
-    assert_int_equal(f->answer->windows.window[1].length_bytes, 400);
-    assert_int_equal(f->answer->windows.window[0].sm_count, 2);
-    assert_int_equal(f->answer->windows.window[1].group_count, 1);
-    assert_int_equal(f->answer->windows.sm_slots, 4);
-    assert_true(f->answer->margin_bytes.known && f->answer->margin_bytes.value == 24);
-    assert_true(f->answer->with_gbps.known && f->answer->with_gbps.value == 12.5);
-    assert_string_equal(f->answer->with_gbps.reason, "");
-    assert_false(f->answer->without_gbps.known);
-    assert_string_equal(f->answer->without_gbps.reason, "not-measured");
+    const struct reach_placement *p;
 
-    assert_int_equal(reach_window_of_sm(&f->answer->windows, 1, &window, NULL), REACH_OK);
+    assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
+    p = reach_answer_placement(f->answer);
+    assert_non_null(p);
+    assert_string_equal(from(f)->gpu_uuid, GPU);
+    assert_string_equal(from(f)->fingerprint_id, FP_A);
+    assert_int_equal(from(f)->origin, REACH_SIMULATED);
+    assert_false(from(f)->stale);
+    assert_int_equal(reach_answer_source(f->answer), REACH_FROM_DAEMON);
+    assert_int_equal(reach_answer_http_status(f->answer), 200);
+    assert_string_equal(reach_answer_body(f->answer, NULL), GOOD);
+    assert_int_equal(p->bytes, 1000);
+    assert_int_equal(p->advice, REACH_USE_WINDOWS);
+    assert_string_equal(p->reason, "because");
+    assert_int_equal(p->windows.window_count, 2);
+    assert_int_equal(p->windows.window[1].first_byte, 600);
+    assert_int_equal(p->windows.window[1].length_bytes, 400);
+    assert_int_equal(p->windows.window[0].sm_count, 2);
+    assert_int_equal(p->windows.window[1].group_count, 1);
+    assert_int_equal(p->windows.sm_slots, 4);
+    assert_true(p->headroom_bytes.known && p->headroom_bytes.value == 24);
+    assert_true(p->predicted_gbps.known && p->predicted_gbps.value == 12.5);
+    assert_string_equal(p->predicted_gbps.reason, "");
+    assert_false(p->naive_gbps.known);
+    assert_string_equal(p->naive_gbps.reason, "not-measured");
+    assert_int_equal(reach_window_of_sm(&p->windows, 1, &window, NULL), REACH_OK);
     assert_int_equal(window, 1);
-    assert_int_equal(reach_window_of_sm(&f->answer->windows, 3, &window, NULL), REACH_OK);
+    assert_int_equal(reach_window_of_sm(&p->windows, 3, &window, NULL), REACH_OK);
     assert_int_equal(window, 0);
+    /* It is no other kind of answer. */
+    assert_null(reach_answer_plan(f->answer));
+    assert_null(reach_answer_scope(f->answer));
+    assert_null(reach_answer_fingerprint(f->answer));
+    assert_null(reach_answer_explanation(f->answer));
+    assert_null(reach_answer_option(f->answer, 0));
+    assert_null(reach_answer_share(f->answer, 0));
+    assert_null(reach_answer_gpu(f->answer, 0));
+}
+
+static void test_whole_json(void **state)
+{
+    struct fixture *f = *state;
+    char *json = (char *)f;
+
+    assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=1000", &json, &f->error),
+                     REACH_OK);
+    assert_string_equal(json, GOOD);
+    reach_free(json);
+    /* A refusal has a body too. */
+    f->reply = (struct stub_reply){.http_status = 400,
+                                   .body = "{\"slug\":\"invalid-argument\",\"detail\":\"x\","
+                                           "\"errors\":[{\"parameter\":\"bytes\"}]}"};
+    assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=0", &json, &f->error),
+                     REACH_INVALID_ARGUMENT);
+    assert_string_equal(json, f->reply.body);
+    assert_string_equal(f->error.field, "bytes");
+    assert_int_equal(f->error.http_status, 400);
+    reach_free(json);
+    /* So has an answer that is stale. */
+    f->reply = (struct stub_reply){.body = PLACEMENT(BASIS(GPU, FP_A, "true"), WINDOWS, TABLE)};
+    assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=1", &json, &f->error),
+                     REACH_STALE);
+    assert_string_equal(json, f->reply.body);
+    reach_free(json);
+    /* No response has none, nor has one that contradicts itself. */
+    f->reply.body = "{}";
+    assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=2", &json, &f->error),
+                     REACH_PROTOCOL);
+    assert_null(json);
+    f->reply.manner = STUB_CLOSES;
+    assert_int_equal(reach_get(f->reach, "/v1/gpus", &json, &f->error), REACH_UNREACHABLE);
+    assert_null(json);
+    assert_int_equal(f->error.http_status, 0);
+}
+
+static void test_any_request(void **state)
+{
+    struct fixture *f = *state;
+    const struct reach_request post = {.size = sizeof(post),
+                                       .method = "POST",
+                                       .target = "/v1/gpus/0/fingerprint",
+                                       .body = "{\"depth\":\"quick\"}",
+                                       .token = "secret"};
+    struct reach_request wrong[] = {post, post, post, post};
+
+    f->reply = (struct stub_reply){.http_status = 202, .body = "{\"id\":\"job-1\"}"};
+    assert_int_equal(reach_send(f->reach, &post, &f->answer, &f->error), REACH_OK);
+    assert_int_equal(reach_answer_http_status(f->answer), 202);
+    assert_string_equal(reach_answer_body(f->answer, NULL), f->reply.body);
+    assert_null(from(f));
+    assert_int_equal(reach_answer_check_gpu(f->answer, GPU, NULL), REACH_INVALID_ARGUMENT);
+    reach_answer_free(f->answer);
+    wrong[0].size = 0;
+    wrong[1].method = "PUT";
+    wrong[2].target = "v1/gpus";
+    wrong[3].target = "/v1/gpus\r\nX: y";
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_int_equal(reach_send(f->reach, &wrong[i], &f->answer, &f->error),
+                         REACH_INVALID_ARGUMENT);
+        assert_null(f->answer);
+    }
+    assert_int_equal(f->stub.requests, 1);
 }
 
 static void test_sm_outside_of_table(void **state)
@@ -143,13 +232,12 @@ static void test_sm_outside_of_table(void **state)
 
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
-        assert_int_equal(reach_window_of_sm(&f->answer->windows, outside[i], &window, &f->error),
+        assert_int_equal(reach_window_of_sm(windows_of(f), outside[i], &window, &f->error),
                          REACH_NO_SUCH_SM);
         assert_int_equal(f->error.status, REACH_NO_SUCH_SM);
         assert_non_null(strstr(f->error.text, "ends with SM 3"));
     }
-    assert_int_equal(reach_window_of_sm(&f->answer->windows, 2, &window, &f->error),
-                     REACH_NO_WINDOW);
+    assert_int_equal(reach_window_of_sm(windows_of(f), 2, &window, &f->error), REACH_NO_WINDOW);
     assert_non_null(strstr(f->error.text, "SM 2"));
     assert_int_equal(reach_window_of_sm(&none, 0, &window, &f->error), REACH_NO_WINDOW);
     assert_int_equal(window, 77);
@@ -160,22 +248,18 @@ static void test_sm_outside_of_table(void **state)
 static void test_plan_for_another_gpu(void **state)
 {
     struct fixture *f = *state;
-    struct reach_plan plan = {.bytes = 1};
 
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    assert_int_equal(reach_basis_check(&f->answer->basis, GPU, &f->error), REACH_OK);
+    assert_int_equal(reach_answer_check_gpu(f->answer, GPU, &f->error), REACH_OK);
     assert_int_equal(
-        reach_basis_check(&f->answer->basis, "gpu-00000000-0000-0000-0000-000000000001", &f->error),
+        reach_answer_check_gpu(f->answer, "gpu-00000000-0000-0000-0000-000000000001", &f->error),
         REACH_OK);
-    assert_int_equal(reach_basis_check(&f->answer->basis, OTHER, &f->error), REACH_WRONG_GPU);
+    assert_int_equal(reach_answer_check_gpu(f->answer, OTHER, &f->error), REACH_WRONG_GPU);
     assert_non_null(strstr(f->error.text, GPU));
     assert_non_null(strstr(f->error.text, OTHER));
-    assert_int_equal(reach_basis_check(&f->answer->basis, "", &f->error), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_basis_check(&f->answer->basis, "GPU-0", NULL), REACH_WRONG_GPU);
-    plan.basis = f->answer->basis;
-    assert_int_equal(reach_plan_check(&plan, GPU, &f->error), REACH_OK);
-    assert_int_equal(reach_plan_check(&plan, OTHER, &f->error), REACH_WRONG_GPU);
-    assert_int_equal(reach_plan_check(NULL, OTHER, &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_answer_check_gpu(f->answer, "", &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_answer_check_gpu(f->answer, "GPU-0", NULL), REACH_WRONG_GPU);
+    assert_int_equal(reach_answer_check_gpu(NULL, OTHER, &f->error), REACH_INVALID_ARGUMENT);
 
     /* The daemon answers for another GPU than it was asked about. */
     f->reply.body = PLACEMENT(BASIS(OTHER, FP_A, "false"), WINDOWS, TABLE);
@@ -183,7 +267,7 @@ static void test_plan_for_another_gpu(void **state)
     refused(f, REACH_WRONG_GPU, OTHER);
     /* By index there is nothing to compare with, but the answer says whose it is. */
     assert_int_equal(ask(f, "0", 1000, 0), REACH_OK);
-    assert_int_equal(reach_basis_check(&f->answer->basis, GPU, &f->error), REACH_WRONG_GPU);
+    assert_int_equal(reach_answer_check_gpu(f->answer, GPU, &f->error), REACH_WRONG_GPU);
 }
 
 /* ---- ETags ---- */
@@ -191,25 +275,22 @@ static void test_plan_for_another_gpu(void **state)
 static void test_confirmed_answer(void **state)
 {
     struct fixture *f = *state;
-    struct reach_placement first;
 
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    first = *f->answer;
     f->reply.body = "not even looked at";
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     assert_int_equal(f->stub.requests, 2);
     assert_int_equal(f->stub.not_modified, 1);
-    assert_false(f->answer->basis.kept);
-    assert_true(f->answer->basis.confirmed_ms >= first.basis.confirmed_ms);
-    first.basis.confirmed_ms = f->answer->basis.confirmed_ms;
-    assert_memory_equal(&first, f->answer, sizeof(first));
+    assert_int_equal(reach_answer_source(f->answer), REACH_FROM_DAEMON);
+    assert_string_equal(reach_answer_body(f->answer, NULL), GOOD);
+    assert_int_equal(windows_of(f)->window[1].length_bytes, 400);
 
     /* Another question has another answer; a new tag brings a new one. */
     f->reply.tag = "two";
     f->reply.body = PLACEMENT(BASIS(GPU, FP_B, "false"), WINDOWS, "[1,0,0]");
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    assert_string_equal(f->answer->basis.fingerprint_id, FP_B);
-    assert_int_equal(f->answer->windows.window_of_sm[0], 1);
+    assert_string_equal(from(f)->fingerprint_id, FP_B);
+    assert_int_equal(windows_of(f)->window_of_sm[0], 1);
     assert_int_equal(f->stub.not_modified, 1);
 }
 
@@ -237,10 +318,10 @@ static void test_stale_is_an_error(void **state)
     f->reply.body = PLACEMENT(BASIS(GPU, FP_A, "true"), WINDOWS, TABLE);
     refused(f, REACH_STALE, "stale");
     refused(f, REACH_STALE, "Measure again"); /* confirmed by its tag, and still stale */
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_STALE, &f->error), REACH_OK);
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_STALE, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    assert_true(f->answer->basis.stale);
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_NOTHING, &f->error), REACH_OK);
+    assert_true(from(f)->stale);
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_NOTHING, &f->error), REACH_OK);
     refused(f, REACH_STALE, FP_A);
 }
 
@@ -260,24 +341,24 @@ static void test_answer_goes_stale_later(void **state)
     } cases[] = {
         {STATE("ready", "\"" FP_A "\"", "false"), REACH_OK, ""},
         {STATE("measuring", "\"" FP_A "\"", "false"), REACH_OK, ""},
-        {STATE("stale", "\"" FP_A "\"", "true"), REACH_STALE, "gone stale"},
+        {STATE("stale", "\"" FP_A "\"", "true"), REACH_STALE, "become stale"},
         {STATE("ready", "\"" FP_B "\"", "false"), REACH_STALE, FP_B},
-        {STATE("unknown", "null", "false"), REACH_NOT_MEASURED, "no fingerprint"},
+        {STATE("unknown", "null", "false"), REACH_NOT_MEASURED, "no longer has"},
         {STATE("lost", "\"" FP_A "\"", "false"), REACH_NOT_FOUND, "lost"},
-        {"{}", REACH_PROTOCOL, "UUID"},
+        {"{}", REACH_PROTOCOL, "missing"},
     };
 
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         f->state = cases[i].body;
         memset(&f->error, 0, sizeof(f->error));
-        assert_int_equal(reach_confirm(f->reach, &f->answer->basis, &f->error), cases[i].status);
+        assert_int_equal(reach_revalidate(f->reach, f->answer, &f->error), cases[i].status);
         assert_int_equal(f->error.status, cases[i].status);
         assert_non_null(strstr(f->error.text, cases[i].word));
     }
     stub_stop(&f->stub);
-    assert_int_equal(reach_confirm(f->reach, &f->answer->basis, &f->error), REACH_UNREACHABLE);
-    assert_int_equal(reach_confirm(f->reach, NULL, &f->error), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_revalidate(f->reach, f->answer, &f->error), REACH_UNREACHABLE);
+    assert_int_equal(reach_revalidate(f->reach, NULL, &f->error), REACH_INVALID_ARGUMENT);
 }
 
 /* ---- a daemon that is gone, or says nothing ---- */
@@ -285,48 +366,49 @@ static void test_answer_goes_stale_later(void **state)
 static void test_daemon_goes_away(void **state)
 {
     struct fixture *f = *state;
-    struct reach_placement held;
+    struct reach_answer *held;
     uint32_t window = 77;
 
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    held = *f->answer;
+    held = f->answer;
+    f->answer = NULL;
     stub_stop(&f->stub);
     refused(f, REACH_UNREACHABLE, "systemctl start reachd");
 
-    /* What the job has in hand still works, and tells its age. */
-    assert_int_equal(reach_window_of_sm(&held.windows, 1, &window, NULL), REACH_OK);
+    /* What the job has in hand still works, and has an age. */
+    assert_int_equal(reach_window_of_sm(&reach_answer_placement(held)->windows, 1, &window, NULL),
+                     REACH_OK);
     assert_int_equal(window, 1);
-    assert_true(reach_age_ms(&held.basis) < 3600000);
-    held.basis.confirmed_ms -= 5000;
-    assert_true(reach_age_ms(&held.basis) >= 5000);
+    assert_true(reach_answer_age_ms(held) < 3600000);
 
-    /* What was asked before is given out again to those who take it, and says so. */
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_KEPT, &f->error), REACH_OK);
+    /* The answer to an earlier request is returned again if that is allowed, and says so. */
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_CACHED, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
-    assert_true(f->answer->basis.kept);
-    assert_int_equal(f->answer->basis.confirmed_ms, held.basis.confirmed_ms + 5000);
-    assert_memory_equal(&f->answer->windows, &held.windows, sizeof(held.windows));
+    assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
+    assert_true(reach_answer_age_ms(f->answer) >= reach_answer_age_ms(held));
+    assert_string_equal(reach_answer_body(f->answer, NULL), reach_answer_body(held, NULL));
+    reach_answer_free(held);
     /* What was not is not made up. */
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_UNREACHABLE);
     assert_int_equal(ask(f, OTHER, 1000, 0), REACH_UNREACHABLE);
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_NOTHING, &f->error), REACH_OK);
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_NOTHING, &f->error), REACH_OK);
     refused(f, REACH_UNREACHABLE, "no daemon answers");
 }
 
-static void test_kept_answer_of_an_older_fingerprint(void **state)
+static void test_cached_answer_of_an_older_fingerprint(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_KEPT, &f->error), REACH_OK);
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_CACHED, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     f->reply = (struct stub_reply){.tag = "two",
                                    .body = PLACEMENT(BASIS(GPU, FP_B, "false"), WINDOWS, TABLE)};
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_OK);
     f->reply.manner = STUB_CLOSES;
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_OK);
-    assert_true(f->answer->basis.kept);
-    assert_string_equal(f->answer->basis.fingerprint_id, FP_B);
-    refused(f, REACH_UNREACHABLE, "went away"); /* that one was of FP_A */
+    assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
+    assert_string_equal(from(f)->fingerprint_id, FP_B);
+    refused(f, REACH_UNREACHABLE, "broke"); /* that one was of FP_A */
 
     /* The same where it turned stale since. */
     f->reply = (struct stub_reply){.tag = "three",
@@ -341,29 +423,29 @@ static void test_answer_that_the_daemon_takes_back(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(reach_accept(f->reach, REACH_ACCEPT_KEPT, &f->error), REACH_OK);
+    assert_int_equal(reach_allow(f->reach, REACH_ALLOW_CACHED, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     f->reply = (struct stub_reply){
         .http_status = 404, .body = "{\"slug\":\"not-found\",\"detail\":\"there is no such GPU\"}"};
     refused(f, REACH_NOT_FOUND, "no such GPU");
     f->reply.manner = STUB_CLOSES;
-    refused(f, REACH_UNREACHABLE, "went away");
+    refused(f, REACH_UNREACHABLE, "broke");
 }
 
 static void test_bad_manners(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(reach_set_deadline_ms(f->reach, 100, &f->error), REACH_OK);
+    assert_int_equal(reach_set_timeout_ms(f->reach, 100, &f->error), REACH_OK);
     f->reply.manner = STUB_SILENT;
-    refused(f, REACH_DEADLINE, "within");
-    assert_int_equal(reach_set_deadline_ms(f->reach, 3600000, &f->error), REACH_OK);
+    refused(f, REACH_TIMEOUT, "within");
+    assert_int_equal(reach_set_timeout_ms(f->reach, 3600000, &f->error), REACH_OK);
     f->reply.manner = STUB_CLOSES;
-    refused(f, REACH_UNREACHABLE, "went away");
+    refused(f, REACH_UNREACHABLE, "broke");
     f->reply.manner = STUB_BREAKS;
-    refused(f, REACH_UNREACHABLE, "went away");
+    refused(f, REACH_UNREACHABLE, "broke");
     f->reply.manner = STUB_BABBLES;
-    refused(f, REACH_PROTOCOL, "not reachd");
+    refused(f, REACH_PROTOCOL, "not one of reachd");
     f->reply.manner = STUB_SAYS;
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
 }
@@ -451,6 +533,8 @@ static void test_problems(void **state)
         {503, "{\"slug\":\"full\",\"detail\":\"busy\"}", REACH_UNAVAILABLE, "busy"},
         {500, "<html>", REACH_UNAVAILABLE, "HTTP 500"},
         {404, "<html>", REACH_PROTOCOL, "HTTP 404"},
+        {500, "{\"slug\":\"internal\",\"detail\":\"a bug\"}", REACH_INTERNAL, "a bug"},
+        {401, "{\"slug\":\"unauthorized\",\"detail\":\"x\"}", REACH_UNAUTHORIZED, "x"},
         {302, "", REACH_PROTOCOL, "HTTP 302"},
         {304, "", REACH_PROTOCOL, "HTTP 304"},
         {418, "{\"slug\":\"teapot\",\"detail\":\"a\\u001bb\"}", REACH_PROTOCOL, "a b"},
@@ -497,27 +581,33 @@ static void test_open(void **state)
 static void test_arguments(void **state)
 {
     struct fixture *f = *state;
-    const struct reach_placement_request request = {.bytes = 1000};
-    const struct reach_scope_request scope = {.bytes = 1000, .access = (enum reach_access)9};
+    const struct reach_placement_request request = {.size = sizeof(request), .bytes = 1000};
+    const struct reach_placement_request sizeless = {.bytes = 1000};
+    const struct reach_scope_request scope = {
+        .size = sizeof(scope), .bytes = 1000, .access = (enum reach_access)9};
     static const char *const names[] = {NULL, "", "0/../1", "a b", "GPU?x=1", "%30"};
-    struct reach_scope *out = (struct reach_scope *)f;
+    struct reach_answer *out = (struct reach_answer *)f;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         assert_int_equal(ask(f, names[i], 1000, 0), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_placement(NULL, GPU, &request, &f->answer, NULL),
+    assert_int_equal(reach_get_placement(NULL, GPU, &request, &f->answer, NULL),
                      REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_placement(f->reach, GPU, NULL, &f->answer, NULL),
+    assert_int_equal(reach_get_placement(f->reach, GPU, NULL, &f->answer, NULL),
                      REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_placement(f->reach, GPU, &request, NULL, NULL),
+    assert_int_equal(reach_get_placement(f->reach, GPU, &request, NULL, NULL),
                      REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_gpus(f->reach, NULL, NULL), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_fingerprint(f->reach, GPU, NULL, NULL), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_ask_scope(f->reach, GPU, &scope, &out, &f->error),
+    assert_int_equal(reach_get_gpus(f->reach, NULL, NULL), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_get_fingerprint(f->reach, GPU, NULL, NULL), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_get_scope(f->reach, GPU, &scope, &out, &f->error),
                      REACH_INVALID_ARGUMENT);
     assert_null(out);
-    assert_int_equal(reach_set_deadline_ms(f->reach, 0, NULL), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_set_deadline_ms(f->reach, 3600001, NULL), REACH_INVALID_ARGUMENT);
-    assert_int_equal(reach_accept(f->reach, 8, NULL), REACH_INVALID_ARGUMENT);
+    assert_string_equal(f->error.field, "access");
+    assert_int_equal(reach_get_placement(f->reach, GPU, &sizeless, &out, &f->error),
+                     REACH_INVALID_ARGUMENT);
+    assert_string_equal(f->error.field, "size");
+    assert_int_equal(reach_set_timeout_ms(f->reach, 0, NULL), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_set_timeout_ms(f->reach, 3600001, NULL), REACH_INVALID_ARGUMENT);
+    assert_int_equal(reach_allow(f->reach, 8, NULL), REACH_INVALID_ARGUMENT);
     assert_int_equal(f->stub.requests, 0);
 }
 
@@ -537,7 +627,14 @@ static void test_words(void **state)
     assert_null(reach_strategy_name((enum reach_strategy)5));
     assert_null(reach_access_name((enum reach_access)3));
     assert_true(strlen(reach_version()) > 0);
-    assert_int_equal(reach_age_ms(NULL), 0);
+    assert_string_equal(reach_advice_name(REACH_NOT_ENOUGH_GROUPS), "not-enough-groups");
+    assert_null(reach_advice_name(REACH_ADVICE_OTHER));
+    assert_string_equal(reach_origin_name(REACH_IMPORTED), "imported");
+    assert_null(reach_origin_name((enum reach_origin)4));
+    assert_int_equal(reach_answer_age_ms(NULL), 0);
+    assert_null(reach_answer_body(NULL, NULL));
+    assert_null(reach_answer_provenance(NULL));
+    reach_answer_free(NULL);
 }
 
 #define WITH_DAEMON(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -546,6 +643,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DAEMON(test_whole_answer),
+        WITH_DAEMON(test_whole_json),
+        WITH_DAEMON(test_any_request),
         WITH_DAEMON(test_sm_outside_of_table),
         WITH_DAEMON(test_plan_for_another_gpu),
         WITH_DAEMON(test_confirmed_answer),
@@ -553,7 +652,7 @@ int main(void)
         WITH_DAEMON(test_stale_is_an_error),
         WITH_DAEMON(test_answer_goes_stale_later),
         WITH_DAEMON(test_daemon_goes_away),
-        WITH_DAEMON(test_kept_answer_of_an_older_fingerprint),
+        WITH_DAEMON(test_cached_answer_of_an_older_fingerprint),
         WITH_DAEMON(test_answer_that_the_daemon_takes_back),
         WITH_DAEMON(test_bad_manners),
         WITH_DAEMON(test_contradictions),

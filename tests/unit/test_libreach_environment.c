@@ -1,6 +1,5 @@
 /* test_libreach_environment.c: libreach on what a scheduler put into the environment: it answers
- * from there where the GPU is the right one, asks the daemon where not, and takes nothing that
- * reachd did not write. */
+ * from there about the GPUs of the job alone, and ignores what reachd did not write. */
 #include "clients/c/reach.h"
 #include "tests/unit/placement_fixture.h"
 #include "tests/unit/stub_daemon.h"
@@ -60,37 +59,39 @@ static void open_as(const char *where)
         fail_msg("%s", why.text);
 }
 
-static enum reach_status ask(const char *gpu, uint64_t bytes, struct reach_placement **out)
+static enum reach_status ask(const char *gpu, uint64_t bytes, struct reach_answer **out)
 {
-    const struct reach_placement_request request = {.bytes = bytes};
+    const struct reach_placement_request request = {.size = sizeof(request), .bytes = bytes};
 
-    return reach_ask_placement(reach, gpu, &request, out, &why);
+    return reach_get_placement(reach, gpu, &request, out, &why);
 }
 
 static void check_answer(const char *gpu, const char *uuid)
 {
-    struct reach_placement *p = NULL;
+    struct reach_answer *answer = NULL;
+    const struct reach_windows *windows;
     uint64_t covered = 0;
 
-    if (ask(gpu, 100 * GIB, &p) != REACH_OK || !p) {
+    if (ask(gpu, 100 * GIB, &answer) != REACH_OK || !answer) {
         fail_msg("%s", why.text);
         return;
     }
-    assert_string_equal(p->basis.gpu_uuid, uuid);
-    assert_string_equal(p->basis.fingerprint_id, ID);
-    assert_true(p->basis.offline);
-    assert_int_equal(reach_basis_check(&p->basis, uuid, &why), REACH_OK);
-    assert_int_equal(p->windows.window_count, 2);
-    for (uint32_t w = 0; w < p->windows.window_count; w++)
-        covered += p->windows.window[w].length_bytes;
+    windows = &reach_answer_placement(answer)->windows;
+    assert_string_equal(reach_answer_provenance(answer)->gpu_uuid, uuid);
+    assert_string_equal(reach_answer_provenance(answer)->fingerprint_id, ID);
+    assert_int_equal(reach_answer_source(answer), REACH_FROM_ENVIRONMENT);
+    assert_int_equal(reach_answer_check_gpu(answer, uuid, &why), REACH_OK);
+    assert_int_equal(windows->window_count, 2);
+    for (uint32_t w = 0; w < windows->window_count; w++)
+        covered += windows->window[w].length_bytes;
     assert_true(covered == 100 * GIB);
-    assert_int_equal(p->windows.sm_slots, 132);
-    reach_free(p);
+    assert_int_equal(windows->sm_slots, 132);
+    reach_answer_free(answer);
 }
 
 static void refused(const char *gpu, enum reach_status wanted)
 {
-    struct reach_placement *p = (struct reach_placement *)&why; /* must be overwritten */
+    struct reach_answer *p = (struct reach_answer *)&why; /* must be overwritten */
     const enum reach_status got = ask(gpu, GIB, &p);
 
     if (got != wanted)
@@ -99,7 +100,7 @@ static void refused(const char *gpu, enum reach_status wanted)
     assert_true(why.text[0] != '\0');
 }
 
-/* ---- nobody but the environment ---- */
+/* ---- named ---- */
 
 static void test_alone(void **state)
 {
@@ -109,7 +110,8 @@ static void test_alone(void **state)
     check_answer(GPU_A, GPU_A);
     check_answer("gpu-00000000-0000-0000-0000-00000000000B", GPU_B);
     check_answer("2", GPU_B);
-    refused("1", REACH_NOT_FOUND);
+    refused("1", REACH_NOT_MEASURED);
+    assert_non_null(strstr(why.text, "REACH_JOB_1"));
     refused("99999999", REACH_NOT_FOUND);
     refused(OTHER, REACH_WRONG_GPU);
     refused("a b", REACH_INVALID_ARGUMENT);
@@ -117,50 +119,80 @@ static void test_alone(void **state)
 
 static void test_gpus_and_fingerprint(void **state)
 {
-    struct reach_fingerprint *known = NULL;
-    struct reach_gpus *gpus = NULL;
+    const struct reach_fingerprint *known;
+    struct reach_answer *gpus = NULL;
+    struct reach_answer *answer = NULL;
 
     (void)state;
     open_as("env:");
-    assert_int_equal(reach_ask_gpus(reach, &gpus, &why), REACH_OK);
-    assert_int_equal(gpus->count, 2);
-    assert_int_equal(gpus->gpu[1].index, 2);
-    assert_string_equal(gpus->gpu[1].uuid, GPU_B);
-    assert_int_equal(reach_ask_fingerprint(reach, "0", &known, &why), REACH_OK);
+    assert_int_equal(reach_get_gpus(reach, &gpus, &why), REACH_OK);
+    assert_int_equal(reach_answer_gpu_count(gpus), 3);
+    assert_int_equal(reach_answer_gpu(gpus, 2)->index, 2);
+    assert_string_equal(reach_answer_gpu(gpus, 2)->uuid, GPU_B);
+    assert_int_equal(reach_answer_gpu(gpus, 2)->state, REACH_STATE_READY);
+    assert_int_equal(reach_answer_gpu(gpus, 1)->state, REACH_STATE_UNKNOWN);
+    assert_string_equal(reach_answer_gpu(gpus, 1)->fingerprint_id, "");
+    assert_int_equal(reach_get_fingerprint(reach, "0", &answer, &why), REACH_OK);
+    known = reach_answer_fingerprint(answer);
+    assert_string_equal(reach_answer_provenance(answer)->fingerprint_id, ID);
     assert_string_equal(known->name, "A chip");
     assert_true(known->reach_bytes.known && known->reach_bytes.value == 64.0 * (double)GIB);
     assert_int_equal(known->group_count, 8);
-    assert_int_equal(reach_confirm(reach, &known->basis, &why), REACH_NOT_SUPPORTED);
-    reach_free(gpus);
-    reach_free(known);
+    assert_int_equal(reach_revalidate(reach, answer, &why), REACH_NOT_SUPPORTED);
+    reach_answer_free(gpus);
+    reach_answer_free(answer);
 }
 
 static void test_every_other_question(void **state)
 {
-    const struct reach_scope_request scope = {.bytes = 100 * GIB};
-    const struct reach_job job = {.bytes = 100 * GIB};
-    const struct reach_split_request split = {.job_count = 2,
-                                              .jobs = {{.bytes = GIB}, {.bytes = GIB}}};
-    const struct reach_explain_request explain = {.bytes = GIB, .seen_gbps = 1};
-    struct reach_scope *s = NULL;
-    struct reach_plan *p = NULL;
-    struct reach_split *parts = NULL;
-    struct reach_explanation *e = NULL;
+    const uint64_t bytes[] = {GIB, GIB};
+    const struct reach_scope_request scope = {.size = sizeof(scope), .bytes = 100 * GIB};
+    const struct reach_job job = {.size = sizeof(job), .bytes = 100 * GIB};
+    const struct reach_split_request split = {
+        .size = sizeof(split), .job_count = 2, .bytes = bytes};
+    const struct reach_explain_request explain = {
+        .size = sizeof(explain), .bytes = GIB, .observed_gbps = 1};
+    struct reach_answer *s = NULL;
+    struct reach_answer *p = NULL;
+    struct reach_answer *shares = NULL;
+    struct reach_answer *e = NULL;
 
     (void)state;
     open_as("env:");
-    assert_int_equal(reach_ask_scope(reach, "0", &scope, &s, &why), REACH_OK);
-    assert_int_equal(s->passes, 2);
-    assert_int_equal(reach_ask_plan(reach, "0", &job, &p, &why), REACH_OK);
-    assert_int_equal(reach_plan_check(p, GPU_A, &why), REACH_OK);
-    assert_int_equal(reach_ask_split(reach, "0", &split, &parts, &why), REACH_OK);
-    assert_string_equal(parts->basis.fingerprint_id, ID);
-    assert_int_equal(reach_ask_explain(reach, "0", &explain, &e, &why), REACH_OK);
-    assert_string_equal(e->basis.fingerprint_id, ID);
-    reach_free(s);
-    reach_free(p);
-    reach_free(parts);
-    reach_free(e);
+    assert_int_equal(reach_get_scope(reach, "0", &scope, &s, &why), REACH_OK);
+    assert_int_equal(reach_answer_scope(s)->passes, 2);
+    assert_int_equal(reach_get_plan(reach, "0", &job, &p, &why), REACH_OK);
+    assert_int_equal(reach_answer_check_gpu(p, GPU_A, &why), REACH_OK);
+    assert_int_equal(reach_get_split(reach, "0", &split, &shares, &why), REACH_OK);
+    assert_int_equal(reach_answer_split(shares)->job_count, 2);
+    assert_string_equal(reach_answer_provenance(shares)->fingerprint_id, ID);
+    assert_int_equal(reach_get_explain(reach, "0", &explain, &e, &why), REACH_OK);
+    assert_string_equal(reach_answer_provenance(e)->fingerprint_id, ID);
+    reach_answer_free(s);
+    reach_answer_free(p);
+    reach_answer_free(shares);
+    reach_answer_free(e);
+}
+
+/* What only a daemon knows is refused as the API refuses it. */
+static void test_requests_for_a_daemon(void **state)
+{
+    static const char *const targets[] = {"/v1/node",
+                                          "/metrics",
+                                          "/readyz",
+                                          "/v1/gpus/0/fingerprints",
+                                          "/v1/gpus/0/observations",
+                                          "/v1/gpus/0/fingerprint?at=fp0000000000000001"};
+
+    (void)state;
+    open_as("env:");
+    for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
+        char *json = NULL;
+        assert_int_equal(reach_get(reach, targets[i], &json, &why), REACH_NOT_SUPPORTED);
+        assert_int_equal(why.http_status, 501);
+        assert_non_null(strstr(json, "\"not-supported\""));
+        reach_free(json);
+    }
 }
 
 static void test_alone_without_any(void **state)
@@ -196,9 +228,9 @@ static char from_daemon[] =
     "\"window_of_sm\":[0],\"margin_bytes\":1,\"with_gbps\":1,\"without_gbps\":1,"
     "\"reason\":\"r\"}";
 
-static void test_daemon_for_the_rest(void **state)
+static void test_comes_before_a_daemon(void **state)
 {
-    struct reach_placement *p = NULL;
+    struct reach_answer *p = NULL;
     struct stub_daemon stub;
 
     (void)state;
@@ -207,57 +239,50 @@ static void test_daemon_for_the_rest(void **state)
     open_as(NULL);
     check_answer(GPU_A, GPU_A);
     check_answer(GPU_B, GPU_B);
+    refused(OTHER, REACH_WRONG_GPU); /* one source per handle */
     assert_int_equal(atomic_load(&stub.requests), 0);
-    assert_int_equal(ask(OTHER, GIB, &p), REACH_OK);
-    assert_string_equal(p->basis.fingerprint_id, "fp00000000000000dd");
-    assert_false(p->basis.offline);
-    reach_free(p);
-    /* The daemon's numbers are not the job's. */
-    assert_int_equal(ask("0", GIB, &p), REACH_OK);
-    assert_string_equal(p->basis.gpu_uuid, OTHER);
-    reach_free(p);
-    assert_int_equal(atomic_load(&stub.requests), 2);
     reach_close(reach);
-    /* Who names somebody asks him alone. */
+    /* A source that is named is the only one. */
     open_as(stub.where);
     refused(GPU_A, REACH_WRONG_GPU);
+    assert_int_equal(ask(OTHER, GIB, &p), REACH_OK);
+    assert_string_equal(reach_answer_provenance(p)->fingerprint_id, "fp00000000000000dd");
+    assert_int_equal(reach_answer_source(p), REACH_FROM_DAEMON);
+    reach_answer_free(p);
     stub_stop(&stub);
 }
 
-/* Whether it still holds is for the daemon to say. */
-static void test_confirm_asks(void **state)
+/* Whether it still holds is for a daemon to say, through a handle of its own. */
+static void test_revalidated_by_a_daemon(void **state)
 {
     static char replaced[] =
         "{\"index\":0,\"uuid\":\"" GPU_A "\",\"name\":\"n\",\"origin\":\"simulated\","
         "\"state\":\"ready\",\"sm_count\":132,\"memory_bytes\":1,\"mig\":false,"
         "\"fingerprint_id\":\"fp00000000000000dd\",\"fingerprint_stale\":false}";
-    struct reach_placement *p = NULL;
+    struct reach_answer *p = NULL;
     struct stub_daemon stub;
 
     (void)state;
     stub_start(&stub, says, replaced);
-    setenv("REACHD_URL", stub.where, 1);
     open_as("");
     assert_int_equal(ask(GPU_A, GIB, &p), REACH_OK);
-    assert_int_equal(reach_confirm(reach, &p->basis, &why), REACH_STALE);
-    reach_free(p);
+    reach_close(reach);
+    open_as(stub.where);
+    assert_int_equal(reach_revalidate(reach, p, &why), REACH_STALE);
+    reach_answer_free(p);
     stub_stop(&stub);
 }
 
-static void test_made_up_is_passed_over(void **state)
+static void test_damaged_line_is_ignored(void **state)
 {
-    struct stub_daemon stub;
     char *line = getenv("REACH_JOB_0");
 
     (void)state;
     line[strlen(line) / 2] ^= 1;
-    stub_start(&stub, says, from_daemon);
-    setenv("REACHD_URL", stub.where, 1);
     open_as(NULL);
-    refused(GPU_A, REACH_WRONG_GPU); /* the daemon was asked, and answers for another */
-    assert_int_equal(atomic_load(&stub.requests), 1);
+    refused(GPU_A, REACH_WRONG_GPU);
+    refused("0", REACH_NOT_MEASURED);
     check_answer(GPU_B, GPU_B);
-    stub_stop(&stub);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -269,9 +294,10 @@ int main(void)
         CASE(test_gpus_and_fingerprint),
         CASE(test_every_other_question),
         CASE(test_alone_without_any),
-        CASE(test_daemon_for_the_rest),
-        CASE(test_confirm_asks),
-        CASE(test_made_up_is_passed_over),
+        CASE(test_requests_for_a_daemon),
+        CASE(test_comes_before_a_daemon),
+        CASE(test_revalidated_by_a_daemon),
+        CASE(test_damaged_line_is_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,18 +70,20 @@ static void blame(struct worker *w, const char *what)
         w->wrong = what;
 }
 
-static void look_at(struct worker *w, const struct reach_scope *s, uint64_t bytes)
+static void look_at(struct worker *w, const struct reach_answer *answer, uint64_t bytes)
 {
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+    const struct reach_scope *s = reach_answer_scope(answer);
     const unsigned generation = (unsigned)(s->scope_bytes - 1000000);
-    char id[REACH_WORD_BYTES];
+    char id[32];
     char reason[32];
 
     snprintf(id, sizeof(id), "fp%016x", generation);
     snprintf(reason, sizeof(reason), "%u", generation);
     if (s->bytes != bytes)
         blame(w, "an answer to another question");
-    if (strcmp(s->basis.fingerprint_id, id) != 0 || strcmp(s->reason, reason) != 0 ||
-        s->with_gbps.value != generation + 0.5 || s->basis.stale != (generation % 3 == 2))
+    if (strcmp(p->fingerprint_id, id) != 0 || strcmp(s->reason, reason) != 0 ||
+        s->predicted_gbps.value != generation + 0.5 || p->stale != (generation % 3 == 2))
         blame(w, "an answer mixed from two fingerprints");
     w->answers++;
 }
@@ -91,10 +93,11 @@ static void *work(void *cls)
     struct worker *w = cls;
 
     for (int i = 0; i < ROUNDS; i++) {
-        const struct reach_scope_request request = {.bytes = 1 + (w->seed + (unsigned)i * 7) % 5};
-        struct reach_scope *scope = NULL;
+        const struct reach_scope_request request = {.size = sizeof(request),
+                                                    .bytes = 1 + (w->seed + (unsigned)i * 7) % 5};
+        struct reach_answer *scope = NULL;
         struct reach_error error = {.status = REACH_OK};
-        const enum reach_status status = reach_ask_scope(w->reach, GPU, &request, &scope, &error);
+        const enum reach_status status = reach_get_scope(w->reach, GPU, &request, &scope, &error);
 
         if (status == REACH_OK && scope)
             look_at(w, scope, request.bytes);
@@ -102,12 +105,12 @@ static void *work(void *cls)
                  (status != REACH_UNREACHABLE && status != REACH_STALE))
             blame(w, "a failure of another kind");
         if (scope && i % 8 == 0)
-            reach_confirm(w->reach, &scope->basis, NULL);
+            reach_revalidate(w->reach, scope, NULL);
         if (i % 16 == 0)
-            reach_accept(w->reach, i % 32 ? REACH_ACCEPT_KEPT : REACH_ACCEPT_STALE, NULL);
+            reach_allow(w->reach, i % 32 ? REACH_ALLOW_CACHED : REACH_ALLOW_STALE, NULL);
         if (i % 16 == 8)
-            reach_set_deadline_ms(w->reach, 3600000, NULL);
-        reach_free(scope);
+            reach_set_timeout_ms(w->reach, 3600000, NULL);
+        reach_answer_free(scope);
     }
     return NULL;
 }
@@ -124,7 +127,7 @@ static void test_one_handle_many_threads(void **state)
     assert_non_null(changing);
     stub_start(&stub, reply_of, changing);
     assert_int_equal(reach_open(stub.where, &reach, NULL), REACH_OK);
-    reach_set_deadline_ms(reach, 3600000, NULL);
+    reach_set_timeout_ms(reach, 3600000, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.reach = reach, .seed = i};
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
@@ -148,14 +151,15 @@ static void *plan(void *cls)
     struct worker *w = cls;
 
     for (int i = 0; i < ROUNDS; i++) {
-        const struct reach_job job = {.bytes = (uint64_t)1 << (20 + (w->seed + (unsigned)i) % 18)};
-        struct reach_plan *p = NULL;
+        const struct reach_job job = {.size = sizeof(job),
+                                      .bytes = (uint64_t)1 << (20 + (w->seed + (unsigned)i) % 18)};
+        struct reach_answer *p = NULL;
 
-        if (reach_ask_plan(w->reach, "0", &job, &p, NULL) != REACH_OK)
+        if (reach_get_plan(w->reach, "0", &job, &p, NULL) != REACH_OK)
             blame(w, "no plan");
-        else if (p->bytes != job.bytes || !p->options[0].possible)
+        else if (reach_answer_plan(p)->bytes != job.bytes || !reach_answer_option(p, 0)->possible)
             blame(w, "not the plan");
-        reach_free(p);
+        reach_answer_free(p);
     }
     return NULL;
 }

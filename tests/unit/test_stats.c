@@ -1,5 +1,6 @@
 /* test_stats.c: order statistics against sorting, on shapes that break naive selection. */
 #include "base/rng.h"
+#include "base/round.h"
 #include "base/stats.h"
 #include "shortage.h"
 
@@ -212,10 +213,10 @@ static void six_digits_by_hand(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
-        assert_true(stats_six_digits(some[i].v) == some[i].wanted);
-    assert_true(stats_six_digits(0) == 0);
-    assert_true(isinf(stats_six_digits(INFINITY)));
-    assert_true(isnan(stats_six_digits(NAN)));
+        assert_true(round_six_digits(some[i].v) == some[i].wanted);
+    assert_true(round_six_digits(0) == 0);
+    assert_true(isinf(round_six_digits(INFINITY)));
+    assert_true(isnan(round_six_digits(NAN)));
 }
 
 /* What printf makes of six digits, to the last bits, and the same when done again. */
@@ -228,11 +229,11 @@ static void six_digits_at_random(void **state)
     print_message("# seed %" PRIu64 "\n", seed);
     for (int round = 0; round < 50000; round++) {
         const double v = pow(10, 24 * rng_unit(&rng) - 12) * (round % 2 ? 1 : -1);
-        const double got = stats_six_digits(v);
+        const double got = round_six_digits(v);
         char text[32];
         snprintf(text, sizeof(text), "%.5e", v);
         assert_true(fabs(got - strtod(text, NULL)) <= fabs(v) * 1e-14);
-        assert_true(stats_six_digits(got) == got);
+        assert_true(round_six_digits(got) == got);
     }
 }
 

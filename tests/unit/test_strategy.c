@@ -55,7 +55,7 @@ static void test_inside_nothing_is_worth_doing(void **state)
 {
     (void)state;
     placement_make_large(&fp);
-    plan(&(struct job_request){.bytes = 64 * GIB - 2 * MIB, .look_gps = 1, .input_bytes = 4});
+    plan(&(struct job_request){.bytes = 64 * GIB - 2 * MIB, .scan_gps = 1, .input_bytes = 4});
     assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     assert_non_null(strstr(answer.reason, "Nothing is worth doing"));
     for (int i = 1; i < STRATEGY_COUNT; i++)
@@ -71,7 +71,7 @@ static void test_inside_nothing_is_worth_doing(void **state)
 /* Three passes over 128 GiB with a reach of 64 GiB less one entry. */
 static void test_scopes_by_hand(void **state)
 {
-    struct job_request job = {.bytes = 128 * GIB, .look_gps = 50}; /* 0.02 ns a look */
+    struct job_request job = {.bytes = 128 * GIB, .scan_gps = 50}; /* 0.02 ns a look */
 
     (void)state;
     placement_make_large(&fp);
@@ -83,7 +83,7 @@ static void test_scopes_by_hand(void **state)
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->passes, 3);
     /* Windows draw their own work: each position is looked at once. */
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
-    job.look_gps = 1000;
+    job.scan_gps = 1000;
     plan(&job);
     assert_near(gbps(STRATEGY_SCOPES), 4000, 1e-6);
     job.once = true;
@@ -221,7 +221,7 @@ static void test_refusals(void **state)
         {{.bytes = GIB, .element_bytes = 1 << 21}, "element"},
         {{.bytes = GIB, .transaction_bytes = 1 << 21}, "transaction"},
         {{.bytes = GIB, .reserve_bytes = PLACEMENT_MAX_BYTES + 1}, "reserve"},
-        {{.bytes = GIB, .look_gps = -1}, "look_gps"},
+        {{.bytes = GIB, .scan_gps = -1}, "scan_gps"},
         {{.bytes = GIB, .inside_gbps = NAN}, "inside_gbps"},
         {{.bytes = GIB, .input_bytes = INFINITY}, "input_bytes"},
         {{.bytes = GIB, .input_gbps = 3}, "input_gbps"},
@@ -308,14 +308,14 @@ static void test_measured_jobs(void **state)
           .input_bytes = 4,
           .output_bytes = 2,
           .deal_bytes = 8,
-          .look_gps = 585.6,
+          .scan_gps = 585.6,
           .inside_gbps = 3932.5},
          {2037, 3648.2, 0, 3802.6, 3308.5}},
         {{.bytes = 136 * GIB + 900 * MIB,
           .input_bytes = 4,
           .output_bytes = 2,
           .deal_bytes = 8,
-          .look_gps = 580.3,
+          .scan_gps = 580.3,
           .inside_gbps = 3922.5},
          {770.2, 3342.5, 0, 3634.2, 3120.9}},
         {{.bytes = 136 * GIB + 768 * MIB,
@@ -323,7 +323,7 @@ static void test_measured_jobs(void **state)
           .input_bytes = 4,
           .output_bytes = 4,
           .deal_bytes = 8,
-          .look_gps = 557.3,
+          .scan_gps = 557.3,
           .inside_gbps = 4162.2},
          {1543.2, 3757.5, 0, 3843.6, 3546.1}},
         {{.bytes = 136 * GIB + 512 * MIB,
@@ -331,14 +331,14 @@ static void test_measured_jobs(void **state)
           .input_bytes = 4,
           .output_bytes = 8,
           .deal_bytes = 8,
-          .look_gps = 345.8,
+          .scan_gps = 345.8,
           .inside_gbps = 4186.5},
          {3090.8, 3889.5, 0, 3911.3, 3726.1}},
-        {{.bytes = 80 * GIB, .element_bytes = 4, .look_gps = 642.2, .inside_gbps = 1373.3},
+        {{.bytes = 80 * GIB, .element_bytes = 4, .scan_gps = 642.2, .inside_gbps = 1373.3},
          {513.1, 1359.4, 0, 1369.5, 1069.1}},
         {{.bytes = 138 * GIB + 225 * MIB,
           .element_bytes = 4,
-          .look_gps = 640.9,
+          .scan_gps = 640.9,
           .inside_gbps = 1373.6},
          {191.8, 1353.4, 0, 1371.8, 1044.6}},
         /* Grouping: both limits are near one another. */
@@ -347,7 +347,7 @@ static void test_measured_jobs(void **state)
           .element_bytes = 16,
           .input_bytes = 4,
           .reserve_bytes = GIB,
-          .look_gps = 275.2,
+          .scan_gps = 275.2,
           .inside_gbps = 438.6},
          {392.2, 436.5, 0, 449.7, 404}},
         {{.bytes = 137 * GIB + 860 * MIB,
@@ -355,7 +355,7 @@ static void test_measured_jobs(void **state)
           .element_bytes = 16,
           .input_bytes = 4,
           .reserve_bytes = GIB,
-          .look_gps = 275.3,
+          .scan_gps = 275.3,
           .inside_gbps = 435.9},
          {179.6, 425.9, 0, 451.5, 403.5}},
     };

@@ -101,7 +101,7 @@ static void random_job(struct rng *rng, struct job_request *job)
         .fingerprint_id = "fp0123456789abcdef",
     };
     if (rng_below(rng, 2) == 0)
-        job->look_gps = 0.01 + 100 * rng_unit(rng);
+        job->scan_gps = 0.01 + 100 * rng_unit(rng);
     if (rng_below(rng, 2) == 0)
         job->input_bytes = 0.5 + 64 * rng_unit(rng);
     if (job->input_bytes > 0 && rng_below(rng, 2) == 0)
@@ -208,9 +208,9 @@ static void check_monotone(struct rng *rng, const struct job_request *job)
     struct job_request other = *job;
     struct job_request base = *job;
 
-    base.look_gps = job->look_gps > 0 ? job->look_gps : 1 + 10 * rng_unit(rng);
+    base.scan_gps = job->scan_gps > 0 ? job->scan_gps : 1 + 10 * rng_unit(rng);
     other = base;
-    other.look_gps /= 1 + rng_unit(rng) * 9;
+    other.scan_gps /= 1 + rng_unit(rng) * 9;
     check_not_faster(&base, &other, "dearer looking");
     other = *job;
     if (job->input_gbps > 0) {

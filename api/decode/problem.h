@@ -1,0 +1,34 @@
+/* problem.h: what is wrong with a request, to be answered as RFC 9457 problem+json.
+ *
+ *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
+ *      "title": "The request asks for something that has no meaning.", "status": 400,
+ *      "detail": "bytes is 0: say how many the job touches", "instance": "/v1/gpus/0/scope",
+ *      "next_step": "Correct the value that the detail names and ask again.",
+ *      "errors": [{"parameter": "bytes", "detail": "..."}]}
+ *
+ * `slug` and `title` come from the status table, `errors` only where one field is to blame.
+ */
+#ifndef REACH_API_PROBLEM_H
+#define REACH_API_PROBLEM_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { PROBLEM_POINTER_BYTES = 96 };
+
+struct problem {
+    unsigned http_status; /* 0: as the status says (http_status_of) */
+    enum status status;
+    const char *slug;      /* NULL: of the status */
+    const char *title;     /* NULL: of the status */
+    const char *next_step; /* NULL: of the status */
+    const char *parameter; /* query parameter to blame; NULL: none */
+    bool has_pointer;      /* the body is to blame, where `pointer` says; "" is all of it */
+    char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
+    json_t *gpus;                        /* added to the document; borrowed. NULL: none */
+    char detail[sizeof(((struct err *)0)->text)];
+};
+
+#endif

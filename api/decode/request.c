@@ -1,0 +1,254 @@
+/* request.c: a request target, taken apart once and strictly.
+ *
+ *     /v1/gpus/0/scope?bytes=80G  ->  segments v1 gpus 0 scope, params bytes=80G
+ *
+ * Each segment is decoded by itself, so an encoded slash never makes a new one. Dots mean nothing
+ * here: no file is ever opened by a name from a request, and ".." matches no route.
+ */
+#include "api/decode/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* Bytes of the UTF-8 sequence at `s`, 0 where it is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t more = s[0] < 0x80                   ? 0
+                  : s[0] >= 0xc2 && s[0] < 0xe0 ? 1
+                  : s[0] >= 0xe0 && s[0] < 0xf0 ? 2
+                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 3
+                                                : SIZE_MAX;
+
+    if (more == SIZE_MAX)
+        return 0;
+    for (size_t i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return more + 1;
+}
+
+/* The decoded text must be something that can be shown: no control characters, UTF-8. */
+static enum status check_text(const char *text, struct err *err)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    while (*s) {
+        size_t length = utf8_length(s);
+        if (length == 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT, "the request target is not UTF-8");
+        if (*s < 0x20 || *s == 0x7f)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "the request target has a control character in it");
+        s += length;
+    }
+    return STATUS_OK;
+}
+
+/* Decodes `text` in place. `plus_is_blank`: in queries, as HTML forms send it. */
+static enum status decode_text(char *text, bool plus_is_blank, struct err *err)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++) {
+        int high;
+        int low;
+        if (*from != '%') {
+            *to++ = (char)(*from == '+' && plus_is_blank ? ' ' : *from);
+            continue;
+        }
+        high = hex_digit(from[1]);
+        low = high < 0 ? -1 : hex_digit(from[2]);
+        if (low < 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "a %% in the request target is not followed by two hexadecimal digits");
+        if (high == 0 && low == 0)
+            return err_set(err, STATUS_INVALID_ARGUMENT, "the request target contains %%00");
+        *to++ = (char)(high * 16 + low);
+        from += 2;
+    }
+    *to = '\0';
+    return check_text(text, err);
+}
+
+/* Skips "http://host" of the absolute form, which RFC 9112 makes servers accept. */
+static const char *skip_authority(const char *target)
+{
+    const char *rest;
+
+    if (strncasecmp(target, "http://", 7) != 0)
+        return target;
+    rest = target + 7;
+    rest += strcspn(rest, "/?#");
+    return *rest == '/' ? rest : "/";
+}
+
+static enum status parse_path(struct request *out, char *path, struct err *err)
+{
+    char *next = path + 1;
+
+    if (*next == '\0')
+        return STATUS_OK; /* "/" */
+    while (next) {
+        char *segment = next;
+        enum status s;
+        next = strchr(segment, '/');
+        if (next)
+            *next++ = '\0';
+        s = decode_text(segment, false, err);
+        if (s != STATUS_OK)
+            return s;
+        /* A path deeper than any route is kept as long as it matters: it matches nothing. */
+        if (out->segment_count < REQUEST_MAX_SEGMENTS)
+            out->segments[out->segment_count++] = segment;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_param(struct request *out, char *name, char *value, struct err *err)
+{
+    enum status s = decode_text(name, true, err);
+
+    if (s == STATUS_OK)
+        s = decode_text(value, true, err);
+    if (s != STATUS_OK)
+        return s;
+    if (request_param(out, name))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "the query parameter \"%.40s\" is there more than once", name);
+    if (out->param_count == REQUEST_MAX_PARAMS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "more than %d query parameters",
+                       REQUEST_MAX_PARAMS);
+    out->params[out->param_count++] = (struct request_param){.name = name, .value = value};
+    return STATUS_OK;
+}
+
+static enum status parse_query(struct request *out, char *query, struct err *err)
+{
+    char *end = query + strlen(query); /* a value of its own for a parameter without "=" */
+    char *next = query;
+
+    while (next) {
+        char *name = next;
+        char *value;
+        enum status s;
+        next = strchr(name, '&');
+        if (next)
+            *next++ = '\0';
+        if (*name == '\0')
+            continue;
+        value = strchr(name, '=');
+        if (value)
+            *value++ = '\0';
+        s = add_param(out, name, value ? value : end, err);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status request_parse(struct request *out, const char *target, struct err *err)
+{
+    const char *from = skip_authority(target);
+    size_t path_bytes = strcspn(from, "?");
+    char *query = NULL;
+    enum status s;
+
+    if (*from != '/')
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the request target is not a path");
+    if (strchr(from, '#'))
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the request target has a fragment in it");
+    out->target = target;
+    out->texts = strdup(from);
+    if (!out->texts)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+    if (out->texts[path_bytes] == '?') {
+        out->texts[path_bytes] = '\0';
+        query = out->texts + path_bytes + 1;
+    }
+    s = check_text(out->texts, err);
+    if (s != STATUS_OK)
+        return s;
+    if (path_bytes < sizeof(out->instance))
+        memcpy(out->instance, out->texts, path_bytes + 1);
+    s = parse_path(out, out->texts, err);
+    if (s == STATUS_OK && query)
+        s = parse_query(out, query, err);
+    return s;
+}
+
+const char *request_param(const struct request *request, const char *name)
+{
+    for (uint32_t i = 0; i < request->param_count; i++) {
+        if (strcmp(request->params[i].name, name) == 0)
+            return request->params[i].value;
+    }
+    return NULL;
+}
+
+void request_take_id(struct request *request, const char *given)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789-_.:";
+    size_t length = given ? strspn(given, allowed) : 0;
+
+    if (length == 0 || length >= REQUEST_ID_BYTES || given[length] != '\0')
+        return;
+    memcpy(request->trace, given, length + 1);
+    request->trace_given = true;
+}
+
+void request_make_id(struct request *request, uint64_t number)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (request->trace[0])
+        return;
+    for (int i = 0; i < 16; i++)
+        request->trace[i] = digits[number >> (60 - 4 * i) & 15];
+    request->trace[16] = '\0';
+}
+
+enum status request_add_body(struct request *request, const char *data, size_t bytes)
+{
+    char *grown;
+
+    if (request->body_too_large)
+        return STATUS_OK;
+    if (bytes > REQUEST_MAX_BODY_BYTES - request->body_bytes) {
+        request->body_too_large = true;
+        free(request->body);
+        request->body = NULL;
+        request->body_bytes = 0;
+        return STATUS_OK;
+    }
+    grown = realloc(request->body, request->body_bytes + bytes);
+    if (!grown)
+        return STATUS_NO_MEMORY;
+    memcpy(grown + request->body_bytes, data, bytes);
+    request->body = grown;
+    request->body_bytes += bytes;
+    return STATUS_OK;
+}
+
+void request_clear(struct request *take)
+{
+    free(take->texts);
+    free(take->body);
+    take->texts = NULL;
+    take->body = NULL;
+}

@@ -1,0 +1,173 @@
+/* encode.c: the documents of answers, field by field, in the order in which a person reads them.
+ */
+#include "api/encode/encode.h"
+
+#include "base/identity_json.h"
+#include "base/json_out.h"
+
+#include <stdio.h>
+
+enum { LINK_BYTES = 96 };
+
+json_t *encode_err(const struct err *err)
+{
+    const struct status_info *info = status_info(err->status);
+    struct json_out o;
+
+    if (err->status == STATUS_OK)
+        return json_null();
+    json_out_begin(&o);
+    json_out_text(&o, "slug", info->slug);
+    json_out_text(&o, "text", err->text);
+    json_out_text(&o, "next_step", err_next_step(err));
+    return json_out_end(&o);
+}
+
+static json_t *links_to_json(const char *uuid)
+{
+    static const char *const parts[] = {"fingerprint", "fingerprints", "observations", "scope",
+                                        "placement",   "plan",         "split",        "explain"};
+    struct json_out o;
+    char link[LINK_BYTES];
+
+    json_out_begin(&o);
+    snprintf(link, sizeof(link), "/v1/gpus/%s", uuid);
+    json_out_text(&o, "self", link);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        snprintf(link, sizeof(link), "/v1/gpus/%s/%s", uuid, parts[i]);
+        json_out_text(&o, parts[i], link);
+    }
+    return json_out_end(&o);
+}
+
+/* What is known of the fingerprint without reading it. */
+static void state_to_json(struct json_out *o, const struct snapshot_gpu *gpu)
+{
+    json_out_text(o, "state", gpu_state_name(gpu->state));
+    json_out_text_or_null(o, "fingerprint_id", gpu->has_fingerprint ? gpu->fingerprint_id : "");
+    if (gpu->has_fingerprint) {
+        json_out_time(o, "fingerprint_taken_at", gpu->fingerprint.taken_at);
+        json_out_text(o, "fingerprint_depth", depth_name(gpu->fingerprint.depth));
+    } else {
+        json_out_value(o, "fingerprint_taken_at", json_null());
+        json_out_value(o, "fingerprint_depth", json_null());
+    }
+    json_out_bool(o, "fingerprint_stale", gpu->fingerprint_stale);
+    json_out_value(o, "last_error", encode_err(&gpu->last_error));
+}
+
+/* Begins a GPU: which one it is, and its state. */
+static void gpu_to_json(struct json_out *o, const struct snapshot_gpu *gpu, uint32_t index)
+{
+    json_t *identity = identity_json_new(&gpu->identity);
+
+    json_out_begin(o);
+    json_out_u64(o, "index", index);
+    if (!identity || json_object_update(o->object, identity) != 0)
+        o->failed = true;
+    json_decref(identity);
+    state_to_json(o, gpu);
+}
+
+json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
+{
+    struct json_out o;
+
+    gpu_to_json(&o, gpu, index);
+    json_out_value(&o, "links", links_to_json(gpu->identity.uuid));
+    return json_out_end(&o);
+}
+
+/* Beside every count of GPUs: is it an answer yet? */
+static void discovery_to_json(struct json_out *o, const struct snapshot *s)
+{
+    json_out_text(o, "discovery", s->discovering ? "running" : "done");
+}
+
+json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version)
+{
+    json_t *gpus = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &s->gpus[i];
+        gpu_to_json(&o, gpu, i);
+        json_out_value(&o, "fingerprint",
+                       gpu->has_fingerprint ? fingerprint_to_json(&gpu->fingerprint) : json_null());
+        if (!json_out_append(&gpus, json_out_end(&o)))
+            break;
+    }
+    json_out_begin(&o);
+    json_out_text(&o, "daemon_version", daemon_version);
+    discovery_to_json(&o, s);
+    json_out_value(&o, "gpus", gpus);
+    json_out_value(&o, "source_error", encode_err(&s->source_error));
+    return json_out_end(&o);
+}
+
+json_t *encode_gpus(const struct snapshot *s)
+{
+    json_t *gpus = json_array();
+    struct json_out o;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        if (!json_out_append(&gpus, encode_gpu(&s->gpus[i], i)))
+            break;
+    }
+    json_out_begin(&o);
+    discovery_to_json(&o, s);
+    json_out_value(&o, "gpus", gpus);
+    json_out_value(&o, "source_error", encode_err(&s->source_error));
+    return json_out_end(&o);
+}
+
+json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version)
+{
+    const struct gpu_identity *first = s->gpu_count > 0 ? &s->gpus[0].identity : NULL;
+    json_t *sources = json_array();
+    struct json_out source;
+    struct json_out o;
+
+    json_out_begin(&source);
+    json_out_text_or_null(&source, "name", s->source);
+    discovery_to_json(&source, s);
+    json_out_u64(&source, "gpu_count", s->gpu_count);
+    json_out_value(&source, "error", encode_err(&s->source_error));
+    json_out_append(&sources, json_out_end(&source));
+
+    json_out_begin(&o);
+    json_out_text(&o, "hostname", hostname);
+    json_out_text(&o, "daemon_version", daemon_version);
+    json_out_text_or_null(&o, "driver_version", first ? first->driver_version : "");
+    json_out_text_or_null(&o, "cuda_version", first ? first->cuda_version : "");
+    json_out_value(&o, "sources", sources);
+    return json_out_end(&o);
+}
+
+/* A clock that was set back makes nothing younger than 0. */
+static void age_to_json(struct json_out *o, const struct snapshot_gpu *gpu, int64_t now)
+{
+    int64_t age = now - gpu->fingerprint.taken_at;
+
+    if (gpu->has_fingerprint)
+        json_out_u64(o, "fingerprint_age_seconds", age > 0 ? (uint64_t)age : 0);
+    else
+        json_out_value(o, "fingerprint_age_seconds", json_null());
+}
+
+json_t *encode_states(const struct snapshot *s, int64_t now)
+{
+    json_t *gpus = json_array();
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        struct json_out gpu;
+        json_out_begin(&gpu);
+        json_out_text(&gpu, "uuid", s->gpus[i].identity.uuid);
+        state_to_json(&gpu, &s->gpus[i]);
+        if (now > 0)
+            age_to_json(&gpu, &s->gpus[i], now);
+        if (!json_out_append(&gpus, json_out_end(&gpu)))
+            break;
+    }
+    return gpus;
+}

@@ -1,0 +1,141 @@
+/* encode_csv.c: the flat values of an observation with the place of each in front of it.
+ *
+ *   kind    columns
+ *   chase   pages,sample,cycles
+ *   round   repeat,thrashed,sm,slice_page,cycles
+ *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
+ *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, where the probe names a kind)
+ *
+ * One header line, one line a value (RFC 4180, but for plain line feeds). It reads the JSON
+ * document and not the struct, so that the API stays ignorant of probes: the lengths of the axes
+ * stand in "shape", the names of their places in "probe" and "sm_ids".
+ */
+#include "api/encode/encode_csv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_AXES = 4 };
+
+struct table {
+    const json_t *names; /* of the first axis: points or pivots; NULL: its index */
+    const json_t *sms;
+    const json_t *values;
+    size_t axes[MAX_AXES];
+    size_t axis_count;
+};
+
+struct kind {
+    const char *name;
+    const char *header;
+    size_t axis_count;
+    const char *first_axis; /* field of "probe" that names its places; NULL: its index */
+    void (*write)(FILE *out, const struct table *t);
+};
+
+static long long at(const json_t *array, size_t i)
+{
+    return json_integer_value(json_array_get(array, i));
+}
+
+static long long first_name(const struct table *t, size_t i)
+{
+    return t->names ? at(t->names, i) : (long long)i;
+}
+
+static void write_chase(FILE *out, const struct table *t)
+{
+    for (size_t p = 0; p < t->axes[0]; p++) {
+        for (size_t s = 0; s < t->axes[1]; s++)
+            fprintf(out, "%lld,%zu,%lld\n", first_name(t, p), s, at(t->values, p * t->axes[1] + s));
+    }
+}
+
+/* ROUND and PAIRS: [repeat or pivot][half][sm][slice page]. */
+static void write_slices(FILE *out, const struct table *t)
+{
+    size_t i = 0;
+
+    for (size_t first = 0; first < t->axes[0]; first++) {
+        for (size_t half = 0; half < t->axes[1]; half++) {
+            for (size_t sm = 0; sm < t->axes[2]; sm++) {
+                for (size_t page = 0; page < t->axes[3]; page++)
+                    fprintf(out, "%lld,%zu,%lld,%zu,%lld\n", first_name(t, first), half,
+                            at(t->sms, sm), page, at(t->values, i++));
+            }
+        }
+    }
+}
+
+/* Column 0 of a row is the time, the others are the lines of each SM. */
+static void write_read(FILE *out, const struct table *t)
+{
+    for (size_t p = 0; p < t->axes[0]; p++) {
+        for (size_t r = 0; r < t->axes[1]; r++) {
+            size_t row = (p * t->axes[1] + r) * t->axes[2];
+            for (size_t sm = 1; sm < t->axes[2]; sm++)
+                fprintf(out, "%lld,%zu,%lld,%lld,%lld\n", first_name(t, p), r, at(t->sms, sm - 1),
+                        at(t->values, row), at(t->values, row + sm));
+        }
+    }
+}
+
+static const struct kind kinds[] = {
+    {"chase", "pages,sample,cycles\n", 2, "points", write_chase},
+    {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_slices},
+    {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_slices},
+    {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(name, kinds[i].name) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* The axes, and that they multiply to the number of values. */
+static int read_shape(const json_t *shape, struct table *t)
+{
+    size_t product = 1;
+
+    t->axis_count = json_array_size(shape);
+    if (t->axis_count > MAX_AXES)
+        return -1;
+    for (size_t i = 0; i < t->axis_count; i++) {
+        long long length = at(shape, i);
+        if (length < 0 || __builtin_mul_overflow(product, (size_t)length, &product))
+            return -1;
+        t->axes[i] = (size_t)length;
+    }
+    return product == json_array_size(t->values) ? 0 : -1;
+}
+
+char *encode_csv(const json_t *observation, size_t *out_bytes)
+{
+    const json_t *probe = json_object_get(observation, "probe");
+    const struct kind *kind = find_kind(json_string_value(json_object_get(probe, "kind")));
+    struct table t = {.sms = json_object_get(observation, "sm_ids"),
+                      .values = json_object_get(observation, "values")};
+    char *text = NULL;
+    FILE *out;
+
+    if (!kind || read_shape(json_object_get(observation, "shape"), &t) != 0 ||
+        t.axis_count != kind->axis_count)
+        return NULL;
+    if (kind->first_axis)
+        t.names = json_object_get(probe, kind->first_axis);
+    out = open_memstream(&text, out_bytes);
+    if (!out)
+        return NULL;
+    fputs(kind->header, out);
+    kind->write(out, &t);
+    if (fclose(out) != 0) { /* no memory on the way */
+        free(text);
+        return NULL;
+    }
+    return text;
+}

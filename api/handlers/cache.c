@@ -1,0 +1,99 @@
+/* cache.c: an array of documents, and a table from request targets to documents.
+ *
+ * A placement answer for 132 SMs costs microseconds to work out and to render, and jobs of one user
+ * ask the same again and again; so do those who watch. The table has one place for each of 256
+ * values of a target's hash, and the newer of two that want the same place gets it: questions that
+ * are asked once push out no more than one of those that come often. All that was made from a
+ * generation is dropped with it.
+ */
+#include "api/handlers/cache.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACES = 256, TARGET_BYTES = 192 };
+
+struct place {
+    uint64_t hash;
+    struct document *document; /* NULL: free */
+    char target[TARGET_BYTES];
+};
+
+struct cache {
+    uint64_t generation;
+    struct document *slots[CACHE_SLOT_COUNT];
+    struct place places[PLACES];
+};
+
+struct cache *cache_new(void)
+{
+    return calloc(1, sizeof(struct cache));
+}
+
+static void drop_from(struct cache *cache, uint32_t first_slot)
+{
+    for (uint32_t i = first_slot; i < CACHE_SLOT_COUNT; i++) {
+        document_free(cache->slots[i]);
+        cache->slots[i] = NULL;
+    }
+    for (uint32_t i = 0; i < PLACES; i++) {
+        document_free(cache->places[i].document);
+        cache->places[i].document = NULL;
+    }
+}
+
+void cache_free(struct cache *take)
+{
+    if (!take)
+        return;
+    drop_from(take, 0);
+    free(take);
+}
+
+void cache_renew(struct cache *cache, uint64_t generation)
+{
+    if (cache->generation == generation)
+        return;
+    drop_from(cache, CACHE_LASTING_COUNT);
+    cache->generation = generation;
+}
+
+struct document *cache_get(const struct cache *cache, uint32_t slot)
+{
+    return cache ? cache->slots[slot] : NULL;
+}
+
+void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
+{
+    if (!cache) {
+        document_free(take);
+        return;
+    }
+    document_free(cache->slots[slot]);
+    cache->slots[slot] = take;
+}
+
+struct document *cache_find(const struct cache *cache, const char *target)
+{
+    uint64_t hash = hash_quick(target, strlen(target));
+    const struct place *p = &cache->places[hash % PLACES];
+
+    return p->document && p->hash == hash && strcmp(p->target, target) == 0 ? p->document : NULL;
+}
+
+void cache_remember(struct cache *cache, const char *target, struct document *document)
+{
+    size_t bytes = strlen(target);
+    uint64_t hash = hash_quick(target, bytes);
+    struct place *p = &cache->places[hash % PLACES];
+
+    if (bytes >= TARGET_BYTES)
+        return;
+    document_hold(document);
+    document_free(p->document);
+    p->document = document;
+    p->hash = hash;
+    memcpy(p->target, target, bytes + 1);
+}

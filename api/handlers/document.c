@@ -1,0 +1,87 @@
+/* document.c: see document.h. */
+#include "api/handlers/document.h"
+
+#include "base/hash.h"
+#include "base/json_out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char JSON_TYPE[] = "application/json";
+
+/* A tag is made for every answer that is worked out. It is not stored, and two answers that share
+ * one by chance differ in 2^64. */
+void document_tag(const char *body, size_t bytes, char *etag)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint64_t h = hash_quick(body, bytes);
+
+    for (int i = 0; i < 16; i++)
+        etag[1 + i] = digits[h >> (60 - 4 * i) & 15];
+    etag[0] = etag[17] = '"';
+    etag[18] = '\0';
+}
+
+static struct document *make(const char *content_type, const char *text, size_t bytes,
+                             const char *tag)
+{
+    struct document *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->holders = 1;
+    d->content_type = content_type;
+    d->text = text;
+    d->bytes = bytes;
+    if (tag)
+        snprintf(d->etag, sizeof(d->etag), "\"%s\"", tag);
+    else
+        document_tag(text, bytes, d->etag);
+    return d;
+}
+
+struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
+                                    const char *tag)
+{
+    struct document *d = take ? make(content_type, take, bytes, tag) : NULL;
+
+    if (d)
+        d->owned = take;
+    else
+        free(take);
+    return d;
+}
+
+struct document *document_new_text(char *take, size_t bytes, const char *tag)
+{
+    return document_new_typed(JSON_TYPE, take, bytes, tag);
+}
+
+struct document *document_new(json_t *take, const char *tag)
+{
+    size_t bytes = 0;
+    char *text = json_out_render(take, &bytes);
+
+    json_decref(take);
+    return document_new_text(text, bytes, tag);
+}
+
+struct document *document_new_static(const char *content_type, const char *text, size_t bytes)
+{
+    return make(content_type, text, bytes, NULL);
+}
+
+void document_hold(struct document *document)
+{
+    document->holders++;
+}
+
+void document_free(struct document *take)
+{
+    if (!take || --take->holders > 0)
+        return;
+    if (take->release)
+        take->release(take->responses);
+    free(take->owned);
+    free(take);
+}

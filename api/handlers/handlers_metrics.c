@@ -1,0 +1,138 @@
+/* handlers_metrics.c: what a monitoring system collects, as Prometheus text 0.0.4, or as
+ * OpenMetrics text 1.0 where the client likes that better (metrics_page.h). What is known of the
+ * GPUs is in metrics_gpu.c; here is the process, and the page as a whole.
+ */
+#include "api/handlers/handlers.h"
+
+#include "api/decode/accept.h"
+#include "api/encode/metrics_gpu.h"
+#include "api/encode/metrics_page.h"
+#include "api/decode/problem.h"
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char PLAIN_TYPE[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/* ---- the process ---- */
+
+/* 0 where it cannot be told. */
+static double resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    char line[128] = "";
+    unsigned long pages;
+
+    if (!file)
+        return 0;
+    if (!fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    fclose(file);
+    pages = strtoul(line + strcspn(line, " "), NULL, 10); /* the second number of the line */
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    if (getrusage(RUSAGE_SELF, &u) != 0)
+        return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void process_metrics(const struct metrics_page *p, const struct handlers_context *c)
+{
+    metrics_family(p, "reachd_build_info", METRICS_GAUGE, "The version of this daemon.");
+    fputs("reachd_build_info{", p->out);
+    metrics_label(p, "version", c->daemon_version);
+    fputs("} 1\n", p->out);
+    metrics_single(p, "process_start_time_seconds", METRICS_GAUGE,
+                   "When the server began, since 1970.", (double)c->stats->started_at);
+    metrics_single(p, "process_resident_memory_bytes", METRICS_GAUGE, "Memory in use.",
+                   resident_bytes());
+    metrics_single(p, "process_cpu_seconds", METRICS_COUNTER, "CPU time, without that of workers.",
+                   cpu_seconds());
+}
+
+static void http_metrics(const struct metrics_page *p, const struct handlers_context *c)
+{
+    const struct stats *s = c->stats;
+
+    metrics_family(p, "reachd_http_answers", METRICS_COUNTER,
+                   "HTTP answers, by the class of their status.");
+    for (int i = 2; i < STATS_CLASSES; i++)
+        fprintf(p->out, "reachd_http_answers_total{class=\"%dxx\"} %" PRIu64 "\n", i,
+                s->answers[i]);
+    metrics_single(p, "reachd_http_not_modified", METRICS_COUNTER,
+                   "Answers that saved their body (304).", (double)s->not_modified);
+    metrics_single(p, "reachd_http_unauthorized", METRICS_COUNTER,
+                   "Changes refused for want of the token (401).", (double)s->unauthorized);
+    metrics_single(p, "reachd_http_connections", METRICS_GAUGE, "Open connections, of all sockets.",
+                   (double)s->connections);
+    metrics_single(p, "reachd_http_connections_cut", METRICS_COUNTER,
+                   "Connections ended for taking too long.", (double)s->connections_cut);
+}
+
+/* ---- what it knows ---- */
+
+static void job_metrics(const struct metrics_page *p, const struct handlers_context *c)
+{
+    struct api_condition now = {.jobs_queued = 0};
+
+    c->backend->condition(c->backend->self, &now);
+    metrics_family(p, "reachd_jobs", METRICS_GAUGE, "Measurements and checks that have not ended.");
+    fprintf(p->out, "reachd_jobs{state=\"queued\"} %" PRIu64 "\n", now.jobs_queued);
+    fprintf(p->out, "reachd_jobs{state=\"running\"} %" PRIu64 "\n", now.jobs_running);
+    metrics_family(p, "reachd_jobs_ended", METRICS_COUNTER,
+                   "Measurements and checks that have ended.");
+    fprintf(p->out, "reachd_jobs_ended_total{state=\"done\"} %" PRIu64 "\n", now.jobs_done);
+    fprintf(p->out, "reachd_jobs_ended_total{state=\"failed\"} %" PRIu64 "\n", now.jobs_failed);
+    metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
+                   "1: what is measured can be kept; 0: it cannot.",
+                   now.database.status == STATUS_OK);
+    metrics_single(p, "reachd_database_failed_writes", METRICS_COUNTER,
+                   "Writes that the database did not take.", (double)now.failed_writes);
+    metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
+                   "Rows that failed their check and were dropped.", (double)now.damaged_rows);
+    metrics_single(p, "reachd_database_files_moved_aside", METRICS_COUNTER,
+                   "Database files that could not be used and were moved aside.",
+                   (double)now.moved_aside);
+}
+
+void handlers_metrics(struct handlers_context *c, const struct request *request,
+                      struct reply *reply)
+{
+    struct metrics_page p = {.is_open =
+                                 accept_weight(request->accept, "application/openmetrics-text") >
+                                 accept_weight(request->accept, "text/plain")};
+    char *text = NULL;
+    size_t bytes = 0;
+
+    p.out = open_memstream(&text, &bytes);
+    if (!p.out) {
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        return;
+    }
+    process_metrics(&p, c);
+    http_metrics(&p, c);
+    job_metrics(&p, c);
+    metrics_gpu(&p, c->snapshot);
+    if (p.is_open)
+        fputs("# EOF\n", p.out);
+    if (fclose(p.out) != 0) {
+        free(text);
+        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        return;
+    }
+    reply_text(reply, p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes);
+    reply->etag[0] = '\0'; /* it is never the same twice */
+    reply->varies_by_accept = true;
+}

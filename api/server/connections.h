@@ -1,0 +1,42 @@
+/* connections.h: the open connections, each with a clock, so that none stays longer than it may.
+ * Used by the serving thread alone.
+ */
+#ifndef REACH_API_CONNECTIONS_H
+#define REACH_API_CONNECTIONS_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct connection {
+    struct connection *before;
+    struct connection *next;
+    int fd;                       /* libmicrohttpd's, which closes it */
+    nsec_t since;                 /* when its current request began, or the one before ended */
+    uint32_t answered;            /* requests */
+    struct transaction *exchange; /* the server's, of the request under way; NULL: none */
+    bool in_request;              /* a request line has come and its answer is not out yet */
+};
+
+struct connections {
+    struct connection *first; /* the newest connection */
+    uint32_t count;
+    uint32_t in_request;
+};
+
+/* A new connection. NULL without memory. */
+struct connection *connections_add(struct connections *all, int fd, nsec_t now);
+void connections_remove(struct connections *all, struct connection *take);
+
+/* A request line has come. */
+void connections_begin(struct connections *all, struct connection *client, nsec_t now);
+/* Its answer is out, or it was given up. */
+void connections_end(struct connections *all, struct connection *client, nsec_t now);
+
+/* Shuts down those whose clock has run for `deadline` or longer, and adds their number to `*cut`;
+ * libmicrohttpd then sees them hang up. Returns when to come again, which may be a 128th of the
+ * deadline after the next one is due; 0: there is no connection. */
+nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline, uint64_t *cut);
+
+#endif

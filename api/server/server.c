@@ -1,0 +1,547 @@
+/* server.c: libmicrohttpd, tamed.
+ *
+ *   a loop --waits on--> epoll fd of the server --nests--> epoll fd of each MHD daemon
+ *                                               \--------> timer of the request deadline
+ *                                                \-------> to be woken by another thread
+ *
+ * One MHD daemon a listening socket, so that each has connection places of its own. All run in
+ * external epoll mode.
+ * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
+ * ready connections; MHD_run always polls, so here nobody can cause that.
+ *
+ * Its inactivity timeout is off, since one byte a second defeats it: connections.c keeps the time.
+ */
+#include "api/server/server.h"
+
+#include "api/handlers/cache.h"
+#include "api/server/connections.h"
+#include "api/server/transaction.h"
+#include "api/handlers/handlers.h"
+#include "api/server/db_thread.h"
+#include "api/server/send.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_LIMIT = 1024,
+    DEFAULT_PROBE_LIMIT = 64,
+    RESERVED_FDS = 64, /* for everything that is no connection */
+    /* Request line and header fields of one request, and a piece of its body. The library clears it
+     * once or twice for every request, so that with 256 connections its size is felt: at 10 KiB an
+     * answer takes a tenth more CPU. RFC 9110, section 4.1, recommends room for a target of 8000
+     * bytes; the longest that means something here has less than 1000, and 4000 fit. */
+    CONNECTION_MEMORY = 5 << 10,
+    TIMER_EVENT = API_MAX_LISTENERS, /* tags beside the numbers of the listeners */
+    WAKE_EVENT,
+    MAX_EVENTS
+};
+
+#define DEFAULT_DEADLINE (10 * NSEC_PER_SEC)
+#define DRAIN_TIME       NSEC_PER_SEC
+#define NUMBER_STEP      0x9e3779b97f4a7c15u /* odd: every number comes once */
+
+struct listener {
+    struct api_server *server;
+    struct MHD_Daemon *daemon;
+    enum api_audience audience;
+    bool ready;
+};
+
+struct api_server {
+    int epoll_fd;
+    int timer_fd;
+    int wake_fd;
+    nsec_t timer_due; /* 0: not set */
+    nsec_t now;       /* when this turn of the loop began; deadlines need no more */
+    nsec_t deadline_ns;
+    bool finished;
+    bool place_freed; /* a connection was closed since the last run */
+    struct listener listeners[API_MAX_LISTENERS];
+    uint32_t listener_count;
+    struct connections clients;
+    struct cache *cache;
+    struct snapshot_cell *cell;
+    const struct snapshot *view; /* of this turn, once it is needed; NULL between turns */
+    const struct api_backend *backend;
+    const char *daemon_version;
+    char token[API_TOKEN_BYTES];
+    char next_token[API_TOKEN_BYTES]; /* from another thread: under the mutex */
+    pthread_mutex_t token_mutex;
+    atomic_bool token_changed;
+    struct stats *stats;
+    struct stats own_stats;
+    struct db_thread *reader;
+    uint64_t number; /* of the next call, scattered */
+};
+
+/* ---- what libmicrohttpd calls ---- */
+
+static struct connection *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct api_server *server = ((struct listener *)cls)->server;
+    const union MHD_ConnectionInfo *info;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*socket_context)
+            transaction_free(((struct connection *)*socket_context)->exchange);
+        connections_remove(&server->clients, *socket_context);
+        *socket_context = NULL;
+        server->place_freed = true;
+        stats_add(&server->stats->connections, UINT64_MAX); /* one less */
+        return;
+    }
+    stats_add(&server->stats->connections, 1);
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info)
+        *socket_context = connections_add(&server->clients, info->connect_fd, server->now);
+}
+
+static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    struct api_server *server = ((struct listener *)cls)->server;
+    struct connection *client = client_of(connection);
+
+    if (!client)
+        return NULL; /* no memory for its clock: on_request closes it */
+    connections_begin(&server->clients, client, server->now);
+    /* A request that the library refuses by itself begins here and is never completed, so it is the
+     * connection that keeps the exchange. */
+    transaction_free(client->exchange);
+    client->exchange = transaction_new(target);
+    return client->exchange;
+}
+
+/* The newest view, held until the end of this turn: only for the first request of a turn, and after
+ * a publication, does this cost more than a look. */
+static const struct snapshot *newest_view(struct api_server *server)
+{
+    if (server->view && server->view->generation == snapshot_generation(server->cell))
+        return server->view;
+    snapshot_release(server->view);
+    server->view = snapshot_acquire(server->cell);
+    cache_renew(server->cache, server->view->generation);
+    return server->view;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_bytes, void **request_context)
+{
+    const struct listener *listener = cls;
+    struct api_server *server = listener->server;
+    const struct transaction_call call = {.connection = connection,
+                                          .url = url,
+                                          .method = method,
+                                          .http_version = version,
+                                          .data = data,
+                                          .data_bytes = data_bytes};
+    struct handlers_context c = {.backend = server->backend,
+                                 .token = server->token,
+                                 .stats = server->stats,
+                                 .reader = server->reader,
+                                 .number = server->number += NUMBER_STEP,
+                                 .cache = server->cache,
+                                 .for_probes = listener->audience == API_FOR_PROBES,
+                                 .daemon_version = server->daemon_version};
+
+    if (!*request_context)
+        return MHD_NO;
+    c.snapshot = newest_view(server);
+    return transaction_step(*request_context, &c, &call);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **request_context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct api_server *server = ((struct listener *)cls)->server;
+    struct connection *client = client_of(connection);
+
+    (void)code;
+    *request_context = NULL;
+    if (!client)
+        return;
+    transaction_free(client->exchange);
+    client->exchange = NULL;
+    connections_end(&server->clients, client, server->now);
+}
+
+/* The target is decoded by request.c: leave it alone. */
+static size_t on_unescape(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+static void on_log(void *cls, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void on_log(void *cls, const char *format, va_list args)
+{
+    char line[256];
+
+    (void)cls;
+    vsnprintf(line, sizeof(line), format, args);
+    line[strcspn(line, "\n")] = '\0';
+    log_debug("http: %s", line);
+}
+
+/* ---- start ---- */
+
+static uint32_t asked_limit(const struct api_listener *l)
+{
+    if (l->connection_limit)
+        return l->connection_limit;
+    return l->audience == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
+}
+
+/* As many places as asked for; where the process may not open so many files, each socket gets its
+ * share. A connection that finds no descriptor would hang, so none is promised. */
+void api_share_places(struct api_listener *listeners, uint32_t count)
+{
+    struct rlimit files;
+    uint64_t sum = 0;
+    uint64_t room;
+
+    for (uint32_t i = 0; i < count; i++) {
+        listeners[i].connection_limit = asked_limit(&listeners[i]);
+        sum += listeners[i].connection_limit;
+    }
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY ||
+        files.rlim_cur >= sum + RESERVED_FDS)
+        return;
+    room = files.rlim_cur > RESERVED_FDS ? files.rlim_cur - RESERVED_FDS : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t share = listeners[i].connection_limit * room / sum;
+        listeners[i].connection_limit = share > 0 ? (uint32_t)share : 1;
+    }
+    log_warning("http: at most %llu connections and not %llu, since only %llu files may be open",
+                (unsigned long long)room, (unsigned long long)sum,
+                (unsigned long long)files.rlim_cur);
+}
+
+static struct MHD_Daemon *start_daemon(struct listener *listener, int fd, uint32_t limit)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request,
+        listener, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)limit, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener, MHD_OPTION_END);
+}
+
+static enum status watch(struct api_server *server, int fd, uint32_t tag, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = tag};
+
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return err_set(err, STATUS_IO, "cannot watch a descriptor: %s", strerror(errno));
+    return STATUS_OK;
+}
+
+/* The library gets a descriptor of its own, so that it is clear who closes which. */
+static enum status add_listener(struct api_server *server, const struct api_listener *asked,
+                                struct err *err)
+{
+    struct listener *listener = &server->listeners[server->listener_count];
+    const union MHD_DaemonInfo *info;
+    int own = fcntl(asked->fd, F_DUPFD_CLOEXEC, 3);
+    int flags = own < 0 ? -1 : fcntl(own, F_GETFL);
+
+    if (own < 0 || flags < 0 || fcntl(own, F_SETFL, flags | O_NONBLOCK) != 0) {
+        if (own >= 0)
+            close(own);
+        return err_set(err, STATUS_IO, "cannot use a listening socket: %s", strerror(errno));
+    }
+    listener->server = server;
+    listener->audience = asked->audience;
+    listener->daemon = start_daemon(listener, own, asked->connection_limit);
+    if (!listener->daemon)
+        return err_set(err, STATUS_IO, "cannot serve HTTP on a listening socket");
+    server->listener_count++;
+    info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    if (!info)
+        return err_set(err, STATUS_NOT_SUPPORTED, "this libmicrohttpd has no epoll");
+    return watch(server, info->epoll_fd, server->listener_count - 1, err);
+}
+
+static enum status open_server(struct api_server *server, const struct api_options *options,
+                               struct err *err)
+{
+    struct api_listener listeners[API_MAX_LISTENERS];
+    enum status s;
+
+    if (options->listen_count == 0 || options->listen_count > API_MAX_LISTENERS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
+                       options->listen_count, API_MAX_LISTENERS);
+    server->cache = cache_new();
+    server->reader =
+        db_thread_new(&(struct db_thread_options){.cell = server->cell,
+                                                  .backend = server->backend,
+                                                  .daemon_version = server->daemon_version,
+                                                  .wake = api_server_wake,
+                                                  .server = server});
+    if (!server->cache || !server->reader)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->epoll_fd < 0 || server->timer_fd < 0 || server->wake_fd < 0)
+        return err_set(err, STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
+    s = watch(server, server->timer_fd, TIMER_EVENT, err);
+    if (s == STATUS_OK)
+        s = watch(server, server->wake_fd, WAKE_EVENT, err);
+    memcpy(listeners, options->listeners, sizeof(listeners));
+    api_share_places(listeners, options->listen_count);
+    for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
+        s = add_listener(server, &listeners[i], err);
+    return s;
+}
+
+enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,
+                           const struct api_backend *backend, struct api_server **out,
+                           struct err *err)
+{
+    struct api_server *server = calloc(1, sizeof(*server));
+    enum status s;
+
+    if (!server || !send_prepare()) {
+        free(server);
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+    }
+    server->epoll_fd = -1;
+    server->timer_fd = -1;
+    server->wake_fd = -1;
+    server->cell = cell;
+    server->backend = backend;
+    pthread_mutex_init(&server->token_mutex, NULL);
+    api_server_set_token(server, options->token);
+    if (getrandom(&server->number, sizeof(server->number), GRND_NONBLOCK) < 0)
+        server->number = (uint64_t)clock_wall_seconds();
+    server->own_stats.started_at = clock_wall_seconds();
+    server->stats = options->stats ? options->stats : &server->own_stats;
+    server->daemon_version = options->daemon_version ? options->daemon_version : "";
+    server->deadline_ns =
+        options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
+    s = open_server(server, options, err);
+    if (s != STATUS_OK) {
+        api_server_free(server);
+        return s;
+    }
+    for (uint32_t i = 0; i < options->listen_count; i++)
+        close(options->listeners[i].fd);
+    *out = server;
+    return STATUS_OK;
+}
+
+void api_server_set_token(struct api_server *server, const char *token)
+{
+    pthread_mutex_lock(&server->token_mutex);
+    snprintf(server->next_token, sizeof(server->next_token), "%s", token ? token : "");
+    atomic_store(&server->token_changed, true);
+    pthread_mutex_unlock(&server->token_mutex);
+}
+
+/* In the server's thread, between two turns. */
+static void take_token(struct api_server *server)
+{
+    if (!atomic_load_explicit(&server->token_changed, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&server->token_mutex);
+    memcpy(server->token, server->next_token, sizeof(server->token));
+    atomic_store(&server->token_changed, false);
+    pthread_mutex_unlock(&server->token_mutex);
+}
+
+/* ---- run ---- */
+
+int api_server_fd(const struct api_server *server)
+{
+    return server->epoll_fd;
+}
+
+/* Has the library work left that no descriptor tells of? */
+static bool has_work(const struct listener *listener)
+{
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+
+    return MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+}
+
+int api_server_timeout_ms(const struct api_server *server)
+{
+    if (server->place_freed)
+        return 0;
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        if (has_work(&server->listeners[i]))
+            return 0;
+    }
+    return -1; /* the deadlines have a descriptor */
+}
+
+static void set_timer(struct api_server *server, nsec_t due)
+{
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(due / NSEC_PER_SEC),
+                                           .tv_nsec = (long)(due % NSEC_PER_SEC)}};
+
+    if (timerfd_settime(server->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+        log_warning("http: cannot set the timer of the request deadline: %s", strerror(errno));
+    server->timer_due = due;
+}
+
+/* The timer is set once and asks again when it is due, so that a request costs no system call. */
+static void on_timer(struct api_server *server)
+{
+    uint64_t expirations;
+    uint64_t cut = 0;
+    nsec_t due;
+
+    if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
+        log_warning("http: cannot read the timer: %s", strerror(errno));
+    due = connections_reap(&server->clients, server->now, server->deadline_ns, &cut);
+    stats_add(&server->stats->connections_cut, cut);
+    set_timer(server, due);
+}
+
+/* Perhaps an answer is there, and only a run finds out whose. */
+static bool on_wake(struct api_server *server)
+{
+    uint64_t count;
+
+    if (read(server->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        log_warning("http: cannot read an event: %s", strerror(errno));
+    return true;
+}
+
+/* Serves what is ready within so many milliseconds; -1: waits for ever. */
+static void serve(struct api_server *server, int wait_ms)
+{
+    struct epoll_event events[MAX_EVENTS];
+    int count = epoll_wait(server->epoll_fd, events, MAX_EVENTS, wait_ms);
+    bool run_all = server->place_freed;
+
+    server->now = clock_monotonic();
+    take_token(server);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u32 == TIMER_EVENT)
+            on_timer(server);
+        else if (events[i].data.u32 != WAKE_EVENT)
+            server->listeners[events[i].data.u32].ready = true;
+        else
+            run_all = on_wake(server);
+    }
+    /* With all places taken the library stops watching its listening socket, and takes it up again
+     * not when a place is freed but at the next run, for which no descriptor might ever ask. */
+    server->place_freed = false;
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = &server->listeners[i];
+        if (run_all || listener->ready || has_work(listener))
+            MHD_run(listener->daemon);
+        listener->ready = false;
+    }
+    snapshot_release(server->view);
+    server->view = NULL;
+    if (server->timer_due == 0 && server->clients.first)
+        set_timer(server, server->now + server->deadline_ns);
+}
+
+void api_server_run(struct api_server *server)
+{
+    serve(server, 0);
+}
+
+void api_server_wait(struct api_server *server)
+{
+    serve(server, api_server_timeout_ms(server));
+}
+
+void api_server_wake(struct api_server *server)
+{
+    const uint64_t one = 1;
+
+    if (write(server->wake_fd, &one, sizeof(one)) < 0)
+        return; /* full: it is readable already */
+}
+
+bool api_server_db_thread_moves(struct api_server *server)
+{
+    return db_thread_moves(server->reader);
+}
+
+/* ---- stop ---- */
+
+static void stop_listening(struct api_server *server)
+{
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        int fd = MHD_quiesce_daemon(server->listeners[i].daemon);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+static void finish_answers(struct api_server *server)
+{
+    nsec_t end = clock_monotonic() + DRAIN_TIME;
+
+    while (server->clients.in_request > 0) {
+        nsec_t now = clock_monotonic();
+        int wait_ms = api_server_timeout_ms(server);
+        if (now >= end)
+            return;
+        if (wait_ms < 0)
+            wait_ms = (int)((end - now) / NSEC_PER_MSEC) + 1;
+        serve(server, wait_ms);
+    }
+}
+
+void api_server_finish(struct api_server *server)
+{
+    if (server->finished)
+        return;
+    server->finished = true;
+    stop_listening(server);
+    finish_answers(server);
+}
+
+void api_server_free(struct api_server *take)
+{
+    if (!take)
+        return;
+    api_server_finish(take);
+    pthread_mutex_destroy(&take->token_mutex);
+    db_thread_free(take->reader); /* libmicrohttpd wants none suspended at the end */
+    for (uint32_t i = 0; i < take->listener_count; i++)
+        MHD_stop_daemon(take->listeners[i].daemon);
+    cache_free(take->cache);
+    if (take->timer_fd >= 0)
+        close(take->timer_fd);
+    if (take->wake_fd >= 0)
+        close(take->wake_fd);
+    if (take->epoll_fd >= 0)
+        close(take->epoll_fd);
+    free(take);
+}

@@ -1,0 +1,72 @@
+/* server.h: the HTTP server. libmicrohttpd driven by external epoll: a loop of the daemon calls
+ * api_server_wait again and again. (MHD's internal epoll thread stalls when exactly 128 connections
+ * are ready at once.) A server is used by one thread, but for the functions that say otherwise;
+ * several may serve one cell and one backend.
+ */
+#ifndef REACH_API_SERVER_H
+#define REACH_API_SERVER_H
+
+#include "api/handlers/backend.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "snapshot/snapshot.h"
+
+struct api_server;
+struct stats;
+
+/* Whom a listening socket is for. */
+enum api_audience {
+    API_FOR_ALL = 0,
+    API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing of /v1 */
+};
+
+struct api_listener {
+    int fd; /* TCP or Unix, listening; the server's once api_server_new succeeds */
+    enum api_audience audience;
+    uint32_t connection_limit; /* of this socket; 0: 1024, or 64 for probes */
+};
+
+enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
+
+struct api_options {
+    struct api_listener listeners[API_MAX_LISTENERS];
+    uint32_t listen_count;
+    nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
+    const char *daemon_version; /* static string */
+    const char *token; /* what changes something must bring it; copied. NULL or "": nothing need */
+    struct stats *stats; /* counts into this (stats.h), borrowed; NULL: into its own */
+};
+
+/* Sets the limit of each listener to its default where it has none, and where the process may not
+ * open so many files to its share. For all sockets of the process together, before their servers.
+ */
+void api_share_places(struct api_listener *listeners, uint32_t count);
+
+/* Borrows cell and backend until api_server_free. */
+enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,
+                           const struct api_backend *backend, struct api_server **out,
+                           struct err *err);
+
+/* Another token for every request that is served from now on. From any thread. */
+void api_server_set_token(struct api_server *server, const char *token);
+
+/* Sleeps until something is ready or somebody wakes it, then serves what is ready. */
+void api_server_wait(struct api_server *server);
+/* Ends the sleep of api_server_wait. From any thread. */
+void api_server_wake(struct api_server *server);
+/* Does its reader move (db_thread.h)? From any thread, one at a time. */
+bool api_server_db_thread_moves(struct api_server *server);
+
+/* For a loop that watches other things too: the descriptor to watch for reading, */
+int api_server_fd(const struct api_server *server);
+/* what to call when it is ready, which never waits, */
+void api_server_run(struct api_server *server);
+/* and the milliseconds until it is to be called even if nothing is ready; -1: never. */
+int api_server_timeout_ms(const struct api_server *server);
+
+/* Takes no more connections and finishes answers under way, for at most 1 s. */
+void api_server_finish(struct api_server *server);
+/* The same, unless that was done, and closes everything. NULL is fine. */
+void api_server_free(struct api_server *take);
+
+#endif

@@ -1,0 +1,197 @@
+/* transaction.c: the life of one request.
+ *
+ * libmicrohttpd calls the access handler at least twice: once when the header fields are there,
+ * then for each piece of the body, and once more at its end. The first call is where a request is
+ * refused before its body is read; an answer given there closes the connection. Everything else is
+ * answered in the last call. A body that no route reads is thrown away as it comes.
+ *
+ * What must be read from the database is handed to the reader, and the last call comes once more
+ * when the answer is there. Most requests ask for what was asked before: a GET whose target has a
+ * document in the cache is answered without taking the target apart.
+ */
+#include "api/server/transaction.h"
+
+#include "api/server/guard.h"
+#include "api/server/send.h"
+#include "api/server/db_thread.h"
+#include "api/handlers/routes.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum step { STEP_FIRST = 0, STEP_BODY, STEP_READING, STEP_ANSWERED };
+
+struct transaction {
+    enum step step;
+    bool keeps_body;
+    bool is_parsed;
+    struct request request;
+    struct db_thread_call call; /* of an answer that must be read from the database */
+    size_t target_bytes;
+    char target[]; /* libmicrohttpd writes over its own */
+};
+
+struct transaction *transaction_new(const char *target)
+{
+    size_t bytes = strlen(target);
+    struct transaction *x = malloc(sizeof(*x) + bytes + 1);
+
+    if (!x)
+        return NULL;
+    memset(x, 0, sizeof(*x));
+    x->target_bytes = bytes;
+    memcpy(x->target, target, bytes + 1);
+    return x;
+}
+
+void transaction_free(struct transaction *take)
+{
+    if (!take)
+        return;
+    reply_clear(&take->call.reply);
+    request_clear(&take->request);
+    free(take);
+}
+
+/* GET or HEAD: what can neither change anything nor bring a body that matters. */
+static bool is_reading(const struct request *request)
+{
+    return strcmp(request->method, MHD_HTTP_METHOD_GET) == 0 ||
+           strcmp(request->method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+/* Sends, counts, and tells the log of what was changed and of what went wrong here. */
+static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
+                              struct MHD_Connection *connection, struct reply *take)
+{
+    const struct request *r = &x->request;
+    unsigned http_status = 0;
+    enum MHD_Result result = send_reply(connection, r, take, &http_status);
+
+    x->step = STEP_ANSWERED;
+    stats_count(c->stats, http_status);
+    if (http_status >= 500 && http_status != MHD_HTTP_SERVICE_UNAVAILABLE)
+        log_warning("http: %.16s %s: %u, request %s", r->method, r->instance, http_status,
+                    r->trace);
+    else if (x->is_parsed && http_status < 300 && !is_reading(r) &&
+             strcmp(r->method, MHD_HTTP_METHOD_OPTIONS) != 0)
+        log_info("http: %.16s %s: %u, request %s", r->method, r->instance, http_status, r->trace);
+    return result;
+}
+
+static enum MHD_Result refuse(struct transaction *x, struct handlers_context *c,
+                              struct MHD_Connection *connection, const struct problem *problem)
+{
+    struct reply reply = {.http_status = 0};
+
+    request_make_id(&x->request, c->number);
+    reply_problem(&reply, &x->request, problem);
+    reply.close = true; /* where the next request begins is not certain */
+    return answer(x, c, connection, &reply);
+}
+
+static bool parse(struct transaction *x, struct problem *out)
+{
+    struct err err;
+
+    if (request_parse(&x->request, x->target, &err) != STATUS_OK) {
+        *out = (struct problem){.status = err.status};
+        memcpy(out->detail, err.text, sizeof(out->detail));
+        return false;
+    }
+    x->is_parsed = true;
+    return true;
+}
+
+static enum MHD_Result first_step(struct transaction *x, struct handlers_context *c,
+                                  const struct transaction_call *call)
+{
+    struct problem problem;
+
+    x->request.method = call->method;
+    if (!guard_target_is_whole(call->url, x->target_bytes, call->http_version)) {
+        guard_bad_target(&problem);
+        return refuse(x, c, call->connection, &problem);
+    }
+    if (!guard_check(call->connection, call->http_version, &x->request, &problem))
+        return refuse(x, c, call->connection, &problem);
+    if (!is_reading(&x->request)) {
+        if (!parse(x, &problem))
+            return refuse(x, c, call->connection, &problem);
+        x->keeps_body = routes_takes_body(&x->request);
+    }
+    x->step = STEP_BODY;
+    return MHD_YES;
+}
+
+/* The reply of the route; a document is remembered for those who ask the same again. */
+static void dispatch(struct transaction *x, struct handlers_context *c, struct reply *reply)
+{
+    struct problem problem;
+
+    request_make_id(&x->request, c->number);
+    if (!x->is_parsed && !parse(x, &problem)) {
+        reply_problem(reply, &x->request, &problem);
+    } else if (x->request.body_too_large) {
+        guard_too_large(&problem);
+        reply_problem(reply, &x->request, &problem);
+        reply->close = true;
+    } else {
+        routes_dispatch(c, &x->request, reply);
+        if (reply->document && is_reading(&x->request))
+            cache_remember(c->cache, x->target, reply->document);
+    }
+}
+
+/* To the reader with it; without one it is read here. */
+static enum MHD_Result read_deferred(struct transaction *x, struct handlers_context *c,
+                                     struct MHD_Connection *connection, struct reply *reply)
+{
+    x->step = STEP_READING;
+    x->call = (struct db_thread_call){
+        .connection = connection, .request = &x->request, .handler = reply->deferred};
+    reply_clear(reply);
+    if (db_thread_take(c->reader, &x->call))
+        return MHD_YES;
+    c->may_read = true;
+    x->call.handler(c, &x->request, reply);
+    return answer(x, c, connection, reply);
+}
+
+static enum MHD_Result last_step(struct transaction *x, struct handlers_context *c,
+                                 struct MHD_Connection *connection)
+{
+    struct reply reply = {.http_status = 0};
+    struct document *kept = NULL;
+
+    if (!c->for_probes && is_reading(&x->request))
+        kept = cache_find(c->cache, x->target);
+    if (kept)
+        reply_document(&reply, kept);
+    else
+        dispatch(x, c, &reply);
+    return reply.deferred ? read_deferred(x, c, connection, &reply)
+                          : answer(x, c, connection, &reply);
+}
+
+enum MHD_Result transaction_step(struct transaction *x, struct handlers_context *c,
+                                 const struct transaction_call *call)
+{
+    if (x->step == STEP_FIRST)
+        return first_step(x, c, call);
+    if (x->step == STEP_READING)
+        return answer(x, c, call->connection, &x->call.reply);
+    if (x->step == STEP_ANSWERED) { /* the rest of a body after an early answer */
+        *call->data_bytes = 0;
+        return MHD_YES;
+    }
+    if (*call->data_bytes > 0) {
+        size_t bytes = *call->data_bytes;
+        *call->data_bytes = 0;
+        if (x->keeps_body && request_add_body(&x->request, call->data, bytes) != STATUS_OK)
+            return MHD_NO;
+        return MHD_YES;
+    }
+    return last_step(x, c, call->connection);
+}

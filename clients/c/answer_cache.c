@@ -1,0 +1,166 @@
+/* answer_cache.c: a small table, searched from end to end; the least recently used one makes room.
+ */
+#include "clients/c/answer_cache.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ENTRIES = 32 };
+
+struct entry {
+    char *target; /* owned; NULL: free */
+    char tag[HTTP_TAG_BYTES];
+    struct answer_content *content; /* held */
+    uint64_t confirmed_ms;
+    uint64_t used;
+};
+
+struct answer_cache {
+    pthread_mutex_t lock;
+    uint64_t uses; /* guarded by lock, as the next */
+    struct entry entries[MAX_ENTRIES];
+};
+
+struct answer_cache *answer_cache_new(void)
+{
+    struct answer_cache *cache = calloc(1, sizeof(*cache));
+
+    if (cache)
+        pthread_mutex_init(&cache->lock, NULL);
+    return cache;
+}
+
+static void clear(struct entry *e)
+{
+    free(e->target);
+    answer_content_release(e->content);
+    *e = (struct entry){.target = NULL};
+}
+
+void answer_cache_free(struct answer_cache *take)
+{
+    if (!take)
+        return;
+    for (int i = 0; i < MAX_ENTRIES; i++)
+        clear(&take->entries[i]);
+    pthread_mutex_destroy(&take->lock);
+    free(take);
+}
+
+static struct entry *find(struct answer_cache *cache, const char *target)
+{
+    for (int i = 0; i < MAX_ENTRIES; i++) {
+        if (cache->entries[i].target && strcmp(cache->entries[i].target, target) == 0)
+            return &cache->entries[i];
+    }
+    return NULL;
+}
+
+void answer_cache_tag(struct answer_cache *cache, const char *target, char *out)
+{
+    const struct entry *e;
+
+    pthread_mutex_lock(&cache->lock);
+    e = find(cache, target);
+    memcpy(out, e ? e->tag : "", e ? sizeof(e->tag) : 1);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+struct answer_content *answer_cache_get(struct answer_cache *cache, const char *target,
+                                        const char *tag, uint64_t *confirmed_ms)
+{
+    struct answer_content *content = NULL;
+    struct entry *e;
+
+    pthread_mutex_lock(&cache->lock);
+    e = find(cache, target);
+    if (e && (!tag || strcmp(e->tag, tag) == 0)) {
+        content = e->content;
+        answer_content_hold(content);
+        if (tag)
+            e->confirmed_ms = *confirmed_ms;
+        e->used = ++cache->uses;
+        *confirmed_ms = e->confirmed_ms;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return content;
+}
+
+/* Drops what contradicts the provenance. The lock is held. */
+static void learn(struct answer_cache *cache, const struct reach_provenance *provenance)
+{
+    for (int i = 0; i < MAX_ENTRIES; i++) {
+        struct entry *e = &cache->entries[i];
+        const struct reach_provenance *p = e->target ? &e->content->provenance : NULL;
+        if (p && strcmp(p->gpu_uuid, provenance->gpu_uuid) == 0 &&
+            (strcmp(p->fingerprint_id, provenance->fingerprint_id) != 0 ||
+             p->stale != provenance->stale))
+            clear(e);
+    }
+}
+
+void answer_cache_learn(struct answer_cache *cache, const struct reach_provenance *provenance)
+{
+    pthread_mutex_lock(&cache->lock);
+    learn(cache, provenance);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+/* A free entry, or the least recently used one, then cleared. The lock is held. */
+static struct entry *make_room(struct answer_cache *cache)
+{
+    struct entry *oldest = &cache->entries[0];
+
+    for (int i = 0; i < MAX_ENTRIES; i++) {
+        struct entry *e = &cache->entries[i];
+        if (!e->target)
+            return e;
+        if (e->used < oldest->used)
+            oldest = e;
+    }
+    clear(oldest);
+    return oldest;
+}
+
+/* Fills an empty entry; without memory it stays empty. */
+static void fill(struct entry *e, const char *target, const char *tag,
+                 const struct reach_answer *answer)
+{
+    e->target = strdup(target);
+    if (!e->target)
+        return;
+    answer_content_hold(answer->content);
+    e->content = answer->content;
+    e->confirmed_ms = answer->confirmed_ms;
+    snprintf(e->tag, sizeof(e->tag), "%s", tag);
+}
+
+void answer_cache_put(struct answer_cache *cache, const char *target, const char *tag,
+                      const struct reach_answer *answer)
+{
+    struct entry *e;
+
+    pthread_mutex_lock(&cache->lock);
+    learn(cache, &answer->provenance);
+    e = find(cache, target);
+    if (e)
+        clear(e);
+    else
+        e = make_room(cache);
+    fill(e, target, tag, answer);
+    e->used = ++cache->uses;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void answer_cache_drop(struct answer_cache *cache, const char *target)
+{
+    struct entry *e;
+
+    pthread_mutex_lock(&cache->lock);
+    e = find(cache, target);
+    if (e)
+        clear(e);
+    pthread_mutex_unlock(&cache->lock);
+}

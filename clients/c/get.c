@@ -1,0 +1,542 @@
+/* get.c: one request, wherever the answer comes from, and what of an answer may be returned:
+ * nothing about another GPU, from a stale fingerprint, or from before the daemon became
+ * unreachable, unless the caller allows it.
+ *
+ * A GET to a daemon carries the ETag of its last answer to the same target; on a 304 that answer is
+ * returned again, confirmed. */
+#include "clients/c/answer_cache.h"
+#include "clients/c/handle.h"
+#include "clients/c/http.h"
+#include "clients/c/offline.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum { HTTP_OK = 200, HTTP_NOT_MODIFIED = 304, HTTP_UNAVAILABLE = 503, DISCOVERY_PAUSE_MS = 100 };
+
+/* Of what a job relies on, and of anything else (an observation is raw numbers). */
+enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
+
+/* One call of the public interface. */
+struct call {
+    struct reach *reach;
+    const struct reach_request *request;
+    uint64_t end_ms;
+    unsigned allow;
+    struct reach_error *error;
+};
+
+static uint64_t now_ms(void)
+{
+    return clock_monotonic() / NSEC_PER_MSEC;
+}
+
+static struct call begin(struct reach *reach, const struct reach_request *request,
+                         struct reach_error *error)
+{
+    return (struct call){.reach = reach,
+                         .request = request,
+                         .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
+                         .allow = atomic_load(&reach->allow),
+                         .error = error};
+}
+
+static bool is_get(const struct reach_request *request)
+{
+    return !request->method || strcmp(request->method, "GET") == 0;
+}
+
+/* ---- responses that are no answers ---- */
+
+static enum reach_status status_of_slug(const char *slug, uint32_t http_status)
+{
+    static const struct {
+        const char *slug;
+        enum reach_status status;
+    } slugs[] = {{"invalid-argument", REACH_INVALID_ARGUMENT},
+                 {"not-found", REACH_NOT_FOUND},
+                 {"no-fingerprint", REACH_NOT_MEASURED},
+                 {"not-applicable", REACH_NOT_MEASURED},
+                 {"not-supported", REACH_NOT_SUPPORTED},
+                 {"method-not-allowed", REACH_NOT_SUPPORTED},
+                 {"stale-fingerprint", REACH_STALE},
+                 {"unauthorized", REACH_UNAUTHORIZED},
+                 {"internal", REACH_INTERNAL}};
+
+    for (size_t i = 0; slug && i < sizeof(slugs) / sizeof(*slugs); i++) {
+        if (strcmp(slug, slugs[i].slug) == 0)
+            return slugs[i].status;
+    }
+    return http_status / 100 == 5 || (slug && http_status == 409) ? REACH_UNAVAILABLE
+                                                                  : REACH_PROTOCOL;
+}
+
+static const char *source_name(const struct reach *reach)
+{
+    return reach->http ? http_address(reach->http) : offline_name(reach->offline);
+}
+
+/* A problem document (RFC 9457) says what failed, which parameter is to blame, and what to do. */
+static enum reach_status fail_with_problem(const struct call *call,
+                                           const struct reach_answer *answer)
+{
+    const char *slug = json_string_value(json_object_get(answer->content->json, "slug"));
+    const char *detail = json_string_value(json_object_get(answer->content->json, "detail"));
+    const char *next = json_string_value(json_object_get(answer->content->json, "next_step"));
+    const json_t *blamed = json_array_get(json_object_get(answer->content->json, "errors"), 0);
+    const char *field = json_string_value(json_object_get(blamed, "parameter"));
+    const enum reach_status status = status_of_slug(slug, answer->http_status);
+
+    if (slug && detail)
+        fail_text(call->error, status, "%.300s%s%.250s", detail, next ? ". " : "",
+                  next ? next : "");
+    else
+        fail_text(call->error, status, "the response from %s is not one of reachd: HTTP %u",
+                  source_name(call->reach), answer->http_status);
+    fail_field(call->error, field ? field : json_string_value(json_object_get(blamed, "pointer")));
+    if (call->error)
+        call->error->http_status = answer->http_status;
+    return status;
+}
+
+/* ---- what may be returned ---- */
+
+/* What stands for {gpu} in the target; "" if nothing does. `out` needs REACH_UUID_BYTES. */
+static const char *gpu_of_target(const char *target, char *out)
+{
+    static const char prefix[] = "/v1/gpus/";
+    const char *at = target + sizeof(prefix) - 1;
+
+    out[0] = '\0';
+    if (strncmp(target, prefix, sizeof(prefix) - 1) == 0)
+        snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
+    return out;
+}
+
+static bool is_index(const char *gpu)
+{
+    return gpu[strspn(gpu, "0123456789")] == '\0';
+}
+
+static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+    const char *uuid = p                                     ? p->gpu_uuid
+                       : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
+                                                             : NULL;
+    char gpu[REACH_UUID_BYTES];
+
+    gpu_of_target(call->request->target, gpu);
+    if (!uuid || is_index(gpu) || strcasecmp(gpu, uuid) == 0)
+        return REACH_OK;
+    return fail_with(call->error, REACH_WRONG_GPU,
+                     "the request was for %s and the answer is for %s", gpu, uuid);
+}
+
+static enum reach_status check_stale(const struct call *call, const struct reach_answer *answer)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+
+    if (!p || !p->stale || call->allow & REACH_ALLOW_STALE)
+        return REACH_OK;
+    return fail_with(call->error, REACH_STALE,
+                     "fingerprint %s of %s is stale: the chip or its driver is not what was "
+                     "measured. Measure again (reachctl fingerprint --follow), or allow it "
+                     "(REACH_ALLOW_STALE)",
+                     p->fingerprint_id, p->gpu_uuid);
+}
+
+/* Off line there is one GPU, or a few: a UUID that is none of them is that of another GPU. */
+static bool is_other_gpu(const struct call *call, const struct reach_answer *answer)
+{
+    char gpu[REACH_UUID_BYTES];
+
+    gpu_of_target(call->request->target, gpu);
+    return call->reach->offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
+           !offline_has(call->reach->offline, gpu);
+}
+
+static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
+{
+    enum reach_status status;
+
+    if (is_other_gpu(call, answer)) {
+        char gpu[REACH_UUID_BYTES];
+        status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s",
+                           source_name(call->reach), gpu_of_target(call->request->target, gpu));
+        if (call->error)
+            call->error->http_status = answer->http_status;
+        return status;
+    }
+    if (answer->http_status / 100 != 2)
+        return fail_with_problem(call, answer);
+    status = check_gpu(call, answer);
+    return status == REACH_OK ? check_stale(call, answer) : status;
+}
+
+/* ---- sources ---- */
+
+/* A body of its own for a response without one. */
+static char *own_body(char *take)
+{
+    return take ? take : calloc(1, 1);
+}
+
+static enum reach_status send_offline(const struct call *call, struct reach_answer **out)
+{
+    const struct offline *offline = call->reach->offline;
+    struct offline_response got;
+    struct answer_origin origin = {.target = call->request->target,
+                                   .source = offline_source(offline),
+                                   .confirmed_ms = offline_read_ms(offline)};
+    enum reach_status status = offline_send(offline, call->request, &got, call->error);
+
+    if (status != REACH_OK)
+        return status;
+    origin.http_status = got.http_status;
+    return answer_new(&origin, got.body, got.body_bytes, out, call->error);
+}
+
+/* Has the daemon's driver not yet answered which GPUs there are? The lists say so themselves, and
+ * any other request of the API is refused with "not-ready". */
+static bool is_discovering(const struct call *call, const struct http_response *got)
+{
+    const bool refused = got->http_status == HTTP_UNAVAILABLE;
+    const char *text;
+    json_t *json;
+    bool found;
+
+    if (strncmp(call->request->target, "/v1/", 4) != 0 ||
+        (!refused && got->http_status != HTTP_OK) || !got->body ||
+        !strstr(got->body, refused ? "not-ready" : "\"discovery\":\"running\""))
+        return false;
+    json = json_loadb(got->body, got->body_bytes, 0, NULL);
+    text = json_string_value(json_object_get(json, refused ? "slug" : "discovery"));
+    found = text && strcmp(text, refused ? "not-ready" : "running") == 0;
+    json_decref(json);
+    return found;
+}
+
+static enum reach_status exchange_once(const struct call *call, const char *tag,
+                                       struct http_response *out)
+{
+    const uint64_t now = now_ms();
+    const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
+    const bool is_raw = answer_kind_of(call->request->target) == ANSWER_RAW;
+
+    return http_send(call->reach->http, call->request, tag,
+                     is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
+}
+
+/* Repeated while GPU discovery runs, unless the caller wants to know what is said meanwhile. */
+static enum reach_status exchange(const struct call *call, const char *tag,
+                                  struct http_response *out)
+{
+    const struct timespec pause = {.tv_nsec = DISCOVERY_PAUSE_MS * (long)NSEC_PER_MSEC};
+
+    for (;;) {
+        const enum reach_status status = exchange_once(call, tag, out);
+        if (status != REACH_OK || call->allow & REACH_ALLOW_DISCOVERY || !is_discovering(call, out))
+            return status;
+        http_response_free(out);
+        if (now_ms() + DISCOVERY_PAUSE_MS >= call->end_ms)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return fail_with(call->error, REACH_UNAVAILABLE,
+                     "GPU discovery of the daemon at %s is still running: its driver has not yet "
+                     "answered which GPUs there are. Try again",
+                     source_name(call->reach));
+}
+
+/* From the cache: confirmed by the daemon (with a tag), or because no daemon answers (NULL).
+ * REACH_NOT_FOUND: it is not there. */
+static enum reach_status from_cache(const struct call *call, const char *tag,
+                                    struct reach_answer **out)
+{
+    struct answer_origin origin = {.target = call->request->target,
+                                   .http_status = HTTP_OK,
+                                   .source = tag ? REACH_FROM_DAEMON : REACH_FROM_CACHE,
+                                   .confirmed_ms = now_ms()};
+    struct answer_content *content =
+        answer_cache_get(call->reach->cache, origin.target, tag, &origin.confirmed_ms);
+    enum reach_status status = REACH_NOT_FOUND;
+
+    if (content)
+        status = answer_share(&origin, content, out, call->error);
+    answer_content_release(content);
+    return status;
+}
+
+/* What came back other than 304. Takes the body. */
+static enum reach_status from_response(const struct call *call, struct http_response *take,
+                                       struct reach_answer **out)
+{
+    struct answer_cache *cache = call->reach->cache;
+    const char *target = call->request->target;
+    const struct answer_origin origin = {.target = target,
+                                         .http_status = (uint32_t)take->http_status,
+                                         .source = REACH_FROM_DAEMON,
+                                         .confirmed_ms = now_ms()};
+    char *body = own_body(take->body);
+    enum reach_status status;
+
+    take->body = NULL;
+    if (!body)
+        return fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
+    status = answer_new(&origin, body, take->body_bytes, out, call->error);
+    if (!is_get(call->request))
+        return status;
+    if (status == REACH_OK && origin.http_status == HTTP_OK &&
+        (*out)->content->rests_on_fingerprint)
+        answer_cache_put(cache, target, take->tag, *out);
+    else
+        answer_cache_drop(cache, target);
+    return status;
+}
+
+static enum reach_status send_to_daemon(const struct call *call, struct reach_answer **out)
+{
+    char tag[HTTP_TAG_BYTES] = "";
+    struct http_response got;
+    enum reach_status status;
+
+    if (is_get(call->request))
+        answer_cache_tag(call->reach->cache, call->request->target, tag);
+    status = exchange(call, tag, &got);
+    if (status != REACH_OK) {
+        if (is_get(call->request) && call->allow & REACH_ALLOW_CACHED &&
+            (status == REACH_UNREACHABLE || status == REACH_TIMEOUT) &&
+            from_cache(call, NULL, out) == REACH_OK)
+            return REACH_OK;
+        return status;
+    }
+    if (got.http_status == HTTP_NOT_MODIFIED && *tag) {
+        http_response_free(&got);
+        status = from_cache(call, tag, out);
+        if (status != REACH_NOT_FOUND)
+            return status;
+        /* Another thread has dropped it meanwhile. */
+        status = exchange(call, "", &got);
+        if (status != REACH_OK)
+            return status;
+    }
+    status = from_response(call, &got, out);
+    http_response_free(&got);
+    return status;
+}
+
+static enum reach_status perform(const struct call *call, struct reach_answer **out)
+{
+    const enum reach_status status =
+        call->reach->offline ? send_offline(call, out) : send_to_daemon(call, out);
+
+    return status == REACH_OK ? judge(call, *out) : status;
+}
+
+/* ---- the public functions ---- */
+
+/* A path that HTTP can carry as it is. */
+static bool is_target(const char *target)
+{
+    if (!target || target[0] != '/' || strlen(target) >= HTTP_TARGET_BYTES)
+        return false;
+    for (; *target; target++) {
+        if ((unsigned char)*target <= ' ' || (unsigned char)*target >= 0x7f || *target == '#')
+            return false;
+    }
+    return true;
+}
+
+static enum reach_status check_request(const struct reach *reach,
+                                       const struct reach_request *request, bool has_out,
+                                       struct reach_error *error)
+{
+    static const char *const methods[] = {"GET", "POST", "DELETE"};
+    bool known = request && !request->method;
+
+    if (!reach || !request || !has_out)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "a request needs a handle, a target and a place for the answer");
+    if (request->size != sizeof(*request))
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "size of struct reach_request is %zu and not %zu", request->size,
+                         sizeof(*request));
+    for (size_t i = 0; request->method && i < sizeof(methods) / sizeof(*methods); i++)
+        known = known || strcmp(request->method, methods[i]) == 0;
+    if (!known)
+        return fail_with(error, REACH_INVALID_ARGUMENT, "the method is GET, POST or DELETE");
+    if (!is_target(request->target))
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "the target of a request is a path such as /v1/gpus, escaped, of less "
+                         "than %d bytes",
+                         (int)HTTP_TARGET_BYTES);
+    return REACH_OK;
+}
+
+enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
+                             struct reach_answer **out, struct reach_error *error)
+{
+    enum reach_status status = check_request(reach, request, out != NULL, error);
+    struct call call;
+
+    if (out)
+        *out = NULL;
+    if (status != REACH_OK)
+        return status;
+    call = begin(reach, request, error);
+    return perform(&call, out);
+}
+
+static enum reach_status get_one(struct reach *reach, const char *target, struct reach_answer **out,
+                                 struct reach_error *error)
+{
+    const struct reach_request request = {.size = sizeof(request), .target = target};
+
+    return reach_send(reach, &request, out, error);
+}
+
+/* What this library's own handlers answer need not be checked, and there is nothing that it could
+ * be stale against. NULL: the request is refused, or there is no memory. */
+static char *get_unchecked(const struct reach *reach, const struct reach_request *request)
+{
+    struct offline_response got;
+
+    if (offline_send(reach->offline, request, &got, NULL) != REACH_OK)
+        return NULL;
+    if (got.http_status == HTTP_OK)
+        return got.body;
+    free(got.body);
+    return NULL;
+}
+
+enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
+                            struct reach_error *error)
+{
+    const struct reach_request request = {.size = sizeof(request), .target = target};
+    struct reach_answer *answer = NULL;
+    enum reach_status status;
+
+    if (!out_json)
+        return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
+    *out_json = NULL;
+    status = check_request(reach, &request, true, error);
+    if (status == REACH_OK && reach->offline)
+        *out_json = get_unchecked(reach, &request);
+    if (status != REACH_OK || *out_json)
+        return status;
+    status = reach_send(reach, &request, &answer, error);
+    if (answer && !(*out_json = strdup(answer->content->body)))
+        status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+    reach_answer_free(answer);
+    return status;
+}
+
+enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
+                             struct reach_error *error)
+{
+    const enum reach_status status = get_one(reach, target, out, error);
+
+    if (status != REACH_OK) {
+        reach_answer_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ---- fingerprints, and the state that says whether they are stale ---- */
+
+static enum reach_status get_state(struct reach *reach, const char *gpu, struct reach_answer **out,
+                                   struct reach_error *error)
+{
+    char target[HTTP_TAG_BYTES + REACH_UUID_BYTES];
+
+    snprintf(target, sizeof(target), "/v1/gpus/%.63s", gpu);
+    return handle_get(reach, target, out, error);
+}
+
+/* Document and state must be of the same fingerprint, which may be replaced between the two. */
+enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
+                                        struct reach_answer **out, struct reach_error *error)
+{
+    enum { TRIES = 3 };
+    char target[HTTP_TAG_BYTES + REACH_UUID_BYTES];
+    enum reach_status status = handle_check(reach, gpu, out != NULL, error);
+
+    if (out)
+        *out = NULL;
+    if (status != REACH_OK || !out)
+        return status;
+    snprintf(target, sizeof(target), "/v1/gpus/%.63s/fingerprint", gpu);
+    for (int i = 0; i < TRIES; i++) {
+        const struct reach_request request = {.size = sizeof(request), .target = target};
+        const struct call call = begin(reach, &request, error);
+        struct reach_answer *state = NULL;
+        const struct reach_gpu *now;
+
+        status = handle_get(reach, target, out, error);
+        if (status != REACH_OK || (*out)->source != REACH_FROM_DAEMON)
+            return status;
+        status = get_state(reach, gpu, &state, error);
+        now = reach_answer_gpu(state, 0);
+        if (now && strcmp(now->fingerprint_id, (*out)->provenance.fingerprint_id) == 0) {
+            (*out)->provenance.stale = now->stale;
+            answer_cache_learn(reach->cache, &(*out)->provenance);
+            reach_answer_free(state);
+            status = check_stale(&call, *out);
+            if (status == REACH_OK)
+                return REACH_OK;
+        } else {
+            reach_answer_free(state);
+        }
+        reach_answer_free(*out);
+        *out = NULL;
+        if (status != REACH_OK)
+            return status;
+    }
+    return fail_with(error, REACH_UNAVAILABLE,
+                     "the fingerprint of %s changed during the request; try again", gpu);
+}
+
+enum reach_status reach_revalidate(struct reach *reach, const struct reach_answer *answer,
+                                   struct reach_error *error)
+{
+    const struct reach_provenance *p = reach_answer_provenance(answer);
+    struct reach_answer *state = NULL;
+    const struct reach_gpu *now;
+    enum reach_status status;
+
+    if (!reach || !p)
+        return fail_with(error, REACH_INVALID_ARGUMENT,
+                         "reach_revalidate needs a handle and an answer that rests on a "
+                         "fingerprint");
+    if (reach->offline)
+        return offline_revalidate(reach->offline, p, error);
+    status = get_state(reach, p->gpu_uuid, &state, error);
+    now = reach_answer_gpu(state, 0);
+    if (!now)
+        return status;
+    if (now->state == REACH_STATE_LOST)
+        status = fail_with(error, REACH_NOT_FOUND, "%s is lost: the driver no longer lists it",
+                           now->uuid);
+    else if (!*now->fingerprint_id)
+        status = fail_with(error, REACH_NOT_MEASURED,
+                           "the daemon no longer has a fingerprint of %s", now->uuid);
+    else if (strcmp(now->fingerprint_id, p->fingerprint_id) != 0)
+        status = fail_with(error, REACH_STALE,
+                           "the answer rests on fingerprint %s, and %s has been measured again "
+                           "since: it now has %s. Request a new answer",
+                           p->fingerprint_id, now->uuid, now->fingerprint_id);
+    else if (now->stale)
+        status = fail_with(error, REACH_STALE,
+                           "fingerprint %s of %s has become stale: the chip or its driver is not "
+                           "what was measured. Measure again (reachctl fingerprint --follow)",
+                           p->fingerprint_id, now->uuid);
+    reach_answer_free(state);
+    return status;
+}

@@ -1,0 +1,282 @@
+/* http.c: libcurl. Idle connections are in a small pool; a call takes one or makes one, and no lock
+ * is held during network I/O. Never through a proxy: the daemon is on this node or next to it. */
+#include "clients/c/http.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_IDLE = 8, URL_BYTES = HTTP_TARGET_BYTES + 1024, FIELD_BYTES = 512 };
+
+struct http {
+    char *base;        /* owned: "http://127.0.0.1:17322" */
+    char *socket_path; /* owned; NULL: by address */
+    pthread_mutex_t lock;
+    unsigned idle_count; /* guarded by lock, as the next */
+    CURL *idle[MAX_IDLE];
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static CURLcode curl_started;
+
+/* Never undone: another part of the program may use libcurl too. */
+static void start_curl(void)
+{
+    curl_started = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+enum reach_status http_new(const char *base, const char *socket_path, struct http **out,
+                           struct reach_error *error)
+{
+    struct http *http;
+
+    *out = NULL;
+    pthread_once(&curl_once, start_curl);
+    if (curl_started != CURLE_OK)
+        return fail_with(error, REACH_NOT_SUPPORTED, "libcurl does not start: %s",
+                         curl_easy_strerror(curl_started));
+    http = calloc(1, sizeof(*http));
+    if (!http)
+        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+    pthread_mutex_init(&http->lock, NULL);
+    http->base = strdup(base);
+    http->socket_path = socket_path ? strdup(socket_path) : NULL;
+    if (!http->base || (socket_path && !http->socket_path)) {
+        http_free(http);
+        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+    }
+    *out = http;
+    return REACH_OK;
+}
+
+void http_free(struct http *take)
+{
+    if (!take)
+        return;
+    for (unsigned i = 0; i < take->idle_count; i++)
+        curl_easy_cleanup(take->idle[i]);
+    pthread_mutex_destroy(&take->lock);
+    free(take->socket_path);
+    free(take->base);
+    free(take);
+}
+
+const char *http_address(const struct http *http)
+{
+    return http->socket_path ? http->socket_path : http->base;
+}
+
+/* ---- the pool ---- */
+
+static CURL *take_connection(struct http *http)
+{
+    CURL *curl = NULL;
+
+    pthread_mutex_lock(&http->lock);
+    if (http->idle_count > 0)
+        curl = http->idle[--http->idle_count];
+    pthread_mutex_unlock(&http->lock);
+    return curl ? curl : curl_easy_init();
+}
+
+static void give_connection(struct http *http, CURL *take)
+{
+    pthread_mutex_lock(&http->lock);
+    if (http->idle_count < MAX_IDLE) {
+        http->idle[http->idle_count++] = take;
+        take = NULL;
+    }
+    pthread_mutex_unlock(&http->lock);
+    curl_easy_cleanup(take);
+}
+
+/* ---- one request ---- */
+
+static size_t on_data(char *data, size_t size, size_t count, void *cls)
+{
+    struct http_response *answer = cls;
+    const size_t bytes = size * count;
+    char *grown;
+
+    if (bytes > answer->max_bytes - answer->body_bytes)
+        return 0;
+    grown = realloc(answer->body, answer->body_bytes + bytes + 1);
+    if (!grown)
+        return 0; /* curl then fails with a write error */
+    memcpy(grown + answer->body_bytes, data, bytes);
+    answer->body = grown;
+    answer->body_bytes += bytes;
+    grown[answer->body_bytes] = '\0';
+    return bytes;
+}
+
+/* Keeps the ETag; one that does not fit is as none. */
+static size_t on_header(char *data, size_t size, size_t count, void *cls)
+{
+    static const char NAME[] = "etag:";
+    struct http_response *answer = cls;
+    const size_t bytes = size * count;
+    size_t at = sizeof(NAME) - 1;
+    size_t end = bytes;
+
+    if (bytes < at || strncasecmp(data, NAME, at) != 0)
+        return bytes;
+    while (at < end && (data[at] == ' ' || data[at] == '\t'))
+        at++;
+    while (end > at && (data[end - 1] == '\r' || data[end - 1] == '\n' || data[end - 1] == ' '))
+        end--;
+    if (end - at < HTTP_TAG_BYTES)
+        snprintf(answer->tag, sizeof(answer->tag), "%.*s", (int)(end - at), data + at);
+    return bytes;
+}
+
+static void set_up(const struct http *http, CURL *curl, const char *url, uint32_t timeout_ms,
+                   struct curl_slist *fields, struct http_response *answer)
+{
+    curl_easy_reset(curl); /* connections are kept */
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "libreach");
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, fields);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, answer);
+    if (http->socket_path)
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, http->socket_path);
+}
+
+static bool is_method(const struct reach_request *request, const char *method)
+{
+    return request->method && strcmp(request->method, method) == 0;
+}
+
+/* Appends "name: value" unless the value is NULL. False without memory, or if it is too long. */
+static bool add_field(struct curl_slist **fields, const char *name, const char *value)
+{
+    struct curl_slist *more;
+    char field[FIELD_BYTES];
+
+    if (!value)
+        return true;
+    if (snprintf(field, sizeof(field), "%s %s", name, value) >= (int)sizeof(field))
+        return false;
+    more = curl_slist_append(*fields, field);
+    if (more)
+        *fields = more;
+    return more != NULL;
+}
+
+static bool add_fields(const struct reach_request *request, const char *tag,
+                       struct curl_slist **fields)
+{
+    const char *accept = request->accept ? request->accept : "application/json";
+
+    return add_field(fields, "Accept:", accept) &&
+           add_field(fields, "Authorization: Bearer", request->token) &&
+           add_field(fields, "Content-Type:", request->body ? "application/json" : NULL) &&
+           add_field(fields, "If-None-Match:", *tag ? tag : NULL);
+}
+
+static void set_method(CURL *curl, const struct reach_request *request)
+{
+    if (is_method(request, "POST")) {
+        curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body ? request->body : "");
+    } else if (is_method(request, "DELETE")) {
+        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "DELETE");
+    }
+}
+
+/* libcurl speaks of ports even where a socket is asked. */
+static const char *why_no_socket(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return "there is no such socket";
+    if (access(path, W_OK) != 0)
+        return "this process may not write to the socket";
+    return "no process listens on the socket";
+}
+
+static enum reach_status fail_with_code(const struct http *http, CURLcode code, uint32_t timeout_ms,
+                                        struct reach_error *error)
+{
+    static const char NEXT[] = "start it (systemctl start reachd), or name another source";
+
+    switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+        return fail_with(error, REACH_TIMEOUT, "%s did not answer within %u ms", http_address(http),
+                         timeout_ms);
+    case CURLE_OUT_OF_MEMORY:
+        return fail_with(error, REACH_NO_MEMORY, "no memory to ask the daemon");
+    case CURLE_COULDNT_CONNECT:
+        return fail_with(
+            error, REACH_UNREACHABLE, "no daemon answers at %s (%s): %s", http_address(http),
+            http->socket_path ? why_no_socket(http->socket_path) : "no process listens there",
+            NEXT);
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return fail_with(error, REACH_UNREACHABLE, "no daemon answers at %s (%s): %s",
+                         http_address(http), curl_easy_strerror(code), NEXT);
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+        return fail_with(error, REACH_UNREACHABLE, "the connection to the daemon at %s broke",
+                         http_address(http));
+    default:
+        return fail_with(error, REACH_PROTOCOL, "the response from %s is not one of reachd: %s",
+                         http_address(http), curl_easy_strerror(code));
+    }
+}
+
+enum reach_status http_send(struct http *http, const struct reach_request *request, const char *tag,
+                            size_t max_bytes, uint32_t timeout_ms, struct http_response *out,
+                            struct reach_error *error)
+{
+    struct curl_slist *fields = NULL;
+    enum reach_status status = REACH_OK;
+    char url[URL_BYTES];
+    CURL *curl = NULL;
+    CURLcode code;
+
+    *out = (struct http_response){.max_bytes = max_bytes};
+    if (snprintf(url, sizeof(url), "%s%s", http->base, request->target) >= (int)sizeof(url))
+        return fail_with(error, REACH_INVALID_ARGUMENT, "the URL of the request is too long");
+    curl = take_connection(http);
+    if (!curl || !add_fields(request, tag, &fields)) {
+        status = fail_with(error, REACH_NO_MEMORY, "no memory for a request");
+        goto out;
+    }
+    set_up(http, curl, url, timeout_ms, fields, out);
+    set_method(curl, request);
+    code = curl_easy_perform(curl);
+    if (code == CURLE_OK)
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out->http_status);
+    else
+        status = fail_with_code(http, code, timeout_ms, error);
+out:
+    if (curl)
+        give_connection(http, curl);
+    curl_slist_free_all(fields);
+    if (status != REACH_OK)
+        http_response_free(out);
+    return status;
+}
+
+void http_response_free(struct http_response *take)
+{
+    free(take->body);
+    *take = (struct http_response){.body = NULL};
+}

@@ -1,0 +1,38 @@
+/* http.h: one request to the daemon over a Unix socket or a URL, within a timeout. Any thread: each
+ * call has a connection of its own, which stays open for the next one. */
+#ifndef REACH_CLIENT_HTTP_H
+#define REACH_CLIENT_HTTP_H
+
+#include "clients/c/error.h"
+
+enum { HTTP_TAG_BYTES = 64, HTTP_TARGET_BYTES = 4096 };
+
+struct http;
+
+/* `base` is a URL without a path; `socket_path` NULL: by address. Copies both. Errors:
+ * REACH_NO_MEMORY, REACH_NOT_SUPPORTED (libcurl does not start). */
+enum reach_status http_new(const char *base, const char *socket_path, struct http **out,
+                           struct reach_error *error);
+void http_free(struct http *take);
+
+/* What came back: owned body, terminated; NULL if it is empty. */
+struct http_response {
+    long http_status;
+    char tag[HTTP_TAG_BYTES]; /* the ETag with its quotes; "": none */
+    char *body;
+    size_t body_bytes;
+    size_t max_bytes; /* a longer body is REACH_PROTOCOL */
+};
+
+/* `tag` goes into If-None-Match; "": no such field. Any HTTP status is REACH_OK here. Errors:
+ * REACH_UNREACHABLE, REACH_TIMEOUT, REACH_PROTOCOL (not HTTP, or too long), REACH_NO_MEMORY.
+ * `*out` has something to free (http_response_free) only after REACH_OK. */
+enum reach_status http_send(struct http *http, const struct reach_request *request, const char *tag,
+                            size_t max_bytes, uint32_t timeout_ms, struct http_response *out,
+                            struct reach_error *error);
+void http_response_free(struct http_response *take);
+
+/* The address, for sentences. Borrowed. */
+const char *http_address(const struct http *http);
+
+#endif

@@ -1,0 +1,104 @@
+/* db_engine.h: what SQLite and PostgreSQL each do for db.c, and the statements of schema/fleet.
+ *
+ * Placeholders are $1, $2, ...; a parameter that is NULL is null.
+ */
+#ifndef REACH_CLIENTS_FLEET_DB_ENGINE_H
+#define REACH_CLIENTS_FLEET_DB_ENGINE_H
+
+#include "clients/fleet/db.h"
+
+/* Columns of a table that rows are appended to. */
+struct fleet_table {
+    const char *name;
+    const char *columns; /* "host, slot, uuid" */
+    int count;
+};
+
+/* A value of a row: text, integer or number, by the first of `text`, `is_number` that says so. */
+struct fleet_value {
+    enum { FLEET_NULL = 0, FLEET_TEXT, FLEET_INTEGER, FLEET_NUMBER } type;
+    const char *text; /* borrowed */
+    int64_t integer;
+    double number;
+};
+
+struct fleet_engine {
+    const char *name; /* "SQLite" */
+    enum status (*open)(const char *where, void **out, struct err *err);
+    void (*close)(void *take);
+    /* Statements with no parameters, separated by ";". */
+    enum status (*exec)(void *engine, const char *sql, struct err *err);
+    /* One statement. `prepared`: the text is a constant that comes again; its plan is kept. No
+     * other call of this engine while `row` runs. `row` may be NULL. */
+    enum status (*query)(void *engine, const char *sql, bool prepared, int parameter_count,
+                         const char *const *parameters, fleet_row_fn *row, void *self,
+                         struct err *err);
+    /* Adds a row to a table, which may not be seen before `flush`. `table` is a constant. */
+    enum status (*append)(void *engine, const struct fleet_table *table,
+                          const struct fleet_value *values, struct err *err);
+    enum status (*flush)(void *engine, struct err *err);
+    const char *tables;        /* that are not alike in both */
+    const char *quartiles;     /* $1: the survey */
+    const char *begin_staging; /* before rows are appended, "COMMIT" after them; NULL: nothing */
+    const char *begin_write;   /* begins a transaction that no other writer runs beside */
+    const char *begin_read;    /* begins one that sees one state to its end */
+    const char *after_survey;  /* outside a transaction, to help the reports; NULL: nothing */
+};
+
+extern const struct fleet_engine fleet_sqlite;
+extern const struct fleet_engine fleet_postgres; /* open: STATUS_NOT_SUPPORTED without libpq */
+
+struct fleet_db {
+    const struct fleet_engine *engine;
+    void *connection;             /* the engine's */
+    struct fleet_staging *staged; /* the survey that is under way; NULL: none */
+    bool has_staging;             /* the temporary tables exist */
+};
+
+/* An integer as a parameter. */
+enum { FLEET_INTEGER_BYTES = 24 };
+const char *fleet_integer_text(int64_t v, char *out); /* returns `out`, of FLEET_INTEGER_BYTES */
+
+/* fleet_query of a constant text, which stays prepared. */
+enum status fleet_run(struct fleet_db *db, const char *sql, int parameter_count,
+                      const char *const *parameters, fleet_row_fn *row, void *self,
+                      struct err *err);
+#define FLEET_VALUES(...)                                                                          \
+    (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)),                      \
+        (const char *const[])                                                                      \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+/* One integer, the first column of the first row; 0 where there is no row, or a null in it. */
+enum status fleet_run_integer(struct fleet_db *db, const char *sql, int parameter_count,
+                              const char *const *parameters, int64_t *out, struct err *err);
+/* Statements that end with ";" at the end of a line, each with those of two parameters that it
+ * names; the rows of all go to `row`. */
+enum status fleet_script(struct fleet_db *db, const char *sql, const char *first,
+                         const char *second, fleet_row_fn *row, void *self, struct err *err);
+/* COMMIT where `so_far` is STATUS_OK, ROLLBACK otherwise; returns the first failure. */
+enum status fleet_end_write(struct fleet_db *db, enum status so_far, struct err *err);
+
+/* schema/fleet, as the build embeds it. */
+extern const char fleet_sql_tables[];
+extern const char fleet_sql_metric_sqlite[];
+extern const char fleet_sql_metric_postgres[];
+extern const char fleet_sql_staging[];
+extern const char fleet_sql_ingest[];
+extern const char fleet_sql_spread[];
+extern const char fleet_sql_quartiles_sqlite[];
+extern const char fleet_sql_quartiles_postgres[];
+extern const char fleet_sql_outliers[];
+extern const char fleet_sql_report_signatures[];
+extern const char fleet_sql_report_maps[];
+extern const char fleet_sql_report_maps_counts[];
+extern const char fleet_sql_report_spread[];
+extern const char fleet_sql_report_outliers[];
+extern const char fleet_sql_report_outliers_counts[];
+extern const char fleet_sql_report_drift[];
+extern const char fleet_sql_report_drift_counts[];
+extern const char fleet_sql_report_hosts[];
+extern const char fleet_sql_report_hosts_counts[];
+extern const char fleet_sql_report_inventory[];
+
+#endif

@@ -1,0 +1,165 @@
+/* host_answer.c: see host_answer.h. */
+#include "clients/fleet/host_answer.h"
+
+#include "base/json_in.h"
+#include "base/text.h"
+#include "fingerprint/fingerprint_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ID_LETTERS = 2, ID_DIGITS = 16 };
+
+/* What may stand in a UUID or a state; MIG had / in the one and may again. */
+static bool is_word(const char *text)
+{
+    const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-_./:");
+
+    return n > 0 && text[n] == '\0';
+}
+
+static bool is_fingerprint_id(const char *text)
+{
+    return strncmp(text, "fp", ID_LETTERS) == 0 &&
+           strspn(text + ID_LETTERS, "0123456789abcdef") == ID_DIGITS &&
+           text[ID_LETTERS + ID_DIGITS] == '\0';
+}
+
+/* The id is the hash of everything else, so this also holds for what a newer daemon has added. */
+static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, struct err *err)
+{
+    const char *const said = json_string_value(json_object_get(fingerprint, "id"));
+    char id[FINGERPRINT_ID_BYTES] = "";
+    json_t *body;
+
+    if (!said || strcmp(said, gpu->fingerprint_id) != 0)
+        return err_set(err, STATUS_CONFLICT,
+                       "the fingerprint of %s has another id than it is listed with", gpu->uuid);
+    body = json_copy(fingerprint); /* not what is inside */
+    json_object_del(body, "id");
+    gpu->text = body ? fingerprint_json_text(body, id) : NULL;
+    json_decref(body);
+    if (!gpu->text)
+        return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
+    if (strcmp(id, gpu->fingerprint_id) != 0)
+        return err_set(err, STATUS_CONFLICT,
+                       "the id of the fingerprint of %s is not the hash of its content", gpu->uuid);
+    return STATUS_OK;
+}
+
+/* That it is of this GPU, and can be read; a stored one is not read again. */
+static enum status check_content(struct host_answer_gpu *gpu, const json_t *fingerprint, bool known,
+                                 struct err *err)
+{
+    const char *const uuid =
+        json_string_value(json_object_get(json_object_get(fingerprint, "gpu"), "uuid"));
+    enum status s;
+
+    if (!uuid || strcasecmp(uuid, gpu->uuid) != 0)
+        return err_set(err, STATUS_CONFLICT, "the fingerprint listed with %s is of another GPU",
+                       gpu->uuid);
+    if (known)
+        return STATUS_OK;
+    gpu->fingerprint = malloc(sizeof(*gpu->fingerprint));
+    if (!gpu->fingerprint)
+        return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
+    s = fingerprint_from_json(fingerprint, gpu->fingerprint, err);
+    if (s == STATUS_OK)
+        return s;
+    err_prefix(err, "the fingerprint of %s", gpu->uuid);
+    if (err)
+        err->status = STATUS_PROTOCOL;
+    return STATUS_PROTOCOL;
+}
+
+/* The fields of one GPU, each of its form. */
+static enum status read_fields(const json_t *json, uint32_t i, struct host_answer_gpu *out,
+                               struct err *err)
+{
+    struct json_in in;
+    enum status s;
+
+    *out = (struct host_answer_gpu){.slot = i};
+    json_in_begin(&in, json, "gpus", JSON_IN_LENIENT, STATUS_PROTOCOL, err);
+    json_in_u32(&in, "index", REACH_MAX_GPUS - 1, &out->slot);
+    json_in_text(&in, "uuid", out->uuid, sizeof(out->uuid));
+    json_in_text_or_null(&in, "serial", out->serial, sizeof(out->serial));
+    json_in_text(&in, "name", out->model, sizeof(out->model));
+    json_in_text(&in, "state", out->state, sizeof(out->state));
+    json_in_text_or_null(&in, "fingerprint_id", out->fingerprint_id, sizeof(out->fingerprint_id));
+    s = json_in_end(&in);
+    text_tidy(out->serial);
+    text_tidy(out->model);
+    if (s == STATUS_OK && (!is_word(out->uuid) || !is_word(out->state) || !out->model[0]))
+        s = err_set(err, STATUS_PROTOCOL, "GPU %u lacks a UUID, a name or a state", i);
+    if (s == STATUS_OK && out->fingerprint_id[0] && !is_fingerprint_id(out->fingerprint_id))
+        s = err_set(err, STATUS_PROTOCOL, "GPU %u has something else as id of its fingerprint", i);
+    return s;
+}
+
+static enum status read_gpu(const json_t *json, uint32_t i, host_answer_known_fn *known, void *self,
+                            struct host_answer_gpu *out, struct err *err)
+{
+    json_t *const fingerprint = json_object_get(json, "fingerprint");
+    enum status s = read_fields(json, i, out, err);
+
+    if (s != STATUS_OK)
+        return s;
+    if (json_is_object(fingerprint) != (out->fingerprint_id[0] != '\0'))
+        return err_set(err, STATUS_CONFLICT, "%s has a fingerprint and has none", out->uuid);
+    if (!out->fingerprint_id[0])
+        return STATUS_OK;
+    s = check_id(out, fingerprint, err);
+    return s == STATUS_OK ? check_content(out, fingerprint,
+                                          known && known(self, out->uuid, out->fingerprint_id), err)
+                          : s;
+}
+
+/* No other GPU before it has its UUID or its slot. */
+static enum status check_unique(const struct host_answer *answer, uint32_t i, struct err *err)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (strcasecmp(answer->gpus[k].uuid, answer->gpus[i].uuid) == 0)
+            return err_set(err, STATUS_CONFLICT, "%s is listed twice", answer->gpus[i].uuid);
+        if (answer->gpus[k].slot == answer->gpus[i].slot)
+            return err_set(err, STATUS_CONFLICT, "two GPUs are in slot %u", answer->gpus[i].slot);
+    }
+    return STATUS_OK;
+}
+
+enum status host_answer_read(const json_t *document, host_answer_known_fn *known, void *self,
+                             struct host_answer *out, struct err *err)
+{
+    const json_t *const gpus = json_object_get(document, "gpus");
+    const char *const version = json_string_value(json_object_get(document, "daemon_version"));
+    enum status s = STATUS_OK;
+
+    *out = (struct host_answer){.gpu_count = 0};
+    if (!json_is_array(gpus))
+        return err_set(err, STATUS_PROTOCOL, "the answer has no list of GPUs");
+    if (json_array_size(gpus) > REACH_MAX_GPUS)
+        return err_set(err, STATUS_PROTOCOL, "the answer lists %zu GPUs, a node has at most %d",
+                       json_array_size(gpus), REACH_MAX_GPUS);
+    if (version && strlen(version) < sizeof(out->daemon_version)) {
+        strcpy(out->daemon_version, version);
+        text_tidy(out->daemon_version);
+    }
+    for (uint32_t i = 0; s == STATUS_OK && i < json_array_size(gpus); i++) {
+        out->gpu_count = i + 1;
+        s = read_gpu(json_array_get(gpus, i), i, known, self, &out->gpus[i], err);
+        if (s == STATUS_OK)
+            s = check_unique(out, i, err);
+    }
+    return s;
+}
+
+void host_answer_free(struct host_answer *take)
+{
+    for (uint32_t i = 0; i < take->gpu_count; i++) {
+        free(take->gpus[i].fingerprint);
+        free(take->gpus[i].text);
+    }
+    take->gpu_count = 0;
+}

@@ -1,0 +1,7 @@
+-- Hosts that did not answer as they should. $1 survey.
+SELECT h.name, o.outcome, o.detail, o.attempts, o.elapsed_ms,
+       CASE WHEN o.previous = 0 THEN NULL ELSE o.previous END
+FROM fleet_outcome o
+JOIN fleet_host h ON h.id = o.host
+WHERE o.survey = $1 AND o.outcome NOT IN ('answered', 'unchanged')
+ORDER BY o.outcome COLLATE "C", h.name COLLATE "C";

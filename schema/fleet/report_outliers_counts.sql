@@ -1,0 +1,32 @@
+-- How many GPUs of each kind differ from the others. $1 survey, $2 model ('': all).
+WITH used AS (
+    SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting
+    WHERE survey = $1 AND counted = 1 AND structure IS NOT NULL
+    GROUP BY kind, structure
+), value AS (
+    SELECT u.kind, l.name, l.value, SUM(u.gpus) AS have,
+           SUM(SUM(u.gpus)) OVER (PARTITION BY u.kind, l.name) AS known
+    FROM used u JOIN fleet_structure_line l ON l.structure = u.structure AND l.value IS NOT NULL
+    GROUP BY u.kind, l.name, l.value
+), odd AS (
+    SELECT DISTINCT u.kind, u.structure
+    FROM used u CROSS JOIN fleet_structure_line l CROSS JOIN value v
+    WHERE l.structure = u.structure AND v.kind = u.kind AND v.name = l.name AND v.value <> l.value
+      AND v.known >= 8 AND 2 * v.have > v.known
+), measured AS (
+    SELECT s.kind, COUNT(DISTINCT s.fingerprint) AS gpus
+    FROM fleet_survey v CROSS JOIN fleet_outlier o CROSS JOIN fleet_sighting s
+    WHERE v.id = $1 AND o.survey = v.spread
+      AND s.survey = v.id AND s.counted = 1 AND s.fingerprint = o.fingerprint
+    GROUP BY s.kind
+)
+SELECT k.model, k.origin, u.gpus, CASE WHEN u.gpus >= 8 THEN u.differ END,
+       CASE WHEN u.gpus >= 8 THEN COALESCE(m.gpus, 0) END
+FROM (SELECT u.kind, SUM(u.gpus) AS gpus,
+             SUM(CASE WHEN o.structure IS NULL THEN 0 ELSE u.gpus END) AS differ
+      FROM used u LEFT JOIN odd o ON o.kind = u.kind AND o.structure = u.structure
+      GROUP BY u.kind) u
+JOIN fleet_kind k ON k.id = u.kind
+LEFT JOIN measured m ON m.kind = u.kind
+WHERE CAST($2 AS TEXT) = '' OR k.model = $2
+ORDER BY k.model COLLATE "C", k.origin COLLATE "C";

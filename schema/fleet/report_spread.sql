@@ -1,0 +1,8 @@
+-- Quartiles of every metric. $1 survey, $2 model ('': all).
+SELECT k.model, k.origin, p.name, p.gpus, p.least, p.lower_quartile, p.median, p.upper_quartile, p.most,
+       p.deviation, p.unknown, p.not_observable
+FROM fleet_survey v
+JOIN fleet_spread p ON p.survey = v.spread
+JOIN fleet_kind k ON k.id = p.kind
+WHERE v.id = $1 AND (CAST($2 AS TEXT) = '' OR k.model = $2)
+ORDER BY k.model COLLATE "C", k.origin COLLATE "C", p.measured, p.place;

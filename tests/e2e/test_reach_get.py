@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""One answer, wherever it comes from: random requests to reach_get, from a daemon and from the
+fingerprint that it exports, give the same bytes but for the request id. Right requests and wrong
+ones, in every route that a snapshot can answer. TEST_SEED repeats a run, REACH_COUNT says how many."""
+import os
+import random
+import re
+import urllib.parse
+
+import common
+from common import case, equal
+from lib_reach import Tool
+
+PROFILES = ("k80", "a100-80g", "h200")
+COUNT = int(os.environ.get("REACH_COUNT", "1000"))
+SEED = int(os.environ.get("TEST_SEED") or os.environ.get("REACH_SEED") or random.randrange(1 << 32))
+REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
+# The library and the daemon may be of two builds.
+VERSION = re.compile(r'"daemon_version":"[^"]*"')
+DRAW = random.Random(SEED)
+
+
+def size():
+    """A size as people write it: mostly right."""
+    return DRAW.choice((
+        lambda: str(DRAW.randrange(1, 1 << 38)), lambda: f"{DRAW.randrange(1, 200)}GiB",
+        lambda: f"{DRAW.randrange(1, 4096)}M", lambda: f"{DRAW.randrange(1, 99)}.5G",
+        lambda: DRAW.choice(("0", "-1", "1Q", "", "1e9", "2P", "99999999999999999999"))))()
+
+
+def real():
+    return DRAW.choice((lambda: f"{DRAW.uniform(0.001, 5000):.6g}", lambda: f"{DRAW.randrange(1, 64)}",
+                        lambda: DRAW.choice(("0", "-2", "nan", "1e7", "0x10", "1e3"))))()
+
+
+def count():
+    return DRAW.choice((lambda: str(DRAW.randrange(1, 40)),
+                        lambda: DRAW.choice(("0", "257", "007", "x", "9223372036854775807"))))()
+
+
+def one_of(*words):
+    return lambda: DRAW.choice(words)
+
+
+def several(item):
+    return lambda: ",".join(item() for _ in range(DRAW.randrange(1, 5)))
+
+
+ACCESS = one_of("read", "atomic", "write", "sideways")
+FLAG = one_of("true", "false", "1")
+ROUTES = {
+    "scope": {"access": ACCESS},
+    "placement": {"windows": count, "granularity": size},
+    "plan": {"access": ACCESS, "element": one_of("4", "128", "512", "2M"), "transaction": one_of("32", "64"),
+             "reserve": size, "accesses": count, "fixed": FLAG, "once": FLAG, "input_bytes": real,
+             "input_gbps": real, "scan_gps": real, "inside_gbps": real, "output_bytes": real,
+             "deal_bytes": real, "granularity": size, "windows": count},
+    "split": {"weight": several(real)},
+    "explain": {"access": ACCESS, "element": one_of("4", "128"), "gbps": real},
+    "fingerprint": {}, "environment": {}, "": {},
+}
+OTHERS = ("/", "/openapi.yaml", "/v1/gpus", "/v1/fingerprints", "/v1/nothing", "/v1/gpus/0/nothing",
+          "/v1/gpus/%00/plan", "/v1/gpus/0/plan?bytes=1&bytes=2", "/v1/gpus?x=%zz", "/v1//gpus")
+
+
+def random_target(uuid):
+    if DRAW.random() < 0.03:
+        return DRAW.choice(OTHERS)
+    route = DRAW.choice(list(ROUTES) + ["plan", "plan", "split", "placement"])
+    gpu = DRAW.choice(("0", "0", uuid, uuid.lower(), DRAW.choice(("1", "GPU-nobody"))))
+    query = []
+    if DRAW.random() < 0.95 and route not in ("fingerprint", "environment", ""):
+        query.append(("bytes", several(size)() if route == "split" else size()))
+    # A few at a time, or most requests would have something wrong in them.
+    for name, value in DRAW.sample(list(ROUTES[route].items()), min(len(ROUTES[route]), DRAW.randrange(4))):
+        query.append((name, value()))
+    if DRAW.random() < 0.02:
+        query.append(("unknown", "1"))
+    DRAW.shuffle(query)
+    return f"/v1/gpus/{gpu}" + (f"/{route}" if route else "") + (
+        "?" + urllib.parse.urlencode(query) if query else "")
+
+
+def requests_of(profile, number):
+    daemon = common.Daemon("--simulate", profile)
+    gpu, = daemon.measured()
+    path = os.path.join(common.folder, profile + ".json")
+    with open(path, "wb") as out:
+        out.write(daemon.get("/v1/gpus/0/fingerprint").body)
+    online, offline = Tool("unix:" + daemon.socket), Tool("file:" + path)
+    statuses = {}
+    for _ in range(number):
+        target = random_target(gpu["uuid"])
+        a, b = online.ask("get", target), offline.ask("get", target)
+        what = f"seed {SEED}, {profile}, {target}"
+        equal(VERSION.sub("", b["body"]), VERSION.sub("", REQUEST_ID.sub("", a["body"])), what)
+        equal((b["http_status"], b["field"]), (a["http_status"], a["field"]), what)
+        # A file knows whose fingerprint it is; the daemon knows that there is no other GPU.
+        if (a["status"], b["status"]) != ("not-found", "wrong-gpu"):
+            equal(b["status"], a["status"], what)
+        statuses[a["http_status"]] = statuses.get(a["http_status"], 0) + 1
+    online.close()
+    offline.close()
+    daemon.stop()
+    return statuses
+
+
+@case
+def random_requests_have_the_same_bytes_from_a_daemon_and_from_its_fingerprint():
+    print(f"# seed {SEED}")
+    for i, profile in enumerate(PROFILES):
+        number = COUNT // len(PROFILES) + (i < COUNT % len(PROFILES))
+        statuses = requests_of(profile, number)
+        print(f"# {profile}: {number} requests, by HTTP status {sorted(statuses.items())}")
+        # Enough of both kinds, or the comparison would prove little.
+        assert statuses.get(200, 0) > number // 4, statuses
+        assert statuses.get(400, 0) > number // 50, statuses
+
+
+common.main()
