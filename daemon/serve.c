@@ -16,10 +16,10 @@
 #include "service/listen.h"
 #include "measure/pipeline.h"
 #include "service/sd_status.h"
+#include "service/state_file.h"
 #include "service/token.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
@@ -53,37 +52,6 @@ struct serve {
     int epoll_fd;
     bool announced; /* --demo: the lines to try were printed */
 };
-
-/* Makes the directory of `path`, one level; an existing one is fine. */
-static void serve_make_directory(const char *path)
-{
-    char *copy = strdup(path);
-
-    if (copy && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST) {
-        log_warning("cannot make the state directory of %s: %s", path, strerror(errno));
-    }
-    free(copy);
-}
-
-enum status serve_open_store(const struct config *config, struct store **out, struct err *err)
-{
-    bool in_memory = strcmp(config->state, ":memory:") == 0;
-
-    if (!in_memory && (config->demo || !config->state_given)) {
-        serve_make_directory(config->state);
-    }
-    /* Who only serves can wait for the disk; who measures now, or has another place, cannot. */
-    bool anyway = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
-    enum status status =
-        anyway ? store_open_degraded(config->state, out, err) : store_open(config->state, out, err);
-
-    if (status && !in_memory && config->state_fallback_memory) {
-        log_warning("%s; going on in memory, what is measured now is lost at the end",
-                    err ? err->text : "the state file cannot be used");
-        status = store_open(":memory:", out, err);
-    }
-    return status;
-}
 
 /* Starts the pipeline; in a demo without a GPU, once more with a simulated one. */
 static enum status serve_start_pipeline(struct serve *s, struct err *err)
@@ -315,7 +283,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     }
     status = status ? status : serve_watch(s, s->signal_fd, err);
     status = status ? status : serve_sockets(s, err);
-    status = status ? status : serve_open_store(s->config, &s->store, err);
+    status = status ? status : state_file_open(s->config, &s->store, err);
     if (!status) {
         log_info("reachd %s, state in %s", version, s->config->state);
         s->cell = snapshot_cell_new();

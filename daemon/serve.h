@@ -3,7 +3,6 @@
 #define REACH_SERVE_H
 
 #include "config/config.h"
-#include "store/store.h"
 
 /* Serves until SIGTERM or SIGINT. SIGHUP reads file, environment and the command line `argv` again
  * and renews in `config` what may change while it serves. `version` is a static string. */
@@ -12,10 +11,5 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 
 /* How lines are logged from now on. Any time. */
 void serve_set_log(const struct config *config);
-
-/* Opens the state file as the configuration says, making its directory where it may
- * (--demo, or the default path), and falling back to memory where the option allows. A daemon that
- * serves also gets a store that cannot be written yet (store_open_degraded). */
-enum status serve_open_store(const struct config *config, struct store **out, struct err *err);
 
 #endif

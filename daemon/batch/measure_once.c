@@ -8,7 +8,7 @@
 #include "batch/export.h"
 #include "measure/pipeline.h"
 #include "batch/report.h"
-#include "serve.h"
+#include "service/state_file.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -212,7 +212,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
 {
     const struct pipeline_options options = {.executable = "/proc/self/exe",
                                              .gpu = config_gpu_options(o->config)};
-    enum status status = o->config->state_given ? serve_open_store(o->config, &o->store, err)
+    enum status status = o->config->state_given ? state_file_open(o->config, &o->store, err)
                                                 : store_open(":memory:", &o->store, err);
 
     if (status) {

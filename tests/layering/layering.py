@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     # What the serving process has beside its layers, and the modes that do one thing and exit.
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
                 "observe", "api", "server"],
-    "batch": ["config", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
+    "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
               "measure"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
              "planner", "api", "server", "measure", "import"],
