@@ -28,8 +28,13 @@ static bool is_confirmed(const struct knowledge *k, const struct fingerprint *me
 }
 
 static enum status knowledge_replace(struct knowledge *k, const struct fingerprint *measured,
-                                     const char *reason, struct fingerprint *out, struct err *err)
+                                     bool quiet, const char *reason, struct fingerprint *out,
+                                     struct err *err)
 {
+    if (!k->doubted && !quiet) {
+        return err_set(err, STATUS_DISTURBED,
+                       "beside other work on the GPU it contradicts what is known: %s", reason);
+    }
     if (!is_confirmed(k, measured)) {
         k->suspected = true;
         k->suspect = *measured;
@@ -44,7 +49,7 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
     return fingerprint_drop(k->known, reason, out, err);
 }
 
-enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured,
+enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,
                            struct fingerprint *out, struct err *err)
 {
     char reason[MERGE_REASON_BYTES];
@@ -58,12 +63,12 @@ enum status knowledge_join(struct knowledge *k, const struct fingerprint *measur
         return STATUS_OK;
     }
     if (fingerprint_contradicts(k->known, measured, reason)) {
-        return knowledge_replace(k, measured, reason, out, err);
+        return knowledge_replace(k, measured, quiet, reason, out, err);
     }
     const enum status status = fingerprint_merge(k->known, out, &why);
 
     if (status == STATUS_CONFLICT) {
-        return knowledge_replace(k, measured, why.text, out, err);
+        return knowledge_replace(k, measured, quiet, why.text, out, err);
     }
     return status ? err_set(err, status, "%s", why.text) : STATUS_OK;
 }

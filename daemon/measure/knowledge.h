@@ -1,9 +1,10 @@
 /* knowledge.h: what a measurement adds to what is known of a GPU.
  *
  * A measurement that agrees with what is known is merged with it (fingerprint/merge.h). One that
- * contradicts it is not believed alone: beside a load a level or a group can look like another. It
- * is made again, and only if the second one contradicts what is known in the same way does it take
- * the place of all of it. Pure but for the log.
+ * contradicts it is not believed alone: beside a load a level or a group can look like another, and
+ * twice in the same way. It is made again, and it takes the place of all that was known only if
+ * both were quiet, agree with each other, and leave no level open that was not open before. Pure
+ * but for the log.
  */
 #ifndef REACH_MEASURE_KNOWLEDGE_H
 #define REACH_MEASURE_KNOWLEDGE_H
@@ -17,11 +18,11 @@ struct knowledge {
     struct fingerprint suspect; /* this one */
 };
 
-/* What is known with this measurement, in `*out`.
- * STATUS_INCONCLUSIVE: the measurement says nothing (fingerprint_is_conclusive).
- * STATUS_DISTURBED: it contradicts what is known, and nothing has confirmed it yet; measure again.
- * STATUS_NO_MEMORY. */
-enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured,
+/* What is known with this measurement, in `*out`. `quiet`: no probe of it was disturbed, and no
+ * other process had the GPU open. STATUS_INCONCLUSIVE: the measurement says nothing
+ * (fingerprint_is_conclusive). STATUS_DISTURBED: it contradicts what is known, and nothing has
+ * confirmed it yet; measure again. STATUS_NO_MEMORY. */
+enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,
                            struct fingerprint *out, struct err *err);
 
 #endif

@@ -182,6 +182,14 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
+/* No probe was disturbed, and no other process had the GPU open as far as the driver reports it. */
+static bool measure_was_quiet(const struct attempt *a)
+{
+    const struct maybe_u32 *others = &a->measured.conditions.other_processes;
+
+    return a->set.excluded.count == 0 && !(IS_KNOWN(*others) && others->v > 0);
+}
+
 /* Joins what was measured with what is known, and names both. The names are made before anything is
  * kept: what is stored can then be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
@@ -192,7 +200,7 @@ static enum status measure_join(struct attempt *a, struct measure_result *out, s
         err_prefix(err, "the conclusion breaks its own rules");
         return status;
     }
-    status = knowledge_join(a->knowledge, &a->measured, &out->known, err);
+    status = knowledge_join(a->knowledge, &a->measured, measure_was_quiet(a), &out->known, err);
     status = status ? status : fingerprint_id(&a->measured, out->id, err);
     return status ? status : fingerprint_id(&out->known, out->known_id, err);
 }

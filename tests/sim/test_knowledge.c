@@ -109,7 +109,7 @@ static enum status learn(const struct chip *chip, struct rng *rng, enum depth de
         status = sim_measure_beside(texts, rng ? SIM_MEASURE_MAX_STATES : 1,
                                     rng ? rng : &(struct rng){1}, depth, m);
         if (status == STATUS_OK)
-            status = knowledge_join(k, &m->fp, now, &err);
+            status = knowledge_join(k, &m->fp, m->set.excluded.count == 0, now, &err);
         sim_measure_free(m);
     }
     if (status == STATUS_OK)
