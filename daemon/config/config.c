@@ -65,6 +65,7 @@ struct config config_defaults(void)
         .gpus = true,
         .measure_on_start = true,
         .check_on_start = true,
+        .vmm = true,
         .log_level = LOG_LEVEL_INFO,
         .log_format = LOG_FORMAT_AUTO,
         .log_rate = CONFIG_DEFAULT_LOG_RATE,
@@ -475,5 +476,5 @@ struct gpu_options config_gpu_options(const struct config *config)
                                 .libcuda = config->libcuda,
                                 .memory_limit_bytes = config->memory_limit_bytes,
                                 .deadline_ms = config->probe_deadline_ms,
-                                .no_vmm = config->no_vmm};
+                                .no_vmm = !config->vmm};
 }

@@ -59,7 +59,7 @@ struct config {
     const char *libcuda;                       /* NULL: libcuda.so.1 */
     uint64_t memory_limit_bytes;               /* 0: the default of gpu.h */
     uint32_t probe_deadline_ms;                /* 0: the default of gpu.h */
-    bool no_vmm;
+    bool vmm;                                  /* use the virtual memory API */
     bool measure_on_start;
     bool check_on_start;
     bool demo;

@@ -1,4 +1,4 @@
--- A checksum for what no checksum covered yet: the number of a row, and the columns of a run that change
+-- A checksum for what none covered yet: the number of a row, and the columns of a run that change
 -- after the insert. reach_checksum is a function that the store adds to its connections: FNV-1a, 64 bit,
 -- over the type and value of each argument. row_hash goes in, and not the columns behind it: a row
 -- that has rotted before this migration is not made good by it.

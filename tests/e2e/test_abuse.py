@@ -62,7 +62,7 @@ def refusals_of_framing_end_the_connection():
     for name in framing:
         statuses, got = answers_to(lib_abuse.REFUSED[name] + lib_abuse.NEXT)
         assert 202 not in statuses and 200 not in statuses, (name, statuses, got[:600])
-    equal(daemon.json("/readyz?verbose")["jobs"], {"queued": 0, "running": 0})
+    equal(daemon.json("/readyz?verbose")["measurements"], {"queued": 0, "running": 0})
 
 
 @case

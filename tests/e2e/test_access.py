@@ -36,10 +36,10 @@ def changes_need_the_token_on_every_socket():
     equal(answer.status, 202)
     equal(daemon.finished(answer.json())["state"], "done")
     url = {"REACHD_URL": f"http://127.0.0.1:{daemon.port}"}
-    code, _, log = run(REACHCTL, "fingerprint", environment=url)
+    code, _, log = run(REACHCTL, "measure", environment=url)
     equal(code, 1)
     assert "token" in log, log
-    code, _, log = run(REACHCTL, "fingerprint", environment={**url, "REACHD_TOKEN_FILE": path})
+    code, _, log = run(REACHCTL, "measure", environment={**url, "REACHD_TOKEN_FILE": path})
     equal(code, 0, log)
     daemon.stop()
     assert TOKEN not in daemon.log(), "the token is in the log"

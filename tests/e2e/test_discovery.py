@@ -73,7 +73,7 @@ def without_a_driver_it_is_done_with_an_error():
 @case
 def every_command_of_reachctl_waits():
     daemon = node(SLOW_MS)
-    commands = {"gpus --json": 0, "show": 1, "scope 1GiB": 1, "fingerprint --depth quick": 0, "hwloc": 1,
+    commands = {"gpus --json": 0, "show": 1, "scope 1GiB": 1, "measure --depth quick": 0, "hwloc": 1,
                 "nfd --dir -": 0, "observations": 0}
     running = {line: start(*line.split(), "--url", url(daemon)) for line in commands}
     for line, process in running.items():

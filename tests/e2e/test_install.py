@@ -233,8 +233,8 @@ def every_option_of_the_file_has_an_entry():
 def every_command_of_reachctl_has_an_entry():
     told = done(common.REACHCTL, "--help")
     options = set(re.findall(r"--[a-z][\w-]*", told))
-    commands = set(re.findall(r"^  reachctl ((?:fingerprint diff|survey report|[a-z]+))", told, re.M))
-    assert {"gpus", "plan", "fingerprint diff"} <= commands, commands
+    commands = set(re.findall(r"^  reachctl ((?:survey report|[a-z]+))", told, re.M))
+    assert {"gpus", "plan", "diff"} <= commands, commands
     page = entries("reachctl.1")
     equal(page["commands"] ^ commands, set(), "in one of page and --help alone")
     text = read(os.path.join(ROOT, "docs", "man", "reachctl.1"))

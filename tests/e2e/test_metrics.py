@@ -152,10 +152,10 @@ def a_gpu_is_one_info_series_and_gauges():
 @case
 def readiness_tells_how_old_the_data_is():
     quiet = daemon.json("/readyz")
-    assert "jobs" not in quiet and "fingerprint_age_seconds" not in quiet["gpus"][0], quiet
+    assert "measurements" not in quiet and "fingerprint_age_seconds" not in quiet["gpus"][0], quiet
     full = daemon.json("/readyz?verbose")
     equal((full["status"], full["database_error"]), ("ready", None))
-    equal(full["jobs"], {"queued": 0, "running": 0})
+    equal(full["measurements"], {"queued": 0, "running": 0})
     for gpu in full["gpus"]:
         equal(gpu["state"], "ready")
         assert 0 <= gpu["fingerprint_age_seconds"] < 3600, gpu

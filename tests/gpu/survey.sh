@@ -105,7 +105,7 @@ gpu_count()
 # One GPU: its fingerprint through the daemon, then the job that uses it.
 example_on()
 {
-    within 120 "$folder/reachctl" fingerprint --gpu "$1" --depth full --wait
+    within 120 "$folder/reachctl" measure --gpu "$1" --depth full --wait
     if [ ${#simulate[@]} -gt 0 ]; then
         set -- "$1" --dry-run
     fi

@@ -55,7 +55,7 @@ done
 for i in "${!urls[@]}"; do
     (
         for _ in $(seq 300); do
-            "$folder/reachctl" --url "http://${urls[$i]}" fingerprint --depth full --wait \
+            "$folder/reachctl" --url "http://${urls[$i]}" measure --depth full --wait \
                 >"$tmp/$i.measured" 2>&1 && exit 0
             sleep 0.2
         done

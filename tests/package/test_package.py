@@ -230,8 +230,8 @@ def completion_and_pages_are_there():
                         "COMP_CWORD=1; _reachd reachd --log-f reachd; echo ${COMPREPLY[*]}; "
                         "_reachd reachd '' --log-format; echo ${COMPREPLY[*]}; "
                         ". /usr/share/bash-completion/completions/reachctl; "
-                        "_reachctl reachctl fing reachctl; echo ${COMPREPLY[*]}")
-    equal(words.split("\n")[:3], ["--log-format", "auto text json journal", "fingerprint"])
+                        "_reachctl reachctl meas reachctl; echo ${COMPREPLY[*]}")
+    equal(words.split("\n")[:3], ["--log-format", "auto text json journal", "measure"])
     pages = "".join(machine.run("dpkg", "-L", name) for name in ("reachd", "libreach-dev"))
     for page in ("man8/reachd.8", "man1/reachctl.1", "man5/reachd.conf.5", "man3/libreach.3"):
         assert page in pages, pages
