@@ -102,7 +102,6 @@ link_fuzz     := -fsanitize=address,undefined
 VARIANTS      := release asan tsan fuzz
 # What no threaded test links need not be compiled for them.
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_%
-
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)
