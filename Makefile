@@ -108,8 +108,6 @@ link_fuzz     := -fsanitize=address,undefined
 VARIANTS      := release asan tsan fuzz
 # What no threaded test links need not be compiled for them.
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_%
-# There are many test programs; gold links each in half the time, where it is there.
-FAST_LINK      = $(call once,FAST_LINK,$(shell command -v ld.gold >/dev/null && echo -fuse-ld=gold))
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)
@@ -228,14 +226,14 @@ build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(helpers_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(FAST_LINK) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 # With libFuzzer's main in the clang build, with ours in the others.
 build/$(1)/tests/fuzz/fuzz_%: build/$(1)/obj/tests/fuzz/fuzz_%.o $(if $(filter fuzz,$(1)),,build/$(1)/obj/tests/fuzz/replay.o) \
                               $$(helpers_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(FAST_LINK) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $(if $(filter fuzz,$(1)),-fsanitize=fuzzer) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LIBS)
 
 $$(filter build/$(1)/tests/fakecuda/%,$$(tests_$(1))): | $$(fakelib_$(1))
 

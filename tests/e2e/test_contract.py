@@ -35,7 +35,7 @@ with open(token_path, "w", encoding="ascii") as token_file:
     token_file.write(TOKEN)
 BEARER = {"Authorization": "Bearer " + TOKEN}
 # Cases that take what they need from a GPU are quick on a small one.
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--token-file", token_path)
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200", "--token-file", token_path)
 gpus = daemon.measured()
 contract = common.contract
 operations = contract.operations

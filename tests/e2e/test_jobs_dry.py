@@ -12,8 +12,7 @@ GIB = 1 << 30
 if not os.path.exists(os.path.join(common.BUILD, "examples", JOBS[0])):
     print("the jobs are built where nvcc is, for release")
     sys.exit(77)
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
-daemon.measured()
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 WHERE = f"unix:{daemon.socket}"
 
 

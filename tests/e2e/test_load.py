@@ -116,8 +116,7 @@ def slow_clients_are_cut():
 
 @case
 def a_client_that_does_not_read_is_cut():
-    daemon = common.Daemon("--simulate", "h200", "--request-deadline-ms", "300")
-    daemon.measured()
+    daemon = common.measured_daemon("--simulate", "h200", "--request-deadline-ms", "300")
     lazy = socket.socket()
     lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     lazy.settimeout(common.PATIENCE_S)

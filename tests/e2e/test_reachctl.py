@@ -16,7 +16,7 @@ if not os.path.exists(REACHCTL):
     print(f"there is no {REACHCTL}")
     sys.exit(77)
 
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 gpus = daemon.measured()
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 

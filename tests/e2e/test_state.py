@@ -72,6 +72,7 @@ def what_is_stored_is_served_without_a_gpu():
 @case
 def a_killed_daemon_loses_nothing_that_was_answered():
     state = os.path.join(common.folder, "killed.db")
+    shutil.copyfile(common.measured_state(["h200"]), state)
     daemon = common.Daemon("--simulate", "h200", state=state)
     daemon.measured()
     worker, _ = daemon.frozen_worker(0)
