@@ -31,7 +31,7 @@ struct reach {
 enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
                              struct reach_error *error);
 
-/* question.c. Is the call complete, and `gpu` a name that needs no escaping? */
+/* Is the call complete, and `gpu` a name that needs no escaping? */
 enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
                                struct reach_error *error);
 

@@ -19,21 +19,6 @@ struct param {
 
 /* ---- targets ---- */
 
-enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
-                               struct reach_error *error)
-{
-    static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-
-    if (!reach || !has_out)
-        return fail_with(error, REACH_INVALID_ARGUMENT,
-                         "a request needs a handle and a place for the answer");
-    if (gpu && *gpu && strlen(gpu) < REACH_UUID_BYTES && gpu[strspn(gpu, GOOD)] == '\0')
-        return REACH_OK;
-    return fail_with(error, REACH_INVALID_ARGUMENT,
-                     "a GPU is named by its UUID or its index, not by \"%.80s\"",
-                     gpu ? gpu : "(NULL)");
-}
-
 static void add(char *target, const char *name, const char *value)
 {
     const size_t at = strlen(target);

@@ -243,34 +243,6 @@ void fingerprint_init(struct fingerprint *out)
     out->conditions.sm_clock_khz = out->conditions.other_processes = no_u32;
 }
 
-static int hash_text(const char *text, size_t size, void *data)
-{
-    uint64_t *const h = data;
-
-    *h = hash_bytes(*h, text, size);
-    return 0;
-}
-
-bool fingerprint_json_id(const json_t *body, char *out)
-{
-    uint64_t h = HASH_START;
-
-    if (json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) != 0)
-        return false;
-    (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
-    return true;
-}
-
-char *fingerprint_json_text(const json_t *body, char *out_id)
-{
-    char *const text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
-
-    if (text)
-        (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
-                       hash_bytes(HASH_START, text, strlen(text)));
-    return text;
-}
-
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {
     struct fingerprint_conditions *c = &fp->conditions;
@@ -287,18 +259,6 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part)
 {
     return fp->kept[part].id[0] ? fp->kept[part].taken_at : fp->taken_at;
-}
-
-enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
-{
-    json_t *const body = fingerprint_json_body(fp);
-    const bool done = body && fingerprint_json_id(body, out);
-
-    json_decref(body);
-    if (done)
-        return STATUS_OK;
-    out[0] = '\0';
-    return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
 }
 
 static uint64_t hash_number(uint64_t h, uint64_t v)

@@ -5,11 +5,16 @@
  */
 #include "fingerprint/fingerprint_json.h"
 
+#include "base/hash.h"
 #include "base/identity_json.h"
 #include "base/json_builder.h"
 #include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/kept_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 /* SM ids of one group, ascending. */
 static json_t *group_sms_to_json(const struct sm_partition *p, uint32_t group)
@@ -420,6 +425,50 @@ json_t *fingerprint_json_body(const struct fingerprint *fp)
     kept_write(&o, fp);
     return json_builder_end(&o);
 }
+
+/* ---- the id ---- */
+
+static int hash_text(const char *text, size_t size, void *data)
+{
+    uint64_t *const h = data;
+
+    *h = hash_bytes(*h, text, size);
+    return 0;
+}
+
+bool fingerprint_json_id(const json_t *body, char *out)
+{
+    uint64_t h = HASH_START;
+
+    if (json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) != 0)
+        return false;
+    (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
+    return true;
+}
+
+char *fingerprint_json_text(const json_t *body, char *out_id)
+{
+    char *const text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
+
+    if (text)
+        (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
+                       hash_bytes(HASH_START, text, strlen(text)));
+    return text;
+}
+
+enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
+{
+    json_t *const body = fingerprint_json_body(fp);
+    const bool done = body && fingerprint_json_id(body, out);
+
+    json_decref(body);
+    if (done)
+        return STATUS_OK;
+    out[0] = '\0';
+    return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
+}
+
+/* ---- the document ---- */
 
 /* The id comes first: readers look for it. */
 json_t *fingerprint_to_json(const struct fingerprint *fp)

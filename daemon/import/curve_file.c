@@ -118,7 +118,7 @@ static enum status read_cell(const struct lines *l, struct column *c, uint64_t m
         s = count_pages(l, mib, c->stride_kib, &c->pages[c->count], err);
     if (s != STATUS_OK)
         return s;
-    if (!import_read_cycles(f, &c->values[c->count]))
+    if (!field_cycles(f, &c->values[c->count]))
         return lines_wrong(l, err, "'%s' is no number of cycles above 0 and up to %d",
                            field_text(f, shown), IMPORT_MAX_CYCLES);
     c->count += 1;

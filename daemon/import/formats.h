@@ -26,7 +26,4 @@ enum status import_read_curves(struct lines *l, struct observation_set *set, str
 enum status import_read_sharing(struct lines *l, const struct import_head *head,
                                 struct observation_set *set, struct err *err);
 
-/* Reads a number of cycles in PROBE_MEAN_SCALE, above 0 and at most IMPORT_MAX_CYCLES. */
-bool import_read_cycles(struct field f, uint32_t *out);
-
 #endif

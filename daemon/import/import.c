@@ -9,16 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool import_read_cycles(struct field f, uint32_t *out)
-{
-    uint64_t millionths = 0;
-
-    if (!field_millionths(f, IMPORT_MAX_CYCLES - 1, &millionths))
-        return false;
-    *out = (uint32_t)(millionths / (1000000 / PROBE_MEAN_SCALE));
-    return *out > 0;
-}
-
 /* ", reduction mode: avg". */
 enum status import_read_mode(struct lines *l, struct field f, struct import_head *out,
                              struct err *err)

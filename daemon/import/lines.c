@@ -154,3 +154,13 @@ const char *field_text(struct field f, char *out)
         memcpy(out + n, "..", sizeof "..");
     return out;
 }
+
+bool field_cycles(struct field f, uint32_t *out)
+{
+    uint64_t millionths = 0;
+
+    if (!field_millionths(f, IMPORT_MAX_CYCLES - 1, &millionths))
+        return false;
+    *out = (uint32_t)(millionths / (1000000 / PROBE_MEAN_SCALE));
+    return *out > 0;
+}

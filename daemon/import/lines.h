@@ -46,6 +46,9 @@ bool field_u64(struct field f, uint64_t max, uint64_t *out);
 /* Digits, and up to six more behind a point, no sign, no exponent: in millionths, exactly. */
 bool field_millionths(struct field f, uint64_t max_whole, uint64_t *out);
 
+/* Reads a number of cycles in PROBE_MEAN_SCALE, above 0 and at most IMPORT_MAX_CYCLES. */
+bool field_cycles(struct field f, uint32_t *out);
+
 /* For sentences: at most 40 bytes of a field, with '?' for what does not print. */
 enum { FIELD_TEXT_BYTES = 48 };
 const char *field_text(struct field f, char *out);

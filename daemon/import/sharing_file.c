@@ -99,7 +99,7 @@ static enum status read_row(struct lines *l, struct matrix *m, uint32_t row, str
     while (next_word(&rest, &f)) {
         if (seen == m->sms)
             return lines_wrong(l, err, "has more than the %u columns of the head", m->sms);
-        if (!import_read_cycles(f, &m->values[(size_t)row * m->sms + seen++]))
+        if (!field_cycles(f, &m->values[(size_t)row * m->sms + seen++]))
             return lines_wrong(l, err, "'%s' is no number of cycles above 0 and up to %d",
                                field_text(f, shown), IMPORT_MAX_CYCLES);
     }

@@ -21,7 +21,7 @@
 
 static void gpu_thread_progress(void *self, double progress, const char *message)
 {
-    struct thread *thread = self;
+    struct gpu_thread *thread = self;
     struct pipeline *p = thread->pipeline;
 
     pthread_mutex_lock(&p->mutex);
@@ -37,7 +37,7 @@ static void gpu_thread_progress(void *self, double progress, const char *message
 
 static bool gpu_thread_attach(void *self, struct worker *worker)
 {
-    struct thread *thread = self;
+    struct gpu_thread *thread = self;
     struct pipeline *p = thread->pipeline;
 
     pthread_mutex_lock(&p->mutex);
@@ -50,7 +50,7 @@ static bool gpu_thread_attach(void *self, struct worker *worker)
 
 static void gpu_thread_hung(void *self, int pid)
 {
-    struct thread *thread = self;
+    struct gpu_thread *thread = self;
 
     pthread_mutex_lock(&thread->pipeline->mutex);
     thread->hung_pid = pid;
@@ -70,11 +70,11 @@ static bool pipeline_is_stopping(void *self)
 
 static bool gpu_thread_hurried(void *self)
 {
-    return pipeline_is_stopping(((struct thread *)self)->pipeline);
+    return pipeline_is_stopping(((struct gpu_thread *)self)->pipeline);
 }
 
 /* Logs what a measurement left out, and which parts of what is served are older. */
-static void gpu_thread_log_result(const struct thread *thread, const struct fingerprint *fp)
+static void gpu_thread_log_result(const struct gpu_thread *thread, const struct fingerprint *fp)
 {
     char when[32], name[PART_NAME_BYTES];
 
@@ -93,7 +93,7 @@ static void gpu_thread_log_result(const struct thread *thread, const struct fing
 
 /* The measurement under way has ended well. `take` is what is known of the GPU now. The mutex is
  * held. */
-static void gpu_thread_done(struct thread *thread, const struct measure_result *result,
+static void gpu_thread_done(struct gpu_thread *thread, const struct measure_result *result,
                             struct fingerprint *take)
 {
     struct pipeline *p = thread->pipeline;
@@ -138,7 +138,7 @@ static bool may_pass(enum status status)
 
 /* A GPU that the daemon measures by itself, and about which nothing true is known, is measured
  * again after a pause that doubles. The mutex is held. */
-static void gpu_thread_plan_retry(struct thread *thread, enum status status)
+static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 {
     struct pipeline *p = thread->pipeline;
     const struct snapshot *s = snapshot_acquire(p->cell);
@@ -165,7 +165,7 @@ static bool is_unsure(const struct measurement *measurement, const struct err *w
 }
 
 /* What this GPU is while nothing waits and nothing is under way. The mutex is held. */
-static enum gpu_state gpu_thread_at_rest(const struct thread *thread)
+static enum gpu_state gpu_thread_at_rest(const struct gpu_thread *thread)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = &s->gpus[thread->index];
@@ -181,7 +181,7 @@ static enum gpu_state gpu_thread_at_rest(const struct thread *thread)
 }
 
 /* The measurement under way was cancelled: nothing was learnt about the GPU. The mutex is held. */
-static void gpu_thread_gave_up(struct thread *thread, const struct err *why)
+static void gpu_thread_gave_up(struct gpu_thread *thread, const struct err *why)
 {
     struct measurement *measurement = &thread->pipeline->queue.items[thread->slot];
 
@@ -192,7 +192,7 @@ static void gpu_thread_gave_up(struct thread *thread, const struct err *why)
 
 /* The measurement under way has failed. The last good fingerprint stays as it is. The mutex is
  * held. */
-static void gpu_thread_failed(struct thread *thread, const struct err *why)
+static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
 {
     struct pipeline *p = thread->pipeline;
     struct measurement *measurement = &p->queue.items[thread->slot];
@@ -220,8 +220,8 @@ static void gpu_thread_failed(struct thread *thread, const struct err *why)
                 status_info(why->status)->slug, why->text);
 }
 
-enum status gpu_thread_queue(struct thread *thread, enum measurement_kind kind, enum depth depth,
-                             struct measurement *out, struct err *err)
+enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind kind,
+                             enum depth depth, struct measurement *out, struct err *err)
 {
     struct measurement_queue *queue = &thread->pipeline->queue;
     const char *uuid = thread->identity.uuid;
@@ -247,7 +247,7 @@ enum status gpu_thread_queue(struct thread *thread, enum measurement_kind kind, 
     return STATUS_OK;
 }
 
-enum status gpu_thread_cancel(struct thread *thread, int slot, struct err *err)
+enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *err)
 {
     struct measurement *measurement = &thread->pipeline->queue.items[slot];
     struct err why = {0};
@@ -337,7 +337,7 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
 }
 
 /* What is served for this GPU, in `*out`; false if there is nothing. `*doubted`: it is stale. */
-static bool gpu_thread_known(struct thread *thread, struct fingerprint *out, bool *doubted)
+static bool gpu_thread_known(struct gpu_thread *thread, struct fingerprint *out, bool *doubted)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = &s->gpus[thread->index];
@@ -353,7 +353,7 @@ static bool gpu_thread_known(struct thread *thread, struct fingerprint *out, boo
 
 /* Carries out the measurement in thread->slot; `*take` is room for what is known. The mutex is not
  * held. */
-static enum status gpu_thread_measure(struct thread *thread, struct measure_request *request,
+static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_request *request,
                                       struct fingerprint *take, struct err *err)
 {
     struct pipeline *p = thread->pipeline;
@@ -382,7 +382,8 @@ out:
 }
 
 /* A check has ended well: the fingerprint is true, or it is not. The mutex is held. */
-static void gpu_thread_checked(struct thread *thread, const struct check *check, nsec_t probe_ns)
+static void gpu_thread_checked(struct gpu_thread *thread, const struct check *check,
+                               nsec_t probe_ns)
 {
     struct pipeline *p = thread->pipeline;
     struct measurement *measurement = &p->queue.items[thread->slot];
@@ -418,8 +419,9 @@ static void gpu_thread_checked(struct thread *thread, const struct check *check,
 }
 
 /* Carries out the check in thread->slot. The mutex is not held. */
-static enum status gpu_thread_check(struct thread *thread, const struct measure_request *request,
-                                    struct fingerprint *take, struct err *err)
+static enum status gpu_thread_check(struct gpu_thread *thread,
+                                    const struct measure_request *request, struct fingerprint *take,
+                                    struct err *err)
 {
     struct pipeline *p = thread->pipeline;
     const struct snapshot *s = snapshot_acquire(p->cell);
@@ -444,7 +446,7 @@ static enum status gpu_thread_check(struct thread *thread, const struct measure_
 }
 
 /* Carries out the measurement in thread->slot. The mutex is not held. */
-static void gpu_thread_work(struct thread *thread, const struct measurement *measurement)
+static void gpu_thread_work(struct gpu_thread *thread, const struct measurement *measurement)
 {
     struct pipeline *p = thread->pipeline;
     struct measure_request request = {.executable = p->executable,
@@ -483,7 +485,7 @@ static void gpu_thread_work(struct thread *thread, const struct measurement *mea
 }
 
 /* Does the driver show this GPU again? The mutex is not held. */
-static bool gpu_thread_is_back(struct thread *thread)
+static bool gpu_thread_is_back(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
     struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
@@ -503,7 +505,7 @@ static bool gpu_thread_is_back(struct thread *thread)
 }
 
 /* There was no memory to publish: waits a little, and tries again. The mutex is held. */
-static void gpu_thread_sleep_and_publish(struct thread *thread)
+static void gpu_thread_sleep_and_publish(struct gpu_thread *thread)
 {
     const nsec_t until = clock_monotonic() + GPU_THREAD_PUBLISH_AGAIN;
     const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
@@ -516,7 +518,7 @@ static void gpu_thread_sleep_and_publish(struct thread *thread)
 }
 
 /* Sleeps until there is work or it is time to measure again. The mutex is held. */
-static void gpu_thread_sleep_and_retry(struct thread *thread)
+static void gpu_thread_sleep_and_retry(struct gpu_thread *thread)
 {
     const struct timespec at = {.tv_sec = (time_t)(thread->retry_at / NSEC_PER_SEC),
                                 .tv_nsec = (long)(thread->retry_at % NSEC_PER_SEC)};
@@ -532,7 +534,7 @@ static void gpu_thread_sleep_and_retry(struct thread *thread)
 
 /* Sleeps until there is work, or, where the GPU is lost, until it is time to look for it: then a
  * check is queued, or a measurement where there is nothing to check. The mutex is held. */
-static void gpu_thread_sleep(struct thread *thread)
+static void gpu_thread_sleep(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
     struct measurement measurement;
@@ -583,7 +585,7 @@ static void gpu_thread_sleep(struct thread *thread)
 
 void *gpu_thread_main(void *self)
 {
-    struct thread *thread = self;
+    struct gpu_thread *thread = self;
     struct pipeline *p = thread->pipeline;
     char name[16];
 

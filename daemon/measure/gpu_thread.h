@@ -28,7 +28,7 @@ struct gpu_update {
     struct err error;
 };
 
-struct thread {
+struct gpu_thread {
     struct pipeline *pipeline;
     uint32_t index; /* in the snapshot */
     struct gpu_identity identity;
@@ -42,7 +42,7 @@ struct thread {
     int hung_pid;              /* of a worker that was left alone; 0: none */
     nsec_t retry_at;           /* when to measure again what could not be had; 0: not set */
     nsec_t retry_pause;        /* before that, doubled each time */
-    int slot;                  /* of the measurement under way, or JOBS_NONE */
+    int slot;                  /* of the measurement under way, or QUEUE_NONE */
     bool cancelled;            /* the measurement under way is to end */
     struct gpu_update pending; /* not published for want of memory; owns its fingerprint */
 };
@@ -77,7 +77,7 @@ struct pipeline {
     struct measurement_queue queue;
     struct discovery discovery;
     uint32_t gpu_thread_count; /* 0, or all: they are started together */
-    struct thread threads[REACH_MAX_GPUS];
+    struct gpu_thread threads[REACH_MAX_GPUS];
 };
 
 /* The thread of one thread; `self` is the thread. */
@@ -85,19 +85,19 @@ void *gpu_thread_main(void *self);
 
 /* Publishes update of this thread, or what is pending. Whoever has the update gives its fingerprint
  * away. The mutex is held. (gpu_thread_publish.c) */
-void gpu_thread_publish(struct thread *thread, const struct gpu_update *update);
-void gpu_thread_publish_pending(struct thread *thread);
+void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
+void gpu_thread_publish_pending(struct gpu_thread *thread);
 /* Frees what it owes. Its thread has ended. */
-void gpu_thread_forget(struct thread *thread);
+void gpu_thread_forget(struct gpu_thread *thread);
 
 /* Queues a measurement for `thread`, or joins one that waits. The mutex is held. STATUS_FULL. */
-enum status gpu_thread_queue(struct thread *thread, enum measurement_kind kind, enum depth depth,
-                             struct measurement *out, struct err *err);
+enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind kind,
+                             enum depth depth, struct measurement *out, struct err *err);
 
 /* Ends the measurement in `slot`, which is this thread's. The mutex is held. STATUS_CONFLICT: it
  * has ended.
  */
-enum status gpu_thread_cancel(struct thread *thread, int slot, struct err *err);
+enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *err);
 
 /* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`.
  * `slot` holds the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker

@@ -44,7 +44,7 @@ static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gp
 
 /* Publishes what is pending. Without memory an older view stays published and the thread's thread
  * tries again. The mutex is held, so that no publication loses another. */
-void gpu_thread_publish_pending(struct thread *thread)
+void gpu_thread_publish_pending(struct gpu_thread *thread)
 {
     struct snapshot_cell *cell = thread->pipeline->cell;
     const struct snapshot *current = snapshot_acquire(cell);
@@ -62,13 +62,13 @@ void gpu_thread_publish_pending(struct thread *thread)
     thread->pending = (struct gpu_update){.any = false};
 }
 
-void gpu_thread_publish(struct thread *thread, const struct gpu_update *update)
+void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update)
 {
     gpu_thread_add_update(&thread->pending, update);
     gpu_thread_publish_pending(thread);
 }
 
-void gpu_thread_forget(struct thread *thread)
+void gpu_thread_forget(struct gpu_thread *thread)
 {
     free(thread->pending.fingerprint);
     thread->pending.fingerprint = NULL;

@@ -19,15 +19,15 @@ struct measurement_queue {
     uint64_t forgotten_failed;
 };
 
-/* Makes a queued measurement, in place of the oldest ended one where the table is full. JOBS_NONE:
+/* Makes a queued measurement, in place of the oldest ended one where the table is full. QUEUE_NONE:
  * all of them are still under way. */
 int queue_add(struct measurement_queue *queue, const char *uuid, enum measurement_kind kind,
               enum depth depth, int64_t now);
-/* Slot of the measurement with this id, or JOBS_NONE. */
+/* Slot of the measurement with this id, or QUEUE_NONE. */
 int queue_find(const struct measurement_queue *queue, const char *id);
-/* Slot of the oldest queued measurement of this GPU, or JOBS_NONE. */
+/* Slot of the oldest queued measurement of this GPU, or QUEUE_NONE. */
 int queue_next(const struct measurement_queue *queue, const char *uuid);
-/* Slot of the queued measurement of this GPU, kind and depth, or JOBS_NONE. */
+/* Slot of the queued measurement of this GPU, kind and depth, or QUEUE_NONE. */
 int queue_waiting_like(const struct measurement_queue *queue, const char *uuid,
                        enum measurement_kind kind, enum depth depth);
 /* Ends a measurement that was cancelled; `why` says where. */

@@ -13,7 +13,7 @@ static bool requeue_failed_for_the_store(const struct snapshot_gpu *gpu)
 }
 
 /* A measurement under way ends after what was lost; one that waits is joined. The mutex is held. */
-static void requeue_gpu(struct thread *thread)
+static void requeue_gpu(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
     struct err err = {0};
@@ -37,7 +37,7 @@ void pipeline_requeue(struct pipeline *p)
     const struct snapshot *s = snapshot_acquire(p->cell);
 
     for (uint32_t i = 0; i < count && i < s->gpu_count; i++) {
-        struct thread *thread = &p->threads[i];
+        struct gpu_thread *thread = &p->threads[i];
         struct err err = {0};
         bool lacks = false;
 

@@ -1,6 +1,7 @@
 /* store_private.h: what the files of this layer share.
  *
- *   store.c          open, close, health
+ *   store.c          open, close
+ *   store_health.c   does writing work, and what was found damaged?
  *   store_maintain.c     upkeep: recover, look at every row, keep to the limits
  *   store_scrub.c    looking at every row, and dropping what has rotted
  *   store_prune.c    what is forgotten

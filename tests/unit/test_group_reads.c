@@ -1,6 +1,7 @@
 /* test_group_reads.c: groups alone and in pairs, from a chip that reads by rule: what each group
  * can do, which two share a TLB, and which two share bandwidth. */
 #include "analysis/throughput/group_reads.h"
+#include "analysis/throughput/throughput.h"
 #include "base/rng.h"
 #include "base/units.h"
 
@@ -145,7 +146,7 @@ static void ask_all(struct chip *c, struct structure *s, struct observation_set 
             if (probe_check(&asks.specs[i], &set->limits, &err) != STATUS_OK)
                 fail_msg("%s", err.text);
             answer(c, &asks.specs[i], &o);
-            assert_false(group_reads_all_work(&o));
+            assert_false(throughput_all_sms_read(&o));
             assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
         }
     }

@@ -78,17 +78,6 @@ const struct observation *levels_find_chase(const struct observation_set *set,
     return NULL;
 }
 
-uint64_t levels_reference_pages(uint64_t pages)
-{
-    const uint64_t eighth = pages / 8 > 1 ? pages / 8 : 1;
-    return pages > eighth ? pages - eighth : 1;
-}
-
-uint64_t levels_well_beyond(uint64_t pages)
-{
-    return pages + pages / 4 + 1;
-}
-
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
                        uint16_t sm, struct probe_spec *out)
 {

@@ -90,9 +90,17 @@ struct evidence levels_penalty_evidence(const struct level_estimate *level);
 uint64_t levels_sweep_stride(const struct gpu_limits *limits);
 
 /* Of a bracket's clean pages: fits for certain, and is still far beyond the nearer levels. */
-uint64_t levels_reference_pages(uint64_t last_fit_pages);
+static inline uint64_t levels_reference_pages(uint64_t last_fit_pages)
+{
+    const uint64_t eighth = last_fit_pages / 8 > 1 ? last_fit_pages / 8 : 1;
+    return last_fit_pages > eighth ? last_fit_pages - eighth : 1;
+}
+
 /* Of a bracket's full pages: a quarter more than it takes to overflow every set. */
-uint64_t levels_well_beyond(uint64_t full_pages);
+static inline uint64_t levels_well_beyond(uint64_t full_pages)
+{
+    return full_pages + full_pages / 4 + 1;
+}
 
 /* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False where it has no meaning
  * (too few pages) or is out of range. */

@@ -57,16 +57,6 @@ static bool collect_groups(const struct observation_set *set, const struct struc
     return out->partition->group_count >= 2;
 }
 
-bool group_reads_all_work(const struct observation *o)
-{
-    for (uint32_t i = 0; i < o->result.sm_count; i++) {
-        const uint16_t id = o->result.sm_ids[i];
-        if (id >= o->spec.window_sms || o->spec.window_of_sm[id] == PROBE_SM_IDLE)
-            return false;
-    }
-    return true;
-}
-
 /* ---- the probes ---- */
 
 /* Region of whole 2 MiB; false where it is too short to tell of memory, or too long. */

@@ -41,7 +41,4 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 void group_reads_derive(const struct observation_set *set, const struct structure *s,
                         struct topology *out);
 
-/* Do all SMs of this READ observation read? Those of groups do not. */
-bool group_reads_all_work(const struct observation *o);
-
 #endif

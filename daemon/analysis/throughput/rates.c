@@ -111,7 +111,7 @@ static void read_kind(const struct observation_set *set, struct fingerprint *out
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
         if (o->spec.kind != PROBE_READ || o->spec.access != kind->access ||
-            probe_access_bytes(&o->spec) != kind->transaction_bytes || !group_reads_all_work(o))
+            probe_access_bytes(&o->spec) != kind->transaction_bytes || !throughput_all_sms_read(o))
             continue;
         rate = rate_for(&out->throughput, &o->spec);
         for (uint32_t p = 0; rate && p < o->spec.point_count; p++) {

@@ -1,7 +1,6 @@
 /* throughput.c: see throughput.h. */
 #include "analysis/throughput/throughput.h"
 
-#include "analysis/throughput/group_reads.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -23,6 +22,16 @@ bool throughput_region_counts(const struct observation_set *set, uint64_t bytes)
 bool throughput_is_from_memory(const struct observation_set *set)
 {
     return set->limits.backing_bytes >= L2_TIMES * set->gpu.l2_cache_bytes;
+}
+
+bool throughput_all_sms_read(const struct observation *o)
+{
+    for (uint32_t i = 0; i < o->result.sm_count; i++) {
+        const uint16_t id = o->result.sm_ids[i];
+        if (id >= o->spec.window_sms || o->spec.window_of_sm[id] == PROBE_SM_IDLE)
+            return false;
+    }
+    return true;
 }
 
 enum throughput_column throughput_column_of(const struct probe_spec *spec,
@@ -129,7 +138,8 @@ static void read_plateau(const struct observation_set *set, struct fingerprint *
     uint64_t most_bytes = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
-        if (!probe_is_line_read(&o->spec) || o->spec.window_count != 1 || !group_reads_all_work(o))
+        if (!probe_is_line_read(&o->spec) || o->spec.window_count != 1 ||
+            !throughput_all_sms_read(o))
             continue;
         for (uint32_t p = 0; p < o->spec.point_count; p++) {
             const uint64_t bytes = o->spec.points[p];
@@ -158,7 +168,7 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
         return;
     }
     for (size_t i = 0; i < set->count; i++)
-        if (probe_is_line_read(&set->items[i].spec) && group_reads_all_work(&set->items[i]))
+        if (probe_is_line_read(&set->items[i].spec) && throughput_all_sms_read(&set->items[i]))
             read_read(set, &set->items[i], &out->topology.partition, &out->throughput);
     read_plateau(set, out);
 }

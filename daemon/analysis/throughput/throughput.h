@@ -19,6 +19,9 @@ bool throughput_is_from_memory(const struct observation_set *set);
 /* Is a region of so many bytes long enough to tell of memory rather than of the cache? */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes);
 
+/* Do all SMs of this READ observation read? Those of single groups do not (group_reads.h). */
+bool throughput_all_sms_read(const struct observation *o);
+
 /* By whom a READ in which all SMs work was made. */
 enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
 enum throughput_column throughput_column_of(const struct probe_spec *spec,

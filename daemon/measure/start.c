@@ -1,0 +1,136 @@
+/* start.c: the threads of the GPUs that were found, and what is published of these GPUs at first.
+ */
+#include "measure/gpu_thread.h"
+
+#include "analysis/check.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A small part of the 8 MiB that a thread gets otherwise, and still ten times what the
+ * deepest call under it needs. */
+#define PIPELINE_STACK_BYTES ((size_t)2 << 20)
+
+/* Fills in one GPU of the first snapshot from the store. */
+static void pipeline_recall(struct pipeline *p, const struct gpu_identity *identity,
+                            struct snapshot_gpu *out)
+{
+    struct err err = {0};
+    struct check check;
+    bool lacks = false;
+
+    out->identity = *identity;
+    out->state = GPU_STATE_UNKNOWN;
+    enum status status =
+        store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
+
+    status = status ? status : fingerprint_id(&out->fingerprint, out->fingerprint_id, &err);
+    if (status) {
+        fingerprint_init(&out->fingerprint);
+        if (status != STATUS_NOT_FOUND) {
+            out->last_error = err;
+            log_warning("gpu %s: no fingerprint from the store: %s", identity->uuid, err.text);
+        }
+        return;
+    }
+    out->has_fingerprint = true;
+    check_identity(&out->fingerprint.gpu, identity, &check);
+    (void)store_lacks_fingerprint(p->store, identity->uuid, &lacks, NULL);
+    out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
+    out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
+    if (out->fingerprint_stale) {
+        err_set_hint(&out->last_error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s; measure again",
+                     lacks ? "a newer fingerprint was damaged in the store" : check.message);
+        log_warning("gpu %s: %s: %s", identity->uuid, out->fingerprint_id, out->last_error.text);
+    }
+}
+
+struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)
+{
+    struct snapshot *draft = snapshot_draft(count);
+
+    if (!draft) {
+        return NULL;
+    }
+    snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
+    for (uint32_t i = 0; i < count; i++) {
+        pipeline_recall(p, &gpus[i], &draft->gpus[i]);
+    }
+    return draft;
+}
+
+static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
+                                         const struct gpu_identity *identity, struct err *err)
+{
+    struct gpu_thread *thread = &p->threads[index];
+    pthread_attr_t attributes;
+
+    thread->pipeline = p;
+    thread->index = index;
+    thread->identity = *identity;
+    thread->slot = QUEUE_NONE;
+    pthread_cond_init(&thread->wake, NULL);
+    p->gpu_thread_count = index + 1;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PIPELINE_STACK_BYTES);
+    int error = pthread_create(&thread->pthread, &attributes, gpu_thread_main, thread);
+
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        return err_set(err, STATUS_NO_MEMORY, "no thread for GPU %u: %s", index, strerror(error));
+    }
+    thread->started = true;
+    return STATUS_OK;
+}
+
+/* Queues a full measurement for every GPU whose fingerprint is missing or not true any more, and a
+ * check for all others. The mutex is held. */
+static void pipeline_begin(struct pipeline *p)
+{
+    const struct snapshot *s = snapshot_acquire(p->cell);
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const bool ready = s->gpus[i].state == GPU_STATE_READY;
+        struct measurement measurement;
+        struct err err = {0};
+
+        if ((ready ? p->check_known : p->measure_unknown) &&
+            gpu_thread_queue(&p->threads[i], ready ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
+                             DEPTH_FULL, &measurement, &err)) {
+            log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
+        }
+    }
+    snapshot_release(s);
+}
+
+enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
+                                   uint32_t count, struct err *err)
+{
+    struct snapshot *draft = pipeline_draft(p, gpus, count);
+    enum status status = STATUS_OK;
+
+    if (!draft) {
+        err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
+                 draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
+    }
+    pthread_mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = pipeline_start_thread(p, i, &gpus[i], err);
+    }
+    if (!status) {
+        snapshot_publish(p->cell, draft);
+        draft = NULL;
+        pipeline_begin(p);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    snapshot_discard(draft);
+    if (!status) {
+        pipeline_requeue(p); /* for what upkeep has dropped before there were threads */
+    }
+    return status;
+}
