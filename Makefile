@@ -433,7 +433,7 @@ LINT        := lint-cppcheck lint-changed lint-format
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
-               $(wildcard tests/layering/*.py)
+               $(wildcard tests/layering/*.py) tests/lint/language
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built
 check:

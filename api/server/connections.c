@@ -1,7 +1,7 @@
 /* connections.c: cuts connections that take too long.
  *
  * libmicrohttpd's own timeout counts silence, so a client that sends one byte a second holds its
- * place for ever. Here every connection has one clock that only a complete answer sets back:
+ * place indefinitely. Here every connection has one clock that only a complete answer sets back:
  *
  *   opened ----- request ----- answer | idle ----- request line ----- rest ----- answer | idle ...
  *   ^ clock starts                    ^ starts     ^ starts again

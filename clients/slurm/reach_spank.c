@@ -79,7 +79,7 @@ static void read_argument(const char *a)
         fine = true;
     }
     if (!fine)
-        slurm_debug("reach: plugstack.conf: \"%.80s\" means nothing here and is passed over", a);
+        slurm_debug("reach: plugstack.conf: \"%.80s\" means nothing here and is skipped", a);
 }
 
 static int on_option(int val, const char *word, int remote)

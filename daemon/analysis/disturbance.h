@@ -20,7 +20,7 @@
  * microseconds long. */
 #define DISTURBANCE_AWAY_CYCLES 100000u
 
-/* Judges by what the observation itself shows; its own judgement is not looked at. */
+/* Judges by what the observation itself shows; its own assessment is not read. */
 void disturbance_classify(const struct observation *o, struct assessment *out);
 
 #endif

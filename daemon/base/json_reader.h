@@ -7,7 +7,7 @@
  *     return json_reader_end(&in);
  *
  * Strict: every field that is asked for must be there, and no other. Lenient: a missing field
- * leaves its target untouched, and fields of a newer release are passed over.
+ * leaves its target untouched, and fields of a newer release are skipped.
  */
 #ifndef REACH_BASE_JSON_READER_H
 #define REACH_BASE_JSON_READER_H

@@ -143,7 +143,7 @@ static void schedule_entries(const struct observation_set *set, const struct str
 }
 
 /* One refinement for each level that can be told finer. A test that is there already would be
- * asked for ever: then the level is as fine as it gets. */
+ * asked indefinitely: then the level is as fine as it gets. */
 static void schedule_refinements(const struct observation_set *set, const struct structure *s,
                                  uint16_t sm, struct campaign_step *out)
 {

@@ -1,5 +1,5 @@
 /* fingerprint_read.c: reads what fingerprint_json.c wrote, or what a newer release wrote: fields it
- * does not know are passed over, fields that are missing stay unknown. What is there must be right,
+ * does not know are skipped, fields that are missing stay unknown. What is there must be right,
  * and the whole must pass fingerprint_check.
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.

@@ -59,7 +59,7 @@ struct observation_set {
     struct observation_list excluded; /* disturbed and unusable ones */
 };
 
-/* Appends, or sets aside, as its judgement says; takes the observation also when it fails
+/* Appends, or sets aside, as its assessment says; takes the observation also when it fails
  * (STATUS_NO_MEMORY). */
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err);

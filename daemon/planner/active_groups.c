@@ -40,7 +40,7 @@ static void score_groups(const struct fingerprint *fp, struct active_groups *act
 }
 
 /* One past the last SM id that may have a group. The table is longer than any chip, and what is
- * behind its SMs is passed over four at a time. */
+ * behind its SMs is skipped four at a time. */
 static uint32_t ids_end(const struct sm_partition *p)
 {
     uint32_t end = REACH_MAX_SMS;

@@ -5,7 +5,7 @@
  * nothing is promised, but for a last eighth: an allocation of "all memory" is a little larger than
  * the largest region that a probe could use, and out there the curve falls slowly.
  *
- * Points without a number in the asked column are passed over.
+ * Points without a number in the asked column are skipped.
  */
 #include "planner/predict.h"
 

@@ -1,7 +1,7 @@
 /* store_maintenance.c: one thread, asleep in store_wait.
  *
  *     keep  ->  is the store back, renewed, or has it lost a fingerprint?  ->  measure what is gone
- *           ->  wait: for ever, or a little longer each time while nothing can be written
+ *           ->  wait: indefinitely, or a little longer each time while nothing can be written
  */
 #include "service/store_maintenance.h"
 

@@ -41,7 +41,7 @@ bool store_is_volatile(const struct store *store);
 
 struct store_health {
     struct err last_error;    /* why nothing can be written; STATUS_OK: nothing is wrong */
-    int64_t last_error_since; /* wall clock, seconds; 0 without trouble */
+    int64_t last_error_since; /* wall clock, seconds; 0 without an error */
     uint64_t failed_writes;   /* these count since the start */
     uint64_t damaged_rows;    /* dropped */
     uint64_t quarantined;     /* files */
@@ -64,7 +64,7 @@ struct store_limits {
 void store_set_limits(struct store *store, const struct store_limits *limits);
 
 /* Upkeep: what one thread of the daemon does, over and over:
- *     store_maintain(s, ..);  publish store_health;  store_wait(s, trouble ? a little :
+ *     store_maintain(s, ..);  publish store_health;  store_wait(s, last_error ? a little :
  * STORE_NO_TIMEOUT) store_maintain tries to make a file usable that was not, looks at all rows
  * after a start and whenever one was found damaged, and deletes what is beyond the limits.
  * `*out_renewed`: the file was damaged beyond its rows; it was moved aside and the store is empty.

@@ -1,4 +1,4 @@
-/* store_prune.c: what is forgotten, so that a state file does not grow for ever.
+/* store_prune.c: what is forgotten, so that a state file does not grow indefinitely.
  *
  * Observations are most of the bytes and are asked for least: they go first, run by run. A run goes
  * with its fingerprint when its GPU has many newer ones. What a GPU's current fingerprint rests on

@@ -52,7 +52,7 @@ static json_t *parse_column(sqlite3_stmt *stmt, int column, struct err *out_why)
     return json;
 }
 
-/* False: the row is rotten, and `*rotten` says so. Likewise below. */
+/* False: the row is corrupt, and `*corrupt` says so. Likewise below. */
 static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out, bool *corrupt)
 {
     const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
@@ -66,7 +66,7 @@ static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *ou
         origin_from_name(text_column(stmt, 4), &out->origin) &&
         store_rows_fingerprint(out, text_column(stmt, 1), document_hash) == row_hash)
         return true;
-    log_warning("state file: the fingerprint of run %lld fails its check and is passed over",
+    log_warning("state file: the fingerprint of run %lld fails its check and is skipped",
                 (long long)out->run);
     *corrupt = true;
     return false;
@@ -86,13 +86,12 @@ static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *ou
         verdict_from_name(text_column(stmt, 8), &out->verdict) &&
         sqlite3_column_int(stmt, 9) == 1 && store_rows_observation(out, document_hash) == row_hash)
         return true;
-    log_warning("state file: observation %lld fails its check and is passed over",
-                (long long)out->id);
+    log_warning("state file: observation %lld fails its check and is skipped", (long long)out->id);
     *corrupt = true;
     return false;
 }
 
-/* The document behind a fingerprint's columns; `*out_good` is false where it is rotten, which the
+/* The document behind a fingerprint's columns; `*out_good` is false if it is corrupt, which the
  * log is told. STATUS_NO_MEMORY: it may be good. */
 static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
                                         struct fingerprint *out, bool *out_good, bool *corrupt,
@@ -119,8 +118,8 @@ static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_f
         good = false;
     }
     if (!good)
-        log_warning("state file: the fingerprint of run %lld is passed over: %s",
-                    (long long)row->run, why.text);
+        log_warning("state file: the fingerprint of run %lld is skipped: %s", (long long)row->run,
+                    why.text);
     json_decref(json);
     *out_good = good;
     return STATUS_OK;
@@ -376,7 +375,7 @@ static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set
     return s;
 }
 
-/* Appends the row's observation; one that is rotten is left out. */
+/* Appends the row's observation; one that is corrupt is left out. */
 static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, bool *corrupt,
                                    struct err *err)
 {
@@ -401,7 +400,7 @@ static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *o
         return observation_set_add(out, &o, err);
     if (why.status == STATUS_NO_MEMORY)
         return err_set(err, why.status, "%s", why.text);
-    log_warning("state file: observation %lld is passed over: %s", (long long)row.id, why.text);
+    log_warning("state file: observation %lld is skipped: %s", (long long)row.id, why.text);
     return STATUS_OK;
 }
 

@@ -1,8 +1,8 @@
-/* store_rows.c: the hashes that tell a rotten row from a good one. SQLite's own integrity check
+/* store_rows.c: the hashes that tell a corrupt row from a good one. SQLite's own integrity check
  * looks at the structure of its pages and misses most flipped bits of their content.
  *
- * Enums go in by name, so that renumbering one does not make old rows look rotten. The number that
- * SQLite gives a row on insert is not known when the hash is made: it is in the row's seal, a
+ * Enums go in by name, so that renumbering one does not make old rows look corrupt. The number that
+ * SQLite gives a row on insert is not known when the hash is made: it is in the row's checksum, a
  * second hash over row_hash and what the insert did not know or what changes later
  * (0003_seals.sql).
  */

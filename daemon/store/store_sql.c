@@ -107,7 +107,7 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
 {
     const int rc = sqlite3_step(stmt);
 
-    heartbeat_beat(); /* many rows take their time; a disk that hangs takes for ever */
+    heartbeat_beat(); /* many rows take their time; a disk that hangs takes indefinitely */
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;

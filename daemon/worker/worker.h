@@ -64,7 +64,7 @@ void worker_stop(struct worker *take, nsec_t grace_ns);
 /* How long one waits for a worker that may hang in the driver. */
 struct worker_timeouts {
     nsec_t grace_ns;
-    nsec_t stopping_ns; /* instead, as soon as `hurried` says that the daemon is stopping */
+    nsec_t stopping_ns; /* instead, as soon as `stopping` says that the daemon is stopping */
     bool (*stopping)(void *self); /* NULL: never */
     void *self;
 };

@@ -12,7 +12,7 @@ import threading
 # Kubernetes, "Labels and Selectors", syntax and character set.
 WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-MAX_BYTES = 65536  # NFD source/local: a larger file is passed over
+MAX_BYTES = 65536  # NFD source/local: a larger file is skipped
 
 
 def when(text):

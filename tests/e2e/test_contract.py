@@ -41,7 +41,7 @@ contract = common.contract
 operations = contract.operations
 old = daemon.json("/v1/gpus/0/fingerprint")["id"]
 observation = daemon.json("/v1/gpus/0/observations?limit=1")["observations"][0]["id"]
-# A job that waits for ever cannot be had; one that has ended can.
+# A job that waits indefinitely cannot be had; one that has ended can.
 job = daemon.request("POST", "/v1/gpus/0/measurements", '{"depth": "quick"}',
                      {**BEARER, "Content-Type": "application/json"}).json()
 daemon.finished(job)

@@ -267,7 +267,7 @@ def the_option_goes_on_in_memory_and_says_so():
     daemon = common.Daemon("--simulate", "k80", "--state-fallback-memory",
                            state=os.path.join(common.folder, "missing", "reachd.db"))
     equal(daemon.measured()[0]["state"], "ready")
-    assert "in memory" in daemon.log(), daemon.log()
+    assert "using memory" in daemon.log(), daemon.log()
     daemon.stop()
 
 

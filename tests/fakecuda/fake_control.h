@@ -16,7 +16,7 @@ struct fault {
     char call[FAKE_CALL_CHARS]; /* of the API, or of a kernel; "*": any call of the API */
     uint64_t use;               /* 1 is the first; 0: each */
     bool onwards;               /* and all later ones */
-    int value;                  /* FAIL: the result; HANG: milliseconds, 0: for ever */
+    int value;                  /* FAIL: the result; HANG: milliseconds, 0: indefinitely */
 };
 
 struct control {

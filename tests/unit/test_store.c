@@ -185,7 +185,7 @@ static void test_paging(void **state)
 }
 
 /* What is not clean comes back set aside, and is listed with its verdict; one that was changed from
- * outside is passed over. */
+ * outside is skipped. */
 static void test_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");

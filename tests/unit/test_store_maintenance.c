@@ -66,7 +66,7 @@ static void store_a_run(const char *path)
     store_close(store);
 }
 
-/* Opens the store and looks at its rows, before there is a keeper. */
+/* Opens the store and looks at its rows, before the maintenance starts. */
 static struct store *looked_at(const char *path, uint64_t damaged_rows, uint64_t quarantined)
 {
     struct store *store = NULL;

@@ -354,7 +354,7 @@ static void test_read_only_after_a_kill(void **state)
     expect_child(serve_read_only, *state, true);
 }
 
-/* A run that a killed daemon has left is not running for ever. */
+/* A run that a killed daemon has left is not running indefinitely. */
 static void test_cut_runs_end(void **state)
 {
     const char *const path = fixture_path(*state, "it");

@@ -18,7 +18,7 @@
  * Where the victim is drawn at random, no page misses in every lap, and a footprint that would fit
  * takes many laps to settle. That shows in how often a page's fate changes from one lap to the
  * next: hardly ever under LRU, with probability 2 m (1-m) where m of the loads miss by chance. Such
- * a level is erratic, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
+ * a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
  * same in the L1 of Fermi).
  */
 #include "analysis/levels/refine.h"

@@ -62,7 +62,7 @@ static struct reach_grid grid_of(const struct cuda_probe *p)
     };
 }
 
-/* Waits for the stream by asking, because a call that waits could wait for ever. Probes take
+/* Waits for the stream by asking, because a call that waits could wait indefinitely. Probes take
  * milliseconds: the first two are spent asking at once, then it sleeps between questions. */
 static enum status wait_stream(const struct cuda_probe *p, const char *name, struct err *err)
 {
