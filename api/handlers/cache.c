@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 256, TARGET_BYTES = 192 };
+enum { ENTRIES = 256, TARGET_BYTES = 192 };
 
-struct place {
+struct entry {
     uint64_t hash;
     struct document *document; /* NULL: free */
     char target[TARGET_BYTES];
@@ -24,7 +24,7 @@ struct place {
 struct cache {
     uint64_t generation;
     struct document *slots[CACHE_SLOT_COUNT];
-    struct place places[PLACES];
+    struct entry entries[ENTRIES];
 };
 
 struct cache *cache_new(void)
@@ -38,9 +38,9 @@ static void drop_from(struct cache *cache, uint32_t first_slot)
         document_free(cache->slots[i]);
         cache->slots[i] = NULL;
     }
-    for (uint32_t i = 0; i < PLACES; i++) {
-        document_free(cache->places[i].document);
-        cache->places[i].document = NULL;
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        document_free(cache->entries[i].document);
+        cache->entries[i].document = NULL;
     }
 }
 
@@ -78,7 +78,7 @@ void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
 struct document *cache_find(const struct cache *cache, const char *target)
 {
     uint64_t hash = hash_quick(target, strlen(target));
-    const struct place *p = &cache->places[hash % PLACES];
+    const struct entry *p = &cache->entries[hash % ENTRIES];
 
     return p->document && p->hash == hash && strcmp(p->target, target) == 0 ? p->document : NULL;
 }
@@ -87,7 +87,7 @@ void cache_remember(struct cache *cache, const char *target, struct document *do
 {
     size_t bytes = strlen(target);
     uint64_t hash = hash_quick(target, bytes);
-    struct place *p = &cache->places[hash % PLACES];
+    struct entry *p = &cache->entries[hash % ENTRIES];
 
     if (bytes >= TARGET_BYTES)
         return;

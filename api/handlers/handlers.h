@@ -91,8 +91,8 @@ const struct snapshot_gpu *handlers_measured_gpu(struct handlers_context *c,
 void handlers_reply_answer(const struct request *request, char *take, size_t bytes,
                            struct reply *reply);
 /* What placement refuses: lies in the query, or in a fingerprint that knows too little. */
-void handlers_reply_refusal(const struct request *request, const struct err *err,
-                            struct reply *reply);
+void handlers_reply_error(const struct request *request, const struct err *err,
+                          struct reply *reply);
 /* Keeps the document in a slot of the cache and makes it the reply. NULL: a problem. */
 void handlers_reply_kept(struct handlers_context *c, const struct request *request, uint32_t slot,
                          struct document *take, struct reply *reply);

@@ -49,7 +49,7 @@ void handlers_environment(struct handlers_context *c, const struct request *requ
     }
     if (job_env_variables(&gpu->fingerprint, gpu->fingerprint_id, text, &err) != STATUS_OK) {
         free(text);
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     document = document_new_typed(TEXT_TYPE, text, strlen(text), NULL);

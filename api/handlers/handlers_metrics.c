@@ -77,8 +77,8 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
                    "Changes refused for want of the token (401).", (double)s->unauthorized);
     metrics_single(p, "reachd_http_connections", METRICS_GAUGE, "Open connections, of all sockets.",
                    (double)s->connections);
-    metrics_single(p, "reachd_http_connections_cut", METRICS_COUNTER,
-                   "Connections ended for taking too long.", (double)s->connections_cut);
+    metrics_single(p, "reachd_http_connections_timed_out", METRICS_COUNTER,
+                   "Connections ended for taking too long.", (double)s->connections_timed_out);
 }
 
 /* ---- what it knows ---- */

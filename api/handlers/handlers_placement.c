@@ -32,8 +32,7 @@ void handlers_reply_answer(const struct request *request, char *take, size_t byt
     document_free(made);
 }
 
-void handlers_reply_refusal(const struct request *request, const struct err *err,
-                            struct reply *reply)
+void handlers_reply_error(const struct request *request, const struct err *err, struct reply *reply)
 {
     struct problem p = {.status = err->status, .parameter = err->field};
 
@@ -64,7 +63,7 @@ void handlers_scope(struct handlers_context *c, const struct request *request, s
     }
     question.fingerprint_id = gpu->fingerprint_id;
     if (placement_scope(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     text = encode_scope(gpu, &question, &answer, &bytes);
@@ -96,7 +95,7 @@ void handlers_placement(struct handlers_context *c, const struct request *reques
     question.windows = (uint32_t)windows;
     question.fingerprint_id = gpu->fingerprint_id;
     if (placement_plan(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     text = encode_placement(gpu, &question, &answer, &bytes);

@@ -25,7 +25,7 @@ void handlers_plan(struct handlers_context *c, const struct request *request, st
     }
     job.fingerprint_id = gpu->fingerprint_id;
     if (strategy_plan(&gpu->fingerprint, &job, &answer, &err) != STATUS_OK) {
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     text = encode_plan(gpu, &job, &answer, &bytes);
@@ -51,7 +51,7 @@ void handlers_split(struct handlers_context *c, const struct request *request, s
     }
     question.fingerprint_id = gpu->fingerprint_id;
     if (split_jobs(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     text = encode_split(gpu, &question, &answer, &bytes);
@@ -78,7 +78,7 @@ void handlers_explain(struct handlers_context *c, const struct request *request,
     }
     question.fingerprint_id = gpu->fingerprint_id;
     if (explain_loss(&gpu->fingerprint, &question, &answer, &err) != STATUS_OK) {
-        handlers_reply_refusal(request, &err, reply);
+        handlers_reply_error(request, &err, reply);
         return;
     }
     text = encode_explain(gpu, &question, &answer, &bytes);

@@ -14,7 +14,7 @@ struct stats {
     _Atomic uint64_t answers[STATS_CLASSES]; /* by the first digit of the HTTP status */
     _Atomic uint64_t not_modified;           /* of those the 304s */
     _Atomic uint64_t unauthorized;           /* and the 401s */
-    _Atomic uint64_t connections_cut;        /* for taking too long */
+    _Atomic uint64_t connections_timed_out;  /* for taking too long */
     _Atomic uint64_t connections;            /* open now */
 };
 

@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { LOOKS_A_DEADLINE = 128 }; /* at most: so nobody is cut later by more than this part of it */
+enum {
+    CHECKS_PER_DEADLINE = 128
+}; /* at most: so no connection ends later by more than this part of it */
 
 struct connection *connections_add(struct connections *all, int fd, nsec_t now)
 {
@@ -72,15 +74,16 @@ void connections_end(struct connections *all, struct connection *client, nsec_t 
     client->since = now;
 }
 
-nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline, uint64_t *cut)
+nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline,
+                        uint64_t *timed_out)
 {
-    const nsec_t soonest = now + deadline / LOOKS_A_DEADLINE;
+    const nsec_t soonest = now + deadline / CHECKS_PER_DEADLINE;
     nsec_t due = now + deadline;
 
     for (struct connection *c = all->first; c; c = c->next) {
         if (now - c->since >= deadline) {
             shutdown(c->fd, SHUT_RDWR);
-            *cut += 1;
+            *timed_out += 1;
             c->since = now; /* should it linger, it is shut down again */
         }
         if (c->since + deadline < due)

@@ -12,11 +12,11 @@
 struct connection {
     struct connection *before;
     struct connection *next;
-    int fd;                       /* libmicrohttpd's, which closes it */
-    nsec_t since;                 /* when its current request began, or the one before ended */
-    uint32_t answered;            /* requests */
-    struct transaction *exchange; /* the server's, of the request under way; NULL: none */
-    bool in_request;              /* a request line has come and its answer is not out yet */
+    int fd;                          /* libmicrohttpd's, which closes it */
+    nsec_t since;                    /* when its current request began, or the one before ended */
+    uint32_t answered;               /* requests */
+    struct transaction *transaction; /* the server's, of the request under way; NULL: none */
+    bool in_request;                 /* a request line has come and its answer is not out yet */
 };
 
 struct connections {
@@ -34,9 +34,10 @@ void connections_begin(struct connections *all, struct connection *client, nsec_
 /* Its answer is out, or it was given up. */
 void connections_end(struct connections *all, struct connection *client, nsec_t now);
 
-/* Shuts down those whose clock has run for `deadline` or longer, and adds their number to `*cut`;
- * libmicrohttpd then sees them hang up. Returns when to come again, which may be a 128th of the
- * deadline after the next one is due; 0: there is no connection. */
-nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline, uint64_t *cut);
+/* Shuts down those whose clock has run for `deadline` or longer, and adds their number to
+ * `*timed_out`; libmicrohttpd then sees them hang up. Returns when to come again, which may be a
+ * 128th of the deadline after the next one is due; 0: there is no connection. */
+nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline,
+                        uint64_t *timed_out);
 
 #endif

@@ -4,7 +4,7 @@
  *                                               \--------> timer of the request deadline
  *                                                \-------> to be woken by another thread
  *
- * One MHD daemon a listening socket, so that each has connection places of its own. All run in
+ * One MHD daemon a listening socket, so that each has connection slots of its own. All run in
  * external epoll mode.
  * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
  * ready connections; MHD_run always polls, so here nobody can cause that.
@@ -106,7 +106,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (*socket_context)
-            transaction_free(((struct connection *)*socket_context)->exchange);
+            transaction_free(((struct connection *)*socket_context)->transaction);
         connections_remove(&server->clients, *socket_context);
         *socket_context = NULL;
         server->place_freed = true;
@@ -128,10 +128,10 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
         return NULL; /* no memory for its clock: on_request closes it */
     connections_begin(&server->clients, client, server->now);
     /* A request that the library refuses by itself begins here and is never completed, so it is the
-     * connection that keeps the exchange. */
-    transaction_free(client->exchange);
-    client->exchange = transaction_new(target);
-    return client->exchange;
+     * connection that keeps the transaction. */
+    transaction_free(client->transaction);
+    client->transaction = transaction_new(target);
+    return client->transaction;
 }
 
 /* The newest view, held until the end of this turn: only for the first request of a turn, and after
@@ -183,8 +183,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
     *request_context = NULL;
     if (!client)
         return;
-    transaction_free(client->exchange);
-    client->exchange = NULL;
+    transaction_free(client->transaction);
+    client->transaction = NULL;
     connections_end(&server->clients, client, server->now);
 }
 
@@ -217,9 +217,9 @@ static uint32_t asked_limit(const struct api_listener *l)
     return l->role == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
 }
 
-/* As many places as asked for; where the process may not open so many files, each socket gets its
- * share. A connection that finds no descriptor would hang, so none is promised. */
-void api_share_places(struct api_listener *listeners, uint32_t count)
+/* As many connection slots as asked for; where the process may not open so many files, each socket
+ * gets its share. A connection that finds no descriptor would hang, so none is promised. */
+void api_share_slots(struct api_listener *listeners, uint32_t count)
 {
     struct rlimit files;
     uint64_t sum = 0;
@@ -316,7 +316,7 @@ static enum status open_server(struct api_server *server, const struct api_optio
     if (s == STATUS_OK)
         s = watch(server, server->wake_fd, WAKE_EVENT, err);
     memcpy(listeners, options->listeners, sizeof(listeners));
-    api_share_places(listeners, options->listen_count);
+    api_share_slots(listeners, options->listen_count);
     for (uint32_t i = 0; s == STATUS_OK && i < options->listen_count; i++)
         s = add_listener(server, &listeners[i], err);
     return s;
@@ -417,13 +417,13 @@ static void set_timer(struct api_server *server, nsec_t due)
 static void on_timer(struct api_server *server)
 {
     uint64_t expirations;
-    uint64_t cut = 0;
+    uint64_t timed_out = 0;
     nsec_t due;
 
     if (read(server->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
         log_warning("http: cannot read the timer: %s", strerror(errno));
-    due = connections_reap(&server->clients, server->now, server->deadline_ns, &cut);
-    stats_add(&server->stats->connections_cut, cut);
+    due = connections_reap(&server->clients, server->now, server->deadline_ns, &timed_out);
+    stats_add(&server->stats->connections_timed_out, timed_out);
     set_timer(server, due);
 }
 
@@ -454,7 +454,7 @@ static void serve(struct api_server *server, int wait_ms)
         else
             run_all = on_wake(server);
     }
-    /* With all places taken the library stops watching its listening socket, and takes it up again
+    /* With all slots taken the library stops watching its listening socket, and takes it up again
      * not when a place is freed but at the next run, for which no descriptor might ever ask. */
     server->place_freed = false;
     for (uint32_t i = 0; i < server->listener_count; i++) {

@@ -40,7 +40,7 @@ struct api_options {
 /* Sets the limit of each listener to its default where it has none, and where the process may not
  * open so many files to its share. For all sockets of the process together, before their servers.
  */
-void api_share_places(struct api_listener *listeners, uint32_t count);
+void api_share_slots(struct api_listener *listeners, uint32_t count);
 
 /* Borrows cell and backend until api_server_free. */
 enum status api_server_new(const struct api_options *options, struct snapshot_cell *cell,

@@ -71,7 +71,7 @@ static void http_threads_connection_slots(const struct listen_set *sockets,
             break;
         }
     }
-    api_share_places(out, sockets->count);
+    api_share_slots(out, sockets->count);
 }
 
 /* Opens the next thread for this socket. On failure the socket is still the caller's, or closed

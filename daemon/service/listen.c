@@ -1,7 +1,7 @@
 /* listen.c: the sockets that the daemon serves. See listen.h.
  *
  * Jobs ask on the loopback, which every local user may. The Unix socket and the port for health
- * probes are for those who look after the node, and have connection places that no job can take.
+ * probes are for those who look after the node, and have connection slots that no job can take.
  * A name left behind by a daemon that was killed is told from a living one by trying to connect.
  */
 #include "service/listen.h"
