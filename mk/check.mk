@@ -1,0 +1,101 @@
+# mk/check.mk: make deps, run, check, check-long, check-fleet, check-gpu, fuzz, bench, soak.
+
+# ---- deps, run -------------------------------------------------------------------------------
+.PHONY: deps run run-built
+deps:
+	@.ci/deps all
+
+run:
+	@.ci/deps run
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all
+	@$(MAKE) --no-print-directory run-built
+
+run-built:
+	@mkdir -p build/state
+	@exec build/release/reachd --state build/state/reachd.db --demo $(RUN_ARGS)
+
+# ---- check -----------------------------------------------------------------------------------
+TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
+E2E         := $(call SCRIPTS,e2e)
+# Programs that the scripts drive.
+E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c)))
+# Those of half a minute go first, so that no processor is left alone with one of them at the end.
+longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
+others       = $(filter-out $(call longest,$(1)),$(1))
+# Nothing of it is left out unless somebody says so: LINT= on the command line.
+LINT        := lint-cppcheck lint-changed lint-format
+CHECK_ITEMS  = $(LINT:%=make:%) \
+               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
+               $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
+               $(wildcard tests/layering/*.py) tests/lint/language
+
+.PHONY: check check-programs check-gpu check-gpu-built bench bench-built
+check:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
+	@tests/run -j $(TEST_JOBS) $(CHECK_ITEMS)
+
+check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
+                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) $(E2E_PROGRAMS)
+
+# Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
+SECONDS     ?= 60
+TARGET      ?= $(FUZZ_NAMES)
+.PHONY: fuzz
+fuzz:
+	@.ci/deps fuzz
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(TARGET:%=build/fuzz/tests/fuzz/fuzz_%)
+	@tests/fuzz/run $(SECONDS) $(JOBS) $(TARGET)
+
+# The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time. Of
+# what the sanitizers see in check a part is left to here (tests/share.h, tests/run), and clang-tidy.
+LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
+.PHONY: check-long
+check-long:
+	@.ci/deps long
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
+	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
+	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
+	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
+
+# Surveys, schedulers and what else runs beside real servers (PostgreSQL, Prometheus, Slurm). One after
+# the other: each has the machine for itself. The programs that keep surveys are driven by a script.
+FLEET       := $(call SCRIPTS,fleet)
+FLEET_TESTS := $(filter build/release/tests/unit/test_fleet_% build/asan/tests/unit/test_fleet_%, \
+               $(tests_release) $(tests_asan))
+.PHONY: check-fleet check-fleet-programs
+check-fleet:
+	@.ci/deps fleet
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-fleet-programs
+	@tests/run -j 1 $(if $(REACH_LONG),-t 36000) $(FLEET:%=release:%)
+
+check-fleet-programs: all $(FLEET_TESTS) build/release/tests/e2e/reach_ask
+
+TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
+GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
+BENCH_TOOLS := $(filter build/release/tests/bench/%,$(TOOLS))
+
+# It loads the plugin for Slurm, which finds its other side there.
+build/release/tests/bench/spank_cost: private LDFLAGS += -rdynamic
+
+# One after the other, because they share the GPU.
+check-gpu:
+	@.ci/deps check
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(GPU_TOOLS)
+	@tests/run -j 1 $(filter build/release/tests/gpu/test_%,$(GPU_TOOLS)) $(call SCRIPTS,gpu)
+
+bench:
+	@.ci/deps bench
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
+	@missed=0; for b in $(call SCRIPTS,bench); do \
+	    REACH_TEST_BUILD=$(CURDIR)/build/release REACH_BENCH_WRITE=$(CURDIR)/docs/measurements/service.md \
+	    $$b || missed=1; done; exit $$missed
+
+# REQUESTS over one daemon, whose memory must stay as it is; the rows go into the page of results.
+REQUESTS    ?= 10000000
+.PHONY: soak
+soak:
+	@.ci/deps bench
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(BENCH_TOOLS)
+	@REACH_TEST_BUILD=$(CURDIR)/build/release tests/bench/bench_service.py --soak $(REQUESTS) \
+	    --write docs/measurements/service.md

@@ -1,0 +1,55 @@
+# mk/generated.mk: Sources that are generated: texts embedded in the binary.
+
+# ---- generated sources: texts that travel inside the binary ----------------------------------
+c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
+
+build/gen/version: FORCE
+	$(call write_if_changed,'$(FULL_VERSION)')
+
+build/gen/libpq: FORCE
+	$(call write_if_changed,'$(PQ_DEFINES)')
+
+build/gen/sql-files: FORCE
+	$(call write_if_changed,'$(SQL) $(FLEET_SQL)')
+
+# The statements of a folder, in the order of the file names, as an array and its length.
+define EMBED_SQL
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from $(2), in the order of the file names. */'; \
+	    echo 'extern const char *const $(1)_migrations[];'; \
+	    echo 'extern const unsigned $(1)_migration_count;'; \
+	    echo 'const char *const $(1)_migrations[] = {'; \
+	    for f in $(3); do echo "    /* $$f */ \"\""; $(c_string) "$$f"; echo '    ,'; done; \
+	    echo '};'; \
+	    echo 'const unsigned $(1)_migration_count = $(words $(3));'; \
+	} >$@
+endef
+
+build/gen/migrations.c: $(SQL) build/gen/sql-files mk/generated.mk
+	$(call EMBED_SQL,store,schema/db,$(SQL))
+
+# Each file as a text of its own: report_maps.sql is fleet_sql_report_maps.
+build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files mk/generated.mk
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from schema/fleet. */'; \
+	    for f in $(FLEET_SQL); do \
+	        name=fleet_sql_$$(basename $$f .sql); \
+	        echo "extern const char $$name[];"; \
+	        echo "const char $$name[] ="; $(c_string) $$f; echo '    ;'; \
+	    done; \
+	} >$@
+
+build/gen/openapi.c: api/openapi.yaml mk/generated.mk
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q){ \
+	    echo '/* Generated from api/openapi.yaml. */'; \
+	    echo 'extern const char api_openapi_yaml[];'; \
+	    echo 'extern const unsigned long api_openapi_yaml_size;'; \
+	    echo 'const char api_openapi_yaml[] = ""'; \
+	    $(c_string) $<; \
+	    echo '    ;'; \
+	    echo 'const unsigned long api_openapi_yaml_size = sizeof(api_openapi_yaml) - 1;'; \
+	} >$@

@@ -1,0 +1,65 @@
+# mk/install.mk: make portable, install, deb, clean.
+
+# ---- portable, install, clean ----------------------------------------------------------------
+.PHONY: portable install install-built clean deb
+portable: all $(TOOLS)
+	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
+	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
+
+BINDIR      := $(PREFIX)/bin
+LIBDIR      := $(PREFIX)/lib
+INCLUDEDIR  := $(PREFIX)/include
+MANDIR      := $(PREFIX)/share/man
+# Of no one release of Python: put it on PYTHONPATH, or say PYTHONDIR=.
+PYTHONDIR   ?= $(PREFIX)/share/reachd/python
+UNITDIR     := $(PREFIX)/lib/systemd/system
+BASHDIR     := $(PREFIX)/share/bash-completion/completions
+ZSHDIR      := $(PREFIX)/share/zsh/vendor-completions
+install: all
+	@$(MAKE) --no-print-directory install-built
+
+install-built:
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PYTHONDIR)
+	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man5 \
+	    $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)/etc/reachd $(DESTDIR)$(PREFIX)/lib/sysusers.d \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR)
+	install -m 644 $(filter-out %/libreach.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
+	ln -sfn libreach.so.$(ABI) $(DESTDIR)$(LIBDIR)/libreach.so
+	install -m 644 clients/c/reach.h $(DESTDIR)$(INCLUDEDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' clients/c/reach.pc.in \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/reach.pc
+	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
+	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
+	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
+	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus
+	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
+	install -m 644 docs/man/*.5 $(DESTDIR)$(MANDIR)/man5
+	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	install -m 644 systemd/reachd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/reachd.conf
+	install -m 644 systemd/reachd.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/reachd.conf
+	install -m 644 packaging/completion/reachd.bash $(DESTDIR)$(BASHDIR)/reachd
+	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
+	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
+	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
+	install -d $(DESTDIR)$(PREFIX)/share/reachd/slurm
+	install -m 755 clients/slurm/taskprolog.sh clients/slurm/prolog.sh $(DESTDIR)$(PREFIX)/share/reachd/slurm
+	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
+	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
+	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
+	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
+	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
+	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
+	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd
+	install -m 644 systemd/reachd.socket systemd/reachd-health.socket $(DESTDIR)$(UNITDIR)
+	test -e $(DESTDIR)/etc/default/reachd || install -m 644 systemd/reachd.default $(DESTDIR)/etc/default/reachd
+
+# Debian packages of what was built, under build/deb.
+deb:
+	@.ci/deps deb
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all
+	@SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) .ci/deb build/deb $(VERSION)
+
+clean:
+	rm -rf build

@@ -1,0 +1,73 @@
+# mk/kernels.mk: Device code, and the programs written in CUDA.
+
+# ---- device code ---------------------------------------------------------------------------
+# Machine code for the chips we name, and PTX for all others. One PTX, of the lowest architecture:
+# a driver compiles PTX for any chip at or above its level, so the lowest also serves the chips
+# between the named ones (8.7, 11.0) and not only the later ones, and what is compiled is as good,
+# because the level limits which instructions may be written and the kernels use none above 7.5.
+CUDA_ARCHS  := 75 80 86 89 90 100 120
+nvcc_archs   = $(call once,nvcc_archs,$(shell $(NVCC) --list-gpu-arch 2>/dev/null))
+known_archs  = $(foreach a,$(CUDA_ARCHS),$(if $(filter compute_$(a),$(nvcc_archs)),$(a)))
+lowest_arch  = $(firstword $(known_archs))
+gencode      = $(foreach a,$(known_archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+               -gencode arch=compute_$(lowest_arch),code=compute_$(lowest_arch)
+NVCC_FLAGS  := -O3 -std=c++17 --threads $(JOBS) -I. -Idaemon
+
+build/kernels/flags: FORCE
+	$(call write_if_changed,'$(NVCC) $(NVCC_FLAGS) $(CUDA_ARCHS) $(KERNELS)')
+
+# All kernels are one translation unit, because a fatbin holds one.
+build/gen/reach_kernels.cu: build/kernels/flags
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(KERNELS) >$@
+
+ifneq ($(and $(NVCC),$(KERNELS)),)
+build/kernels/reach_kernels.fatbin: build/gen/reach_kernels.cu $(KERNELS) $(wildcard kernels/*.h)
+	$(call say,NVCC,$@)
+	@$(if $(filter-out $(known_archs),$(CUDA_ARCHS)),echo '  this nvcc does not know: $(filter-out $(known_archs),$(CUDA_ARCHS)) (left to PTX)',:)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -fatbin -o $@ $<
+else
+build/kernels/reach_kernels.fatbin: build/kernels/flags
+	@echo '  no nvcc: the device code is left out, so this build measures simulated GPUs only'
+	@: >$@
+endif
+
+build/gen/fatbin.S: mk/kernels.mk
+	@mkdir -p $(@D)
+	@printf '%s\n' \
+	    '/* The device code, as bytes; start and end are equal in a build without nvcc. */' \
+	    '.section .rodata' \
+	    '.balign 16' \
+	    '.globl reach_fatbin_start' \
+	    '.globl reach_fatbin_end' \
+	    'reach_fatbin_start:' \
+	    '.incbin "build/kernels/reach_kernels.fatbin"' \
+	    'reach_fatbin_end:' \
+	    '.byte 0' \
+	    '.section .note.GNU-stack,"",@progbits' >$@
+
+# Example jobs, and tests and benchmarks written in CUDA: the runtime inside, nothing to install.
+define LINK_CU
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -cudart static -MD -MP -MF $@.d \
+	    -Xcompiler -fPIE -Xlinker -pie -Xlinker --as-needed -Xlinker --disable-new-dtags \
+	    -Xlinker -rpath,'$$ORIGIN/lib:$$ORIGIN/../lib:$$ORIGIN/../../lib' \
+	    -o $@ $< $(filter %.o,$^) $(libs_release) $(EXAMPLE_LIBS)
+endef
+
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release)
+	$(LINK_CU)
+
+$(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -MD -MP -MF $@.d -x cu -fatbin -o $@ $<
+
+$(EXAMPLE_PY): build/release/%: clients/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
+$(TOOLS_CU): build/release/%: %.cu $(libs_release)
+	$(LINK_CU)

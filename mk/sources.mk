@@ -1,0 +1,40 @@
+# mk/sources.mk: Which sources there are. A new .c file is found by its directory; nothing is listed by hand.
+
+# ---- sources, by directory -----------------------------------------------------------------
+find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
+SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
+FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+# The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
+SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
+SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
+# What answers a request from a snapshot, without a daemon around it: an archive of its own, because
+# libreach links it too.
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
+               $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
+DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
+               $(wildcard api/server/*.c clients/c/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
+               $(filter-out $(ANSWER_SRC),$(GEN_SRC))
+LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
+CTL_SRC     := $(wildcard clients/reachctl/*.c)
+KERNELS     := $(wildcard kernels/*.cu)
+EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
+# Host code that the examples share.
+EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
+TEST_DIRS   := unit sim replay fakecuda
+TEST_SRC    := $(wildcard $(TEST_DIRS:%=tests/%/test_*.c))
+# Fuzz targets, each a program of its own: with libFuzzer in the clang build, with a main that replays
+# the inputs of its corpus in the others.
+FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
+# What is not a test program itself: shared by the test programs, or the stand-in driver.
+SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c tests/replay/*.c))
+FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
+TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
+TOOL_CU     := $(if $(NVCC),$(wildcard tests/gpu/*.cu tests/bench/*.cu))
+# Scripts; those whose name starts with lib or common are read by the others, and a survey is run by
+# hand: it runs the others.
+SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
+SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
+C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC)
