@@ -7,12 +7,14 @@
  *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
  * UUID; that is noticed by the first measurement alone with it, and all that was known is replaced.
  *
- * REACH_CASES=n: measurements (1500; 100000 with REACH_LONG). REACH_SEED repeats a run.
+ * REACH_CASES=n: measurements (600, under a sanitizer 120, with REACH_LONG 100000). REACH_SEED
+ * repeats a run.
  */
 #include "base/log.h"
 #include "fingerprint/parts.h"
 #include "gpu/sim/sim_profiles.h"
 #include "measure/knowledge.h"
+#include "tests/share.h"
 #include "tests/sim/sim_measure.h"
 #include "tests/sim/truth.h"
 
@@ -27,7 +29,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { A_CHIP = 40, TEXT = 512, ATTEMPTS = 2, CASES = 1500, LONG_CASES = 100000 };
+enum {
+    A_CHIP = 40,
+    TEXT = 512,
+    ATTEMPTS = 2,
+    CASES = 600,
+    SANITIZED_CASES = 120,
+    LONG_CASES = 100000
+};
 
 /* One chip, alone and beside each kind of neighbor. */
 struct chip {
@@ -187,7 +196,8 @@ static void exchange(const struct chip *old, uint64_t sizes, uint64_t groups,
 static void never_less_never_wrong(void **state)
 {
     const uint64_t seed = number_of("REACH_SEED", (uint64_t)time(NULL));
-    const uint64_t cases = number_of("REACH_CASES", getenv("REACH_LONG") ? LONG_CASES : CASES);
+    const uint64_t cases = number_of(
+        "REACH_CASES", getenv("REACH_LONG") ? LONG_CASES : test_share(CASES, SANITIZED_CASES));
     struct fingerprint *known = calloc(1, sizeof *known);
     struct rng rng = {seed};
 
