@@ -152,7 +152,8 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
     for (uint32_t k = 0; k < fp->level_count; k++)
         if (IS_KNOWN(fp->levels[k].reach_bytes))
             return true;
-    if (fp->level_count == 0 && fp->beyond.probed_bytes > 0)
+    /* What was walked is noted at depth full alone; the range is that of every depth. */
+    if (fp->level_count == 0 && (fp->conditions.range_bytes > 0 || fp->beyond.probed_bytes > 0))
         return true;
     if (fp->level_count == 0)
         return !differs(reason, "no footprint was walked");

@@ -241,6 +241,16 @@ static void an_unknown_level_is_not_kept(void **state)
     assert_int_equal(quick.level_count, 2);
 }
 
+/* A plain allocation of a GiB on an H200 shows no level: that is an answer, at every depth. */
+static void no_level_within_the_range_is_an_answer(void **state)
+{
+    (void)state;
+    fingerprint_init(&quick);
+    assert_false(fingerprint_is_conclusive(&quick, reason));
+    quick.conditions.range_bytes = GIB;
+    assert_true(fingerprint_is_conclusive(&quick, reason));
+}
+
 static void another_mode_contradicts(void **state)
 {
     (void)state;
@@ -392,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup(a_missing_level_contradicts, setup),
         cmocka_unit_test_setup(a_level_too_many_contradicts, setup),
         cmocka_unit_test_setup(an_unknown_level_is_not_kept, setup),
+        cmocka_unit_test_setup(no_level_within_the_range_is_an_answer, setup),
         cmocka_unit_test_setup(another_mode_contradicts, setup),
         cmocka_unit_test_setup(a_drop_is_told, setup),
         cmocka_unit_test_setup(numbers_of_other_groups_are_not_kept, setup),
