@@ -10,8 +10,9 @@ static const char *const level_part_names[LEVEL_PART_COUNT] = {
     [LEVEL_PART_FILL] = "fill",
 };
 
+/* From PART_BEYOND on. */
 static const char *const part_names[PART_COUNT - PART_BEYOND] = {
-    [PART_BEYOND - PART_BEYOND] = "tlb.beyond",
+    [0] = "tlb.beyond",
     [PART_PAGE_BYTES - PART_BEYOND] = "tlb.page_bytes",
     [PART_GROUPS - PART_BEYOND] = "topology.groups",
     [PART_GROUP_PENALTIES - PART_BEYOND] = "topology.miss_penalty_cycles",
