@@ -53,7 +53,7 @@ LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPT
 .PHONY: check-long
 check-long:
 	@.ci/deps long
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) check-programs
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) REACH_LONG=1 check-programs
 	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,build/release/%,$(filter %.c,$(LONG_TESTS))) \
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed

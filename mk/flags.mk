@@ -18,6 +18,9 @@ LINK        := -pie -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(RPATH)
 flags_release := -O2 $(HARDENED)
 flags_asan    := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 flags_tsan    := -O1 -fno-omit-frame-pointer -fsanitize=thread
+# For what is left to check-long.
+plain_asan    := -O2 -fno-sanitize=all
+plain_tsan    := -O2 -fno-sanitize=all
 link_release  :=
 link_asan     := -fsanitize=address,undefined
 link_tsan     := -fsanitize=thread

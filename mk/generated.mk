@@ -6,6 +6,9 @@ c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/
 build/gen/version: FORCE
 	$(call write_if_changed,'$(FULL_VERSION)')
 
+build/gen/long: FORCE
+	$(call write_if_changed,'$(REACH_LONG)')
+
 build/gen/libpq: FORCE
 	$(call write_if_changed,'$(PQ_DEFINES)')
 

@@ -20,6 +20,11 @@ $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
+# The inner loop of the model is most of what a simulated measurement costs. Sanitizers, which make it four
+# times as slow, see it in check-long.
+$(MODEL_SRC:%.c=build/$(1)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(1)))
+$(MODEL_SRC:%.c=build/$(1)/obj/%.o): build/gen/long
+
 objects_$(1) := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(DAEMON_SRC))) build/$(1)/obj/fatbin.o
 answer_$(1)  := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(ANSWER_SRC)))
 libs_$(1)    := build/$(1)/libreachd.a build/$(1)/libanswer.a

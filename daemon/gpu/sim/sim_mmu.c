@@ -3,13 +3,11 @@
  * A level is a row of slots for each instance; a set is a stretch of that row. What a slot holds
  * is the entry's number plus one, so that 0 is an empty slot. Two ways to keep a set:
  *
- *   short (up to SHORT_WAYS ways)   LRU: the stretch is in order of use, the newest first. One loop
- *                                   looks and moves: every slot passes its content to the next
- *                                   until the tag is found or the oldest falls off the end.
- *                                   Random: slots stay, a random one is overwritten.
- *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
- *                                   doubly linked list for each set keeps the order of use. Both
- *                                   are arrays of slot numbers; nothing is allocated after start.
+ *   short (up to SHORT_WAYS ways)   LRU: the stretch is in order of use, the newest first. What
+ *                                   is touched moves to the front, and the oldest falls off the
+ * end. Random: slots stay, a random one is overwritten. long (hundreds of ways)         an index
+ * over the row (chained buckets) finds the slot, and a doubly linked list for each set keeps the
+ * order of use. Both are arrays of slot numbers; nothing is allocated after start.
  *
  * Before either, each instance remembers the last entry it touched: it is resident and the newest
  * by construction, so touching it again changes nothing. When many SMs of a group walk the same
@@ -75,30 +73,54 @@ static int log2_exact(uint64_t v)
 
 /* ---- short sets ---- */
 
+typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint64_t quad_halves __attribute__((vector_size(16)));
+
+/* The position of `tag` among the slots, `ways` if no slot holds it. Four at a time: nearly all the
+ * time of the model is spent here. */
+static inline uint32_t find_tag(const uint32_t *slot, uint32_t ways, uint32_t tag)
+{
+    uint32_t i = 0;
+    for (; i + 4 <= ways; i += 4) {
+        const quad_halves equal = (quad_halves)(*(const quad *)(slot + i) == tag);
+        if (equal[0] | equal[1])
+            break;
+    }
+    while (i < ways && slot[i] != tag)
+        i++;
+    return i;
+}
+
+/* Moves slots 0 to `count` - 1 up by one, over slot `count`. */
+static inline void shift_up(uint32_t *slot, uint32_t count)
+{
+    uint32_t i = count;
+    for (; i >= 4; i -= 4)
+        *(quad *)(slot + i - 3) = *(const quad *)(slot + i - 4);
+    if (i > 2)
+        slot[3] = slot[2];
+    if (i > 1)
+        slot[2] = slot[1];
+    if (i > 0)
+        slot[1] = slot[0];
+}
+
 /* `out_evicted`: what fell off the end; 0 for nothing. */
 static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag, uint32_t *out_evicted)
 {
-    uint32_t carried = tag;
-    for (uint32_t i = 0; i < ways; i++) {
-        uint32_t here = slot[i];
-        slot[i] = carried;
-        if (here == tag) {
-            *out_evicted = 0;
-            return true;
-        }
-        carried = here;
-    }
-    *out_evicted = carried;
-    return false;
+    const uint32_t at = find_tag(slot, ways, tag);
+    const bool hit = at < ways;
+    *out_evicted = hit ? 0 : slot[ways - 1];
+    shift_up(slot, hit ? at : ways - 1);
+    slot[0] = tag;
+    return hit;
 }
 
 /* A page that its set does not hold: was it among the victims? Then it comes back out of them. What
  * it drove out of its set goes in, as the newest. */
 static bool swap_victim(uint32_t *victim, uint32_t count, uint32_t tag, uint32_t evicted)
 {
-    uint32_t at = 0;
-    while (at < count && victim[at] != tag)
-        at++;
+    const uint32_t at = find_tag(victim, count, tag);
     const bool held = at < count;
     if (!held && evicted == 0)
         return false;
@@ -116,14 +138,12 @@ static bool swap_victim(uint32_t *victim, uint32_t count, uint32_t tag, uint32_t
 static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag,
                                uint64_t bit)
 {
-    uint32_t i = 0;
-    while (i < ways && slot[i] != tag)
-        i++;
+    const uint32_t i = find_tag(slot, ways, tag);
     bool resident = i < ways;
     bool hit = resident && (filled[i] & bit);
     uint64_t mask = (resident ? filled[i] : 0) | bit;
     uint32_t move = resident ? i : ways - 1;
-    memmove(slot + 1, slot, move * sizeof *slot);
+    shift_up(slot, move);
     memmove(filled + 1, filled, move * sizeof *filled);
     slot[0] = tag;
     filled[0] = mask;
