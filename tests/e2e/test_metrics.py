@@ -8,7 +8,7 @@ import subprocess
 import common
 from common import case, equal
 
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+daemon = common.measuring_daemon("--simulate", "k80", "--simulate", "h200")
 SAMPLE = re.compile(r'([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})? (-?[0-9.e+-]+|NaN)$')
 OPEN = "application/openmetrics-text; version=1.0.0"
 

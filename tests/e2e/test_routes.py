@@ -9,7 +9,7 @@ import common
 from common import case, equal
 
 GIB = 1 << 30
-daemon = common.Daemon("--simulate", "k80", "--simulate", "h200")
+daemon = common.measuring_daemon("--simulate", "k80", "--simulate", "h200")
 
 
 def schema_of(name):

@@ -4,6 +4,7 @@
 #include "analysis/throughput/rates.h"
 #include "base/units.h"
 #include "campaign/campaign.h"
+#include "tests/share.h"
 #include "tests/unit/paper_gpu.h"
 
 #include <stdarg.h>
@@ -285,7 +286,7 @@ static void any_gpu_ends(void **state)
     struct rng rng = {.state = paper_seed("any GPU", 61)};
 
     (void)state;
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < (int)test_share(100, 25); round++) {
         struct paper_gpu gpu;
         random_paper(&rng, &gpu);
         (void)run(&gpu, (enum depth)(round % DEPTH_COUNT));
@@ -300,7 +301,7 @@ static void rubbish_ends(void **state)
 
     (void)state;
     assert_non_null(step);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < (int)test_share(20, 8); round++) {
         struct paper_gpu gpu;
         struct observation_set set;
         uint32_t steps = 0;
