@@ -8,8 +8,6 @@
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"
 
-extern const struct gpu_ops sim_gpu_ops;
-
 /* The identity of the simulated GPU `desc`, the `twin`th (0, 1, ..) of its kind on the node: its
  * UUID is a hash of the two, so it stays the same as long as the description does. */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
