@@ -1,7 +1,7 @@
 /* sim_gpu.h: the simulated source: GPUs that are described by a text and answer the same probes as
- * real ones. Everything it says carries the origin "simulated". See gpu/gpu.h for the contract,
- * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name.
- * Neighbours: sim_machine (the probes), sim_read (throughput), sim_mmu (translation). */
+ * real ones. All its results carry the origin "simulated". See gpu/gpu.h for the contract,
+ * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name. Its parts: sim_machine
+ * (the probes), sim_read (throughput), sim_mmu (translation). */
 #ifndef REACH_GPU_SIM_SIM_GPU_H
 #define REACH_GPU_SIM_SIM_GPU_H
 
