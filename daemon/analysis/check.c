@@ -208,13 +208,6 @@ bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *l
     return slice > 0 && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-static bool same_question(const struct probe_spec *a, const struct probe_spec *b)
-{
-    return a->kind == b->kind && a->stride_bytes == b->stride_bytes &&
-           a->point_count == b->point_count && a->samples == b->samples &&
-           memcmp(a->points, b->points, a->point_count * sizeof a->points[0]) == 0;
-}
-
 static bool same_clock(const struct fingerprint *fp, const struct observation *o)
 {
     const struct maybe_u32 then = fp->conditions.sm_clock_khz;
@@ -254,8 +247,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
                            struct check *out)
 {
     const double n = o->spec.samples;
-    const double hit = stats_median_of_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
-    const double miss = stats_median_of_u32(observation_chase(o, POINT_BEYOND), o->spec.samples);
+    const double hit = sweep_median(o, POINT_WITHIN);
+    const double miss = sweep_median(o, POINT_BEYOND);
     const double step = miss - hit;
     /* A step may hold a farther level's, and a stored penalty an outlier: the smaller is this
      * one's.
@@ -352,11 +345,11 @@ void check_observations(const struct fingerprint *fp, const struct observation_s
                         struct check *out)
 {
     *out = (struct check){.result = CHECK_HOLDS};
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
         struct probe_spec spec;
-        for (uint32_t k = 0; o->spec.kind == PROBE_CHASE && k < fp->level_count; k++)
-            if (check_level_test(fp, k, NULL, 0, &spec) && same_question(&spec, &o->spec))
+        for (uint32_t k = 0; k < fp->level_count; k++)
+            if (check_level_test(fp, k, NULL, 0, &spec) && levels_same_walk(&spec, &o->spec) &&
+                spec.samples == o->spec.samples)
                 classify_level(fp, k, o, out);
     }
     classify_sharing(fp, set, out);

@@ -48,14 +48,11 @@ static void read_pages(const struct observation_set *set, struct fingerprint *ou
  * is one level with a longer reach, or page walks: from here the two look the same. */
 static void read_beyond(const struct observation_set *set, struct fingerprint *out)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *spec = &set->items[i].spec;
-        if (spec->kind != PROBE_CHASE || spec->point_count < LEVELS_SWEEP_POINTS)
-            continue;
-        for (uint32_t p = 0; p < spec->point_count; p++)
-            if (spec->points[p] * spec->stride_bytes > out->beyond.probed_bytes)
-                out->beyond.probed_bytes = spec->points[p] * spec->stride_bytes;
-    }
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        for (uint32_t p = 0; o->spec.point_count >= LEVELS_SWEEP_POINTS && p < o->spec.point_count;
+             p++)
+            if (o->spec.points[p] * o->spec.stride_bytes > out->beyond.probed_bytes)
+                out->beyond.probed_bytes = o->spec.points[p] * o->spec.stride_bytes;
     out->beyond.reach_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
 }

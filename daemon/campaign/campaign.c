@@ -124,9 +124,7 @@ static void keep_new(struct campaign_step *out)
     const struct probe_spec *spec = &out->specs[out->spec_count];
     for (uint32_t i = 0; i < out->spec_count; i++) {
         const struct probe_spec *s = &out->specs[i];
-        if (s->kind == spec->kind && s->stride_bytes == spec->stride_bytes &&
-            s->point_count == spec->point_count && s->samples == spec->samples &&
-            memcmp(s->points, spec->points, sizeof s->points) == 0)
+        if (levels_same_walk(s, spec) && s->samples == spec->samples)
             return;
     }
     out->spec_count += 1;

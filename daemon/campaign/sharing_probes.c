@@ -105,10 +105,8 @@ static bool make_pairs(const struct observation_set *set, const struct structure
 static bool has_row(const struct observation_set *set, const struct structure *s, uint32_t k,
                     uint16_t pivot)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_PAIRS ||
-            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));) {
+        if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
             continue;
         for (uint32_t p = 0; p < o->spec.sm_count; p++)
             if (o->spec.sms[p] == pivot)

@@ -14,12 +14,8 @@
 
 bool imported_is_in(const struct observation_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const enum probe_kind kind = set->items[i].spec.kind;
-        if (kind == PROBE_MEANS || kind == PROBE_MEAN_PAIRS)
-            return true;
-    }
-    return false;
+    return observation_next(set, NULL, PROBE_MEANS) ||
+           observation_next(set, NULL, PROBE_MEAN_PAIRS);
 }
 
 static void fill_level(const struct curve_level *from, struct tlb_level *out)
