@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 bool imported_is_in(const struct observation_set *set)
 {
@@ -181,34 +180,23 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
 enum status imported_derive(const struct observation_set *set, enum depth depth,
                             struct fingerprint *out, struct err *err)
 {
-    struct mean_sharing *const sharing = calloc(FINGERPRINT_MAX_LEVELS, sizeof *sharing);
-    struct mean_curves *const curves = calloc(1, sizeof *curves);
+    struct mean_sharing sharing[FINGERPRINT_MAX_LEVELS];
+    struct mean_curves curves;
     struct curve_levels levels;
-    enum status s = STATUS_OK;
 
     fingerprint_init(out);
     out->gpu = set->gpu;
     out->depth = depth;
-    if (!sharing || !curves) {
-        s = err_set(err, STATUS_NO_MEMORY, "no memory to conclude");
-        goto out;
-    }
-    s = mean_curves_read(set, curves, err);
+    const enum status s = mean_curves_read(set, &curves, err);
     if (s != STATUS_OK)
-        goto out;
-    curve_levels_estimate(curves, &levels);
-    s = mean_sharing_estimate(set, &levels, sharing, err);
-    if (s != STATUS_OK)
-        goto out;
+        return s;
+    curve_levels_estimate(&curves, &levels);
+    mean_sharing_estimate(set, &levels, sharing);
     fill_conditions(set, out);
-    note_curves(curves, &levels, out);
+    note_curves(&curves, &levels, out);
     fill_levels(&levels, sharing, out);
     fill_topology(sharing, out);
     note_odd_steps(&levels, out);
-out:
-    if (curves)
-        mean_curves_free(curves);
-    free(curves);
-    free(sharing);
-    return s;
+    mean_curves_free(&curves);
+    return STATUS_OK;
 }

@@ -314,7 +314,7 @@ void mean_curves_free(struct mean_curves *take)
     *take = (struct mean_curves){0};
 }
 
-const struct mean_curve *mean_curves_at(const struct mean_curves *curves, uint64_t stride_bytes)
+struct mean_curve *mean_curves_at(struct mean_curves *curves, uint64_t stride_bytes)
 {
     for (uint32_t i = 0; i < curves->count; i++) {
         if (curves->curves[i].stride_bytes == stride_bytes)
