@@ -6,7 +6,6 @@
 #include "analysis/throughput/group_reads.h"
 #include "analysis/structure/sets.h"
 #include "analysis/sharing/sharing.h"
-#include "analysis/score.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -57,6 +56,22 @@ static void read_beyond(const struct observation_set *set, struct fingerprint *o
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
 }
 
+/* Only what is known has evidence. */
+static void fill_evidence(const struct sets_estimate *sets, const struct sectored_estimate *fill,
+                          struct tlb_level *out)
+{
+    struct evidence *const e = out->evidence;
+
+    if (IS_KNOWN(out->sets))
+        e[LEVEL_EVIDENCE_SETS] = sets->evidence;
+    if (out->replacement != REPLACEMENT_UNKNOWN)
+        e[LEVEL_EVIDENCE_REPLACEMENT] = sets->replacement_evidence;
+    if (out->fill != FILL_UNKNOWN)
+        e[LEVEL_EVIDENCE_FILL] = fill->fill_evidence;
+    if (IS_KNOWN(out->entry_pages) || IS_KNOWN(out->tag_bytes))
+        e[LEVEL_EVIDENCE_ENTRY_PAGES] = fill->pages_evidence;
+}
+
 void detail_derive(const struct observation_set *set, const struct structure *s,
                    struct fingerprint *out)
 {
@@ -73,7 +88,7 @@ void detail_derive(const struct observation_set *set, const struct structure *s,
             out->levels[k].entry_pages = fill.entry_pages;
         else
             out->levels[k].entry_pages = UNKNOWN_U32(REASON_NOT_REPORTED);
-        score_detail(&sets[k], &fill, &out->levels[k]);
+        fill_evidence(&sets[k], &fill, &out->levels[k]);
     }
     read_pages(set, out);
     read_beyond(set, out);

@@ -381,6 +381,28 @@ struct evidence sharing_evidence(const struct sharing_estimate *s)
     return evidence_make(method, s->least_votes, s->margin);
 }
 
+void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out)
+{
+    if (out->partition.group_count > 0)
+        out->evidence[TOPOLOGY_EVIDENCE_GROUPS] = evidence;
+    for (uint32_t g = 0; g < out->partition.group_count; g++) {
+        struct sm_group *const group = &out->groups[g];
+        double losses[REACH_MAX_SMS];
+        uint32_t n = 0;
+        for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
+            if (out->partition.group_of_sm[id] != g)
+                continue;
+            group->sm_count += 1;
+            if (loss_of_sm[id] > 0)
+                losses[n++] = loss_of_sm[id];
+        }
+        group->miss_penalty_cycles =
+            n > 0 ? KNOWN_F64(stats_median_f64(losses, n)) : UNKNOWN_F64(REASON_NOT_MEASURED);
+        if (n > 0)
+            group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = evidence;
+    }
+}
+
 /* Pages at level k's stride that evict everything from the levels nearer to the SM. */
 static uint64_t flush_pages(const struct level_estimate *levels, uint32_t k)
 {

@@ -68,6 +68,10 @@ bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_ki
 /* What the groups rest on, where any pivot was judged. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
 
+/* What an SM lost when evicted, by SM id (0: not seen), and its evidence: fills in the groups of
+ * the partition, with their sizes and penalties. */
+void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out);
+
 /* Which level a ROUND or PAIRS observation asks about: the outermost whose entries its primed pages
  * fit and its thrashing pages do not, at a stride of one entry. -1: none. */
 int sharing_level_of(const struct probe_spec *spec, uint32_t sm_count,
