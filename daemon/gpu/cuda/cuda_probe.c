@@ -253,22 +253,41 @@ void cuda_probe_close(struct cuda_probe *probe)
     *probe = (struct cuda_probe){.api = probe->api};
 }
 
-static enum status run_chase(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
+/* A latency probe whose page 0 is at `base`; its values are in the scratch memory afterwards. */
+static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
+                            struct err *err)
 {
-    struct reach_chase_args args = {
+    const bool chase = spec->kind == PROBE_CHASE;
+    const bool round = spec->kind == PROBE_ROUND;
+    struct reach_walk_args args = {
         .grid = grid_of(p),
         .base = base,
         .stride_bytes = spec->stride_bytes,
         .points = p->scratch + AT_TABLE,
+        .pivots = p->scratch + AT_TABLE,
         .values = p->scratch + AT_VALUES,
-        .point_count = spec->point_count,
+        .count = chase   ? spec->point_count
+                 : round ? spec->repeats
+                         : spec->sm_count,
         .samples = spec->samples,
-        .warm_laps = spec->warm_laps,
+        .laps = spec->warm_laps,
         .sm = spec->sms[0],
+        .slice_pages = spec->slice_pages,
+        .flush_pages = spec->flush_pages,
+        .thrash_pages = spec->thrash_pages,
     };
-    enum status s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
-    return s == STATUS_OK ? launch(p, KERNEL_CHASE, WARP, &args, err) : s;
+    uint32_t pivots[REACH_MAX_SMS];
+    enum status s = STATUS_OK;
+
+    for (uint32_t i = 0; i < spec->sm_count; i++)
+        pivots[i] = spec->sms[i];
+    if (chase)
+        s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
+    else if (!round)
+        s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
+    if (s != STATUS_OK)
+        return s;
+    return launch(p, chase ? KERNEL_CHASE : round ? KERNEL_ROUND : KERNEL_PAIRS, WARP, &args, err);
 }
 
 uint32_t cuda_probe_choose_line(const uint32_t *cycles)
@@ -308,7 +327,7 @@ static enum status find_line(struct cuda_probe *p, struct cuda_arena *arena, uin
         arena->line.handle_bytes < (uint64_t)CUDA_LINES * CUDA_LINE_STEP_BYTES ||
         (arena->line_known && arena->line_sm == sm))
         return STATUS_OK;
-    s = run_chase(p, &spec, arena->line.base, err);
+    s = run_walk(p, &spec, arena->line.base, err);
     if (s == STATUS_OK)
         s = read_back(p, AT_VALUES, cycles, sizeof cycles, err);
     if (s != STATUS_OK)
@@ -317,47 +336,6 @@ static enum status find_line(struct cuda_probe *p, struct cuda_arena *arena, uin
     arena->line_known = true;
     arena->line_sm = sm;
     return STATUS_OK;
-}
-
-static enum status run_round(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
-{
-    struct reach_round_args args = {
-        .grid = grid_of(p),
-        .base = base,
-        .stride_bytes = spec->stride_bytes,
-        .values = p->scratch + AT_VALUES,
-        .pivot = spec->sms[0],
-        .slice_pages = spec->slice_pages,
-        .flush_pages = spec->flush_pages,
-        .thrash_pages = spec->thrash_pages,
-        .laps = spec->warm_laps,
-        .repeats = spec->repeats,
-    };
-    return launch(p, KERNEL_ROUND, WARP, &args, err);
-}
-
-static enum status run_pairs(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
-{
-    uint32_t pivots[REACH_MAX_SMS];
-    struct reach_pairs_args args = {
-        .grid = grid_of(p),
-        .base = base,
-        .stride_bytes = spec->stride_bytes,
-        .pivots = p->scratch + AT_TABLE,
-        .values = p->scratch + AT_VALUES,
-        .pivot_count = spec->sm_count,
-        .slice_pages = spec->slice_pages,
-        .flush_pages = spec->flush_pages,
-        .thrash_pages = spec->thrash_pages,
-        .laps = spec->warm_laps,
-    };
-    enum status s;
-    for (uint32_t i = 0; i < spec->sm_count; i++)
-        pivots[i] = spec->sms[i];
-    s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
-    return s == STATUS_OK ? launch(p, KERNEL_PAIRS, WARP, &args, err) : s;
 }
 
 _Static_assert(AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= AT_LINES, "the table");
@@ -500,11 +478,8 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     if (s == STATUS_OK)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
-    if (s != STATUS_OK)
-        return s;
-    s = spec->kind == PROBE_CHASE   ? run_chase(p, spec, base, err)
-        : spec->kind == PROBE_ROUND ? run_round(p, spec, base, err)
-                                    : run_pairs(p, spec, base, err);
+    if (s == STATUS_OK)
+        s = run_walk(p, spec, base, err);
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
