@@ -1,7 +1,7 @@
 /* abi.h: the structs that host and device share. Plain C for both: fixed-width members only, device
  * addresses as uint64_t, every struct a multiple of 8 bytes, sizes asserted on both sides.
  *
- * All kernels are launched with one block an SM: the dynamic shared memory of a block is more than
+ * All kernels are launched with one block per SM: the dynamic shared memory of a block is more than
  * half of what an SM has, so that no two fit. Each block adds one to `arrived` and waits until the
  * whole grid has; only then does %smid decide who does what. Every wait gives up after `limit_ns`
  * (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
@@ -33,48 +33,25 @@ struct reach_census_args {
     uint64_t seen; /* uint32_t[sm_slots] */
 };
 
-/* reach_chase: one thread of SM `sm` walks cycles of pages, dependent load by dependent load. */
-struct reach_chase_args {
+/* The latency probes, reach_chase, reach_round and reach_pairs: see PROBE_CHASE, PROBE_ROUND and
+ * PROBE_PAIRS. Each reads its part of the fields. */
+struct reach_walk_args {
     struct reach_grid grid;
     uint64_t base; /* address of page 0 */
     uint64_t stride_bytes;
-    uint64_t points; /* uint64_t[point_count]: pages of each cycle */
-    uint64_t values; /* uint32_t[point_count * samples] */
-    uint32_t point_count;
-    uint32_t samples; /* at most REACH_CHASE_MAX_SAMPLES */
-    uint32_t warm_laps;
-    uint32_t sm;
-};
-#define REACH_CHASE_MAX_SAMPLES 8192
-
-/* reach_round: see PROBE_ROUND. */
-struct reach_round_args {
-    struct reach_grid grid;
-    uint64_t base;
-    uint64_t stride_bytes;
-    uint64_t values; /* uint32_t[repeats * 2 * blocks * slice_pages] */
-    uint32_t pivot;  /* SM id */
+    uint64_t points;  /* chase: uint64_t[count], pages of each cycle */
+    uint64_t pivots;  /* pairs: uint32_t[count], SM ids */
+    uint64_t values;  /* uint32_t[count * samples], or [count * 2 * blocks * slice_pages] */
+    uint32_t count;   /* points, repeats of a round, or pivots */
+    uint32_t samples; /* chase: at most REACH_CHASE_MAX_SAMPLES */
+    uint32_t laps;    /* chase: untimed ones; otherwise of the thrashing walk */
+    uint32_t sm;      /* id; chase: the one SM that works; round: the pivot */
     uint32_t slice_pages;
-    uint32_t thrash_pages;
-    uint32_t laps;
-    uint32_t repeats;
     uint32_t flush_pages;
-};
-
-/* reach_pairs: see PROBE_PAIRS. */
-struct reach_pairs_args {
-    struct reach_grid grid;
-    uint64_t base;
-    uint64_t stride_bytes;
-    uint64_t pivots; /* uint32_t[pivot_count]: SM ids */
-    uint64_t values; /* uint32_t[pivot_count * 2 * blocks * slice_pages] */
-    uint32_t pivot_count;
-    uint32_t slice_pages;
     uint32_t thrash_pages;
-    uint32_t laps;
-    uint32_t flush_pages;
     uint32_t pad;
 };
+#define REACH_CHASE_MAX_SAMPLES 8192
 
 /* One SM's window for reach_read; `lines` 0: idle. */
 struct reach_window {
@@ -124,9 +101,7 @@ struct reach_read_args {
 
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_chase_args) == 88, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_round_args) == 88, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_pairs_args) == 96, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 128, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 

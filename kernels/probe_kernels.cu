@@ -123,7 +123,7 @@ static __device__ u32 walk(u64 base, u64 stride, u64 n, u32 laps)
     return v;
 }
 
-extern "C" __global__ void reach_chase(struct reach_chase_args a)
+extern "C" __global__ void reach_chase(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
     u32 round = 0;
@@ -131,10 +131,10 @@ extern "C" __global__ void reach_chase(struct reach_chase_args a)
         return;
     const u64 *points = (const u64 *)a.points;
     u32 *values = (u32 *)a.values;
-    for (u32 p = 0; p < a.point_count; p++) {
+    for (u32 p = 0; p < a.count; p++) {
         const u64 n = points[p];
         const u64 end = a.base + n * a.stride_bytes;
-        u32 v = walk(a.base, a.stride_bytes, n, a.warm_laps);
+        u32 v = walk(a.base, a.stride_bytes, n, a.laps);
         u64 address = a.base;
         for (u32 k = 0; k < a.samples; k++) {
             taken[k] = timed_load(address + v, &v);
@@ -179,7 +179,7 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
 
 /* All SMs flush, prime all slices, flush again, then the pivot thrashes (second half only), then
  * everybody times its own slice. */
-extern "C" __global__ void reach_round(struct reach_round_args a)
+extern "C" __global__ void reach_round(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 go_on;
@@ -189,7 +189,7 @@ extern "C" __global__ void reach_round(struct reach_round_args a)
     u32 round = 0;
     if (threadIdx.x >= 32)
         return;
-    for (u32 step = 0; step < a.repeats * 2; step++) {
+    for (u32 step = 0; step < a.count * 2; step++) {
         for (u32 phase = 0; phase < 4; phase++) {
             if (threadIdx.x == 0)
                 go_on = grid_barrier(&a.grid, &round);
@@ -200,7 +200,7 @@ extern "C" __global__ void reach_round(struct reach_round_args a)
                 touch(a.base, a.stride_bytes, slices, a.flush_pages, 0, 1, taken);
             if (phase == 0)
                 touch(a.base, a.stride_bytes, 0, slices, me * a.slice_pages, 1, taken);
-            else if (phase == 2 && (step & 1) && smid == a.pivot)
+            else if (phase == 2 && (step & 1) && smid == a.sm)
                 touch(a.base, a.stride_bytes, slices + a.flush_pages, a.thrash_pages, 0, a.laps,
                       taken);
             else if (phase == 3 && threadIdx.x == 0)
@@ -214,7 +214,7 @@ extern "C" __global__ void reach_round(struct reach_round_args a)
 }
 
 /* A page that still hits in a nearer level is not filled into the farther one: flush first too. */
-static __device__ void prime_slice(const struct reach_pairs_args *a, u32 *shared)
+static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared)
 {
     touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared);
     touch(a->base, a->stride_bytes, 0, a->slice_pages, 0, 1, shared);
@@ -241,7 +241,7 @@ static __device__ void pass_turn(const struct reach_grid *g)
 
 /* Three turns a pair: the prober primes, times, primes again; the pivot thrashes; the prober times.
  * Everybody else sleeps and polls one word. */
-extern "C" __global__ void reach_pairs(struct reach_pairs_args a)
+extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];
     __shared__ u32 flag;
@@ -257,7 +257,7 @@ extern "C" __global__ void reach_pairs(struct reach_pairs_args a)
     __syncwarp();
     if (!flag)
         return;
-    for (u32 p = 0; p < a.pivot_count; p++) {
+    for (u32 p = 0; p < a.count; p++) {
         const bool pivot = ((const u32 *)a.pivots)[p] == smid;
         for (u32 k = 0; k < a.grid.blocks; k++) {
             const u32 turn = (p * a.grid.blocks + k) * 3;

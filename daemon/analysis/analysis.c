@@ -3,16 +3,14 @@
 
 #include "analysis/sharing/confirm.h"
 #include "analysis/detail.h"
-#include "analysis/rounding.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/levels/levels.h"
 #include "analysis/imported/imported.h"
 #include "analysis/throughput/rates.h"
 #include "analysis/throughput/throughput.h"
 #include "analysis/sharing/sharing.h"
-#include "analysis/score.h"
 #include "analysis/sharing/window_level.h"
-#include "base/stats.h"
+#include "base/round.h"
 #include "base/units.h"
 
 #include <stdio.h>
@@ -38,6 +36,24 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
                                 : UNKNOWN_U64(reason);
 }
 
+/* Only what is known has evidence. */
+static void fill_evidence(const struct level_estimate *level,
+                          const struct sharing_estimate *sharing, struct tlb_level *out)
+{
+    struct evidence *const e = out->evidence;
+
+    if (IS_KNOWN(out->entry_bytes))
+        e[LEVEL_EVIDENCE_ENTRY_BYTES] = level->entry_evidence;
+    if (IS_KNOWN(out->reach_bytes))
+        e[LEVEL_EVIDENCE_REACH_BYTES] = level->reach_evidence;
+    if (IS_KNOWN(out->saturation_bytes))
+        e[LEVEL_EVIDENCE_SATURATION_BYTES] = level->saturation_evidence;
+    if (IS_KNOWN(out->miss_penalty_cycles))
+        e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = levels_penalty_evidence(level);
+    if (out->shared_by != SHARED_UNKNOWN)
+        e[LEVEL_EVIDENCE_SHARED_BY] = sharing_evidence(sharing);
+}
+
 static void fill_levels(const struct observation_set *set, const struct structure *s,
                         struct fingerprint *fp)
 {
@@ -55,7 +71,7 @@ static void fill_levels(const struct observation_set *set, const struct structur
             level->sharing = s->sharing[k].found;
         if (s->levels[k].entry_known)
             level->confidence = KNOWN_F64(s->levels[k].separation);
-        score_level(&s->levels[k], &s->sharing[k], level);
+        fill_evidence(&s->levels[k], &s->sharing[k], level);
     }
 }
 
@@ -67,31 +83,13 @@ static void one_group_each(const uint16_t *sm_ids, uint32_t sm_count, struct sm_
         out->group_of_sm[sm_ids[i]] = (uint16_t)i;
 }
 
-/* A group's penalty: the median over its SMs of what they lost when evicted. */
-static void fill_groups(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
-                        uint32_t sm_count, struct topology *t)
-{
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        double losses[REACH_MAX_SMS];
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < sm_count; i++) {
-            if (t->partition.group_of_sm[sm_ids[i]] != g)
-                continue;
-            t->groups[g].sm_count += 1;
-            if (sharing->loss_cycles[i] > 0)
-                losses[n++] = sharing->loss_cycles[i];
-        }
-        t->groups[g].miss_penalty_cycles =
-            n > 0 ? KNOWN_F64(stats_median_f64(losses, n)) : UNKNOWN_F64(REASON_NOT_MEASURED);
-    }
-}
-
 static void fill_topology(const struct observation_set *set, const struct structure *s,
                           struct fingerprint *fp)
 {
     uint16_t sm_ids[REACH_MAX_SMS];
     const uint32_t sm_count = sharing_sm_ids(set, sm_ids);
     const int k = s->window_level;
+    double losses[REACH_MAX_SMS] = {0};
 
     fp->windows.reach_bytes = structure_reach_bytes(s);
     fp->windows.recommended_bytes = structure_recommended_bytes(s);
@@ -104,12 +102,13 @@ static void fill_topology(const struct observation_set *set, const struct struct
     else
         one_group_each(sm_ids, sm_count, &fp->topology.partition);
     fp->topology.confidence = KNOWN_F64(s->sharing[k].agreement);
-    fill_groups(&s->sharing[k], sm_ids, sm_count, &fp->topology);
-    score_groups(sharing_evidence(&s->sharing[k]), &fp->topology);
+    for (uint32_t i = 0; i < sm_count; i++)
+        losses[sm_ids[i]] = s->sharing[k].loss_cycles[i];
+    sharing_fill_groups(losses, sharing_evidence(&s->sharing[k]), &fp->topology);
     floorplan_derive(sm_count, &fp->topology);
 }
 
-/* What was set aside, and what did no harm but should be known. */
+/* What was excluded, and what did no harm but should be known. */
 static void note_disturbance(const struct observation_set *set, struct fingerprint *fp)
 {
     const struct observation_list *excluded = &set->excluded;
@@ -129,17 +128,12 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
     struct fingerprint_conditions *c = &fp->conditions;
     char size[24];
 
-    snprintf(c->arena, sizeof c->arena, "%s", arena_kind_name(set->limits.arena));
-    c->range_bytes = set->limits.range_bytes;
-    c->backing_bytes = set->limits.backing_bytes;
-    fp->device_memory_bytes = set->limits.device_memory_bytes;
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_conditions *p = &set->items[i].result.conditions;
         c->sm_clock_khz = p->sm_clock_khz;
         if (IS_KNOWN(p->other_processes) &&
             (!IS_KNOWN(c->other_processes) || p->other_processes.v > c->other_processes.v))
             c->other_processes = p->other_processes;
-        fp->taken_at = p->started_at;
     }
     note_disturbance(set, fp);
     if (set->limits.arena == ARENA_PLAIN)
@@ -192,9 +186,6 @@ static enum status derive(const struct observation_set *set, enum depth depth,
 {
     struct structure s;
 
-    fingerprint_init(out);
-    out->gpu = set->gpu;
-    out->depth = depth;
     structure_estimate(set, &s);
     fill_levels(set, &s, out);
     if (depth >= DEPTH_FULL)
@@ -225,12 +216,83 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     return STATUS_OK;
 }
 
+/* ---- numbers as precise as they are ----
+ *
+ * A throughput is a quotient of two counts, and its double has seventeen digits. Repeats agree to
+ * three or four of them. Six are kept: noise is then not taken for knowledge, and a fingerprint is
+ * shorter. All conclusions are derived from the full numbers before. */
+
+static void round_one(struct maybe_f64 *m)
+{
+    if (IS_KNOWN(*m))
+        m->v = round_six_digits(m->v);
+}
+
+static void round_topology(struct topology *t)
+{
+    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+        round_one(&t->groups[g].miss_penalty_cycles);
+        round_one(&t->groups[g].random_read_gbps);
+        round_one(&t->groups[g].alone_gbps);
+        round_one(&t->groups[g].beyond_gbps);
+    }
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+        round_one(&t->sm_miss_penalty_cycles[sm]);
+    for (uint32_t i = 0; i < t->pairs.listed; i++)
+        t->pairs.slow[i].ratio = round_six_digits(t->pairs.slow[i].ratio);
+    round_one(&t->pairs.worst_ratio);
+    round_one(&t->confidence);
+}
+
+static void round_rate(struct access_rate *rate)
+{
+    round_one(&rate->plateau_gbps);
+    for (uint32_t i = 0; i < rate->point_count; i++) {
+        round_one(&rate->points[i].naive_gbps);
+        round_one(&rate->points[i].by_group_gbps);
+    }
+}
+
+static void round_throughput(struct throughput *t)
+{
+    round_one(&t->plateau_gbps);
+    round_one(&t->whole_memory_gbps);
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        round_one(&t->curve[i].naive_gbps);
+        round_one(&t->curve[i].by_group_gbps);
+        round_one(&t->curve[i].by_sm_gbps);
+    }
+    for (uint32_t i = 0; i < t->rate_count; i++)
+        round_rate(&t->rates[i]);
+}
+
+static void round_all(struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->level_count; i++) {
+        round_one(&fp->levels[i].miss_penalty_cycles);
+        round_one(&fp->levels[i].confidence);
+    }
+    round_one(&fp->beyond.walk_cycles);
+    round_topology(&fp->topology);
+    round_throughput(&fp->throughput);
+}
+
 enum status analysis_derive(const struct observation_set *set, enum depth depth,
                             struct fingerprint *out, struct err *err)
 {
-    const enum status s =
-        imported_is_in(set) ? imported_derive(set, depth, out, err) : derive(set, depth, out, err);
+    enum status s;
 
-    rounding_apply(out);
+    fingerprint_init(out);
+    out->gpu = set->gpu;
+    out->depth = depth;
+    snprintf(out->conditions.arena, sizeof out->conditions.arena, "%s",
+             arena_kind_name(set->limits.arena));
+    out->conditions.range_bytes = set->limits.range_bytes;
+    out->conditions.backing_bytes = set->limits.backing_bytes;
+    out->device_memory_bytes = set->limits.device_memory_bytes;
+    if (set->count > 0)
+        out->taken_at = set->items[set->count - 1].result.conditions.started_at;
+    s = imported_is_in(set) ? imported_derive(set, out, err) : derive(set, depth, out, err);
+    round_all(out);
     return s;
 }

@@ -28,9 +28,6 @@ enum {
     POINT_EDGE,
     POINT_BEYOND,
     LEVEL_POINTS,
-    MOST_SLICE = 6,
-    MOST_PAIR_SLICE = 8,
-    FEWEST_SLICE = 3,
     /* The penalty of a smaller level is the median of a few loads, one outlier of which moves it.
      */
     SURE_ENTRIES = 16
@@ -98,7 +95,7 @@ void check_identity(const struct gpu_identity *then, const struct gpu_identity *
              (unsigned long long)then->memory_bytes, (unsigned long long)now->memory_bytes);
 }
 
-static bool is_told(const struct tlb_level *l)
+static bool is_complete(const struct tlb_level *l)
 {
     return IS_KNOWN(l->entries) && IS_KNOWN(l->entry_bytes) && IS_KNOWN(l->saturation_bytes) &&
            IS_KNOWN(l->miss_penalty_cycles) && l->entries.v > 1 && l->entry_bytes.v > 0;
@@ -114,7 +111,7 @@ bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu
                       uint16_t sm, struct probe_spec *out)
 {
     const struct tlb_level *l = &fp->levels[k];
-    if (!is_told(l))
+    if (!is_complete(l))
         return false;
     /* Each page once and some twice, so that no set that overflows is missed. */
     uint32_t samples = l->entries.v + l->entries.v / 8;
@@ -138,26 +135,27 @@ static int shared_level(const struct fingerprint *fp)
     if (!IS_KNOWN(t->level) || t->level.v < 1 || t->level.v > fp->level_count)
         return -1;
     const uint32_t k = t->level.v - 1;
-    return fp->levels[k].shared_by == SHARED_GROUP && is_told(&fp->levels[k]) ? (int)k : -1;
+    return fp->levels[k].shared_by == SHARED_GROUP && is_complete(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* Pages that push a slice out of the levels nearer to the SM, as in campaign/sharing_probes.c;
- * false where the size of one of them is not known. */
-static bool flush_pages(const struct fingerprint *fp, uint32_t k, uint64_t *out)
+/* The levels that the fingerprint determines, as the analysis of a measurement knows them. False if
+ * one nearer than level `k` is not among them. */
+static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_estimate *out)
 {
-    const uint64_t stride = fp->levels[k].entry_bytes.v;
-    *out = 0;
-    for (uint32_t j = 0; j < k; j++) {
-        const struct tlb_level *near = &fp->levels[j];
-        if (!is_told(near))
-            return false;
-        uint64_t pages = full_pages(near);
-        if (near->entry_bytes.v > stride)
-            pages *= near->entry_bytes.v / stride;
-        pages += pages / 4;
-        *out = pages > *out ? pages : *out;
+    bool all_nearer = true;
+    memset(out, 0, LEVELS_MAX * sizeof *out);
+    for (uint32_t j = 0; j < fp->level_count; j++) {
+        const struct tlb_level *l = &fp->levels[j];
+        all_nearer = all_nearer && (j >= k || is_complete(l));
+        if (!is_complete(l))
+            continue;
+        out[j].entry_known = true;
+        out[j].entry_bytes = l->entry_bytes.v;
+        out[j].lo_pages = l->entries.v;
+        out[j].sat_hi_pages = full_pages(l);
+        out[j].penalty_cycles = l->entries.v < SURE_ENTRIES ? 0 : l->miss_penalty_cycles.v;
     }
-    return true;
+    return all_nearer;
 }
 
 /* A row of pairs is dear, has longer slices, and is settled by one vote on a quiet chip. */
@@ -169,50 +167,27 @@ static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
     return right >= LESS_QUIET ? VOTES_LESS_QUIET : VOTES_NOISY;
 }
 
-/* A round where its slices and the flushing pages fit the level, else the pivot's row of pairs. */
+/* A round if its slices and the flushing pages fit the level, else the pivot's row of pairs. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out)
 {
     const int k = shared_level(fp);
-    uint64_t flush = 0;
+    const uint64_t sms = fp->gpu.sm_count ? fp->gpu.sm_count : 1;
+    struct level_estimate levels[LEVELS_MAX];
+
     if (k < 0 || pivot >= REACH_MAX_SMS ||
         fp->topology.partition.group_of_sm[pivot] == FINGERPRINT_NO_GROUP ||
-        !flush_pages(fp, (uint32_t)k, &flush))
+        !estimates_of(fp, (uint32_t)k, levels))
         return false;
-    const struct tlb_level *l = &fp->levels[k];
-    const uint64_t entries = l->entries.v;
-    const uint64_t room = entries * 3 / 4;
-    const uint64_t sms = fp->gpu.sm_count ? fp->gpu.sm_count : 1;
-    uint64_t slice = room / sms < MOST_SLICE ? room / sms : MOST_SLICE;
-
-    *out = (struct probe_spec){.kind = PROBE_ROUND,
-                               .stride_bytes = l->entry_bytes.v,
-                               .flush_pages = (uint32_t)flush,
-                               .thrash_pages = (uint32_t)levels_well_beyond(full_pages(l)),
-                               .warm_laps = 1,
-                               .repeats = votes_for(l, PROBE_ROUND),
-                               .sm_count = 1,
-                               .sms = {pivot}};
-    if (sms * slice + flush > entries)
-        slice = entries > flush ? (entries - flush) / sms : 0;
-    if (slice < FEWEST_SLICE) {
-        out->kind = PROBE_PAIRS;
-        out->sm_count = votes_for(l, PROBE_PAIRS);
-        out->repeats = 0;
-        for (uint32_t i = 0; i < out->sm_count; i++)
-            out->sms[i] = pivot;
-        slice = room > flush ? room - flush : 0;
-        slice = slice < MOST_PAIR_SLICE ? slice : MOST_PAIR_SLICE;
-    }
-    out->slice_pages = (uint32_t)slice;
-    return slice > 0 && probe_check(out, limits, NULL) == STATUS_OK;
-}
-
-static bool same_question(const struct probe_spec *a, const struct probe_spec *b)
-{
-    return a->kind == b->kind && a->stride_bytes == b->stride_bytes &&
-           a->point_count == b->point_count && a->samples == b->samples &&
-           memcmp(a->points, b->points, a->point_count * sizeof a->points[0]) == 0;
+    if (sharing_test(levels, (uint32_t)k, PROBE_ROUND, sms, 0, out))
+        out->repeats = votes_for(&fp->levels[k], PROBE_ROUND);
+    else if (sharing_test(levels, (uint32_t)k, PROBE_PAIRS, sms, 0, out))
+        out->sm_count = votes_for(&fp->levels[k], PROBE_PAIRS);
+    else
+        return false;
+    for (uint32_t i = 0; i < out->sm_count; i++)
+        out->sms[i] = pivot;
+    return probe_check(out, limits, NULL) == STATUS_OK;
 }
 
 static bool same_clock(const struct fingerprint *fp, const struct observation *o)
@@ -254,8 +229,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
                            struct check *out)
 {
     const double n = o->spec.samples;
-    const double hit = stats_median_of_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
-    const double miss = stats_median_of_u32(observation_chase(o, POINT_BEYOND), o->spec.samples);
+    const double hit = sweep_median(o, POINT_WITHIN);
+    const double miss = sweep_median(o, POINT_BEYOND);
     const double step = miss - hit;
     /* A step may hold a farther level's, and a stored penalty an outlier: the smaller is this
      * one's.
@@ -286,21 +261,6 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
         find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads of %llu pages miss", k + 1,
              100 * edge, pages);
     classify_penalty(fp, k, o, step, out);
-}
-
-/* The levels as the judge of the measurement's own rounds knows them. */
-static void estimates_of(const struct fingerprint *fp, struct level_estimate *out)
-{
-    memset(out, 0, LEVELS_MAX * sizeof *out);
-    for (uint32_t k = 0; k < fp->level_count; k++) {
-        const struct tlb_level *l = &fp->levels[k];
-        if (!is_told(l))
-            continue;
-        out[k].entry_known = true;
-        out[k].entry_bytes = l->entry_bytes.v;
-        out[k].lo_pages = l->entries.v;
-        out[k].penalty_cycles = l->entries.v < SURE_ENTRIES ? 0 : l->miss_penalty_cycles.v;
-    }
 }
 
 /* One pivot's verdict, if it has one, against its group. An SM that has changed its group is
@@ -338,7 +298,7 @@ static void classify_sharing(const struct fingerprint *fp, const struct observat
 
     if (k < 0)
         return;
-    estimates_of(fp, levels);
+    (void)estimates_of(fp, 0, levels);
     sharing_estimate(set, levels, fp->level_count, (uint32_t)k, SHARING_BOTH, &now);
     for (size_t i = 0; i < set->count; i++) {
         const struct observation *o = &set->items[i];
@@ -352,11 +312,11 @@ void check_observations(const struct fingerprint *fp, const struct observation_s
                         struct check *out)
 {
     *out = (struct check){.result = CHECK_HOLDS};
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
         struct probe_spec spec;
-        for (uint32_t k = 0; o->spec.kind == PROBE_CHASE && k < fp->level_count; k++)
-            if (check_level_test(fp, k, NULL, 0, &spec) && same_question(&spec, &o->spec))
+        for (uint32_t k = 0; k < fp->level_count; k++)
+            if (check_level_test(fp, k, NULL, 0, &spec) && levels_same_walk(&spec, &o->spec) &&
+                spec.samples == o->spec.samples)
                 classify_level(fp, k, o, out);
     }
     classify_sharing(fp, set, out);

@@ -6,7 +6,6 @@
 #include "analysis/throughput/group_reads.h"
 #include "analysis/structure/sets.h"
 #include "analysis/sharing/sharing.h"
-#include "analysis/score.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -48,16 +47,29 @@ static void read_pages(const struct observation_set *set, struct fingerprint *ou
  * is one level with a longer reach, or page walks: from here the two look the same. */
 static void read_beyond(const struct observation_set *set, struct fingerprint *out)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *spec = &set->items[i].spec;
-        if (spec->kind != PROBE_CHASE || spec->point_count < LEVELS_SWEEP_POINTS)
-            continue;
-        for (uint32_t p = 0; p < spec->point_count; p++)
-            if (spec->points[p] * spec->stride_bytes > out->beyond.probed_bytes)
-                out->beyond.probed_bytes = spec->points[p] * spec->stride_bytes;
-    }
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        for (uint32_t p = 0; o->spec.point_count >= LEVELS_SWEEP_POINTS && p < o->spec.point_count;
+             p++)
+            if (o->spec.points[p] * o->spec.stride_bytes > out->beyond.probed_bytes)
+                out->beyond.probed_bytes = o->spec.points[p] * o->spec.stride_bytes;
     out->beyond.reach_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+}
+
+/* Only what is known has evidence. */
+static void fill_evidence(const struct sets_estimate *sets, const struct sectored_estimate *fill,
+                          struct tlb_level *out)
+{
+    struct evidence *const e = out->evidence;
+
+    if (IS_KNOWN(out->sets))
+        e[LEVEL_EVIDENCE_SETS] = sets->evidence;
+    if (out->replacement != REPLACEMENT_UNKNOWN)
+        e[LEVEL_EVIDENCE_REPLACEMENT] = sets->replacement_evidence;
+    if (out->fill != FILL_UNKNOWN)
+        e[LEVEL_EVIDENCE_FILL] = fill->fill_evidence;
+    if (IS_KNOWN(out->entry_pages) || IS_KNOWN(out->tag_bytes))
+        e[LEVEL_EVIDENCE_ENTRY_PAGES] = fill->pages_evidence;
 }
 
 void detail_derive(const struct observation_set *set, const struct structure *s,
@@ -76,7 +88,7 @@ void detail_derive(const struct observation_set *set, const struct structure *s,
             out->levels[k].entry_pages = fill.entry_pages;
         else
             out->levels[k].entry_pages = UNKNOWN_U32(REASON_NOT_REPORTED);
-        score_detail(&sets[k], &fill, &out->levels[k]);
+        fill_evidence(&sets[k], &fill, &out->levels[k]);
     }
     read_pages(set, out);
     read_beyond(set, out);

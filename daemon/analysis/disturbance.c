@@ -8,6 +8,7 @@
  */
 #include "analysis/disturbance.h"
 
+#include "analysis/levels/sweep.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -98,26 +99,19 @@ static void classify_loads(const struct observation *o, struct assessment *out)
               away, n, DISTURBANCE_AWAY_CYCLES);
 }
 
-static double spread_of(const struct observation *o, uint32_t point)
-{
-    uint32_t row[PROBE_MAX_SAMPLES];
-    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
-    const double high = stats_quantile_u32(row, o->spec.samples, SPREAD_QUANTILE);
-    return high - stats_quantile_u32(row, o->spec.samples, 1 - SPREAD_QUANTILE);
-}
-
 /* More pages cannot miss less: whichever way a level chooses its sets, a footprint that grows only
  * adds to each. Points must ascend for that; those of every plan do. */
 static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const double median = stats_median_of_u32(observation_chase(o, p), o->spec.samples);
+        const double median = sweep_median(o, p);
         if (p > 0 && o->spec.points[p] < o->spec.points[p - 1])
             return;
         if (median > highest)
             highest = median;
-        else if (highest - median > CURVE_TOLERANCE_CYCLES && highest - median > spread_of(o, p))
+        else if (highest - median > CURVE_TOLERANCE_CYCLES &&
+                 highest - median > sweep_spread(o, p, 1 - SPREAD_QUANTILE, SPREAD_QUANTILE))
             blame(out, VERDICT_DISTURBED,
                   "%llu pages took %.0f cycles a load, fewer pages up to %.0f: not monotone",
                   (unsigned long long)o->spec.points[p], median, highest);
@@ -141,19 +135,6 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
                          .control = stats_median_of_u32(control, o->spec.slice_pages)};
 }
 
-static double pivot_loss(const struct observation *o)
-{
-    double losses[PROBE_MAX_REPEATS];
-    uint32_t at = 0;
-    while (at < o->result.sm_count && o->result.sm_ids[at] != o->spec.sms[0])
-        at++;
-    if (at == o->result.sm_count)
-        return 0;
-    for (uint32_t r = 0; r < o->spec.repeats; r++)
-        losses[r] = scan(o, r, at).loss;
-    return stats_median_f64(losses, o->spec.repeats);
-}
-
 /* Median over repeats of what this SM lost. */
 static double usual_loss(const struct observation *o, uint32_t sm)
 {
@@ -168,7 +149,8 @@ static double usual_loss(const struct observation *o, uint32_t sm)
 static void classify_repeats(const struct observation *o, struct assessment *out)
 {
     const uint32_t sms = o->result.sm_count;
-    const double half = pivot_loss(o) / 2;
+    const uint32_t pivot = probe_sm_position(o->result.sm_ids, sms, o->spec.sms[0]);
+    const double half = pivot < sms ? usual_loss(o, pivot) / 2 : 0;
     double lowest = INFINITY;
     double highest = 0;
     bool bystander[REACH_MAX_SMS];

@@ -5,26 +5,25 @@
  *   entries   bytes an entry translates, for each step the sweeps showed
  *   refine    onset and saturation to the page
  *   sharing   rounds or pairs for each level, until every SM is in a group (sharing_probes.c)
- *   confirm   onsets once more (confirm_probes.c)
- *   sets      depth full: sets, ways, replacement, fill (structure_probes.c)
+ *   confirm   onsets once more (analysis/sharing/confirm.h)
+ *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   reads     depth full: throughput with and without windows (read_probes.c)
- *   rates     depth full: random accesses of other kinds (rate_probes.c)
- *   groups    depth full: random reads of each group alone, and of pairs (group_probes.c)
+ *   rates     depth full: random accesses of other kinds (read_probes.c)
+ *   groups    depth full: random reads of each group alone, and of pairs
  *   matrix    depth matrix: every SM against every SM at the window level
  *
- * Each call looks at what is there and asks for what is missing first. No state is kept, so the
- * same observations always lead to the same question.
+ * Each call scans what is there and schedules what is missing first. No state is kept, so the same
+ * observations always lead to the same probes.
  */
 #include "campaign/campaign.h"
 
-#include "analysis/sharing/window_level.h"
+#include "analysis/sharing/confirm.h"
+#include "analysis/structure/sectored.h"
+#include "analysis/structure/sets.h"
+#include "analysis/throughput/group_reads.h"
 #include "base/units.h"
-#include "campaign/confirm_probes.h"
-#include "campaign/group_probes.h"
-#include "campaign/rate_probes.h"
 #include "campaign/read_probes.h"
 #include "campaign/sharing_probes.h"
-#include "campaign/structure_probes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +36,9 @@ enum {
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4
 };
+
+/* Of the groups' reads: each group alone and each pair once. */
+#define GROUPS_FIRST_PART 0.9
 
 /* Done before each phase, of a quick measurement; the deeper ones take about as long again. */
 static const struct {
@@ -59,17 +61,17 @@ static void describe(struct campaign_step *out, double progress, const char *for
     out->progress = progress;
 }
 
-/* Reads a region that stays in L2, from all SMs: no TLB level is asked about. */
-static void schedule_warm_up(struct probe_spec *spec)
+/* All SMs read one MiB, which stays in L2: this measures no TLB level. */
+void campaign_warm_up(uint32_t duration_us, uint32_t repeats, struct campaign_step *out)
 {
-    *spec = (struct probe_spec){.kind = PROBE_READ,
-                                .point_count = 1,
-                                .points = {MIB},
-                                .repeats = WARM_UP_REPEATS,
-                                .duration_us = WARM_UP_US,
-                                .seed = 1,
-                                .window_count = 1,
-                                .window_sms = REACH_MAX_SMS};
+    out->specs[out->spec_count++] = (struct probe_spec){.kind = PROBE_READ,
+                                                        .point_count = 1,
+                                                        .points = {MIB},
+                                                        .repeats = repeats,
+                                                        .duration_us = duration_us,
+                                                        .seed = 1,
+                                                        .window_count = 1,
+                                                        .window_sms = REACH_MAX_SMS};
 }
 
 /* Points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
@@ -122,9 +124,7 @@ static void keep_new(struct campaign_step *out)
     const struct probe_spec *spec = &out->specs[out->spec_count];
     for (uint32_t i = 0; i < out->spec_count; i++) {
         const struct probe_spec *s = &out->specs[i];
-        if (s->kind == spec->kind && s->stride_bytes == spec->stride_bytes &&
-            s->point_count == spec->point_count && s->samples == spec->samples &&
-            memcmp(s->points, spec->points, sizeof s->points) == 0)
+        if (levels_same_walk(s, spec) && s->samples == spec->samples)
             return;
     }
     out->spec_count += 1;
@@ -178,6 +178,96 @@ static enum status schedule_structure(const struct observation_set *set, const s
     return sharing_probes_next(set, s, share, out, err);
 }
 
+/* The confirmations that are missing. */
+static enum status schedule_confirmations(const struct observation_set *set,
+                                          const struct structure *s, uint16_t sm, double progress,
+                                          struct campaign_step *out, struct err *err)
+{
+    for (uint32_t k = 0; k < s->level_count && out->spec_count + 2 <= CAMPAIGN_MAX_SPECS; k++) {
+        const struct observation *row = confirm_pairs(set, s, k);
+        const enum confirmation state = confirm_level(set, &s->levels[k]);
+
+        if (state == CONFIRMATION_REFUTED)
+            return err_set(err, STATUS_DISTURBED,
+                           "level %u: where it overflowed once it does not overflow again", k + 1);
+        if (state == CONFIRMATION_OPEN)
+            out->spec_count += confirm_test(set, &s->levels[k], sm, &out->specs[out->spec_count]);
+        if (row)
+            out->specs[out->spec_count++] = row->spec;
+    }
+    if (out->spec_count > 0)
+        describe(out, progress, "what was found, once more");
+    return STATUS_OK;
+}
+
+/* Packs traces into probes, several cycles each. A probe that the GPU could not run is left out. */
+static void add_traces(const struct observation_set *set, struct trace_ask *asks, uint32_t count,
+                       uint16_t sm, struct campaign_step *out)
+{
+    trace_sort(asks, count);
+    for (uint32_t at = 0; at < count && out->spec_count < CAMPAIGN_MAX_SPECS;) {
+        struct probe_spec *spec = &out->specs[out->spec_count];
+        at += trace_spec(asks + at, count - at, sm, spec);
+        out->spec_count += probe_check(spec, &set->limits, NULL) == STATUS_OK;
+    }
+}
+
+static void schedule_traces(const struct observation_set *set, const struct structure *s,
+                            uint16_t sm, double progress, struct campaign_step *out)
+{
+    struct sets_estimate sets[LEVELS_MAX];
+    struct sectored_estimate fill;
+
+    sets_estimate_all(set, s, sets);
+    for (uint32_t k = 0; k < s->level_count; k++) {
+        add_traces(set, sets[k].asks, sets[k].ask_count, sm, out);
+        sectored_estimate(set, s, k, &fill);
+        add_traces(set, fill.asks, fill.ask_count, sm, out);
+    }
+    if (out->spec_count > 0)
+        describe(out, progress, "sets, ways and replacement of %u levels", s->level_count);
+}
+
+/* The progress goes from `from` to `to`. */
+static void schedule_groups(const struct observation_set *set, const struct structure *s,
+                            double from, double to, struct campaign_step *out)
+{
+    struct group_asks asks;
+
+    group_reads_missing(set, s, &asks);
+    for (uint32_t i = 0; i < asks.count && out->spec_count < CAMPAIGN_MAX_SPECS; i++)
+        if (probe_check(&asks.specs[i], &set->limits, NULL) == STATUS_OK)
+            out->specs[out->spec_count++] = asks.specs[i];
+    if (out->spec_count == 0)
+        return;
+    /* How many pairs are slow is known for certain only once all of them are there. */
+    double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
+    if (asks.missing == 0)
+        done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
+    describe(out, from + (to - from) * done,
+             "random reads of each group and of pairs of groups, %u of %u",
+             asks.total - asks.missing, asks.total);
+}
+
+/* What depth full adds. */
+static void schedule_full(const struct observation_set *set, const struct structure *s, uint16_t sm,
+                          double from, double to, struct campaign_step *out)
+{
+    schedule_traces(set, s, sm, from, out);
+    if (out->spec_count > 0)
+        return;
+    read_probes_next(set, s, out);
+    if (out->spec_count > 0) {
+        describe(out, from, "random reads, with and without windows");
+        return;
+    }
+    read_probes_rates(set, s, out);
+    if (out->spec_count > 0)
+        describe(out, from, "random reads of other lengths, atomics and writes");
+    else
+        schedule_groups(set, s, from, to, out);
+}
+
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_step *out, struct err *err)
 {
@@ -188,7 +278,7 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
 
     memset(out, 0, sizeof *out);
     if (sharing_sm_ids(set, sm_ids) == 0) {
-        schedule_warm_up(&out->specs[out->spec_count++]);
+        campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS, out);
         describe(out, 0, "warming up");
         return STATUS_OK;
     }
@@ -196,34 +286,15 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
     status = schedule_structure(set, &s, sm_ids[0], found, out, err);
     if (status != STATUS_OK || out->spec_count > 0)
         return status;
-    status = confirm_probes_next(set, &s, sm_ids[0], out, err);
-    if (status != STATUS_OK || out->spec_count > 0) {
-        describe(out, found, "what was found, once more");
+    status = schedule_confirmations(set, &s, sm_ids[0], found, out, err);
+    if (status != STATUS_OK || out->spec_count > 0)
         return status;
-    }
-    if (depth >= DEPTH_FULL) {
-        structure_probes_next(set, &s, sm_ids[0], found, out);
-        if (out->spec_count > 0)
-            return STATUS_OK;
-        read_probes_next(set, &s, out);
-        if (out->spec_count > 0) {
-            describe(out, found, "random reads, with and without windows");
-            return STATUS_OK;
-        }
-        rate_probes_next(set, &s, out);
-        if (out->spec_count > 0) {
-            describe(out, found, "random reads of other lengths, atomics and writes");
-            return STATUS_OK;
-        }
-        group_probes_next(set, &s, found, shares[depth].full_share, out);
-        if (out->spec_count > 0)
-            return STATUS_OK;
-    }
-    if (depth == DEPTH_MATRIX) {
+    if (depth >= DEPTH_FULL)
+        schedule_full(set, &s, sm_ids[0], found, shares[depth].full_share, out);
+    if (depth == DEPTH_MATRIX && out->spec_count == 0)
         sharing_probes_matrix(set, &s, shares[depth].full_share, out);
-        if (out->spec_count > 0)
-            return STATUS_OK;
-    }
+    if (out->spec_count > 0)
+        return STATUS_OK;
     describe(out, 1, "done");
     return STATUS_OK;
 }

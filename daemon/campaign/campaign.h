@@ -1,5 +1,6 @@
-/* campaign.h: which probe next. Pure: observations so far in, next probes out; coarse to fine. The
- * plan keeps no state between calls: asked again with the same observations it answers the same. */
+/* campaign.h: chooses the next probes of a measurement. Pure: observations so far in, next probes
+ * out, coarse to fine. No state is kept between calls: the same observations give the same probes.
+ */
 #ifndef REACH_CAMPAIGN_CAMPAIGN_H
 #define REACH_CAMPAIGN_CAMPAIGN_H
 
@@ -9,7 +10,7 @@
 enum { CAMPAIGN_MAX_SPECS = 32 };
 
 struct campaign_step {
-    uint32_t spec_count; /* 0: nothing left to ask */
+    uint32_t spec_count; /* 0: no probe is missing */
     struct probe_spec specs[CAMPAIGN_MAX_SPECS];
     /* Of the whole measurement done before this step, 0..1. Falls only where a confirmation did not
      * hold, so that a part is done again. */
@@ -17,9 +18,12 @@ struct campaign_step {
     char message[96]; /* what this step does: "SM groups: round 3 of about 8" */
 };
 
-/* What to run next for a fingerprint at `depth`. STATUS_DISTURBED where the plan cannot go on
- * because the observations contradict each other (a group map that never closes, say). */
+/* What to run next for a fingerprint at `depth`. STATUS_DISTURBED if the observations contradict
+ * each other so that the campaign cannot go on (a group map that never closes, for example). */
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_step *out, struct err *err);
+
+/* Appends a read that brings the clocks up before the probes that count. */
+void campaign_warm_up(uint32_t duration_us, uint32_t repeats, struct campaign_step *out);
 
 #endif

@@ -8,19 +8,32 @@
  */
 #include "campaign/read_probes.h"
 
+#include "analysis/throughput/rates.h"
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 
 #include <string.h>
 
-enum { READ_US = 1000, READ_REPEATS = 3, READ_SEED = 20240 };
+enum {
+    READ_US = 1000,
+    READ_REPEATS = 3,
+    READ_SEED = 20240,
+    MAX_REGIONS = 30,
+    MOST_BEYOND = 5 /* regions beyond the reach, of other kinds of access */
+};
+
+/* Ascending, without doubles; the last is the largest that can be probed. */
+struct read_regions {
+    uint32_t count;
+    uint64_t bytes[MAX_REGIONS];
+};
 
 /* Keeps the list ascending and free of doubles, within the memory and the range. */
 static void add_region(struct read_regions *r, uint64_t bytes, uint64_t most)
 {
     uint32_t at = 0;
     bytes -= bytes % (2 * MIB);
-    if (bytes == 0 || bytes > most || r->count == READ_PROBES_MAX_REGIONS)
+    if (bytes == 0 || bytes > most || r->count == MAX_REGIONS)
         return;
     while (at < r->count && r->bytes[at] < bytes)
         at++;
@@ -31,7 +44,7 @@ static void add_region(struct read_regions *r, uint64_t bytes, uint64_t most)
     r->count += 1;
 }
 
-void read_probes_regions(const struct observation_set *set, const struct structure *s,
+static void find_regions(const struct observation_set *set, const struct structure *s,
                          struct read_regions *out)
 {
     static const uint32_t sixteenths[] = {16, 17, 18, 20, 24, 28, 32};
@@ -51,8 +64,9 @@ void read_probes_regions(const struct observation_set *set, const struct structu
         add_region(out, bytes, memory);
 }
 
-void read_probes_partition_groups(const struct sm_partition *partition, uint32_t windows,
-                                  uint16_t *out)
+/* The window of each SM, by id: whole groups, so that each window has about the same number of SMs.
+ * SMs without a group are not written. */
+static void partition_groups(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
 {
     uint32_t sms_of_group[REACH_MAX_GROUPS] = {0};
     uint32_t sms_of_window[PROBE_MAX_WINDOWS] = {0};
@@ -88,10 +102,9 @@ static void partition_sms(const struct sm_partition *partition, uint32_t windows
 
 static bool has_read(const struct observation_set *set, const struct probe_spec *spec)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *s = &set->items[i].spec;
-        if (s->kind == PROBE_READ && s->access == spec->access &&
-            probe_access_bytes(s) == probe_access_bytes(spec) &&
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
+        const struct probe_spec *s = &o->spec;
+        if (s->access == spec->access && probe_access_bytes(s) == probe_access_bytes(spec) &&
             s->window_count == spec->window_count && s->point_count == spec->point_count &&
             memcmp(s->points, spec->points, sizeof s->points) == 0 &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
@@ -100,14 +113,16 @@ static bool has_read(const struct observation_set *set, const struct probe_spec 
     return false;
 }
 
-void read_probes_add(const struct observation_set *set, const struct probe_spec *spec,
+/* Unless it has no points, there is no room, or the set has its answer. */
+static void add_spec(const struct observation_set *set, const struct probe_spec *spec,
                      struct campaign_step *out)
 {
     if (spec->point_count > 0 && out->spec_count < CAMPAIGN_MAX_SPECS && !has_read(set, spec))
         out->specs[out->spec_count++] = *spec;
 }
 
-struct probe_spec read_probes_spec(uint32_t windows)
+/* A READ with this number of windows, without points and with all SMs idle. */
+static struct probe_spec base_spec(uint32_t windows)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
                               .repeats = READ_REPEATS,
@@ -125,30 +140,30 @@ static void schedule_windows(const struct observation_set *set, const struct rea
                              const struct sm_partition *partition, uint64_t window_bytes,
                              uint32_t windows, struct campaign_step *out)
 {
-    struct probe_spec spec = read_probes_spec(windows);
+    struct probe_spec spec = base_spec(windows);
     for (uint32_t i = 0; i < regions->count; i++)
         if ((regions->bytes[i] + window_bytes - 1) / window_bytes == windows)
             spec.points[spec.point_count++] = regions->bytes[i];
-    read_probes_partition_groups(partition, windows, spec.window_of_sm);
-    read_probes_add(set, &spec, out);
+    partition_groups(partition, windows, spec.window_of_sm);
+    add_spec(set, &spec, out);
     partition_sms(partition, windows, spec.window_of_sm);
-    read_probes_add(set, &spec, out);
+    add_spec(set, &spec, out);
 }
 
 void read_probes_next(const struct observation_set *set, const struct structure *s,
                       struct campaign_step *out)
 {
     const struct maybe_u64 window = structure_recommended_bytes(s);
-    struct probe_spec naive = read_probes_spec(1);
+    struct probe_spec naive = base_spec(1);
     struct read_regions regions;
 
     if (!throughput_is_from_memory(set))
         return;
-    read_probes_regions(set, s, &regions);
+    find_regions(set, s, &regions);
     naive.point_count = regions.count;
     memcpy(naive.points, regions.bytes, sizeof regions.bytes);
     memset(naive.window_of_sm, 0, sizeof naive.window_of_sm);
-    read_probes_add(set, &naive, out);
+    add_spec(set, &naive, out);
     if (!IS_KNOWN(window) || s->shared_by[s->window_level] != SHARED_GROUP)
         return;
     const struct sm_partition *partition = &s->sharing[s->window_level].found;
@@ -156,4 +171,70 @@ void read_probes_next(const struct observation_set *set, const struct structure 
         partition->group_count < PROBE_MAX_WINDOWS ? partition->group_count : PROBE_MAX_WINDOWS;
     for (uint32_t w = 2; w <= most; w++)
         schedule_windows(set, &regions, partition, window.v, w, out);
+}
+
+/* ---- other kinds of access ---- */
+
+/* The regions are some of the curve's, so that each number has a 128-byte read beside it: the
+ * largest within the reach, and of those beyond it every so many. They lie closest around each
+ * level's reach, where the curve bends, and so do these. */
+static void choose_points(const struct read_regions *regions, struct maybe_u64 reach,
+                          struct probe_spec *spec)
+{
+    uint32_t first = 0;
+
+    while (first < regions->count && (!IS_KNOWN(reach) || regions->bytes[first] <= reach.v))
+        first++;
+    if (first > 0)
+        spec->points[spec->point_count++] = regions->bytes[first - 1];
+    const uint32_t beyond = regions->count - first;
+    const uint32_t taken = beyond < MOST_BEYOND ? beyond : MOST_BEYOND;
+    for (uint32_t k = 0; k < taken; k++) {
+        /* The first and the last among them, the nearest whole places between. */
+        const uint32_t place =
+            taken > 1 ? (2 * k * (beyond - 1) + taken - 1) / (2 * (taken - 1)) : 0;
+        spec->points[spec->point_count++] = regions->bytes[first + place];
+    }
+}
+
+/* The largest region by group, where it takes windows at all. */
+static void schedule_by_group(const struct observation_set *set, const struct structure *s,
+                              const struct rate_kind *kind, uint64_t bytes,
+                              struct campaign_step *out)
+{
+    const struct maybe_u64 window = structure_recommended_bytes(s);
+    struct probe_spec spec;
+
+    if (!IS_KNOWN(window) || s->shared_by[s->window_level] != SHARED_GROUP)
+        return;
+    const struct sm_partition *const partition = &s->sharing[s->window_level].found;
+    const uint64_t windows = (bytes + window.v - 1) / window.v;
+    if (windows < 2 || windows > partition->group_count || windows > PROBE_MAX_WINDOWS)
+        return;
+    spec = base_spec((uint32_t)windows);
+    spec.access = kind->access;
+    spec.transaction_bytes = kind->transaction_bytes;
+    spec.points[spec.point_count++] = bytes;
+    partition_groups(partition, (uint32_t)windows, spec.window_of_sm);
+    add_spec(set, &spec, out);
+}
+
+void read_probes_rates(const struct observation_set *set, const struct structure *s,
+                       struct campaign_step *out)
+{
+    struct read_regions regions;
+
+    if (!throughput_is_from_memory(set))
+        return;
+    find_regions(set, s, &regions);
+    for (uint32_t k = 0; k < RATE_KINDS && regions.count > 0; k++) {
+        struct probe_spec naive = base_spec(1);
+        naive.access = rate_kinds[k].access;
+        naive.transaction_bytes = rate_kinds[k].transaction_bytes;
+        choose_points(&regions, structure_reach_bytes(s), &naive);
+        for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+            naive.window_of_sm[id] = 0;
+        add_spec(set, &naive, out);
+        schedule_by_group(set, s, &rate_kinds[k], regions.bytes[regions.count - 1], out);
+    }
 }

@@ -1,4 +1,5 @@
-/* read_probes.h: which READ probe next: the throughput curve. Pure; a part of campaign.c. */
+/* read_probes.h: chooses the next READ probes: the throughput curve, and random accesses of other
+ * kinds. Pure; a part of campaign.c. */
 #ifndef REACH_CAMPAIGN_READ_PROBES_H
 #define REACH_CAMPAIGN_READ_PROBES_H
 
@@ -11,27 +12,10 @@
 void read_probes_next(const struct observation_set *set, const struct structure *s,
                       struct campaign_step *out);
 
-/* ---- shared with rate_probes.c ---- */
-
-enum { READ_PROBES_MAX_REGIONS = 30 };
-
-/* Ascending, without doubles; the last is the largest that can be probed. */
-struct read_regions {
-    uint32_t count;
-    uint64_t bytes[READ_PROBES_MAX_REGIONS];
-};
-
-/* Those of the curve. */
-void read_probes_regions(const struct observation_set *set, const struct structure *s,
-                         struct read_regions *out);
-/* A READ of so many windows, with no points yet and all SMs idle. */
-struct probe_spec read_probes_spec(uint32_t windows);
-/* The window of each SM, by id: whole groups, so that each window has about as many SMs. `out` has
- * REACH_MAX_SMS slots; those of SMs without a group are not written. */
-void read_probes_partition_groups(const struct sm_partition *partition, uint32_t windows,
-                                  uint16_t *out);
-/* Appends the spec, unless it has no points, there is no room or it has been answered. */
-void read_probes_add(const struct observation_set *set, const struct probe_spec *spec,
-                     struct campaign_step *out);
+/* All that are missing of each other kind (analysis/throughput/rates.h): one region within the
+ * reach of a group and at most five beyond it, naive, and the largest by group. None if the curve
+ * has none. */
+void read_probes_rates(const struct observation_set *set, const struct structure *s,
+                       struct campaign_step *out);
 
 #endif

@@ -1,114 +1,35 @@
-/* sharing_probes.c: see sharing_probes.h.
- *
- * A level of C entries on a chip of M SMs. The slices, primed together, must fit it with room to
- * spare: M * s <= 3/4 C, s >= 3; and so must the slices with the pages that push them out of the
- * levels nearer to the SM, 5/4 of what saturates those. Where that cannot be had (16 entries, 132
- * SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
- */
+/* sharing_probes.c: see sharing_probes.h. */
 #include "campaign/sharing_probes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    ROUND_MIN_SLICE = 3,
-    ROUND_MAX_SLICE = 6,
-    ROUND_REPEATS = 3,
-    BLIND_FLUSH = 512,
-    PAIR_MAX_SLICE = 8,
-    ROWS_A_STEP = 8,
-    MATRIX_ROWS = 12,
-    THRASH_LAPS = 1
-};
+enum { ROUND_REPEATS = 3, BLIND_FLUSH = 512, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
-/* Pages at level k's stride that push everything out of the levels nearer to the SM. */
-static uint64_t flush_pages_for(const struct structure *s, uint32_t k)
-{
-    uint64_t most = 0;
-    for (uint32_t j = 0; j < k; j++) {
-        const struct level_estimate *near = &s->levels[j];
-        uint64_t pages = near->sat_hi_pages  ? near->sat_hi_pages
-                         : near->entry_known ? near->at_entry.full_pages
-                                             : near->sweep.full_pages;
-        if (near->entry_known && near->entry_bytes > s->levels[k].entry_bytes)
-            pages *= near->entry_bytes / s->levels[k].entry_bytes;
-        pages += pages / 4;
-        most = pages > most ? pages : most;
-    }
-    return most;
-}
-
-/* Where no nearer level is known there may be one all the same, too small for the sweeps or too
- * cheap for the noise. A slice that stays in it looks as if nobody had evicted it. So some pages
- * are walked anyhow, as far as there is room. */
-static uint64_t flush_at_least(uint64_t flush, uint64_t room)
-{
-    const uint64_t some = room < BLIND_FLUSH ? room : BLIND_FLUSH;
-    return flush > 0 ? flush : some;
-}
-
-static uint64_t thrash_pages_for(const struct level_estimate *level)
-{
-    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->at_entry.full_pages;
-    return full + full / 4 + 1;
-}
-
-static struct probe_spec base_spec(const struct level_estimate *level, enum probe_kind kind)
-{
-    return (struct probe_spec){.kind = kind,
-                               .stride_bytes = level->entry_bytes,
-                               .thrash_pages = (uint32_t)thrash_pages_for(level),
-                               .warm_laps = THRASH_LAPS};
-}
-
-/* A round for level k with this pivot; false where rounds do not fit the level. */
+/* A round for level k with this pivot; false if rounds do not fit the level. */
 static bool make_round(const struct observation_set *set, const struct structure *s, uint32_t k,
                        uint16_t pivot, struct probe_spec *out)
 {
-    const uint64_t sms = set->limits.sm_count;
-    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
-    const uint64_t flush = flush_pages_for(s, k);
-    uint64_t slice = room / sms;
-
-    slice = slice < ROUND_MAX_SLICE ? slice : ROUND_MAX_SLICE;
-    if (sms * slice + flush > s->levels[k].lo_pages)
-        slice = s->levels[k].lo_pages > flush ? (s->levels[k].lo_pages - flush) / sms : 0;
-    if (slice < ROUND_MIN_SLICE)
+    if (!sharing_test(s->levels, k, PROBE_ROUND, set->limits.sm_count, BLIND_FLUSH, out))
         return false;
-    *out = base_spec(&s->levels[k], PROBE_ROUND);
-    out->slice_pages = (uint32_t)slice;
-    out->flush_pages = (uint32_t)flush_at_least(flush, s->levels[k].lo_pages - sms * slice);
     out->repeats = ROUND_REPEATS;
-    out->sm_count = 1;
     out->sms[0] = pivot;
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
-/* Pair rows for level k without pivots yet; false where pairs do not fit the level. */
+/* Rows of pairs for level k; the caller chooses the pivots. False if pairs do not fit the level. */
 static bool make_pairs(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct probe_spec *out)
 {
-    const uint64_t room = s->levels[k].lo_pages * 3 / 4;
-    const uint64_t flush = flush_pages_for(s, k);
-    uint64_t slice = room > flush ? room - flush : 0;
-
-    slice = slice < PAIR_MAX_SLICE ? slice : PAIR_MAX_SLICE;
-    if (slice == 0)
-        return false;
-    *out = base_spec(&s->levels[k], PROBE_PAIRS);
-    out->slice_pages = (uint32_t)slice;
-    out->flush_pages = (uint32_t)flush_at_least(flush, room - slice);
-    out->sm_count = 1; /* for the check; the caller chooses the pivots */
-    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+    return sharing_test(s->levels, k, PROBE_PAIRS, set->limits.sm_count, BLIND_FLUSH, out) &&
+           probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
 static bool has_row(const struct observation_set *set, const struct structure *s, uint32_t k,
                     uint16_t pivot)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_PAIRS ||
-            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));) {
+        if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) != (int)k)
             continue;
         for (uint32_t p = 0; p < o->spec.sm_count; p++)
             if (o->spec.sms[p] == pivot)

@@ -7,7 +7,6 @@
 #include "campaign/verify_probes.h"
 
 #include "analysis/check.h"
-#include "base/units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,20 +59,6 @@ static void add(struct campaign_step *out, const struct probe_spec *spec)
         out->specs[out->spec_count++] = *spec;
 }
 
-/* A chip at rest has a low clock; the same cache-sized read as at the start of a measurement. */
-static void add_warm_up(struct campaign_step *out)
-{
-    const struct probe_spec spec = {.kind = PROBE_READ,
-                                    .point_count = 1,
-                                    .points = {MIB},
-                                    .repeats = 1,
-                                    .duration_us = WARM_UP_US,
-                                    .seed = 1,
-                                    .window_count = 1,
-                                    .window_sms = REACH_MAX_SMS};
-    add(out, &spec);
-}
-
 void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
                    struct campaign_step *out)
 {
@@ -85,7 +70,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     uint32_t rounds = 0;
 
     memset(out, 0, sizeof *out);
-    add_warm_up(out);
+    campaign_warm_up(WARM_UP_US, 1, out); /* a chip at rest has a low clock */
     for (uint32_t k = 0; k < fp->level_count; k++) {
         if (!check_level_test(fp, k, limits, sm, &spec))
             continue;

@@ -2,23 +2,14 @@
 #include "gpu/gpu.h"
 
 #include "base/assert.h"
-#include "gpu/cuda/cuda_gpu.h"
-#include "gpu/sim/sim_gpu.h"
 
 #include <string.h>
 
-/* In order of preference. A node either has its real GPUs or, when asked, simulated ones; never a
- * mixture, so that no result can be mistaken for the other kind. */
-enum source { SOURCE_CUDA = 0, SOURCE_SIMULATED };
-static const struct gpu_ops *const sources[] = {
-    [SOURCE_CUDA] = &cuda_gpu_ops,
-    [SOURCE_SIMULATED] = &sim_gpu_ops,
-};
-
+/* A node has either its real GPUs or, on request, simulated ones; never a mixture, so that no
+ * result can be mistaken for the other kind. */
 static const struct gpu_ops *source_for(const struct gpu_options *options)
 {
-    bool simulated = options->simulated && options->simulated[0];
-    return sources[simulated ? SOURCE_SIMULATED : SOURCE_CUDA];
+    return options->simulated && options->simulated[0] ? &sim_gpu_ops : &cuda_gpu_ops;
 }
 
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,

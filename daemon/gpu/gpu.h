@@ -1,6 +1,6 @@
 /* gpu.h: one GPU, wherever it comes from. The narrow contract: list, open, describe, run, close.
  *
- * Two sources implement it, listed in gpu.c in order of preference:
+ * Two sources implement it:
  *   cuda       cuda/cuda_gpu.c   a real device through libcuda.so.1, loaded at run time
  *   simulated  sim/sim_gpu.c     an MMU model described by a text (sim/sim_desc.h)
  *
@@ -45,6 +45,10 @@ struct gpu_ops {
                        struct err *err);
     void (*close)(struct gpu *take);
 };
+
+/* The sources. */
+extern const struct gpu_ops cuda_gpu_ops;
+extern const struct gpu_ops sim_gpu_ops;
 
 /* First member of every source's own struct. */
 struct gpu {

@@ -1,5 +1,5 @@
-/* probe.c: what is a sensible question, and how long the answer is. Pure arithmetic: every source
- * and every reader of observations counts with these functions and with no others.
+/* probe.c: which specs are valid, and how long their answers are. Pure arithmetic: every source and
+ * every reader of observations counts with these functions and with no others.
  *
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
@@ -31,7 +31,16 @@ static const char *const arena_names[] = {
     [ARENA_SIMULATED] = "simulated",
 };
 
-#define ARENA_COUNT (sizeof arena_names / sizeof arena_names[0])
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* The place of `name` among `count` names; `count` if it is none of them. */
+static size_t place_of(const char *name, const char *const *names, size_t count)
+{
+    size_t i = 0;
+    while (i < count && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
+}
 
 const char *probe_kind_name(enum probe_kind kind)
 {
@@ -41,207 +50,164 @@ const char *probe_kind_name(enum probe_kind kind)
 
 bool probe_kind_from_name(const char *name, enum probe_kind *out)
 {
-    for (unsigned i = 0; i < PROBE_KIND_COUNT; i++) {
-        if (strcmp(name, kind_names[i]) == 0) {
-            *out = (enum probe_kind)i;
-            return true;
-        }
-    }
-    return false;
+    const size_t i = place_of(name, kind_names, PROBE_KIND_COUNT);
+    if (i < PROBE_KIND_COUNT)
+        *out = (enum probe_kind)i;
+    return i < PROBE_KIND_COUNT;
 }
 
 const char *arena_kind_name(enum arena_kind kind)
 {
-    REACH_ASSERT((unsigned)kind < ARENA_COUNT);
+    REACH_ASSERT((unsigned)kind < COUNT(arena_names));
     return arena_names[kind];
 }
 
 bool arena_kind_from_name(const char *name, enum arena_kind *out)
 {
-    for (unsigned i = 0; i < ARENA_COUNT; i++) {
-        if (strcmp(name, arena_names[i]) == 0) {
-            *out = (enum arena_kind)i;
-            return true;
-        }
-    }
-    return false;
+    const size_t i = place_of(name, arena_names, COUNT(arena_names));
+    if (i < COUNT(arena_names))
+        *out = (enum arena_kind)i;
+    return i < COUNT(arena_names);
 }
 
-/* Is `v` within [low, high]? Says so in the field's name. */
+/* ---- is a spec complete? ---- */
+
+enum {
+    CHASE = 1 << PROBE_CHASE,
+    ROUND = 1 << PROBE_ROUND,
+    PAIRS = 1 << PROBE_PAIRS,
+    READ = 1 << PROBE_READ,
+    MEANS = 1 << PROBE_MEANS,
+    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS
+};
+
+#define FIELD(member) #member, offsetof(struct probe_spec, member)
+
+/* The numbers of 32 bits, and their range in the kinds that use them. */
+static const struct {
+    const char *name;
+    size_t offset;
+    unsigned kinds;
+    uint32_t low, high;
+} fields[] = {
+    {FIELD(point_count), CHASE | READ | MEANS, 1, PROBE_MAX_POINTS},
+    {FIELD(samples), CHASE, 1, PROBE_MAX_SAMPLES},
+    {FIELD(warm_laps), CHASE, 0, MAX_WARM_LAPS},
+    {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
+    {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
+    {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
+    {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
+    {FIELD(repeats), ROUND | READ, 1, PROBE_MAX_REPEATS},
+    {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
+    {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(sm_count), CHASE | ROUND, 1, 1},
+    {FIELD(sm_count), PAIRS, 1, REACH_MAX_SMS},
+    {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
+    {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
+};
+
+_Static_assert(sizeof(enum access) == sizeof(uint32_t), "a field like the others");
+
 static enum status check_range(const char *field, uint64_t v, uint64_t low, uint64_t high,
                                struct err *err)
 {
-    if (v < low || v > high) {
-        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s is %llu, must be %llu..%llu", field,
-                       (unsigned long long)v, (unsigned long long)low, (unsigned long long)high);
-    }
-    return STATUS_OK;
+    if (v >= low && v <= high)
+        return STATUS_OK;
+    return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s is %llu, must be %llu..%llu", field,
+                   (unsigned long long)v, (unsigned long long)low, (unsigned long long)high);
 }
 
-static enum status check_stride(const struct probe_spec *spec, struct err *err)
+static enum status check_lines(const char *field, uint64_t bytes, struct err *err)
 {
-    if (spec->stride_bytes == 0 || spec->stride_bytes % PROBE_LINE_BYTES != 0) {
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: stride_bytes is %llu, must be a multiple of %d",
-                       (unsigned long long)spec->stride_bytes, PROBE_LINE_BYTES);
-    }
-    return STATUS_OK;
+    if (bytes % PROBE_LINE_BYTES == 0)
+        return STATUS_OK;
+    return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s is %llu, must be a multiple of %d",
+                   field, (unsigned long long)bytes, PROBE_LINE_BYTES);
 }
 
-static enum status check_points(const struct probe_spec *spec, uint64_t least, struct err *err)
+static enum status check_fields(const struct probe_spec *spec, struct err *err)
 {
-    enum status s = check_range("point_count", spec->point_count, 1, PROBE_MAX_POINTS, err);
-    for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
-        s = check_range("points", spec->points[i], least, UINT64_MAX, err);
+    enum status s = STATUS_OK;
+    for (size_t i = 0; s == STATUS_OK && i < COUNT(fields); i++) {
+        uint32_t v;
+        memcpy(&v, (const char *)spec + fields[i].offset, sizeof v);
+        if (fields[i].kinds >> spec->kind & 1)
+            s = check_range(fields[i].name, v, fields[i].low, fields[i].high, err);
     }
     return s;
 }
 
-static enum status check_sms(const struct probe_spec *spec, uint32_t most, struct err *err)
+/* The elements of the lists, whose lengths have been checked. */
+static enum status check_lists(const struct probe_spec *spec, struct err *err)
 {
-    enum status s = check_range("sm_count", spec->sm_count, 1, most, err);
-    for (uint32_t i = 0; s == STATUS_OK && i < spec->sm_count; i++) {
+    const unsigned kind = 1u << spec->kind;
+    const uint64_t least = kind == READ ? MIN_REGION_BYTES : 1;
+    const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
+    const uint32_t points = kind & (CHASE | READ | MEANS) ? spec->point_count : 0;
+    const uint32_t sms = kind & (CHASE | ROUND | PAIRS) ? spec->sm_count : 0;
+    enum status s = STATUS_OK;
+
+    for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
+        s = check_range("points", spec->points[i], least, most, err);
+    for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
-    }
     return s;
 }
 
-static enum status check_chase(const struct probe_spec *spec, struct err *err)
-{
-    enum status s = check_stride(spec, err);
-    if (s == STATUS_OK)
-        s = check_points(spec, 1, err);
-    if (s == STATUS_OK)
-        s = check_range("samples", spec->samples, 1, PROBE_MAX_SAMPLES, err);
-    if (s == STATUS_OK)
-        s = check_range("warm_laps", spec->warm_laps, 0, MAX_WARM_LAPS, err);
-    if (s == STATUS_OK)
-        s = check_sms(spec, 1, err);
-    return s;
-}
-
-/* What ROUND and PAIRS have in common. */
-static enum status check_thrash(const struct probe_spec *spec, uint32_t max_sms, struct err *err)
-{
-    enum status s = check_stride(spec, err);
-    if (s == STATUS_OK)
-        s = check_range("slice_pages", spec->slice_pages, 1, PROBE_MAX_SLICE, err);
-    if (s == STATUS_OK)
-        s = check_range("flush_pages", spec->flush_pages, 0, 1 << 20, err);
-    if (s == STATUS_OK)
-        s = check_range("thrash_pages", spec->thrash_pages, 1, UINT32_MAX, err);
-    if (s == STATUS_OK)
-        s = check_range("warm_laps", spec->warm_laps, 1, MAX_WARM_LAPS, err);
-    if (s == STATUS_OK)
-        s = check_sms(spec, max_sms, err);
-    return s;
-}
-
-static enum status check_windows(const struct probe_spec *spec, struct err *err)
-{
-    enum status s = check_range("window_count", spec->window_count, 1, PROBE_MAX_WINDOWS, err);
-    if (s == STATUS_OK)
-        s = check_range("window_sms", spec->window_sms, 1, REACH_MAX_SMS, err);
-    bool any = false;
-    for (uint32_t i = 0; s == STATUS_OK && i < spec->window_sms; i++) {
-        if (spec->window_of_sm[i] == PROBE_SM_IDLE)
-            continue;
-        any = true;
-        s = check_range("window_of_sm", spec->window_of_sm[i], 0, spec->window_count - 1, err);
-    }
-    if (s == STATUS_OK && !any)
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
-    return s;
-}
-
-/* Only what the table in probe.h lists. */
-static enum status check_access(const struct probe_spec *spec, struct err *err)
-{
-    const uint32_t bytes = probe_access_bytes(spec);
-    enum status s = check_range("access", spec->access, ACCESS_READ, ACCESS_COUNT - 1, err);
-    if (s != STATUS_OK)
-        return s;
-    if (bytes != PROBE_SECTOR_BYTES &&
-        (spec->access != ACCESS_READ || (bytes != PROBE_LINE_BYTES && bytes != PROBE_BLOCK_BYTES)))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %d%s",
-                       bytes, PROBE_SECTOR_BYTES,
-                       spec->access == ACCESS_READ ? ", 128 or 512" : "");
-    return STATUS_OK;
-}
-
+/* What only READ has: the kinds of access that the table in probe.h lists, and windows. */
 static enum status check_read(const struct probe_spec *spec, struct err *err)
 {
-    enum status s = check_points(spec, MIN_REGION_BYTES, err);
-    if (s == STATUS_OK)
-        s = check_access(spec, err);
-    if (s == STATUS_OK)
-        s = check_range("repeats", spec->repeats, 1, PROBE_MAX_REPEATS, err);
-    if (s == STATUS_OK)
-        s = check_range("duration_us", spec->duration_us, MIN_DURATION_US, MAX_DURATION_US, err);
-    if (s == STATUS_OK)
-        s = check_windows(spec, err);
-    return s;
+    const bool is_read = spec->access == ACCESS_READ;
+    const uint32_t bytes = probe_access_bytes(spec);
+    bool any = false;
+
+    if (bytes != PROBE_SECTOR_BYTES &&
+        !(is_read && (bytes == PROBE_LINE_BYTES || bytes == PROBE_BLOCK_BYTES)))
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %d%s",
+                       bytes, PROBE_SECTOR_BYTES, is_read ? ", 128 or 512" : "");
+    for (uint32_t i = 0; i < spec->window_sms; i++) {
+        const uint32_t w = spec->window_of_sm[i];
+        if (w != PROBE_SM_IDLE && w >= spec->window_count)
+            return check_range("window_of_sm", w, 0, spec->window_count - 1, err);
+        any = any || w != PROBE_SM_IDLE;
+    }
+    if (!any)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
+    return STATUS_OK;
 }
 
-static enum status check_means(const struct probe_spec *spec, struct err *err)
+static enum status check_complete(const struct probe_spec *spec, struct err *err)
 {
-    enum status s = check_stride(spec, err);
-    if (s == STATUS_OK && spec->kind == PROBE_MEAN_PAIRS)
-        return check_range("thrash_pages", spec->thrash_pages, 1, UINT32_MAX, err);
-    if (s == STATUS_OK)
-        s = check_points(spec, 1, err);
-    for (uint32_t i = 0; s == STATUS_OK && i < spec->point_count; i++) {
-        s = check_range("points", spec->points[i], 1, INT64_MAX / spec->stride_bytes, err);
-    }
-    return s;
-}
+    enum status s = check_lines("base_bytes", spec->base_bytes, err);
 
-static enum status check_kind(const struct probe_spec *spec, struct err *err)
-{
-    enum status s;
-    switch (spec->kind) {
-    case PROBE_CHASE:
-        return check_chase(spec, err);
-    case PROBE_ROUND:
-        s = check_thrash(spec, 1, err);
-        return s != STATUS_OK ? s
-                              : check_range("repeats", spec->repeats, 1, PROBE_MAX_REPEATS, err);
-    case PROBE_PAIRS:
-        return check_thrash(spec, REACH_MAX_SMS, err);
-    case PROBE_READ:
-        return check_read(spec, err);
-    case PROBE_MEANS:
-    case PROBE_MEAN_PAIRS:
-        return check_means(spec, err);
-    case PROBE_KIND_COUNT:
-        break;
-    }
-    return err_set(err, STATUS_INVALID_ARGUMENT, "probe: kind %d is not known", (int)spec->kind);
+    if (s == STATUS_OK && (unsigned)spec->kind >= PROBE_KIND_COUNT)
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: unknown kind %d", (int)spec->kind);
+    if (s == STATUS_OK && spec->kind != PROBE_READ)
+        s = check_lines("stride_bytes", spec->stride_bytes, err);
+    if (s == STATUS_OK && spec->kind != PROBE_READ)
+        s = check_range("stride_bytes", spec->stride_bytes, PROBE_LINE_BYTES, UINT64_MAX, err);
+    if (s == STATUS_OK)
+        s = check_fields(spec, err);
+    if (s == STATUS_OK)
+        s = check_lists(spec, err);
+    return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
 }
 
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err)
 {
-    if (spec->base_bytes % PROBE_LINE_BYTES != 0) {
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: base_bytes is %llu, must be a multiple of %d",
-                       (unsigned long long)spec->base_bytes, PROBE_LINE_BYTES);
-    }
-    enum status s = check_kind(spec, err);
+    enum status s = check_complete(spec, err);
     if (s != STATUS_OK || !limits)
         return s;
-    if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS) {
+    if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS)
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
                        probe_kind_name(spec->kind));
-    }
-
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
-    if (need > limits->range_bytes) {
+    if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: %s touches %llu bytes, the GPU's range is %llu",
                        probe_kind_name(spec->kind), (unsigned long long)need,
                        (unsigned long long)limits->range_bytes);
-    }
     return STATUS_OK;
 }
 
@@ -286,9 +252,8 @@ static uint64_t saturate(unsigned __int128 v)
 static uint64_t largest_point(const struct probe_spec *spec)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < spec->point_count; i++) {
+    for (uint32_t i = 0; i < spec->point_count; i++)
         most = spec->points[i] > most ? spec->points[i] : most;
-    }
     return most;
 }
 
@@ -324,36 +289,61 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
     return saturate(last + spec->base_bytes + PROBE_LINE_BYTES);
 }
 
-/* The window of the SM with this id; PROBE_SM_IDLE also where the spec does not name the id. */
-static uint32_t window_of(const struct probe_spec *spec, uint16_t sm_id)
-{
-    return sm_id < spec->window_sms ? spec->window_of_sm[sm_id] : PROBE_SM_IDLE;
-}
-
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes)
 {
+    const uint64_t line = PROBE_LINE_BYTES;
     uint64_t before = 0;
-    uint64_t inside = 0;
+    uint64_t within = 0;
     uint64_t all = 0;
+
     for (uint32_t i = 0; i < sm_count; i++) {
-        uint32_t of = window_of(spec, sm_ids[i]);
-        if (of == PROBE_SM_IDLE)
-            continue;
-        all++;
+        const uint32_t of = probe_window_of(spec, sm_ids[i]);
+        all += of != PROBE_SM_IDLE;
         before += of < w;
-        inside += of == w;
+        within += of == w;
     }
     *first_byte = 0;
     *length_bytes = 0;
     if (all == 0)
         return;
-    uint64_t line = PROBE_LINE_BYTES;
-    uint64_t from = (uint64_t)((unsigned __int128)region_bytes * before / all) / line * line;
-    uint64_t to =
-        (uint64_t)((unsigned __int128)region_bytes * (before + inside) / all) / line * line;
-    *first_byte = from;
-    *length_bytes = inside == 0 ? 0 : to - from;
+    *first_byte = (uint64_t)((unsigned __int128)region_bytes * before / all) / line * line;
+    if (within > 0)
+        *length_bytes =
+            (uint64_t)((unsigned __int128)region_bytes * (before + within) / all) / line * line -
+            *first_byte;
+}
+
+uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id)
+{
+    return sm_id < spec->window_sms ? spec->window_of_sm[sm_id] : (uint32_t)PROBE_SM_IDLE;
+}
+
+uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id)
+{
+    uint32_t i = 0;
+    while (i < sm_count && sm_ids[i] != sm_id)
+        i++;
+    return i;
+}
+
+void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out)
+{
+    *out = (struct probe_conditions){
+        .arena = limits->arena,
+        .range_bytes = limits->range_bytes,
+        .backing_bytes = limits->backing_bytes,
+        .device_memory_bytes = limits->device_memory_bytes,
+        .sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .other_processes = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED),
+        .sm_clock_before_khz = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
+        .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
+        .xid = UNKNOWN_U64(REASON_NOT_REPORTED),
+    };
 }
 
 void probe_result_free(struct probe_result *take)

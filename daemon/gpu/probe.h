@@ -200,7 +200,16 @@ bool probe_is_line_read(const struct probe_spec *spec);
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 
-/* Gives back what a result holds and zeroes it. A zeroed result is fine. */
+/* READ: the window of the SM with this id; PROBE_SM_IDLE also if the spec does not name the id. */
+uint32_t probe_window_of(const struct probe_spec *spec, uint16_t sm_id);
+/* The position of an SM among `sm_count` ids; `sm_count` if it is none of them. */
+uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);
+
+/* The conditions of a probe on a GPU with these limits, before anything is known of the run: the
+ * rest is "not reported". */
+void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out);
+
+/* Frees what a result holds and zeroes it. A zeroed result is fine. */
 void probe_result_free(struct probe_result *take);
 
 #endif

@@ -83,6 +83,15 @@ void observation_set_free(struct observation_set *take)
     *take = (struct observation_set){0};
 }
 
+const struct observation *observation_next(const struct observation_set *set,
+                                           const struct observation *o, enum probe_kind kind)
+{
+    for (o = o ? o + 1 : set->items; o < set->items + set->count; o++)
+        if (o->spec.kind == kind)
+            return o;
+    return NULL;
+}
+
 const uint32_t *observation_chase(const struct observation *o, uint32_t p)
 {
     REACH_ASSERT(o->spec.kind == PROBE_CHASE && p < o->spec.point_count);

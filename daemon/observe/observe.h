@@ -65,6 +65,10 @@ enum status observation_set_add(struct observation_set *set, struct observation 
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
+/* The first observation of this kind behind `o` (NULL: of all); NULL: there is none. */
+const struct observation *observation_next(const struct observation_set *set,
+                                           const struct observation *o, enum probe_kind kind);
+
 /* CHASE: the row of point `p`: spec.samples values. */
 const uint32_t *observation_chase(const struct observation *o, uint32_t p);
 /* ROUND: half 0 (control) or 1 (after thrashing) of SM position `sm` in `repeat`:

@@ -16,6 +16,9 @@ static const char *const kernel_names[FAKE_KERNELS] = {
 
 enum { FIRST_READ = 4 };
 
+static const enum probe_kind walks[FIRST_READ] = {
+    [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS};
+
 /* Of the kernels from FIRST_READ on. */
 static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {{ACCESS_READ, 128},
                                                                       {ACCESS_READ, 32},
@@ -109,59 +112,32 @@ static cu_result answer(const struct launch *l, const struct probe_spec *spec, u
     return CU_SUCCESS;
 }
 
-static cu_result run_chase(const struct launch *l, const struct reach_chase_args *a)
+static cu_result run_walk(const struct launch *l, enum probe_kind kind,
+                          const struct reach_walk_args *a)
 {
     struct probe_spec spec = {
-        .kind = PROBE_CHASE,
+        .kind = kind,
         .stride_bytes = a->stride_bytes,
-        .point_count = a->point_count,
         .samples = a->samples,
-        .warm_laps = a->warm_laps,
-        .sm_count = 1,
+        .warm_laps = a->laps,
+        .slice_pages = a->slice_pages,
+        .flush_pages = a->flush_pages,
+        .thrash_pages = a->thrash_pages,
+        .repeats = kind == PROBE_ROUND ? a->count : 0,
+        .sm_count = kind == PROBE_PAIRS ? a->count : 1,
         .sms = {(uint16_t)a->sm},
     };
-    if (a->point_count > PROBE_MAX_POINTS)
-        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u points", a->point_count);
-    const uint64_t *points = fake_host(a->points, a->point_count * sizeof *points);
-    if (!points)
-        return illegal("points");
-    memcpy(spec.points, points, a->point_count * sizeof *points);
-    return answer(l, &spec, a->base, a->values);
-}
-
-static cu_result run_round(const struct launch *l, const struct reach_round_args *a)
-{
-    struct probe_spec spec = {
-        .kind = PROBE_ROUND,
-        .stride_bytes = a->stride_bytes,
-        .slice_pages = a->slice_pages,
-        .flush_pages = a->flush_pages,
-        .thrash_pages = a->thrash_pages,
-        .warm_laps = a->laps,
-        .repeats = a->repeats,
-        .sm_count = 1,
-        .sms = {(uint16_t)a->pivot},
-    };
-    return answer(l, &spec, a->base, a->values);
-}
-
-static cu_result run_pairs(const struct launch *l, const struct reach_pairs_args *a)
-{
-    struct probe_spec spec = {
-        .kind = PROBE_PAIRS,
-        .stride_bytes = a->stride_bytes,
-        .slice_pages = a->slice_pages,
-        .flush_pages = a->flush_pages,
-        .thrash_pages = a->thrash_pages,
-        .warm_laps = a->laps,
-        .sm_count = a->pivot_count,
-    };
-    if (a->pivot_count > REACH_MAX_SMS)
-        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u pivots", a->pivot_count);
-    const uint32_t *pivots = fake_host(a->pivots, a->pivot_count * sizeof *pivots);
-    if (!pivots)
-        return illegal("pivots");
-    for (uint32_t i = 0; i < a->pivot_count; i++)
+    const uint64_t *points = fake_host(a->points, a->count * sizeof *points);
+    const uint32_t *pivots = fake_host(a->pivots, a->count * sizeof *pivots);
+    if (kind == PROBE_CHASE && a->count > PROBE_MAX_POINTS)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u points", a->count);
+    if (kind == PROBE_PAIRS && a->count > REACH_MAX_SMS)
+        return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u pivots", a->count);
+    if (!points || !pivots)
+        return illegal("points or pivots");
+    spec.point_count = kind == PROBE_CHASE ? a->count : 0;
+    memcpy(spec.points, points, spec.point_count * sizeof *points);
+    for (uint32_t i = 0; kind == PROBE_PAIRS && i < a->count; i++)
         spec.sms[i] = (uint16_t)pivots[i];
     return answer(l, &spec, a->base, a->values);
 }
@@ -251,11 +227,7 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     l.device->timer_ns += LAUNCH_NS;
     if (census)
         return run_census(&l, args);
-    if (strcmp(name, kernel_names[1]) == 0)
-        return run_chase(&l, args);
-    if (strcmp(name, kernel_names[2]) == 0)
-        return run_round(&l, args);
-    if (strcmp(name, kernel_names[3]) == 0)
-        return run_pairs(&l, args);
+    if (kernel < FIRST_READ)
+        return run_walk(&l, walks[kernel], args);
     return run_read(&l, accesses[kernel - FIRST_READ], args);
 }

@@ -1,5 +1,5 @@
 /* test_cuda_line.c: the choice of the line that latency probes share. */
-#include "gpu/cuda/cuda_line.h"
+#include "gpu/cuda/cuda_probe.h"
 
 #include "base/rng.h"
 
@@ -28,7 +28,7 @@ static void of_equals_the_first(void **state)
     for (uint32_t i = 0; i < CUDA_LINES; i++)
         level[i] = 285;
     fill(level, jitter, 1);
-    assert_int_equal(cuda_line_choose(cycles), 0);
+    assert_int_equal(cuda_probe_choose_line(cycles), 0);
 }
 
 static void the_steadiest_low_one(void **state)
@@ -45,9 +45,9 @@ static void the_steadiest_low_one(void **state)
         level[(best + 1) % CUDA_LINES] = 330; /* steady, but far */
         jitter[(best + 1) % CUDA_LINES] = 0;
         fill(level, jitter, seed);
-        if (cuda_line_choose(cycles) != best)
+        if (cuda_probe_choose_line(cycles) != best)
             fail_msg("seed %llu: line %u, not %u", (unsigned long long)seed,
-                     cuda_line_choose(cycles), best);
+                     cuda_probe_choose_line(cycles), best);
     }
 }
 
@@ -61,7 +61,7 @@ static void an_outlier_does_not_count(void **state)
     level[5] = 280;
     fill(level, jitter, 1);
     cycles[3 * CUDA_LINES + 5] = 5000;
-    assert_int_equal(cuda_line_choose(cycles), 5);
+    assert_int_equal(cuda_probe_choose_line(cycles), 5);
 }
 
 int main(void)

@@ -9,36 +9,19 @@
 #define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
 #define FULL_SHARE  0.1  /* a scatter below this share of the penalty shows where a rise ends */
 
-/* Which steps a level has explained: [curve][step]. */
-struct ledger {
-    const struct mean_curves *curves;
-    bool used[MEAN_CURVES_MAX][MEAN_CURVE_MAX_STEPS];
-};
-
 static double rise_of(const struct mean_step *s)
 {
     return s->to_cycles - s->from_cycles;
 }
 
-/* Do two intervals (clean, dirty] overlap, give or take the slack? In any one unit. */
-static bool overlap(double clean_a, double dirty_a, double clean_b, double dirty_b)
+/* Do two intervals (last fit, first miss] overlap, give or take the slack? In any one unit. */
+static bool overlap(const struct mean_step *a, double unit_a, const struct mean_step *b,
+                    double unit_b)
 {
-    return clean_a * (1 - PAGES_SLACK) < dirty_b && clean_b * (1 - PAGES_SLACK) < dirty_a;
-}
-
-static bool same_bytes(const struct mean_step *a, uint64_t stride_a, const struct mean_step *b,
-                       uint64_t stride_b)
-{
-    const double sa = (double)stride_a;
-    const double sb = (double)stride_b;
-    return overlap((double)a->last_fit_pages * sa, (double)a->first_miss_pages * sa,
-                   (double)b->last_fit_pages * sb, (double)b->first_miss_pages * sb);
-}
-
-static bool same_pages(const struct mean_step *a, const struct mean_step *b)
-{
-    return overlap((double)a->last_fit_pages, (double)a->first_miss_pages,
-                   (double)b->last_fit_pages, (double)b->first_miss_pages);
+    return (double)a->last_fit_pages * unit_a * (1 - PAGES_SLACK) <
+               (double)b->first_miss_pages * unit_b &&
+           (double)b->last_fit_pages * unit_b * (1 - PAGES_SLACK) <
+               (double)a->first_miss_pages * unit_a;
 }
 
 /* Is `rise` the share of `full` that is expected? False too where the scatter would let half a
@@ -59,84 +42,78 @@ static bool same_base(const struct mean_step *s, bool shorter, const struct mean
     return above <= tolerance_cycles && (shorter || above >= -tolerance_cycles);
 }
 
-/* The step of curve `c` whose rise is `share` of that of `full` (a step at `stride_bytes`), and
- * whose onset and base fit it. -1: none. */
-static int find_partner(const struct ledger *l, uint32_t c, const struct mean_step *full,
-                        uint64_t stride_bytes, double tolerance_cycles)
+/* The step of curve `c` (may be NULL) whose rise is `share` of that of `full` (a step at
+ * `stride_bytes`), and whose onset and base fit it; NULL: none. */
+static struct mean_step *find_partner(struct mean_curve *c, const struct mean_step *full,
+                                      uint64_t stride_bytes, double tolerance_cycles)
 {
-    const struct mean_curve *const curve = &l->curves->curves[c];
-    const bool shorter = curve->stride_bytes < stride_bytes;
-    const double share = shorter ? (double)curve->stride_bytes / (double)stride_bytes : 1.0;
-    const double tolerance = fmax(tolerance_cycles, curve->tolerance_cycles);
+    if (!c)
+        return NULL;
+    const double own = (double)c->stride_bytes;
+    const double other = (double)stride_bytes;
+    const bool shorter = c->stride_bytes < stride_bytes;
+    const double share = shorter ? own / other : 1.0;
+    const double tolerance = fmax(tolerance_cycles, c->tolerance_cycles);
 
-    for (uint32_t i = 0; i < curve->step_count; i++) {
-        const struct mean_step *const s = &curve->steps[i];
+    for (struct mean_step *s = c->steps; s < c->steps + c->step_count; s++) {
         const bool onset_fits =
-            shorter ? same_bytes(s, curve->stride_bytes, full, stride_bytes)
-                    : same_pages(full, s) || same_bytes(s, curve->stride_bytes, full, stride_bytes);
-        if (!l->used[c][i] && !s->gapped && onset_fits && same_base(s, shorter, full, tolerance) &&
+            overlap(s, own, full, other) || (!shorter && overlap(full, 1, s, 1));
+        if (!s->explained && !s->gapped && onset_fits && same_base(s, shorter, full, tolerance) &&
             rise_fits(rise_of(s), rise_of(full), share, tolerance))
-            return (int)i;
+            return s;
     }
-    return -1;
-}
-
-static int curve_index(const struct mean_curves *curves, uint64_t stride_bytes)
-{
-    const struct mean_curve *const c = mean_curves_at(curves, stride_bytes);
-    return c ? (int)(c - curves->curves) : -1;
+    return NULL;
 }
 
 /* Marks the steps at all strides that this level explains. */
-static void explain(struct ledger *l, const struct curve_level *level)
+static void explain(struct mean_curves *curves, const struct curve_level *level)
 {
-    for (uint32_t c = 0; c < l->curves->count; c++) {
-        const int i =
-            find_partner(l, c, &level->step, level->stride_bytes, level->tolerance_cycles);
-        if (i >= 0)
-            l->used[c][i] = true;
+    for (uint32_t c = 0; c < curves->count; c++) {
+        struct mean_step *const s = find_partner(&curves->curves[c], &level->step,
+                                                 level->stride_bytes, level->tolerance_cycles);
+        if (s)
+            s->explained = true;
     }
 }
 
 /* Does the step at this stride that begins at `onset_pages` come right behind one that no level
  * explains? */
-static bool is_later_stage(const struct ledger *l, uint64_t stride_bytes, uint64_t onset_pages)
+static bool is_later_stage(struct mean_curves *curves, uint64_t stride_bytes, uint64_t onset_pages)
 {
-    const int c = curve_index(l->curves, stride_bytes);
-    const struct mean_curve *const curve = &l->curves->curves[c];
+    const struct mean_curve *const c = mean_curves_at(curves, stride_bytes);
 
-    for (uint32_t k = 0; k + 1 < curve->step_count; k++) {
-        if (curve->steps[k + 1].first_miss_pages == onset_pages)
-            return !l->used[c][k] && onset_pages < 2 * curve->steps[k].full_pages;
+    for (uint32_t k = 0; k + 1 < c->step_count; k++) {
+        if (c->steps[k + 1].first_miss_pages == onset_pages)
+            return !c->steps[k].explained && onset_pages < 2 * c->steps[k].full_pages;
     }
     return false;
 }
 
 /* What follows a level's step in its own curve. A small rise is the same level's: some entries live
  * longer than others. A larger one that no level explains leaves open where this step ends. */
-static void settle(struct ledger *l, uint32_t c, uint32_t i, struct curve_level *level)
+static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_t i,
+                   struct curve_level *level)
 {
-    const struct mean_curve *const curve = &l->curves->curves[c];
     const double most = TAIL_SHARE * rise_of(&curve->steps[i]);
     double tail = 0;
 
-    if (is_later_stage(l, level->stride_bytes, level->step.first_miss_pages) ||
-        is_later_stage(l, level->stride_bytes / 2, level->half_onset_pages) ||
-        is_later_stage(l, level->stride_bytes * 2, level->twice_onset_pages)) {
+    if (is_later_stage(curves, level->stride_bytes, level->step.first_miss_pages) ||
+        is_later_stage(curves, level->stride_bytes / 2, level->half_onset_pages) ||
+        is_later_stage(curves, level->stride_bytes * 2, level->twice_onset_pages)) {
         level->settled = false; /* a stage of something that is not understood */
         level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
         return;
     }
 
     uint32_t k = i + 1;
-    for (; k < curve->step_count && !l->used[c][k]; k++) {
+    for (; k < curve->step_count && !curve->steps[k].explained; k++) {
         tail += rise_of(&curve->steps[k]);
         if (tail > most) {
             level->settled = false;
             return;
         }
         level->penalty_cycles = rise_of(&curve->steps[i]) + tail;
-        l->used[c][k] = true;
+        curve->steps[k].explained = true;
     }
     /* The same where the curve creeps on to its end without a step. */
     const double rest = curve->last_cycles - curve->steps[curve->step_count - 1].to_cycles;
@@ -161,56 +138,48 @@ static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_
     return KNOWN_U32((uint32_t)s->last_fit_pages);
 }
 
-static void add(struct curve_levels *out, const struct curve_level *level)
+/* The levels whose entry is the stride of this curve. */
+static void find_triples(struct mean_curves *curves, struct mean_curve *curve,
+                         struct curve_levels *out)
 {
-    if (out->count < FINGERPRINT_MAX_LEVELS)
-        out->levels[out->count++] = *level;
-}
+    const uint64_t stride = curve->stride_bytes;
+    const double tolerance = curve->tolerance_cycles;
 
-/* The levels whose entry is the stride of curve `x`. */
-static void find_triples(struct ledger *l, uint32_t x, struct curve_levels *out)
-{
-    const struct mean_curve *const curve = &l->curves->curves[x];
-    const int half = curve_index(l->curves, curve->stride_bytes / 2);
-    const int twice = curve_index(l->curves, curve->stride_bytes * 2);
-
-    for (uint32_t i = 0; half >= 0 && twice >= 0 && i < curve->step_count; i++) {
+    for (uint32_t i = 0; i < curve->step_count; i++) {
         const struct mean_step *const s = &curve->steps[i];
-        const int h =
-            find_partner(l, (uint32_t)half, s, curve->stride_bytes, curve->tolerance_cycles);
-        const int t =
-            find_partner(l, (uint32_t)twice, s, curve->stride_bytes, curve->tolerance_cycles);
-        if (l->used[x][i] || s->gapped || h < 0 || t < 0)
+        const struct mean_step *const half =
+            find_partner(mean_curves_at(curves, stride / 2), s, stride, tolerance);
+        const struct mean_step *const twice =
+            find_partner(mean_curves_at(curves, stride * 2), s, stride, tolerance);
+        if (s->explained || s->gapped || !half || !twice)
             continue;
         const struct curve_level level = {
-            .stride_bytes = curve->stride_bytes,
+            .stride_bytes = stride,
             .settled = true,
             .step = *s,
-            .tolerance_cycles = curve->tolerance_cycles,
+            .tolerance_cycles = tolerance,
             .penalty_cycles = rise_of(s),
-            .saturation_known =
-                (curve->outliers == 0 && curve->tolerance_cycles <= FULL_SHARE * rise_of(s)) ||
-                (s->sharp && s->full_pages == s->first_miss_pages),
+            .saturation_known = (curve->outliers == 0 && tolerance <= FULL_SHARE * rise_of(s)) ||
+                                (s->sharp && s->full_pages == s->first_miss_pages),
             .hit_cycles = s->from_cycles,
-            .half_onset_pages = l->curves->curves[half].steps[h].first_miss_pages,
-            .twice_onset_pages = l->curves->curves[twice].steps[t].first_miss_pages,
-            .entries = entries_of(s, &l->curves->curves[half].steps[h],
-                                  &l->curves->curves[twice].steps[t])};
-        add(out, &level);
-        explain(l, &level);
+            .half_onset_pages = half->first_miss_pages,
+            .twice_onset_pages = twice->first_miss_pages,
+            .entries = entries_of(s, half, twice)};
+        if (out->count < FINGERPRINT_MAX_LEVELS)
+            out->levels[out->count++] = level;
+        explain(curves, &level);
     }
 }
 
-/* Looks behind each level's step, now that all levels are known. */
-static void settle_all(struct ledger *l, struct curve_levels *out)
+/* Examines what follows each level's step, now that all levels are known. */
+static void settle_all(struct mean_curves *curves, struct curve_levels *out)
 {
     for (uint32_t k = 0; k < out->count; k++) {
         struct curve_level *const level = &out->levels[k];
-        const int c = curve_index(l->curves, level->stride_bytes);
-        const struct mean_curve *const curve = &l->curves->curves[c];
+        struct mean_curve *const curve = mean_curves_at(curves, level->stride_bytes);
         for (uint32_t i = 0; i < curve->step_count; i++) {
             if (curve->steps[i].first_miss_pages == level->step.first_miss_pages)
-                settle(l, (uint32_t)c, i, level);
+                settle(curves, curve, i, level);
         }
     }
 }
@@ -245,12 +214,12 @@ static void join_stages(struct curve_levels *out)
     }
 }
 
-static void collect_odd(const struct ledger *l, struct curve_levels *out)
+static void collect_odd(const struct mean_curves *curves, struct curve_levels *out)
 {
-    for (uint32_t c = 0; c < l->curves->count; c++) {
-        const struct mean_curve *const curve = &l->curves->curves[c];
+    for (uint32_t c = 0; c < curves->count; c++) {
+        const struct mean_curve *const curve = &curves->curves[c];
         for (uint32_t i = 0; i < curve->step_count; i++) {
-            if (l->used[c][i])
+            if (curve->steps[i].explained)
                 continue;
             if (out->odd_count < CURVE_LEVELS_MAX_ODD)
                 out->odd[out->odd_count] =
@@ -260,15 +229,13 @@ static void collect_odd(const struct ledger *l, struct curve_levels *out)
     }
 }
 
-void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels *out)
+void curve_levels_estimate(struct mean_curves *curves, struct curve_levels *out)
 {
-    struct ledger ledger = {.curves = curves};
-
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < curves->count; c++)
-        find_triples(&ledger, c, out);
-    settle_all(&ledger, out);
+        find_triples(curves, &curves->curves[c], out);
+    settle_all(curves, out);
     sort_levels(out);
     join_stages(out);
-    collect_odd(&ledger, out);
+    collect_odd(curves, out);
 }

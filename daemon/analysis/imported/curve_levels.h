@@ -11,7 +11,7 @@
  *   X        a bytes          penalty
  *   2X       2a or a bytes    penalty
  *
- * A step that fits no such triple is told and not taken for a level. Two levels that overflow
+ * A step that fits no such triple is reported and not taken for a level. Two levels that overflow
  * together, with no plateau between them, look like one.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
@@ -49,6 +49,7 @@ struct curve_levels {
     struct odd_step odd[CURVE_LEVELS_MAX_ODD];
 };
 
-void curve_levels_estimate(const struct mean_curves *curves, struct curve_levels *out);
+/* Marks the steps that a level explains. */
+void curve_levels_estimate(struct mean_curves *curves, struct curve_levels *out);
 
 #endif

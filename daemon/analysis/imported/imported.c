@@ -4,22 +4,18 @@
 #include "analysis/imported/curve_levels.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/imported/mean_sharing.h"
-#include "analysis/score.h"
-#include "base/stats.h"
+#include "analysis/sharing/sharing.h"
 #include "base/units.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+
+/* Strides that must agree on a level, and on its onset. */
+enum { STRIDES_OF_A_LEVEL = 3, STRIDES_OF_AN_ONSET = 2 };
 
 bool imported_is_in(const struct observation_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const enum probe_kind kind = set->items[i].spec.kind;
-        if (kind == PROBE_MEANS || kind == PROBE_MEAN_PAIRS)
-            return true;
-    }
-    return false;
+    return observation_next(set, NULL, PROBE_MEANS) ||
+           observation_next(set, NULL, PROBE_MEAN_PAIRS);
 }
 
 static void fill_level(const struct curve_level *from, struct tlb_level *out)
@@ -47,6 +43,31 @@ static void fill_level(const struct curve_level *from, struct tlb_level *out)
     out->confidence = KNOWN_F64(fmax(0, 1 - from->tolerance_cycles / from->penalty_cycles));
 }
 
+static struct evidence sharing_evidence_of(const struct mean_sharing *sharing)
+{
+    return evidence_make(EVIDENCE_MEAN_PAIRS, sharing->matrices, sharing->confidence.v);
+}
+
+/* Only what is known has evidence. */
+static void fill_evidence(const struct curve_level *level, const struct mean_sharing *sharing,
+                          struct tlb_level *out)
+{
+    const double margin = 1 - level->tolerance_cycles / level->penalty_cycles;
+    const struct evidence one = evidence_make(EVIDENCE_MEAN_CURVES, 1, margin);
+    struct evidence *const e = out->evidence;
+
+    e[LEVEL_EVIDENCE_ENTRY_BYTES] = evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_A_LEVEL, margin);
+    if (IS_KNOWN(out->reach_bytes))
+        e[LEVEL_EVIDENCE_REACH_BYTES] =
+            evidence_make(EVIDENCE_MEAN_CURVES, STRIDES_OF_AN_ONSET, margin);
+    if (IS_KNOWN(out->saturation_bytes))
+        e[LEVEL_EVIDENCE_SATURATION_BYTES] = one;
+    if (IS_KNOWN(out->miss_penalty_cycles))
+        e[LEVEL_EVIDENCE_MISS_PENALTY_CYCLES] = one;
+    if (out->shared_by != SHARED_UNKNOWN)
+        e[LEVEL_EVIDENCE_SHARED_BY] = sharing_evidence_of(sharing);
+}
+
 static void fill_levels(const struct curve_levels *levels, const struct mean_sharing *sharing,
                         struct fingerprint *fp)
 {
@@ -65,24 +86,9 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
         level->shared_by = sharing[k].shared_by;
         if (level->shared_by == SHARED_GROUP)
             level->sharing = sharing[k].found;
-        score_curve_level(&levels->levels[k], &sharing[k], level);
+        fill_evidence(&levels->levels[k], &sharing[k], level);
         if (sharing[k].reason == REASON_DISAGREEMENT)
             fingerprint_add_note(fp, "the sharing matrix of level %u contradicts itself", k + 1);
-    }
-}
-
-/* What the SMs of each group lost when they evicted themselves. */
-static void fill_groups(const struct mean_sharing *sharing, struct topology *t)
-{
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
-        double losses[REACH_MAX_SMS];
-        uint32_t n = 0;
-        for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
-            if (t->partition.group_of_sm[id] == g)
-                losses[n++] = sharing->loss_cycles[id];
-        }
-        t->groups[g].sm_count = n;
-        t->groups[g].miss_penalty_cycles = KNOWN_F64(stats_median_f64(losses, n));
     }
 }
 
@@ -115,8 +121,7 @@ static void fill_topology(const struct mean_sharing *sharing, struct fingerprint
     fp->topology.level = KNOWN_U32((uint32_t)k + 1);
     fp->topology.partition = sharing[k].found;
     fp->topology.confidence = sharing[k].confidence;
-    fill_groups(&sharing[k], &fp->topology);
-    score_groups(score_mean_sharing(&sharing[k]), &fp->topology);
+    sharing_fill_groups(sharing[k].loss_cycles, sharing_evidence_of(&sharing[k]), &fp->topology);
     floorplan_derive(fp->gpu.sm_count, &fp->topology);
     fp->windows.reach_bytes = level->reach_bytes;
     fp->windows.entry_bytes = level->entry_bytes;
@@ -168,51 +173,24 @@ static void note_curves(const struct mean_curves *curves, const struct curve_lev
         fingerprint_add_note(fp, "no step shows the pattern of a TLB level at three strides");
 }
 
-static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
+enum status imported_derive(const struct observation_set *set, struct fingerprint *out,
+                            struct err *err)
 {
-    struct fingerprint_conditions *const c = &fp->conditions;
-
-    snprintf(c->arena, sizeof c->arena, "%s", arena_kind_name(set->limits.arena));
-    c->range_bytes = set->limits.range_bytes;
-    c->backing_bytes = set->limits.backing_bytes;
-    c->sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
-    c->other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
-    fp->device_memory_bytes = set->limits.device_memory_bytes;
-    if (set->count > 0)
-        fp->taken_at = set->items[set->count - 1].result.conditions.started_at;
-}
-
-enum status imported_derive(const struct observation_set *set, enum depth depth,
-                            struct fingerprint *out, struct err *err)
-{
-    struct mean_sharing *const sharing = calloc(FINGERPRINT_MAX_LEVELS, sizeof *sharing);
-    struct mean_curves *const curves = calloc(1, sizeof *curves);
+    struct mean_sharing sharing[FINGERPRINT_MAX_LEVELS];
+    struct mean_curves curves;
     struct curve_levels levels;
-    enum status s = STATUS_OK;
 
-    fingerprint_init(out);
-    out->gpu = set->gpu;
-    out->depth = depth;
-    if (!sharing || !curves) {
-        s = err_set(err, STATUS_NO_MEMORY, "no memory to conclude");
-        goto out;
-    }
-    s = mean_curves_read(set, curves, err);
+    const enum status s = mean_curves_read(set, &curves, err);
     if (s != STATUS_OK)
-        goto out;
-    curve_levels_estimate(curves, &levels);
-    s = mean_sharing_estimate(set, &levels, sharing, err);
-    if (s != STATUS_OK)
-        goto out;
-    fill_conditions(set, out);
-    note_curves(curves, &levels, out);
+        return s;
+    curve_levels_estimate(&curves, &levels);
+    mean_sharing_estimate(set, &levels, sharing);
+    out->conditions.sm_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
+    out->conditions.other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
+    note_curves(&curves, &levels, out);
     fill_levels(&levels, sharing, out);
     fill_topology(sharing, out);
     note_odd_steps(&levels, out);
-out:
-    if (curves)
-        mean_curves_free(curves);
-    free(curves);
-    free(sharing);
-    return s;
+    mean_curves_free(&curves);
+    return STATUS_OK;
 }

@@ -13,9 +13,10 @@
  * of single loads does not. */
 bool imported_is_in(const struct observation_set *set);
 
-/* Concludes from the MEANS and MEAN_PAIRS of `set`. What they do not show is left unknown with the
- * reason, what is in them and fits no level is told in the notes. STATUS_NO_MEMORY. */
-enum status imported_derive(const struct observation_set *set, enum depth depth,
-                            struct fingerprint *out, struct err *err);
+/* Fills in what the MEANS and MEAN_PAIRS of `set` show (analysis.c has begun `out`). What they do
+ * not show is left unknown with the reason; what fits no level is reported in the notes.
+ * STATUS_NO_MEMORY. */
+enum status imported_derive(const struct observation_set *set, struct fingerprint *out,
+                            struct err *err);
 
 #endif

@@ -294,10 +294,8 @@ enum status mean_curves_read(const struct observation_set *set, struct mean_curv
     enum status s = STATUS_OK;
 
     *out = (struct mean_curves){0};
-    for (size_t i = 0; i < set->count && s == STATUS_OK; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_MEANS)
-            continue;
+    for (const struct observation *o = NULL;
+         s == STATUS_OK && (o = observation_next(set, o, PROBE_MEANS));) {
         struct mean_curve *const c = curve_of(out, o->spec.stride_bytes);
         if (c)
             s = append(c, o, err);
@@ -316,7 +314,7 @@ void mean_curves_free(struct mean_curves *take)
     *take = (struct mean_curves){0};
 }
 
-const struct mean_curve *mean_curves_at(const struct mean_curves *curves, uint64_t stride_bytes)
+struct mean_curve *mean_curves_at(struct mean_curves *curves, uint64_t stride_bytes)
 {
     for (uint32_t i = 0; i < curves->count; i++) {
         if (curves->curves[i].stride_bytes == stride_bytes)

@@ -35,6 +35,7 @@ struct mean_step {
     double to_cycles;          /* the upper one */
     bool sharp;      /* the first dirty point rises so far that no smaller rise hides before it */
     bool gapped;     /* so many footprints of the step were not probed that a plateau could hide */
+    bool explained;  /* a level explains it (curve_levels.h) */
     bool falls_back; /* a point after the first dirty one is as low as the lower plateau */
 };
 
@@ -62,6 +63,6 @@ enum status mean_curves_read(const struct observation_set *set, struct mean_curv
 void mean_curves_free(struct mean_curves *take);
 
 /* The curve of this stride, or NULL. */
-const struct mean_curve *mean_curves_at(const struct mean_curves *curves, uint64_t stride_bytes);
+struct mean_curve *mean_curves_at(struct mean_curves *curves, uint64_t stride_bytes);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A row's values are told apart in shares of what a lost walk costs. */
@@ -23,11 +22,10 @@ enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 struct matrix {
     const struct observation *o;
     uint32_t sms;
-    double penalty_cycles; /* of the level that it asks about */
-    double hit_cycles;     /* of the curve, below that level */
-    double *low;           /* owned: lowest value of each row */
-    unsigned char *cells;  /* owned: enum cell, [row][column] */
-    double margin;         /* share of a loss that the worst clear cell is from the middle */
+    double penalty_cycles;     /* of the level that it asks about */
+    double hit_cycles;         /* of the curve, below that level */
+    double low[REACH_MAX_SMS]; /* lowest value of each row */
+    double loss_cycles;        /* what a lost walk costs: the median of the diagonal */
 };
 
 static double value_of(const struct matrix *m, uint32_t i, uint32_t k)
@@ -44,7 +42,9 @@ static double entries_touched(const struct probe_spec *spec, const struct curve_
     return pages * (double)spec->stride_bytes / (double)level->stride_bytes;
 }
 
-int mean_sharing_level_of(const struct probe_spec *spec, const struct curve_levels *levels)
+/* Which level a matrix asks about: the only one that the pages of one SM fit and those of two
+ * overflow, while every other level either holds both or not even one. -1: none. */
+static int level_of(const struct probe_spec *spec, const struct curve_levels *levels)
 {
     int found = -1;
 
@@ -63,46 +63,52 @@ int mean_sharing_level_of(const struct probe_spec *spec, const struct curve_leve
     return found;
 }
 
-static double median_diagonal_loss(const struct matrix *m)
+static void read_matrix(const struct observation *o, const struct curve_level *level,
+                        struct matrix *out)
 {
     double losses[REACH_MAX_SMS];
+
+    out->o = o;
+    out->sms = o->result.sm_count;
+    out->penalty_cycles = level->penalty_cycles;
+    out->hit_cycles = level->hit_cycles;
+    for (uint32_t i = 0; i < out->sms; i++) {
+        out->low[i] = value_of(out, i, 0);
+        for (uint32_t k = 1; k < out->sms; k++)
+            out->low[i] = fmin(out->low[i], value_of(out, i, k));
+        losses[i] = value_of(out, i, i) - out->low[i];
+    }
+    out->loss_cycles = stats_median_f64(losses, out->sms);
+}
+
+/* What SM i lost by the walk of SM k, as a share of a lost walk. */
+static double share_of(const struct matrix *m, uint32_t i, uint32_t k)
+{
+    return (value_of(m, i, k) - m->low[i]) / m->loss_cycles;
+}
+
+static enum cell cell_of(const struct matrix *m, uint32_t i, uint32_t k)
+{
+    const double share = share_of(m, i, k);
+    return share <= CLEARLY_LOW ? CELL_LOW : share >= CLEARLY_HIGH ? CELL_HIGH : CELL_UNSURE;
+}
+
+/* How far the worst clear cell is from the middle. */
+static double margin_of(const struct matrix *m)
+{
+    double margin = 1;
     for (uint32_t i = 0; i < m->sms; i++)
-        losses[i] = value_of(m, i, i) - m->low[i];
-    return stats_median_f64(losses, m->sms);
-}
-
-static void find_lows(struct matrix *m)
-{
-    for (uint32_t i = 0; i < m->sms; i++) {
-        m->low[i] = value_of(m, i, 0);
-        for (uint32_t k = 1; k < m->sms; k++)
-            m->low[i] = fmin(m->low[i], value_of(m, i, k));
-    }
-}
-
-static void classify_cells(struct matrix *m, double loss_cycles)
-{
-    m->margin = 1;
-    for (uint32_t i = 0; i < m->sms; i++) {
-        for (uint32_t k = 0; k < m->sms; k++) {
-            const double share = (value_of(m, i, k) - m->low[i]) / loss_cycles;
-            enum cell cell = CELL_UNSURE;
-            if (share <= CLEARLY_LOW)
-                cell = CELL_LOW;
-            else if (share >= CLEARLY_HIGH)
-                cell = CELL_HIGH;
-            if (cell != CELL_UNSURE)
-                m->margin = fmin(m->margin, fabs(share - 0.5) * 2);
-            m->cells[(size_t)i * m->sms + k] = (unsigned char)cell;
-        }
-    }
+        for (uint32_t k = 0; k < m->sms; k++)
+            if (cell_of(m, i, k) != CELL_UNSURE)
+                margin = fmin(margin, fabs(share_of(m, i, k) - 0.5) * 2);
+    return margin;
 }
 
 /* What both SMs say: a clear no of either counts, a yes needs both. */
 static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
-    const enum cell a = (enum cell)m->cells[(size_t)i * m->sms + k];
-    const enum cell b = (enum cell)m->cells[(size_t)k * m->sms + i];
+    const enum cell a = cell_of(m, i, k);
+    const enum cell b = cell_of(m, k, i);
     if (a == CELL_LOW || b == CELL_LOW)
         return CELL_LOW;
     return a == CELL_HIGH && b == CELL_HIGH ? CELL_HIGH : CELL_UNSURE;
@@ -119,9 +125,7 @@ static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_
 
     for (uint32_t i = 0; i < m->sms; i++) {
         for (uint32_t k = 0; k < i; k++) {
-            const unsigned char a = m->cells[(size_t)i * m->sms + k];
-            const unsigned char b = m->cells[(size_t)k * m->sms + i];
-            odd += (a == CELL_LOW) != (b == CELL_LOW);
+            odd += (cell_of(m, i, k) == CELL_LOW) != (cell_of(m, k, i) == CELL_LOW);
             pairs += 1;
         }
     }
@@ -181,16 +185,15 @@ static void start(enum reason reason, struct mean_sharing *out)
         out->found.group_of_sm[id] = FINGERPRINT_NO_GROUP;
 }
 
-static void derive_contrast(struct matrix *m, double loss_cycles, struct mean_sharing *out)
+static void derive_contrast(const struct matrix *m, struct mean_sharing *out)
 {
-    classify_cells(m, loss_cycles);
     if (!make_groups(m, out) || is_doubtful(m, &out->found)) {
         start(REASON_DISAGREEMENT, out);
         return;
     }
     /* One group of all would have left no low value to judge by. */
     out->shared_by = out->found.group_count == m->sms ? SHARED_SM : SHARED_GROUP;
-    out->confidence = KNOWN_F64(m->margin);
+    out->confidence = KNOWN_F64(margin_of(m));
     for (uint32_t i = 0; i < m->sms; i++)
         out->loss_cycles[m->o->result.sm_ids[i]] = value_of(m, i, i) - m->low[i];
 }
@@ -234,30 +237,8 @@ static bool is_flat(const struct matrix *m)
     return true;
 }
 
-static enum status matrix_make(const struct observation *o, const struct curve_level *level,
-                               struct matrix *out, struct err *err)
-{
-    const uint32_t sms = o->result.sm_count;
-
-    *out = (struct matrix){.o = o, .sms = sms};
-    out->penalty_cycles = level->penalty_cycles;
-    out->hit_cycles = level->hit_cycles;
-    out->low = calloc(sms, sizeof *out->low);
-    out->cells = calloc((size_t)sms * sms, sizeof *out->cells);
-    if (!out->low || !out->cells)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a matrix");
-    find_lows(out);
-    return STATUS_OK;
-}
-
-static void matrix_free(struct matrix *read_matrices)
-{
-    free(read_matrices->low);
-    free(read_matrices->cells);
-}
-
 /* Joins what one matrix says about a level to what others have said. */
-static void read_matrices(const struct mean_sharing *one, bool first, struct mean_sharing *all)
+static void join(const struct mean_sharing *one, bool first, struct mean_sharing *all)
 {
     if (first || all->reason == REASON_NO_CONTRAST) {
         *all = *one;
@@ -273,16 +254,15 @@ static void read_matrices(const struct mean_sharing *one, bool first, struct mea
 }
 
 /* The two passes: rows with contrast tell the offsets, by which those without are judged. */
-static void classify(struct matrix *m, bool flat_ones, double *offset, bool *known,
+static void classify(const struct matrix *m, bool flat_ones, double *offset, bool *known,
                      struct mean_sharing *out)
 {
-    const double loss = median_diagonal_loss(m);
     double margin = 0;
 
     start(REASON_NO_CONTRAST, out);
-    if (!flat_ones && loss >= LOSS_LEAST * m->penalty_cycles &&
-        loss <= LOSS_MOST * m->penalty_cycles) {
-        derive_contrast(m, loss, out);
+    if (!flat_ones && m->loss_cycles >= LOSS_LEAST * m->penalty_cycles &&
+        m->loss_cycles <= LOSS_MOST * m->penalty_cycles) {
+        derive_contrast(m, out);
         if (out->shared_by != SHARED_UNKNOWN)
             find_offsets(m, offset, known);
     } else if (flat_ones && is_flat(m) && m->sms > 1 && all_missed(m, offset, known, &margin)) {
@@ -296,35 +276,27 @@ static void classify(struct matrix *m, bool flat_ones, double *offset, bool *kno
     out->matrices = 1;
 }
 
-enum status mean_sharing_estimate(const struct observation_set *set,
-                                  const struct curve_levels *levels, struct mean_sharing *out,
-                                  struct err *err)
+void mean_sharing_estimate(const struct observation_set *set, const struct curve_levels *levels,
+                           struct mean_sharing *out)
 {
     double offset[REACH_MAX_SMS] = {0};
     bool known[REACH_MAX_SMS] = {false};
     bool seen[FINGERPRINT_MAX_LEVELS] = {false};
-    enum status s = STATUS_OK;
 
     for (uint32_t k = 0; k < levels->count; k++)
         start(REASON_NOT_MEASURED, &out[k]);
     for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < set->count && s == STATUS_OK; i++) {
-            const struct observation *const o = &set->items[i];
+        for (const struct observation *o = NULL;
+             (o = observation_next(set, o, PROBE_MEAN_PAIRS));) {
+            const int k = level_of(&o->spec, levels);
             struct mean_sharing one;
             struct matrix m;
-            if (o->spec.kind != PROBE_MEAN_PAIRS)
-                continue;
-            const int k = mean_sharing_level_of(&o->spec, levels);
             if (k < 0)
                 continue;
-            s = matrix_make(o, &levels->levels[k], &m, err);
-            if (s == STATUS_OK) {
-                classify(&m, pass == 1, offset, known, &one);
-                read_matrices(&one, !seen[k], &out[k]);
-                seen[k] = true;
-            }
-            matrix_free(&m);
+            read_matrix(o, &levels->levels[k], &m);
+            classify(&m, pass == 1, offset, known, &one);
+            join(&one, !seen[k], &out[k]);
+            seen[k] = true;
         }
     }
-    return s;
 }

@@ -30,14 +30,10 @@ struct mean_sharing {
     enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
 };
 
-/* Judges the matrices among `set` that ask about each of `levels`: `out` has levels->count
- * elements. Several matrices about one level must agree, else it is REASON_DISAGREEMENT. */
-enum status mean_sharing_estimate(const struct observation_set *set,
-                                  const struct curve_levels *levels, struct mean_sharing *out,
-                                  struct err *err);
-
-/* Which level a matrix asks about: the only one that the pages of one SM fit and those of two
- * overflow, while every other level either holds both or not even one. -1: none. */
-int mean_sharing_level_of(const struct probe_spec *spec, const struct curve_levels *levels);
+/* Derives the sharing of each of `levels` from the matrices in `set` about it; `out` has
+ * levels->count elements. Several matrices about one level must agree, else it is
+ * REASON_DISAGREEMENT. */
+void mean_sharing_estimate(const struct observation_set *set, const struct curve_levels *levels,
+                           struct mean_sharing *out);
 
 #endif

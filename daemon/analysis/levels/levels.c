@@ -65,17 +65,20 @@ uint64_t levels_sweep_stride(const struct gpu_limits *limits)
     return stride;
 }
 
+bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->kind == b->kind && a->stride_bytes == b->stride_bytes &&
+           a->point_count == b->point_count &&
+           memcmp(a->points, b->points, a->point_count * sizeof a->points[0]) == 0;
+}
+
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *s = &set->items[i].spec;
-        if (s->kind == PROBE_CHASE && s->stride_bytes == spec->stride_bytes &&
-            s->point_count == spec->point_count &&
-            memcmp(s->points, spec->points, spec->point_count * sizeof spec->points[0]) == 0)
-            return &set->items[i];
-    }
-    return NULL;
+    const struct observation *o = NULL;
+    while ((o = observation_next(set, o, PROBE_CHASE)) && !levels_same_walk(&o->spec, spec))
+        ;
+    return o;
 }
 
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
@@ -92,11 +95,6 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
                                .sms = {sm}};
     return bracket->stride_bytes >= LEVELS_MIN_STRIDE && out->points[1] >= FEWEST_TEST_PAGES &&
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
-}
-
-static double median_of_point(const struct observation *o, uint32_t point)
-{
-    return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
 }
 
 /* The same footprint seen at half the stride: as many pages, or as many bytes. */
@@ -138,7 +136,7 @@ static enum answer ask_entry(const struct observation_set *set, struct level_est
         return ANSWER_MISSING;
     }
     const double share =
-        sweep_share_above(*out, 1, median_of_point(*out, 0) + level->penalty_cycles / 2);
+        sweep_share_above(*out, 1, sweep_median(*out, 0) + level->penalty_cycles / 2);
     if (share > (*all > 0 ? STILL_ALL_SHARE * *all : ALL_SHARE)) {
         *all = share;
         return ANSWER_ALL;
@@ -151,8 +149,8 @@ static enum answer ask_entry(const struct observation_set *set, struct level_est
 /* The penalty as seen at a stride of one entry, and how cleanly hits and misses separate there. */
 static void read_entry_test(const struct observation *o, struct level_estimate *level)
 {
-    const double hit = median_of_point(o, 0);
-    const double miss = median_of_point(o, 1);
+    const double hit = sweep_median(o, 0);
+    const double miss = sweep_median(o, 1);
     const double hits_right = 1 - sweep_share_above(o, 0, (hit + miss) / 2);
     const double misses_right = sweep_share_above(o, 1, (hit + miss) / 2);
     const double slow = sweep_share_above(o, 0, (hit + miss) / 2);
@@ -167,12 +165,7 @@ static void read_entry_test(const struct observation *o, struct level_estimate *
  * by less than the spread of their loads. */
 static bool slower_hits(double a, double b, const struct observation *o)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
-    const size_t bytes = o->spec.samples * sizeof row[0];
-    memcpy(row, observation_chase(o, 0), bytes);
-    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
-    const double spread = high - stats_quantile_u32(row, o->spec.samples, 0.25);
-    return b - a > fmax(SAME_HITS_CYCLES, spread / 2);
+    return b - a > fmax(SAME_HITS_CYCLES, sweep_spread(o, 0, 0.25, 0.75) / 2);
 }
 
 /* Median of the loads of point 1 that hit. */
@@ -193,8 +186,8 @@ static double median_of_hits(const struct observation *o, double threshold)
 static bool is_merged(const struct level_estimate *level, const struct observation *all,
                       const struct observation *some)
 {
-    const double hit = median_of_point(all, 0);
-    const double hit_at_half = median_of_point(some, 0);
+    const double hit = sweep_median(all, 0);
+    const double hit_at_half = sweep_median(some, 0);
     return slower_hits(hit, hit_at_half, all) ||
            slower_hits(hit_at_half, median_of_hits(some, hit_at_half + level->penalty_cycles / 2),
                        some);
@@ -215,8 +208,8 @@ static struct evidence score_entry(const struct level_estimate *level,
                                    const struct observation *all, const struct observation *half)
 {
     const double penalty = level->penalty_cycles;
-    const double full = sweep_share_above(all, 1, median_of_point(all, 0) + penalty / 2);
-    const double some = sweep_share_above(half, 1, median_of_point(half, 0) + penalty / 2);
+    const double full = sweep_share_above(all, 1, sweep_median(all, 0) + penalty / 2);
+    const double some = sweep_share_above(half, 1, sweep_median(half, 0) + penalty / 2);
     const double off = fabs(some / full - 0.5);
     const uint64_t pages =
         half->spec.points[1] > all->spec.points[1] ? half->spec.points[1] : all->spec.points[1];
@@ -256,7 +249,7 @@ static void derive_entry(const struct observation_set *set, struct level_estimat
     level->merged = is_merged(level, last_all, o);
     if (level->merged)
         return;
-    level->slower_hits_cycles = median_of_point(last_all, 0) - median_of_point(first_all, 0);
+    level->slower_hits_cycles = sweep_median(last_all, 0) - sweep_median(first_all, 0);
     level->entry_known = true;
     level->entry_bytes = at.stride_bytes;
     level->at_entry = at;
@@ -359,10 +352,9 @@ static void find_masked(const struct observation_set *set, struct level_estimate
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out)
 {
     uint32_t count = 0;
-    for (size_t i = 0; i < set->count; i++)
-        if (set->items[i].spec.kind == PROBE_CHASE &&
-            set->items[i].spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&set->items[i].spec))
-            read_sweep(&set->items[i], set->limits.arena == ARENA_PLAIN, out, &count);
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        if (o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec))
+            read_sweep(o, set->limits.arena == ARENA_PLAIN, out, &count);
     sort_by_pages(out, count);
     for (uint32_t k = 0; k < count; k++) {
         derive_entry(set, &out[k]);

@@ -120,7 +120,9 @@ bool levels_miss(const struct observation *o, uint32_t point, double penalty_cyc
 /* How many timed laps of so many pages it takes to tell: three on a quiet chip. */
 uint64_t levels_laps(const struct level_estimate *level, uint64_t pages);
 
-/* Is there a CHASE observation with just this stride and these points? */
+/* Are kind, stride and points the same? */
+bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
+/* The first CHASE observation with this stride and these points, or NULL. */
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec);
 

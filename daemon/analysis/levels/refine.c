@@ -88,12 +88,9 @@ static double upper_bound(double count, double n)
 
 static struct noise noise_of(const struct observation *o, double penalty_cycles)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
     const double n = o->spec.samples;
-    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
-    const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
-    const double quartiles = high - stats_quantile_u32(row, o->spec.samples, 0.25);
-    const double hit = stats_median_of_u32(observation_chase(o, 0), o->spec.samples);
+    const double quartiles = sweep_spread(o, 0, 0.25, 0.75);
+    const double hit = sweep_median(o, 0);
     const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
     /* Noise goes both ways, outliers only up. Loads that are faster without others that are slower
      * are hits of a nearer level. */
@@ -274,12 +271,18 @@ bool levels_miss(const struct observation *o, uint32_t point, double penalty_cyc
 
 /* ---- all points of a level ---- */
 
+/* Is this CHASE a refinement or a confirmation, at a stride of one entry? */
+static bool is_about(const struct probe_spec *s, const struct level_estimate *level)
+{
+    return s->stride_bytes == level->entry_bytes && s->point_count < LEVELS_SWEEP_POINTS &&
+           !trace_is(s);
+}
+
 /* Is this a confirmation (confirm.h) of this level's onset: two points of it, behind the reference?
  */
-static bool is_confirmation(const struct observation *o, const struct level_estimate *level)
+static bool is_confirmation(const struct probe_spec *s, const struct level_estimate *level)
 {
-    const struct probe_spec *s = &o->spec;
-    return s->kind == PROBE_CHASE && s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
+    return s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
            s->points[0] > refine_reference(level) && s->points[1] <= level->at_entry.full_pages;
 }
 
@@ -288,12 +291,10 @@ static bool is_confirmation(const struct observation *o, const struct level_esti
 static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (is_confirmation(o, level) && o->spec.points[1] > most &&
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        if (is_confirmation(&o->spec, level) && o->spec.points[1] > most &&
             levels_fit(o, 0, level->penalty_cycles) && levels_fit(o, 1, level->penalty_cycles))
             most = o->spec.points[1];
-    }
     return most;
 }
 
@@ -475,10 +476,8 @@ static void score_bracket(const struct observation_set *set, struct level_estima
     struct evidence fits = {.margin = 0};
     struct evidence misses = {.margin = 0};
 
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_CHASE || o->spec.stride_bytes != level->entry_bytes ||
-            o->spec.point_count >= LEVELS_SWEEP_POINTS || trace_is(&o->spec))
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        if (!is_about(&o->spec, level))
             continue;
         const struct noise noise = noise_of(o, level->penalty_cycles);
         for (uint32_t p = 1; p < o->spec.point_count; p++) {
@@ -506,13 +505,9 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
 
     memset(&tally, 0, sizeof tally);
     tally.refuted = tally.most_fitting = refuted_pages(set, level);
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *spec = &set->items[i].spec;
-        if (spec->kind == PROBE_CHASE && spec->stride_bytes == level->entry_bytes &&
-            spec->point_count < LEVELS_SWEEP_POINTS && spec->points[0] == reference &&
-            !trace_is(spec))
-            read_refinement(&set->items[i], level, &tally);
-    }
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        if (is_about(&o->spec, level) && o->spec.points[0] == reference)
+            read_refinement(o, level, &tally);
     settle(&tally, level);
     score_bracket(set, level);
 }

@@ -40,6 +40,23 @@ double sweep_share_above(const struct observation *o, uint32_t point, double thr
     return (double)above / o->spec.samples;
 }
 
+double sweep_median(const struct observation *o, uint32_t point)
+{
+    return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
+}
+
+double sweep_quantile(const struct observation *o, uint32_t point, double q)
+{
+    uint32_t row[PROBE_MAX_SAMPLES];
+    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
+    return stats_quantile_u32(row, o->spec.samples, q);
+}
+
+double sweep_spread(const struct observation *o, uint32_t point, double low, double high)
+{
+    return sweep_quantile(o, point, high) - sweep_quantile(o, point, low);
+}
+
 /* The run of points from `first` on that stay together; its length is at least 1. */
 static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
 {
@@ -74,7 +91,7 @@ static double median_of_medians(const struct observation *o, const struct platea
 {
     double medians[PROBE_MAX_POINTS];
     for (uint32_t i = p->first; i <= p->last; i++)
-        medians[i - p->first] = stats_median_of_u32(observation_chase(o, i), o->spec.samples);
+        medians[i - p->first] = sweep_median(o, i);
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 
@@ -109,10 +126,7 @@ static double middle_of(const struct observation *o, const struct plateau *from,
  * with it. */
 static double spread_of(const struct observation *o, uint32_t point)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
-    memcpy(row, observation_chase(o, point), o->spec.samples * sizeof row[0]);
-    const double high = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
-    return high - stats_quantile_u32(row, o->spec.samples, 1 - STEP_QUANTILE);
+    return sweep_spread(o, point, 1 - STEP_QUANTILE, STEP_QUANTILE);
 }
 
 /* The share of loads of point `to` that took longer, by more than so many cycles, than the same
@@ -206,14 +220,11 @@ uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sw
 {
     const uint32_t n = o->spec.point_count;
     double cycles[PROBE_MAX_POINTS];
-    uint32_t row[PROBE_MAX_SAMPLES];
     struct plateau plateaus[SWEEP_MAX_STEPS + 1] = {{0}};
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-        memcpy(row, observation_chase(o, i), o->spec.samples * sizeof row[0]);
-        cycles[i] = stats_quantile_u32(row, o->spec.samples, STEP_QUANTILE);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        cycles[i] = sweep_quantile(o, i, STEP_QUANTILE);
     uint32_t found = find_plateaus(cycles, n, plateaus);
     found = join_climbing(o, plateaus, found);
     for (uint32_t k = 0; k + 1 < found; k++)

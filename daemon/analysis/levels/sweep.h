@@ -36,6 +36,12 @@ struct sweep_step {
  * asked: a disturbance of the smaller footprint could hide a level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
+/* The median of the loads of one point, the quantile `q`, and the distance of two quantiles; in
+ * cycles. */
+double sweep_median(const struct observation *o, uint32_t point);
+double sweep_quantile(const struct observation *o, uint32_t point, double q);
+double sweep_spread(const struct observation *o, uint32_t point, double low, double high);
+
 /* Share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles);
 

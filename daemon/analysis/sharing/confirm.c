@@ -2,8 +2,6 @@
 #include "analysis/sharing/confirm.h"
 
 #include "analysis/levels/sweep.h"
-#include "base/stats.h"
-
 #include <string.h>
 
 enum {
@@ -72,24 +70,11 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
-static bool is_answer(const struct observation *o, const struct probe_spec *spec)
-{
-    const struct probe_spec *s = &o->spec;
-    return s->kind == PROBE_CHASE && s->stride_bytes == spec->stride_bytes &&
-           s->point_count == spec->point_count && s->points[0] == spec->points[0] &&
-           s->points[1] == spec->points[1] && s->samples == spec->samples;
-}
-
 /* Would a miss stand out of what hits cost? Where every page lies on a line of its own (the plain
  * arena), hits differ by more than the misses of a small level add. */
 static bool has_contrast(const struct observation *o, double penalty_cycles)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
-    double low;
-
-    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
-    low = stats_quantile_u32(row, o->spec.samples, 0.05);
-    return stats_quantile_u32(row, o->spec.samples, 0.95) - low < penalty_cycles;
+    return sweep_spread(o, 0, 0.05, 0.95) < penalty_cycles;
 }
 
 /* An answer may also leave it open: noise can hide a miss. */
@@ -97,8 +82,6 @@ enum answer { AGREES, CONTRADICTS, OPEN };
 
 static enum answer answer_of(const struct observation *o, const struct level_estimate *level)
 {
-    uint32_t row[PROBE_MAX_SAMPLES];
-
     if (level->entry_known && !levels_fit(o, 0, level->penalty_cycles))
         return CONTRADICTS;
     if (level->entry_known && levels_fit(o, 1, level->penalty_cycles))
@@ -106,9 +89,7 @@ static enum answer answer_of(const struct observation *o, const struct level_est
     if (level->entry_known)
         return levels_miss(o, 1, level->penalty_cycles) ? AGREES : OPEN;
     /* The clean pages may not all have come back yet, where victims are drawn at random. */
-    memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
-    const double hit = stats_quantile_u32(row, o->spec.samples, HIT_QUANTILE);
-    const double threshold = hit + level->penalty_cycles / 2;
+    const double threshold = sweep_quantile(o, 0, HIT_QUANTILE) + level->penalty_cycles / 2;
     if (sweep_share_above(o, 1, threshold) <= level->share / 2)
         return CONTRADICTS;
     return sweep_share_above(o, 0, threshold) < level->share / 2 ? AGREES : OPEN;
@@ -125,9 +106,8 @@ enum confirmation confirm_level(const struct observation_set *set,
 
     if (!confirm_test(set, level, 0, &spec))
         return CONFIRMATION_DONE;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (!is_answer(o, &spec))
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
+        if (!levels_same_walk(&o->spec, &spec) || o->spec.samples != spec.samples)
             continue;
         const enum answer answer = answer_of(o, level);
         asked += 1;
@@ -144,12 +124,11 @@ enum confirmation confirm_level(const struct observation_set *set,
 static uint32_t votes_of(const struct observation_set *set, const struct observation *row)
 {
     uint32_t votes = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct probe_spec *s = &set->items[i].spec;
-        if (s->kind == PROBE_PAIRS && s->stride_bytes == row->spec.stride_bytes &&
-            s->thrash_pages == row->spec.thrash_pages && s->sm_count == row->spec.sm_count &&
-            memcmp(s->sms, row->spec.sms, s->sm_count * sizeof s->sms[0]) == 0)
-            votes += 1;
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));) {
+        const struct probe_spec *s = &o->spec;
+        votes += s->stride_bytes == row->spec.stride_bytes &&
+                 s->thrash_pages == row->spec.thrash_pages && s->sm_count == row->spec.sm_count &&
+                 memcmp(s->sms, row->spec.sms, s->sm_count * sizeof s->sms[0]) == 0;
     }
     return votes;
 }
@@ -159,12 +138,9 @@ const struct observation *confirm_pairs(const struct observation_set *set,
 {
     if (set->excluded.count == 0)
         return NULL;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind == PROBE_PAIRS &&
-            sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_PAIRS));)
+        if (sharing_level_of(&o->spec, o->result.sm_count, s->levels, s->level_count) == (int)k &&
             votes_of(set, o) < VOTES_DISTURBED)
             return o;
-    }
     return NULL;
 }

@@ -35,6 +35,9 @@ struct votes {
     double odds[REACH_MAX_SMS]; /* by position: how its pages speak for a loss; logarithm */
 };
 
+/* Slices: of a round long enough for a median, of both no longer than it takes. */
+enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8 };
+
 /* How single pages scatter about what they lost, over all SMs of one verdict. */
 struct scatter {
     double loss;  /* of the pivot, cycles */
@@ -76,15 +79,6 @@ int sharing_level_of(const struct probe_spec *spec, uint32_t sm_count,
             spec->thrash_pages > levels[k].lo_pages && primed <= levels[k].lo_pages)
             return (int)k;
     return -1;
-}
-
-/* Median over the slice of (after - control): the same pages, so their distances cancel. */
-static double slice_loss(const uint32_t *control, const uint32_t *after, uint32_t n)
-{
-    double differences[PROBE_MAX_SLICE];
-    for (uint32_t j = 0; j < n; j++)
-        differences[j] = (double)after[j] - (double)control[j];
-    return stats_median_f64(differences, n);
 }
 
 /* The medians of the votes, and half of what the pivot itself lost: the threshold. */
@@ -132,62 +126,11 @@ static void classify(const struct votes *b, double threshold, double penalty_cyc
                    (row->exhausted || nearest >= SETTLED_MARGIN);
 }
 
-static uint32_t position_of(const struct probe_result *result, uint16_t sm_id)
-{
-    uint32_t i = 0;
-    while (i < result->sm_count && result->sm_ids[i] != sm_id)
-        i++;
-    return i;
-}
-
-/* The rows of one vote: SM i's slice, before and after. */
-typedef const uint32_t *(*row_fn)(const struct observation *o, uint32_t outer, uint32_t half,
-                                  uint32_t sm);
-
-static void cast_vote(const struct observation *o, row_fn row, uint32_t outer, struct votes *b)
-{
-    const uint32_t n = o->spec.slice_pages;
-    if (b->votes == MAX_VOTES)
-        return;
-    for (uint32_t i = 0; i < b->sm_count; i++)
-        b->losses[b->votes][i] = slice_loss(row(o, outer, 0, i), row(o, outer, 1, i), n);
-    b->votes += 1;
-}
-
-/* What one page says: it lost about as much as the pivot, or nothing, and may be a stray: a page
- * that the control had lost too, or an outlier. Natural logarithm of odds. */
-static double odds_of(double lost, const struct scatter *scatter)
-{
-    const double far = (lost - scatter->loss) / scatter->sigma;
-    const double near = lost / scatter->sigma;
-    const double in = exp(-fmin(far * far, 400) / 2);
-    const double out = exp(-fmin(near * near, 400) / 2);
-    const double floor = exp(-200.0);
-    return log(((1 - scatter->stray) * in + scatter->stray * out + floor) /
-               ((1 - scatter->stray) * out + scatter->stray * in + floor));
-}
-
-/* The same vote again, page by page, once the scatter is known. */
-static void score_vote(const struct observation *o, row_fn row, uint32_t outer,
-                       const struct scatter *scatter, struct votes *b)
-{
-    if (b->votes == MAX_VOTES)
-        return;
-    for (uint32_t i = 0; i < b->sm_count; i++) {
-        const uint32_t *control = row(o, outer, 0, i);
-        const uint32_t *after = row(o, outer, 1, i);
-        for (uint32_t j = 0; j < o->spec.slice_pages; j++)
-            b->odds[i] += odds_of((double)after[j] - (double)control[j], scatter);
-    }
-    b->votes += 1;
-}
-
 /* Is this observation one of ours: of this method, about this level, over the same SMs? */
-static bool is_about(const struct observation *o, enum probe_kind kind,
-                     const struct level_estimate *levels, uint32_t level_count, uint32_t k,
-                     uint32_t sms)
+static bool is_about(const struct observation *o, const struct level_estimate *levels,
+                     uint32_t level_count, uint32_t k, uint32_t sms)
 {
-    return o->spec.kind == kind && o->result.sm_count == sms &&
+    return o->result.sm_count == sms &&
            sharing_level_of(&o->spec, sms, levels, level_count) == (int)k;
 }
 
@@ -246,113 +189,138 @@ static void renumber(struct sm_partition *p)
     }
 }
 
-/* What is done with each vote of a pivot. */
-typedef void (*vote_fn)(const struct observation *o, row_fn row, uint32_t outer, void *data);
-
-/* One pivot's votes: those of `first`, from its place `p` on, and of all like it that follow. */
-struct search {
+/* Walks the votes of one pivot: those of its first observation and of all like it that follow. */
+struct vote {
     const struct observation_set *set;
     const struct level_estimate *levels;
     uint32_t level_count;
     uint32_t k;
     uint32_t sms;
-    size_t first;
-    uint32_t p;
+    uint16_t pivot;              /* SM id */
+    const struct observation *o; /* of this vote; before the first: the pivot's first */
+    uint32_t outer;              /* of this vote: the repeat of a ROUND, the row of PAIRS */
+    uint32_t next;               /* the place to continue at */
 };
 
-static void each_vote(const struct search *s, vote_fn take, void *data)
+static bool next_vote(struct vote *v)
 {
-    const struct observation *o = &s->set->items[s->first];
-    const enum probe_kind kind = o->spec.kind;
-    const row_fn row = kind == PROBE_ROUND ? observation_round : observation_pair;
-    const uint16_t pivot = o->spec.sms[s->p];
-
-    for (size_t i = s->first; i < s->set->count; i++) {
-        o = &s->set->items[i];
-        if (!is_about(o, kind, s->levels, s->level_count, s->k, s->sms))
+    const enum probe_kind kind = v->o->spec.kind;
+    for (; v->o; v->o = observation_next(v->set, v->o, kind), v->next = 0) {
+        if (!is_about(v->o, v->levels, v->level_count, v->k, v->sms))
             continue;
-        const uint32_t rows = kind == PROBE_ROUND ? o->spec.repeats : o->spec.sm_count;
-        for (uint32_t q = 0; q < rows; q++)
-            if (o->spec.sms[kind == PROBE_ROUND ? 0 : q] == pivot)
-                take(o, row, q, data);
-    }
-}
-
-static void read_cast(const struct observation *o, row_fn row, uint32_t outer, void *data)
-{
-    cast_vote(o, row, outer, data);
-}
-
-/* Residuals about the side that each SM seems to be on. */
-struct residuals {
-    const struct verdict_row *row;
-    double loss;
-    uint32_t count;
-    uint32_t seen;   /* pages, also those beyond MOST_RESIDUALS */
-    uint32_t strays; /* of them: nearer to the other side */
-    double size[MOST_RESIDUALS];
-};
-
-static void read_residuals(const struct observation *o, row_fn row, uint32_t outer, void *data)
-{
-    struct residuals *r = data;
-    for (uint32_t i = 0; i < o->result.sm_count; i++) {
-        const uint32_t *control = row(o, outer, 0, i);
-        const uint32_t *after = row(o, outer, 1, i);
-        const double centre = r->row->loss[i] > r->loss / 2 ? r->loss : 0;
-        for (uint32_t j = 0; j < o->spec.slice_pages; j++) {
-            const double off = fabs((double)after[j] - (double)control[j] - centre);
-            r->seen += 1;
-            r->strays += off > r->loss / 2;
-            if (r->count < MOST_RESIDUALS)
-                r->size[r->count++] = off;
+        const struct probe_spec *s = &v->o->spec;
+        const uint32_t rows = kind == PROBE_ROUND ? s->repeats : s->sm_count;
+        while (v->next < rows) {
+            v->outer = v->next++;
+            if (s->sms[kind == PROBE_ROUND ? 0 : v->outer] == v->pivot)
+                return true;
         }
     }
+    return false;
 }
 
-/* The scatter from the middle of the residuals, and how many pages are off by more than it makes
- * probable. */
-static struct scatter scatter_of(const struct search *s, const struct verdict_row *row, double loss)
+/* The slice of one SM in one vote: the same pages before and after, so their distances cancel. */
+struct slice {
+    const uint32_t *control;
+    const uint32_t *after;
+};
+
+static struct slice slice_of(const struct vote *v, uint32_t sm)
+{
+    if (v->o->spec.kind == PROBE_ROUND)
+        return (struct slice){observation_round(v->o, v->outer, 0, sm),
+                              observation_round(v->o, v->outer, 1, sm)};
+    return (struct slice){observation_pair(v->o, v->outer, 0, sm),
+                          observation_pair(v->o, v->outer, 1, sm)};
+}
+
+static double loss_of(struct slice s, uint32_t page)
+{
+    return (double)s.after[page] - (double)s.control[page];
+}
+
+/* Each vote of an SM is the median over its slice. */
+static void cast_votes(struct vote v, struct votes *out)
+{
+    while (out->votes < MAX_VOTES && next_vote(&v)) {
+        for (uint32_t i = 0; i < out->sm_count; i++) {
+            double losses[PROBE_MAX_SLICE];
+            const struct slice slice = slice_of(&v, i);
+            for (uint32_t j = 0; j < v.o->spec.slice_pages; j++)
+                losses[j] = loss_of(slice, j);
+            out->losses[out->votes][i] = stats_median_f64(losses, v.o->spec.slice_pages);
+        }
+        out->votes += 1;
+    }
+}
+
+/* What one page says: it lost about as much as the pivot, or nothing, and may be a stray: a page
+ * that the control had lost too, or an outlier. Natural logarithm of odds. */
+static double odds_of(double lost, const struct scatter *scatter)
+{
+    const double far = (lost - scatter->loss) / scatter->sigma;
+    const double near = lost / scatter->sigma;
+    const double in = exp(-fmin(far * far, 400) / 2);
+    const double out = exp(-fmin(near * near, 400) / 2);
+    const double floor = exp(-200.0);
+    return log(((1 - scatter->stray) * in + scatter->stray * out + floor) /
+               ((1 - scatter->stray) * out + scatter->stray * in + floor));
+}
+
+/* The same votes again, page by page, once the scatter is known. */
+static void add_odds(struct vote v, const struct scatter *scatter, struct votes *out)
+{
+    for (uint32_t n = 0; n < out->votes && next_vote(&v); n++)
+        for (uint32_t i = 0; i < out->sm_count; i++) {
+            const struct slice slice = slice_of(&v, i);
+            for (uint32_t j = 0; j < v.o->spec.slice_pages; j++)
+                out->odds[i] += odds_of(loss_of(slice, j), scatter);
+        }
+}
+
+/* How pages scatter about the side that each SM seems to be on: sigma from the middle of the
+ * residuals, and how many pages are off by more than it makes probable. */
+static struct scatter scatter_of(struct vote v, const struct verdict_row *row, double loss)
 {
     static const double sigma_of_median = 1.4826; /* of a normal distribution's residuals */
-    struct residuals r;
     struct scatter out = {.loss = loss};
+    double residuals[MOST_RESIDUALS];
+    uint32_t count = 0;
+    uint32_t seen = 0;   /* pages, also those beyond MOST_RESIDUALS */
+    uint32_t strays = 0; /* of them: nearer to the other side */
 
-    r.row = row;
-    r.loss = loss;
-    r.count = r.seen = r.strays = 0;
-    each_vote(s, read_residuals, &r);
-    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_of_f64(r.size, r.count));
+    while (next_vote(&v)) {
+        for (uint32_t i = 0; i < v.o->result.sm_count; i++) {
+            const struct slice slice = slice_of(&v, i);
+            const double center = row->loss[i] > loss / 2 ? loss : 0;
+            for (uint32_t j = 0; j < v.o->spec.slice_pages; j++) {
+                const double off = fabs(loss_of(slice, j) - center);
+                seen += 1;
+                strays += off > loss / 2;
+                if (count < MOST_RESIDUALS)
+                    residuals[count++] = off;
+            }
+        }
+    }
+    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_of_f64(residuals, count));
     const double by_noise = erfc(loss / 2 / out.sigma / sqrt(2)) / 2;
-    const double strays = r.strays + 2 * sqrt(r.strays) + 2;
-    out.stray = fmin(fmax(strays / r.seen - by_noise, 2.0 / r.seen), MOST_STRAYS);
+    const double expected = strays + 2 * sqrt(strays) + 2;
+    out.stray = fmin(fmax(expected / seen - by_noise, 2.0 / seen), MOST_STRAYS);
     return out;
 }
 
-struct weighing {
-    const struct scatter *scatter;
-    struct votes *votes;
-};
-
-static void read_score(const struct observation *o, row_fn row, uint32_t outer, void *data)
-{
-    const struct weighing *w = data;
-    score_vote(o, row, outer, w->scatter, w->votes);
-}
-
 /* The verdict of one pivot, from all its votes. */
-static void try_pivot(const struct search *s, uint32_t position, struct verdict_row *row)
+static void try_pivot(const struct vote *first, uint32_t position, struct verdict_row *row)
 {
-    struct votes votes = {.sm_count = s->sms, .pivot = position};
-    each_vote(s, read_cast, &votes);
+    struct votes votes = {.sm_count = first->sms, .pivot = position};
+
+    cast_votes(*first, &votes);
     const double threshold = score_votes(&votes, row);
     if (threshold > 0) {
-        const struct scatter scatter = scatter_of(s, row, 2 * threshold);
-        struct weighing w = {.scatter = &scatter, .votes = &votes};
-        votes.votes = 0;
-        each_vote(s, read_score, &w);
+        const struct scatter scatter = scatter_of(*first, row, 2 * threshold);
+        add_odds(*first, &scatter, &votes);
     }
-    classify(&votes, threshold, s->levels[s->k].penalty_cycles, row);
+    classify(&votes, threshold, first->levels[first->k].penalty_cycles, row);
 }
 
 /* Judges every pivot of one method once, with all its votes. */
@@ -362,26 +330,23 @@ static void estimate_method(const struct observation_set *set, enum probe_kind k
 {
     bool judged[REACH_MAX_SMS] = {false};
 
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (!is_about(o, kind, levels, level_count, k, sms))
-            continue;
-        for (uint32_t p = 0; p < o->spec.sm_count; p++) {
-            if (judged[o->spec.sms[p]])
-                continue;
-            const struct search search = {set, levels, level_count, k, sms, i, p};
-            const uint32_t position = position_of(&o->result, o->spec.sms[p]);
+    for (const struct observation *o = NULL; (o = observation_next(set, o, kind));) {
+        for (uint32_t p = 0; is_about(o, levels, level_count, k, sms) && p < o->spec.sm_count;
+             p++) {
+            const uint16_t id = o->spec.sms[p];
+            const uint32_t position = probe_sm_position(o->result.sm_ids, sms, id);
+            const struct vote first = {set, levels, level_count, k, sms, id, o, 0, 0};
             struct verdict_row row = {0};
-            judged[o->spec.sms[p]] = true;
-            if (position == sms)
+            if (judged[id] || position == sms)
                 continue;
-            try_pivot(&search, position, &row);
+            judged[id] = true;
+            try_pivot(&first, position, &row);
             if (row.settled)
                 read_verdict(&row, sm_ids, sms, out);
             else if (row.exhausted)
                 out->doubtful = true;
             else if (out->unsettled_count < SHARING_MAX_UNSETTLED)
-                out->unsettled[out->unsettled_count++] = o->spec.sms[p];
+                out->unsettled[out->unsettled_count++] = id;
         }
     }
 }
@@ -414,4 +379,74 @@ struct evidence sharing_evidence(const struct sharing_estimate *s)
     if (s->by_rounds && s->by_pairs)
         method = EVIDENCE_ROUNDS_AND_PAIRS;
     return evidence_make(method, s->least_votes, s->margin);
+}
+
+void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out)
+{
+    if (out->partition.group_count > 0)
+        out->evidence[TOPOLOGY_EVIDENCE_GROUPS] = evidence;
+    for (uint32_t g = 0; g < out->partition.group_count; g++) {
+        struct sm_group *const group = &out->groups[g];
+        double losses[REACH_MAX_SMS];
+        uint32_t n = 0;
+        for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
+            if (out->partition.group_of_sm[id] != g)
+                continue;
+            group->sm_count += 1;
+            if (loss_of_sm[id] > 0)
+                losses[n++] = loss_of_sm[id];
+        }
+        group->miss_penalty_cycles =
+            n > 0 ? KNOWN_F64(stats_median_f64(losses, n)) : UNKNOWN_F64(REASON_NOT_MEASURED);
+        if (n > 0)
+            group->evidence[GROUP_EVIDENCE_MISS_PENALTY_CYCLES] = evidence;
+    }
+}
+
+/* Pages at level k's stride that evict everything from the levels nearer to the SM. */
+static uint64_t flush_pages(const struct level_estimate *levels, uint32_t k)
+{
+    uint64_t most = 0;
+    for (uint32_t j = 0; j < k; j++) {
+        const struct level_estimate *near = &levels[j];
+        uint64_t pages = near->sat_hi_pages  ? near->sat_hi_pages
+                         : near->entry_known ? near->at_entry.full_pages
+                                             : near->sweep.full_pages;
+        if (near->entry_known && near->entry_bytes > levels[k].entry_bytes)
+            pages *= near->entry_bytes / levels[k].entry_bytes;
+        pages += pages / 4;
+        most = pages > most ? pages : most;
+    }
+    return most;
+}
+
+bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
+                  uint64_t sms, uint64_t least_flush, struct probe_spec *out)
+{
+    const struct level_estimate *level = &levels[k];
+    const uint64_t full = level->sat_hi_pages ? level->sat_hi_pages : level->at_entry.full_pages;
+    const uint64_t entries = level->lo_pages;
+    const uint64_t room = entries * 3 / 4;
+    const bool round = kind == PROBE_ROUND;
+    const uint64_t most = round ? ROUND_MAX_SLICE : PAIR_MAX_SLICE;
+    uint64_t flush = flush_pages(levels, k);
+    uint64_t slice = round ? room / sms : room > flush ? room - flush : 0;
+
+    slice = slice < most ? slice : most;
+    if (round && sms * slice + flush > entries)
+        slice = entries > flush ? (entries - flush) / sms : 0;
+    if (slice < (round ? ROUND_MIN_SLICE : 1))
+        return false;
+    if (flush == 0) {
+        const uint64_t rest = round ? entries - sms * slice : room - slice;
+        flush = rest < least_flush ? rest : least_flush;
+    }
+    *out = (struct probe_spec){.kind = kind,
+                               .stride_bytes = level->entry_bytes,
+                               .slice_pages = (uint32_t)slice,
+                               .flush_pages = (uint32_t)flush,
+                               .thrash_pages = (uint32_t)levels_well_beyond(full),
+                               .warm_laps = 1,
+                               .sm_count = 1};
+    return true;
 }

@@ -51,8 +51,26 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
                       uint32_t level_count, uint32_t k, enum sharing_method methods,
                       struct sharing_estimate *out);
 
+/* A ROUND, or a row of PAIRS, about level k on `sms` SMs; the caller sets pivots and repeats. False
+ * if its pages do not fit the level.
+ *
+ * A level of C entries on a chip of M SMs: the slices of a round, primed together, must fit it with
+ * room to spare, M * s <= 3/4 C and s >= 3; and so must the slices with the pages that evict them
+ * from the levels nearer to the SM, 5/4 of what saturates those. If that is impossible (16 entries,
+ * 132 SMs), pairs ask the SMs one at a time: s + flush <= 3/4 C.
+ *
+ * If no nearer level is known there may be one nevertheless, too small for the sweeps or too cheap
+ * for the noise; a slice that stays in it looks as if it had not been evicted. So `least_flush`
+ * pages are walked then, if there is room. */
+bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
+                  uint64_t sms, uint64_t least_flush, struct probe_spec *out);
+
 /* What the groups rest on, where any pivot was judged. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
+
+/* What an SM lost when evicted, by SM id (0: not seen), and its evidence: fills in the groups of
+ * the partition, with their sizes and penalties. */
+void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out);
 
 /* Which level a ROUND or PAIRS observation asks about: the outermost whose entries its primed pages
  * fit and its thrashing pages do not, at a stride of one entry. -1: none. */

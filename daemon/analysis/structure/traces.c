@@ -227,9 +227,8 @@ static void count_votes(const struct votes *votes, struct trace *out)
 static bool is_of(const struct observation *o, const struct trace_ask *which, uint32_t *out_point)
 {
     const struct probe_spec *spec = &o->spec;
-    if (spec->kind != PROBE_CHASE || spec->stride_bytes != which->stride_bytes ||
-        spec->base_bytes != which->base_bytes || !trace_is(spec) ||
-        spec->points[spec->point_count - 1] != which->control_pages)
+    if (spec->stride_bytes != which->stride_bytes || spec->base_bytes != which->base_bytes ||
+        !trace_is(spec) || spec->points[spec->point_count - 1] != which->control_pages)
         return false;
     for (uint32_t p = 0; p + 1 < spec->point_count; p++) {
         if (spec->points[p] != which->pages)
@@ -243,10 +242,10 @@ static bool is_of(const struct observation *o, const struct trace_ask *which, ui
 const struct observation *trace_find(const struct observation_set *set,
                                      const struct trace_ask *which, uint32_t *out_point)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (is_of(&set->items[i], which, out_point))
-            return &set->items[i];
-    return NULL;
+    const struct observation *o = NULL;
+    while ((o = observation_next(set, o, PROBE_CHASE)) && !is_of(o, which, out_point))
+        ;
+    return o;
 }
 
 void trace_read(const struct observation_set *set, const struct trace_ask *which,
@@ -259,8 +258,7 @@ void trace_read(const struct observation_set *set, const struct trace_ask *which
     memset(out, 0, sizeof *out);
     memset(&votes, 0, sizeof votes);
     out->pages = (uint32_t)which->pages;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
         if (!is_of(o, which, &point))
             continue;
         calibrate(o, penalty_cycles, &gauge);

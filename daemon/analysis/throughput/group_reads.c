@@ -125,25 +125,20 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, bool ti
 
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
-    for (size_t i = 0; i < c->set->count; i++) {
-        const struct probe_spec *s = &c->set->items[i].spec;
-        if (s->kind == PROBE_READ && s->window_count == spec->window_count &&
-            s->point_count == spec->point_count && s->repeats == spec->repeats &&
-            s->points[0] == spec->points[0] && s->window_sms == spec->window_sms &&
+    for (const struct observation *o = NULL; (o = observation_next(c->set, o, PROBE_READ));) {
+        const struct probe_spec *s = &o->spec;
+        if (s->window_count == spec->window_count && s->point_count == spec->point_count &&
+            s->repeats == spec->repeats && s->points[0] == spec->points[0] &&
+            s->window_sms == spec->window_sms &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
-            return &c->set->items[i];
+            return o;
     }
     return NULL;
 }
 
 static double gbps_of(const struct observation *o, uint32_t point, struct evidence *out)
 {
-    double gbps[PROBE_MAX_REPEATS];
-    for (uint32_t r = 0; r < o->spec.repeats; r++)
-        gbps[r] = observation_read_gbps(o, point, r);
-    if (out)
-        *out = evidence_of_repeats(EVIDENCE_RANDOM_READS, gbps, o->spec.repeats);
-    return stats_median_f64(gbps, o->spec.repeats);
+    return throughput_median_gbps(o, point, EVIDENCE_RANDOM_READS, out);
 }
 
 /* How far the repeats of one point lie apart, as a share. */
@@ -181,18 +176,19 @@ struct readings {
     struct pair pairs[GROUP_READS_MAX_PAIRS];
 };
 
-static void need(struct group_asks *asks, const struct probe_spec *spec)
+/* The answer to this spec, counted; NULL: there is none, and it is among the asks. `asks` may be
+ * NULL. */
+static const struct observation *answer_to(const struct group_set *c, const struct probe_spec *spec,
+                                           bool closer, struct group_asks *asks)
 {
-    if (asks && asks->count < GROUP_READS_MAX_ASKS)
-        asks->specs[asks->count++] = *spec;
-}
-
-static void count_ask(struct group_asks *asks, const struct observation *o)
-{
+    const struct observation *o = find(c, spec);
     if (!asks)
-        return;
-    asks->total += 1;
-    asks->missing += o == NULL;
+        return o;
+    *(closer ? &asks->closer : &asks->total) += 1;
+    *(closer ? &asks->closer_missing : &asks->missing) += o == NULL;
+    if (!o && asks->count < GROUP_READS_MAX_ASKS)
+        asks->specs[asks->count++] = *spec;
+    return o;
 }
 
 static void read_alone(const struct group_set *c, struct readings *r, struct group_asks *asks)
@@ -204,12 +200,9 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         struct probe_spec spec;
         if (!make_alone(c, g, &spec))
             continue;
-        const struct observation *o = find(c, &spec);
-        count_ask(asks, o);
-        if (!o) {
-            need(asks, &spec);
+        const struct observation *o = answer_to(c, &spec, false, asks);
+        if (!o)
             continue;
-        }
         r->alone_known[g] = true;
         r->alone[g] = gbps_of(o, 0, &r->alone_evidence[g]);
         spreads[n++] = spread_of(o, 0);
@@ -233,37 +226,26 @@ static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct 
                       struct group_asks *asks)
 {
     const double alone = r->alone[a] + r->alone[b];
+    struct evidence unused;
     struct probe_spec spec;
 
     if (!make_pair(c, a, b, false, &spec))
         return;
     r->pairs_wanted += 1;
-    const struct observation *o = find(c, &spec);
-    count_ask(asks, o);
-    if (!o) {
-        need(asks, &spec);
-        return;
-    }
-    if (!r->alone_known[a] || !r->alone_known[b] || !(alone > 0))
+    const struct observation *o = answer_to(c, &spec, false, asks);
+    if (!o || !r->alone_known[a] || !r->alone_known[b] || !(alone > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];
     *p = (struct pair){.a = (uint16_t)a,
                        .b = (uint16_t)b,
-                       .ratio = gbps_of(o, 0, NULL) / alone,
+                       .ratio = gbps_of(o, 0, &unused) / alone,
                        .spread = spread_of(o, 0)};
     if (p->ratio >= slow_below(r) || !make_pair(c, a, b, true, &spec))
         return;
-    o = find(c, &spec);
-    if (asks) {
-        asks->closer += 1;
-        asks->closer_missing += o == NULL;
-    }
-    if (!o) {
-        need(asks, &spec);
-        return;
-    }
-    p->tight_known = true;
-    p->tight_ratio = gbps_of(o, 0, NULL) / alone;
+    o = answer_to(c, &spec, true, asks);
+    p->tight_known = o != NULL;
+    if (o)
+        p->tight_ratio = gbps_of(o, 0, &unused) / alone;
 }
 
 static void read_all(const struct group_set *c, struct readings *r, struct group_asks *asks)

@@ -108,9 +108,8 @@ static void read_kind(const struct observation_set *set, struct fingerprint *out
     uint64_t plateau_bytes = 0;
     struct access_rate *rate = NULL;
 
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
-        if (o->spec.kind != PROBE_READ || o->spec.access != kind->access ||
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
+        if (o->spec.access != kind->access ||
             probe_access_bytes(&o->spec) != kind->transaction_bytes || !throughput_all_sms_read(o))
             continue;
         rate = rate_for(&out->throughput, &o->spec);

@@ -27,8 +27,7 @@ bool throughput_is_from_memory(const struct observation_set *set)
 bool throughput_all_sms_read(const struct observation *o)
 {
     for (uint32_t i = 0; i < o->result.sm_count; i++) {
-        const uint16_t id = o->result.sm_ids[i];
-        if (id >= o->spec.window_sms || o->spec.window_of_sm[id] == PROBE_SM_IDLE)
+        if (probe_window_of(&o->spec, o->result.sm_ids[i]) == PROBE_SM_IDLE)
             return false;
     }
     return true;
@@ -136,8 +135,7 @@ static void read_plateau(const struct observation_set *set, struct fingerprint *
     struct evidence *const evidence = out->throughput.evidence;
     uint64_t best_bytes = 0;
     uint64_t most_bytes = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct observation *o = &set->items[i];
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
         if (!probe_is_line_read(&o->spec) || o->spec.window_count != 1 ||
             !throughput_all_sms_read(o))
             continue;
@@ -167,8 +165,8 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
         out->throughput.whole_memory_gbps = UNKNOWN_F64(REASON_NO_DEVICE_MEMORY);
         return;
     }
-    for (size_t i = 0; i < set->count; i++)
-        if (probe_is_line_read(&set->items[i].spec) && throughput_all_sms_read(&set->items[i]))
-            read_read(set, &set->items[i], &out->topology.partition, &out->throughput);
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));)
+        if (probe_is_line_read(&o->spec) && throughput_all_sms_read(o))
+            read_read(set, o, &out->topology.partition, &out->throughput);
     read_plateau(set, out);
 }

@@ -9,74 +9,28 @@
 /* The oldest driver with every required symbol, and with sm_75: CUDA 10.2. */
 enum { OLDEST_DRIVER = 10020 };
 
-enum need { REQUIRED, OPTIONAL, VMM /* all of these or none */ };
+#define SYMBOL(need, function, version, ...)                                                       \
+    {offsetof(struct cuda_api, function), #function version, need},
 
-struct symbol {
-    size_t slot;      /* offset of the pointer in struct cuda_api */
-    const char *name; /* the ABI version is part of it (_v2) */
-    enum need need;
-};
-
-#define SLOT(member) offsetof(struct cuda_api, member)
-
-static const struct symbol symbols[] = {
-    {SLOT(init), "cuInit", REQUIRED},
-    {SLOT(driver_get_version), "cuDriverGetVersion", REQUIRED},
-    {SLOT(get_error_name), "cuGetErrorName", REQUIRED},
-    {SLOT(get_error_string), "cuGetErrorString", REQUIRED},
-    {SLOT(device_get_count), "cuDeviceGetCount", REQUIRED},
-    {SLOT(device_get), "cuDeviceGet", REQUIRED},
-    {SLOT(device_get_name), "cuDeviceGetName", REQUIRED},
-    {SLOT(device_get_uuid), "cuDeviceGetUuid", REQUIRED},
-    {SLOT(device_total_mem), "cuDeviceTotalMem_v2", REQUIRED},
-    {SLOT(device_get_attribute), "cuDeviceGetAttribute", REQUIRED},
-    {SLOT(device_get_pci_bus_id), "cuDeviceGetPCIBusId", REQUIRED},
-    {SLOT(primary_ctx_retain), "cuDevicePrimaryCtxRetain", REQUIRED},
-    {SLOT(primary_ctx_release), "cuDevicePrimaryCtxRelease_v2", REQUIRED},
-    {SLOT(ctx_set_current), "cuCtxSetCurrent", REQUIRED},
-    {SLOT(mem_get_info), "cuMemGetInfo_v2", REQUIRED},
-    {SLOT(mem_alloc), "cuMemAlloc_v2", REQUIRED},
-    {SLOT(mem_free), "cuMemFree_v2", REQUIRED},
-    {SLOT(memcpy_dtoh), "cuMemcpyDtoH_v2", REQUIRED},
-    {SLOT(memcpy_htod), "cuMemcpyHtoD_v2", REQUIRED},
-    {SLOT(memset_d8), "cuMemsetD8_v2", REQUIRED},
-    {SLOT(module_load_data), "cuModuleLoadData", REQUIRED},
-    {SLOT(module_unload), "cuModuleUnload", REQUIRED},
-    {SLOT(module_get_function), "cuModuleGetFunction", REQUIRED},
-    {SLOT(func_set_attribute), "cuFuncSetAttribute", REQUIRED},
-    {SLOT(launch_kernel), "cuLaunchKernel", REQUIRED},
-    {SLOT(stream_create), "cuStreamCreate", REQUIRED},
-    {SLOT(stream_destroy), "cuStreamDestroy_v2", REQUIRED},
-    {SLOT(stream_query), "cuStreamQuery", REQUIRED},
-    {SLOT(device_get_uuid_v2), "cuDeviceGetUuid_v2", OPTIONAL},
-    {SLOT(mem_get_granularity), "cuMemGetAllocationGranularity", VMM},
-    {SLOT(mem_create), "cuMemCreate", VMM},
-    {SLOT(mem_release), "cuMemRelease", VMM},
-    {SLOT(mem_address_reserve), "cuMemAddressReserve", VMM},
-    {SLOT(mem_address_free), "cuMemAddressFree", VMM},
-    {SLOT(mem_map), "cuMemMap", VMM},
-    {SLOT(mem_unmap), "cuMemUnmap", VMM},
-    {SLOT(mem_set_access), "cuMemSetAccess", VMM},
-};
-
-/* dlsym gives an object pointer; POSIX says it fits a function pointer. */
-static void put_pointer(struct cuda_api *api, size_t slot, void *pointer)
-{
-    memcpy((char *)api + slot, &pointer, sizeof pointer);
-}
+static const struct {
+    size_t slot; /* offset of the pointer in struct cuda_api */
+    const char *name;
+    enum cuda_need need;
+} symbols[] = {CUDA_FUNCTIONS(SYMBOL)};
 
 static enum status resolve(struct cuda_api *api, struct err *err)
 {
     api->has_vmm = 1;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *pointer = dlsym(api->library, symbols[i].name);
-        if (!pointer && symbols[i].need == REQUIRED)
+        if (!pointer && symbols[i].need == CUDA_REQUIRED)
             return err_set(err, STATUS_DRIVER_TOO_OLD,
                            "the driver library lacks %s; CUDA %d.%d or later is needed",
                            symbols[i].name, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
-        if (!pointer && symbols[i].need == VMM)
+        if (!pointer && symbols[i].need == CUDA_VMM)
             api->has_vmm = 0;
-        put_pointer(api, symbols[i].slot, pointer);
+        /* An object pointer; POSIX says that it fits a function pointer. */
+        memcpy((char *)api + symbols[i].slot, &pointer, sizeof pointer);
     }
     return STATUS_OK;
 }
@@ -96,9 +50,8 @@ enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *er
     s = resolve(&api, err);
     if (s != STATUS_OK)
         goto out;
-    REACH_ASSERT(api.driver_get_version && api.init);
-    s = cuda_api_check(&api, api.driver_get_version(&api.driver_version), "cuDriverGetVersion",
-                       err);
+    REACH_ASSERT(api.cuDriverGetVersion && api.cuInit);
+    s = CUDA_CALL(&api, err, cuDriverGetVersion, &api.driver_version);
     if (s != STATUS_OK)
         goto out;
     if (api.driver_version < OLDEST_DRIVER) {
@@ -108,7 +61,7 @@ enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *er
                     OLDEST_DRIVER % 1000 / 10);
         goto out;
     }
-    s = cuda_api_check(&api, api.init(0), "cuInit", err);
+    s = CUDA_CALL(&api, err, cuInit, 0);
 out:
     if (s != STATUS_OK)
         cuda_api_close(&api);
@@ -159,9 +112,9 @@ enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *
     const char *text = NULL;
     if (r == CU_SUCCESS)
         return STATUS_OK;
-    if (api->get_error_name && api->get_error_name(r, &name) != CU_SUCCESS)
+    if (api->cuGetErrorName && api->cuGetErrorName(r, &name) != CU_SUCCESS)
         name = NULL;
-    if (api->get_error_string && api->get_error_string(r, &text) != CU_SUCCESS)
+    if (api->cuGetErrorString && api->cuGetErrorString(r, &text) != CU_SUCCESS)
         text = NULL;
     return err_set(err, status_of(r), "%s: %s (%d): %s", call, name ? name : "unknown error", r,
                    text ? text : "no text");

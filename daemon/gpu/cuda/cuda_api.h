@@ -1,9 +1,8 @@
 /* cuda_api.h: the few functions of the CUDA driver that reachd uses, loaded at run time.
  *
  * libcuda.so.1 is opened with dlopen, so that the same binary starts on a node without a driver. No
- * cuda.h is needed to build: the types below mirror the public driver ABI and only what is used of
- * it. One table (cuda_api.c) names every symbol and where its pointer goes; adding a function is
- * one line there and one here.
+ * cuda.h is needed to build: the types below mirror the part of the public driver ABI that is used.
+ * One table (CUDA_FUNCTIONS) declares the pointers and names their symbols.
  *
  * Only the worker process loads this. One thread at a time.
  */
@@ -89,55 +88,72 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
 };
 
+enum cuda_need {
+    CUDA_REQUIRED,
+    CUDA_OPTIONAL, /* NULL before CUDA 11.4: cuDeviceGetUuid_v2 is of a MIG instance, the other of
+                      its GPU */
+    CUDA_VMM       /* the virtual memory API, CUDA 10.2 and later: all of it, if `has_vmm` */
+};
+
+/* The functions: need, name, version of the ABI, which is part of the symbol's name, parameters. */
+/* clang-format off */
+#define CUDA_FUNCTIONS(X)                                                                          \
+    X(CUDA_REQUIRED, cuInit, "", unsigned flags)                                                   \
+    X(CUDA_REQUIRED, cuDriverGetVersion, "", int *version)                                         \
+    X(CUDA_REQUIRED, cuGetErrorName, "", cu_result r, const char **name)                           \
+    X(CUDA_REQUIRED, cuGetErrorString, "", cu_result r, const char **text)                         \
+    X(CUDA_REQUIRED, cuDeviceGetCount, "", int *count)                                             \
+    X(CUDA_REQUIRED, cuDeviceGet, "", cu_device *device, int ordinal)                              \
+    X(CUDA_REQUIRED, cuDeviceGetName, "", char *name, int length, cu_device device)                \
+    X(CUDA_REQUIRED, cuDeviceGetUuid, "", struct cu_uuid *uuid, cu_device device)                  \
+    X(CUDA_REQUIRED, cuDeviceTotalMem, "_v2", size_t *bytes, cu_device device)                     \
+    X(CUDA_REQUIRED, cuDeviceGetAttribute, "", int *value, int attribute, cu_device device)        \
+    X(CUDA_REQUIRED, cuDeviceGetPCIBusId, "", char *id, int length, cu_device device)              \
+    X(CUDA_REQUIRED, cuDevicePrimaryCtxRetain, "", cu_context *context, cu_device device)          \
+    X(CUDA_REQUIRED, cuDevicePrimaryCtxRelease, "_v2", cu_device device)                           \
+    X(CUDA_REQUIRED, cuCtxSetCurrent, "", cu_context context)                                      \
+    X(CUDA_REQUIRED, cuMemGetInfo, "_v2", size_t *free_bytes, size_t *total_bytes)                 \
+    X(CUDA_REQUIRED, cuMemAlloc, "_v2", cu_deviceptr *p, size_t bytes)                             \
+    X(CUDA_REQUIRED, cuMemFree, "_v2", cu_deviceptr p)                                             \
+    X(CUDA_REQUIRED, cuMemcpyDtoH, "_v2", void *to, cu_deviceptr from, size_t bytes)               \
+    X(CUDA_REQUIRED, cuMemcpyHtoD, "_v2", cu_deviceptr to, const void *from, size_t bytes)         \
+    X(CUDA_REQUIRED, cuMemsetD8, "_v2", cu_deviceptr p, unsigned char value, size_t bytes)         \
+    X(CUDA_REQUIRED, cuModuleLoadData, "", cu_module *module, const void *image)                   \
+    X(CUDA_REQUIRED, cuModuleUnload, "", cu_module module)                                         \
+    X(CUDA_REQUIRED, cuModuleGetFunction, "",                                                      \
+      cu_function *f, cu_module module, const char *name)                                          \
+    X(CUDA_REQUIRED, cuFuncSetAttribute, "", cu_function f, int attribute, int value)              \
+    X(CUDA_REQUIRED, cuLaunchKernel, "",                                                           \
+      cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,              \
+      unsigned bz, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra)       \
+    X(CUDA_REQUIRED, cuStreamCreate, "", cu_stream *stream, unsigned flags)                        \
+    X(CUDA_REQUIRED, cuStreamDestroy, "_v2", cu_stream stream)                                     \
+    X(CUDA_REQUIRED, cuStreamQuery, "", cu_stream stream)                                          \
+    X(CUDA_OPTIONAL, cuDeviceGetUuid_v2, "", struct cu_uuid *uuid, cu_device device)               \
+    X(CUDA_VMM, cuMemGetAllocationGranularity, "",                                                 \
+      size_t *bytes, const struct cu_mem_allocation_prop *prop, int option)                        \
+    X(CUDA_VMM, cuMemCreate, "",                                                                   \
+      cu_mem_handle *handle, size_t bytes, const struct cu_mem_allocation_prop *prop,              \
+      unsigned long long flags)                                                                    \
+    X(CUDA_VMM, cuMemRelease, "", cu_mem_handle handle)                                            \
+    X(CUDA_VMM, cuMemAddressReserve, "",                                                           \
+      cu_deviceptr *p, size_t bytes, size_t alignment, cu_deviceptr hint,                          \
+      unsigned long long flags)                                                                    \
+    X(CUDA_VMM, cuMemAddressFree, "", cu_deviceptr p, size_t bytes)                                \
+    X(CUDA_VMM, cuMemMap, "",                                                                      \
+      cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle handle,                           \
+      unsigned long long flags)                                                                    \
+    X(CUDA_VMM, cuMemUnmap, "", cu_deviceptr p, size_t bytes)                                      \
+    X(CUDA_VMM, cuMemSetAccess, "",                                                                \
+      cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access, size_t count)
+/* clang-format on */
+
+#define CUDA_POINTER(need, function, version, ...) cu_result (*function)(__VA_ARGS__);
+
 struct cuda_api {
     void *library;
     int driver_version; /* 13000 for 13.0 */
-    cu_result (*init)(unsigned flags);
-    cu_result (*driver_get_version)(int *version);
-    cu_result (*get_error_name)(cu_result r, const char **name);
-    cu_result (*get_error_string)(cu_result r, const char **text);
-    cu_result (*device_get_count)(int *count);
-    cu_result (*device_get)(cu_device *device, int ordinal);
-    cu_result (*device_get_name)(char *name, int length, cu_device device);
-    cu_result (*device_get_uuid)(struct cu_uuid *uuid, cu_device device);
-    cu_result (*device_total_mem)(size_t *bytes, cu_device device);
-    cu_result (*device_get_attribute)(int *value, int attribute, cu_device device);
-    cu_result (*device_get_pci_bus_id)(char *id, int length, cu_device device);
-    cu_result (*primary_ctx_retain)(cu_context *context, cu_device device);
-    cu_result (*primary_ctx_release)(cu_device device);
-    cu_result (*ctx_set_current)(cu_context context);
-    cu_result (*mem_get_info)(size_t *free_bytes, size_t *total_bytes);
-    cu_result (*mem_alloc)(cu_deviceptr *p, size_t bytes);
-    cu_result (*mem_free)(cu_deviceptr p);
-    cu_result (*memcpy_dtoh)(void *to, cu_deviceptr from, size_t bytes);
-    cu_result (*memcpy_htod)(cu_deviceptr to, const void *from, size_t bytes);
-    cu_result (*memset_d8)(cu_deviceptr p, unsigned char value, size_t bytes);
-    cu_result (*module_load_data)(cu_module *module, const void *image);
-    cu_result (*module_unload)(cu_module module);
-    cu_result (*module_get_function)(cu_function *f, cu_module module, const char *name);
-    cu_result (*func_set_attribute)(cu_function f, int attribute, int value);
-    cu_result (*launch_kernel)(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared_bytes, cu_stream stream,
-                               void **parameters, void **extra);
-    cu_result (*stream_create)(cu_stream *stream, unsigned flags);
-    cu_result (*stream_destroy)(cu_stream stream);
-    cu_result (*stream_query)(cu_stream stream);
-    /* CUDA 11.4 and later, or NULL: tells a MIG instance's UUID where the other tells its GPU's. */
-    cu_result (*device_get_uuid_v2)(struct cu_uuid *uuid, cu_device device);
-    /* Virtual memory API, CUDA 10.2 and later: use it only where `has_vmm`. */
-    cu_result (*mem_get_granularity)(size_t *bytes, const struct cu_mem_allocation_prop *prop,
-                                     int option);
-    cu_result (*mem_create)(cu_mem_handle *handle, size_t bytes,
-                            const struct cu_mem_allocation_prop *prop, unsigned long long flags);
-    cu_result (*mem_release)(cu_mem_handle handle);
-    cu_result (*mem_address_reserve)(cu_deviceptr *p, size_t bytes, size_t alignment,
-                                     cu_deviceptr hint, unsigned long long flags);
-    cu_result (*mem_address_free)(cu_deviceptr p, size_t bytes);
-    cu_result (*mem_map)(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle handle,
-                         unsigned long long flags);
-    cu_result (*mem_unmap)(cu_deviceptr p, size_t bytes);
-    cu_result (*mem_set_access)(cu_deviceptr p, size_t bytes,
-                                const struct cu_mem_access_desc *access, size_t count);
+    CUDA_FUNCTIONS(CUDA_POINTER)
     int has_vmm;
     int is_stand_in; /* the library of tests/fakecuda: its numbers are simulated */
 };
@@ -149,9 +165,13 @@ enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *er
 /* Closes the library; contexts must be gone. Zeroes `*api`. */
 void cuda_api_close(struct cuda_api *api);
 
-/* STATUS_OK where `r` is success; otherwise says "call: NAME (number): text" and maps the number to
- * our domain: out of memory, busy, lost (sticky), fault. */
+/* STATUS_OK if `r` is success; otherwise the error is "call: NAME (number): text", with the status
+ * that the number stands for: out of memory, busy, lost (sticky), fault. */
 enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *call,
                            struct err *err);
+
+/* Calls a function of the driver; its status, as of cuda_api_check. */
+#define CUDA_CALL(api, err, function, ...)                                                         \
+    cuda_api_check(api, (api)->function(__VA_ARGS__), #function, err)
 
 #endif

@@ -27,10 +27,9 @@ static enum status reserve(const struct cuda_api *api, uint64_t bytes, cu_device
     uint64_t alignment = 1;
     while (alignment * 2 <= bytes)
         alignment *= 2;
-    if (api->mem_address_reserve(out, bytes, alignment, 0, 0) == CU_SUCCESS)
+    if (api->cuMemAddressReserve(out, bytes, alignment, 0, 0) == CU_SUCCESS)
         return STATUS_OK;
-    return cuda_api_check(api, api->mem_address_reserve(out, bytes, 0, 0, 0), "cuMemAddressReserve",
-                          err);
+    return CUDA_CALL(api, err, cuMemAddressReserve, out, bytes, 0, 0, 0);
 }
 
 /* Makes the handle and reserves the range; maps nothing yet. */
@@ -41,8 +40,7 @@ static enum status alias_open(const struct cuda_api *api, int device, uint64_t h
     enum status s;
 
     *out = (struct cuda_alias){.mapped = NULL};
-    s = cuda_api_check(api, api->mem_create(&out->handle, handle_bytes, &prop, 0), "cuMemCreate",
-                       err);
+    s = CUDA_CALL(api, err, cuMemCreate, &out->handle, handle_bytes, &prop, 0);
     if (s != STATUS_OK)
         return s;
     out->handle_bytes = handle_bytes;
@@ -65,9 +63,8 @@ static enum status alias_map(const struct cuda_api *api, int device, struct cuda
         enum status s;
         if (a->mapped[slot])
             continue;
-        s = cuda_api_check(
-            api, api->mem_map(a->base + slot * a->handle_bytes, a->handle_bytes, 0, a->handle, 0),
-            "cuMemMap", err);
+        s = CUDA_CALL(api, err, cuMemMap, a->base + slot * a->handle_bytes, a->handle_bytes, 0,
+                      a->handle, 0);
         if (s != STATUS_OK)
             return s;
         a->mapped[slot] = 1;
@@ -75,10 +72,8 @@ static enum status alias_map(const struct cuda_api *api, int device, struct cuda
     }
     if (a->mapped_count == before)
         return STATUS_OK;
-    return cuda_api_check(
-        api,
-        api->mem_set_access(a->base + first * a->handle_bytes, count * a->handle_bytes, &access, 1),
-        "cuMemSetAccess", err);
+    return CUDA_CALL(api, err, cuMemSetAccess, a->base + first * a->handle_bytes,
+                     count * a->handle_bytes, &access, 1);
 }
 
 /* Undoes what was done, also after a failure half-way, run of slots by run of slots. Errors of the
@@ -92,14 +87,14 @@ static void alias_close(const struct cuda_api *api, struct cuda_alias *a)
         while (end < slots && a->mapped[end])
             end++;
         if (end > first)
-            api->mem_unmap(a->base + first * a->handle_bytes, (end - first) * a->handle_bytes);
+            api->cuMemUnmap(a->base + first * a->handle_bytes, (end - first) * a->handle_bytes);
         a->mapped_count -= end - first;
         first = end + 1;
     }
     if (a->reserved_bytes)
-        api->mem_address_free(a->base, a->reserved_bytes);
+        api->cuMemAddressFree(a->base, a->reserved_bytes);
     if (a->handle_bytes)
-        api->mem_release(a->handle);
+        api->cuMemRelease(a->handle);
     free(a->mapped);
     *a = (struct cuda_alias){.mapped = NULL};
 }
@@ -138,8 +133,7 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     size_t granule = 0;
     enum status s;
 
-    s = cuda_api_check(api, api->mem_get_granularity(&granule, &prop, 0),
-                       "cuMemGetAllocationGranularity", err);
+    s = CUDA_CALL(api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)
         return s;
     arena->granule_bytes = granule;
@@ -151,13 +145,13 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     if (s == STATUS_OK)
         s = alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(api, api->memset_d8(arena->bulk.base, 0, bulk_bytes), "cuMemsetD8", err);
+        s = CUDA_CALL(api, err, cuMemsetD8, arena->bulk.base, 0, bulk_bytes);
     if (s == STATUS_OK)
         s = alias_open(api, arena->device, granule, arena->range_bytes, &arena->line, err);
     if (s == STATUS_OK)
         s = alias_map(api, arena->device, &arena->line, 0, 1, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(api, api->memset_d8(arena->line.base, 0, granule), "cuMemsetD8", err);
+        s = CUDA_CALL(api, err, cuMemsetD8, arena->line.base, 0, granule);
     return s;
 }
 
@@ -174,14 +168,14 @@ static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, ui
     bytes -= bytes % arena->granule_bytes;
     if (bytes < BULK_MIN_BYTES)
         return too_little(limit_bytes, free_bytes, err);
-    s = cuda_api_check(api, api->mem_alloc(&arena->plain, bytes), "cuMemAlloc", err);
+    s = CUDA_CALL(api, err, cuMemAlloc, &arena->plain, bytes);
     if (s != STATUS_OK) {
         arena->plain = 0;
         return s;
     }
     arena->bulk.base = arena->plain;
     arena->range_bytes = bytes;
-    return cuda_api_check(api, api->memset_d8(arena->plain, 0, bytes), "cuMemsetD8", err);
+    return CUDA_CALL(api, err, cuMemsetD8, arena->plain, 0, bytes);
 }
 
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
@@ -194,11 +188,11 @@ enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t lim
     int vmm = 0;
     enum status s;
 
-    s = cuda_api_check(api, api->mem_get_info(&free_bytes, &total_bytes), "cuMemGetInfo", err);
+    s = CUDA_CALL(api, err, cuMemGetInfo, &free_bytes, &total_bytes);
     if (s != STATUS_OK)
         goto out;
     if (!plain && api->has_vmm &&
-        api->device_get_attribute(&vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT, device) !=
+        api->cuDeviceGetAttribute(&vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT, device) !=
             CU_SUCCESS)
         vmm = 0;
     s = vmm ? open_alias(&arena, limit_bytes, free_bytes, range_bytes, err)
@@ -217,7 +211,7 @@ void cuda_arena_close(struct cuda_arena *arena)
         alias_close(arena->api, &arena->line);
     }
     if (arena->plain)
-        arena->api->mem_free(arena->plain);
+        arena->api->cuMemFree(arena->plain);
     *arena = (struct cuda_arena){.api = arena->api};
 }
 

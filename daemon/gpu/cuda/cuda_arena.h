@@ -44,7 +44,8 @@ struct cuda_arena {
     uint64_t range_bytes; /* from bulk.base: all of it can be touched */
     struct cuda_alias bulk;
     struct cuda_alias line;
-    uint64_t line_offset; /* in the line handle: of the line that the pages share (cuda_line.h) */
+    uint64_t line_offset; /* in the line handle: of the line that the pages share
+                             (cuda_probe_choose_line) */
     bool line_known;      /* line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */

@@ -1,7 +1,11 @@
-/* cuda_gpu.c: the cuda source. Opens one device's primary context in this (worker) process, takes
- * the arena, answers probes, and gives everything back. It never resets a device and never changes
- * clocks or modes. */
-#include "gpu/cuda/cuda_gpu.h"
+/* cuda_gpu.c: the cuda source: a real device through libcuda.so.1. Opens the device's primary
+ * context in this (worker) process, allocates the arena, runs probes and releases everything. It
+ * never resets a device and never changes clocks or modes.
+ *
+ * Its parts: cuda_api (the driver's symbols), nvml (what only the management library reports),
+ * cuda_arena (the memory that probes touch), cuda_probe (launches).
+ */
+#include "gpu/gpu.h"
 
 #include "base/units.h"
 #include "gpu/cuda/cuda_api.h"
@@ -34,25 +38,6 @@ struct cuda_gpu {
     uint64_t free_bytes;
 };
 
-static enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out,
-                             uint32_t max, uint32_t *out_count, struct err *err);
-static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
-                             struct err *err);
-static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
-                          struct gpu_limits *limits);
-static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
-                            struct probe_result *out, struct err *err);
-static void cuda_close(struct gpu *take);
-
-const struct gpu_ops cuda_gpu_ops = {
-    .name = "cuda",
-    .list = cuda_list,
-    .open = cuda_open,
-    .describe = cuda_describe,
-    .run = cuda_run,
-    .close = cuda_close,
-};
-
 static struct cuda_gpu *cuda_of(struct gpu *gpu)
 {
     return (struct cuda_gpu *)gpu;
@@ -74,11 +59,10 @@ static enum status identify_uuid(const struct cuda_api *api, cu_device device,
 {
     struct cu_uuid uuid;
     struct cu_uuid instance;
-    enum status s =
-        cuda_api_check(api, api->device_get_uuid(&uuid, device), "cuDeviceGetUuid", err);
+    enum status s = CUDA_CALL(api, err, cuDeviceGetUuid, &uuid, device);
     if (s != STATUS_OK)
         return s;
-    if (!api->device_get_uuid_v2 || api->device_get_uuid_v2(&instance, device) != CU_SUCCESS)
+    if (!api->cuDeviceGetUuid_v2 || api->cuDeviceGetUuid_v2(&instance, device) != CU_SUCCESS)
         instance = uuid;
     out->mig = memcmp(&uuid, &instance, sizeof uuid) != 0;
     print_uuid(&instance, out->mig, out->uuid, sizeof out->uuid);
@@ -88,27 +72,19 @@ static enum status identify_uuid(const struct cuda_api *api, cu_device device,
 static enum status identify_attributes(const struct cuda_api *api, cu_device device,
                                        struct gpu_identity *out, struct err *err)
 {
-    const struct {
-        int attribute;
-        int *value;
-    } wanted[] = {
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &(int){0}},
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &(int){0}},
-        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &(int){0}},
-        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &(int){0}},
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        enum status s = cuda_api_check(
-            api, api->device_get_attribute(wanted[i].value, wanted[i].attribute, device),
-            "cuDeviceGetAttribute", err);
-        if (s != STATUS_OK)
-            return s;
-    }
-    out->compute_major = (uint32_t)*wanted[0].value;
-    out->compute_minor = (uint32_t)*wanted[1].value;
-    out->sm_count = (uint32_t)*wanted[2].value;
-    out->l2_cache_bytes = (uint64_t)*wanted[3].value;
-    return STATUS_OK;
+    static const int attributes[] = {
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE};
+    int values[sizeof attributes / sizeof attributes[0]] = {0};
+    enum status s = STATUS_OK;
+
+    for (size_t i = 0; s == STATUS_OK && i < sizeof attributes / sizeof attributes[0]; i++)
+        s = CUDA_CALL(api, err, cuDeviceGetAttribute, &values[i], attributes[i], device);
+    out->compute_major = (uint32_t)values[0];
+    out->compute_minor = (uint32_t)values[1];
+    out->sm_count = (uint32_t)values[2];
+    out->l2_cache_bytes = (uint64_t)values[3];
+    return s;
 }
 
 static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_device device,
@@ -123,14 +99,12 @@ static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_de
     if (s == STATUS_OK)
         s = identify_attributes(api, device, out, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(api, api->device_get_name(out->name, sizeof out->name, device),
-                           "cuDeviceGetName", err);
+        s = CUDA_CALL(api, err, cuDeviceGetName, out->name, sizeof out->name, device);
     if (s == STATUS_OK)
-        s = cuda_api_check(api, api->device_total_mem(&bytes, device), "cuDeviceTotalMem", err);
+        s = CUDA_CALL(api, err, cuDeviceTotalMem, &bytes, device);
     if (s == STATUS_OK)
-        s = cuda_api_check(
-            api, api->device_get_pci_bus_id(out->pci_bus_id, sizeof out->pci_bus_id, device),
-            "cuDeviceGetPCIBusId", err);
+        s = CUDA_CALL(api, err, cuDeviceGetPCIBusId, out->pci_bus_id, sizeof out->pci_bus_id,
+                      device);
     if (s != STATUS_OK)
         return s;
     out->name[sizeof out->name - 1] = '\0';
@@ -138,7 +112,6 @@ static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_de
     snprintf(out->cuda_version, sizeof out->cuda_version, "%d.%d", api->driver_version / 1000,
              api->driver_version % 1000 / 10);
     nvml_identify(nvml, out);
-    nvml_driver_version(nvml, out->driver_version, sizeof out->driver_version);
     if (out->driver_version[0] == '\0')
         snprintf(out->driver_version, sizeof out->driver_version, "CUDA %s", out->cuda_version);
     return STATUS_OK;
@@ -156,12 +129,12 @@ static enum status cuda_list(const struct gpu_options *options, struct gpu_ident
     if (s != STATUS_OK)
         return s;
     nvml = nvml_open();
-    s = cuda_api_check(&api, api.device_get_count(&count), "cuDeviceGetCount", err);
+    s = CUDA_CALL(&api, err, cuDeviceGetCount, &count);
     if (s == STATUS_OK && count == 0)
         s = err_set(err, STATUS_NO_DRIVER, "the driver shows no device");
     for (int i = 0; i < count && *out_count < max && s == STATUS_OK; i++) {
         cu_device device = 0;
-        s = cuda_api_check(&api, api.device_get(&device, i), "cuDeviceGet", err);
+        s = CUDA_CALL(&api, err, cuDeviceGet, &device, i);
         if (s == STATUS_OK)
             s = identify(&api, nvml, device, &out[*out_count], err);
         if (s == STATUS_OK)
@@ -175,11 +148,10 @@ static enum status cuda_list(const struct gpu_options *options, struct gpu_ident
 static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err *err)
 {
     int count = 0;
-    enum status s =
-        cuda_api_check(&g->api, g->api.device_get_count(&count), "cuDeviceGetCount", err);
+    enum status s = CUDA_CALL(&g->api, err, cuDeviceGetCount, &count);
     for (int i = 0; i < count && s == STATUS_OK; i++) {
         struct gpu_identity id = {.uuid = ""};
-        s = cuda_api_check(&g->api, g->api.device_get(&g->device, i), "cuDeviceGet", err);
+        s = CUDA_CALL(&g->api, err, cuDeviceGet, &g->device, i);
         if (s == STATUS_OK)
             s = identify_uuid(&g->api, g->device, &id, err);
         if (s == STATUS_OK && strcasecmp(id.uuid, uuid) == 0)
@@ -192,7 +164,7 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
 static enum status explain_no_context(const struct cuda_gpu *g, enum status failure,
                                       struct err *err)
 {
-    const struct maybe_u64 free_bytes = nvml_free_bytes(g->nvml, g->identity.uuid);
+    const struct maybe_u64 free_bytes = nvml_free_bytes(g->nvml);
     if (!IS_KNOWN(free_bytes) || (failure == STATUS_GPU_FAULT && free_bytes.v >= CONTEXT_BYTES))
         return failure;
     return err_set(err, STATUS_GPU_NO_MEMORY,
@@ -205,21 +177,35 @@ static enum status explain_no_context(const struct cuda_gpu *g, enum status fail
 static enum status make_context(struct cuda_gpu *g, struct err *err)
 {
     int mode = 0;
-    enum status s = cuda_api_check(
-        &g->api, g->api.device_get_attribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, g->device),
-        "cuDeviceGetAttribute", err);
+    enum status s = CUDA_CALL(&g->api, err, cuDeviceGetAttribute, &mode,
+                              CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, g->device);
     if (s == STATUS_OK && mode == CU_COMPUTEMODE_PROHIBITED)
         s = err_set(err, STATUS_GPU_BUSY, "the GPU is in compute mode \"prohibited\"");
     if (s != STATUS_OK)
         return s;
-    s = cuda_api_check(&g->api, g->api.primary_ctx_retain(&g->context, g->device),
-                       "cuDevicePrimaryCtxRetain", err);
+    s = CUDA_CALL(&g->api, err, cuDevicePrimaryCtxRetain, &g->context, g->device);
     if (s != STATUS_OK) {
         g->context = NULL;
         return s == STATUS_GPU_FAULT || s == STATUS_GPU_NO_MEMORY ? explain_no_context(g, s, err)
                                                                   : s;
     }
-    return cuda_api_check(&g->api, g->api.ctx_set_current(g->context), "cuCtxSetCurrent", err);
+    return CUDA_CALL(&g->api, err, cuCtxSetCurrent, g->context);
+}
+
+static void cuda_close(struct gpu *take)
+{
+    struct cuda_gpu *g = cuda_of(take);
+    if (g->api.library) {
+        if (g->probe.api)
+            cuda_probe_close(&g->probe);
+        if (g->arena.api)
+            cuda_arena_close(&g->arena);
+        if (g->context)
+            g->api.cuDevicePrimaryCtxRelease(g->device);
+        nvml_close(g->nvml);
+        cuda_api_close(&g->api);
+    }
+    free(g);
 }
 
 static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
@@ -244,14 +230,13 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     if (s == STATUS_OK)
         s = make_context(g, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(&g->api, g->api.mem_get_info(&free_bytes, &total_bytes), "cuMemGetInfo",
-                           err);
+        s = CUDA_CALL(&g->api, err, cuMemGetInfo, &free_bytes, &total_bytes);
     if (s != STATUS_OK)
         goto out;
     g->free_bytes = free_bytes;
-    g->other_processes = nvml_other_processes(g->nvml, g->identity.uuid);
-    g->busy_percent_before = nvml_busy_percent(g->nvml, g->identity.uuid);
-    nvml_watch(g->nvml, g->identity.uuid);
+    g->other_processes = nvml_other_processes(g->nvml);
+    g->busy_percent_before = nvml_busy_percent(g->nvml);
+    nvml_watch(g->nvml);
     s = cuda_probe_open(&g->api, g->device, deadline_ms * NSEC_PER_MSEC, &g->probe, err);
     if (s == STATUS_OK)
         s = cuda_arena_open(
@@ -294,35 +279,24 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
 
     cuda_describe(gpu, NULL, &limits);
     memset(out, 0, sizeof *out);
+    probe_conditions_init(&limits, &out->conditions);
     out->conditions.started_at = clock_wall_seconds();
-    out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml, g->identity.uuid);
+    out->conditions.other_processes = g->other_processes;
+    out->conditions.busy_percent_before = g->busy_percent_before;
+    out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml);
     s = cuda_probe_run(&g->probe, &g->arena, spec, out, err);
     if (s != STATUS_OK)
         return s;
     out->conditions.duration_ns = clock_monotonic() - start;
-    out->conditions.arena = limits.arena;
-    out->conditions.range_bytes = limits.range_bytes;
-    out->conditions.backing_bytes = limits.backing_bytes;
-    out->conditions.device_memory_bytes = limits.device_memory_bytes;
-    out->conditions.other_processes = g->other_processes;
-    out->conditions.busy_percent_before = g->busy_percent_before;
-    nvml_read_clocks(g->nvml, g->identity.uuid, &out->conditions);
-    nvml_read_faults(g->nvml, g->identity.uuid, &out->conditions);
+    nvml_read_conditions(g->nvml, &out->conditions);
     return STATUS_OK;
 }
 
-static void cuda_close(struct gpu *take)
-{
-    struct cuda_gpu *g = cuda_of(take);
-    if (g->api.library) {
-        if (g->probe.api)
-            cuda_probe_close(&g->probe);
-        if (g->arena.api)
-            cuda_arena_close(&g->arena);
-        if (g->context)
-            g->api.primary_ctx_release(g->device);
-        nvml_close(g->nvml);
-        cuda_api_close(&g->api);
-    }
-    free(g);
-}
+const struct gpu_ops cuda_gpu_ops = {
+    .name = "cuda",
+    .list = cuda_list,
+    .open = cuda_open,
+    .describe = cuda_describe,
+    .run = cuda_run,
+    .close = cuda_close,
+};

@@ -10,8 +10,7 @@
  */
 #include "gpu/cuda/cuda_probe.h"
 
-#include "base/units.h"
-#include "gpu/cuda/cuda_line.h"
+#include "base/stats.h"
 #include "kernels/abi.h"
 
 #include <math.h>
@@ -34,6 +33,8 @@ enum {
     /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
     READ_WARM_DIVISOR = 2
 };
+
+#define LINE_QUANTILE 0.9
 
 extern const unsigned char reach_fatbin_start[];
 extern const unsigned char reach_fatbin_end[];
@@ -62,13 +63,13 @@ static struct reach_grid grid_of(const struct cuda_probe *p)
     };
 }
 
-/* Waits for the stream by asking, because a call that waits could wait indefinitely. Probes take
- * milliseconds: the first two are spent asking at once, then it sleeps between questions. */
+/* Polls the stream, because a blocking call could block indefinitely. Probes take milliseconds: for
+ * the first two it polls without a pause, then it sleeps between polls. */
 static enum status wait_stream(const struct cuda_probe *p, const char *name, struct err *err)
 {
     const nsec_t start = clock_monotonic();
     for (;;) {
-        const cu_result r = p->api->stream_query(p->stream);
+        const cu_result r = p->api->cuStreamQuery(p->stream);
         const nsec_t waited = clock_monotonic() - start;
         if (r != CU_ERROR_NOT_READY)
             return cuda_api_check(p->api, r, name, err);
@@ -82,7 +83,7 @@ static enum status wait_stream(const struct cuda_probe *p, const char *name, str
     }
 }
 
-/* Zeroes the control words, launches one block an SM, waits, and asks whether a wait gave up. */
+/* Zeroes the control words, launches one block per SM, waits, and checks whether a wait gave up. */
 static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
                           void *args, struct err *err)
 {
@@ -92,20 +93,19 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
     uint32_t gave_up = 0;
     enum status s;
 
-    s = cuda_api_check(api, api->memset_d8(p->scratch, 0, AT_POSITIONS), "cuMemsetD8", err);
+    s = CUDA_CALL(api, err, cuMemsetD8, p->scratch, 0, AT_POSITIONS);
     if (s != STATUS_OK)
         return s;
     s = cuda_api_check(api,
-                       api->launch_kernel(p->kernels[kernel], p->sm_count, 1, 1, threads, 1, 1,
-                                          p->shared_bytes, p->stream, parameters, NULL),
+                       api->cuLaunchKernel(p->kernels[kernel], p->sm_count, 1, 1, threads, 1, 1,
+                                           p->shared_bytes, p->stream, parameters, NULL),
                        name, err);
     if (s != STATUS_OK)
         return s;
     s = wait_stream(p, name, err);
     if (s != STATUS_OK)
         return s;
-    s = cuda_api_check(api, api->memcpy_dtoh(&gave_up, p->scratch + AT_GAVE_UP, sizeof gave_up),
-                       "cuMemcpyDtoH", err);
+    s = CUDA_CALL(api, err, cuMemcpyDtoH, &gave_up, p->scratch + AT_GAVE_UP, sizeof gave_up);
     if (s == STATUS_OK && gave_up)
         return err_set(err, STATUS_DEADLINE, "%s: the blocks did not meet within %llu ms", name,
                        (unsigned long long)(p->deadline_ns / NSEC_PER_MSEC));
@@ -115,12 +115,18 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
 static enum status put_table(const struct cuda_probe *p, const void *table, size_t bytes,
                              struct err *err)
 {
-    return cuda_api_check(p->api, p->api->memcpy_htod(p->scratch + AT_TABLE, table, bytes),
-                          "cuMemcpyHtoD", err);
+    return CUDA_CALL(p->api, err, cuMemcpyHtoD, p->scratch + AT_TABLE, table, bytes);
 }
 
-/* Which SM ids are there: one block sits on each. Tells every SM its position. */
-static enum status take_census(struct cuda_probe *p, struct err *err)
+/* Copies `bytes` from offset `at` of the scratch memory. */
+static enum status read_back(const struct cuda_probe *p, uint32_t at, void *out, size_t bytes,
+                             struct err *err)
+{
+    return CUDA_CALL(p->api, err, cuMemcpyDtoH, out, p->scratch + at, bytes);
+}
+
+/* Finds the SM ids: one block sits on each. Writes the position of every SM. */
+static enum status run_census(struct cuda_probe *p, struct err *err)
 {
     struct reach_census_args args = {.grid = grid_of(p), .seen = p->scratch + AT_TABLE};
     uint32_t seen[REACH_MAX_SMS] = {0};
@@ -132,8 +138,7 @@ static enum status take_census(struct cuda_probe *p, struct err *err)
     if (s == STATUS_OK)
         s = launch(p, KERNEL_CENSUS, WARP, &args, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(p->api, p->api->memcpy_dtoh(seen, p->scratch + AT_TABLE, sizeof seen),
-                           "cuMemcpyDtoH", err);
+        s = read_back(p, AT_TABLE, seen, sizeof seen, err);
     if (s != STATUS_OK)
         return s;
     for (uint32_t id = 0; id < REACH_MAX_SMS; id++) {
@@ -143,12 +148,12 @@ static enum status take_census(struct cuda_probe *p, struct err *err)
         p->sm_ids[n++] = (uint16_t)id;
     }
     if (n != p->sm_count)
-        return err_set(err, STATUS_GPU_BUSY,
-                       "%u blocks of one SM each landed on %u SMs; is another process limiting us?",
-                       p->sm_count, n);
-    return cuda_api_check(
-        p->api, p->api->memcpy_htod(p->scratch + AT_POSITIONS, positions, sizeof positions),
-        "cuMemcpyHtoD", err);
+        return err_set(
+            err, STATUS_GPU_BUSY,
+            "%u blocks of one SM each ran on %u SMs; does another process limit the SMs?",
+            p->sm_count, n);
+    return CUDA_CALL(p->api, err, cuMemcpyHtoD, p->scratch + AT_POSITIONS, positions,
+                     sizeof positions);
 }
 
 /* More than half of an SM's shared memory for one block, so that no second one fits beside it. */
@@ -159,16 +164,11 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device, u
     int per_block = 0;
     enum status s;
 
-    s = cuda_api_check(api,
-                       api->device_get_attribute(
-                           &per_sm, CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR, device),
-                       "cuDeviceGetAttribute", err);
+    s = CUDA_CALL(api, err, cuDeviceGetAttribute, &per_sm,
+                  CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR, device);
     if (s == STATUS_OK)
-        s = cuda_api_check(
-            api,
-            api->device_get_attribute(&per_block, CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN,
-                                      device),
-            "cuDeviceGetAttribute", err);
+        s = CUDA_CALL(api, err, cuDeviceGetAttribute, &per_block,
+                      CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     if (s != STATUS_OK)
         return s;
     *out = (unsigned)per_sm / 2 + 1024;
@@ -188,22 +188,18 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
     if (&reach_fatbin_start[0] == &reach_fatbin_end[0])
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "this build has no device code (it was made without nvcc)");
-    s = cuda_api_check(api, api->module_load_data(&p->module, reach_fatbin_start),
-                       "cuModuleLoadData", err);
+    s = CUDA_CALL(api, err, cuModuleLoadData, &p->module, reach_fatbin_start);
     if (s != STATUS_OK) {
         p->module = NULL;
         return s;
     }
     for (int k = 0; k < CUDA_KERNELS && s == STATUS_OK; k++) {
         s = cuda_api_check(api,
-                           api->module_get_function(&p->kernels[k], p->module, kernel_names[k]),
+                           api->cuModuleGetFunction(&p->kernels[k], p->module, kernel_names[k]),
                            kernel_names[k], err);
         if (s == STATUS_OK)
-            s = cuda_api_check(api,
-                               api->func_set_attribute(
-                                   p->kernels[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                   (int)p->shared_bytes),
-                               "cuFuncSetAttribute", err);
+            s = CUDA_CALL(api, err, cuFuncSetAttribute, p->kernels[k],
+                          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)p->shared_bytes);
     }
     return s;
 }
@@ -215,9 +211,8 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
     int sms = 0;
     enum status s;
 
-    s = cuda_api_check(
-        api, api->device_get_attribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
-        "cuDeviceGetAttribute", err);
+    s = CUDA_CALL(api, err, cuDeviceGetAttribute, &sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                  device);
     if (s == STATUS_OK && (sms < 1 || sms > REACH_MAX_SMS))
         s = err_set(err, STATUS_NOT_SUPPORTED, "%d SMs; at most %d are supported", sms,
                     REACH_MAX_SMS);
@@ -229,17 +224,17 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
         s = load_kernels(&p, err);
     if (s != STATUS_OK)
         goto out;
-    s = cuda_api_check(api, api->stream_create(&p.stream, 0), "cuStreamCreate", err);
+    s = CUDA_CALL(api, err, cuStreamCreate, &p.stream, 0);
     if (s != STATUS_OK) {
         p.stream = NULL;
         goto out;
     }
-    s = cuda_api_check(api, api->mem_alloc(&p.scratch, CUDA_SCRATCH_BYTES), "cuMemAlloc", err);
+    s = CUDA_CALL(api, err, cuMemAlloc, &p.scratch, CUDA_SCRATCH_BYTES);
     if (s != STATUS_OK) {
         p.scratch = 0;
         goto out;
     }
-    s = take_census(&p, err);
+    s = run_census(&p, err);
 out:
     if (s != STATUS_OK)
         cuda_probe_close(&p);
@@ -250,35 +245,72 @@ out:
 void cuda_probe_close(struct cuda_probe *probe)
 {
     if (probe->scratch)
-        probe->api->mem_free(probe->scratch);
+        probe->api->cuMemFree(probe->scratch);
     if (probe->stream)
-        probe->api->stream_destroy(probe->stream);
+        probe->api->cuStreamDestroy(probe->stream);
     if (probe->module)
-        probe->api->module_unload(probe->module);
+        probe->api->cuModuleUnload(probe->module);
     *probe = (struct cuda_probe){.api = probe->api};
 }
 
-static enum status run_chase(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
+/* A latency probe whose page 0 is at `base`; its values are in the scratch memory afterwards. */
+static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
+                            struct err *err)
 {
-    struct reach_chase_args args = {
+    const bool chase = spec->kind == PROBE_CHASE;
+    const bool round = spec->kind == PROBE_ROUND;
+    struct reach_walk_args args = {
         .grid = grid_of(p),
         .base = base,
         .stride_bytes = spec->stride_bytes,
         .points = p->scratch + AT_TABLE,
+        .pivots = p->scratch + AT_TABLE,
         .values = p->scratch + AT_VALUES,
-        .point_count = spec->point_count,
+        .count = chase   ? spec->point_count
+                 : round ? spec->repeats
+                         : spec->sm_count,
         .samples = spec->samples,
-        .warm_laps = spec->warm_laps,
+        .laps = spec->warm_laps,
         .sm = spec->sms[0],
+        .slice_pages = spec->slice_pages,
+        .flush_pages = spec->flush_pages,
+        .thrash_pages = spec->thrash_pages,
     };
-    enum status s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
-    return s == STATUS_OK ? launch(p, KERNEL_CHASE, WARP, &args, err) : s;
+    uint32_t pivots[REACH_MAX_SMS];
+    enum status s = STATUS_OK;
+
+    for (uint32_t i = 0; i < spec->sm_count; i++)
+        pivots[i] = spec->sms[i];
+    if (chase)
+        s = put_table(p, spec->points, spec->point_count * sizeof spec->points[0], err);
+    else if (!round)
+        s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
+    if (s != STATUS_OK)
+        return s;
+    return launch(p, chase ? KERNEL_CHASE : round ? KERNEL_ROUND : KERNEL_PAIRS, WARP, &args, err);
 }
 
-/* Finds the line that suits this SM best, once an SM. */
-static enum status choose_line(struct cuda_probe *p, struct cuda_arena *arena, uint16_t sm,
-                               struct err *err)
+uint32_t cuda_probe_choose_line(const uint32_t *cycles)
+{
+    double best_cycles = 0;
+    uint32_t best = 0;
+
+    for (uint32_t line = 0; line < CUDA_LINES; line++) {
+        uint32_t own[CUDA_LINE_LAPS];
+        for (uint32_t lap = 0; lap < CUDA_LINE_LAPS; lap++)
+            own[lap] = cycles[lap * CUDA_LINES + line];
+        const double high = stats_quantile_u32(own, CUDA_LINE_LAPS, LINE_QUANTILE);
+        if (line == 0 || high < best_cycles) {
+            best = line;
+            best_cycles = high;
+        }
+    }
+    return best;
+}
+
+/* Finds the best line for this SM, once per SM. */
+static enum status find_line(struct cuda_probe *p, struct cuda_arena *arena, uint16_t sm,
+                             struct err *err)
 {
     const struct probe_spec spec = {.kind = PROBE_CHASE,
                                     .stride_bytes = CUDA_LINE_STEP_BYTES,
@@ -295,58 +327,15 @@ static enum status choose_line(struct cuda_probe *p, struct cuda_arena *arena, u
         arena->line.handle_bytes < (uint64_t)CUDA_LINES * CUDA_LINE_STEP_BYTES ||
         (arena->line_known && arena->line_sm == sm))
         return STATUS_OK;
-    s = run_chase(p, &spec, arena->line.base, err);
+    s = run_walk(p, &spec, arena->line.base, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(p->api,
-                           p->api->memcpy_dtoh(cycles, p->scratch + AT_VALUES, sizeof cycles),
-                           "cuMemcpyDtoH", err);
+        s = read_back(p, AT_VALUES, cycles, sizeof cycles, err);
     if (s != STATUS_OK)
         return s;
-    arena->line_offset = (uint64_t)cuda_line_choose(cycles) * CUDA_LINE_STEP_BYTES;
+    arena->line_offset = (uint64_t)cuda_probe_choose_line(cycles) * CUDA_LINE_STEP_BYTES;
     arena->line_known = true;
     arena->line_sm = sm;
     return STATUS_OK;
-}
-
-static enum status run_round(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
-{
-    struct reach_round_args args = {
-        .grid = grid_of(p),
-        .base = base,
-        .stride_bytes = spec->stride_bytes,
-        .values = p->scratch + AT_VALUES,
-        .pivot = spec->sms[0],
-        .slice_pages = spec->slice_pages,
-        .flush_pages = spec->flush_pages,
-        .thrash_pages = spec->thrash_pages,
-        .laps = spec->warm_laps,
-        .repeats = spec->repeats,
-    };
-    return launch(p, KERNEL_ROUND, WARP, &args, err);
-}
-
-static enum status run_pairs(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
-                             struct err *err)
-{
-    uint32_t pivots[REACH_MAX_SMS];
-    struct reach_pairs_args args = {
-        .grid = grid_of(p),
-        .base = base,
-        .stride_bytes = spec->stride_bytes,
-        .pivots = p->scratch + AT_TABLE,
-        .values = p->scratch + AT_VALUES,
-        .pivot_count = spec->sm_count,
-        .slice_pages = spec->slice_pages,
-        .flush_pages = spec->flush_pages,
-        .thrash_pages = spec->thrash_pages,
-        .laps = spec->warm_laps,
-    };
-    enum status s;
-    for (uint32_t i = 0; i < spec->sm_count; i++)
-        pivots[i] = spec->sms[i];
-    s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
-    return s == STATUS_OK ? launch(p, KERNEL_PAIRS, WARP, &args, err) : s;
 }
 
 _Static_assert(AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= AT_LINES, "the table");
@@ -362,19 +351,19 @@ static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
     return rest > 0 ? (uint32_t)((1 - sqrt(rest)) * UINT32_MAX) : UINT32_MAX;
 }
 
-/* The window of each SM; Returns the number of SMs that read. */
+/* Writes the window of each SM; returns the number of SMs that read. */
 static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec *spec,
                              uint64_t region_bytes, struct reach_window *out)
 {
     uint32_t readers = 0;
 
     for (uint32_t i = 0; i < p->sm_count; i++) {
-        const uint32_t id = p->sm_ids[i];
+        const uint16_t id = p->sm_ids[i];
+        const uint32_t w = probe_window_of(spec, id);
         uint64_t from = 0;
         uint64_t length = 0;
-        if (id < spec->window_sms && spec->window_of_sm[id] != PROBE_SM_IDLE)
-            probe_window(spec, p->sm_ids, p->sm_count, region_bytes, spec->window_of_sm[id], &from,
-                         &length);
+        if (w != PROBE_SM_IDLE)
+            probe_window(spec, p->sm_ids, p->sm_count, region_bytes, w, &from, &length);
         out[id] = (struct reach_window){
             .first_line = (spec->base_bytes + from) / PROBE_LINE_BYTES,
             .lines = length / PROBE_LINE_BYTES,
@@ -385,7 +374,7 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
     return readers;
 }
 
-/* The kernel for the spec's kind of access; probe_check has let no other pass. */
+/* The kernel for the spec's kind of access; probe_check refuses all others. */
 static enum cuda_kernel read_kernel(const struct probe_spec *spec)
 {
     if (spec->access == ACCESS_ATOMIC)
@@ -415,7 +404,8 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
     const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
     const uint64_t period = period_lines(arena, readers);
-    uint64_t times[2][REACH_MAX_SMS];
+    uint64_t started[REACH_MAX_SMS];
+    uint64_t ended[REACH_MAX_SMS];
     const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
     struct reach_read_args args = {
         .grid = grid_of(p),
@@ -440,21 +430,16 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
     if (s == STATUS_OK)
         s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
     if (s == STATUS_OK)
-        s = cuda_api_check(
-            p->api,
-            p->api->memcpy_dtoh(row + 1, p->scratch + AT_LINES, p->sm_count * sizeof(uint32_t)),
-            "cuMemcpyDtoH", err);
-    for (int k = 0; k < 2 && s == STATUS_OK; k++)
-        s = cuda_api_check(p->api,
-                           p->api->memcpy_dtoh(times[k],
-                                               p->scratch + (k == 0 ? AT_STARTED : AT_ENDED),
-                                               p->sm_count * sizeof(uint64_t)),
-                           "cuMemcpyDtoH", err);
+        s = read_back(p, AT_LINES, row + 1, p->sm_count * sizeof row[0], err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_STARTED, started, p->sm_count * sizeof started[0], err);
+    if (s == STATUS_OK)
+        s = read_back(p, AT_ENDED, ended, p->sm_count * sizeof ended[0], err);
     if (s != STATUS_OK)
         return s;
     for (uint32_t i = 0; i < p->sm_count; i++) {
-        first = times[0][i] < first ? times[0][i] : first;
-        last = times[1][i] > last ? times[1][i] : last;
+        first = started[i] < first ? started[i] : first;
+        last = ended[i] > last ? ended[i] : last;
     }
     row[0] = last > first ? (uint32_t)(last - first) : 0;
     return STATUS_OK;
@@ -480,59 +465,45 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* A kernel whose SM does not exist would leave its values unwritten. */
-static enum status check_sm_ids(const struct cuda_probe *p, const struct probe_spec *spec,
-                                struct err *err)
+/* Copies the values of a latency probe, whose page 0 is at `base`. */
+static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
+                               const struct probe_spec *spec, uint32_t *values, size_t count,
+                               struct err *err)
 {
-    for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++) {
-        uint32_t i = 0;
-        while (i < p->sm_count && p->sm_ids[i] != spec->sms[k])
-            i++;
-        if (i == p->sm_count)
-            return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
-                           spec->sms[k]);
-    }
-    return STATUS_OK;
+    cu_deviceptr base = 0;
+    enum status s = STATUS_OK;
+
+    if (spec->kind == PROBE_CHASE)
+        s = find_line(p, arena, spec->sms[0], err);
+    if (s == STATUS_OK)
+        s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
+                                    pages_of(spec, p->sm_count), &base, err);
+    if (s == STATUS_OK)
+        s = run_walk(p, spec, base, err);
+    return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            const struct probe_spec *spec, struct probe_result *out, struct err *err)
 {
     const size_t count = probe_value_count(spec, probe->sm_count);
-    cu_deviceptr base = arena->bulk.base + spec->base_bytes;
+    const bool is_read = spec->kind == PROBE_READ;
     uint32_t *values = NULL;
     enum status s;
 
-    s = check_sm_ids(probe, spec, err);
-    if (s != STATUS_OK)
-        return s;
+    /* A kernel whose SM does not exist would leave its values unwritten. */
+    for (uint32_t k = 0; !is_read && k < spec->sm_count; k++)
+        if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
+            return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",
+                           spec->sms[k]);
     if (count * sizeof *values > CUDA_SCRATCH_BYTES - AT_VALUES)
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "the answer would have %zu values; ask in parts", count);
+                       "the answer would have %zu values; split the probe", count);
     values = calloc(count, sizeof *values);
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
-    if (spec->kind == PROBE_CHASE)
-        s = choose_line(probe, arena, spec->sms[0], err);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
-        s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
-                                    pages_of(spec, probe->sm_count), &base, err);
-    if (s != STATUS_OK)
-        goto out;
-    if (spec->kind == PROBE_READ)
-        s = run_read(probe, arena, spec, values, err);
-    else if (spec->kind == PROBE_CHASE)
-        s = run_chase(probe, spec, base, err);
-    else if (spec->kind == PROBE_ROUND)
-        s = run_round(probe, spec, base, err);
-    else
-        s = run_pairs(probe, spec, base, err);
-    if (s == STATUS_OK && spec->kind != PROBE_READ)
-        s = cuda_api_check(
-            probe->api,
-            probe->api->memcpy_dtoh(values, probe->scratch + AT_VALUES, count * sizeof *values),
-            "cuMemcpyDtoH", err);
-out:
+    s = is_read ? run_read(probe, arena, spec, values, err)
+                : run_latency(probe, arena, spec, values, count, err);
     if (s != STATUS_OK) {
         free(values);
         return s;

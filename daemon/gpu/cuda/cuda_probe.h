@@ -1,5 +1,5 @@
-/* cuda_probe.h: from a probe_spec to a launch and back. One function for each kind of probe; the
- * struct holds what all of them need. Internal to the cuda source. */
+/* cuda_probe.h: runs a probe_spec on the device: tables and arguments, launch, copy back. Internal
+ * to the cuda source. */
 #ifndef REACH_GPU_CUDA_CUDA_PROBE_H
 #define REACH_GPU_CUDA_CUDA_PROBE_H
 
@@ -7,7 +7,13 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/cuda_arena.h"
 
-enum { CUDA_SCRATCH_BYTES = 32 << 20 };
+enum {
+    CUDA_SCRATCH_BYTES = 32 << 20,
+    CUDA_LINES = 64, /* candidates for the line that the pages of a latency probe share */
+    CUDA_LINE_STEP_BYTES =
+        4224,           /* between two of them: 33 lines, so that they lie in many slices */
+    CUDA_LINE_LAPS = 32 /* timed loads of each */
+};
 
 enum cuda_kernel {
     KERNEL_CENSUS = 0,
@@ -28,17 +34,23 @@ struct cuda_probe {
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
     cu_deviceptr scratch;  /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes; /* dynamic, a block: more than half of an SM's */
+    unsigned shared_bytes; /* dynamic, per block: more than half of an SM's */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];
 };
 
-/* Loads the device code, finds out which SM ids there are. STATUS_NOT_SUPPORTED where the build has
- * no code for this chip (or none at all). Everything is given back on failure. */
+/* Loads the device code and finds the SM ids. STATUS_NOT_SUPPORTED if the build has no code for
+ * this chip (or none at all). Releases everything on failure. */
 enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t deadline_ns,
                             struct cuda_probe *out, struct err *err);
 void cuda_probe_close(struct cuda_probe *probe);
+
+/* Chooses the line that all pages of a latency probe share. Lines differ by their distance to an
+ * SM: those in the farther half of the L2 are not only slower, they also jitter by ten cycles, as
+ * much as a miss of a small level costs. `cycles`: [CUDA_LINE_LAPS][CUDA_LINES], in the order of
+ * the loads. Returns the line whose 90th percentile is lowest; the first of equals. Pure. */
+uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
 /* Runs a checked spec over the arena; fills sm_ids and values. */
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,

@@ -19,7 +19,7 @@ enum {
     NVML_ERROR_UNCORRECTED = 1,
     NVML_COUNTER_VOLATILE = 0, /* since the driver was loaded */
     NVML_EVENT_XID = 8,
-    NVML_MOST_EVENTS = 16 /* taken at once */
+    NVML_MOST_EVENTS = 16 /* read at once */
 };
 
 struct nvml_utilization {
@@ -50,59 +50,56 @@ struct nvml_memory {
 
 typedef struct nvml_event_set_st *nvml_event_set;
 
+/* The functions: name, version of the ABI, which is part of the symbol's name, and parameters. */
+/* clang-format off */
+#define NVML_FUNCTIONS(X)                                                                          \
+    X(nvmlInit, "_v2", void)                                                                       \
+    X(nvmlShutdown, "", void)                                                                      \
+    X(nvmlSystemGetDriverVersion, "", char *out, unsigned size)                                    \
+    X(nvmlDeviceGetHandleByUUID, "", const char *uuid, nvml_device *device)                        \
+    X(nvmlDeviceGetSerial, "", nvml_device device, char *out, unsigned size)                       \
+    X(nvmlDeviceGetMigMode, "", nvml_device device, unsigned *current, unsigned *pending)          \
+    X(nvmlDeviceGetClockInfo, "", nvml_device device, int type, unsigned *mhz)                     \
+    X(nvmlDeviceGetTemperature, "", nvml_device device, int sensor, unsigned *celsius)             \
+    X(nvmlDeviceGetCurrentClocksThrottleReasons, "",                                               \
+      nvml_device device, unsigned long long *mask)                                                \
+    X(nvmlDeviceGetMemoryInfo, "", nvml_device device, struct nvml_memory *out)                    \
+    X(nvmlDeviceGetComputeRunningProcesses, "_v3",                                                 \
+      nvml_device device, unsigned *count, struct nvml_process *out)                               \
+    X(nvmlDeviceGetUtilizationRates, "", nvml_device device, struct nvml_utilization *out)         \
+    X(nvmlDeviceGetTotalEccErrors, "",                                                             \
+      nvml_device device, int type, int counter, unsigned long long *count)                        \
+    X(nvmlEventSetCreate, "", nvml_event_set *set)                                                 \
+    X(nvmlEventSetFree, "", nvml_event_set set)                                                    \
+    X(nvmlDeviceRegisterEvents, "",                                                                \
+      nvml_device device, unsigned long long types, nvml_event_set set)                            \
+    X(nvmlEventSetWait, "_v2", nvml_event_set set, struct nvml_event *out, unsigned timeout_ms)
+/* clang-format on */
+
+#define POINTER(function, version, ...) nvml_result (*function)(__VA_ARGS__); /* or NULL */
+#define SYMBOL(function, version, ...)  {offsetof(struct nvml, function), #function version},
+
 struct nvml {
     void *library;
-    char uuid[64]; /* of the cached handle */
-    nvml_device device;
+    nvml_device device; /* the GPU that nvml_identify found; NULL: none */
     /* Since nvml_watch. */
     bool errors_known, events_known;
     unsigned long long errors_before;
     uint64_t last_xid;
     nvml_event_set events;
-    nvml_result (*init)(void);
-    nvml_result (*shutdown)(void);
-    nvml_result (*driver_version)(char *out, unsigned size);
-    nvml_result (*handle_by_uuid)(const char *uuid, nvml_device *device);
-    nvml_result (*serial)(nvml_device device, char *out, unsigned size);
-    nvml_result (*mig_mode)(nvml_device device, unsigned *current, unsigned *pending);
-    nvml_result (*clock)(nvml_device device, int type, unsigned *mhz);
-    nvml_result (*temperature)(nvml_device device, int sensor, unsigned *celsius);
-    nvml_result (*throttle_reasons)(nvml_device device, unsigned long long *mask);
-    nvml_result (*memory)(nvml_device device, struct nvml_memory *out);
-    nvml_result (*processes)(nvml_device device, unsigned *count, struct nvml_process *out);
-    nvml_result (*utilization)(nvml_device device, struct nvml_utilization *out);
-    nvml_result (*errors)(nvml_device device, int type, int counter, unsigned long long *count);
-    nvml_result (*events_new)(nvml_event_set *set);
-    nvml_result (*events_free)(nvml_event_set set);
-    nvml_result (*events_register)(nvml_device device, unsigned long long types,
-                                   nvml_event_set set);
-    nvml_result (*events_wait)(nvml_event_set set, struct nvml_event *out, unsigned timeout_ms);
+    NVML_FUNCTIONS(POINTER)
 };
-
-#define SLOT(member) offsetof(struct nvml, member)
 
 static const struct {
     size_t slot;
     const char *name;
-} symbols[] = {
-    {SLOT(init), "nvmlInit_v2"},
-    {SLOT(shutdown), "nvmlShutdown"},
-    {SLOT(driver_version), "nvmlSystemGetDriverVersion"},
-    {SLOT(handle_by_uuid), "nvmlDeviceGetHandleByUUID"},
-    {SLOT(serial), "nvmlDeviceGetSerial"},
-    {SLOT(mig_mode), "nvmlDeviceGetMigMode"},
-    {SLOT(clock), "nvmlDeviceGetClockInfo"},
-    {SLOT(temperature), "nvmlDeviceGetTemperature"},
-    {SLOT(throttle_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons"},
-    {SLOT(memory), "nvmlDeviceGetMemoryInfo"},
-    {SLOT(processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
-    {SLOT(utilization), "nvmlDeviceGetUtilizationRates"},
-    {SLOT(errors), "nvmlDeviceGetTotalEccErrors"},
-    {SLOT(events_new), "nvmlEventSetCreate"},
-    {SLOT(events_free), "nvmlEventSetFree"},
-    {SLOT(events_register), "nvmlDeviceRegisterEvents"},
-    {SLOT(events_wait), "nvmlEventSetWait_v2"},
-};
+} symbols[] = {NVML_FUNCTIONS(SYMBOL)};
+
+/* Did the call succeed? False without the library or the function. */
+#define NVML_CALL(n, function, ...) ((n) && (n)->function && (n)->function(__VA_ARGS__) == NVML_OK)
+/* The same about the GPU that nvml_identify found. */
+#define NVML_DEVICE(n, function, ...)                                                              \
+    ((n) && (n)->device && NVML_CALL(n, function, (n)->device, __VA_ARGS__))
 
 struct nvml *nvml_open(void)
 {
@@ -116,7 +113,8 @@ struct nvml *nvml_open(void)
         void *pointer = dlsym(n->library, symbols[i].name);
         memcpy((char *)n + symbols[i].slot, &pointer, sizeof pointer);
     }
-    if (!n->init || !n->shutdown || !n->handle_by_uuid || n->init() != NVML_OK)
+    if (!n->nvmlInit || !n->nvmlShutdown || !n->nvmlDeviceGetHandleByUUID ||
+        n->nvmlInit() != NVML_OK)
         goto fail;
     return n;
 fail:
@@ -131,146 +129,110 @@ void nvml_close(struct nvml *take)
     if (!take)
         return;
     if (take->events)
-        take->events_free(take->events);
-    take->shutdown();
+        take->nvmlEventSetFree(take->events);
+    take->nvmlShutdown();
     dlclose(take->library);
     free(take);
-}
-
-void nvml_driver_version(struct nvml *n, char *out, unsigned out_size)
-{
-    if (!n || !n->driver_version || n->driver_version(out, out_size) != NVML_OK)
-        out[0] = '\0';
-    out[out_size - 1] = '\0';
-}
-
-/* The handle of this UUID, cached: looking it up costs milliseconds. */
-static nvml_device device_of(struct nvml *n, const char *uuid)
-{
-    if (!n)
-        return NULL;
-    if (n->device && strcmp(n->uuid, uuid) == 0)
-        return n->device;
-    n->device = NULL;
-    if (strlen(uuid) >= sizeof n->uuid || n->handle_by_uuid(uuid, &n->device) != NVML_OK)
-        return NULL;
-    strcpy(n->uuid, uuid);
-    return n->device;
 }
 
 void nvml_identify(struct nvml *n, struct gpu_identity *io)
 {
     unsigned current = 0;
     unsigned pending = 0;
-    nvml_device device = device_of(n, io->uuid);
-    if (!device)
+    if (!NVML_CALL(n, nvmlSystemGetDriverVersion, io->driver_version, sizeof io->driver_version))
+        io->driver_version[0] = '\0';
+    io->driver_version[sizeof io->driver_version - 1] = '\0';
+    if (!n)
         return;
-    if (!n->serial || n->serial(device, io->serial, sizeof io->serial) != NVML_OK)
+    if (!NVML_CALL(n, nvmlDeviceGetHandleByUUID, io->uuid, &n->device))
+        n->device = NULL;
+    if (!NVML_DEVICE(n, nvmlDeviceGetSerial, io->serial, sizeof io->serial))
         io->serial[0] = '\0';
     io->serial[sizeof io->serial - 1] = '\0';
-    if (n->mig_mode && n->mig_mode(device, &current, &pending) == NVML_OK)
+    if (NVML_DEVICE(n, nvmlDeviceGetMigMode, &current, &pending))
         io->mig = io->mig || current != 0;
 }
 
-static struct maybe_u32 clock_khz(const struct nvml *n, nvml_device device, int type)
+static struct maybe_u32 clock_khz(const struct nvml *n, int type)
 {
     unsigned mhz = 0;
-    if (!device || !n->clock || n->clock(device, type, &mhz) != NVML_OK)
+    if (!NVML_DEVICE(n, nvmlDeviceGetClockInfo, type, &mhz))
         return UNKNOWN_U32(REASON_NOT_REPORTED);
     return KNOWN_U32(mhz * 1000);
 }
 
-void nvml_read_clocks(struct nvml *n, const char *uuid, struct probe_conditions *out)
+struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n)
 {
-    nvml_device device = device_of(n, uuid);
-    unsigned celsius = 0;
-    unsigned long long mask = 0;
-    out->sm_clock_khz = clock_khz(n, device, NVML_CLOCK_SM);
-    out->memory_clock_khz = clock_khz(n, device, NVML_CLOCK_MEMORY);
-    out->temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED);
-    out->throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED);
-    if (!device)
-        return;
-    if (n->temperature && n->temperature(device, NVML_TEMPERATURE_GPU, &celsius) == NVML_OK)
-        out->temperature_celsius = KNOWN_U32(celsius);
-    if (n->throttle_reasons && n->throttle_reasons(device, &mask) == NVML_OK)
-        out->throttle_reasons = KNOWN_U64((uint64_t)mask);
+    return clock_khz(n, NVML_CLOCK_SM);
 }
 
-struct maybe_u32 nvml_other_processes(struct nvml *n, const char *uuid)
+struct maybe_u32 nvml_other_processes(const struct nvml *n)
 {
     struct nvml_process list[NVML_MAX_PROCESSES];
     unsigned count = NVML_MAX_PROCESSES;
-    nvml_device device = device_of(n, uuid);
-    nvml_result r;
-    if (!device || !n->processes)
+    if (!n || !n->device || !n->nvmlDeviceGetComputeRunningProcesses)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
-    r = n->processes(device, &count, list);
+    const nvml_result r = n->nvmlDeviceGetComputeRunningProcesses(n->device, &count, list);
     if (r != NVML_OK && r != NVML_INSUFFICIENT_SIZE)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
     return KNOWN_U32(count > 0 ? count - 1 : 0);
 }
 
-struct maybe_u64 nvml_free_bytes(struct nvml *n, const char *uuid)
+struct maybe_u64 nvml_free_bytes(const struct nvml *n)
 {
     struct nvml_memory memory = {0};
-    nvml_device device = device_of(n, uuid);
-    if (!device || !n->memory || n->memory(device, &memory) != NVML_OK)
+    if (!NVML_DEVICE(n, nvmlDeviceGetMemoryInfo, &memory))
         return UNKNOWN_U64(REASON_NOT_REPORTED);
     return KNOWN_U64(memory.free_bytes);
 }
 
-struct maybe_u32 nvml_sm_clock_khz(struct nvml *n, const char *uuid)
-{
-    return clock_khz(n, device_of(n, uuid), NVML_CLOCK_SM);
-}
-
-struct maybe_u32 nvml_busy_percent(struct nvml *n, const char *uuid)
+struct maybe_u32 nvml_busy_percent(const struct nvml *n)
 {
     struct nvml_utilization u = {0};
-    nvml_device device = device_of(n, uuid);
-    if (!device || !n->utilization || n->utilization(device, &u) != NVML_OK)
+    if (!NVML_DEVICE(n, nvmlDeviceGetUtilizationRates, &u))
         return UNKNOWN_U32(REASON_NOT_REPORTED);
     return KNOWN_U32(u.gpu);
 }
 
-static bool count_errors(const struct nvml *n, nvml_device device, unsigned long long *out)
+static bool count_errors(const struct nvml *n, unsigned long long *out)
 {
-    return device && n->errors &&
-           n->errors(device, NVML_ERROR_UNCORRECTED, NVML_COUNTER_VOLATILE, out) == NVML_OK;
+    return NVML_DEVICE(n, nvmlDeviceGetTotalEccErrors, NVML_ERROR_UNCORRECTED,
+                       NVML_COUNTER_VOLATILE, out);
 }
 
-void nvml_watch(struct nvml *n, const char *uuid)
+void nvml_watch(struct nvml *n)
 {
-    nvml_device device = device_of(n, uuid);
-    if (!device)
+    if (!n || !n->device)
         return;
-    n->errors_known = count_errors(n, device, &n->errors_before);
-    if (!n->events_new || !n->events_free || !n->events_register || !n->events_wait || n->events)
+    n->errors_known = count_errors(n, &n->errors_before);
+    if (!n->nvmlEventSetFree || !n->nvmlEventSetWait || n->events)
         return;
-    if (n->events_new(&n->events) != NVML_OK) {
+    if (!NVML_CALL(n, nvmlEventSetCreate, &n->events))
         n->events = NULL;
-        return;
-    }
-    n->events_known = n->events_register(device, NVML_EVENT_XID, n->events) == NVML_OK;
+    else
+        n->events_known = NVML_DEVICE(n, nvmlDeviceRegisterEvents, NVML_EVENT_XID, n->events);
 }
 
-void nvml_read_faults(struct nvml *n, const char *uuid, struct probe_conditions *out)
+void nvml_read_conditions(struct nvml *n, struct probe_conditions *out)
 {
-    nvml_device device = device_of(n, uuid);
+    unsigned celsius = 0;
+    unsigned long long mask = 0;
     unsigned long long now = 0;
     struct nvml_event event;
 
-    out->uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED);
-    out->xid = UNKNOWN_U64(REASON_NOT_REPORTED);
-    if (!device)
-        return;
-    if (n->errors_known && count_errors(n, device, &now))
+    out->sm_clock_khz = clock_khz(n, NVML_CLOCK_SM);
+    out->memory_clock_khz = clock_khz(n, NVML_CLOCK_MEMORY);
+    if (NVML_DEVICE(n, nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU, &celsius))
+        out->temperature_celsius = KNOWN_U32(celsius);
+    if (NVML_DEVICE(n, nvmlDeviceGetCurrentClocksThrottleReasons, &mask))
+        out->throttle_reasons = KNOWN_U64((uint64_t)mask);
+    if (n && n->errors_known && count_errors(n, &now))
         out->uncorrected_errors =
             KNOWN_U64(now > n->errors_before ? (uint64_t)(now - n->errors_before) : 0);
-    if (!n->events_known)
+    if (!n || !n->events_known)
         return;
-    for (int i = 0; i < NVML_MOST_EVENTS && n->events_wait(n->events, &event, 0) == NVML_OK; i++)
+    for (int i = 0; i < NVML_MOST_EVENTS && NVML_CALL(n, nvmlEventSetWait, n->events, &event, 0);
+         i++)
         n->last_xid = event.data;
     out->xid = KNOWN_U64(n->last_xid);
 }

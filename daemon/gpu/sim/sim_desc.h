@@ -2,9 +2,9 @@
  *
  *     sms=13 memory=12G l1=16@128K/sm;miss=9 l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;sets=17+8x6
  *
- * The text is a row of fields `key=value`, separated by blanks, in any order except that `sms` and
- * `smids` stand before the first level, and levels stand in order. No field may come twice. Sizes
- * are in bytes and may be written 128K, 2M, 80G (powers of 1024).
+ * The text is a list of fields `key=value`, separated by blanks, in any order except that `sms` and
+ * `smids` come before the first level, and levels in order. No field may come twice. Sizes are in
+ * bytes and may be written 128K, 2M, 80G (powers of 1024).
  *
  *   sms=132            number of SMs, 1..512. Required.
  *   smids=0-63,66-133  their %smid values, ascending; default 0..sms-1
@@ -16,19 +16,19 @@
  *   granule=2M         allocation granularity; default 2M
  *   clock=1980000      SM clock in kHz, as read back after a run; default: not reported
  *   latency=241        cycles of a load that hits the first level; default 300
- *   spread=12          each SM sits 0..12 cycles further away, fixed by `seed`
+ *   spread=12          a load of each SM takes 0..12 cycles more, fixed by `seed`
  *   noise=gauss:1.5    scatter of one load: gauss:<standard deviation> or uniform:<+-cycles>
- *   outliers=0.001@2000  a share of the loads takes up to so many cycles more
+ *   outliers=0.001@2000  this share of the loads takes up to 2000 cycles more
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
  *   seed=7             of everything random here; default 1
  *
- *   uuid=SIM-1 serial=7 driver=580.1   who it says it is; the default UUID follows from the text
+ *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbour=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
- *                      most) it gets the GPU for so many cycles, in which it fills all TLBs with
- *                      pages of its own. The load that was under way takes that much longer.
- *   reclock=50000@0.8  after so many loads the SM clock changes to 0.8 of what it was, and after as
+ *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
+ *                      pages of its own. The load in progress takes that much longer.
+ *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
  *                      many back again: memory then takes 0.8 times as many cycles
  *
  *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM. At least one.
@@ -104,7 +104,7 @@ struct sim_level {
 struct sim_desc {
     char name[SIM_MAX_NAME];
     char uuid[SIM_MAX_NAME];   /* "": from the hash of the description */
-    char serial[SIM_MAX_NAME]; /* "": not told */
+    char serial[SIM_MAX_NAME]; /* "": not reported */
     char driver[SIM_MAX_NAME]; /* "": "simulated" */
     uint64_t memory_bytes;
     uint64_t l2_cache_bytes;
@@ -123,7 +123,7 @@ struct sim_desc {
     uint32_t latency_cycles;
     uint32_t spread_cycles;
     uint32_t outlier_cycles;
-    uint32_t neighbour_loads; /* between two turns of the neighbour, on average; 0: none */
+    uint32_t neighbour_loads; /* between two turns of the neighbor, on average; 0: none */
     uint32_t neighbour_cycles;
     uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;
@@ -133,10 +133,9 @@ struct sim_desc {
     struct sim_level levels[SIM_MAX_LEVELS];
 };
 
-/* Reads a description. `base` (may be NULL) holds what the text does not say: a field of the text
- * replaces the one there, `sms` and `smids` drop the base's levels with it. What `text` leaves out
- * and `base` does not have takes the defaults above.
- * STATUS_INVALID_ARGUMENT names the field and the place in it. */
+/* Parses a description. `base` (may be NULL: the defaults above) has the fields that the text
+ * leaves out; `sms` and `smids` in the text drop the levels of `base`. STATUS_INVALID_ARGUMENT
+ * names the field and the place in it. */
 enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct sim_desc *out,
                            struct err *err);
 

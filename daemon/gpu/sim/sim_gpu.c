@@ -1,5 +1,4 @@
-/* sim_gpu.c: the simulated source behind the contract of gpu.h. Who it is, how far it can be asked,
- * and the probes themselves in sim_machine.c. */
+/* sim_gpu.c: the simulated source: identity and limits; sim_machine.c runs the probes. */
 #include "gpu/sim/sim_gpu.h"
 
 #include "base/hash.h"
@@ -52,10 +51,8 @@ void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_ide
     out->origin = ORIGIN_SIMULATED;
 }
 
-/* Gets each description and its identity, in order; stops by returning false. */
-typedef bool (*visit_fn)(const struct sim_desc *desc, const struct gpu_identity *id, void *data);
-
-/* How many of the first `n` texts describe the same GPU, which is to say: would have its UUID. */
+/* The number of the first `n` texts that describe the same GPU, so that it would have their UUID.
+ */
 static uint32_t count_twins(const char *const *texts, uint32_t n, const struct sim_desc *desc)
 {
     struct gpu_identity id;
@@ -72,71 +69,45 @@ static uint32_t count_twins(const char *const *texts, uint32_t n, const struct s
     return twins;
 }
 
-static enum status visit_all(const struct gpu_options *options, visit_fn each, void *data,
-                             struct err *err)
+/* The `n`th GPU of the options, and its identity. */
+static enum status describe_nth(const struct gpu_options *options, uint32_t n,
+                                struct sim_desc *desc, struct gpu_identity *id, struct err *err)
 {
-    const char *const *texts = options->simulated;
-    for (uint32_t n = 0; texts && texts[n]; n++) {
-        if (n == REACH_MAX_GPUS) {
-            return err_set(err, STATUS_INVALID_ARGUMENT, "more than %d simulated GPUs",
-                           REACH_MAX_GPUS);
-        }
-        struct sim_desc desc;
-        struct gpu_identity id;
-        enum status s = sim_profiles_parse(texts[n], &desc, err);
-        if (s != STATUS_OK)
-            return s;
-        sim_gpu_identity(&desc, count_twins(texts, n, &desc), &id);
-        if (!each(&desc, &id, data))
-            break;
-    }
-    return STATUS_OK;
-}
-
-struct listing {
-    struct gpu_identity *out;
-    uint32_t max;
-    uint32_t count;
-};
-
-static bool add_to_listing(const struct sim_desc *desc, const struct gpu_identity *id, void *data)
-{
-    struct listing *listing = data;
-    (void)desc;
-    if (listing->count < listing->max)
-        listing->out[listing->count++] = *id;
-    return listing->count < listing->max;
+    if (n == REACH_MAX_GPUS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "more than %d simulated GPUs", REACH_MAX_GPUS);
+    enum status s = sim_profiles_parse(options->simulated[n], desc, err);
+    if (s == STATUS_OK)
+        sim_gpu_identity(desc, count_twins(options->simulated, n, desc), id);
+    return s;
 }
 
 static enum status sim_list(const struct gpu_options *options, struct gpu_identity *out,
                             uint32_t max, uint32_t *out_count, struct err *err)
 {
-    struct listing listing = {.out = out, .max = max};
-    *out_count = 0;
-    enum status s = visit_all(options, add_to_listing, &listing, err);
-    if (s == STATUS_OK)
-        *out_count = listing.count;
+    const char *const *texts = options->simulated;
+    struct sim_desc desc;
+    enum status s = STATUS_OK;
+    uint32_t n = 0;
+    for (; s == STATUS_OK && n < max && texts && texts[n]; n++)
+        s = describe_nth(options, n, &desc, &out[n], err);
+    *out_count = s == STATUS_OK ? n : 0;
     return s;
 }
 
-struct search {
-    const char *uuid;
-    struct sim_gpu *gpu;
-    bool found;
-};
-
-static bool compare_uuid(const struct sim_desc *desc, const struct gpu_identity *id, void *data)
+/* Fills in the description and the identity of the GPU with this UUID. */
+static enum status find_gpu(const struct gpu_options *options, const char *uuid,
+                            struct sim_gpu *gpu, struct err *err)
 {
-    struct search *search = data;
-    if (strcmp(id->uuid, search->uuid) != 0)
-        return true;
-    search->gpu->desc = *desc;
-    search->gpu->identity = *id;
-    search->found = true;
-    return false;
+    const char *const *texts = options->simulated;
+    for (uint32_t n = 0; texts && texts[n]; n++) {
+        enum status s = describe_nth(options, n, &gpu->desc, &gpu->identity, err);
+        if (s != STATUS_OK || strcmp(gpu->identity.uuid, uuid) == 0)
+            return s;
+    }
+    return err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
 }
 
-/* Simulated memory costs nothing, but what a real GPU could not grant is not granted here. */
+/* Simulated memory costs nothing, but the limits of a real GPU hold here too. */
 static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
 {
     const struct sim_desc *d = &gpu->desc;
@@ -176,10 +147,7 @@ static enum status sim_open(const struct gpu_options *options, const char *uuid,
         return err_set(err, STATUS_NO_MEMORY, "no memory for a simulated GPU");
     gpu->base.ops = &sim_gpu_ops;
 
-    struct search search = {.uuid = uuid, .gpu = gpu};
-    enum status s = visit_all(options, compare_uuid, &search, err);
-    if (s == STATUS_OK && !search.found)
-        s = err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
+    enum status s = find_gpu(options, uuid, gpu, err);
     if (s != STATUS_OK)
         goto out;
     set_limits(gpu, options);
@@ -210,29 +178,14 @@ static struct maybe_u32 clock_of(const struct sim_gpu *gpu)
     return gpu->desc.clock_khz ? KNOWN_U32((uint32_t)khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
 }
 
-static void set_conditions(const struct sim_gpu *gpu, struct probe_conditions *c)
-{
-    c->arena = gpu->limits.arena;
-    c->range_bytes = gpu->limits.range_bytes;
-    c->backing_bytes = gpu->limits.backing_bytes;
-    c->device_memory_bytes = gpu->limits.device_memory_bytes;
-    c->sm_clock_khz = c->sm_clock_before_khz = clock_of(gpu);
-    c->memory_clock_khz = UNKNOWN_U32(REASON_NOT_REPORTED);
-    c->temperature_celsius = UNKNOWN_U32(REASON_NOT_REPORTED);
-    c->other_processes = UNKNOWN_U32(REASON_NOT_REPORTED);
-    c->throttle_reasons = UNKNOWN_U64(REASON_NOT_REPORTED);
-    c->busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED);
-    c->uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED);
-    c->xid = UNKNOWN_U64(REASON_NOT_REPORTED);
-}
-
 static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                            struct err *err)
 {
     struct sim_gpu *sim = (struct sim_gpu *)gpu;
     const struct sim_desc *d = &sim->desc;
     nsec_t start = clock_monotonic();
-    set_conditions(sim, &out->conditions);
+    probe_conditions_init(&sim->limits, &out->conditions);
+    out->conditions.sm_clock_before_khz = clock_of(sim);
     out->conditions.started_at = clock_wall_seconds();
     out->sm_count = d->sm_count;
     memcpy(out->sm_ids, d->sm_ids, sizeof out->sm_ids);

@@ -1,5 +1,5 @@
-/* sim_machine.h: a simulated GPU at work: an MMU, the noise of its clock, and the four probes run
- * on it access by access. The simulated source and the stand-in driver of the tests share it. */
+/* sim_machine.h: runs probes on a simulated GPU, access by access: an MMU and the noise of its
+ * clock. The simulated source and the stand-in driver of the tests share it. */
 #ifndef REACH_GPU_SIM_SIM_MACHINE_H
 #define REACH_GPU_SIM_SIM_MACHINE_H
 
@@ -8,12 +8,9 @@
 
 struct sim_machine;
 
-/* NULL without memory. `desc` is copied. */
+/* Copies `desc`. NULL: no memory. */
 struct sim_machine *sim_machine_new(const struct sim_desc *desc);
 void sim_machine_free(struct sim_machine *take);
-
-/* Position of the SM with this id, or -1. */
-int32_t sim_machine_position(const struct sim_machine *m, uint32_t sm_id);
 
 /* One load: its cycles, noise included, or only its effect. */
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
@@ -35,15 +32,15 @@ struct sim_access {
 };
 
 /* READ at one point: the SM at position i reads in windows[window_of[i]] (at most
- * PROBE_MAX_WINDOWS), or not at all where that is PROBE_SM_IDLE. Writes `repeats` rows of elapsed
+ * PROBE_MAX_WINDOWS), or not at all if that is PROBE_SM_IDLE. Writes `repeats` rows of elapsed
  * nanoseconds and the accesses of each SM. */
 void sim_machine_read(struct sim_machine *m, struct sim_access access,
                       const struct sim_window *windows, const uint16_t *window_of,
                       uint32_t duration_us, uint32_t repeats, uint32_t *rows);
 
 /* Runs a checked spec over a range that starts at virtual address `va`; writes
- * probe_value_count(spec, sm_count) values. STATUS_INVALID_ARGUMENT where an SM id of the spec does
- * not exist, STATUS_NO_MEMORY. */
+ * probe_value_count(spec, sm_count) values. STATUS_INVALID_ARGUMENT if an SM id of the spec does
+ * not exist. */
 enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                             uint32_t *values, struct err *err);
 

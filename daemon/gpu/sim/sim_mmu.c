@@ -1,13 +1,14 @@
-/* sim_mmu.c: set-associative TLBs, tens of nanoseconds an access.
+/* sim_mmu.c: set-associative TLBs, tens of nanoseconds per access.
  *
- * A level is a row of slots for each instance; a set is a stretch of that row. What a slot holds
- * is the entry's number plus one, so that 0 is an empty slot. Two ways to keep a set:
+ * A level is a row of slots for each instance; a set is a part of that row. A slot holds the
+ * entry's number plus one, so that 0 is an empty slot. Two kinds of set:
  *
- *   short (up to SHORT_WAYS ways)   LRU: the stretch is in order of use, the newest first. What
- *                                   is touched moves to the front, and the oldest falls off the
- * end. Random: slots stay, a random one is overwritten. long (hundreds of ways)         an index
- * over the row (chained buckets) finds the slot, and a doubly linked list for each set keeps the
- * order of use. Both are arrays of slot numbers; nothing is allocated after start.
+ *   short (up to SHORT_WAYS ways)   LRU: the slots are in order of use, the newest first. The
+ *                                   entry touched moves to the front; the oldest falls off the end.
+ *                                   Random: slots stay, a random one is overwritten.
+ *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
+ *                                   doubly linked list for each set keeps the order of use. Both
+ *                                   are arrays of slot numbers; nothing is allocated after start.
  *
  * Before either, each instance remembers the last entry it touched: it is resident and the newest
  * by construction, so touching it again changes nothing. When many SMs of a group walk the same
@@ -48,12 +49,14 @@ struct level {
     uint32_t set_mask;     /* a power of two of equal sets: set_count - 1, otherwise 0 */
     uint32_t equal_ways;   /* all sets are alike: their ways, otherwise 0 */
     uint32_t xor_shift;    /* bits of a set number */
+    uint32_t *memory;      /* owned: all arrays of this level, those that hold translations first */
+    size_t state_words;    /* of them */
     uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
     uint32_t *set_of_turn; /* [entries] unequal sets: whose turn it is */
     uint32_t *last;        /* [instance] sector touched last, plus one */
     uint32_t *tags;        /* [instance][entries] */
-    uint64_t *filled;      /* [instance][entries] mask of sectors; NULL where there is one */
-    uint32_t *victims;     /* [instance][victims] newest first; NULL where there are none */
+    uint64_t *filled;      /* [instance][entries] mask of sectors; NULL if there is one */
+    uint32_t *victims;     /* [instance][victims] newest first */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -361,85 +364,84 @@ static void deal_turns(struct level *l)
     }
 }
 
-static uint32_t lay_out_sets(struct level *l)
+static void lay_out_sets(struct level *l)
 {
     uint32_t set = 0;
     uint32_t slot = 0;
-    uint32_t widest = 0;
     for (uint32_t r = 0; r < l->desc.run_count; r++) {
-        const struct sim_run *run = &l->desc.runs[r];
-        widest = run->ways > widest ? run->ways : widest;
-        for (uint32_t i = 0; i < run->count; i++) {
+        for (uint32_t i = 0; i < l->desc.runs[r].count; i++) {
             l->first[set++] = slot;
-            slot += run->ways;
+            slot += l->desc.runs[r].ways;
         }
     }
     l->first[set] = slot;
-    return widest;
 }
 
-static bool allocate_index(struct level *l)
+static uint32_t *carve(uint32_t **rest, size_t words)
 {
-    size_t instances = l->desc.instance_count;
+    uint32_t *part = *rest;
+    *rest += words;
+    return part;
+}
+
+/* One block of memory for all arrays; the masks of 64 bits come first. */
+static bool allocate(struct level *l)
+{
+    const bool sectored = l->desc.sectors > 1;
+    const size_t instances = l->desc.instance_count;
+    const size_t slots = instances * l->desc.entries;
+    const size_t victims = instances * l->desc.victims;
+    const size_t sets = l->is_long ? instances * l->set_count : 0;
+    const size_t links = l->is_long ? slots : 0;
     struct index *x = &l->index;
+    size_t buckets = 0;
+
     x->bucket_count = 1;
     while (x->bucket_count < 2 * l->desc.entries)
         x->bucket_count *= 2;
-    x->bucket = calloc(instances * x->bucket_count, sizeof *x->bucket);
-    x->chain = calloc(instances * l->desc.entries, sizeof *x->chain);
-    x->newer = calloc(instances * l->desc.entries, sizeof *x->newer);
-    x->older = calloc(instances * l->desc.entries, sizeof *x->older);
-    x->newest = calloc(instances * l->set_count, sizeof *x->newest);
-    x->oldest = calloc(instances * l->set_count, sizeof *x->oldest);
-    x->used = calloc(instances * l->set_count, sizeof *x->used);
-    return x->bucket && x->chain && x->newer && x->older && x->newest && x->oldest && x->used;
+    buckets = l->is_long ? instances * x->bucket_count : 0;
+    l->state_words =
+        (sectored ? 2 * slots : 0) + slots + instances + victims + buckets + 3 * links + 3 * sets;
+    l->memory = calloc(l->state_words + l->set_count + 1 + l->desc.entries, sizeof *l->memory);
+    if (!l->memory)
+        return false;
+    uint32_t *rest = l->memory;
+    l->filled = sectored ? (uint64_t *)(void *)carve(&rest, 2 * slots) : NULL;
+    l->tags = carve(&rest, slots);
+    l->last = carve(&rest, instances);
+    l->victims = carve(&rest, victims);
+    x->bucket = carve(&rest, buckets);
+    x->chain = carve(&rest, links);
+    x->newer = carve(&rest, links);
+    x->older = carve(&rest, links);
+    x->newest = carve(&rest, sets);
+    x->oldest = carve(&rest, sets);
+    x->used = carve(&rest, sets);
+    l->first = carve(&rest, (size_t)l->set_count + 1);
+    l->set_of_turn = rest;
+    return true;
 }
 
 static bool level_init(struct level *l, const struct sim_level *desc)
 {
-    size_t instances = desc->instance_count;
     l->desc = *desc;
     l->sector_bytes = desc->entry_bytes / desc->sectors;
     l->sector_shift = log2_exact(l->sector_bytes);
     l->entry_shift = log2_exact(desc->sectors);
-    for (uint32_t r = 0; r < desc->run_count; r++)
+    for (uint32_t r = 0; r < desc->run_count; r++) {
         l->set_count += desc->runs[r].count;
+        l->is_long = l->is_long || desc->runs[r].ways > SHORT_WAYS;
+    }
     l->equal_ways = desc->run_count == 1 ? desc->runs[0].ways : 0;
     if (l->equal_ways > 0 && log2_exact(l->set_count) > 0) {
         l->set_mask = l->set_count - 1;
         l->xor_shift = desc->hash == SIM_HASH_XOR ? (uint32_t)log2_exact(l->set_count) : 0;
     }
-    l->first = calloc((size_t)l->set_count + 1, sizeof *l->first);
-    l->set_of_turn = calloc(desc->entries, sizeof *l->set_of_turn);
-    l->last = calloc(instances, sizeof *l->last);
-    l->tags = calloc(instances * desc->entries, sizeof *l->tags);
-    if (desc->sectors > 1)
-        l->filled = calloc(instances * desc->entries, sizeof *l->filled);
-    if (desc->victims > 0)
-        l->victims = calloc(instances * desc->victims, sizeof *l->victims);
-    if (!l->first || !l->set_of_turn || !l->last || !l->tags || (desc->sectors > 1 && !l->filled) ||
-        (desc->victims > 0 && !l->victims))
+    if (!allocate(l))
         return false;
-    l->is_long = lay_out_sets(l) > SHORT_WAYS;
+    lay_out_sets(l);
     deal_turns(l);
-    return !l->is_long || allocate_index(l);
-}
-
-static void level_free(struct level *l)
-{
-    free(l->index.used);
-    free(l->index.oldest);
-    free(l->index.newest);
-    free(l->index.older);
-    free(l->index.newer);
-    free(l->index.chain);
-    free(l->index.bucket);
-    free(l->victims);
-    free(l->filled);
-    free(l->tags);
-    free(l->last);
-    free(l->set_of_turn);
-    free(l->first);
+    return true;
 }
 
 struct sim_mmu *sim_mmu_new(const struct sim_desc *desc)
@@ -466,7 +468,7 @@ void sim_mmu_free(struct sim_mmu *take)
     if (!take)
         return;
     for (uint32_t i = 0; i < take->level_count; i++)
-        level_free(&take->levels[i]);
+        free(take->levels[i].memory);
     free(take);
 }
 
@@ -474,19 +476,6 @@ void sim_mmu_flush(struct sim_mmu *mmu)
 {
     for (uint32_t i = 0; i < mmu->level_count; i++) {
         struct level *l = &mmu->levels[i];
-        size_t instances = l->desc.instance_count;
-        memset(l->last, 0, instances * sizeof *l->last);
-        memset(l->tags, 0, instances * l->desc.entries * sizeof *l->tags);
-        if (l->victims)
-            memset(l->victims, 0, instances * l->desc.victims * sizeof *l->victims);
-        if (l->filled)
-            memset(l->filled, 0, instances * l->desc.entries * sizeof *l->filled);
-        if (!l->is_long)
-            continue;
-        struct index *x = &l->index;
-        memset(x->bucket, 0, instances * x->bucket_count * sizeof *x->bucket);
-        memset(x->newest, 0, instances * l->set_count * sizeof *x->newest);
-        memset(x->oldest, 0, instances * l->set_count * sizeof *x->oldest);
-        memset(x->used, 0, instances * l->set_count * sizeof *x->used);
+        memset(l->memory, 0, l->state_words * sizeof *l->memory);
     }
 }

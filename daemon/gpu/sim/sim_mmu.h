@@ -1,9 +1,8 @@
 /* sim_mmu.h: the translation hardware of a GPU as a model: a few levels of set-associative TLBs,
- * each level with instances shared by some of the SMs. Access by access, and nothing else: no
- * time, no noise, no input or output.
+ * each level with instances shared by some of the SMs. Access by access: no time, no noise, no I/O.
  *
- * Every access looks into the levels of its SM, nearest first, until one hits; the levels that
- * missed then hold the translation. The state lives on between calls, as it does on hardware.
+ * Every access searches the levels of its SM, nearest first, until one hits; the levels that
+ * missed then hold the translation. The state stays between calls, as on hardware.
  */
 #ifndef REACH_GPU_SIM_SIM_MMU_H
 #define REACH_GPU_SIM_SIM_MMU_H
@@ -12,7 +11,7 @@
 
 struct sim_mmu;
 
-/* A cold MMU as described. `desc` is copied. NULL without memory. */
+/* A cold MMU; copies `desc`. NULL: no memory. */
 struct sim_mmu *sim_mmu_new(const struct sim_desc *desc);
 void sim_mmu_free(struct sim_mmu *take);
 

@@ -1,4 +1,4 @@
-/* sim_parts.h: what sim_machine.c and sim_read.c know of a machine. Private to them. */
+/* sim_parts.h: the state of a machine. Private to sim_machine.c and sim_read.c. */
 #ifndef REACH_GPU_SIM_SIM_PARTS_H
 #define REACH_GPU_SIM_SIM_PARTS_H
 
@@ -12,16 +12,16 @@ struct sim_machine {
     struct sim_desc desc;
     struct sim_mmu *mmu;
     struct rng rng;                     /* of noise */
-    uint32_t far_cycles[REACH_MAX_SMS]; /* by position: how much further away this SM sits */
-    struct rng others;                  /* of what others do to the GPU */
-    uint32_t loads_to_turn;             /* until the neighbour's next turn */
+    uint32_t far_cycles[REACH_MAX_SMS]; /* by position: the distance of this SM, on top of a load */
+    struct rng others;                  /* of other processes */
+    uint32_t loads_to_turn;             /* until the neighbor's next turn */
     uint32_t loads_to_reclock;          /* until the clock changes */
     bool reclocked;
-    uint64_t turns; /* that the neighbour has had */
+    uint64_t turns; /* that the neighbor has had */
 };
 
 /* One load of an SM, and what others do meanwhile. Returns how many levels missed; `*away_cycles`
- * (may be NULL) is how long the neighbour had the GPU during it. */
+ * (may be NULL) is how long the neighbor had the GPU during it. */
 uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uint32_t *away_cycles);
 
 /* A draw from the normal distribution with deviation 1. */

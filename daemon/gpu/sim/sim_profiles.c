@@ -1,7 +1,7 @@
-/* sim_profiles.c: the named GPUs. A number is here because somebody published it, because this
- * project measured it, or because the model needs some number; `sources` says which. To correct a
- * profile, edit its description and move the field's row from guess to measured, with the folder
- * in docs/measurements/ that shows it.
+/* sim_profiles.c: the named GPUs. A number is published, was measured by this project, or is a
+ * guess that the model needs; `sources` says which. To correct a profile, edit its description and
+ * change the field's row from guess to measured, with the directory in docs/measurements/ that
+ * shows it.
  *
  * Published: Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, table 2 and figures
  * 5 and 6; Mei and Chu, Dissecting GPU Memory Hierarchy through Microbenchmarking, TPDS 2017 (arXiv

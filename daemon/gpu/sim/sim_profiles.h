@@ -1,13 +1,13 @@
 /* sim_profiles.h: simulated GPUs by name: k80, p100, a100-80g, h100-80g, h200. Each is a
- * description as in sim_desc.h, and says of every number in it where it comes from. */
+ * description as in sim_desc.h, with the source of every number in it. */
 #ifndef REACH_GPU_SIM_SIM_PROFILES_H
 #define REACH_GPU_SIM_SIM_PROFILES_H
 
 #include "gpu/sim/sim_desc.h"
 
 enum sim_evidence {
-    SIM_PUBLISHED = 0, /* somebody's paper or data sheet says so */
-    SIM_MEASURED,      /* seen on hardware by this project */
+    SIM_PUBLISHED = 0, /* a paper or a data sheet says so */
+    SIM_MEASURED,      /* measured on hardware by this project */
     SIM_GUESS          /* made up to complete the model; do not quote */
 };
 const char *sim_evidence_name(enum sim_evidence e); /* "published", "measured", "guess" */
@@ -28,10 +28,10 @@ struct sim_profile {
 
 /* All profiles, in the order of their age. */
 const struct sim_profile *sim_profiles(uint32_t *out_count);
-/* NULL where none has this name. */
+/* NULL: no profile has this name. */
 const struct sim_profile *sim_profile_find(const char *name);
 
-/* Reads what a user writes: a profile's name, a profile's name and fields that replace its own
+/* Parses what a user writes: a profile's name, a profile's name and fields that replace its own
  * ("h200 noise=none seed=3"), or a whole description. STATUS_NOT_FOUND for an unknown name, with
  * the names there are; STATUS_INVALID_ARGUMENT as in sim_desc_parse. */
 enum status sim_profiles_parse(const char *text, struct sim_desc *out, struct err *err);

@@ -1,7 +1,7 @@
 /* sim_read.c: READ, the throughput of random reads. Two steps.
  *
  * 1. Miss rates, by the model: every level is first brought to where a long run would have it, then
- *    some thousand random loads an instance are counted, the SMs taking turns. Random loads from
+ *    some thousand random loads per instance are counted, in turns of the SMs. Random loads from
  *    n pages hit a level of e < n entries e/n of the time, so sampling a fraction of 1/2 with 4096
  *    loads is right to 0.8%.
  * 2. Rates, by arithmetic. An SM reads at most sm_gbps. A walker takes miss_ns for a miss, so the
@@ -33,7 +33,7 @@ enum {
 static const double ELAPSED_JITTER = 0.01;
 static const double CYCLE_NS = 0.5; /* of the cycles that a neighbour takes */
 
-/* One point: who reads where, and how it went. */
+/* One point: which SM reads where, and the result. */
 struct reading {
     const struct sim_desc *desc;
     const struct sim_window *windows;
@@ -80,7 +80,7 @@ static void warm_instance(struct sim_machine *m, const struct reading *r, const 
     }
 }
 
-/* Levels that can limit throughput need warmth and samples; the others follow along. */
+/* Levels that can limit throughput are warmed up and sampled; the others are ignored. */
 static bool is_limit(const struct sim_level *l)
 {
     return l->miss_ns > 0;
@@ -233,10 +233,8 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
     struct sim_window windows[PROBE_MAX_WINDOWS];
     uint16_t window_of[REACH_MAX_SMS];
     m->rng.state ^= (uint64_t)spec->seed << 32;
-    for (uint32_t i = 0; i < d->sm_count; i++) {
-        uint16_t id = d->sm_ids[i];
-        window_of[i] = id < spec->window_sms ? spec->window_of_sm[id] : PROBE_SM_IDLE;
-    }
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        window_of[i] = (uint16_t)probe_window_of(spec, d->sm_ids[i]);
     for (uint32_t p = 0; p < spec->point_count; p++) {
         for (uint32_t w = 0; w < spec->window_count; w++) {
             uint64_t first = 0;

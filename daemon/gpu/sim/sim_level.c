@@ -1,0 +1,285 @@
+/* sim_level.c: one level in the text of a simulated GPU: "65@2M/0,5:1,6;sets=17+8x6". */
+#include "gpu/sim/sim_text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096 };
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define AT(member)   offsetof(struct sim_level, member)
+
+static const struct sim_number entry_bytes = {SIM_BYTES, AT(entry_bytes), 0};
+
+/* Options with a number; printed in this order if they differ from their default. */
+static const struct {
+    const char *key;
+    struct sim_number number;
+} numbers[] = {
+    {"miss=", {SIM_U32, AT(miss_cycles), SIM_MAX_CYCLES}},
+    {"victims=", {SIM_U32, AT(victims), SIM_MAX_VICTIMS}},
+    {"sectors=", {SIM_U32, AT(sectors), SIM_MAX_SECTORS}},
+    {"miss_ns=", {SIM_F64, AT(miss_ns), MAX_MISS_NS}},
+    {"walkers=", {SIM_U32, AT(walkers), MAX_WALKERS}},
+};
+enum { PRINTED_BEFORE_SETS = 1 }; /* of them */
+
+/* Options with a word; 0 is the default of each. */
+static const struct {
+    const char *text;
+    size_t offset;
+    uint32_t value;
+} choices[] = {{"policy=lru", AT(policy), SIM_LRU},
+               {"policy=random", AT(policy), SIM_RANDOM},
+               {"hash=mod", AT(hash), SIM_HASH_MOD},
+               {"hash=xor", AT(hash), SIM_HASH_XOR},
+               {"hash=skew", AT(hash), SIM_HASH_SKEW}};
+
+static const struct sim_level plain = {.walkers = 1, .sectors = 1};
+
+_Static_assert(sizeof(enum sim_policy) == sizeof(uint32_t) &&
+                   sizeof(enum sim_hash) == sizeof(uint32_t),
+               "choices");
+
+/* Numbers the instances by the lowest SM of each, which makes equal sharings equal structs. */
+static void number_instances(struct sim_level *l, uint32_t sm_count)
+{
+    uint16_t renamed[REACH_MAX_SMS];
+    bool seen[REACH_MAX_SMS] = {false};
+    uint16_t next = 0;
+    for (uint32_t i = 0; i < sm_count; i++) {
+        uint16_t old = l->instance_of_sm[i];
+        if (!seen[old]) {
+            seen[old] = true;
+            renamed[old] = next++;
+        }
+        l->instance_of_sm[i] = renamed[old];
+    }
+    l->instance_count = next;
+}
+
+/* "0,5:1,6:2-4" */
+static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, struct sim_level *l)
+{
+    int32_t position[REACH_MAX_SMS];
+    bool known[REACH_MAX_SMS] = {false};
+    uint32_t covered = 0;
+    uint16_t group = 0;
+    memset(position, -1, sizeof position);
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        position[d->sm_ids[i]] = (int32_t)i;
+    for (bool more = true; more;) {
+        uint32_t first = 0;
+        uint32_t last = 0;
+        enum status s = sim_text_ids(c, &first, &last);
+        if (s != STATUS_OK)
+            return s;
+        for (uint32_t id = first; id <= last; id++) {
+            if (position[id] < 0)
+                return sim_text_fail(c, "this GPU has no SM with such an id");
+            if (known[id])
+                return sim_text_fail(c, "an SM is in two groups");
+            known[id] = true;
+            l->instance_of_sm[position[id]] = group;
+            covered++;
+        }
+        const bool next_group = sim_text_skip(c, ":");
+        group += next_group;
+        more = next_group || sim_text_skip(c, ",");
+    }
+    return covered == d->sm_count ? STATUS_OK : sim_text_fail(c, "not every SM is in a group");
+}
+
+/* "8" and nothing behind it is a group size; "0,5:1,6" and "0-7" are groups. */
+static bool is_group_size(const struct sim_cursor *c)
+{
+    const char *p = c->at;
+    while (p < c->end && isdigit((unsigned char)*p))
+        p++;
+    return p > c->at && (p == c->end || *p == ';');
+}
+
+static enum status read_sharing(struct sim_cursor *c, const struct sim_desc *d, struct sim_level *l)
+{
+    uint32_t k = 0;
+    enum status s = STATUS_OK;
+    if (sim_text_skip(c, "sm")) {
+        k = 1;
+    } else if (sim_text_skip(c, "gpu")) {
+        k = REACH_MAX_SMS;
+    } else if (is_group_size(c)) {
+        s = sim_text_u32(c, REACH_MAX_SMS, &k);
+        if (s == STATUS_OK && k == 0)
+            return sim_text_fail(c, "a group has at least one SM");
+    } else {
+        s = read_groups(c, d, l);
+    }
+    for (uint32_t i = 0; k > 0 && i < d->sm_count; i++)
+        l->instance_of_sm[i] = (uint16_t)(i / k);
+    if (s == STATUS_OK)
+        number_instances(l, d->sm_count);
+    return s;
+}
+
+static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
+{
+    memset(l->runs, 0, sizeof l->runs);
+    l->run_count = 0;
+    do {
+        struct sim_run run = {.count = 1};
+        enum status s = sim_text_u32(c, SIM_MAX_ENTRIES, &run.ways);
+        if (s == STATUS_OK && sim_text_skip(c, "x"))
+            s = sim_text_u32(c, SIM_MAX_ENTRIES, &run.count);
+        if (s != STATUS_OK)
+            return s;
+        if (run.ways == 0 || run.count == 0)
+            return sim_text_fail(c, "a set has at least one way");
+        struct sim_run *before = l->run_count > 0 ? &l->runs[l->run_count - 1] : NULL;
+        if (before && before->ways == run.ways)
+            before->count += run.count;
+        else if (l->run_count == SIM_MAX_RUNS)
+            return sim_text_fail(c, "too many different set sizes");
+        else
+            l->runs[l->run_count++] = run;
+    } while (sim_text_skip(c, "+"));
+    return STATUS_OK;
+}
+
+static enum status read_option(struct sim_cursor *c, struct sim_level *l)
+{
+    if (sim_text_skip(c, "sets="))
+        return read_sets(c, l);
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        if (sim_text_skip(c, numbers[i].key))
+            return sim_text_number(c, &numbers[i].number, l);
+    for (size_t i = 0; i < COUNT(choices); i++) {
+        if (!sim_text_skip(c, choices[i].text))
+            continue;
+        memcpy((char *)l + choices[i].offset, &choices[i].value, sizeof choices[i].value);
+        return STATUS_OK;
+    }
+    return sim_text_fail(c, "no such option of a level");
+}
+
+static enum status check_sets(const struct sim_cursor *c, const struct sim_level *l)
+{
+    uint64_t ways = 0;
+    uint64_t sets = 0;
+    uint32_t widest = 0;
+    for (uint32_t r = 0; r < l->run_count; r++) {
+        widest = l->runs[r].ways > widest ? l->runs[r].ways : widest;
+        ways += (uint64_t)l->runs[r].ways * l->runs[r].count;
+        sets += l->runs[r].count;
+    }
+    if (ways != l->entries)
+        return sim_text_fail(c, "the ways of all sets must add up to the entries");
+    if (l->hash == SIM_HASH_XOR && (l->run_count != 1 || (sets & (sets - 1)) != 0))
+        return sim_text_fail(c, "hash=xor needs a power of two of equal sets");
+    if (l->sectors == 0 || l->entry_bytes % l->sectors != 0)
+        return sim_text_fail(c, "sectors must divide the entry into equal parts");
+    if (l->victims > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_VICTIM_WAYS))
+        return sim_text_fail(c, "victims need lru, undivided entries and sets of at most 32 ways");
+    if (l->walkers == 0)
+        return sim_text_fail(c, "a level has at least one walker");
+    return STATUS_OK;
+}
+
+enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index)
+{
+    if (d->sm_count == 0)
+        return sim_text_fail(c, "sms= must come before the levels");
+    if (index > d->level_count)
+        return sim_text_fail(c, "the level before this one is missing");
+    struct sim_level *l = &d->levels[index];
+    memcpy(l, &plain, sizeof *l);
+
+    enum status s = sim_text_u32(c, SIM_MAX_ENTRIES, &l->entries);
+    if (s == STATUS_OK && l->entries == 0)
+        return sim_text_fail(c, "a level has at least one entry");
+    if (s == STATUS_OK && !sim_text_skip(c, "@"))
+        return sim_text_fail(c, "expected @<entry bytes>");
+    if (s == STATUS_OK)
+        s = sim_text_number(c, &entry_bytes, l);
+    if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
+        return sim_text_fail(c, "an entry translates at least 4K");
+    if (s == STATUS_OK && !sim_text_skip(c, "/"))
+        return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
+    if (s == STATUS_OK)
+        s = read_sharing(c, d, l);
+    l->runs[0] = (struct sim_run){.ways = l->entries, .count = 1};
+    l->run_count = 1;
+    while (s == STATUS_OK && sim_text_skip(c, ";"))
+        s = read_option(c, l);
+    if (s == STATUS_OK && c->at == c->end)
+        s = check_sets(c, l);
+    if (s == STATUS_OK && index == d->level_count)
+        d->level_count++;
+    return s;
+}
+
+/* The K of "groups of K in a row"; 0 if the groups are not like that. */
+static uint32_t group_size(const struct sim_desc *d, const struct sim_level *l)
+{
+    uint32_t k = 1; /* the first SM is always in the first group */
+    while (k < d->sm_count && l->instance_of_sm[k] == 0)
+        k++;
+    for (uint32_t i = 0; i < d->sm_count; i++) {
+        if (l->instance_of_sm[i] != i / k)
+            return 0;
+    }
+    return k;
+}
+
+static void put_sharing(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+{
+    const uint32_t k = group_size(d, l);
+    if (k == 1 || k == d->sm_count) {
+        sim_text_put(w, k == 1 ? "sm" : "gpu");
+    } else if (k > 0) {
+        sim_text_put(w, "%u", k);
+    } else {
+        for (uint16_t g = 0; g < l->instance_count; g++) {
+            sim_text_put(w, g > 0 ? ":" : "");
+            sim_text_put_ids(w, d, l->instance_of_sm, g);
+        }
+    }
+}
+
+static void put_sets(struct sim_writer *w, const struct sim_level *l)
+{
+    if (l->run_count == 1 && l->runs[0].count == 1)
+        return;
+    for (uint32_t r = 0; r < l->run_count; r++) {
+        sim_text_put(w, "%s%u", r > 0 ? "+" : ";sets=", l->runs[r].ways);
+        if (l->runs[r].count > 1)
+            sim_text_put(w, "x%u", l->runs[r].count);
+    }
+}
+
+static void put_choices(struct sim_writer *w, const struct sim_level *l)
+{
+    for (size_t i = 0; i < COUNT(choices); i++) {
+        uint32_t value;
+        memcpy(&value, (const char *)l + choices[i].offset, sizeof value);
+        if (value != 0 && value == choices[i].value)
+            sim_text_put(w, ";%s", choices[i].text);
+    }
+}
+
+void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
+{
+    sim_text_put(w, "%u@", l->entries);
+    sim_text_put_number(w, &entry_bytes, l);
+    sim_text_put(w, "/");
+    put_sharing(w, d, l);
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        if (i == PRINTED_BEFORE_SETS) {
+            put_sets(w, l);
+            put_choices(w, l);
+        }
+        if (!sim_text_differs(&numbers[i].number, l, &plain))
+            continue;
+        sim_text_put(w, ";%s", numbers[i].key);
+        sim_text_put_number(w, &numbers[i].number, l);
+    }
+}

@@ -1,0 +1,57 @@
+/* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to sim_desc.c and
+ * sim_level.c, each of which holds one table of fields for both directions. */
+#ifndef REACH_GPU_SIM_SIM_TEXT_H
+#define REACH_GPU_SIM_SIM_TEXT_H
+
+#include "gpu/sim/sim_desc.h"
+
+#include <stddef.h>
+
+enum { SIM_MAX_CYCLES = 1000000 };
+
+/* A position in one field; `field` and `whole` are only for messages. */
+struct sim_cursor {
+    const char *at;
+    const char *end;
+    const char *field;
+    const char *whole;
+    struct err *err;
+};
+
+struct sim_writer {
+    char *at;
+    size_t left;
+};
+
+/* A number at `offset` of a struct: 0..max. */
+struct sim_number {
+    enum { SIM_U32, SIM_U64, SIM_F64, SIM_BYTES /* of 64 bits; `max` is not used */ } type;
+    size_t offset;
+    uint64_t max;
+};
+
+/* Sets the error to `what`, with the field and the place in it. STATUS_INVALID_ARGUMENT. */
+enum status sim_text_fail(const struct sim_cursor *c, const char *what);
+/* Skips `expected` if it comes next. */
+bool sim_text_skip(struct sim_cursor *c, const char *expected);
+enum status sim_text_u32(struct sim_cursor *c, uint32_t max, uint32_t *out);
+/* One SM id or a range of them: "7", "2-4". */
+enum status sim_text_ids(struct sim_cursor *c, uint32_t *first, uint32_t *last);
+enum status sim_text_number(struct sim_cursor *c, const struct sim_number *n, void *object);
+
+/* The buffer must have room (asserted). */
+void sim_text_put(struct sim_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const void *object);
+/* Ids in ascending order, three and more in a row as a range; only those with of[i] == group if
+ * `of` is not NULL. */
+void sim_text_put_ids(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of,
+                      uint16_t group);
+/* Has the number of `a` another value in `b`? */
+bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
+
+/* Level `index`, which begins with its entries and ends before the next blank. */
+enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
+void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
+
+#endif
