@@ -1,23 +1,23 @@
-/* names.c: the words of placement that travel in requests and answers. */
+/* names.c: the names in requests and answers. */
+#include "base/name_of.h"
 #include "planner/explain.h"
 #include "planner/placement.h"
 #include "planner/strategy.h"
 
 #include <string.h>
 
-static const char *const ADVICE_NAMES[] = {[ADVICE_NOTHING_TO_DO] = "nothing-to-do",
-                                           [ADVICE_SCOPES] = "scopes",
-                                           [ADVICE_WINDOWS] = "windows",
-                                           [ADVICE_NO_LIMIT_SEEN] = "no-limit-seen",
-                                           [ADVICE_NOT_ENOUGH_GROUPS] = "not-enough-groups"};
-enum { ADVICE_COUNT = sizeof(ADVICE_NAMES) / sizeof(*ADVICE_NAMES) };
-
 const char *advice_name(enum advice a)
 {
-    return (unsigned)a < ADVICE_COUNT ? ADVICE_NAMES[a] : "scopes";
+    static const char *const names[] = {[ADVICE_NOTHING_TO_DO] = "nothing-to-do",
+                                        [ADVICE_SCOPES] = "scopes",
+                                        [ADVICE_WINDOWS] = "windows",
+                                        [ADVICE_NO_LIMIT_SEEN] = "no-limit-seen",
+                                        [ADVICE_NOT_ENOUGH_GROUPS] = "not-enough-groups"};
+
+    return NAME_OF(names, a);
 }
 
-static const char *const STRATEGY_NAMES[STRATEGY_COUNT] = {
+static const char *const strategy_names[STRATEGY_COUNT] = {
     [STRATEGY_NAIVE] = "naive",
     [STRATEGY_SCOPES] = "scopes",
     [STRATEGY_WINDOWS] = "windows",
@@ -26,13 +26,13 @@ static const char *const STRATEGY_NAMES[STRATEGY_COUNT] = {
 
 const char *strategy_name(enum strategy s)
 {
-    return (unsigned)s < STRATEGY_COUNT ? STRATEGY_NAMES[s] : "naive";
+    return NAME_OF(strategy_names, s);
 }
 
 bool strategy_from_name(const char *name, enum strategy *out)
 {
     for (unsigned i = 0; i < STRATEGY_COUNT; i++) {
-        if (strcmp(name, STRATEGY_NAMES[i]) == 0) {
+        if (strcmp(name, strategy_names[i]) == 0) {
             *out = (enum strategy)i;
             return true;
         }
@@ -48,7 +48,7 @@ const char *bound_name(enum bound b)
                                         [BOUND_INPUT] = "input",
                                         [BOUND_SCAN] = "scan"};
 
-    return (unsigned)b < sizeof(names) / sizeof(*names) ? names[b] : "unknown";
+    return NAME_OF(names, b);
 }
 
 const char *basis_name(enum basis b)
@@ -59,7 +59,7 @@ const char *basis_name(enum basis b)
                                         [BASIS_SCALED] = "scaled",
                                         [BASIS_JOB] = "job"};
 
-    return (unsigned)b < sizeof(names) / sizeof(*names) ? names[b] : "none";
+    return NAME_OF(names, b);
 }
 
 const char *bottleneck_name(enum bottleneck c)
@@ -69,5 +69,5 @@ const char *bottleneck_name(enum bottleneck c)
                                         [BOTTLENECK_PARTLY] = "partly",
                                         [BOTTLENECK_NOT] = "not-translation"};
 
-    return (unsigned)c < sizeof(names) / sizeof(*names) ? names[c] : "cannot-say";
+    return NAME_OF(names, c);
 }

@@ -29,7 +29,6 @@
 #include "planner/active_groups.h"
 #include "planner/reach_limit.h"
 #include "planner/partition.h"
-#include "planner/predict.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
