@@ -22,6 +22,12 @@ static struct column column_of(const struct member *m, const void *base, uint32_
                            .count = member_count(m, base)};
 }
 
+/* One object is a list of one. */
+static struct column column_of_one(const struct object *o, const void *base, uint32_t k)
+{
+    return (struct column){.first = (char *)(uintptr_t)(object_evidence(o, base) + k), .count = 1};
+}
+
 static struct evidence *element(const struct column *c, uint32_t i)
 {
     return (void *)(c->first + i * c->stride_bytes);
@@ -95,15 +101,13 @@ static void write_column(struct json_builder *out, const char *name, const struc
     json_builder_value(out, name, json_builder_end(&o));
 }
 
-/* One object is a list of one. */
 void evidence_write(struct json_builder *out, const struct object *o, const void *base)
 {
     struct json_builder inner;
 
     json_builder_begin(&inner);
     for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const struct column c = {.first = (char *)(uintptr_t)(object_evidence(o, base) + k),
-                                 .count = 1};
+        const struct column c = column_of_one(o, base, k);
         write_column(&inner, o->evidence_names[k], &c);
     }
     json_builder_value(out, "evidence", json_builder_end(&inner));
@@ -122,39 +126,6 @@ void evidence_columns_write(struct json_builder *out, const struct member *m, co
 }
 
 /* ---- reading ---- */
-
-static void one_from_json(struct json_reader *outer, const char *name, struct evidence *out)
-{
-    const json_t *const json = json_reader_object(outer, name);
-    struct maybe_f64 margin = KNOWN(0);
-    const char *word;
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, name, -1);
-    word = json_reader_word(&in, "method");
-    if (word && !evidence_method_from_name(word, &out->method))
-        json_reader_fail(&in, "method", "is unknown to this release");
-    json_reader_u32(&in, "repeats", UINT32_MAX, &out->repeats);
-    json_reader_f64_maybe(&in, "margin", &margin);
-    out->margin = margin.v;
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-void evidence_read(struct json_reader *in, const struct object *o, void *base)
-{
-    const json_t *const json = json_reader_object(in, "evidence");
-    struct evidence *const e = (void *)((char *)base + o->evidence_offset);
-    struct json_reader inner;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&inner, in, json, "evidence", -1);
-    for (uint32_t i = 0; i < o->evidence_count; i++)
-        one_from_json(&inner, o->evidence_names[i], &e[i]);
-    json_reader_absorb(in, json_reader_end(&inner));
-}
 
 /* One value, or an array as long as the list. */
 static const json_t *need_field(struct json_reader *in, enum evidence_field field, uint32_t count)
@@ -239,6 +210,21 @@ static void column_from_json(struct json_reader *outer, const char *name, const 
     if (!any)
         json_reader_fail(&in, field_names[MARGIN], "must be known for one element at least");
     json_reader_absorb(outer, json_reader_end(&in));
+}
+
+void evidence_read(struct json_reader *in, const struct object *o, void *base)
+{
+    const json_t *const json = json_reader_object(in, "evidence");
+    struct json_reader inner;
+
+    if (!json)
+        return;
+    json_reader_begin_inside(&inner, in, json, "evidence", -1);
+    for (uint32_t k = 0; k < o->evidence_count; k++) {
+        const struct column c = column_of_one(o, base, k);
+        column_from_json(&inner, o->evidence_names[k], &c);
+    }
+    json_reader_absorb(in, json_reader_end(&inner));
 }
 
 void evidence_columns_read(struct json_reader *in, const struct member *m, void *base)

@@ -7,7 +7,6 @@
  * held whole.
  */
 #include "fingerprint/fingerprint.h"
-#include "fingerprint/fingerprint_json.h"
 
 #include "base/name_of.h"
 #include "base/hash.h"
@@ -23,57 +22,24 @@ static const char *const depth_names[] = {
     [DEPTH_MATRIX] = "matrix",
 };
 
-const char *shared_by_name(enum shared_by s)
-{
-    static const char *const names[] = {[SHARED_UNKNOWN] = "unknown",
-                                        [SHARED_SM] = "sm",
-                                        [SHARED_GROUP] = "group",
-                                        [SHARED_GPU] = "gpu"};
+NAME_FUNCTION(shared_by_name, enum shared_by, [SHARED_UNKNOWN] = "unknown", [SHARED_SM] = "sm",
+              [SHARED_GROUP] = "group", [SHARED_GPU] = "gpu")
 
-    return NAME_OF(names, s);
-}
+NAME_FUNCTION(replacement_name, enum replacement, [REPLACEMENT_UNKNOWN] = "unknown",
+              [REPLACEMENT_LRU] = "lru", [REPLACEMENT_NOT_LRU] = "not-lru")
 
-const char *replacement_name(enum replacement r)
-{
-    static const char *const names[] = {[REPLACEMENT_UNKNOWN] = "unknown",
-                                        [REPLACEMENT_LRU] = "lru",
-                                        [REPLACEMENT_NOT_LRU] = "not-lru"};
+NAME_FUNCTION(fill_name,
+              enum fill, [FILL_UNKNOWN] = "unknown", [FILL_WHOLE] = "whole", [FILL_PARTS] = "parts")
 
-    return NAME_OF(names, r);
-}
+NAME_FUNCTION(
+    finding_name,
+    enum finding, [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no")
 
-const char *fill_name(enum fill f)
-{
-    static const char *const names[] = {
-        [FILL_UNKNOWN] = "unknown", [FILL_WHOLE] = "whole", [FILL_PARTS] = "parts"};
+NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
+              [SLOW_BY_BANDWIDTH] = "bandwidth")
 
-    return NAME_OF(names, f);
-}
-
-const char *finding_name(enum finding f)
-{
-    static const char *const names[] = {
-        [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no"};
-
-    return NAME_OF(names, f);
-}
-
-const char *slow_cause_name(enum slow_cause c)
-{
-    static const char *const names[] = {
-        [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb", [SLOW_BY_BANDWIDTH] = "bandwidth"};
-
-    return NAME_OF(names, c);
-}
-
-const char *allocation_name(enum allocation a)
-{
-    static const char *const names[] = {[ALLOCATION_VIRTUAL] = "virtual",
-                                        [ALLOCATION_PLAIN] = "plain",
-                                        [ALLOCATION_MANAGED] = "managed"};
-
-    return NAME_OF(names, a);
-}
+NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
+              [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
 const char *depth_name(enum depth d)
 {

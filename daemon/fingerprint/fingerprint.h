@@ -309,6 +309,9 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 /* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
 json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
+ * without its id; NULL without memory. */
+char *fingerprint_json_text(const json_t *body, char *out_id);
 /* Reads what fingerprint_to_json wrote, checks it. Unknown fields are ignored (a newer daemon may
  * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);

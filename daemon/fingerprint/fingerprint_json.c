@@ -1,6 +1,6 @@
 /* fingerprint_json.c: writes a fingerprint as schema/json/fingerprint.schema.json defines it, by
  * the tables of members.h. The origin is at the top, because it has to reach the last client. */
-#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint.h"
 
 #include "base/hash.h"
 #include "base/identity_json.h"
@@ -319,7 +319,8 @@ static void write_kept(struct json_builder *o, const struct fingerprint *fp)
             source_to_json(&fp->dropped, "reason", json_new_text(fp->dropped_reason)));
 }
 
-json_t *fingerprint_json_body(const struct fingerprint *fp)
+/* Everything but the id. */
+static json_t *body_to_json(const struct fingerprint *fp)
 {
     const struct place at = {.fp = fp, .base = fp};
     struct json_builder o;
@@ -344,7 +345,7 @@ static int hash_text(const char *text, size_t size, void *data)
     return 0;
 }
 
-bool fingerprint_json_id(const json_t *body, char *out)
+static bool id_of_body(const json_t *body, char *out)
 {
     uint64_t h = HASH_START;
 
@@ -366,8 +367,8 @@ char *fingerprint_json_text(const json_t *body, char *out_id)
 
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
-    json_t *const body = fingerprint_json_body(fp);
-    const bool done = body && fingerprint_json_id(body, out);
+    json_t *const body = body_to_json(fp);
+    const bool done = body && id_of_body(body, out);
 
     json_decref(body);
     if (done)
@@ -382,10 +383,10 @@ enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *
 json_t *fingerprint_to_json(const struct fingerprint *fp)
 {
     char id[FINGERPRINT_ID_BYTES];
-    json_t *const body = fingerprint_json_body(fp);
+    json_t *const body = body_to_json(fp);
     struct json_builder o;
 
-    if (!body || !fingerprint_json_id(body, id)) {
+    if (!body || !id_of_body(body, id)) {
         json_decref(body);
         return NULL;
     }

@@ -4,7 +4,7 @@
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.
  */
-#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint.h"
 
 #include "base/identity_json.h"
 #include "base/json_reader.h"

@@ -331,7 +331,8 @@ void fingerprint_init(struct fingerprint *out)
 
 static bool is_known_number(const struct member *m, const void *base)
 {
-    return member_type_is_maybe(m->type) && member_state(m, base).known == MAYBE_KNOWN;
+    return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE &&
+           member_state(m, base).known == MAYBE_KNOWN;
 }
 
 /* An object is known if any number of it is. */

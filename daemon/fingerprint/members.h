@@ -44,11 +44,6 @@ struct member_names {
     unsigned count;
 };
 
-static inline bool member_type_is_maybe(enum member_type t)
-{
-    return t >= MEMBER_U32_MAYBE && t <= MEMBER_F64_MAYBE;
-}
-
 struct object;
 struct member {
     const char *name; /* NULL: the groups' rows write and read it */
