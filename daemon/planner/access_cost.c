@@ -303,6 +303,17 @@ struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_
     return KNOWN_F64(hidden(&p->clear, p->reach_bytes, bytes));
 }
 
+struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes)
+{
+    struct maybe_f64 ns = access_cost_translation_ns(p, bytes);
+
+    if (!IS_KNOWN(p->in_reach_ns))
+        return p->in_reach_ns;
+    if (IS_KNOWN(ns))
+        ns.v = fmax(ns.v, p->in_reach_ns.v);
+    return ns;
+}
+
 /* By how much an access in windows was measured to be slower than one inside the reach. */
 static double slowdown_by_group(const struct access_cost_source *s, uint64_t bytes)
 {
