@@ -1,7 +1,7 @@
 /* metrics_gpu.c: see metrics_gpu.h. */
 #include "api/encode/metrics_gpu.h"
 
-#include "fingerprint/fingerprint_map_hash.h"
+#include "fingerprint/fingerprint.h"
 
 #include <math.h>
 #include <stddef.h>

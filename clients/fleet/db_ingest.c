@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "fingerprint/diff.h"
-#include "fingerprint/fingerprint_map_hash.h"
+#include "fingerprint/fingerprint.h"
 
 #include <errno.h>
 #include <inttypes.h>

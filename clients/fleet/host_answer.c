@@ -3,7 +3,7 @@
 
 #include "base/json_reader.h"
 #include "base/text.h"
-#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint.h"
 
 #include <stdlib.h>
 #include <string.h>

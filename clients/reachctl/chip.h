@@ -5,7 +5,6 @@
 #define REACHCTL_CHIP_H
 
 #include "fingerprint/fingerprint.h"
-#include "fingerprint/fingerprint_map_hash.h"
 #include "planner/placement.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* show_evidence.c: reachctl show --evidence: what each number of a fingerprint rests on. That of
- * the elements of a list stands in columns beside it (daemon/fingerprint/evidence_columns.h), or
+ * the elements of a list stands in columns beside it (daemon/fingerprint/evidence_json.h), or
  * inside them, in fingerprints of before there were columns. */
 #include "clients/reachctl/show.h"
 

@@ -7,4 +7,13 @@
 #define NAME_OF(names, value)                                                                      \
     ((unsigned)(value) < sizeof(names) / sizeof(*(names)) ? (names)[value] : "invalid")
 
+/* Defines the function that names the enumerators of a type, from designated initializers. */
+#define NAME_FUNCTION(function, type, ...)                                                         \
+    const char *function(type value)                                                               \
+    {                                                                                              \
+        static const char *const names[] = {__VA_ARGS__};                                          \
+                                                                                                   \
+        return NAME_OF(names, value);                                                              \
+    }
+
 #endif

@@ -2,6 +2,7 @@
 #include "fingerprint/diff.h"
 
 #include "base/units.h"
+#include "fingerprint/members.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -75,33 +76,6 @@ static void compare_identity(const struct gpu_identity *a, const struct gpu_iden
     compare_text(out, FINGERPRINT_CHANGED, "CUDA", a->cuda_version, b->cuda_version);
 }
 
-static void compare_u32(struct fingerprint_diff *out, const char *where, const char *what,
-                        struct maybe_u32 a, struct maybe_u32 b)
-{
-    if (IS_KNOWN(a) && IS_KNOWN(b) && a.v != b.v)
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %u and %u", where, what, a.v, b.v);
-}
-
-static void compare_bytes(struct fingerprint_diff *out, const char *where, const char *what,
-                          struct maybe_u64 a, struct maybe_u64 b)
-{
-    char text_a[24];
-    char text_b[24];
-    if (IS_KNOWN(a) && IS_KNOWN(b) && a.v != b.v)
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", where, what,
-               units_format_bytes(a.v, text_a, sizeof text_a),
-               units_format_bytes(b.v, text_b, sizeof text_b));
-}
-
-static void compare_real(struct fingerprint_diff *out, const char *where, const char *what,
-                         struct maybe_f64 a, struct maybe_f64 b, double least, double share)
-{
-    if (!IS_KNOWN(a) || !IS_KNOWN(b))
-        return;
-    if (fabs(a.v - b.v) > fmax(least, share * fmax(a.v, b.v)))
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %.1f and %.1f", where, what, a.v, b.v);
-}
-
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second)
 {
@@ -125,8 +99,8 @@ bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition
     return true;
 }
 
-static void compare_partition(const char *where, const struct sm_partition *a,
-                              const struct sm_partition *b, struct fingerprint_diff *out)
+static void compare_partition(const struct sm_partition *a, const struct sm_partition *b,
+                              const char *where, struct fingerprint_diff *out)
 {
     uint32_t first = 0;
     uint32_t second = 0;
@@ -136,45 +110,90 @@ static void compare_partition(const char *where, const struct sm_partition *a,
                second);
 }
 
-static void compare_level(const struct tlb_level *a, const struct tlb_level *b,
+static void compare_bytes(const char *where, const char *what, uint64_t a, uint64_t b,
                           struct fingerprint_diff *out)
 {
-    char where[16];
-    snprintf(where, sizeof where, "level %u ", a->level);
-    compare_u32(out, where, "entries", a->entries, b->entries);
-    compare_bytes(out, where, "entry", a->entry_bytes, b->entry_bytes);
-    compare_bytes(out, where, "page", a->page_bytes, b->page_bytes);
-    compare_bytes(out, where, "reach", a->reach_bytes, b->reach_bytes);
-    compare_u32(out, where, "sets", a->sets, b->sets);
-    compare_u32(out, where, "ways", a->ways, b->ways);
-    if (a->replacement != REPLACEMENT_UNKNOWN && b->replacement != REPLACEMENT_UNKNOWN &&
-        a->replacement != b->replacement)
-        differ(out, FINGERPRINT_CHANGED, "%sreplacement: %s and %s", where,
-               replacement_name(a->replacement), replacement_name(b->replacement));
-    compare_real(out, where, "miss penalty in cycles", a->miss_penalty_cycles,
-                 b->miss_penalty_cycles, PENALTY_CYCLES, PENALTY_SHARE);
-    if (a->shared_by != SHARED_UNKNOWN && b->shared_by != SHARED_UNKNOWN &&
-        a->shared_by != b->shared_by)
-        differ(out, FINGERPRINT_CHANGED, "%sshared by: %s and %s", where,
-               shared_by_name(a->shared_by), shared_by_name(b->shared_by));
-    else
-        compare_partition(where, &a->sharing, &b->sharing, out);
+    char text_a[24];
+    char text_b[24];
+    if (a != b)
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", where, what,
+               units_format_bytes(a, text_a, sizeof text_a),
+               units_format_bytes(b, text_b, sizeof text_b));
 }
 
-static const struct curve_point *find_point(const struct throughput *t, uint64_t region_bytes)
+static void compare_real(const char *where, const struct member *m, double a, double b,
+                         struct fingerprint_diff *out)
 {
-    for (uint32_t i = 0; i < t->curve_count; i++)
-        if (t->curve[i].region_bytes == region_bytes)
-            return &t->curve[i];
-    return NULL;
+    const bool cycles = strstr(m->name, "_cycles") != NULL;
+    const double least = cycles ? PENALTY_CYCLES : 0;
+    if (fabs(a - b) > fmax(least, (cycles ? PENALTY_SHARE : THROUGHPUT_SHARE) * fmax(a, b)))
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %.1f and %.1f", where, m->label, a, b);
 }
 
-static const struct rate_point *find_rate_point(const struct access_rate *r, uint64_t region_bytes)
+static void compare_name(const char *where, const struct member *m, unsigned a, unsigned b,
+                         struct fingerprint_diff *out)
 {
-    for (uint32_t i = 0; i < r->point_count; i++)
-        if (r->points[i].region_bytes == region_bytes)
-            return &r->points[i];
-    return NULL;
+    if (a != 0 && b != 0 && a != b) /* 0: unknown */
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", where, m->label, m->names->name(a),
+               m->names->name(b));
+}
+
+/* A number that both know. */
+static void compare_known(const char *where, const struct member *m, const void *a, const void *b,
+                          struct fingerprint_diff *out)
+{
+    if (m->type == MEMBER_U64_MAYBE)
+        compare_bytes(where, m->label, ((const struct maybe_u64 *)a)->v,
+                      ((const struct maybe_u64 *)b)->v, out);
+    else if (m->type == MEMBER_F64_MAYBE)
+        compare_real(where, m, ((const struct maybe_f64 *)a)->v, ((const struct maybe_f64 *)b)->v,
+                     out);
+    else if (((const struct maybe_u32 *)a)->v != ((const struct maybe_u32 *)b)->v)
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %u and %u", where, m->label,
+               ((const struct maybe_u32 *)a)->v, ((const struct maybe_u32 *)b)->v);
+}
+
+/* The members of two structs that have a label, but for those of lists. */
+static void compare_members(const char *where, const struct object *o, const void *base_a,
+                            const void *base_b, struct fingerprint_diff *out)
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        const void *const a = member_at(m, base_a);
+        const void *const b = member_at(m, base_b);
+        if (m->type == MEMBER_OBJECT)
+            compare_members(where, m->object, a, b, out);
+        else if (!m->label)
+            continue;
+        else if (m->type == MEMBER_NAME)
+            compare_name(where, m, *(const unsigned *)a, *(const unsigned *)b, out);
+        else if (m->type == MEMBER_TEXT)
+            compare_text(out, FINGERPRINT_CHANGED, m->label, a, b);
+        else if (m->type == MEMBER_PARTITION)
+            compare_partition(a, b, where, out);
+        else if (member_state(m, base_a).known == MAYBE_KNOWN &&
+                 member_state(m, base_b).known == MAYBE_KNOWN)
+            compare_known(where, m, a, b, out);
+    }
+}
+
+/* The points of two lists over the same region, of which both structs begin with the size. `kind`:
+ * what was measured, for the sentences; "" or with a comma behind it. */
+static void compare_points(const char *kind, const struct object *o, const void *a,
+                           uint32_t a_count, const void *b, uint32_t b_count,
+                           struct fingerprint_diff *out)
+{
+    for (uint32_t i = 0; i < a_count; i++) {
+        const uint64_t *const p = (const void *)((const char *)a + i * o->size);
+        char size[24];
+        char where[80];
+        snprintf(where, sizeof where, "%sregion of %s ", kind,
+                 units_format_bytes(*p, size, sizeof size));
+        for (uint32_t k = 0; k < b_count; k++) {
+            const uint64_t *const q = (const void *)((const char *)b + k * o->size);
+            if (*p == *q)
+                compare_members(where, o, p, q, out);
+        }
+    }
 }
 
 static const struct access_rate *find_rate(const struct throughput *t, const struct access_rate *as)
@@ -189,46 +208,21 @@ static const struct access_rate *find_rate(const struct throughput *t, const str
 static void compare_rate(const struct access_rate *a, const struct access_rate *b,
                          struct fingerprint_diff *out)
 {
-    char size[24];
-    char where[64];
+    char where[48];
 
     snprintf(where, sizeof where, "%s of %u bytes ", access_name(a->access), a->transaction_bytes);
-    compare_real(out, where, "plateau in GB/s", a->plateau_gbps, b->plateau_gbps, 0,
-                 THROUGHPUT_SHARE);
-    for (uint32_t i = 0; i < a->point_count; i++) {
-        const struct rate_point *p = &a->points[i];
-        const struct rate_point *q = find_rate_point(b, p->region_bytes);
-        if (!q)
-            continue;
-        snprintf(where, sizeof where, "%s of %u bytes, region of %s ", access_name(a->access),
-                 a->transaction_bytes, units_format_bytes(p->region_bytes, size, sizeof size));
-        compare_real(out, where, "naive in GB/s", p->naive_gbps, q->naive_gbps, 0,
-                     THROUGHPUT_SHARE);
-        compare_real(out, where, "by group in GB/s", p->by_group_gbps, q->by_group_gbps, 0,
-                     THROUGHPUT_SHARE);
-    }
+    compare_members(where, &rate_object, a, b, out);
+    snprintf(where, sizeof where, "%s of %u bytes, ", access_name(a->access), a->transaction_bytes);
+    compare_points(where, &rate_point_object, a->points, a->point_count, b->points, b->point_count,
+                   out);
 }
 
 static void compare_throughput(const struct throughput *a, const struct throughput *b,
                                struct fingerprint_diff *out)
 {
-    compare_real(out, "", "plateau in GB/s", a->plateau_gbps, b->plateau_gbps, 0, THROUGHPUT_SHARE);
-    compare_real(out, "", "whole memory in GB/s", a->whole_memory_gbps, b->whole_memory_gbps, 0,
-                 THROUGHPUT_SHARE);
-    for (uint32_t i = 0; i < a->curve_count; i++) {
-        const struct curve_point *p = &a->curve[i];
-        const struct curve_point *q = find_point(b, p->region_bytes);
-        char size[24];
-        char where[40];
-        if (!q)
-            continue;
-        snprintf(where, sizeof where, "region of %s ",
-                 units_format_bytes(p->region_bytes, size, sizeof size));
-        compare_real(out, where, "naive in GB/s", p->naive_gbps, q->naive_gbps, 0,
-                     THROUGHPUT_SHARE);
-        compare_real(out, where, "by group in GB/s", p->by_group_gbps, q->by_group_gbps, 0,
-                     THROUGHPUT_SHARE);
-    }
+    compare_members("", &throughput_object, a, b, out);
+    compare_points("", &curve_point_object, a->curve, a->curve_count, b->curve, b->curve_count,
+                   out);
     for (uint32_t i = 0; i < a->rate_count; i++) {
         const struct access_rate *r = find_rate(b, &a->rates[i]);
         if (r)
@@ -242,17 +236,12 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     memset(out, 0, sizeof *out);
     compare_identity(&a->gpu, &b->gpu, out);
     compare_count(out, FINGERPRINT_CHANGED, "TLB levels", a->level_count, b->level_count);
-    for (uint32_t k = 0; a->level_count == b->level_count && k < a->level_count; k++)
-        compare_level(&a->levels[k], &b->levels[k], out);
-    compare_u32(out, "", "level of the groups", a->topology.level, b->topology.level);
-    compare_u32(out, "", "SMs of a group of the full die", a->topology.nominal_group_sms,
-                b->topology.nominal_group_sms);
-    compare_u32(out, "", "SMs of the full die", a->topology.full_sm_count,
-                b->topology.full_sm_count);
-    compare_text(out, FINGERPRINT_CHANGED, "pattern of disabled SMs",
-                 a->topology.disabled.signature, b->topology.disabled.signature);
-    compare_partition("", &a->topology.partition, &b->topology.partition, out);
-    compare_bytes(out, "", "recommended window", a->windows.recommended_bytes,
-                  b->windows.recommended_bytes);
+    for (uint32_t k = 0; a->level_count == b->level_count && k < a->level_count; k++) {
+        char where[24];
+        snprintf(where, sizeof where, "level %u ", a->levels[k].level);
+        compare_members(where, &level_object, &a->levels[k], &b->levels[k], out);
+    }
+    compare_members("", &topology_object, &a->topology, &b->topology, out);
+    compare_members("", &windows_object, &a->windows, &b->windows, out);
     compare_throughput(&a->throughput, &b->throughput, out);
 }

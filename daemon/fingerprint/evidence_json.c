@@ -1,50 +1,218 @@
-/* evidence_json.c: see evidence_json.h. */
+/* evidence_json.c: see evidence_json.h. In a column, `margin` alone says which elements have
+ * evidence; the other two fields are checked against it. */
 #include "fingerprint/evidence_json.h"
 
-static json_t *one_to_json(const struct evidence *e)
-{
-    struct json_builder o;
+enum evidence_field { METHOD = 0, REPEATS, MARGIN, FIELD_COUNT };
+static const char *const field_names[FIELD_COUNT] = {"method", "repeats", "margin"};
 
-    json_builder_begin(&o);
-    json_builder_text(&o, "method", evidence_method_name(e->method));
-    json_builder_u64(&o, "repeats", e->repeats);
-    json_builder_real(&o, "margin", e->margin);
-    return json_builder_end(&o);
+/* The evidence of one number, for each element of a list. */
+struct column {
+    char *first;
+    size_t stride_bytes;
+    uint32_t count;
+};
+
+/* That of number k of the elements of the list `m`. */
+static struct column column_of(const struct member *m, const void *base, uint32_t k)
+{
+    const size_t first = m->object->evidence_offset + k * sizeof(struct evidence);
+
+    return (struct column){.first = (char *)(uintptr_t)member_at(m, base) + first,
+                           .stride_bytes = m->object->size,
+                           .count = member_count(m, base)};
 }
 
-void evidence_write(struct json_builder *o, const char *const *names, const struct evidence *e,
-                    uint32_t count)
+/* One object is a list of one. */
+static struct column column_of_one(const struct object *o, const void *base, uint32_t k)
+{
+    return (struct column){.first = (char *)(uintptr_t)(object_evidence(o, base) + k), .count = 1};
+}
+
+static struct evidence *element(const struct column *c, uint32_t i)
+{
+    return (void *)(c->first + i * c->stride_bytes);
+}
+
+/* ---- writing ---- */
+
+/* The first element that has any; NULL: none has. */
+static const struct evidence *first_of(const struct column *c)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        if (element(c, i)->method != EVIDENCE_NONE)
+            return element(c, i);
+    return NULL;
+}
+
+static bool same(const struct evidence *a, const struct evidence *b, enum evidence_field field)
+{
+    if (field == METHOD)
+        return a->method == b->method;
+    if (field == REPEATS)
+        return a->repeats == b->repeats;
+    return a->margin <= b->margin && a->margin >= b->margin; /* NaN: never */
+}
+
+static bool is_common(const struct column *c, const struct evidence *e, enum evidence_field field)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        const bool has = element(c, i)->method != EVIDENCE_NONE;
+        if (has ? !same(element(c, i), e, field) : field == MARGIN)
+            return false;
+    }
+    return true;
+}
+
+static json_t *value_to_json(const struct evidence *e, enum evidence_field field)
+{
+    if (e->method == EVIDENCE_NONE)
+        return json_null();
+    if (field == METHOD)
+        return json_string(evidence_method_name(e->method));
+    return field == REPEATS ? json_integer(e->repeats) : json_real(e->margin);
+}
+
+/* `e`: the first element that has any. */
+static json_t *field_to_json(const struct column *c, const struct evidence *e,
+                             enum evidence_field field)
+{
+    json_t *array;
+
+    if (is_common(c, e, field))
+        return value_to_json(e, field);
+    array = json_array();
+    for (uint32_t i = 0; i < c->count; i++)
+        if (!json_builder_append(&array, value_to_json(element(c, i), field)))
+            break;
+    return array;
+}
+
+/* Evidence `name`, if any element has it. */
+static void write_column(struct json_builder *out, const char *name, const struct column *c)
+{
+    const struct evidence *const e = first_of(c);
+    struct json_builder o;
+
+    if (!e)
+        return;
+    json_builder_begin(&o);
+    for (enum evidence_field field = METHOD; field < FIELD_COUNT; field++)
+        json_builder_value(&o, field_names[field], field_to_json(c, e, field));
+    json_builder_value(out, name, json_builder_end(&o));
+}
+
+void evidence_write(struct json_builder *out, const struct object *o, const void *base)
 {
     struct json_builder inner;
 
     json_builder_begin(&inner);
-    for (uint32_t i = 0; i < count; i++)
-        if (e[i].method != EVIDENCE_NONE)
-            json_builder_value(&inner, names[i], one_to_json(&e[i]));
-    json_builder_value(o, "evidence", json_builder_end(&inner));
+    for (uint32_t k = 0; k < o->evidence_count; k++) {
+        const struct column c = column_of_one(o, base, k);
+        write_column(&inner, o->evidence_names[k], &c);
+    }
+    json_builder_value(out, "evidence", json_builder_end(&inner));
 }
 
-static void one_from_json(struct json_reader *outer, const char *name, struct evidence *out)
+void evidence_columns_write(struct json_builder *out, const struct member *m, const void *base)
+{
+    struct json_builder inner;
+
+    json_builder_begin(&inner);
+    for (uint32_t k = 0; k < m->object->evidence_count; k++) {
+        const struct column c = column_of(m, base, k);
+        write_column(&inner, m->object->evidence_names[k], &c);
+    }
+    json_builder_value(out, m->columns, json_builder_end(&inner));
+}
+
+/* ---- reading ---- */
+
+/* One value, or an array as long as the list. */
+static const json_t *need_field(struct json_reader *in, enum evidence_field field, uint32_t count)
+{
+    const json_t *const value = json_object_get(in->object, field_names[field]);
+
+    if (!value)
+        json_reader_fail(in, field_names[field], "missing");
+    else if (json_is_array(value) && json_array_size(value) != count)
+        json_reader_fail(in, field_names[field], "has %zu entries for a list of %u",
+                         json_array_size(value), count);
+    return value;
+}
+
+/* What the field has for element i. */
+static const json_t *entry(const json_t *field, uint32_t i)
+{
+    return json_is_array(field) ? json_array_get(field, i) : field;
+}
+
+static void method_from_json(struct json_reader *in, const json_t *json, uint32_t i,
+                             struct evidence *out)
+{
+    if (!json_is_string(json))
+        json_reader_fail(in, field_names[METHOD],
+                         "must be a text for element %u, which has a margin", i);
+    else if (!evidence_method_from_name(json_string_value(json), &out->method) ||
+             out->method == EVIDENCE_NONE)
+        json_reader_fail(in, field_names[METHOD], "is unknown to this release");
+}
+
+static void repeats_from_json(struct json_reader *in, const json_t *json, uint32_t i,
+                              struct evidence *out)
+{
+    const json_int_t v = json_integer_value(json);
+
+    if (v < 1 || v > UINT32_MAX)
+        json_reader_fail(in, field_names[REPEATS],
+                         "must be an integer from 1 to %u for element %u, which has a margin",
+                         UINT32_MAX, i);
+    else
+        out->repeats = (uint32_t)v;
+}
+
+/* True if the element has evidence. Nulls are at the same indexes in all arrays. */
+static bool element_from_json(struct json_reader *in, const json_t *const *fields, uint32_t i,
+                              struct evidence *out)
+{
+    const json_t *const margin = entry(fields[MARGIN], i);
+
+    if (out->method != EVIDENCE_NONE)
+        json_reader_fail(in, field_names[METHOD], "is in element %u of the list too", i);
+    for (int field = METHOD; json_is_null(margin) && field < MARGIN; field++)
+        if (json_is_array(fields[field]) && !json_is_null(entry(fields[field], i)))
+            json_reader_fail(in, field_names[field], "must be null for element %u, whose margin is",
+                             i);
+    if (json_is_null(margin))
+        return false;
+    if (!json_is_number(margin))
+        json_reader_fail(in, field_names[MARGIN],
+                         "must be a number, or an array of numbers and nulls");
+    method_from_json(in, entry(fields[METHOD], i), i, out);
+    repeats_from_json(in, entry(fields[REPEATS], i), i, out);
+    out->margin = json_number_value(margin);
+    return true;
+}
+
+static void column_from_json(struct json_reader *outer, const char *name, const struct column *c)
 {
     const json_t *const json = json_reader_object(outer, name);
-    struct maybe_f64 margin = KNOWN(0);
-    const char *word;
+    const json_t *fields[FIELD_COUNT];
     struct json_reader in;
+    bool any = false;
 
     if (!json)
         return;
     json_reader_begin_inside(&in, outer, json, name, -1);
-    word = json_reader_word(&in, "method");
-    if (word && !evidence_method_from_name(word, &out->method))
-        json_reader_fail(&in, "method", "is none that this release knows");
-    json_reader_u32(&in, "repeats", UINT32_MAX, &out->repeats);
-    json_reader_f64_maybe(&in, "margin", &margin);
-    out->margin = margin.v;
+    for (int field = METHOD; field < FIELD_COUNT; field++)
+        fields[field] = need_field(&in, (enum evidence_field)field, c->count);
+    for (uint32_t i = 0; json_reader_ok(&in) && i < c->count; i++)
+        any |= element_from_json(&in, fields, i, element(c, i));
+    if (!any)
+        json_reader_fail(&in, field_names[MARGIN], "must be known for one element at least");
     json_reader_absorb(outer, json_reader_end(&in));
 }
 
-void evidence_read(struct json_reader *in, const char *const *names, struct evidence *out,
-                   uint32_t count)
+void evidence_read(struct json_reader *in, const struct object *o, void *base)
 {
     const json_t *const json = json_reader_object(in, "evidence");
     struct json_reader inner;
@@ -52,7 +220,24 @@ void evidence_read(struct json_reader *in, const char *const *names, struct evid
     if (!json)
         return;
     json_reader_begin_inside(&inner, in, json, "evidence", -1);
-    for (uint32_t i = 0; i < count; i++)
-        one_from_json(&inner, names[i], &out[i]);
+    for (uint32_t k = 0; k < o->evidence_count; k++) {
+        const struct column c = column_of_one(o, base, k);
+        column_from_json(&inner, o->evidence_names[k], &c);
+    }
+    json_reader_absorb(in, json_reader_end(&inner));
+}
+
+void evidence_columns_read(struct json_reader *in, const struct member *m, void *base)
+{
+    const json_t *const json = json_reader_object(in, m->columns);
+    struct json_reader inner;
+
+    if (!json)
+        return;
+    json_reader_begin_inside(&inner, in, json, m->columns, -1);
+    for (uint32_t k = 0; k < m->object->evidence_count; k++) {
+        const struct column c = column_of(m, base, k);
+        column_from_json(&inner, m->object->evidence_names[k], &c);
+    }
     json_reader_absorb(in, json_reader_end(&inner));
 }

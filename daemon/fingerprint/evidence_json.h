@@ -1,16 +1,33 @@
-/* evidence_json.h: evidence as the object "evidence" beside the numbers that it is about. */
+/* evidence_json.h: evidence in JSON. That of an object is in it, by number:
+ *
+ *     "evidence": {"reach_bytes": {"method": "refine", "repeats": 15, "margin": 0.9}}
+ *
+ * That of the elements of a list is beside the list, in one column for each number that any element
+ * has evidence of. Within the elements it would be half of the document, and nearly all of that
+ * repeated words.
+ *
+ *     "group_evidence": {"random_read_gbps": {"method": "random-reads", "repeats": 3,
+ *                                             "margin": [0.999, 0.998, null]}}
+ *
+ * A value that all elements have in common is written once; otherwise there is an array with one
+ * entry per element, in the order of the list. An element without evidence has null in `margin`, so
+ * a single margin is that of every element. `method` and `repeats` are arrays only if those that
+ * have evidence differ, and then null for the same elements.
+ */
 #ifndef REACH_FINGERPRINT_EVIDENCE_JSON_H
 #define REACH_FINGERPRINT_EVIDENCE_JSON_H
 
-#include "base/json_reader.h"
 #include "base/json_builder.h"
-#include "fingerprint/evidence.h"
+#include "base/json_reader.h"
+#include "fingerprint/members.h"
 
-/* One field for each that there is, under its number's name. */
-void evidence_write(struct json_builder *o, const char *const *names, const struct evidence *e,
-                    uint32_t count);
-/* What is missing stays as it is. */
-void evidence_read(struct json_reader *in, const char *const *names, struct evidence *out,
-                   uint32_t count);
+/* The field "evidence" of the object at `base`. What is missing stays as it is. */
+void evidence_write(struct json_builder *out, const struct object *o, const void *base);
+void evidence_read(struct json_reader *in, const struct object *o, void *base);
+
+/* The columns beside the list `m` of the object at `base`. A number that has a column must have no
+ * evidence yet: a document that has it within the elements too is corrupt. */
+void evidence_columns_write(struct json_builder *out, const struct member *m, const void *base);
+void evidence_columns_read(struct json_reader *in, const struct member *m, void *base);
 
 #endif

@@ -1,12 +1,12 @@
-/* fingerprint.c: the empty value, the names of its enums, and its two hashes.
+/* fingerprint.c: the names of the enumerations of a fingerprint, and its hashes.
  *
- * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
- * give every double back exactly). So the id of a value does not depend on padding, on bytes behind
- * the end of a text or on slots that are not in use, and it is the same after a round trip through
- * the store. The text is hashed as it is written, without ever being held whole.
+ * The id (fingerprint_json.c) is the hash of the canonical JSON: sorted keys, no blanks, floats
+ * with 17 digits (which give every double back exactly). So the id of a value does not depend on
+ * padding, on bytes behind the end of a text or on slots that are not in use, and it is the same
+ * after a round trip through the store. The text is hashed as it is written, without ever being
+ * held whole.
  */
 #include "fingerprint/fingerprint.h"
-#include "fingerprint/fingerprint_json.h"
 
 #include "base/name_of.h"
 #include "base/hash.h"
@@ -16,129 +16,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const shared_by_names[] = {
-    [SHARED_UNKNOWN] = "unknown",
-    [SHARED_SM] = "sm",
-    [SHARED_GROUP] = "group",
-    [SHARED_GPU] = "gpu",
-};
-static const char *const replacement_names[] = {
-    [REPLACEMENT_UNKNOWN] = "unknown",
-    [REPLACEMENT_LRU] = "lru",
-    [REPLACEMENT_NOT_LRU] = "not-lru",
-};
-static const char *const fill_names[] = {
-    [FILL_UNKNOWN] = "unknown",
-    [FILL_WHOLE] = "whole",
-    [FILL_PARTS] = "parts",
-};
-static const char *const finding_names[] = {
-    [FINDING_UNKNOWN] = "unknown",
-    [FINDING_YES] = "yes",
-    [FINDING_NO] = "no",
-};
-static const char *const slow_cause_names[] = {
-    [SLOW_UNKNOWN] = "unknown",
-    [SLOW_BY_TLB] = "tlb",
-    [SLOW_BY_BANDWIDTH] = "bandwidth",
-};
-static const char *const allocation_names[] = {
-    [ALLOCATION_VIRTUAL] = "virtual",
-    [ALLOCATION_PLAIN] = "plain",
-    [ALLOCATION_MANAGED] = "managed",
-};
 static const char *const depth_names[] = {
     [DEPTH_QUICK] = "quick",
     [DEPTH_FULL] = "full",
     [DEPTH_MATRIX] = "matrix",
 };
 
-#define COUNT_OF(names) (sizeof(names) / sizeof((names)[0]))
+NAME_FUNCTION(shared_by_name, enum shared_by, [SHARED_UNKNOWN] = "unknown", [SHARED_SM] = "sm",
+              [SHARED_GROUP] = "group", [SHARED_GPU] = "gpu")
 
-/* Place of `name` in the table, or -1. */
-static int find_name(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; name && i < count; i++) {
-        if (strcmp(name, names[i]) == 0)
-            return (int)i;
-    }
-    return -1;
-}
+NAME_FUNCTION(replacement_name, enum replacement, [REPLACEMENT_UNKNOWN] = "unknown",
+              [REPLACEMENT_LRU] = "lru", [REPLACEMENT_NOT_LRU] = "not-lru")
 
-const char *shared_by_name(enum shared_by s)
-{
-    return NAME_OF(shared_by_names, s);
-}
+NAME_FUNCTION(fill_name,
+              enum fill, [FILL_UNKNOWN] = "unknown", [FILL_WHOLE] = "whole", [FILL_PARTS] = "parts")
 
-bool shared_by_from_name(const char *name, enum shared_by *out)
-{
-    const int i = find_name(shared_by_names, COUNT_OF(shared_by_names), name);
+NAME_FUNCTION(
+    finding_name,
+    enum finding, [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no")
 
-    if (i >= 0)
-        *out = (enum shared_by)i;
-    return i >= 0;
-}
+NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
+              [SLOW_BY_BANDWIDTH] = "bandwidth")
 
-const char *replacement_name(enum replacement r)
-{
-    return NAME_OF(replacement_names, r);
-}
-
-bool replacement_from_name(const char *name, enum replacement *out)
-{
-    const int i = find_name(replacement_names, COUNT_OF(replacement_names), name);
-
-    if (i >= 0)
-        *out = (enum replacement)i;
-    return i >= 0;
-}
-
-const char *fill_name(enum fill f)
-{
-    return NAME_OF(fill_names, f);
-}
-
-bool fill_from_name(const char *name, enum fill *out)
-{
-    const int i = find_name(fill_names, COUNT_OF(fill_names), name);
-
-    if (i >= 0)
-        *out = (enum fill)i;
-    return i >= 0;
-}
-
-const char *finding_name(enum finding f)
-{
-    return NAME_OF(finding_names, f);
-}
-
-bool finding_from_name(const char *name, enum finding *out)
-{
-    const int i = find_name(finding_names, COUNT_OF(finding_names), name);
-
-    if (i >= 0)
-        *out = (enum finding)i;
-    return i >= 0;
-}
-
-const char *slow_cause_name(enum slow_cause c)
-{
-    return NAME_OF(slow_cause_names, c);
-}
-
-bool slow_cause_from_name(const char *name, enum slow_cause *out)
-{
-    const int i = find_name(slow_cause_names, COUNT_OF(slow_cause_names), name);
-
-    if (i >= 0)
-        *out = (enum slow_cause)i;
-    return i >= 0;
-}
-
-const char *allocation_name(enum allocation a)
-{
-    return NAME_OF(allocation_names, a);
-}
+NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
+              [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
 const char *depth_name(enum depth d)
 {
@@ -147,100 +48,13 @@ const char *depth_name(enum depth d)
 
 bool depth_from_name(const char *name, enum depth *out)
 {
-    const int i = find_name(depth_names, COUNT_OF(depth_names), name);
-
-    if (i >= 0)
-        *out = (enum depth)i;
-    return i >= 0;
-}
-
-static void partition_init(struct sm_partition *p)
-{
-    p->group_count = 0;
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-}
-
-static void level_init(struct tlb_level *l)
-{
-    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
-    const struct maybe_u64 no_u64 = UNKNOWN(REASON_NOT_MEASURED);
-    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
-
-    *l = (struct tlb_level){
-        .entries = no_u32,
-        .entry_bytes = no_u64,
-        .page_bytes = no_u64,
-        .reach_bytes = no_u64,
-        .onset_bytes = no_u64,
-        .saturation_bytes = no_u64,
-        .sets = no_u32,
-        .ways = no_u32,
-        .victim_entries = no_u32,
-        .entry_pages = no_u32,
-        .tag_bytes = no_u64,
-        .miss_penalty_cycles = no_f64,
-        .confidence = no_f64,
-    };
-    partition_init(&l->sharing);
-}
-
-static void topology_init(struct topology *t)
-{
-    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
-    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
-
-    partition_init(&t->partition);
-    t->level = t->nominal_group_sms = t->full_sm_count = no_u32;
-    t->disabled.sm_count = t->disabled.unit_sms = t->disabled.lost_groups = no_u32;
-    t->disabled.candidate_count = no_u32;
-    t->confidence = no_f64;
-    t->penalty_classes = t->speed_classes = no_u32;
-    t->pairs.worst_ratio = no_f64;
-    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++) {
-        struct sm_group *const group = &t->groups[g];
-        group->miss_penalty_cycles = group->random_read_gbps = no_f64;
-        group->alone_gbps = group->beyond_gbps = no_f64;
-        group->penalty_class = group->speed_class = no_u32;
+    for (unsigned d = 0; name && d < DEPTH_COUNT; d++) {
+        if (strcmp(name, depth_names[d]) == 0) {
+            *out = (enum depth)d;
+            return true;
+        }
     }
-    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-        t->sm_miss_penalty_cycles[sm] = no_f64;
-}
-
-static void throughput_init(struct throughput *t)
-{
-    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
-
-    t->plateau_gbps = t->whole_memory_gbps = no_f64;
-    for (uint32_t i = 0; i < FINGERPRINT_MAX_CURVE; i++) {
-        struct curve_point *const p = &t->curve[i];
-        p->naive_gbps = p->by_group_gbps = p->by_sm_gbps = no_f64;
-    }
-    for (uint32_t i = 0; i < FINGERPRINT_MAX_RATES; i++) {
-        struct access_rate *const rate = &t->rates[i];
-        rate->plateau_gbps = no_f64;
-        for (uint32_t k = 0; k < FINGERPRINT_MAX_RATE_POINTS; k++)
-            rate->points[k].naive_gbps = rate->points[k].by_group_gbps = no_f64;
-    }
-}
-
-void fingerprint_init(struct fingerprint *out)
-{
-    const struct maybe_u32 no_u32 = UNKNOWN(REASON_NOT_MEASURED);
-    const struct maybe_u64 no_u64 = UNKNOWN(REASON_NOT_MEASURED);
-    const struct maybe_f64 no_f64 = UNKNOWN(REASON_NOT_MEASURED);
-
-    memset(out, 0, sizeof(*out));
-    for (uint32_t i = 0; i < FINGERPRINT_MAX_LEVELS; i++)
-        level_init(&out->levels[i]);
-    topology_init(&out->topology);
-    out->beyond.reach_bytes = no_u64;
-    out->beyond.walk_cycles = no_f64;
-    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
-        out->page_bytes[a] = no_u64;
-    out->windows.reach_bytes = out->windows.entry_bytes = out->windows.recommended_bytes = no_u64;
-    throughput_init(&out->throughput);
-    out->conditions.sm_clock_khz = out->conditions.other_processes = no_u32;
+    return false;
 }
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
@@ -336,4 +150,34 @@ uint64_t fingerprint_structure_hash(const struct fingerprint *fp)
     h = hash_string(h, fp->topology.disabled.signature);
     h = hash_u32(h, fp->topology.disabled.candidate_count);
     return hash_partition(h, &fp->topology.partition);
+}
+
+/* The SM and the lowest SM of its group, low byte first: what does not change with the numbers. */
+static uint64_t hash_pair(uint64_t h, uint32_t sm, uint32_t first)
+{
+    const unsigned char bytes[] = {(unsigned char)sm, (unsigned char)(sm >> 8),
+                                   (unsigned char)first, (unsigned char)(first >> 8)};
+
+    return hash_bytes(h, bytes, sizeof(bytes));
+}
+
+char *fingerprint_map_hash(const struct sm_partition *partition, char *out)
+{
+    uint16_t first_of[REACH_MAX_GROUPS];
+    uint64_t h = HASH_START;
+
+    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++)
+        first_of[g] = FINGERPRINT_NO_GROUP;
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
+        const uint16_t g = partition->group_of_sm[sm];
+        if (g >= REACH_MAX_GROUPS)
+            continue;
+        if (first_of[g] == FINGERPRINT_NO_GROUP)
+            first_of[g] = (uint16_t)sm;
+        h = hash_pair(h, sm, first_of[g]);
+    }
+    out[0] = '\0';
+    if (partition->group_count > 0)
+        (void)snprintf(out, FINGERPRINT_MAP_HASH_BYTES, "map%016" PRIx64, h);
+    return out;
 }

@@ -251,14 +251,14 @@ struct fingerprint {
     uint32_t level_count;
     struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
     /* What lies beyond the last level that was seen. */
-    struct {
+    struct fingerprint_beyond {
         uint64_t probed_bytes;        /* largest footprint that was walked */
         struct maybe_u64 reach_bytes; /* of one level more */
         struct maybe_f64 walk_cycles; /* of a page walk that no level spares */
     } beyond;
     struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* by enum allocation */
     struct topology topology;
-    struct {
+    struct fingerprint_windows {
         struct maybe_u64 reach_bytes;       /* of one group */
         struct maybe_u64 entry_bytes;       /* alignment of windows */
         struct maybe_u64 recommended_bytes; /* reach less one entry, for an unaligned base */
@@ -299,8 +299,19 @@ enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *
  * left out. */
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
 
+enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map" and 16 hex digits, and the end */
+
+/* A short name for a group map, so that a fleet can be counted by it. Two maps have the same name
+ * if the same SM ids share a group, whatever numbers the groups have (any below REACH_MAX_GROUPS);
+ * an SM of FINGERPRINT_NO_GROUP counts as one that is not there. Sizes and levels may differ. "" if
+ * no groups are known. Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
+char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
+
 /* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
 json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
+ * without its id; NULL without memory. */
+char *fingerprint_json_text(const json_t *body, char *out_id);
 /* Reads what fingerprint_to_json wrote, checks it. Unknown fields are ignored (a newer daemon may
  * add some); missing ones stay unknown. STATUS_CORRUPT names the field. */
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);

@@ -1,269 +1,384 @@
-/* fingerprint_read.c: reads what fingerprint_json.c wrote, or what a newer release wrote: fields it
- * does not know are skipped, fields that are missing stay unknown. What is there must be right,
- * and the whole must pass fingerprint_check.
+/* fingerprint_read.c: reads what fingerprint_json.c wrote, or what a newer release wrote, by the
+ * tables of members.h: unknown fields are skipped, missing fields stay unknown. What is there must
+ * be right, and the whole must pass fingerprint_check.
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.
  */
-#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint.h"
 
 #include "base/identity_json.h"
 #include "base/json_reader.h"
-#include "fingerprint/evidence_columns.h"
 #include "fingerprint/evidence_json.h"
-#include "fingerprint/kept_json.h"
-#include "fingerprint/topology_read.h"
+#include "fingerprint/members.h"
 
 #include <stdio.h>
 
-static void partition_from_json(struct json_reader *in, struct sm_partition *out)
+/* The fingerprint, the struct of one of its objects, and its index if that is in a list. */
+struct place {
+    struct fingerprint *fp;
+    void *base;
+    uint32_t index;
+};
+
+static void read_object(struct json_reader *in, const struct object *o, const struct place *at);
+
+/* ---- arrays ---- */
+
+static bool is_sm(const json_t *value)
 {
-    const json_t *const groups = json_reader_array(in, "groups", REACH_MAX_GROUPS);
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           json_integer_value(value) < REACH_MAX_SMS;
+}
+
+/* Puts the SMs of one array into `group`. An SM in two groups is a failure. */
+static void group_sms_from_json(struct json_reader *in, const json_t *array, uint32_t group,
+                                struct sm_partition *out)
+{
+    size_t i;
+    const json_t *value;
+
+    if (!json_is_array(array))
+        json_reader_fail(in, "groups", "group %u must have an array of SM ids", group);
+    json_array_foreach(array, i, value)
+    {
+        const json_int_t sm = json_integer_value(value);
+
+        if (!is_sm(value))
+            json_reader_fail(in, "groups", "SM ids must be integers from 0 to %d",
+                             REACH_MAX_SMS - 1);
+        else if (out->group_of_sm[sm] != FINGERPRINT_NO_GROUP)
+            json_reader_fail(in, "groups", "SM %d is in two groups", (int)sm);
+        if (!json_reader_ok(in))
+            return;
+        out->group_of_sm[sm] = (uint16_t)group;
+    }
+}
+
+static void partition_from_json(struct json_reader *in, const char *name, struct sm_partition *out)
+{
+    const json_t *const groups = json_reader_array(in, name, REACH_MAX_GROUPS);
 
     for (uint32_t g = 0; g < json_array_size(groups); g++)
-        topology_read_sms(in, json_array_get(groups, g), g, out);
+        group_sms_from_json(in, json_array_get(groups, g), g, out);
     out->group_count = (uint32_t)json_array_size(groups);
 }
 
-static void runs_from_json(struct json_reader *in, struct tlb_level *out)
+/* The numbers are in the order of the SMs, which were read before. */
+static void group_penalties_from_json(struct json_reader *in, const char *name,
+                                      struct topology *out)
 {
-    const json_t *const runs = json_reader_array(in, "set_sizes", FINGERPRINT_MAX_SET_RUNS);
+    const json_t *const array = json_reader_array(in, name, REACH_MAX_SMS);
+    const json_t *const sms = json_object_get(in->object, "sms");
+    size_t i;
+    const json_t *value;
 
-    for (uint32_t i = 0; json_reader_ok(in) && i < json_array_size(runs); i++) {
-        struct json_reader run;
-        json_reader_begin_inside(&run, in, json_array_get(runs, i), "set_sizes", (int)i);
-        json_reader_u32(&run, "ways", UINT32_MAX, &out->runs[i].ways);
-        json_reader_u32(&run, "sets", UINT32_MAX, &out->runs[i].sets);
-        json_reader_absorb(in, json_reader_end(&run));
-        out->run_count = i + 1;
+    if (!json_reader_ok(in) || json_array_size(array) == 0)
+        return;
+    if (json_array_size(array) != json_array_size(sms)) {
+        json_reader_fail(in, name, "must have a number for each of sms");
+        return;
+    }
+    json_array_foreach(array, i, value)
+    {
+        const json_int_t sm = json_integer_value(json_array_get(sms, i));
+
+        if (json_is_number(value))
+            out->sm_miss_penalty_cycles[sm] = KNOWN_F64(json_number_value(value));
+        else if (!json_is_null(value))
+            json_reader_fail(in, name, "must be numbers or null");
     }
 }
 
-static void fill_from_json(struct json_reader *in, struct tlb_level *out)
+static void two_groups_from_json(struct json_reader *in, const char *name, uint16_t *out)
 {
-    const char *const word = json_reader_word(in, "fill");
+    const uint32_t n = json_reader_u16_array(in, name, 2, REACH_MAX_GROUPS - 1, UINT32_MAX, out);
 
-    if (word && !fill_from_name(word, &out->fill))
-        json_reader_fail(in, "fill", "must be unknown, whole or parts");
-    json_reader_u32_maybe(in, "entry_pages", &out->entry_pages);
-    json_reader_u64_maybe(in, "tag_bytes", &out->tag_bytes);
+    if (json_reader_ok(in) && n != 2)
+        json_reader_fail(in, name, "must be two groups");
 }
 
-static void level_from_json(const struct json_reader *outer, const json_t *json, uint32_t i,
-                            struct tlb_level *l, enum status *status)
+static void candidates_from_json(struct json_reader *in, const char *name, struct disabled_sms *out)
 {
-    struct json_reader in;
-    const char *word;
+    const json_t *const candidates = json_reader_array(in, name, FINGERPRINT_MAX_CANDIDATES);
+    size_t i;
+    const json_t *value;
 
-    json_reader_begin_inside(&in, outer, json, "levels", (int)i);
-    json_reader_u32(&in, "level", UINT32_MAX, &l->level);
-    json_reader_u32_maybe(&in, "entries", &l->entries);
-    json_reader_u64_maybe(&in, "entry_bytes", &l->entry_bytes);
-    json_reader_u64_maybe(&in, "page_bytes", &l->page_bytes);
-    json_reader_u64_maybe(&in, "reach_bytes", &l->reach_bytes);
-    json_reader_u64_maybe(&in, "onset_bytes", &l->onset_bytes);
-    json_reader_u64_maybe(&in, "saturation_bytes", &l->saturation_bytes);
-    json_reader_u32_maybe(&in, "sets", &l->sets);
-    json_reader_u32_maybe(&in, "ways", &l->ways);
-    runs_from_json(&in, l);
-    json_reader_u32_maybe(&in, "victim_entries", &l->victim_entries);
-    fill_from_json(&in, l);
-    word = json_reader_word(&in, "replacement");
-    if (word && !replacement_from_name(word, &l->replacement))
-        json_reader_fail(&in, "replacement", "must be unknown, lru or not-lru");
-    json_reader_f64_maybe(&in, "miss_penalty_cycles", &l->miss_penalty_cycles);
-    word = json_reader_word(&in, "shared_by");
-    if (word && !shared_by_from_name(word, &l->shared_by))
-        json_reader_fail(&in, "shared_by", "must be unknown, sm, group or gpu");
-    partition_from_json(&in, &l->sharing);
-    json_reader_f64_maybe(&in, "confidence", &l->confidence);
-    evidence_read(&in, evidence_level_names, l->evidence, LEVEL_EVIDENCE_COUNT);
-    *status = json_reader_end(&in);
-}
+    for (uint32_t k = 0; json_reader_ok(in) && k < json_array_size(candidates); k++) {
+        const json_t *const sms = json_array_get(candidates, k);
 
-static void beyond_from_json(struct json_reader *outer, struct fingerprint *out)
-{
-    const json_t *const json = json_reader_object(outer, "beyond");
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, "beyond", -1);
-    json_reader_u64(&in, "probed_bytes", &out->beyond.probed_bytes);
-    json_reader_u64_maybe(&in, "reach_bytes", &out->beyond.reach_bytes);
-    json_reader_f64_maybe(&in, "walk_cycles", &out->beyond.walk_cycles);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void pages_from_json(struct json_reader *outer, struct fingerprint *out)
-{
-    const json_t *const json = json_reader_object(outer, "page_bytes");
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, "page_bytes", -1);
-    for (uint32_t a = 0; a < ALLOCATION_COUNT; a++)
-        json_reader_u64_maybe(&in, allocation_name((enum allocation)a), &out->page_bytes[a]);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void tlb_from_json(struct json_reader *outer, struct fingerprint *out)
-{
-    const json_t *const json = json_reader_object(outer, "tlb");
-    const json_t *levels;
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, "tlb", -1);
-    levels = json_reader_array(&in, "levels", FINGERPRINT_MAX_LEVELS);
-    for (uint32_t i = 0; json_reader_ok(&in) && i < json_array_size(levels); i++) {
-        enum status s = STATUS_OK;
-        level_from_json(&in, json_array_get(levels, i), i, &out->levels[i], &s);
-        json_reader_absorb(&in, s);
-        out->level_count = i + 1;
-    }
-    beyond_from_json(&in, out);
-    pages_from_json(&in, out);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void windows_from_json(struct json_reader *outer, struct fingerprint *out)
-{
-    const json_t *const json = json_reader_object(outer, "windows");
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, "windows", -1);
-    json_reader_u64_maybe(&in, "reach_bytes", &out->windows.reach_bytes);
-    json_reader_u64_maybe(&in, "entry_bytes", &out->windows.entry_bytes);
-    json_reader_u64_maybe(&in, "recommended_bytes", &out->windows.recommended_bytes);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void point_from_json(struct json_reader *outer, const json_t *json, uint32_t i,
-                            struct curve_point *out)
-{
-    struct json_reader in;
-
-    json_reader_begin_inside(&in, outer, json, "curve", (int)i);
-    json_reader_u64(&in, "region_bytes", &out->region_bytes);
-    json_reader_f64_maybe(&in, "naive_gbps", &out->naive_gbps);
-    json_reader_f64_maybe(&in, "by_group_gbps", &out->by_group_gbps);
-    json_reader_f64_maybe(&in, "by_sm_gbps", &out->by_sm_gbps);
-    json_reader_u32(&in, "windows", UINT32_MAX, &out->windows);
-    evidence_read(&in, evidence_curve_names, out->evidence, CURVE_EVIDENCE_COUNT);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void rate_point_from_json(struct json_reader *outer, const json_t *json, uint32_t i,
-                                 struct rate_point *out)
-{
-    struct json_reader in;
-
-    json_reader_begin_inside(&in, outer, json, "points", (int)i);
-    json_reader_u64(&in, "region_bytes", &out->region_bytes);
-    json_reader_f64_maybe(&in, "naive_gbps", &out->naive_gbps);
-    json_reader_f64_maybe(&in, "by_group_gbps", &out->by_group_gbps);
-    evidence_read(&in, evidence_rate_point_names, out->evidence, RATE_POINT_EVIDENCE_COUNT);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void rate_from_json(struct json_reader *outer, const json_t *json, uint32_t i,
-                           struct access_rate *out)
-{
-    struct json_reader in;
-    const json_t *points;
-    const char *word;
-
-    json_reader_begin_inside(&in, outer, json, "rates", (int)i);
-    word = json_reader_word(&in, "access");
-    if (word && !access_from_name(word, &out->access))
-        json_reader_fail(&in, "access", "must be read, atomic or write");
-    json_reader_u32(&in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
-    json_reader_f64_maybe(&in, "plateau_gbps", &out->plateau_gbps);
-    points = json_reader_array(&in, "points", FINGERPRINT_MAX_RATE_POINTS);
-    for (uint32_t k = 0; json_reader_ok(&in) && k < json_array_size(points); k++) {
-        rate_point_from_json(&in, json_array_get(points, k), k, &out->points[k]);
-        out->point_count = k + 1;
-    }
-    evidence_columns_read(&in, &evidence_columns_points, out->points[0].evidence, out->point_count);
-    evidence_read(&in, evidence_rate_names, out->evidence, RATE_EVIDENCE_COUNT);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void rates_from_json(struct json_reader *in, struct throughput *out)
-{
-    const json_t *const rates = json_reader_array(in, "rates", FINGERPRINT_MAX_RATES);
-
-    for (uint32_t i = 0; json_reader_ok(in) && i < json_array_size(rates); i++) {
-        rate_from_json(in, json_array_get(rates, i), i, &out->rates[i]);
-        out->rate_count = i + 1;
+        out->listed = k + 1;
+        if (!json_is_array(sms) || json_array_size(sms) != out->sm_count.v ||
+            json_array_size(sms) > FINGERPRINT_MAX_DISABLED) {
+            json_reader_fail(in, name, "element %u must be an array of sm_count SM ids", k);
+            return;
+        }
+        json_array_foreach(sms, i, value)
+        {
+            if (is_sm(value))
+                out->candidates[k][i] = (uint16_t)json_integer_value(value);
+            else
+                json_reader_fail(in, name, "SM ids must be integers from 0 to %d",
+                                 REACH_MAX_SMS - 1);
+        }
     }
 }
 
-static void throughput_from_json(struct json_reader *outer, struct throughput *out)
+static void notes_from_json(struct json_reader *in, const struct member *m, const struct place *at)
 {
-    const json_t *const json = json_reader_object(outer, "throughput");
-    const json_t *curve;
-    struct json_reader in;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&in, outer, json, "throughput", -1);
-    json_reader_f64_maybe(&in, "plateau_gbps", &out->plateau_gbps);
-    json_reader_f64_maybe(&in, "whole_memory_gbps", &out->whole_memory_gbps);
-    curve = json_reader_array(&in, "curve", FINGERPRINT_MAX_CURVE);
-    for (uint32_t i = 0; json_reader_ok(&in) && i < json_array_size(curve); i++) {
-        point_from_json(&in, json_array_get(curve, i), i, &out->curve[i]);
-        out->curve_count = i + 1;
-    }
-    evidence_columns_read(&in, &evidence_columns_curve, out->curve[0].evidence, out->curve_count);
-    rates_from_json(&in, out);
-    evidence_read(&in, evidence_throughput_names, out->evidence, THROUGHPUT_EVIDENCE_COUNT);
-    json_reader_absorb(outer, json_reader_end(&in));
-}
-
-static void notes_from_json(struct json_reader *in, struct fingerprint_conditions *out)
-{
-    const json_t *const notes = json_reader_array(in, "notes", FINGERPRINT_MAX_NOTES);
+    const json_t *const notes = json_reader_array(in, m->name, m->max_count);
+    const size_t room = m->size / m->max_count;
 
     for (uint32_t i = 0; i < json_array_size(notes); i++) {
         const json_t *const note = json_array_get(notes, i);
-        if (!json_is_string(note) || json_string_length(note) >= sizeof(out->notes[i])) {
-            json_reader_fail(in, "notes", "element %u must be a text of at most %zu bytes", i,
-                             sizeof(out->notes[i]) - 1);
+
+        if (!json_is_string(note) || json_string_length(note) >= room) {
+            json_reader_fail(in, m->name, "element %u must be a text of at most %zu bytes", i,
+                             room - 1);
             return;
         }
-        (void)snprintf(out->notes[i], sizeof(out->notes[i]), "%s", json_string_value(note));
+        (void)snprintf((char *)at->base + m->offset + i * room, room, "%s",
+                       json_string_value(note));
+        *member_counter(m, at->base) = i + 1;
     }
-    out->note_count = (uint32_t)json_array_size(notes);
 }
 
-static void conditions_from_json(struct json_reader *outer, struct fingerprint_conditions *out)
+/* ---- members ---- */
+
+/* "must be unknown, lru or not-lru" */
+static void fail_name(struct json_reader *in, const struct member *m)
 {
-    const json_t *const json = json_reader_object(outer, "conditions");
-    const char *verdict;
+    char all[96] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < m->names->count && n < sizeof all; i++)
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
+                              i == 0                    ? ""
+                              : i + 1 < m->names->count ? ", "
+                                                        : " or ",
+                              m->names->name(i));
+    json_reader_fail(in, m->name, "must be %s", all);
+}
+
+static void read_name(struct json_reader *in, const struct member *m, unsigned *out)
+{
+    const char *const word = json_reader_word(in, m->name);
+    unsigned value = 0;
+
+    if (!word)
+        return;
+    while (value < m->names->count && strcmp(word, m->names->name(value)) != 0)
+        value++;
+    if (value < m->names->count)
+        *out = value;
+    else
+        fail_name(in, m);
+}
+
+static void read_list(struct json_reader *outer, const struct member *m, const struct place *at)
+{
+    const json_t *const array = json_reader_array(outer, m->name, m->max_count);
+    char *const first = (char *)at->base + m->offset;
+
+    for (uint32_t i = 0; json_reader_ok(outer) && i < json_array_size(array); i++) {
+        const struct place element = {
+            .fp = at->fp, .base = first + i * m->object->size, .index = i};
+        struct json_reader in;
+
+        json_reader_begin_inside(&in, outer, json_array_get(array, i), m->name, (int)i);
+        read_object(&in, m->object, &element);
+        json_reader_absorb(outer, json_reader_end(&in));
+        *member_counter(m, at->base) = i + 1;
+    }
+    if (m->columns)
+        evidence_columns_read(outer, m, at->base);
+}
+
+static void read_inner(struct json_reader *outer, const struct member *m, const struct place *at)
+{
+    const json_t *const json = json_reader_object(outer, m->name);
+    const struct place inner = {.fp = at->fp, .base = (char *)at->base + m->offset};
     struct json_reader in;
 
     if (!json)
         return;
-    json_reader_begin_inside(&in, outer, json, "conditions", -1);
-    verdict = json_reader_word(&in, "verdict");
-    if (verdict && !verdict_from_name(verdict, &out->verdict))
-        json_reader_fail(&in, "verdict", "must be clean, disturbed or unusable");
-    json_reader_text_or_null(&in, "arena", out->arena, sizeof(out->arena));
-    json_reader_u64(&in, "range_bytes", &out->range_bytes);
-    json_reader_u64(&in, "backing_bytes", &out->backing_bytes);
-    json_reader_u32_maybe(&in, "sm_clock_khz", &out->sm_clock_khz);
-    json_reader_u32_maybe(&in, "other_processes", &out->other_processes);
-    notes_from_json(&in, out);
+    json_reader_begin_inside(&in, outer, json, m->name, -1);
+    read_object(&in, m->object, &inner);
     json_reader_absorb(outer, json_reader_end(&in));
 }
 
-/* The origin stands twice, for readers' sake; a document that contradicts itself about it could
- * pass a simulated number for a measured one. */
+static void read_index(struct json_reader *in, const char *name, uint32_t index)
+{
+    uint32_t id = index;
+
+    json_reader_u32(in, name, REACH_MAX_GROUPS, &id);
+    if (id != index)
+        json_reader_fail(in, name, "must be %u, its index", index);
+}
+
+static void group_from_json(struct json_reader *in, const char *name, const struct place *at,
+                            uint32_t *out_sms)
+{
+    const json_t *const sms = json_reader_array(in, name, REACH_MAX_SMS);
+
+    if (sms)
+        group_sms_from_json(in, sms, at->index, &at->fp->topology.partition);
+    *out_sms = (uint32_t)json_array_size(sms);
+}
+
+static void read_real(struct json_reader *in, const char *name, double *out)
+{
+    struct maybe_f64 number = KNOWN(*out);
+
+    json_reader_f64_maybe(in, name, &number);
+    *out = number.v;
+}
+
+/* What is not a number or a text. */
+static void read_array(struct json_reader *in, const struct member *m, const struct place *at)
+{
+    void *const v = (char *)at->base + m->offset;
+
+    switch (m->type) {
+    case MEMBER_PARTITION:
+        partition_from_json(in, m->name, v);
+        break;
+    case MEMBER_TWO_GROUPS:
+        if (!m->optional || member_state(m - 1, at->base).known == MAYBE_KNOWN)
+            two_groups_from_json(in, m->name, v);
+        break;
+    case MEMBER_CANDIDATES:
+        candidates_from_json(in, m->name, &at->fp->topology.disabled);
+        break;
+    case MEMBER_NOTES:
+        notes_from_json(in, m, at);
+        break;
+    case MEMBER_GROUP_SMS:
+        group_from_json(in, m->name, at, v);
+        break;
+    case MEMBER_GROUP_PENALTIES:
+        group_penalties_from_json(in, m->name, &at->fp->topology);
+        break;
+    default: /* MEMBER_LOST */
+        break;
+    }
+}
+
+static void read_member(struct json_reader *in, const struct member *m, const struct place *at)
+{
+    void *const v = (char *)at->base + m->offset;
+
+    switch (m->type) {
+    case MEMBER_U32:
+        json_reader_u32(in, m->name, UINT32_MAX, v);
+        break;
+    case MEMBER_U64:
+        json_reader_u64(in, m->name, v);
+        break;
+    case MEMBER_F64:
+        read_real(in, m->name, v);
+        break;
+    case MEMBER_U32_MAYBE:
+        json_reader_u32_maybe(in, m->name, v);
+        break;
+    case MEMBER_U64_MAYBE:
+        json_reader_u64_maybe(in, m->name, v);
+        break;
+    case MEMBER_F64_MAYBE:
+        json_reader_f64_maybe(in, m->name, v);
+        break;
+    case MEMBER_NAME:
+        read_name(in, m, v);
+        break;
+    case MEMBER_TEXT:
+        (m->optional ? json_reader_text_or_null : json_reader_text)(in, m->name, v, m->size);
+        break;
+    case MEMBER_TIME:
+        json_reader_time(in, m->name, v);
+        break;
+    case MEMBER_INDEX:
+        read_index(in, m->name, at->index);
+        break;
+    case MEMBER_OBJECT:
+        read_inner(in, m, at);
+        break;
+    case MEMBER_LIST:
+        read_list(in, m, at);
+        break;
+    default:
+        read_array(in, m, at);
+        break;
+    }
+}
+
+static void read_object(struct json_reader *in, const struct object *o, const struct place *at)
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (m->name)
+            read_member(in, m, at);
+    if (o->evidence_count > 0)
+        evidence_read(in, o, at->base);
+}
+
+/* ---- what is kept ---- */
+
+/* PART_COUNT if no part has this name: one of a newer release. */
+static uint32_t find_part(const char *name)
+{
+    char known[PART_NAME_BYTES];
+    uint32_t part = 0;
+
+    while (part < PART_COUNT &&
+           strcmp(name, fingerprint_part_name((enum fingerprint_part)part, known)) != 0)
+        part++;
+    return part;
+}
+
+static void source_from_json(struct json_reader *in, struct fingerprint_source *out)
+{
+    read_object(in, &source_object, &(struct place){.base = out});
+}
+
+static void kept_from_json(struct json_reader *in, struct fingerprint *out)
+{
+    const json_t *const parts = json_reader_array(in, "parts", PART_COUNT);
+    struct fingerprint_source source = {.id = ""};
+
+    source_from_json(in, &source);
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const char *const name = json_string_value(json_array_get(parts, i));
+        const uint32_t part = name ? find_part(name) : (uint32_t)PART_COUNT;
+
+        if (!name)
+            json_reader_fail(in, "parts", "element %zu must be a text", i);
+        else if (part < PART_COUNT)
+            out->kept[part] = source;
+    }
+}
+
+static void read_kept(struct json_reader *in, struct fingerprint *out)
+{
+    const json_t *const kept = json_reader_array(in, "kept", PART_COUNT);
+    const json_t *const dropped = json_reader_object(in, "dropped");
+    struct json_reader inner;
+
+    json_reader_text(in, "measurement_id", out->measurement_id, sizeof out->measurement_id);
+    for (size_t i = 0; i < json_array_size(kept); i++) {
+        json_reader_begin_inside(&inner, in, json_array_get(kept, i), "kept", (int)i);
+        kept_from_json(&inner, out);
+        json_reader_absorb(in, json_reader_end(&inner));
+    }
+    if (dropped) {
+        json_reader_begin_inside(&inner, in, dropped, "dropped", -1);
+        source_from_json(&inner, &out->dropped);
+        json_reader_text(&inner, "reason", out->dropped_reason, sizeof out->dropped_reason);
+        json_reader_absorb(in, json_reader_end(&inner));
+    }
+}
+
+/* ---- the whole ---- */
+
+/* The origin is in the document twice, for its readers; one that contradicts itself about it could
+ * pass off a simulated number as a measured one. */
 static void identity_from_json(struct json_reader *outer, struct gpu_identity *out)
 {
     const json_t *const json = json_reader_object(outer, "gpu");
@@ -288,25 +403,13 @@ static void identity_from_json(struct json_reader *outer, struct gpu_identity *o
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err)
 {
     struct json_reader in;
-    const char *depth;
     enum status s;
 
     fingerprint_init(out);
     json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, err);
     identity_from_json(&in, &out->gpu);
-    depth = json_reader_word(&in, "depth");
-    if (depth && !depth_from_name(depth, &out->depth))
-        json_reader_fail(&in, "depth", "must be quick, full or matrix");
-    json_reader_time(&in, "taken_at", &out->taken_at);
-    json_reader_u32(&in, "duration_ms", UINT32_MAX, &out->duration_ms);
-    json_reader_u32(&in, "probe_ms", UINT32_MAX, &out->probe_ms);
-    json_reader_u64(&in, "device_memory_bytes", &out->device_memory_bytes);
-    tlb_from_json(&in, out);
-    topology_read(&in, &out->topology);
-    windows_from_json(&in, out);
-    throughput_from_json(&in, &out->throughput);
-    conditions_from_json(&in, &out->conditions);
-    kept_read(&in, out);
+    read_object(&in, &fingerprint_object, &(struct place){.fp = out, .base = out});
+    read_kept(&in, out);
     s = json_reader_end(&in);
     return s == STATUS_OK ? fingerprint_check(out, err) : s;
 }

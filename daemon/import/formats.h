@@ -13,11 +13,6 @@ struct import_head {
     bool smallest; /* reduction mode min: the smallest of several numbers is told */
 };
 
-/* Reads that line, or the rest of it (", reduction mode: avg"). */
-enum status import_read_head(struct lines *l, struct import_head *out, struct err *err);
-enum status import_read_mode(struct lines *l, struct field f, struct import_head *out,
-                             struct err *err);
-
 /* Reads what follows: `l` stands on the line of the strides ("#,64,128,256,"). Appends MEANS. */
 enum status import_read_curves(struct lines *l, struct observation_set *set, struct err *err);
 

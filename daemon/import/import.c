@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* ", reduction mode: avg". */
-enum status import_read_mode(struct lines *l, struct field f, struct import_head *out,
+static enum status read_mode(struct lines *l, struct field f, struct import_head *out,
                              struct err *err)
 {
     struct field word;
@@ -40,7 +40,7 @@ static bool read_version(struct field f, struct import_head *out)
     return true;
 }
 
-enum status import_read_head(struct lines *l, struct import_head *out, struct err *err)
+static enum status read_head(struct lines *l, struct import_head *out, struct err *err)
 {
     static const char mark[] = ": cuda ";
     struct field rest = {l->at, l->bytes};
@@ -60,7 +60,7 @@ enum status import_read_head(struct lines *l, struct import_head *out, struct er
     (void)field_cut(&rest, ',', &version);
     if (!read_version(field_trim(version), out))
         return lines_wrong(l, err, "has no compute capability like 3.7 behind 'cuda'");
-    return rest.at ? import_read_mode(l, rest, out, err) : STATUS_OK;
+    return rest.at ? read_mode(l, rest, out, err) : STATUS_OK;
 }
 
 /* The second part of a text: what its first telling line is. */
@@ -74,7 +74,7 @@ static enum status read_body(struct lines *l, struct import_head *head, struct o
         if (f.bytes == 0 || field_begins(f, "#--"))
             continue;
         if (field_begins(f, ", reduction mode")) {
-            s = import_read_mode(l, f, head, err);
+            s = read_mode(l, f, head, err);
             if (s != STATUS_OK)
                 return s;
             continue;
@@ -103,7 +103,7 @@ static enum status read_file(const struct import_file *file, struct import_head 
     if (s == STATUS_NOT_FOUND)
         return lines_wrong(&l, err, "the file is empty");
     if (s == STATUS_OK)
-        s = import_read_head(&l, head, err);
+        s = read_head(&l, head, err);
     return s == STATUS_OK ? read_body(&l, head, set, err) : s;
 }
 

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Beyond the last point a line is believed for an eighth of its size, as predict.c does. */
+/* Beyond the last point a line is believed for an eighth of its size, as reach_limit.c does. */
 enum { BEYOND_DIVISOR = 8 };
 
 /* Writes against reads: the size that both are measured at, and what is assumed otherwise. */
@@ -34,6 +34,28 @@ static double ns_of(uint32_t transaction_bytes, double gbps)
     return transaction_bytes / gbps;
 }
 
+/* ---- what is measured ---- */
+
+/* Accesses of one kind and size. Number 0 are the reads of the curve, then come the rates. */
+struct measured {
+    enum access access;
+    uint32_t transaction_bytes;
+    double plateau_gbps; /* 0: not known */
+};
+
+static uint32_t measured_count(const struct throughput *t)
+{
+    return 1 + (t->rate_count < FINGERPRINT_MAX_RATES ? t->rate_count : FINGERPRINT_MAX_RATES);
+}
+
+static struct measured measured_at(const struct throughput *t, uint32_t k)
+{
+    const struct access_rate *r = k > 0 ? &t->rates[k - 1] : NULL;
+
+    return r ? (struct measured){r->access, r->transaction_bytes, r->plateau_gbps.v}
+             : (struct measured){ACCESS_READ, FINGERPRINT_CURVE_BYTES, t->plateau_gbps.v};
+}
+
 static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64_t bytes, double ns)
 {
     if (s->count < ACCESS_COST_MAX_POINTS && bytes > reach_bytes &&
@@ -41,136 +63,106 @@ static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64
         s->points[s->count++] = (struct access_cost_point){bytes, ns};
 }
 
-static void add_gbps(struct access_cost_series *s, const struct access_cost_source *of,
-                     uint64_t reach_bytes, uint64_t bytes, struct maybe_f64 gbps)
+/* A number that is not known is 0. */
+static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes,
+                     double naive, double by_group)
 {
-    if (IS_KNOWN(gbps) && gbps.v > 0)
-        add_point(s, reach_bytes, bytes, ns_of(of->transaction_bytes, gbps.v));
+    if (naive > 0)
+        add_point(&s->naive, reach_bytes, bytes, ns_of(s->transaction_bytes, naive));
+    if (by_group > 0)
+        add_point(&s->by_group, reach_bytes, bytes, ns_of(s->transaction_bytes, by_group));
 }
 
-static bool begin_source(struct access_cost_source *s, uint32_t transaction_bytes,
-                         uint64_t reach_bytes, struct maybe_f64 plateau)
+/* False if the plateau is not known, without which the points mean nothing. */
+static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_bytes,
+                        struct access_cost_source *out)
 {
-    *s = (struct access_cost_source){.transaction_bytes = transaction_bytes};
-    if (!IS_KNOWN(plateau) || !(plateau.v > 0))
-        return false;
-    s->in_reach_ns = ns_of(transaction_bytes, plateau.v);
-    if (reach_bytes > 0) {
-        add_point(&s->naive, 0, reach_bytes, s->in_reach_ns);
-        add_point(&s->by_group, 0, reach_bytes, s->in_reach_ns);
-    }
-    return true;
-}
+    const struct measured of = measured_at(t, k);
+    const struct access_rate *r = k > 0 ? &t->rates[k - 1] : NULL;
 
-static bool source_of_curve(const struct throughput *t, uint64_t reach_bytes,
-                            struct access_cost_source *out)
-{
-    if (!begin_source(out, FINGERPRINT_CURVE_BYTES, reach_bytes, t->plateau_gbps))
+    *out = (struct access_cost_source){.transaction_bytes = of.transaction_bytes};
+    if (!(of.plateau_gbps > 0))
         return false;
-    for (uint32_t i = 0; i < t->curve_count; i++) {
-        const struct curve_point *p = &t->curve[i];
-        add_gbps(&out->naive, out, reach_bytes, p->region_bytes, p->naive_gbps);
-        add_gbps(&out->by_group, out, reach_bytes, p->region_bytes, p->by_group_gbps);
-    }
-    return true;
-}
-
-static bool source_of_rate(const struct access_rate *r, uint64_t reach_bytes,
-                           struct access_cost_source *out)
-{
-    if (!begin_source(out, r->transaction_bytes, reach_bytes, r->plateau_gbps))
-        return false;
-    for (uint32_t i = 0; i < r->point_count; i++) {
-        const struct rate_point *p = &r->points[i];
-        add_gbps(&out->naive, out, reach_bytes, p->region_bytes, p->naive_gbps);
-        add_gbps(&out->by_group, out, reach_bytes, p->region_bytes, p->by_group_gbps);
-    }
+    out->in_reach_ns = ns_of(of.transaction_bytes, of.plateau_gbps);
+    if (reach_bytes > 0)
+        add_gbps(out, 0, reach_bytes, of.plateau_gbps, of.plateau_gbps);
+    for (uint32_t i = 0; !r && i < t->curve_count; i++)
+        add_gbps(out, reach_bytes, t->curve[i].region_bytes, t->curve[i].naive_gbps.v,
+                 t->curve[i].by_group_gbps.v);
+    for (uint32_t i = 0; r && i < r->point_count; i++)
+        add_gbps(out, reach_bytes, r->points[i].region_bytes, r->points[i].naive_gbps.v,
+                 r->points[i].by_group_gbps.v);
     return true;
 }
 
 /* ---- which measurements speak for this kind and size ---- */
 
-/* The nearest measured sizes at or below, and at or above; 0: none. */
-struct neighbours {
+enum { NO_NEIGHBOR = UINT32_MAX };
+
+/* The nearest measured sizes at or below, and at or above. */
+struct neighbors {
     uint32_t low;
     uint32_t high;
 };
 
-static void consider(struct neighbours *n, uint32_t have, uint32_t want, struct maybe_f64 plateau)
+static struct neighbors find_neighbors(const struct throughput *t, enum access access,
+                                       uint32_t want)
 {
-    if (!IS_KNOWN(plateau) || !(plateau.v > 0))
-        return;
-    if (have <= want && have > n->low)
-        n->low = have;
-    if (have >= want && (n->high == 0 || have < n->high))
-        n->high = have;
-}
+    struct neighbors n = {NO_NEIGHBOR, NO_NEIGHBOR};
 
-static struct neighbours find_neighbours(const struct throughput *t, enum access access,
-                                         uint32_t want)
-{
-    struct neighbours n = {0, 0};
+    for (uint32_t k = 0; k < measured_count(t); k++) {
+        const struct measured m = measured_at(t, k);
+        const uint32_t have = m.transaction_bytes;
 
-    if (access == ACCESS_READ)
-        consider(&n, FINGERPRINT_CURVE_BYTES, want, t->plateau_gbps);
-    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
-        if (t->rates[i].access == access)
-            consider(&n, t->rates[i].transaction_bytes, want, t->rates[i].plateau_gbps);
+        if (m.access != access || !(m.plateau_gbps > 0))
+            continue;
+        if (have <= want &&
+            (n.low == NO_NEIGHBOR || have > measured_at(t, n.low).transaction_bytes))
+            n.low = k;
+        if (have >= want &&
+            (n.high == NO_NEIGHBOR || have < measured_at(t, n.high).transaction_bytes))
+            n.high = k;
     }
     return n;
-}
-
-static void read_source(const struct throughput *t, enum access access, uint32_t have,
-                        uint64_t reach_bytes, struct access_cost_source *out)
-{
-    if (access == ACCESS_READ && have == (uint32_t)FINGERPRINT_CURVE_BYTES) {
-        (void)source_of_curve(t, reach_bytes, out);
-        return;
-    }
-    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
-        if (t->rates[i].access == access && t->rates[i].transaction_bytes == have)
-            (void)source_of_rate(&t->rates[i], reach_bytes, out);
-    }
 }
 
 static void combine(const struct throughput *t, enum access access, struct access_cost *p)
 {
     const uint32_t want = p->transaction_bytes;
-    const struct neighbours n = find_neighbours(t, access, want);
-    const uint32_t nearest = n.low != 0 ? n.low : n.high;
+    const struct neighbors n = find_neighbors(t, access, want);
+    const bool has_both = n.low != NO_NEIGHBOR && n.high != NO_NEIGHBOR;
     double in_reach;
 
-    if (nearest == 0)
+    if (n.low == NO_NEIGHBOR && n.high == NO_NEIGHBOR)
         return;
     p->sources = 1;
-    read_source(t, access, nearest, p->reach_bytes, &p->low);
+    (void)read_source(t, n.low != NO_NEIGHBOR ? n.low : n.high, p->reach_bytes, &p->low);
     in_reach = p->low.in_reach_ns;
-    if (nearest == want) {
+    if (p->low.transaction_bytes == want) {
         p->basis = BASIS_MEASURED;
-    } else if (n.low != 0 && n.high != 0) {
+    } else if (has_both) {
         p->basis = BASIS_BETWEEN;
         p->sources = 2;
-        read_source(t, access, n.high, p->reach_bytes, &p->high);
-        p->part = (double)(want - n.low) / (n.high - n.low);
+        (void)read_source(t, n.high, p->reach_bytes, &p->high);
+        p->part = (double)(want - p->low.transaction_bytes) /
+                  (p->high.transaction_bytes - p->low.transaction_bytes);
         in_reach += p->part * (p->high.in_reach_ns - in_reach);
     } else {
         p->basis = BASIS_SCALED;
-        if (want > nearest)
-            in_reach *= (double)want / nearest;
+        if (want > p->low.transaction_bytes)
+            in_reach *= (double)want / p->low.transaction_bytes;
     }
     p->in_reach_ns = KNOWN_F64(in_reach);
 }
 
-/* Needs points beyond the reach: without them a source says nothing of translation. */
+/* Needs points out of reach: without them a source says nothing of translation. */
 static void find_clear(const struct throughput *t, struct access_cost *p)
 {
     struct access_cost_source s;
 
     p->clear.transaction_bytes = 0;
-    if (source_of_curve(t, p->reach_bytes, &s) && s.naive.count > 1)
-        p->clear = s;
-    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
-        if (source_of_rate(&t->rates[i], p->reach_bytes, &s) && s.naive.count > 1 &&
+    for (uint32_t k = 0; k < measured_count(t); k++) {
+        if (read_source(t, k, p->reach_bytes, &s) && s.naive.count > 1 &&
             (p->clear.transaction_bytes == 0 || s.in_reach_ns < p->clear.in_reach_ns))
             p->clear = s;
     }
@@ -182,14 +174,13 @@ static double write_factor(const struct throughput *t)
     double reads = 0;
     double writes = 0;
 
-    for (uint32_t i = 0; i < t->rate_count && i < FINGERPRINT_MAX_RATES; i++) {
-        const struct access_rate *r = &t->rates[i];
-        if (r->transaction_bytes != FACTOR_BYTES || !IS_KNOWN(r->plateau_gbps))
-            continue;
-        if (r->access == ACCESS_READ)
-            reads = r->plateau_gbps.v;
-        if (r->access == ACCESS_WRITE)
-            writes = r->plateau_gbps.v;
+    for (uint32_t k = 0; k < measured_count(t); k++) {
+        const struct measured m = measured_at(t, k);
+
+        if (m.transaction_bytes == FACTOR_BYTES && m.access == ACCESS_READ)
+            reads = m.plateau_gbps;
+        if (m.transaction_bytes == FACTOR_BYTES && m.access == ACCESS_WRITE)
+            writes = m.plateau_gbps;
     }
     return writes > 0 && reads > writes ? reads / writes : UNMEASURED_FACTOR;
 }
@@ -310,6 +301,17 @@ struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_
     if (!series_at(&p->clear.naive, p->clear.in_reach_ns, bytes, &low))
         return UNKNOWN_F64(REASON_BEYOND_MEMORY);
     return KNOWN_F64(hidden(&p->clear, p->reach_bytes, bytes));
+}
+
+struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes)
+{
+    struct maybe_f64 ns = access_cost_translation_ns(p, bytes);
+
+    if (!IS_KNOWN(p->in_reach_ns))
+        return p->in_reach_ns;
+    if (IS_KNOWN(ns))
+        ns.v = fmax(ns.v, p->in_reach_ns.v);
+    return ns;
 }
 
 /* By how much an access in windows was measured to be slower than one inside the reach. */

@@ -63,6 +63,10 @@ void access_cost_read(const struct fingerprint *fp, const struct reach_limit *li
  * Unknown, with the reason, where no measurement speaks of that many bytes. */
 struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes);
 
+/* ns of an access of any SM anywhere in `bytes`: what translation takes or memory, whichever is more.
+ * Unknown, with the reason, if either is. */
+struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes);
+
 /* By how much an access is slower than inside the reach where each group stays in its own window,
  * `bytes` in all: as measured, 1 where nobody did. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);

@@ -32,27 +32,24 @@ struct explaining {
     struct explain_answer *out;
 };
 
+/* GB/s of accesses that take so long. */
+static struct maybe_f64 gbps_of(struct maybe_f64 ns, uint32_t transaction_bytes)
+{
+    if (IS_KNOWN(ns))
+        ns.v = transaction_bytes / ns.v;
+    return ns;
+}
+
 static void expect(const struct explaining *e)
 {
     struct explain_answer *out = e->out;
-    struct access_cost access_cost;
-    struct maybe_f64 translation;
+    struct access_cost cost;
 
-    access_cost_read(e->fp, &e->limit, e->request->access, out->transaction_bytes, 0, &access_cost);
-    out->basis = access_cost.basis;
-    translation = e->limit.observed && e->request->bytes <= e->limit.usable_bytes
-                      ? KNOWN_F64(0)
-                      : access_cost_translation_ns(&access_cost, e->request->bytes);
-    out->in_reach_gbps = access_cost.in_reach_ns;
-    if (!IS_KNOWN(access_cost.in_reach_ns)) {
-        out->expected_gbps = access_cost.in_reach_ns;
-        return;
-    }
-    out->in_reach_gbps.v = out->transaction_bytes / access_cost.in_reach_ns.v;
-    out->expected_gbps = translation;
-    if (IS_KNOWN(translation))
-        out->expected_gbps.v =
-            out->transaction_bytes / fmax(translation.v, access_cost.in_reach_ns.v);
+    access_cost_read(e->fp, &e->limit, e->request->access, out->transaction_bytes, 0, &cost);
+    out->basis = cost.basis;
+    out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);
+    out->expected_gbps =
+        gbps_of(access_cost_naive_ns(&cost, e->request->bytes), out->transaction_bytes);
 }
 
 static void classify(const struct explaining *e)

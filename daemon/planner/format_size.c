@@ -2,25 +2,10 @@
  * would read 64 GiB, and "64 GiB are more than 64 GiB" convinces nobody. */
 #include "planner/format_size.h"
 
-#include "base/units.h"
+#include "base/format_number.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* The digits of a number; returns their end. */
-static char *number_text(uint64_t v, char *out)
-{
-    char digits[FORMAT_SIZE_BYTES];
-    size_t count = 0;
-
-    do {
-        digits[count++] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v > 0);
-    while (count > 0)
-        *out++ = digits[--count];
-    return out;
-}
 
 /* Hundredths of 2^shift that `rest` is, 0 to 100: to the nearer, in the middle to the even one. */
 static unsigned hundredths_of(uint64_t rest, unsigned shift)
@@ -47,7 +32,7 @@ char *format_size(uint64_t bytes, char *out)
         unit++;
     whole = bytes >> (unit * STEP);
     hundredths = hundredths_of(bytes - (whole << (unit * STEP)), unit * STEP);
-    at = number_text(whole + hundredths / 100, out);
+    at = out + format_u64(whole + hundredths / 100, out);
     if (hundredths % 100 > 0) {
         *at++ = '.';
         *at++ = (char)('0' + hundredths / 10);

@@ -1,6 +1,6 @@
-/* job_env_read.c: the words of job_env.h -> a fingerprint. Anyone can write into an environment, so
- * nothing is taken that the writer would not have written; the hash at the end is there to find
- * accidents, not attacks. The first word that makes no sense ends the reading. */
+/* job_env_read.c: reads the words of job_env.h into a fingerprint. Anyone can write into an
+ * environment, so only what the writer would have written is accepted; the hash at the end finds
+ * accidents, not attacks. Reading ends at the first invalid word. */
 #include "planner/job_env.h"
 
 #include "base/hash.h"
@@ -49,10 +49,18 @@ static bool cut(struct span *rest, char separator, struct span *out)
     return true;
 }
 
-/* A list that may be empty. */
-static struct span list_of(struct span value)
+/* The next element of a list that may be empty, as element `*count` of at most `max`, which it
+ * counts. False at the end, and after a failure. */
+static bool next(struct reader *r, struct span *list, char separator, uint32_t max, uint32_t *count,
+                 struct span *out)
 {
-    return value.at == value.end ? (struct span){NULL, NULL} : value;
+    if (r->failed || list->at == list->end || !cut(list, separator, out))
+        return false;
+    if (*count == max)
+        fail(r, "has too many elements");
+    else
+        *count += 1;
+    return !r->failed;
 }
 
 /* The next part, or a failure. */
@@ -63,6 +71,13 @@ static struct span need(struct reader *r, struct span *rest, char separator)
     if (!cut(rest, separator, &part))
         fail(r, "ends too early");
     return part;
+}
+
+/* Nothing may follow the last value of a tuple. */
+static void end_tuple(struct reader *r, struct span rest)
+{
+    if (rest.at)
+        fail(r, "has an element with too many values");
 }
 
 /* A terminated copy; "" and a failure where it does not fit. */
@@ -101,7 +116,7 @@ static void read_text(struct reader *r, struct span s, char *out, size_t room)
             s.at += 2;
         }
         if (c == 0 || n + 1 >= room) {
-            fail(r, "is no text of its kind");
+            fail(r, "is not a valid text");
             break;
         }
         out[n++] = (char)c;
@@ -114,11 +129,11 @@ static uint64_t read_u64(struct reader *r, struct span s, uint64_t most)
     uint64_t v = 0;
 
     if (s.at == s.end || (*s.at == '0' && s.end - s.at > 1))
-        fail(r, "has a number that is none");
+        fail(r, "has an invalid number");
     for (; !r->failed && s.at < s.end; s.at++) {
         const unsigned digit = (unsigned)(*s.at - '0');
         if (digit > 9 || digit > most || v > (most - digit) / 10) {
-            fail(r, "has a number that is none, or too large");
+            fail(r, "has an invalid number, or one that is too large");
             return 0;
         }
         v = v * 10 + digit;
@@ -126,7 +141,7 @@ static uint64_t read_u64(struct reader *r, struct span s, uint64_t most)
     return v;
 }
 
-/* MAYBE_KNOWN: the number stands there. A reason of a newer release is read as any. */
+/* MAYBE_KNOWN: the number is there. An unknown reason is one of a newer release. */
 static enum known read_absent(struct reader *r, struct span s, enum reason *out_reason)
 {
     char slug[NUMBER_BYTES];
@@ -136,7 +151,7 @@ static enum known read_absent(struct reader *r, struct span s, enum reason *out_
         return MAYBE_KNOWN;
     copy(r, (struct span){s.at + 1, s.end}, slug, sizeof(slug));
     if (slug[0] == '\0' || slug[strspn(slug, "abcdefghijklmnopqrstuvwxyz-")] != '\0')
-        fail(r, "has a reason that is none");
+        fail(r, "has an invalid reason");
     *out_reason = reason_from_slug(slug);
     return *s.at == '!' ? MAYBE_NOT_OBSERVABLE : MAYBE_UNKNOWN;
 }
@@ -162,13 +177,29 @@ static struct maybe_f64 read_maybe_f64(struct reader *r, struct span s)
         return m;
     copy(r, s, text, sizeof(text));
     if (text[0] < '0' || text[0] > '9' || text[strspn(text, "0123456789.e+-")] != '\0') {
-        fail(r, "has a number that is none");
+        fail(r, "has an invalid number");
         return m;
     }
     m.v = strtod_l(text, &end, r->c_locale);
     if (*end != '\0')
-        fail(r, "has a number that is none");
+        fail(r, "has an invalid number");
     return m;
+}
+
+/* One of `count` enumerators, by its name. */
+static void read_name(struct reader *r, struct span s, const char *(*name_of)(unsigned),
+                      unsigned count, unsigned *out)
+{
+    char text[NUMBER_BYTES];
+    unsigned value = 0;
+
+    copy(r, s, text, sizeof(text));
+    while (value < count && strcmp(text, name_of(value)) != 0)
+        value++;
+    if (value < count)
+        *out = value;
+    else
+        fail(r, "has an unknown name");
 }
 
 /* ---- words ---- */
@@ -184,7 +215,7 @@ static struct span word(struct reader *r, const char *name)
         return value;
     if (!cut(&r->rest, ' ', &value) || (size_t)(value.end - value.at) <= n ||
         memcmp(value.at, name, n) != 0 || value.at[n] != '=') {
-        fail(r, "is not there");
+        fail(r, "is missing");
         return (struct span){"", ""};
     }
     value.at += n + 1;
@@ -198,53 +229,30 @@ static uint64_t number(struct reader *r, const char *name, uint64_t most)
     return r->failed ? 0 : read_u64(r, value, most);
 }
 
-/* As text: "" fails the look-up that follows. */
-static void short_text(struct reader *r, const char *which, char *out, size_t room)
+static void read_id(struct reader *r, char *out)
 {
-    copy(r, word(r, which), out, room);
+    copy(r, word(r, "id"), out, FINGERPRINT_ID_BYTES);
+    if (strncmp(out, "fp", 2) != 0 || strlen(out) != FINGERPRINT_ID_BYTES - 2 ||
+        out[2 + strspn(out + 2, "0123456789abcdef")] != '\0')
+        fail(r, "is not the id of a fingerprint");
 }
 
 static void read_identity(struct reader *r, struct fingerprint *fp, char *out_id)
 {
     struct gpu_identity *gpu = &fp->gpu;
-    char text[NUMBER_BYTES];
 
     read_text(r, word(r, "gpu"), gpu->uuid, sizeof(gpu->uuid));
     read_text(r, word(r, "name"), gpu->name, sizeof(gpu->name));
     read_text(r, word(r, "driver"), gpu->driver_version, sizeof(gpu->driver_version));
     gpu->mig = number(r, "mig", 1) == 1;
-    short_text(r, "origin", text, sizeof(text));
-    if (!r->failed && !origin_from_name(text, &gpu->origin))
-        fail(r, "is none");
+    read_name(r, word(r, "origin"), origin_name, ORIGIN_IMPORTED + 1, &gpu->origin);
     gpu->sm_count = (uint32_t)number(r, "sms", REACH_MAX_SMS);
     gpu->memory_bytes = number(r, "memory", INT64_MAX);
-    short_text(r, "id", out_id, FINGERPRINT_ID_BYTES);
-    if (!r->failed &&
-        (strncmp(out_id, "fp", 2) != 0 || strlen(out_id) != FINGERPRINT_ID_BYTES - 2 ||
-         out_id[2 + strspn(out_id + 2, "0123456789abcdef")] != '\0'))
-        fail(r, "is none");
-    short_text(r, "depth", text, sizeof(text));
-    if (!r->failed && !depth_from_name(text, &fp->depth))
-        fail(r, "is none");
+    read_id(r, out_id);
+    read_name(r, word(r, "depth"), depth_name, DEPTH_COUNT, &fp->depth);
     fp->taken_at = (int64_t)number(r, "taken", INT64_MAX);
-    short_text(r, "verdict", text, sizeof(text));
-    if (!r->failed && !verdict_from_name(text, &fp->conditions.verdict))
-        fail(r, "is none");
+    read_name(r, word(r, "verdict"), verdict_name, VERDICT_UNUSABLE + 1, &fp->conditions.verdict);
     fp->conditions.range_bytes = number(r, "range", INT64_MAX);
-}
-
-static void read_shared_by(struct reader *r, struct span part, enum shared_by *out)
-{
-    char text[NUMBER_BYTES];
-
-    copy(r, part, text, sizeof(text));
-    for (int s = SHARED_UNKNOWN; s <= SHARED_GPU; s++) {
-        if (strcmp(text, shared_by_name((enum shared_by)s)) == 0) {
-            *out = (enum shared_by)s;
-            return;
-        }
-    }
-    fail(r, "has a sharing that is none");
 }
 
 static void read_reach(struct reader *r, struct fingerprint *fp)
@@ -255,19 +263,15 @@ static void read_reach(struct reader *r, struct fingerprint *fp)
     fp->windows.reach_bytes = read_maybe_u64(r, word(r, "reach"));
     fp->windows.entry_bytes = read_maybe_u64(r, word(r, "entry"));
     fp->windows.recommended_bytes = read_maybe_u64(r, word(r, "recommended"));
-    list = list_of(word(r, "levels"));
-    while (!r->failed && cut(&list, ',', &part)) {
-        struct tlb_level *level = &fp->levels[fp->level_count];
-        if (fp->level_count == FINGERPRINT_MAX_LEVELS) {
-            fail(r, "has too many");
-            break;
-        }
-        level->level = ++fp->level_count;
+    list = word(r, "levels");
+    while (next(r, &list, ',', FINGERPRINT_MAX_LEVELS, &fp->level_count, &part)) {
+        struct tlb_level *level = &fp->levels[fp->level_count - 1];
+
+        level->level = fp->level_count;
         level->reach_bytes = read_maybe_u64(r, need(r, &part, ':'));
         level->entry_bytes = read_maybe_u64(r, need(r, &part, ':'));
-        read_shared_by(r, need(r, &part, ':'), &level->shared_by);
-        if (part.at)
-            fail(r, "has a level of too many parts");
+        read_name(r, need(r, &part, ':'), shared_by_name, SHARED_GPU + 1, &level->shared_by);
+        end_tuple(r, part);
     }
 }
 
@@ -289,16 +293,16 @@ static uint32_t read_run(struct reader *r, struct span part, uint16_t *out_group
 static void read_groups(struct reader *r, struct topology *t)
 {
     struct sm_partition *p = &t->partition;
-    struct span list = list_of(word(r, "groups"));
+    struct span list = word(r, "groups");
     struct span part;
+    uint32_t runs = 0;
     uint32_t sm = 0;
     uint32_t g = 0;
 
-    for (uint32_t i = 0; i < REACH_MAX_SMS; i++)
-        p->group_of_sm[i] = FINGERPRINT_NO_GROUP;
-    while (!r->failed && cut(&list, ',', &part)) {
+    while (next(r, &list, ',', REACH_MAX_SMS, &runs, &part)) {
         uint16_t group = FINGERPRINT_NO_GROUP;
         const uint32_t times = read_run(r, part, &group);
+
         if (r->failed || times > REACH_MAX_SMS - sm) {
             fail(r, "has too many SMs");
             break;
@@ -310,11 +314,11 @@ static void read_groups(struct reader *r, struct topology *t)
         t->groups[group].sm_count += times;
         p->group_count = group >= p->group_count ? group + 1u : p->group_count;
     }
-    list = list_of(word(r, "group_gbps"));
-    for (; !r->failed && g < p->group_count; g++)
-        t->groups[g].random_read_gbps = read_maybe_f64(r, need(r, &list, ','));
-    if (list.at)
-        fail(r, "has more numbers than there are groups");
+    list = word(r, "group_gbps");
+    while (next(r, &list, ',', p->group_count, &g, &part))
+        t->groups[g - 1].random_read_gbps = read_maybe_f64(r, part);
+    if (g < p->group_count)
+        fail(r, "has fewer numbers than there are groups");
 }
 
 static void read_point(struct reader *r, struct span part, uint64_t *out_bytes,
@@ -323,56 +327,36 @@ static void read_point(struct reader *r, struct span part, uint64_t *out_bytes,
     *out_bytes = read_u64(r, need(r, &part, ':'), INT64_MAX);
     *out_naive = read_maybe_f64(r, need(r, &part, ':'));
     *out_by_group = read_maybe_f64(r, need(r, &part, ':'));
-    if (part.at)
-        fail(r, "has a point of too many parts");
+    end_tuple(r, part);
 }
 
 static void read_rate(struct reader *r, struct span list, struct access_rate *rate)
 {
     struct span head = need(r, &list, ',');
-    char text[NUMBER_BYTES];
     struct span part;
 
-    copy(r, need(r, &head, ':'), text, sizeof(text));
-    if (!access_from_name(text, &rate->access))
-        fail(r, "has an access that is none");
+    read_name(r, need(r, &head, ':'), access_name, ACCESS_COUNT, &rate->access);
     rate->transaction_bytes = (uint32_t)read_u64(r, need(r, &head, ':'), UINT32_MAX);
     rate->plateau_gbps = read_maybe_f64(r, need(r, &head, ':'));
-    if (head.at)
-        fail(r, "has a rate of too many parts");
-    while (!r->failed && cut(&list, ',', &part)) {
-        struct rate_point *p = &rate->points[rate->point_count];
-        if (rate->point_count++ == FINGERPRINT_MAX_RATE_POINTS) {
-            rate->point_count--;
-            fail(r, "has too many points");
-            break;
-        }
+    end_tuple(r, head);
+    while (next(r, &list, ',', FINGERPRINT_MAX_RATE_POINTS, &rate->point_count, &part)) {
+        struct rate_point *p = &rate->points[rate->point_count - 1];
         read_point(r, part, &p->region_bytes, &p->naive_gbps, &p->by_group_gbps);
     }
 }
 
 static void read_throughput(struct reader *r, struct throughput *t)
 {
-    struct span list = list_of(word(r, "curve"));
+    struct span list = word(r, "curve");
     struct span part;
 
-    while (!r->failed && cut(&list, ',', &part)) {
-        struct curve_point *p = &t->curve[t->curve_count];
-        if (t->curve_count == FINGERPRINT_MAX_CURVE) {
-            fail(r, "has too many points");
-            break;
-        }
+    while (next(r, &list, ',', FINGERPRINT_MAX_CURVE, &t->curve_count, &part)) {
+        struct curve_point *p = &t->curve[t->curve_count - 1];
         read_point(r, part, &p->region_bytes, &p->naive_gbps, &p->by_group_gbps);
-        t->curve_count++;
     }
-    list = list_of(word(r, "rates"));
-    while (!r->failed && cut(&list, '/', &part)) {
-        if (t->rate_count == FINGERPRINT_MAX_RATES) {
-            fail(r, "has too many");
-            break;
-        }
-        read_rate(r, part, &t->rates[t->rate_count++]);
-    }
+    list = word(r, "rates");
+    while (next(r, &list, '/', FINGERPRINT_MAX_RATES, &t->rate_count, &part))
+        read_rate(r, part, &t->rates[t->rate_count - 1]);
 }
 
 /* ---- the whole ---- */
@@ -400,10 +384,10 @@ static void skip_newer(struct reader *r)
     while (!r->failed && cut(&r->rest, ' ', &part)) {
         const char *equals = memchr(part.at, '=', (size_t)(part.end - part.at));
         if (!equals || equals == part.at)
-            fail(r, "is none");
+            fail(r, "is invalid");
         for (const char *c = part.at; c < part.end; c++) {
             if (*c <= ' ' || *c > '~')
-                fail(r, "is none");
+                fail(r, "is invalid");
         }
     }
 }
@@ -421,7 +405,7 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
                        "it is not of version v1 but begins with \"%.8s\"", line);
     end = checked_end(line);
     if (!end)
-        return err_set(err, STATUS_CORRUPT, "it was cut or changed on its way");
+        return err_set(err, STATUS_CORRUPT, "it was truncated or changed");
     r.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!r.c_locale)
         return err_set(err, STATUS_NO_MEMORY, "no memory to read it");
@@ -438,6 +422,6 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     if (r.failed)
         return STATUS_CORRUPT;
     if (!out->gpu.uuid[0])
-        return err_set(err, STATUS_CORRUPT, "gpu is not there");
+        return err_set(err, STATUS_CORRUPT, "gpu is missing");
     return fingerprint_check(out, err) == STATUS_OK ? STATUS_OK : STATUS_CORRUPT;
 }

@@ -1,73 +1,25 @@
-/* names.c: the words of placement that travel in requests and answers. */
+/* names.c: the names in requests and answers. */
+#include "base/name_of.h"
 #include "planner/explain.h"
 #include "planner/placement.h"
 #include "planner/strategy.h"
 
-#include <string.h>
+NAME_FUNCTION(advice_name,
+              enum advice, [ADVICE_NOTHING_TO_DO] = "nothing-to-do", [ADVICE_SCOPES] = "scopes",
+              [ADVICE_WINDOWS] = "windows", [ADVICE_NO_LIMIT_SEEN] = "no-limit-seen",
+              [ADVICE_NOT_ENOUGH_GROUPS] = "not-enough-groups")
 
-static const char *const ADVICE_NAMES[] = {[ADVICE_NOTHING_TO_DO] = "nothing-to-do",
-                                           [ADVICE_SCOPES] = "scopes",
-                                           [ADVICE_WINDOWS] = "windows",
-                                           [ADVICE_NO_LIMIT_SEEN] = "no-limit-seen",
-                                           [ADVICE_NOT_ENOUGH_GROUPS] = "not-enough-groups"};
-enum { ADVICE_COUNT = sizeof(ADVICE_NAMES) / sizeof(*ADVICE_NAMES) };
+NAME_FUNCTION(strategy_name,
+              enum strategy, [STRATEGY_NAIVE] = "naive", [STRATEGY_SCOPES] = "scopes",
+              [STRATEGY_WINDOWS] = "windows", [STRATEGY_FILTERED_WINDOWS] = "filtered-windows",
+              [STRATEGY_PARTITIONED_WINDOWS] = "partitioned-windows")
 
-const char *advice_name(enum advice a)
-{
-    return (unsigned)a < ADVICE_COUNT ? ADVICE_NAMES[a] : "scopes";
-}
+NAME_FUNCTION(bound_name, enum bound, [BOUND_UNKNOWN] = "unknown", [BOUND_MEMORY] = "memory",
+              [BOUND_TRANSLATION] = "translation", [BOUND_INPUT] = "input", [BOUND_SCAN] = "scan")
 
-static const char *const STRATEGY_NAMES[STRATEGY_COUNT] = {
-    [STRATEGY_NAIVE] = "naive",
-    [STRATEGY_SCOPES] = "scopes",
-    [STRATEGY_WINDOWS] = "windows",
-    [STRATEGY_FILTERED_WINDOWS] = "filtered-windows",
-    [STRATEGY_PARTITIONED_WINDOWS] = "partitioned-windows"};
+NAME_FUNCTION(basis_name, enum basis, [BASIS_NONE] = "none", [BASIS_MEASURED] = "measured",
+              [BASIS_BETWEEN] = "between", [BASIS_SCALED] = "scaled", [BASIS_JOB] = "job")
 
-const char *strategy_name(enum strategy s)
-{
-    return (unsigned)s < STRATEGY_COUNT ? STRATEGY_NAMES[s] : "naive";
-}
-
-bool strategy_from_name(const char *name, enum strategy *out)
-{
-    for (unsigned i = 0; i < STRATEGY_COUNT; i++) {
-        if (strcmp(name, STRATEGY_NAMES[i]) == 0) {
-            *out = (enum strategy)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *bound_name(enum bound b)
-{
-    static const char *const names[] = {[BOUND_UNKNOWN] = "unknown",
-                                        [BOUND_MEMORY] = "memory",
-                                        [BOUND_TRANSLATION] = "translation",
-                                        [BOUND_INPUT] = "input",
-                                        [BOUND_SCAN] = "scan"};
-
-    return (unsigned)b < sizeof(names) / sizeof(*names) ? names[b] : "unknown";
-}
-
-const char *basis_name(enum basis b)
-{
-    static const char *const names[] = {[BASIS_NONE] = "none",
-                                        [BASIS_MEASURED] = "measured",
-                                        [BASIS_BETWEEN] = "between",
-                                        [BASIS_SCALED] = "scaled",
-                                        [BASIS_JOB] = "job"};
-
-    return (unsigned)b < sizeof(names) / sizeof(*names) ? names[b] : "none";
-}
-
-const char *bottleneck_name(enum bottleneck c)
-{
-    static const char *const names[] = {[BOTTLENECK_CANNOT_SAY] = "cannot-say",
-                                        [BOTTLENECK_TRANSLATION] = "translation",
-                                        [BOTTLENECK_PARTLY] = "partly",
-                                        [BOTTLENECK_NOT] = "not-translation"};
-
-    return (unsigned)c < sizeof(names) / sizeof(*names) ? names[c] : "cannot-say";
-}
+NAME_FUNCTION(bottleneck_name, enum bottleneck, [BOTTLENECK_CANNOT_SAY] = "cannot-say",
+              [BOTTLENECK_TRANSLATION] = "translation", [BOTTLENECK_PARTLY] = "partly",
+              [BOTTLENECK_NOT] = "not-translation")

@@ -29,7 +29,6 @@
 #include "planner/active_groups.h"
 #include "planner/reach_limit.h"
 #include "planner/partition.h"
-#include "planner/predict.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
@@ -51,6 +50,8 @@ struct plan {
     struct active_groups active;
     uint64_t unit_bytes;
     uint64_t reserved_bytes; /* of the reach, by what the job touches besides */
+    char bytes_text[FORMAT_SIZE_BYTES];
+    char limit_text[FORMAT_SIZE_BYTES]; /* usable bytes, or the range in which no limit was seen */
     struct candidate best;
 };
 
@@ -144,102 +145,70 @@ static void write_windows(const struct plan *plan, struct placement_answer *out)
     }
 }
 
-static struct maybe_f64 is_in_reach(const struct fingerprint *fp, uint64_t bytes)
-{
-    struct maybe_f64 v = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
-
-    return IS_KNOWN(v) ? v : fp->throughput.plateau_gbps;
-}
-
 static void answer_unlimited(const struct plan *plan, struct placement_answer *out)
 {
-    char asked[FORMAT_SIZE_BYTES];
-    char probed[FORMAT_SIZE_BYTES];
-
     single_window(plan, out);
     out->advice = ADVICE_NO_LIMIT_SEEN;
-    out->predicted_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
-    out->naive_gbps = out->predicted_gbps;
-    format_size_pair(plan->request->bytes, plan->fp->conditions.range_bytes, asked, probed);
+    out->predicted_gbps = out->naive_gbps;
     snprintf(out->reason, sizeof(out->reason),
              "No translation limit was observable up to the %s probed, so any SM may work anywhere "
              "in %s (fingerprint %s).",
-             probed, asked, out->fingerprint_id);
+             plan->limit_text, plan->bytes_text, out->fingerprint_id);
 }
 
 static void answer_nothing_to_do(const struct plan *plan, struct placement_answer *out)
 {
-    char asked[FORMAT_SIZE_BYTES];
-    char usable[FORMAT_SIZE_BYTES];
-
     single_window(plan, out);
     out->advice = ADVICE_NOTHING_TO_DO;
     out->headroom_bytes = plan->limit.reach_bytes - plan->request->bytes - plan->reserved_bytes;
-    out->predicted_gbps = is_in_reach(plan->fp, plan->request->bytes);
-    out->naive_gbps = out->predicted_gbps;
-    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
+    if (!IS_KNOWN(out->naive_gbps))
+        out->naive_gbps = plan->fp->throughput.plateau_gbps;
+    out->predicted_gbps = out->naive_gbps;
     snprintf(out->reason, sizeof(out->reason),
              "%s fit the %s that every SM group reaches without a miss, one entry of margin kept: "
              "any SM may work anywhere (fingerprint %s).",
-             asked, usable, out->fingerprint_id);
+             plan->bytes_text, plan->limit_text, out->fingerprint_id);
 }
 
 static void answer_not_enough(const struct plan *plan, uint64_t needed,
                               struct placement_answer *out)
 {
     const uint64_t scope_bytes = reach_limit_scope_bytes(plan->fp, &plan->limit);
-    char asked[FORMAT_SIZE_BYTES];
-    char usable[FORMAT_SIZE_BYTES];
     char scope[FORMAT_SIZE_BYTES];
 
     out->advice = ADVICE_NOT_ENOUGH_GROUPS;
     out->predicted_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE);
-    out->naive_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
-    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
-    format_size(scope_bytes, scope);
     snprintf(out->reason, sizeof(out->reason),
              "%s need %llu windows of at most %s, and there are %u SM groups to work in them: make "
              "passes over scopes of %s instead, %llu of them (fingerprint %s).",
-             asked, (unsigned long long)needed, usable, plan->active.count, scope,
+             plan->bytes_text, (unsigned long long)needed, plan->limit_text, plan->active.count,
+             format_size(scope_bytes, scope),
              (unsigned long long)((plan->request->bytes - 1) / scope_bytes + 1),
-             out->fingerprint_id);
-}
-
-static void windows_reason(const struct plan *plan, struct placement_answer *out)
-{
-    char asked[FORMAT_SIZE_BYTES];
-    char usable[FORMAT_SIZE_BYTES];
-    const char *by = plan->active.weighted ? ", by throughput" : "";
-    char uneven[64];
-    bool needed = plan->request->bytes > plan->limit.usable_bytes;
-
-    snprintf(uneven, sizeof(uneven), "%s", by);
-    if (!plan->best.cut.proportional)
-        snprintf(uneven, sizeof(uneven), "%s, uneven by %.0f%% to stay within it", by,
-                 (plan->best.cut.imbalance - 1) * 100);
-    format_size_pair(plan->request->bytes, plan->limit.usable_bytes, asked, usable);
-    snprintf(out->reason, sizeof(out->reason),
-             "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
-             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
-             asked, needed ? "are more than" : "would fit", usable, out->window_count,
-             needed ? "" : ", as asked", plan->active.sms, plan->active.count, uneven,
              out->fingerprint_id);
 }
 
 static void answer_windows(const struct plan *plan, struct placement_answer *out)
 {
-    struct maybe_f64 by_group =
+    const struct maybe_f64 by_group =
         predict_gbps(&plan->fp->throughput, PREDICT_BY_GROUP, plan->request->bytes);
+    const bool needed = plan->request->bytes > plan->limit.usable_bytes;
+    char uneven[64] = "";
 
     write_windows(plan, out);
     out->advice = ADVICE_WINDOWS;
     out->predicted_gbps = IS_KNOWN(by_group) ? by_group : plan->fp->throughput.plateau_gbps;
-    out->naive_gbps = predict_gbps(&plan->fp->throughput, PREDICT_NAIVE, plan->request->bytes);
-    windows_reason(plan, out);
+    if (!plan->best.cut.proportional)
+        snprintf(uneven, sizeof(uneven), ", uneven by %.0f%% to stay within it",
+                 (plan->best.cut.imbalance - 1) * 100);
+    snprintf(out->reason, sizeof(out->reason),
+             "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
+             "windows%s, %u SMs of %u groups, each group in one window%s%s (fingerprint %s).",
+             plan->bytes_text, needed ? "are more than" : "would fit", plan->limit_text,
+             out->window_count, needed ? "" : ", as asked", plan->active.sms, plan->active.count,
+             plan->active.weighted ? ", by throughput" : "", uneven, out->fingerprint_id);
 }
 
-/* No plan with the asked windows or granularity: say which of the two is to blame. */
-/* What to change so that bounds fit; NULL: neither was given. */
+/* Which parameter to change so that bounds fit; NULL: neither was given. */
 static const char *bounds_field(const struct placement_request *request)
 {
     return request->granularity_bytes > 0 ? "granularity" : request->windows > 0 ? "windows" : NULL;
@@ -366,7 +335,11 @@ enum status placement_plan_for(const struct fingerprint *fp,
     if (s != STATUS_OK)
         return s;
     memset(out, 0, sizeof(*out));
-    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", plan.limit.fingerprint_id);
+    memcpy(out->fingerprint_id, plan.limit.fingerprint_id, sizeof(out->fingerprint_id));
+    out->naive_gbps = predict_gbps(&fp->throughput, PREDICT_NAIVE, request->bytes);
+    format_size_pair(request->bytes,
+                     plan.limit.observed ? plan.limit.usable_bytes : fp->conditions.range_bytes,
+                     plan.bytes_text, plan.limit_text);
     if (!plan.limit.observed) {
         answer_unlimited(&plan, out);
         return STATUS_OK;

@@ -9,9 +9,9 @@
 #include "planner/reach_limit.h"
 
 #include "planner/placement.h"
-#include "planner/predict.h"
 #include "planner/format_size.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 static enum status check_bytes(uint64_t bytes, struct err *err)
@@ -125,4 +125,58 @@ uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reac
             best = reach - entry;
     }
     return best;
+}
+
+/* ---- the curve ---- */
+
+/* Beyond the last point the curve counts for 1/8 of its size: an allocation of "all memory" is a
+ * little larger than the largest region that a probe could use, and there the curve falls slowly.
+ */
+enum { BEYOND_DIVISOR = 8 };
+
+static struct maybe_f64 value_of(const struct curve_point *p, enum predict_column column)
+{
+    return column == PREDICT_NAIVE ? p->naive_gbps : p->by_group_gbps;
+}
+
+/* Linear in bytes between two points; below the first point, which is within the reach, the curve
+ * is flat. Points without a number in this column are skipped. */
+struct maybe_f64 predict_gbps(const struct throughput *t, enum predict_column column,
+                              uint64_t bytes)
+{
+    const struct curve_point *below = NULL;
+    const struct curve_point *above = NULL;
+    enum reason why = REASON_NOT_MEASURED;
+    double at_below;
+    double at_above;
+    double along;
+
+    for (uint32_t i = 0; i < t->curve_count; i++) {
+        const struct curve_point *p = &t->curve[i];
+        struct maybe_f64 v = value_of(p, column);
+        if (!IS_KNOWN(v)) {
+            why = v.reason;
+            continue;
+        }
+        if (p->region_bytes <= bytes && (!below || p->region_bytes > below->region_bytes))
+            below = p;
+        if (p->region_bytes >= bytes && (!above || p->region_bytes < above->region_bytes))
+            above = p;
+    }
+    if (!below && !above)
+        return UNKNOWN_F64(why);
+    if (!below)
+        return value_of(above, column);
+    at_below = value_of(below, column).v;
+    if (!above) {
+        if (bytes - below->region_bytes > below->region_bytes / BEYOND_DIVISOR)
+            return UNKNOWN_F64(REASON_BEYOND_MEMORY);
+        return KNOWN_F64(at_below);
+    }
+    if (above->region_bytes == below->region_bytes)
+        return KNOWN_F64(at_below);
+    at_above = value_of(above, column).v;
+    along =
+        (double)(bytes - below->region_bytes) / (double)(above->region_bytes - below->region_bytes);
+    return KNOWN_F64(at_below + along * (at_above - at_below));
 }

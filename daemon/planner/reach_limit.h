@@ -1,5 +1,5 @@
-/* reach_limit.h: what a fingerprint says about how far an SM group can reach, brought into the form
- * that both answers start from. Pure; any thread. Part of placement. */
+/* reach_limit.h: what a fingerprint says of how far an SM group reaches, and of how fast random
+ * reads are, in the form that all answers start from. Pure; any thread. */
 #ifndef REACH_PLANNER_REACH_LIMIT_H
 #define REACH_PLANNER_REACH_LIMIT_H
 
@@ -29,5 +29,12 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
 /* How far one pass may go: what one group reaches or, where a wider level was measured to cost less
  * than half of the speed of reads, that level's reach less one entry. */
 uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reach_limit *limit);
+
+enum predict_column { PREDICT_NAIVE = 0, PREDICT_BY_GROUP };
+
+/* GB/s of random 128-byte reads over `bytes`, by the curve. Unknown, with the reason, if no curve
+ * was measured or the size is out of it. */
+struct maybe_f64 predict_gbps(const struct throughput *t, enum predict_column column,
+                              uint64_t bytes);
 
 #endif

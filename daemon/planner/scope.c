@@ -2,8 +2,8 @@
  *
  * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
  * section 5. Instead of one pass over everything, a job makes several: each looks at all its
- * positions but touches only those inside the scope of this pass, so that translation always hits.
- * It pays where the passes over skipped positions cost less than the misses did.
+ * positions but touches only those within the scope of this pass, so that translation always hits.
+ * It pays if the passes over skipped positions cost less than the misses did.
  *
  * All SMs work in the same scope, so the scope is what one group can reach, less one entry for a
  * base that is not aligned: with 32 entries of 2 MiB, 62 MiB; 200 MiB then take 4 passes. Where a
@@ -12,10 +12,10 @@
 #include "planner/placement.h"
 
 #include "planner/reach_limit.h"
-#include "planner/predict.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The curve speaks of reads: what atomics or writes would reach does not follow from it. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
@@ -26,8 +26,8 @@ static struct maybe_f64 predicted(const struct fingerprint *fp, const struct sco
     return predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
 }
 
-static struct maybe_f64 is_in_reach(const struct fingerprint *fp,
-                                    const struct scope_request *request, uint64_t scope_bytes)
+static struct maybe_f64 in_scope_gbps(const struct fingerprint *fp,
+                                      const struct scope_request *request, uint64_t scope_bytes)
 {
     struct maybe_f64 v = predicted(fp, request, scope_bytes);
 
@@ -44,17 +44,14 @@ static const char *bound_text(const struct reach_limit *limit, uint64_t scope_by
                : "up to which random reads keep at least half of their speed";
 }
 
-static void no_limit(const struct fingerprint *fp, const struct scope_request *request,
-                     struct scope_answer *out)
+static void answer_unlimited(const struct fingerprint *fp, const struct scope_request *request,
+                             struct scope_answer *out)
 {
     char asked[FORMAT_SIZE_BYTES];
     char probed[FORMAT_SIZE_BYTES];
 
     out->advice = ADVICE_NO_LIMIT_SEEN;
-    out->scope_bytes = request->bytes;
-    out->passes = 1;
-    out->predicted_gbps = predicted(fp, request, request->bytes);
-    out->naive_gbps = out->predicted_gbps;
+    out->predicted_gbps = out->naive_gbps;
     format_size_pair(request->bytes, fp->conditions.range_bytes, asked, probed);
     snprintf(out->reason, sizeof(out->reason),
              "No translation limit was observable up to the %s probed, so one pass over %s is as "
@@ -62,37 +59,26 @@ static void no_limit(const struct fingerprint *fp, const struct scope_request *r
              probed, asked, out->fingerprint_id);
 }
 
-static void one_pass(const struct fingerprint *fp, const struct scope_request *request,
-                     const struct reach_limit *limit, uint64_t scope_bytes,
-                     struct scope_answer *out)
+static void answer_passes(const struct fingerprint *fp, const struct scope_request *request,
+                          const struct reach_limit *limit, uint64_t scope_bytes,
+                          struct scope_answer *out)
 {
     char asked[FORMAT_SIZE_BYTES];
     char scope[FORMAT_SIZE_BYTES];
 
-    out->advice = ADVICE_NOTHING_TO_DO;
-    out->scope_bytes = request->bytes;
-    out->passes = 1;
-    out->predicted_gbps = is_in_reach(fp, request, request->bytes);
-    out->naive_gbps = out->predicted_gbps;
     format_size_pair(request->bytes, scope_bytes, asked, scope);
-    snprintf(out->reason, sizeof(out->reason),
-             "%s fit the %s %s, one entry of margin kept: one pass is enough (fingerprint %s).",
-             asked, scope, bound_text(limit, scope_bytes), out->fingerprint_id);
-}
-
-static void several_passes(const struct fingerprint *fp, const struct scope_request *request,
-                           const struct reach_limit *limit, uint64_t scope_bytes,
-                           struct scope_answer *out)
-{
-    char asked[FORMAT_SIZE_BYTES];
-    char scope[FORMAT_SIZE_BYTES];
-
+    if (request->bytes <= scope_bytes) {
+        out->advice = ADVICE_NOTHING_TO_DO;
+        out->naive_gbps = out->predicted_gbps = in_scope_gbps(fp, request, request->bytes);
+        snprintf(out->reason, sizeof(out->reason),
+                 "%s fit the %s %s, one entry of margin kept: one pass is enough (fingerprint %s).",
+                 asked, scope, bound_text(limit, scope_bytes), out->fingerprint_id);
+        return;
+    }
     out->advice = ADVICE_SCOPES;
     out->scope_bytes = scope_bytes;
     out->passes = (request->bytes - 1) / scope_bytes + 1;
-    out->predicted_gbps = is_in_reach(fp, request, scope_bytes);
-    out->naive_gbps = predicted(fp, request, request->bytes);
-    format_size_pair(request->bytes, scope_bytes, asked, scope);
+    out->predicted_gbps = in_scope_gbps(fp, request, scope_bytes);
     snprintf(out->reason, sizeof(out->reason),
              "%s are more than the %s %s, one entry of margin kept: %llu passes, each inside one "
              "scope of at most %s (fingerprint %s).",
@@ -109,18 +95,16 @@ enum status placement_scope(const struct fingerprint *fp, const struct scope_req
 
     if (s != STATUS_OK)
         return s;
-    *out = (struct scope_answer){.advice = ADVICE_SCOPES};
-    snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", limit.fingerprint_id);
-    if (!limit.observed) {
-        no_limit(fp, request, out);
-        return STATUS_OK;
-    }
+    *out = (struct scope_answer){.scope_bytes = request->bytes,
+                                 .passes = 1,
+                                 .naive_gbps = predicted(fp, request, request->bytes)};
+    memcpy(out->fingerprint_id, limit.fingerprint_id, sizeof(out->fingerprint_id));
     /* The curve that a wider scope rests on is one of reads. */
     scope_bytes =
         request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, &limit) : limit.usable_bytes;
-    if (request->bytes <= scope_bytes)
-        one_pass(fp, request, &limit, scope_bytes, out);
+    if (limit.observed)
+        answer_passes(fp, request, &limit, scope_bytes, out);
     else
-        several_passes(fp, request, &limit, scope_bytes, out);
+        answer_unlimited(fp, request, out);
     return STATUS_OK;
 }

@@ -22,7 +22,6 @@
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -165,17 +164,6 @@ static struct maybe_f64 part_gbps(struct maybe_f64 ns, double share)
     return ns;
 }
 
-static struct maybe_f64 naive_ns(const struct splitting *s, uint64_t bytes)
-{
-    struct maybe_f64 ns = access_cost_translation_ns(&s->access_cost, bytes);
-
-    if (!IS_KNOWN(s->access_cost.in_reach_ns))
-        return s->access_cost.in_reach_ns;
-    if (IS_KNOWN(ns))
-        ns.v = fmax(ns.v, s->access_cost.in_reach_ns.v);
-    return ns;
-}
-
 static void predict(const struct splitting *s, uint32_t j, double imbalance,
                     struct split_part *part)
 {
@@ -184,8 +172,10 @@ static void predict(const struct splitting *s, uint32_t j, double imbalance,
 
     if (IS_KNOWN(in_reach))
         in_reach.v *= imbalance;
-    part->gbps = part_gbps(part->fits ? in_reach : naive_ns(s, s->request->jobs[j].bytes), share);
-    part->unsplit_gbps = part_gbps(naive_ns(s, s->all_bytes), share);
+    part->gbps = part_gbps(
+        part->fits ? in_reach : access_cost_naive_ns(&s->access_cost, s->request->jobs[j].bytes),
+        share);
+    part->unsplit_gbps = part_gbps(access_cost_naive_ns(&s->access_cost, s->all_bytes), share);
 }
 
 static void write_part(const struct splitting *s, uint32_t j, const struct placement_answer *a)

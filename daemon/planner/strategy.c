@@ -1,20 +1,22 @@
-/* strategy.c: asks for windows and scopes, prices every way to do the job, and ranks them.
+/* strategy.c: requests windows and scopes, prices every way to do the job, ranks them, and says
+ * why.
  *
  * Ranking picks again and again, among those not picked yet, the simplest of all that are within
- * three percent of the fastest. Predictions are no better than that, and a job should not be turned
- * inside out for nothing.
+ * three percent of the fastest. Predictions are no better than that, and a job should not be
+ * restructured for nothing.
  */
 #include "planner/strategy.h"
 
+#include "planner/format_size.h"
 #include "planner/reach_limit.h"
 #include "planner/strategy_cost.h"
-#include "planner/strategy_text.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32 };
+enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32, RATE_TEXT_BYTES = 64, FITS_TEXT_BYTES = 160 };
 
 /* ---- the request ---- */
 
@@ -45,19 +47,74 @@ struct planner {
     bool in_reach;         /* the job fits the reach, or there is no limit */
     struct cost naive;     /* every other is compared with it */
     struct err no_windows; /* STATUS_OK: placement has answered */
-    bool few_groups;       /* it has, that windows need more groups than there are */
     struct cost costs[STRATEGY_COUNT];
+    struct maybe_f64 naive_gbps;
 };
 
-static struct strategy_option *option_of(struct planner *p, enum strategy s)
+/* ---- words ---- */
+
+/* "4211 GB/s", "11.3 GB/s", "not known (not-measured)". Returns `out`. */
+static char *rate_text(struct maybe_f64 gbps, char *out)
 {
-    return &p->out->options[s]; /* until they are ranked */
+    if (!IS_KNOWN(gbps))
+        snprintf(out, RATE_TEXT_BYTES, "not known (%s)", reason_slug(gbps.reason));
+    else
+        snprintf(out, RATE_TEXT_BYTES, "%.*f GB/s",
+                 gbps.v >= 100  ? 0
+                 : gbps.v >= 10 ? 1
+                                : 2,
+                 gbps.v);
+    return out;
+}
+
+/* ", limited by translation"; "" if unknown. */
+static const char *bound_text(enum bound b)
+{
+    static const char *const texts[] = {[BOUND_UNKNOWN] = "",
+                                        [BOUND_MEMORY] = ", limited by memory",
+                                        [BOUND_TRANSLATION] = ", limited by translation",
+                                        [BOUND_INPUT] = ", limited by its input",
+                                        [BOUND_SCAN] = ", limited by the scan of positions"};
+
+    return texts[b];
+}
+
+static void fits_text(const struct costing *c, char *out)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char other[FORMAT_SIZE_BYTES];
+
+    if (!c->limit.observed) {
+        format_size(c->fp->conditions.range_bytes, other);
+        snprintf(out, FITS_TEXT_BYTES, "no translation limit was observable up to the %s probed",
+                 other);
+        return;
+    }
+    format_size_pair(c->job->bytes, c->limit.usable_bytes, asked, other);
+    snprintf(out, FITS_TEXT_BYTES, "%s fit the %s that an SM group reaches without a miss%s", asked,
+             other, c->job->reserve_bytes > 0 ? " beside the reserve" : "");
+}
+
+__attribute__((format(printf, 2, 3))) static void because(struct strategy_option *o,
+                                                          const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(o->why, sizeof(o->why), format, args);
+    va_end(args);
+}
+
+/* What follows a sentence about a scan. */
+static const char *free_scan_text(const struct costing *c)
+{
+    return c->scan_ns > 0 ? "" : ", looking taken as free";
 }
 
 static void set_possible(struct planner *p, enum strategy s, const struct cost *cost,
                          uint64_t readings)
 {
-    struct strategy_option *o = option_of(p, s);
+    struct strategy_option *o = &p->out->options[s]; /* until they are ranked */
     const double extra = cost_extra_bytes(&p->costing, s, readings);
 
     p->costs[s] = *cost;
@@ -77,28 +134,58 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
 
 static void add_naive(struct planner *p)
 {
+    struct strategy_option *o = &p->out->options[STRATEGY_NAIVE];
+    char rate[RATE_TEXT_BYTES];
+    char in_reach[RATE_TEXT_BYTES];
+    char fits[FITS_TEXT_BYTES];
+
     set_possible(p, STRATEGY_NAIVE, &p->naive, 1);
-    strategy_text_naive(&p->costing, p->in_reach, option_of(p, STRATEGY_NAIVE));
+    rate_text(o->gbps, rate);
+    if (p->in_reach) {
+        fits_text(&p->costing, fits);
+        because(o, "One pass, any SM anywhere: %s%s; %s.", rate, bound_text(o->bound), fits);
+    } else {
+        because(o, "One pass, any SM anywhere: %s%s; such accesses inside the reach: %s.", rate,
+                bound_text(o->bound), rate_text(p->out->in_reach_gbps, in_reach));
+    }
+}
+
+static void not_needed(const struct planner *p, struct strategy_option *o)
+{
+    char fits[FITS_TEXT_BYTES];
+
+    fits_text(&p->costing, fits);
+    because(o, "Not needed, it would be naive again: %s.", fits);
+}
+
+static void not_twice(struct strategy_option *o)
+{
+    because(o, "The job says that its input cannot be read again.");
 }
 
 static void add_scopes(struct planner *p)
 {
-    struct strategy_option *o = option_of(p, STRATEGY_SCOPES);
+    struct strategy_option *o = &p->out->options[STRATEGY_SCOPES];
+    char scope[FORMAT_SIZE_BYTES];
+    char rate[RATE_TEXT_BYTES];
     struct scope_cost s;
 
     if (p->in_reach) {
-        strategy_text_not_needed(&p->costing, o);
+        not_needed(p, o);
     } else if (p->job->single_pass) {
-        strategy_text_single_pass(o);
+        not_twice(o);
     } else if (!cost_best_scopes(&p->costing, &s)) {
-        strategy_text_no_room(&p->costing, o);
+        because(o,
+                "No level of the TLB has room, beside the reserve of %s, for scopes that the job "
+                "does not fit as a whole.",
+                format_size(p->job->reserve_bytes, scope));
     } else {
         set_possible(p, STRATEGY_SCOPES, &s.cost, s.passes);
-        o->passes = s.passes;
-        o->scope_bytes = s.scope_bytes;
-        p->out->passes = s.passes;
-        p->out->scope_bytes = s.scope_bytes;
-        strategy_text_scopes(&p->costing, o);
+        o->passes = p->out->passes = s.passes;
+        o->scope_bytes = p->out->scope_bytes = s.scope_bytes;
+        because(o, "%llu passes over at most %s each: %s%s; each pass looks at every position%s.",
+                (unsigned long long)s.passes, format_size(s.scope_bytes, scope),
+                rate_text(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
     }
 }
 
@@ -114,36 +201,71 @@ static void ask_windows(struct planner *p, const struct fingerprint *fp)
         return;
     p->no_windows.status = STATUS_OK;
     p->out->has_placement = p->out->placement.window_count > 1;
-    if (p->out->has_placement)
-        return;
-    p->few_groups = p->out->placement.advice == ADVICE_NOT_ENOUGH_GROUPS;
+}
+
+static void windows_text(const struct planner *p, struct strategy_option *o)
+{
+    const struct placement_answer *w = &p->out->placement;
+    const bool filtered = o->strategy == STRATEGY_FILTERED_WINDOWS;
+    char longest_text[FORMAT_SIZE_BYTES];
+    char rate[RATE_TEXT_BYTES];
+    char how[96] = "each SM draws work of its own window";
+    uint64_t longest = 0;
+
+    for (uint32_t i = 0; i < w->window_count; i++)
+        longest = w->windows[i].length_bytes > longest ? w->windows[i].length_bytes : longest;
+    if (filtered)
+        snprintf(how, sizeof(how), "the SMs of each look at all the input and keep what is theirs");
+    if (o->strategy == STRATEGY_PARTITIONED_WINDOWS)
+        snprintf(how, sizeof(how), "the input is dealt to them first, %.3g bytes more an access",
+                 o->extra_bytes);
+    because(o, "%u windows of whole groups, at most %s each: %s%s; %s%s.", w->window_count,
+            format_size(longest, longest_text), rate_text(o->gbps, rate), bound_text(o->bound), how,
+            filtered ? free_scan_text(&p->costing) : "");
+}
+
+/* Why there is no placement in windows. */
+static void no_windows_text(const struct planner *p, struct strategy_option *o)
+{
+    const struct costing *c = &p->costing;
+    char asked[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+
+    if (p->in_reach) {
+        not_needed(p, o);
+    } else if (p->no_windows.status != STATUS_OK ||
+               p->out->placement.advice != ADVICE_NOT_ENOUGH_GROUPS) {
+        because(o, "No windows: %.*s.", (int)sizeof(o->why) - 16, p->no_windows.text);
+    } else {
+        format_size_pair(c->job->bytes, c->limit.usable_bytes, asked, usable);
+        because(o,
+                "No windows: %s need %llu or more of at most %s, and there are %u SM groups to "
+                "work in them.",
+                asked, (unsigned long long)((c->job->bytes - 1) / c->limit.usable_bytes + 1),
+                usable, c->fp->topology.partition.group_count);
+    }
 }
 
 typedef struct cost windows_cost_fn(const struct costing *c, const struct placement_answer *w);
 
 static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *cost_of)
 {
-    struct strategy_option *o = option_of(p, s);
+    struct strategy_option *o = &p->out->options[s];
     struct cost cost;
 
     if (!p->out->has_placement) {
-        if (p->in_reach)
-            strategy_text_not_needed(&p->costing, o);
-        else if (p->few_groups)
-            strategy_text_few_groups(&p->costing, o);
-        else
-            strategy_text_no_windows(&p->no_windows, o);
+        no_windows_text(p, o);
     } else if (p->job->no_sm_binding) {
-        strategy_text_no_sm_binding(o);
+        because(o, "The job says that its work cannot be bound to SMs.");
     } else if (s == STRATEGY_WINDOWS && p->job->input_bytes > 0) {
-        strategy_text_has_input(o);
+        because(o, "The input says where to go, so no SM can draw work of its own window alone.");
     } else if (s == STRATEGY_FILTERED_WINDOWS && p->job->single_pass) {
-        strategy_text_single_pass(o);
+        not_twice(o);
     } else {
         cost = cost_of(&p->costing, &p->out->placement);
         set_possible(p, s, &cost, p->out->placement.window_count);
         o->windows = p->out->placement.window_count;
-        strategy_text_windows(&p->costing, &p->out->placement, o);
+        windows_text(p, o);
     }
 }
 
@@ -214,6 +336,74 @@ static void rank(struct planner *p)
     memcpy(p->out->options, ranked, sizeof(ranked));
 }
 
+/* ---- the reason ---- */
+
+static void nothing_to_do(const struct planner *p)
+{
+    struct strategy_answer *out = p->out;
+    const struct strategy_option *next = &out->options[1];
+    char fits[FITS_TEXT_BYTES];
+    char naive[RATE_TEXT_BYTES];
+    char other[RATE_TEXT_BYTES];
+
+    rate_text(out->options[0].gbps, naive);
+    if (p->in_reach) {
+        fits_text(&p->costing, fits);
+        snprintf(
+            out->reason, sizeof(out->reason),
+            "Nothing is worth doing: %s, and any SM may work anywhere, at %s (fingerprint %s).",
+            fits, naive, out->fingerprint_id);
+    } else if (!next->possible) {
+        snprintf(out->reason, sizeof(out->reason),
+                 "Nothing can be done: naive, at %s, is all that this job and this fingerprint "
+                 "allow (fingerprint %s).",
+                 naive, out->fingerprint_id);
+    } else if (!IS_KNOWN(out->options[0].gbps)) {
+        snprintf(out->reason, sizeof(out->reason),
+                 "What naive would reach is %s, so nothing that costs passes, looks or bytes is "
+                 "worth recommending (fingerprint %s).",
+                 naive, out->fingerprint_id);
+    } else {
+        snprintf(out->reason, sizeof(out->reason),
+                 "Nothing is worth doing: naive is predicted to reach %s, the best of the others, "
+                 "%s, %s, and less than 3%% more is nothing (fingerprint %s).",
+                 naive, strategy_name(next->strategy), rate_text(next->gbps, other),
+                 out->fingerprint_id);
+    }
+}
+
+static void write_reason(const struct planner *p)
+{
+    struct strategy_answer *out = p->out;
+    const struct strategy_option *first = &out->options[0];
+    char best[RATE_TEXT_BYTES];
+    char naive[RATE_TEXT_BYTES];
+    char next[RATE_TEXT_BYTES + 64] = "";
+    char times[48] = "";
+    char rate[RATE_TEXT_BYTES];
+
+    if (first->strategy == STRATEGY_NAIVE) {
+        nothing_to_do(p);
+        return;
+    }
+    if (!IS_KNOWN(first->gbps)) {
+        snprintf(out->reason, sizeof(out->reason),
+                 "%s: such accesses are %s, and windows cost nothing more than naive (fingerprint "
+                 "%s).",
+                 strategy_name(first->strategy), rate_text(first->gbps, best), out->fingerprint_id);
+        return;
+    }
+    if (IS_KNOWN(first->times_naive))
+        snprintf(times, sizeof(times), ", %.*f times as much", first->times_naive.v < 2 ? 2 : 1,
+                 first->times_naive.v);
+    if (out->options[1].possible && out->options[1].strategy != STRATEGY_NAIVE)
+        snprintf(next, sizeof(next), "; next best, %s: %s", strategy_name(out->options[1].strategy),
+                 rate_text(out->options[1].gbps, rate));
+    snprintf(out->reason, sizeof(out->reason), "%s: %s predicted, naive %s%s%s (fingerprint %s).",
+             strategy_name(first->strategy), rate_text(first->gbps, best),
+             rate_text(p->naive_gbps, naive), times, next, out->fingerprint_id);
+}
+
 /* ---- the answer ---- */
 
 static void begin_answer(struct planner *p)
@@ -269,7 +459,8 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     add_in_windows(&p, STRATEGY_FILTERED_WINDOWS, cost_filtered);
     add_in_windows(&p, STRATEGY_PARTITIONED_WINDOWS, cost_partitioned);
     out->has_placement = out->has_placement && !job->no_sm_binding;
+    p.naive_gbps = out->options[STRATEGY_NAIVE].gbps;
     rank(&p);
-    strategy_text_reason(&p.costing, p.in_reach, out);
+    write_reason(&p);
     return STATUS_OK;
 }

@@ -26,7 +26,6 @@ enum strategy {
 };
 /* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows" */
 const char *strategy_name(enum strategy s);
-bool strategy_from_name(const char *name, enum strategy *out);
 
 /* What is busy all the time while the others wait. */
 enum bound { BOUND_UNKNOWN = 0, BOUND_MEMORY, BOUND_TRANSLATION, BOUND_INPUT, BOUND_SCAN };

@@ -151,9 +151,7 @@ static uint64_t footprint(const struct costing *c, uint64_t bytes)
 struct cost cost_naive(const struct costing *c)
 {
     const struct maybe_f64 translation =
-        c->limit.observed && c->job->bytes <= c->limit.usable_bytes
-            ? KNOWN_F64(0)
-            : access_cost_translation_ns(&c->access_cost, footprint(c, c->job->bytes));
+        access_cost_translation_ns(&c->access_cost, footprint(c, c->job->bytes));
     struct load l = {
         .scan = c->scan_ns, .translation = translation.v, .own = c->job->in_reach_gbps > 0};
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "clients/fleet/host_answer.h"
-#include "fingerprint/fingerprint_json.h"
+#include "fingerprint/fingerprint.h"
 
 #include <string.h>
 #include <strings.h>
@@ -19,11 +19,14 @@ static void mend(json_t *document)
     {
         json_t *const fingerprint = json_object_get(gpu, "fingerprint");
         char id[FINGERPRINT_ID_BYTES];
+        char *text;
         if (!json_is_object(fingerprint))
             continue;
         json_object_del(fingerprint, "id");
-        if (!fingerprint_json_id(fingerprint, id))
+        text = fingerprint_json_text(fingerprint, id);
+        if (!text)
             continue;
+        free(text);
         json_object_set_new(fingerprint, "id", json_string(id));
         json_object_set_new(gpu, "fingerprint_id", json_string(id));
     }

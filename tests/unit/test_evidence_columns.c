@@ -4,7 +4,6 @@
 #include "any_fingerprint.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "fingerprint/evidence_columns.h"
 #include "fingerprint/fingerprint.h"
 
 #include <setjmp.h>
@@ -175,7 +174,20 @@ static bool has_null(const json_t *array)
     return false;
 }
 
-static void scan_field(const json_t *columns, const struct evidence_columns *shape, size_t elements,
+/* What a list's columns are called, and the numbers that can have one. */
+struct shape {
+    const char *field;
+    const char *const *names;
+    uint32_t number_count;
+};
+static const struct shape groups_shape = {"group_evidence", evidence_group_names,
+                                          GROUP_EVIDENCE_COUNT};
+static const struct shape curve_shape = {"curve_evidence", evidence_curve_names,
+                                         CURVE_EVIDENCE_COUNT};
+static const struct shape points_shape = {"point_evidence", evidence_rate_point_names,
+                                          RATE_POINT_EVIDENCE_COUNT};
+
+static void scan_field(const json_t *columns, const struct shape *shape, size_t elements,
                        struct seen *seen)
 {
     assert_true(json_is_object(columns));
@@ -195,7 +207,7 @@ static void scan_field(const json_t *columns, const struct evidence_columns *sha
 
 /* Every list that may have columns. */
 struct list {
-    const struct evidence_columns *shape;
+    const struct shape *shape;
     json_t *owner; /* borrowed: what the list and its columns are fields of */
     const char *name;
 };
@@ -207,11 +219,10 @@ static uint32_t lists_of(const json_t *document, struct list *out)
     const json_t *const rates = json_object_get(throughput, "rates");
     uint32_t n = 0;
 
-    out[n++] =
-        (struct list){&evidence_columns_groups, json_object_get(document, "topology"), "groups"};
-    out[n++] = (struct list){&evidence_columns_curve, throughput, "curve"};
+    out[n++] = (struct list){&groups_shape, json_object_get(document, "topology"), "groups"};
+    out[n++] = (struct list){&curve_shape, throughput, "curve"};
     for (size_t i = 0; i < json_array_size(rates); i++)
-        out[n++] = (struct list){&evidence_columns_points, json_array_get(rates, i), "points"};
+        out[n++] = (struct list){&points_shape, json_array_get(rates, i), "points"};
     return n;
 }
 
@@ -395,9 +406,9 @@ static void nulls_at_different_places_are_refused(void **state)
 static void wrong_values_are_refused(void **state)
 {
     (void)state;
-    expect_refused(COLUMN("\"guess\"", "3", "0.5"), AT ".method: is none that");
-    expect_refused(COLUMN("\"none\"", "3", "0.5"), AT ".method: is none that");
-    expect_refused(COLUMN("[\"rounds\",\"guess\",\"pairs\"]", "3", "0.5"), AT ".method: is none");
+    expect_refused(COLUMN("\"guess\"", "3", "0.5"), AT ".method: is unknown to this release");
+    expect_refused(COLUMN("\"none\"", "3", "0.5"), AT ".method: is unknown to this release");
+    expect_refused(COLUMN("[\"rounds\",\"guess\",\"pairs\"]", "3", "0.5"), AT ".method: is unknown");
     expect_refused(COLUMN("7", "3", "0.5"), AT ".method: must be a text");
     expect_refused(COLUMN("null", "3", "0.5"), AT ".method: must be a text");
     expect_refused(COLUMN("{}", "3", "0.5"), AT ".method: must be a text");
@@ -487,7 +498,7 @@ static void what_is_told_twice_is_refused(void **state)
 
     (void)state;
     assert_int_equal(read_with_old("miss_penalty_cycles", &fp, &err), STATUS_CORRUPT);
-    assert_non_null(strstr(err.text, AT ".method: is told inside element 1 too"));
+    assert_non_null(strstr(err.text, AT ".method: is in element 1 of the list too"));
     assert_int_equal(read_with_old("alone_gbps", &fp, &err), STATUS_OK);
     assert_int_equal(fp.topology.groups[1].evidence[GROUP_EVIDENCE_ALONE_GBPS].method,
                      EVIDENCE_PAIRS);

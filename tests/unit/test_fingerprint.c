@@ -259,7 +259,7 @@ static void test_check(void **state)
     (void)state;
     small(&ok);
     assert_int_equal(fingerprint_check(&ok, NULL), STATUS_OK);
-    EXPECT_CORRUPT(fp.level_count = FINGERPRINT_MAX_LEVELS + 1, "level_count");
+    EXPECT_CORRUPT(fp.level_count = FINGERPRINT_MAX_LEVELS + 1, "tlb.levels");
     EXPECT_CORRUPT(fp.levels[0].level = 0, "levels[0].level");
     EXPECT_CORRUPT(fp.levels[0].entries.v = 3, "levels[0].entries");
     EXPECT_CORRUPT(fp.levels[0].reach_bytes.v = MIB, "levels[0].reach_bytes");
@@ -314,9 +314,9 @@ static void test_check(void **state)
     EXPECT_CORRUPT(
         (fp.windows.reach_bytes = KNOWN_U64(1), fp.windows.recommended_bytes = KNOWN_U64(2)),
         "windows.recommended_bytes");
-    EXPECT_CORRUPT(fp.throughput.curve_count = FINGERPRINT_MAX_CURVE + 1, "curve_count");
+    EXPECT_CORRUPT(fp.throughput.curve_count = FINGERPRINT_MAX_CURVE + 1, "throughput.curve");
     EXPECT_CORRUPT(fp.throughput.curve[1].region_bytes = GIB, "curve[1].region_bytes");
-    EXPECT_CORRUPT(fp.conditions.note_count = FINGERPRINT_MAX_NOTES + 1, "note_count");
+    EXPECT_CORRUPT(fp.conditions.note_count = FINGERPRINT_MAX_NOTES + 1, "conditions.notes");
     EXPECT_CORRUPT((fp.conditions.note_count = 1, memset(fp.conditions.notes[0], 'x', 160)),
                    "notes");
     EXPECT_CORRUPT(memset(fp.conditions.arena, 'x', sizeof(fp.conditions.arena)), "arena");
@@ -331,7 +331,7 @@ static void test_check(void **state)
 static void test_check_rates(void **state)
 {
     (void)state;
-    EXPECT_CORRUPT(fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1, "rate_count");
+    EXPECT_CORRUPT(fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1, "throughput.rates");
     EXPECT_CORRUPT(fp.throughput.rates[1].access = ACCESS_COUNT, "rates[1].access");
     EXPECT_CORRUPT(fp.throughput.rates[0].transaction_bytes = 0, "rates[0].transaction_bytes");
     EXPECT_CORRUPT(fp.throughput.rates[0].transaction_bytes = 128, "rates[0].transaction_bytes");
@@ -350,7 +350,7 @@ static void test_check_rate_points(void **state)
 {
     (void)state;
     EXPECT_CORRUPT(fp.throughput.rates[1].point_count = FINGERPRINT_MAX_RATE_POINTS + 1,
-                   "rates[1].point_count");
+                   "rates[1].points");
     EXPECT_CORRUPT(fp.throughput.rates[0].points[1].region_bytes = GIB,
                    "rates[0].points[1].region_bytes");
     EXPECT_CORRUPT(fp.throughput.rates[0].points[0].naive_gbps.v = 1,

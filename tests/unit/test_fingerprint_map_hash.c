@@ -1,6 +1,6 @@
 /* test_fingerprint_map_hash.c: a group map's name follows who goes with whom, and nothing else.
  * REACH_SEED repeats a run. */
-#include "fingerprint/fingerprint_map_hash.h"
+#include "fingerprint/fingerprint.h"
 #include "base/rng.h"
 #include "tests/unit/paper_gpu.h"
 

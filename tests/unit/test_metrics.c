@@ -2,7 +2,7 @@
  * text can stand in, and so many series a GPU whatever it has. REACH_SEED repeats a run. */
 #include "api/encode/metrics_gpu.h"
 #include "base/units.h"
-#include "fingerprint/fingerprint_map_hash.h"
+#include "fingerprint/fingerprint.h"
 #include "snapshot/snapshot.h"
 #include "tests/unit/any_fingerprint.h"
 #include "tests/unit/paper_gpu.h"

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "planner/window_bounds.h"
-#include "planner/predict.h"
+#include "planner/reach_limit.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>

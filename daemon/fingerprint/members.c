@@ -1,0 +1,366 @@
+/* members.c: the tables of members.h. The type and the size of most rows follow from the member's
+ * declaration, so a row cannot be of another type than the struct. */
+#include "fingerprint/members.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* Only inspected for its type. */
+#define FIELD_OF(s, field) (((struct s *)0)->field)
+
+/* clang-format off */
+#define TYPE_OF(s, field)                                                                          \
+    _Generic(FIELD_OF(s, field),                                                                   \
+        uint32_t: MEMBER_U32, uint64_t: MEMBER_U64, double: MEMBER_F64, int64_t: MEMBER_TIME,      \
+        struct maybe_u32: MEMBER_U32_MAYBE, struct maybe_u64: MEMBER_U64_MAYBE,                    \
+        struct maybe_f64: MEMBER_F64_MAYBE, char *: MEMBER_TEXT)
+/* clang-format on */
+
+#define AT(s, field) .offset = offsetof(struct s, field), .size = sizeof FIELD_OF(s, field)
+
+/* Rows: a number or a text; an enumerator; a struct; an array of structs with its count. */
+#define NUMBER(s, field)     .name = #field, .type = TYPE_OF(s, field), AT(s, field)
+#define NAME(s, field, of)   .name = #field, .type = MEMBER_NAME, AT(s, field), .names = &(of)
+#define OBJECT(s, field, of) .name = #field, .type = MEMBER_OBJECT, AT(s, field), .object = &(of)
+#define LIST(key, s, field, counter, of)                                                           \
+    .name = #key, .type = MEMBER_LIST, AT(s, field), .object = &(of),                              \
+    .count_offset = offsetof(struct s, counter), .max_count = COUNT_OF(FIELD_OF(s, field))
+
+/* Rows of a type of their own: one member of the struct, without a name in the document, or without
+ * a place in the struct. */
+#define SPECIAL(key, s, field, how) .name = #key, .type = (how), AT(s, field)
+#define HIDDEN(s, field, how)       .type = (how), AT(s, field)
+#define DERIVED(key, how)           .name = #key, .type = (how)
+
+/* Attributes of a row. */
+#define IN(p)                .part = PART_##p + 1
+#define IN_LEVEL(p)          .part = LEVEL_PART_##p + 1
+#define EVIDENCE(of, number) .evidence = of##_EVIDENCE_##number + 1
+
+#define DEFINE(s, rows)                                                                            \
+    {                                                                                              \
+        .members = (rows), .count = COUNT_OF(rows), .size = sizeof(struct s)                       \
+    }
+#define DEFINE_WITH_EVIDENCE(s, rows, names_of_evidence)                                           \
+    {                                                                                              \
+        .members = (rows), .count = COUNT_OF(rows), .size = sizeof(struct s),                      \
+        .evidence_offset = offsetof(struct s, evidence),                                           \
+        .evidence_count = COUNT_OF(names_of_evidence), .evidence_names = (names_of_evidence)       \
+    }
+
+static const struct member_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
+static const struct member_names replacement_words = {replacement_name, REPLACEMENT_NOT_LRU + 1};
+static const struct member_names fill_words = {fill_name, FILL_PARTS + 1};
+static const struct member_names finding_words = {finding_name, FINDING_NO + 1};
+static const struct member_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
+static const struct member_names depth_words = {depth_name, DEPTH_COUNT};
+static const struct member_names access_words = {access_name, ACCESS_COUNT};
+static const struct member_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
+
+/* ---- tlb ---- */
+
+static const struct member set_members[] = {
+    {NUMBER(set_run, ways)},
+    {NUMBER(set_run, sets), IN_LEVEL(SETS)},
+};
+static const struct object set_object = DEFINE(set_run, set_members);
+
+static const struct member level_members[] = {
+    {NUMBER(tlb_level, level)},
+    {NUMBER(tlb_level, entries), IN_LEVEL(SIZE), .label = "entries"},
+    {NUMBER(tlb_level, entry_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, ENTRY_BYTES),
+     .label = "entry"},
+    {NUMBER(tlb_level, page_bytes), IN_LEVEL(SIZE), .label = "page"},
+    {NUMBER(tlb_level, reach_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, REACH_BYTES),
+     .label = "reach"},
+    {NUMBER(tlb_level, onset_bytes), IN_LEVEL(SIZE)},
+    {NUMBER(tlb_level, saturation_bytes), IN_LEVEL(SIZE), EVIDENCE(LEVEL, SATURATION_BYTES)},
+    {NUMBER(tlb_level, sets), IN_LEVEL(SETS), EVIDENCE(LEVEL, SETS), .label = "sets"},
+    {NUMBER(tlb_level, ways), IN_LEVEL(SETS), .label = "ways"},
+    {LIST(set_sizes, tlb_level, runs, run_count, set_object), IN_LEVEL(SETS), .optional = true},
+    {NUMBER(tlb_level, victim_entries), IN_LEVEL(SETS)},
+    {NAME(tlb_level, replacement, replacement_words), IN_LEVEL(SETS), EVIDENCE(LEVEL, REPLACEMENT),
+     .label = "replacement"},
+    {NAME(tlb_level, fill, fill_words), IN_LEVEL(FILL), EVIDENCE(LEVEL, FILL)},
+    {NUMBER(tlb_level, entry_pages), IN_LEVEL(FILL), EVIDENCE(LEVEL, ENTRY_PAGES)},
+    {NUMBER(tlb_level, tag_bytes), IN_LEVEL(FILL), EVIDENCE(LEVEL, ENTRY_PAGES)},
+    {NUMBER(tlb_level, miss_penalty_cycles), IN_LEVEL(PENALTY),
+     EVIDENCE(LEVEL, MISS_PENALTY_CYCLES), .label = "miss penalty in cycles"},
+    {NAME(tlb_level, shared_by, shared_by_words), IN_LEVEL(SHARING), EVIDENCE(LEVEL, SHARED_BY),
+     .label = "shared by"},
+    {SPECIAL(groups, tlb_level, sharing, MEMBER_PARTITION), IN_LEVEL(SHARING),
+     .label = "SM groups"},
+    {NUMBER(tlb_level, confidence), IN_LEVEL(SIZE), .max = 1},
+};
+const struct object level_object =
+    DEFINE_WITH_EVIDENCE(tlb_level, level_members, evidence_level_names);
+
+static const struct member beyond_members[] = {
+    {NUMBER(fingerprint_beyond, probed_bytes)},
+    {NUMBER(fingerprint_beyond, reach_bytes), IN(BEYOND)},
+    {NUMBER(fingerprint_beyond, walk_cycles), IN(BEYOND)},
+};
+static const struct object beyond_object = DEFINE(fingerprint_beyond, beyond_members);
+
+#define PAGE_BYTES(key, a)                                                                         \
+    .name = (key), .type = MEMBER_U64_MAYBE, .offset = (a) * sizeof(struct maybe_u64),             \
+    .size = sizeof(struct maybe_u64), IN(PAGE_BYTES)
+
+static const struct member page_members[ALLOCATION_COUNT] = {
+    {PAGE_BYTES("virtual", ALLOCATION_VIRTUAL)},
+    {PAGE_BYTES("plain", ALLOCATION_PLAIN)},
+    {PAGE_BYTES("managed", ALLOCATION_MANAGED)},
+};
+static const struct object page_object = {.members = page_members, .count = ALLOCATION_COUNT};
+
+static const struct member tlb_members[] = {
+    {LIST(levels, fingerprint, levels, level_count, level_object)},
+    {OBJECT(fingerprint, beyond, beyond_object), IN(BEYOND)},
+    {OBJECT(fingerprint, page_bytes, page_object), IN(PAGE_BYTES)},
+};
+static const struct object tlb_object = DEFINE(fingerprint, tlb_members);
+
+/* ---- topology ---- */
+
+static const struct member group_members[] = {
+    {DERIVED(id, MEMBER_INDEX)},
+    {SPECIAL(sms, sm_group, sm_count, MEMBER_GROUP_SMS), IN(GROUPS), .uncounted = true},
+    {NUMBER(sm_group, miss_penalty_cycles), IN(GROUP_PENALTIES),
+     EVIDENCE(GROUP, MISS_PENALTY_CYCLES)},
+    {NUMBER(sm_group, random_read_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, RANDOM_READ_GBPS)},
+    {NUMBER(sm_group, alone_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, ALONE_GBPS)},
+    {NUMBER(sm_group, beyond_gbps), IN(GROUP_SPEEDS), EVIDENCE(GROUP, BEYOND_GBPS)},
+    {NUMBER(sm_group, penalty_class), IN(GROUP_PENALTIES)},
+    {NUMBER(sm_group, speed_class), IN(GROUP_SPEEDS)},
+    {DERIVED(sm_miss_penalty_cycles, MEMBER_GROUP_PENALTIES)},
+};
+static const struct object group_object =
+    DEFINE_WITH_EVIDENCE(sm_group, group_members, evidence_group_names);
+
+static const struct member disabled_members[] = {
+    {NUMBER(disabled_sms, sm_count), IN(GROUPS)},
+    {NUMBER(disabled_sms, unit_sms)},
+    {NUMBER(disabled_sms, lost_groups)},
+    {DERIVED(by_group, MEMBER_LOST)},
+    {NUMBER(disabled_sms, signature), .optional = true, .label = "pattern of disabled SMs"},
+    {NUMBER(disabled_sms, candidate_count)},
+    {DERIVED(candidates, MEMBER_CANDIDATES)},
+};
+static const struct object disabled_object = DEFINE(disabled_sms, disabled_members);
+
+static const struct member slow_members[] = {
+    {SPECIAL(groups, slow_pair, groups, MEMBER_TWO_GROUPS)},
+    {NUMBER(slow_pair, ratio)},
+    {NAME(slow_pair, cause, cause_words)},
+};
+static const struct object slow_object = DEFINE(slow_pair, slow_members);
+
+static const struct member pairs_members[] = {
+    {NUMBER(group_pairs, measured)},
+    {NUMBER(group_pairs, worst_ratio)},
+    {SPECIAL(worst, group_pairs, worst, MEMBER_TWO_GROUPS), .optional = true},
+    {NAME(group_pairs, share_tlb, finding_words)},
+    {NUMBER(group_pairs, slow_count)},
+    {LIST(slow, group_pairs, slow, listed, slow_object)},
+};
+static const struct object pairs_object = DEFINE(group_pairs, pairs_members);
+
+static const struct member topology_members[] = {
+    {NUMBER(topology, level), IN(GROUPS), .label = "level of the groups"},
+    {LIST(groups, topology, groups, partition.group_count, group_object),
+     EVIDENCE(TOPOLOGY, GROUPS), .columns = "group_evidence"},
+    {NUMBER(topology, nominal_group_sms), IN(GROUPS), .uncounted = true,
+     .label = "SMs of a group of the full die"},
+    {NUMBER(topology, full_sm_count), IN(GROUPS), EVIDENCE(TOPOLOGY, DISABLED),
+     .label = "SMs of the full die"},
+    {OBJECT(topology, disabled, disabled_object), IN(GROUPS)},
+    {NUMBER(topology, confidence), IN(GROUPS), .uncounted = true, .max = 1},
+    {NUMBER(topology, penalty_classes), IN(GROUP_PENALTIES), EVIDENCE(TOPOLOGY, PENALTY_CLASSES)},
+    {NUMBER(topology, speed_classes), IN(GROUP_SPEEDS), EVIDENCE(TOPOLOGY, SPEED_CLASSES)},
+    {NAME(topology, speed_follows_sms, finding_words), IN(GROUP_SPEEDS),
+     EVIDENCE(TOPOLOGY, SPEED_FOLLOWS_SMS)},
+    {OBJECT(topology, pairs, pairs_object), IN(GROUP_PAIRS), EVIDENCE(TOPOLOGY, PAIRS)},
+    {HIDDEN(topology, partition, MEMBER_PARTITION), IN(GROUPS), EVIDENCE(TOPOLOGY, GROUPS),
+     .label = "SM groups"},
+    {HIDDEN(topology, sm_miss_penalty_cycles, MEMBER_SM_PENALTIES), IN(GROUP_PENALTIES)},
+};
+const struct object topology_object =
+    DEFINE_WITH_EVIDENCE(topology, topology_members, evidence_topology_names);
+
+/* ---- throughput ---- */
+
+static const struct member windows_members[] = {
+    {NUMBER(fingerprint_windows, reach_bytes), IN(GROUPS)},
+    {NUMBER(fingerprint_windows, entry_bytes), IN(GROUPS)},
+    {NUMBER(fingerprint_windows, recommended_bytes), IN(GROUPS), .label = "recommended window"},
+};
+const struct object windows_object = DEFINE(fingerprint_windows, windows_members);
+
+static const struct member curve_point_members[] = {
+    {NUMBER(curve_point, region_bytes)},
+    {NUMBER(curve_point, naive_gbps), IN(CURVE), EVIDENCE(CURVE, NAIVE_GBPS),
+     .label = "naive in GB/s"},
+    {NUMBER(curve_point, by_group_gbps), IN(CURVE), EVIDENCE(CURVE, BY_GROUP_GBPS),
+     .label = "by group in GB/s"},
+    {NUMBER(curve_point, by_sm_gbps), IN(CURVE), EVIDENCE(CURVE, BY_SM_GBPS)},
+    {NUMBER(curve_point, windows)},
+};
+const struct object curve_point_object =
+    DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
+
+static const struct member rate_point_members[] = {
+    {NUMBER(rate_point, region_bytes)},
+    {NUMBER(rate_point, naive_gbps), IN(RATES), EVIDENCE(RATE_POINT, NAIVE_GBPS),
+     .label = "naive in GB/s"},
+    {NUMBER(rate_point, by_group_gbps), IN(RATES), EVIDENCE(RATE_POINT, BY_GROUP_GBPS),
+     .label = "by group in GB/s"},
+};
+const struct object rate_point_object =
+    DEFINE_WITH_EVIDENCE(rate_point, rate_point_members, evidence_rate_point_names);
+
+static const struct member rate_members[] = {
+    {NAME(access_rate, access, access_words)},
+    {NUMBER(access_rate, transaction_bytes)},
+    {NUMBER(access_rate, plateau_gbps), IN(RATES), EVIDENCE(RATE, PLATEAU_GBPS),
+     .label = "plateau in GB/s"},
+    {LIST(points, access_rate, points, point_count, rate_point_object),
+     .columns = "point_evidence"},
+};
+const struct object rate_object =
+    DEFINE_WITH_EVIDENCE(access_rate, rate_members, evidence_rate_names);
+
+static const struct member throughput_members[] = {
+    {NUMBER(throughput, plateau_gbps), IN(CURVE), EVIDENCE(THROUGHPUT, PLATEAU_GBPS),
+     .label = "plateau in GB/s"},
+    {NUMBER(throughput, whole_memory_gbps), IN(CURVE), EVIDENCE(THROUGHPUT, WHOLE_MEMORY_GBPS),
+     .label = "whole memory in GB/s"},
+    {LIST(curve, throughput, curve, curve_count, curve_point_object), IN(CURVE),
+     .columns = "curve_evidence"},
+    {LIST(rates, throughput, rates, rate_count, rate_object), IN(RATES), .optional = true},
+};
+const struct object throughput_object =
+    DEFINE_WITH_EVIDENCE(throughput, throughput_members, evidence_throughput_names);
+
+/* ---- the whole ---- */
+
+static const struct member conditions_members[] = {
+    {NAME(fingerprint_conditions, verdict, verdict_words)},
+    {NUMBER(fingerprint_conditions, arena), .optional = true},
+    {NUMBER(fingerprint_conditions, range_bytes)},
+    {NUMBER(fingerprint_conditions, backing_bytes)},
+    {NUMBER(fingerprint_conditions, sm_clock_khz)},
+    {NUMBER(fingerprint_conditions, other_processes)},
+    {SPECIAL(notes, fingerprint_conditions, notes, MEMBER_NOTES),
+     .count_offset = offsetof(struct fingerprint_conditions, note_count),
+     .max_count = FINGERPRINT_MAX_NOTES},
+};
+static const struct object conditions_object = DEFINE(fingerprint_conditions, conditions_members);
+
+static const struct member source_members[] = {
+    {NUMBER(fingerprint_source, id)},
+    {NAME(fingerprint_source, depth, depth_words)},
+    {NUMBER(fingerprint_source, taken_at)},
+};
+const struct object source_object = DEFINE(fingerprint_source, source_members);
+
+static const struct member fingerprint_members[] = {
+    {NAME(fingerprint, depth, depth_words)},
+    {NUMBER(fingerprint, taken_at)},
+    {NUMBER(fingerprint, duration_ms)},
+    {NUMBER(fingerprint, probe_ms)},
+    {NUMBER(fingerprint, device_memory_bytes)},
+    {DERIVED(tlb, MEMBER_OBJECT), .object = &tlb_object},
+    {OBJECT(fingerprint, topology, topology_object)},
+    {OBJECT(fingerprint, windows, windows_object), IN(GROUPS)},
+    {OBJECT(fingerprint, throughput, throughput_object)},
+    {OBJECT(fingerprint, conditions, conditions_object)},
+};
+const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members);
+
+/* ---- walks ---- */
+
+static void init_maybe(void *number)
+{
+    const struct member_state unknown = {MAYBE_UNKNOWN, REASON_NOT_MEASURED};
+
+    memcpy(number, &unknown, sizeof unknown);
+}
+
+static void init_members(const struct object *o, void *base);
+
+static void init_member(const struct member *m, char *at)
+{
+    struct sm_partition *const p = (void *)at;
+
+    switch (m->type) {
+    case MEMBER_U32_MAYBE:
+    case MEMBER_U64_MAYBE:
+    case MEMBER_F64_MAYBE:
+        init_maybe(at);
+        break;
+    case MEMBER_SM_PENALTIES:
+        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+            init_maybe(at + sm * sizeof(struct maybe_f64));
+        break;
+    case MEMBER_PARTITION:
+        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
+            p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
+        break;
+    case MEMBER_OBJECT:
+        init_members(m->object, at);
+        break;
+    case MEMBER_LIST:
+        for (uint32_t i = 0; i < m->max_count; i++)
+            init_members(m->object, at + i * m->object->size);
+        break;
+    default: /* 0 */
+        break;
+    }
+}
+
+static void init_members(const struct object *o, void *base)
+{
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        init_member(m, (char *)base + m->offset);
+}
+
+void fingerprint_init(struct fingerprint *out)
+{
+    memset(out, 0, sizeof *out);
+    init_members(&fingerprint_object, out);
+}
+
+static bool is_known_number(const struct member *m, const void *base)
+{
+    return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE &&
+           member_state(m, base).known == MAYBE_KNOWN;
+}
+
+/* An object is known if any number of it is. */
+static bool is_known(const struct member *m, const void *base)
+{
+    const void *const v = member_at(m, base);
+    bool any = false;
+
+    switch (m->type) {
+    case MEMBER_NAME:
+        return *(const unsigned *)v != 0;
+    case MEMBER_PARTITION:
+        return ((const struct sm_partition *)v)->group_count > 0;
+    case MEMBER_OBJECT:
+        for (uint32_t i = 0; i < m->object->count; i++)
+            any |= is_known_number(&m->object->members[i], v);
+        return any;
+    default:
+        return is_known_number(m, base);
+    }
+}
+
+uint32_t object_known_evidence(const struct object *o, const void *base)
+{
+    uint32_t bits = 0;
+
+    for (const struct member *m = o->members; m < o->members + o->count; m++)
+        if (m->evidence > 0 && is_known(m, base))
+            bits |= 1U << (m->evidence - 1);
+    return bits;
+}
