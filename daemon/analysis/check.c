@@ -254,8 +254,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
                            struct check *out)
 {
     const double n = o->spec.samples;
-    const double hit = stats_median_of_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
-    const double miss = stats_median_of_u32(observation_chase(o, POINT_BEYOND), o->spec.samples);
+    const double hit = stats_median_u32(observation_chase(o, POINT_WITHIN), o->spec.samples);
+    const double miss = stats_median_u32(observation_chase(o, POINT_BEYOND), o->spec.samples);
     const double step = miss - hit;
     /* A step may hold a farther level's, and a stored penalty an outlier: the smaller is this
      * one's.

@@ -112,7 +112,7 @@ static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        const double median = stats_median_of_u32(observation_chase(o, p), o->spec.samples);
+        const double median = stats_median_u32(observation_chase(o, p), o->spec.samples);
         if (p > 0 && o->spec.points[p] < o->spec.points[p - 1])
             return;
         if (median > highest)
@@ -138,7 +138,7 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
     for (uint32_t j = 0; j < o->spec.slice_pages; j++)
         differences[j] = (double)after[j] - (double)control[j];
     return (struct seen){.loss = stats_median_f64(differences, o->spec.slice_pages),
-                         .control = stats_median_of_u32(control, o->spec.slice_pages)};
+                         .control = stats_median_u32(control, o->spec.slice_pages)};
 }
 
 static double pivot_loss(const struct observation *o)

@@ -5,7 +5,7 @@
  */
 #include "analysis/rounding.h"
 
-#include "base/round.h"
+#include "base/format_number.h"
 
 static void round_one(struct maybe_f64 *m)
 {

@@ -96,7 +96,7 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
 
 static double median_of_point(const struct observation *o, uint32_t point)
 {
-    return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
+    return stats_median_u32(observation_chase(o, point), o->spec.samples);
 }
 
 /* The same footprint seen at half the stride: as many pages, or as many bytes. */

@@ -93,7 +93,7 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
     memcpy(row, observation_chase(o, 0), o->spec.samples * sizeof row[0]);
     const double high = stats_quantile_u32(row, o->spec.samples, 0.75);
     const double quartiles = high - stats_quantile_u32(row, o->spec.samples, 0.25);
-    const double hit = stats_median_of_u32(observation_chase(o, 0), o->spec.samples);
+    const double hit = stats_median_u32(observation_chase(o, 0), o->spec.samples);
     const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
     /* Noise goes both ways, outliers only up. Loads that are faster without others that are slower
      * are hits of a nearer level. */
@@ -406,7 +406,7 @@ static void read_penalty(const struct observation *o, uint32_t p, const struct p
     }
     if (n < FEWEST_DIFFERENCES)
         return;
-    const double penalty = stats_median_of_f64(differences, n);
+    const double penalty = stats_median_f64(differences, n);
     const double error =
         ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
     const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);

@@ -46,7 +46,7 @@ static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t fi
     struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
     while (p.last + 1 < n && fabs(cycles[p.last + 1] - p.cycles) <= PLATEAU_TOLERANCE_CYCLES) {
         p.last += 1;
-        p.cycles = stats_median_of_f64(cycles + first, p.last - first + 1);
+        p.cycles = stats_median_f64(cycles + first, p.last - first + 1);
     }
     return p;
 }
@@ -74,7 +74,7 @@ static double median_of_medians(const struct observation *o, const struct platea
 {
     double medians[PROBE_MAX_POINTS];
     for (uint32_t i = p->first; i <= p->last; i++)
-        medians[i - p->first] = stats_median_of_u32(observation_chase(o, i), o->spec.samples);
+        medians[i - p->first] = stats_median_u32(observation_chase(o, i), o->spec.samples);
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 

@@ -322,7 +322,7 @@ static struct scatter scatter_of(const struct search *s, const struct verdict_ro
     r.loss = loss;
     r.count = r.seen = r.strays = 0;
     each_vote(s, read_residuals, &r);
-    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_of_f64(r.size, r.count));
+    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_f64(r.size, r.count));
     const double by_noise = erfc(loss / 2 / out.sigma / sqrt(2)) / 2;
     const double strays = r.strays + 2 * sqrt(r.strays) + 2;
     out.stray = fmin(fmax(strays / r.seen - by_noise, 2.0 / r.seen), MOST_STRAYS);
