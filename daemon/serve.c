@@ -323,7 +323,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     sd_status_open(&s->sd_status);
     serve_raise_file_limit();
     if (config->unknown_variable[0]) {
-        log_warning("%s in the environment is no option", config->unknown_variable);
+        log_warning("%s in the environment is not an option", config->unknown_variable);
     }
     enum status status = serve_start(s, version, err);
 
