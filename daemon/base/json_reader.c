@@ -1,6 +1,6 @@
 /* json_reader.c: the decoder of every document. Documents come from another process, from a file
- * that may have rotted, or from a person; so nothing is taken on trust and nothing is converted
- * silently. */
+ * that may be damaged, or from a person; so nothing is trusted and nothing is converted silently.
+ */
 #include "base/json_reader.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ void json_reader_begin_inside(struct json_reader *in, const struct json_reader *
         n = snprintf(path, sizeof(path), "%s%s%s", outer->path, dot, name);
     else
         n = snprintf(path, sizeof(path), "%s%s%s[%d]", outer->path, dot, name, index);
-    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for sentences: what fits is enough */
+    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for messages: what fits is enough */
         path[sizeof(path) - 1] = '\0';
     json_reader_begin(in, json, path, outer->mode, outer->fault, outer->err);
 }
@@ -279,7 +279,7 @@ uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_
     return count;
 }
 
-/* Is `key` a field that was asked for, or the reason of an absent number that was? */
+/* Is `key` a field that was read, or the reason of an absent number that was? */
 static bool is_known(const struct json_reader *in, const char *key)
 {
     for (uint32_t i = 0; i < in->known_count; i++) {
@@ -298,9 +298,10 @@ enum status json_reader_end(struct json_reader *in)
 
     if (in->status != STATUS_OK || in->mode == JSON_READER_LENIENT)
         return in->status;
-    if (json_object_size(in->object) == in->known_count + (size_t)__builtin_popcountll(in->reasons))
+    if (in->mode == JSON_READER_STRICT &&
+        json_object_size(in->object) == in->known_count + (size_t)__builtin_popcountll(in->reasons))
         return STATUS_OK;
-    /* jansson wants a mutable object to walk, and does not change it. */
+    /* jansson needs a mutable object to walk, and does not change it. */
     json_object_foreach((json_t *)(uintptr_t)in->object, key, value)
     {
         (void)value;
