@@ -10,12 +10,11 @@
 #include "service/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "service/demo.h"
 #include "service/http_threads.h"
 #include "service/store_maintenance.h"
 #include "service/listen.h"
 #include "measure/pipeline.h"
-#include "service/sd_status.h"
+#include "service/sd_notify.h"
 #include "service/state_file.h"
 #include "service/token.h"
 
@@ -46,17 +45,66 @@ struct serve {
     struct http_threads *http_threads;
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
-    struct sd_status sd_status;
+    struct sd_notify sd_notify;
     int publication_fd; /* the cell's; -1: nobody wants to be told */
     int signal_fd;
     int epoll_fd;
     bool announced; /* --demo: the lines to try were printed */
 };
 
+/* ---- --demo: a GPU in any case, and requests to try
+ * ---------------------------------------------- */
+
+/* Has every GPU a fingerprint, or failed to get one? */
+static bool demo_is_ready(const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        enum gpu_state state = s->gpus[i].state;
+
+        if (state == GPU_STATE_UNKNOWN || state == GPU_STATE_QUEUED ||
+            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One request to the first socket, as a curl command. */
+static void demo_curl(const struct listen_set *sockets, const char *path)
+{
+    const char *address = sockets->addresses[0];
+
+    if (address[0] == '/') {
+        printf("  curl -s --unix-socket %s 'http://localhost%s'\n", address, path);
+    } else {
+        printf("  curl -s 'http://%s%s'\n", address, path);
+    }
+}
+
+/* Prints the address and three requests to try. */
+static void demo_announce(const struct listen_set *sockets, const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &s->gpus[i];
+
+        printf("GPU %u: %s, %s, %s\n", i, gpu->identity.name, origin_name(gpu->identity.origin),
+               gpu->has_fingerprint ? gpu->fingerprint_id : gpu->last_error.text);
+    }
+    printf("reachd serves %s%s; Ctrl-C ends it. Try:\n",
+           sockets->addresses[0][0] == '/' ? "" : "http://", sockets->addresses[0]);
+    demo_curl(sockets, "/healthz");
+    demo_curl(sockets, "/v1/gpus/0/fingerprint");
+    demo_curl(sockets, "/v1/gpus/0/placement?bytes=137GiB");
+    fflush(stdout);
+}
+
+/* ---- start --------------------------------------------------------------------------------------
+ */
+
 /* Starts the pipeline; in a demo without a GPU, once more with a simulated one. */
 static enum status serve_start_pipeline(struct serve *s, struct err *err)
 {
-    static const char *const stand_in[] = {DEMO_PROFILE, NULL};
+    static const char *const stand_in[] = {"h200", NULL};
     struct pipeline_options options = {.executable = "/proc/self/exe",
                                        .gpu = config_gpu_options(s->config),
                                        .measure_unknown = s->config->measure_on_start,
@@ -72,7 +120,10 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
     uint32_t count = view->gpu_count;
 
     if (count == 0) {
-        demo_explain(&view->source_error);
+        printf("There is no GPU here (%s), so a simulated H200 answers: its numbers come from a "
+               "model, and every answer says so.\n",
+               view->source_error.text);
+        fflush(stdout);
     }
     snapshot_release(view);
     if (count > 0) {
@@ -160,11 +211,11 @@ void serve_set_log(const struct config *config)
 
 /* Tells the service manager how the GPUs are. */
 static void serve_report_status(struct serve *s,
-                                void (*say)(struct sd_status *, const struct snapshot *))
+                                void (*say)(struct sd_notify *, const struct snapshot *))
 {
     const struct snapshot *view = snapshot_acquire(s->cell);
 
-    say(&s->sd_status, view);
+    say(&s->sd_notify, view);
     snapshot_release(view);
 }
 
@@ -188,7 +239,7 @@ static void serve_reload(struct serve *s)
     struct config fresh;
     struct err err = {0};
 
-    sd_status_reloading(&s->sd_status);
+    sd_notify_reloading(&s->sd_notify);
     if (config_parse(s->argc, s->argv, &fresh, &err) || serve_read_token(s, token, &err)) {
         log_error("not reloaded, the options stay as they are: %s", err.text);
     } else {
@@ -199,7 +250,7 @@ static void serve_reload(struct serve *s)
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
-    serve_report_status(s, sd_status_ready);
+    serve_report_status(s, sd_notify_ready);
 }
 
 static int serve_sooner(int a_ms, int b_ms)
@@ -210,7 +261,7 @@ static int serve_sooner(int a_ms, int b_ms)
 /* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
 static int serve_due(struct serve *s)
 {
-    int wait_ms = sd_status_due(&s->sd_status, s->pipeline, s->store_maintenance, s->http_threads);
+    int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);
 
     if (s->config->demo && !s->announced) {
         const struct snapshot *view = snapshot_acquire(s->cell);
@@ -246,7 +297,7 @@ static void serve_published(struct serve *s)
     uint64_t count;
 
     if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count) {
-        serve_report_status(s, sd_status_state);
+        serve_report_status(s, sd_notify_state);
     }
 }
 
@@ -289,7 +340,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
         s->cell = snapshot_cell_new();
         status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
     }
-    if (!status && s->sd_status.sd_notify.fd >= 0) {
+    if (!status && s->sd_notify.fd >= 0) {
         s->publication_fd = snapshot_cell_watch(s->cell);
         status = s->publication_fd < 0 ? STATUS_OK : serve_watch(s, s->publication_fd, err);
     }
@@ -320,18 +371,18 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->signal_fd = -1;
     s->epoll_fd = -1;
     s->publication_fd = -1;
-    sd_status_open(&s->sd_status);
+    s->sd_notify = sd_notify_open();
     serve_raise_file_limit();
     if (config->unknown_variable[0]) {
-        log_warning("%s in the environment is no option", config->unknown_variable);
+        log_warning("%s in the environment is not an option", config->unknown_variable);
     }
     enum status status = serve_start(s, version, err);
 
     if (!status) {
         malloc_trim(0);
-        serve_report_status(s, sd_status_ready);
+        serve_report_status(s, sd_notify_ready);
         status = serve_loop(s, err);
-        sd_status_stopping(&s->sd_status);
+        sd_notify_send(&s->sd_notify, "STOPPING=1\nSTATUS=stopping");
     }
     http_threads_close(s->http_threads);
     store_maintenance_stop(s->store_maintenance);
@@ -339,7 +390,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     snapshot_cell_free(s->cell);
     store_close(s->store);
     listen_close(&s->sockets);
-    sd_status_close(&s->sd_status);
+    sd_notify_close(&s->sd_notify);
     if (s->epoll_fd >= 0) {
         close(s->epoll_fd);
     }

@@ -194,7 +194,7 @@ static double percentile_of(const struct values *a)
 
 static double deviation_of(const struct values *a)
 {
-    return stats_mad_of_f64(a->v, a->count);
+    return stats_mad_f64(a->v, a->count);
 }
 
 static void end_median(sqlite3_context *context)

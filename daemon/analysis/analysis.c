@@ -10,7 +10,7 @@
 #include "analysis/throughput/throughput.h"
 #include "analysis/sharing/sharing.h"
 #include "analysis/sharing/window_level.h"
-#include "base/round.h"
+#include "base/format_number.h"
 #include "base/units.h"
 
 #include <stdio.h>

@@ -113,7 +113,7 @@ static void class_penalties(struct topology *t)
                 own[members++] = t->sm_miss_penalty_cycles[sm].v;
         if (members == 0)
             return;
-        errors[g] = MEDIAN_ERROR * stats_mad_of_f64(own, members) / sqrt(members);
+        errors[g] = MEDIAN_ERROR * stats_mad_f64(own, members) / sqrt(members);
     }
     if (n == 0)
         return;

@@ -132,7 +132,7 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
     for (uint32_t j = 0; j < o->spec.slice_pages; j++)
         differences[j] = (double)after[j] - (double)control[j];
     return (struct seen){.loss = stats_median_f64(differences, o->spec.slice_pages),
-                         .control = stats_median_of_u32(control, o->spec.slice_pages)};
+                         .control = stats_median_u32(control, o->spec.slice_pages)};
 }
 
 /* Median over repeats of what this SM lost. */

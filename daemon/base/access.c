@@ -3,8 +3,6 @@
 
 #include "base/name_of.h"
 
-#include <string.h>
-
 static const char *const access_names[ACCESS_COUNT] = {
     [ACCESS_READ] = "read",
     [ACCESS_ATOMIC] = "atomic",
@@ -18,11 +16,5 @@ const char *access_name(enum access a)
 
 bool access_from_name(const char *name, enum access *out)
 {
-    for (int a = ACCESS_READ; name && a < ACCESS_COUNT; a++) {
-        if (strcmp(name, access_names[a]) == 0) {
-            *out = (enum access)a;
-            return true;
-        }
-    }
-    return false;
+    return FROM_NAME(access_names, name, out);
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef uint64_t nsec_t; /* nanoseconds */
 
@@ -13,11 +14,13 @@ typedef uint64_t nsec_t; /* nanoseconds */
 
 /* CLOCK_MONOTONIC, nanoseconds since an arbitrary point. */
 nsec_t clock_monotonic(void);
+/* For the calls that take a struct timespec. UINT64_MAX is later than any deadline. */
+struct timespec clock_timespec(nsec_t ns);
 /* Seconds since 1970, UTC. */
 int64_t clock_wall_seconds(void);
 /* RFC 3339, UTC: "2026-11-20T22:51:20Z". Writes 21 bytes; `out_size` must be at least that. */
 char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size);
-/* The reverse; -1 where the text is not of that form. */
+/* The reverse; -1 if the text is not of that form. */
 int64_t clock_parse_rfc3339(const char *text);
 
 #endif

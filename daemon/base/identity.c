@@ -3,16 +3,11 @@
 
 #include "base/name_of.h"
 
-#include <stddef.h>
-#include <string.h>
-
 static const char *const names[] = {
     [ORIGIN_MEASURED] = "measured",
     [ORIGIN_SIMULATED] = "simulated",
     [ORIGIN_IMPORTED] = "imported",
 };
-
-enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
 
 /* A wrong origin would let a simulated number pass as a measured one, so there is no fallback. */
 const char *origin_name(enum origin o)
@@ -22,11 +17,5 @@ const char *origin_name(enum origin o)
 
 bool origin_from_name(const char *name, enum origin *out)
 {
-    for (unsigned o = 0; name && o < NAME_COUNT; o++) {
-        if (strcmp(name, names[o]) == 0) {
-            *out = (enum origin)o;
-            return true;
-        }
-    }
-    return false;
+    return FROM_NAME(names, name, out);
 }

@@ -2,11 +2,33 @@
  * and neither may include the other. */
 #include "base/identity_json.h"
 
-#include "base/json_builder.h"
+#include "base/json_fields.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { CAPABILITY_BYTES = 24, CAPABILITY_MAX = 999 };
+enum { CAPABILITY_BYTES = 24 };
+
+#define AT(field)   .offset = offsetof(struct gpu_identity, field)
+#define TEXT(field) AT(field), .length = sizeof(((struct gpu_identity *)NULL)->field)
+
+/* The compute capability is written after the first four, the origin after the last. */
+static const struct json_field fields[] = {
+    {"uuid", JSON_FIELD_TEXT, TEXT(uuid)},
+    {"name", JSON_FIELD_TEXT, TEXT(name)},
+    {"serial", JSON_FIELD_TEXT_OR_NULL, TEXT(serial)},
+    {"pci_bus_id", JSON_FIELD_TEXT_OR_NULL, TEXT(pci_bus_id)},
+    {"sm_count", JSON_FIELD_U32, AT(sm_count), .max = REACH_MAX_SMS},
+    {"memory_bytes", JSON_FIELD_U64, AT(memory_bytes)},
+    {"l2_cache_bytes", JSON_FIELD_U64_REPORTED, AT(l2_cache_bytes)},
+    {"driver_version", JSON_FIELD_TEXT, TEXT(driver_version)},
+    {"cuda_version", JSON_FIELD_TEXT_OR_NULL, TEXT(cuda_version)},
+    {"mig", JSON_FIELD_BOOL, AT(mig)},
+};
+enum {
+    BEFORE_CAPABILITY = 4,
+    AFTER_CAPABILITY = sizeof(fields) / sizeof(fields[0]) - BEFORE_CAPABILITY
+};
 
 json_t *identity_json_new(const struct gpu_identity *id)
 {
@@ -15,63 +37,33 @@ json_t *identity_json_new(const struct gpu_identity *id)
 
     (void)snprintf(capability, sizeof(capability), "%u.%u", id->compute_major, id->compute_minor);
     json_builder_begin(&o);
-    json_builder_text(&o, "uuid", id->uuid);
-    json_builder_text(&o, "name", id->name);
-    json_builder_text_or_null(&o, "serial", id->serial);
-    json_builder_text_or_null(&o, "pci_bus_id", id->pci_bus_id);
+    json_fields_build(&o, fields, BEFORE_CAPABILITY, 0, id);
     json_builder_text(&o, "compute_capability", capability);
-    json_builder_u64(&o, "sm_count", id->sm_count);
-    json_builder_u64(&o, "memory_bytes", id->memory_bytes);
-    json_builder_u64_maybe(&o, "l2_cache_bytes",
-                           id->l2_cache_bytes ? KNOWN_U64(id->l2_cache_bytes)
-                                              : UNKNOWN_U64(REASON_NOT_REPORTED));
-    json_builder_text(&o, "driver_version", id->driver_version);
-    json_builder_text_or_null(&o, "cuda_version", id->cuda_version);
-    json_builder_bool(&o, "mig", id->mig);
+    json_fields_build(&o, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
     json_builder_text(&o, "origin", origin_name(id->origin));
     return json_builder_end(&o);
 }
 
-/* Digits only, at most three: "9", "12". Moves `*text` behind them. */
-static bool small_number(const char **text, uint32_t *out)
-{
-    const char *const start = *text;
-
-    *out = 0;
-    while (**text >= '0' && **text <= '9' && *out <= CAPABILITY_MAX)
-        *out = *out * 10 + (uint32_t)(*(*text)++ - '0');
-    return *text > start && *out <= CAPABILITY_MAX;
-}
-
+/* At most three digits on each side, written as identity_json_new writes them. */
 static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
-    const char *text = json_reader_word(in, "compute_capability");
+    const char *const text = json_reader_word(in, "compute_capability");
+    char again[CAPABILITY_BYTES] = "";
 
-    if (!text)
-        return;
-    if (!small_number(&text, &out->compute_major) || *text++ != '.' ||
-        !small_number(&text, &out->compute_minor) || *text != '\0')
+    if (text && sscanf(text, "%3u.%3u", &out->compute_major, &out->compute_minor) == 2)
+        (void)snprintf(again, sizeof(again), "%u.%u", out->compute_major, out->compute_minor);
+    if (text && strcmp(again, text) != 0)
         json_reader_fail(in, "compute_capability", "must be like \"9.0\"");
 }
 
 enum status identity_json_read(struct json_reader *in, struct gpu_identity *out)
 {
-    struct maybe_u64 l2 = {0};
     const char *origin;
 
     *out = (struct gpu_identity){0};
-    json_reader_text(in, "uuid", out->uuid, sizeof(out->uuid));
-    json_reader_text(in, "name", out->name, sizeof(out->name));
-    json_reader_text_or_null(in, "serial", out->serial, sizeof(out->serial));
-    json_reader_text_or_null(in, "pci_bus_id", out->pci_bus_id, sizeof(out->pci_bus_id));
+    json_fields_read(in, fields, BEFORE_CAPABILITY, 0, out);
     read_capability(in, out);
-    json_reader_u32(in, "sm_count", REACH_MAX_SMS, &out->sm_count);
-    json_reader_u64(in, "memory_bytes", &out->memory_bytes);
-    json_reader_u64_maybe(in, "l2_cache_bytes", &l2);
-    out->l2_cache_bytes = IS_KNOWN(l2) ? l2.v : 0;
-    json_reader_text(in, "driver_version", out->driver_version, sizeof(out->driver_version));
-    json_reader_text_or_null(in, "cuda_version", out->cuda_version, sizeof(out->cuda_version));
-    json_reader_bool(in, "mig", &out->mig);
+    json_fields_read(in, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, out);
     origin = json_reader_word(in, "origin");
     if (origin && !origin_from_name(origin, &out->origin))
         json_reader_fail(in, "origin", "must be measured, simulated or imported");

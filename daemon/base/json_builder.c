@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/json_writer.h"
-#include "base/maybe_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,22 +80,35 @@ void json_builder_time(struct json_builder *o, const char *name, int64_t wall_se
         json_builder_text(o, name, clock_rfc3339(wall_seconds, text, sizeof(text)));
 }
 
-void json_builder_u32_maybe(struct json_builder *o, const char *name, struct maybe_u32 v)
+static void append_absent(struct json_builder *o, const char *name, enum known known,
+                          enum reason reason)
 {
-    if (!o->failed)
-        o->failed = maybe_json_set_u32(o->object, name, v) != 0;
+    char field[REASON_FIELD_BYTES];
+    char text[REASON_TEXT_BYTES];
+
+    json_builder_value(o, name, json_null());
+    json_builder_value(o, reason_field(name, field), json_string(reason_text(known, reason, text)));
 }
 
 void json_builder_u64_maybe(struct json_builder *o, const char *name, struct maybe_u64 v)
 {
-    if (!o->failed)
-        o->failed = maybe_json_set_u64(o->object, name, v) != 0;
+    if (IS_KNOWN(v))
+        json_builder_u64(o, name, v.v);
+    else
+        append_absent(o, name, v.known, v.reason);
+}
+
+void json_builder_u32_maybe(struct json_builder *o, const char *name, struct maybe_u32 v)
+{
+    json_builder_u64_maybe(o, name, (struct maybe_u64){v.known, v.reason, v.v});
 }
 
 void json_builder_f64_maybe(struct json_builder *o, const char *name, struct maybe_f64 v)
 {
-    if (!o->failed)
-        o->failed = maybe_json_set_f64(o->object, name, v) != 0;
+    if (IS_KNOWN(v))
+        json_builder_real(o, name, v.v);
+    else
+        append_absent(o, name, v.known, v.reason);
 }
 
 json_t *json_builder_end(struct json_builder *o)

@@ -1,10 +1,9 @@
 /* json_reader.c: the decoder of every document. Documents come from another process, from a file
- * that may have rotted, or from a person; so nothing is taken on trust and nothing is converted
- * silently. */
+ * that may be damaged, or from a person; so nothing is trusted and nothing is converted silently.
+ */
 #include "base/json_reader.h"
 
 #include "base/clock.h"
-#include "base/maybe_json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +28,7 @@ void json_reader_begin_inside(struct json_reader *in, const struct json_reader *
         n = snprintf(path, sizeof(path), "%s%s%s", outer->path, dot, name);
     else
         n = snprintf(path, sizeof(path), "%s%s%s[%d]", outer->path, dot, name, index);
-    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for sentences: what fits is enough */
+    if (n < 0 || (size_t)n >= sizeof(path)) /* the path is for messages: what fits is enough */
         path[sizeof(path) - 1] = '\0';
     json_reader_begin(in, json, path, outer->mode, outer->fault, outer->err);
 }
@@ -79,29 +78,30 @@ static const json_t *find_field(struct json_reader *in, const char *name)
     return value;
 }
 
+static bool is_integer(const json_t *value, uint64_t max)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           (uint64_t)json_integer_value(value) <= max;
+}
+
 void json_reader_u64(struct json_reader *in, const char *name, uint64_t *out)
 {
     const json_t *const value = find_field(in, name);
 
-    if (!value)
-        return;
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        json_reader_fail(in, name, "must be an integer, 0 or more");
-    else
+    if (value && is_integer(value, INT64_MAX))
         *out = (uint64_t)json_integer_value(value);
+    else if (value)
+        json_reader_fail(in, name, "must be an integer, 0 or more");
 }
 
 void json_reader_u32(struct json_reader *in, const char *name, uint32_t max, uint32_t *out)
 {
     const json_t *const value = find_field(in, name);
 
-    if (!value)
-        return;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > (json_int_t)max)
-        json_reader_fail(in, name, "must be an integer from 0 to %u", max);
-    else
+    if (value && is_integer(value, max))
         *out = (uint32_t)json_integer_value(value);
+    else if (value)
+        json_reader_fail(in, name, "must be an integer from 0 to %u", max);
 }
 
 void json_reader_bool(struct json_reader *in, const char *name, bool *out)
@@ -169,36 +169,67 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out)
         *out = seconds;
 }
 
-/* Books the reason beside an absent number, so that strict mode does not take it for unknown. */
-static bool parse_maybe(struct json_reader *in, const char *name)
+/* Finds a number that may be absent. False: the field is missing, or is neither a number nor null
+ * with or without a reason. `*out` is NULL if the number is absent; `*known` and `*reason` say why.
+ */
+static bool find_maybe(struct json_reader *in, const char *name, const json_t **out,
+                       enum known *known, enum reason *reason)
 {
-    char field[MAYBE_JSON_NAME_BYTES];
+    char field[REASON_FIELD_BYTES];
+    const json_t *const value = find_field(in, name);
+    const json_t *const why = json_object_get(in->object, reason_field(name, field));
+    const bool absent = json_is_null(value);
 
-    if (!find_field(in, name))
-        return false;
-    maybe_json_reason_name(name, field, sizeof(field));
-    if (json_object_get(in->object, field))
+    if (value && why) /* strict mode must not count it as unknown */
         in->reasons |= (uint64_t)1 << (in->known_count - 1);
-    return true;
+    *known = absent ? MAYBE_UNKNOWN : MAYBE_KNOWN;
+    *reason = absent ? REASON_NOT_MEASURED : REASON_NONE;
+    *out = absent ? NULL : value;
+    if (absent && json_is_string(why))
+        reason_parse(json_string_value(why), known, reason);
+    if (value && (absent ? why && !json_is_string(why) : why || !json_is_number(value)))
+        json_reader_fail(in, name, "must be a number without a reason, or null and a reason");
+    return value && json_reader_ok(in);
 }
 
 void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out)
 {
-    if (parse_maybe(in, name) && !maybe_json_get_u32(in->object, name, out))
+    const json_t *value;
+    struct maybe_u32 m;
+
+    if (!find_maybe(in, name, &value, &m.known, &m.reason))
+        return;
+    m.v = (uint32_t)json_integer_value(value);
+    if (value && !is_integer(value, UINT32_MAX))
         json_reader_fail(in, name, "must be an integer from 0 to %u, or null and a reason",
                          UINT32_MAX);
+    else
+        *out = m;
 }
 
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out)
 {
-    if (parse_maybe(in, name) && !maybe_json_get_u64(in->object, name, out))
+    const json_t *value;
+    struct maybe_u64 m;
+
+    if (!find_maybe(in, name, &value, &m.known, &m.reason))
+        return;
+    m.v = (uint64_t)json_integer_value(value);
+    if (value && !is_integer(value, INT64_MAX))
         json_reader_fail(in, name, "must be an integer, 0 or more, or null and a reason");
+    else
+        *out = m;
 }
 
 void json_reader_f64_maybe(struct json_reader *in, const char *name, struct maybe_f64 *out)
 {
-    if (parse_maybe(in, name) && !maybe_json_get_f64(in->object, name, out))
-        json_reader_fail(in, name, "must be a number, or null and a reason");
+    const json_t *value;
+    struct maybe_f64 m;
+
+    if (!find_maybe(in, name, &value, &m.known, &m.reason))
+        return;
+    m.v = json_number_value(value);
+    *out = m;
 }
 
 const json_t *json_reader_object(struct json_reader *in, const char *name)
@@ -235,21 +266,20 @@ uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_
         max = UINT16_MAX;
     for (uint32_t i = 0; i < count; i++) {
         const json_t *const value = json_array_get(array, i);
-        const json_int_t v = json_integer_value(value);
+
         if (json_is_null(value) && null_is <= UINT16_MAX) {
             out[i] = (uint16_t)null_is;
-            continue;
-        }
-        if (!json_is_integer(value) || v < 0 || v > (json_int_t)max) {
+        } else if (is_integer(value, max)) {
+            out[i] = (uint16_t)json_integer_value(value);
+        } else {
             json_reader_fail(in, name, "element %u must be an integer from 0 to %u", i, max);
             return 0;
         }
-        out[i] = (uint16_t)v;
     }
     return count;
 }
 
-/* Is `key` a field that was asked for, or the reason of an absent number that was? */
+/* Is `key` a field that was read, or the reason of an absent number that was? */
 static bool is_known(const struct json_reader *in, const char *key)
 {
     for (uint32_t i = 0; i < in->known_count; i++) {
@@ -268,9 +298,10 @@ enum status json_reader_end(struct json_reader *in)
 
     if (in->status != STATUS_OK || in->mode == JSON_READER_LENIENT)
         return in->status;
-    if (json_object_size(in->object) == in->known_count + (size_t)__builtin_popcountll(in->reasons))
+    if (in->mode == JSON_READER_STRICT &&
+        json_object_size(in->object) == in->known_count + (size_t)__builtin_popcountll(in->reasons))
         return STATUS_OK;
-    /* jansson wants a mutable object to walk, and does not change it. */
+    /* jansson needs a mutable object to walk, and does not change it. */
     json_object_foreach((json_t *)(uintptr_t)in->object, key, value)
     {
         (void)value;

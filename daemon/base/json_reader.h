@@ -1,13 +1,13 @@
 /* json_reader.h: reads a JSON object field by field and keeps the first failure, so that the
- * callers need no check a line. The sentence names the field by its path ("conditions.arena").
+ * callers need no check per line. The message names the field by its path ("conditions.arena").
  *
  *     struct json_reader in;
  *     json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
  *     json_reader_u64(&in, "range_bytes", &out->range_bytes);
  *     return json_reader_end(&in);
  *
- * Strict: every field that is asked for must be there, and no other. Lenient: a missing field
- * leaves its target untouched, and fields of a newer release are skipped.
+ * Strict: every field that is read must be there, and no other. Optional: a missing field leaves
+ * its target unchanged. Lenient: the same, and fields of a newer release are skipped.
  */
 #ifndef REACH_BASE_JSON_READER_H
 #define REACH_BASE_JSON_READER_H
@@ -18,7 +18,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum json_reader_mode { JSON_READER_STRICT = 0, JSON_READER_LENIENT };
+enum json_reader_mode { JSON_READER_STRICT = 0, JSON_READER_OPTIONAL, JSON_READER_LENIENT };
 
 enum { JSON_READER_MAX_FIELDS = 40, JSON_READER_PATH_BYTES = 96 };
 
@@ -30,21 +30,21 @@ struct json_reader {
     enum status status; /* the first failure */
     struct err *err;
     uint32_t known_count;
-    const char *known[JSON_READER_MAX_FIELDS]; /* names asked for so far, borrowed */
+    const char *known[JSON_READER_MAX_FIELDS]; /* names read so far, borrowed */
     uint64_t reasons; /* bit i: known[i] is an absent number with its reason beside it */
 };
 
-/* `json` may be anything; what is no object is a failure. `path` is where it lies. */
+/* Begins; anything but an object is a failure. `path` is where it is in the document. */
 void json_reader_begin(struct json_reader *in, const json_t *json, const char *path,
                        enum json_reader_mode mode, enum status fault, struct err *err);
-/* The same for an object or array element inside `outer`; index is -1 for a plain field. */
+/* The same for an object or array element in `outer`; index is -1 for a plain field. */
 void json_reader_begin_inside(struct json_reader *in, const struct json_reader *outer,
                               const json_t *json, const char *name, int index);
 
 void json_reader_u64(struct json_reader *in, const char *name, uint64_t *out); /* 0..2^63-1 */
 void json_reader_u32(struct json_reader *in, const char *name, uint32_t max, uint32_t *out);
 void json_reader_bool(struct json_reader *in, const char *name, bool *out);
-/* A text that fits `out_size` with its end. */
+/* A text that fits into `out_size` with its terminator. */
 void json_reader_text(struct json_reader *in, const char *name, char *out, size_t out_size);
 /* The same, null reads as "". */
 void json_reader_text_or_null(struct json_reader *in, const char *name, char *out, size_t out_size);
@@ -52,11 +52,11 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out);
 void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out);
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out);
 void json_reader_f64_maybe(struct json_reader *in, const char *name, struct maybe_f64 *out);
-/* Borrowed; NULL where it is missing or failed. */
+/* Borrowed; NULL if it is missing or failed. */
 const char *json_reader_word(struct json_reader *in, const char *name);
 const json_t *json_reader_object(struct json_reader *in, const char *name);
 const json_t *json_reader_array(struct json_reader *in, const char *name, size_t max_count);
-/* An array of small numbers; null inside reads as `null_is`, if that is below 65536. Returns their
+/* An array of small numbers; null in it is read as `null_is`, if that is below 65536. Returns their
  * number. */
 uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_t max_count,
                                uint32_t max, uint32_t null_is, uint16_t *out);
@@ -64,11 +64,11 @@ uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_
 /* A failure of the caller's own, about field `name`. The first one stays. */
 void json_reader_fail(struct json_reader *in, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Takes over the failure of something inside, which has filled the err already. */
+/* Takes over the failure of a nested value, which has filled the err already. */
 void json_reader_absorb(struct json_reader *in, enum status inner);
 /* True as long as nothing failed. */
 bool json_reader_ok(const struct json_reader *in);
-/* STATUS_OK, or the first failure. In strict mode a field nobody asked for is one. */
+/* STATUS_OK, or the first failure. A field that was not read is one, unless the mode is lenient. */
 enum status json_reader_end(struct json_reader *in);
 
 #endif

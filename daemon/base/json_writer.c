@@ -3,8 +3,6 @@
 #include "base/json_writer.h"
 
 #include "base/format_number.h"
-#include "base/maybe_json.h"
-#include "base/round.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -272,12 +270,11 @@ void json_writer_text(struct json_writer *t, const char *name, const char *v)
 static void append_reason(struct json_writer *t, const char *name, enum known known,
                           enum reason reason)
 {
-    char reason_name[MAYBE_JSON_NAME_BYTES];
-    char text[MAYBE_JSON_REASON_BYTES];
+    char field[REASON_FIELD_BYTES];
+    char text[REASON_TEXT_BYTES];
 
     json_writer_null(t, name);
-    json_writer_text(t, maybe_json_reason_name(name, reason_name, sizeof(reason_name)),
-                     maybe_json_reason(known, reason, text, sizeof(text)));
+    json_writer_text(t, reason_field(name, field), reason_text(known, reason, text));
 }
 
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v)

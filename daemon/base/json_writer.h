@@ -48,7 +48,7 @@ void json_writer_real(struct json_writer *t, const char *name, double v);  /* in
 void json_writer_text(struct json_writer *t, const char *name, const char *v);
 /* A list of numbers; null where one is negative. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
-/* As maybe_json.h writes it. */
+/* As maybe.h has it. */
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
 /* The same of a prediction, to six significant digits. */

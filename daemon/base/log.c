@@ -1,38 +1,52 @@
 /* log.c: one event, one line, one write.
  *
- * The line is put together on the stack and leaves in a single call, so lines of several threads
- * and of the workers that share standard error do not mix (a pipe keeps writes up to 4096 bytes
- * whole, and a line is shorter). A longer message is cut. Newlines inside a message become blanks:
- * a text that came over the network must not be able to forge a second line.
+ * The line is built on the stack and written in a single call, so lines of several threads and of
+ * the workers that share standard error do not mix (a pipe keeps writes up to 4096 bytes whole, and
+ * a line is shorter). A longer message is cut. Newlines inside a message become blanks: a text that
+ * came over the network must not be able to forge a second line.
  *
  * The rate is kept as a point in time up to which lines are paid for; a line moves it on by one
- * interval, and one that would move it more than the burst ahead of the clock is left out. So there
- * is no lock, and a stopped thread holds up no other.
+ * interval, and one that would move it more than the burst ahead of the clock is dropped. So there
+ * is no lock, and a stopped thread blocks no other.
+ *
+ * No write blocks. O_NONBLOCK belongs to the open file, which standard error shares with other
+ * processes, so it is not set there. A socket takes MSG_DONTWAIT per call. A pipe or a terminal is
+ * opened once more, non-blocking, through /proc. If that is not allowed, poll tells whether there
+ * is room for a line; then a write blocks only if another process fills the pipe at that very
+ * moment.
  */
 #include "base/log.h"
 
 #include "base/clock.h"
-#include "base/log_sink.h"
 #include "base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MESSAGE_BYTES = 1024, LINE_BYTES = 4000, VALUE_BYTES = 256, BURST_SECONDS = 10 };
+/* A line is a message, in which JSON escapes at most every byte, and what stands around it. */
+enum { MESSAGE_BYTES = 1024, LINE_BYTES = 2 * MESSAGE_BYTES + 256, BURST_SECONDS = 10 };
 
 static struct {
     _Atomic int level;
     _Atomic int format;
     _Atomic uint64_t interval_ns;   /* between two lines, 0: no limit */
     _Atomic uint64_t paid_until[2]; /* warnings and worse; the rest */
-    _Atomic uint64_t left_out;      /* by the rate, not told yet */
-    _Atomic uint64_t unwritten;     /* not told yet */
+    _Atomic uint64_t above_rate;    /* dropped, not reported yet */
+    _Atomic uint64_t unwritten;     /* not reported yet */
     _Atomic uint64_t lost;          /* all of them */
     const char *_Atomic journal;
 } logger = {.level = LOG_LEVEL_INFO, .journal = "/run/systemd/journal/socket"};
@@ -62,167 +76,149 @@ uint64_t log_lost(void)
     return logger.lost;
 }
 
-/* ---- texts -------------------------------------------------------------------------------------
+/* ---- where lines go ---------------------------------------------------------------------------
  */
 
-/* A line that grows; what has no room is cut, and room for the end is kept. */
-struct line {
-    char text[LINE_BYTES];
-    size_t used;
-};
+enum sink_kind { SINK_FILE, SINK_SOCKET, SINK_OWN, SINK_POLL };
 
-static void line_add(struct line *l, const char *text, size_t n)
+static struct {
+    pthread_once_t once;
+    enum sink_kind kind;
+    int fd; /* standard error, or our own opening of it */
+    bool terminal;
+    bool journal;   /* standard error leads to systemd's journal */
+    int journal_fd; /* unconnected datagram socket, -1: none */
+} sink = {.once = PTHREAD_ONCE_INIT, .fd = STDERR_FILENO, .journal_fd = -1};
+
+/* JOURNAL_STREAM is "device:inode" of the socket that systemd has made standard error. */
+static bool sink_leads_to_journal(const struct stat *st)
 {
-    const size_t room = sizeof l->text - 4 - l->used;
+    const char *stream = getenv("JOURNAL_STREAM");
+    char *end = NULL;
 
-    n = n < room ? n : room;
-    memcpy(l->text + l->used, text, n);
-    l->used += n;
+    if (!stream)
+        return false;
+    unsigned long long device = strtoull(stream, &end, 10);
+
+    return *end == ':' && device == (unsigned long long)st->st_dev &&
+           strtoull(end + 1, NULL, 10) == (unsigned long long)st->st_ino;
 }
 
-static void line_format(struct line *l, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void line_format(struct line *l, const char *format, ...)
+static void sink_open(void)
 {
-    char text[VALUE_BYTES];
-    va_list args;
+    struct stat st;
 
-    va_start(args, format);
-    const int n = vsnprintf(text, sizeof text, format, args);
-
-    va_end(args);
-    if (n > 0) {
-        line_add(l, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-    }
-}
-
-/* A JSON string of a text that text_sanitize has seen. Only a whole one is added. */
-static void line_json(struct line *l, const char *name, const char *value)
-{
-    const size_t before = l->used;
-    const size_t most = sizeof l->text - 8;
-
-    line_format(l, "%s\"%s\":\"", l->used > 1 ? "," : "", name);
-    for (const char *s = value; *s && l->used < most; s++) {
-        if (*s == '"' || *s == '\\') {
-            line_add(l, "\\", 1);
-        }
-        line_add(l, s, 1);
-    }
-    if (l->used >= most) {
-        l->used = before;
+    if (fstat(STDERR_FILENO, &st) < 0)
         return;
+    sink.terminal = isatty(STDERR_FILENO) == 1;
+    sink.journal = sink_leads_to_journal(&st);
+    sink.journal_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (S_ISSOCK(st.st_mode)) {
+        sink.kind = SINK_SOCKET;
+    } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
+        int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+        sink.kind = own < 0 ? SINK_POLL : SINK_OWN;
+        sink.fd = own < 0 ? STDERR_FILENO : own;
     }
-    line_add(l, "\"", 1);
 }
 
-static const char *level_name(enum log_level level)
+/* Writes one whole line to standard error. False: it would block, or there is no reader. */
+static bool sink_stderr(const char *line, size_t size)
 {
-    switch (level) {
-    case LOG_LEVEL_ERROR:
-        return "error";
-    case LOG_LEVEL_WARNING:
-        return "warning";
-    case LOG_LEVEL_DEBUG:
-        return "debug";
-    case LOG_LEVEL_INFO:
-        break;
-    }
-    return "info";
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    if (sink.kind == SINK_SOCKET)
+        return send(sink.fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
+    if (sink.kind == SINK_POLL && (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT)))
+        return false;
+    return write(sink.fd, line, size) == (ssize_t)size;
+}
+
+/* Sends one record to the journal. False: likewise. */
+static bool sink_journal(const char *record, size_t size)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const char *const path = logger.journal;
+
+    if (sink.journal_fd < 0 || strlen(path) >= sizeof name.sun_path)
+        return false;
+    strcpy(name.sun_path, path);
+    return sendto(sink.journal_fd, record, size, MSG_NOSIGNAL, (const struct sockaddr *)&name,
+                  sizeof name) == (ssize_t)size;
 }
 
 /* ---- one line in each format -------------------------------------------------------------------
  */
 
-struct event {
-    enum log_level level;
-    const struct log_field *fields;
-    size_t count;
-    const char *message; /* plain */
-};
-
-/* The value of field `i`, as one plain line. */
-static const char *event_value(const struct event *e, size_t i, char out[VALUE_BYTES])
+static const char *level_name(enum log_level level)
 {
-    snprintf(out, VALUE_BYTES, "%s", e->fields[i].value ? e->fields[i].value : "");
-    text_sanitize(out);
-    return out;
+    return level == LOG_LEVEL_ERROR     ? "error"
+           : level == LOG_LEVEL_WARNING ? "warning"
+           : level == LOG_LEVEL_DEBUG   ? "debug"
+                                        : "info";
 }
 
-static bool write_text(const struct event *e)
+static bool write_text(enum log_level level, const char *message)
 {
-    struct line l = {.used = 0};
+    char line[LINE_BYTES];
+    char priority[16] = "";
 
-    /* On a terminal a person reads, to whom the number in angle brackets would be noise. */
-    if (!log_sink_is_terminal()) {
-        line_format(&l, "<%d>", (int)e->level);
-    } else if (e->level != LOG_LEVEL_INFO) {
-        line_format(&l, "%s: ", level_name(e->level));
-    }
-    line_add(&l, e->message, strlen(e->message));
-    line_add(&l, "\n", 1);
-    return log_sink_stderr(l.text, l.used);
+    /* A person reads a terminal, to whom the number in angle brackets would be noise. */
+    if (!sink.terminal)
+        snprintf(priority, sizeof priority, "<%d>", (int)level);
+    else if (level != LOG_LEVEL_INFO)
+        snprintf(priority, sizeof priority, "%s: ", level_name(level));
+    return sink_stderr(line, (size_t)snprintf(line, sizeof line, "%s%s\n", priority, message));
 }
 
-static bool write_json(const struct event *e)
+static bool write_json(enum log_level level, const char *message)
 {
-    struct line l = {.text = "{", .used = 1};
+    char line[LINE_BYTES], seconds[32], escaped[2 * MESSAGE_BYTES];
     struct timespec now = {0};
-    char seconds[32], value[VALUE_BYTES];
+    size_t n = 0;
 
+    /* text_sanitize has left nothing else to escape. */
+    for (const char *s = message; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            escaped[n++] = '\\';
+        escaped[n++] = *s;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     clock_rfc3339(now.tv_sec, seconds, sizeof seconds);
-    snprintf(value, sizeof value, "%.19s.%03ldZ", seconds, now.tv_nsec / (long)NSEC_PER_MSEC);
-    line_json(&l, "time", value);
-    line_json(&l, "level", level_name(e->level));
-    line_json(&l, "message", e->message);
-    line_format(&l, ",\"pid\":%d", (int)getpid());
-    for (size_t i = 0; i < e->count; i++) {
-        line_json(&l, e->fields[i].name, event_value(e, i, value));
-    }
-    memcpy(l.text + l.used, "}\n", 2); /* line_add keeps the room */
-    return log_sink_stderr(l.text, l.used + 2);
+    return sink_stderr(line, (size_t)snprintf(line, sizeof line,
+                                              "{\"time\":\"%.19s.%03ldZ\",\"level\":\"%s\","
+                                              "\"message\":\"%.*s\",\"pid\":%d}\n",
+                                              seconds, now.tv_nsec / (long)NSEC_PER_MSEC,
+                                              level_name(level), (int)n, escaped, (int)getpid()));
 }
 
-static bool write_journal(const struct event *e)
+static bool write_journal(enum log_level level, const char *message)
 {
-    struct line l = {.used = 0};
-    char value[VALUE_BYTES];
+    char record[LINE_BYTES];
 
-    line_format(&l, "PRIORITY=%d\nSYSLOG_IDENTIFIER=reachd\nMESSAGE=", (int)e->level);
-    line_add(&l, e->message, strlen(e->message));
-    line_add(&l, "\n", 1);
-    for (size_t i = 0; i < e->count; i++) {
-        line_add(&l, "REACHD_", strlen("REACHD_"));
-        for (const char *s = e->fields[i].name; *s; s++) {
-            const char upper = *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
-
-            line_add(&l, &upper, 1);
-        }
-        line_format(&l, "=%s\n", event_value(e, i, value));
-    }
-    return log_sink_journal(logger.journal, l.text, l.used);
+    return sink_journal(record, (size_t)snprintf(record, sizeof record,
+                                                 "PRIORITY=%d\nSYSLOG_IDENTIFIER=reachd\n"
+                                                 "MESSAGE=%s\n",
+                                                 (int)level, message));
 }
 
-static bool event_write(const struct event *e)
+static bool write_line(enum log_level level, const char *message)
 {
     int format = logger.format;
 
-    if (format == LOG_FORMAT_AUTO) {
-        format = log_sink_is_journal() ? LOG_FORMAT_JOURNAL : LOG_FORMAT_TEXT;
-    }
-    if (format == LOG_FORMAT_JSON) {
-        return write_json(e);
-    }
+    pthread_once(&sink.once, sink_open);
+    if (format == LOG_FORMAT_AUTO)
+        format = sink.journal ? LOG_FORMAT_JOURNAL : LOG_FORMAT_TEXT;
+    if (format == LOG_FORMAT_JSON)
+        return write_json(level, message);
     if (format == LOG_FORMAT_JOURNAL) {
-        if (write_journal(e)) {
+        if (write_journal(level, message))
             return true;
-        }
-        if (errno == EAGAIN || errno == ENOBUFS) {
-            return false; /* it is there and busy: standard error leads to the same place */
-        }
+        if (errno == EAGAIN || errno == ENOBUFS)
+            return false; /* the journal is there and busy: standard error leads to it as well */
     }
-    return write_text(e);
+    return write_text(level, message);
 }
 
 /* ---- rate --------------------------------------------------------------------------------------
@@ -238,53 +234,44 @@ static bool has_room(enum log_level level)
         const uint64_t now = clock_monotonic();
         const uint64_t next = (until > now ? until : now) + interval;
 
-        if (next - now > BURST_SECONDS * NSEC_PER_SEC) {
+        if (next - now > BURST_SECONDS * NSEC_PER_SEC)
             return false;
-        }
-        if (atomic_compare_exchange_weak(paid, &until, next)) {
+        if (atomic_compare_exchange_weak(paid, &until, next))
             break;
-        }
     }
     return true;
 }
 
-/* Says how many lines are missing before the next one; what cannot be said is kept. */
+/* Reports the missing lines before the next one; what cannot be written is reported later. */
 static bool report_dropped(void)
 {
     char message[160];
-    const uint64_t left_out = atomic_exchange(&logger.left_out, 0);
+    const uint64_t above_rate = atomic_exchange(&logger.above_rate, 0);
     const uint64_t unwritten = atomic_exchange(&logger.unwritten, 0);
-    const struct event e = {.level = LOG_LEVEL_WARNING, .message = message};
 
-    if (left_out + unwritten == 0) {
+    if (above_rate + unwritten == 0)
         return true;
-    }
     snprintf(message, sizeof message,
              "%llu log lines are missing here: %llu above the rate, %llu could not be written",
-             (unsigned long long)(left_out + unwritten), (unsigned long long)left_out,
+             (unsigned long long)(above_rate + unwritten), (unsigned long long)above_rate,
              (unsigned long long)unwritten);
-    if (event_write(&e)) {
+    if (write_line(LOG_LEVEL_WARNING, message))
         return true;
-    }
-    logger.left_out += left_out;
+    logger.above_rate += above_rate;
     logger.unwritten += unwritten;
     return false;
 }
 
-void log_event(enum log_level level, const struct log_field *fields, size_t count,
-               const char *format, ...)
+void log_line(enum log_level level, const char *format, ...)
 {
-    /* A caller logs first and looks at errno afterwards more often than it should. */
-    const int saved_errno = errno;
+    const int saved_errno = errno; /* callers may log before they read it */
     char message[MESSAGE_BYTES];
-    const struct event e = {.level = level, .fields = fields, .count = count, .message = message};
     va_list args;
 
-    if ((int)level > logger.level) {
+    if ((int)level > logger.level)
         return;
-    }
     if (!has_room(level)) {
-        logger.left_out++;
+        logger.above_rate++;
         logger.lost++;
         return;
     }
@@ -292,11 +279,10 @@ void log_event(enum log_level level, const struct log_field *fields, size_t coun
     const int n = vsnprintf(message, sizeof message, format, args);
 
     va_end(args);
-    if (n < 0) {
+    if (n < 0)
         snprintf(message, sizeof message, "%s", format);
-    }
     text_sanitize(message);
-    if (!report_dropped() || !event_write(&e)) {
+    if (!report_dropped() || !write_line(level, message)) {
         logger.unwritten++;
         logger.lost++;
     }

@@ -1,14 +1,13 @@
 /* log.h: one event, one line: to systemd's journal as fields, or to standard error as a JSON object
- * or as text (with the syslog priority that journald reads, "<6>message", where it is no terminal).
+ * or as text (with the syslog priority that journald reads, "<6>message", unless it is a terminal).
  *
  * Never blocks, never allocates, and never floods: a line that cannot be written at once is lost,
- * lines above the rate are left out, and the next line that gets through is preceded by one that
- * says how many. Any thread may call anything.
+ * lines above the rate are dropped, and the next line that is written is preceded by one that says
+ * how many. Any thread may call any function.
  */
 #ifndef REACH_BASE_LOG_H
 #define REACH_BASE_LOG_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum log_level {
@@ -19,7 +18,7 @@ enum log_level {
 };
 
 enum log_format {
-    LOG_FORMAT_AUTO = 0, /* the journal where standard error leads there, else text */
+    LOG_FORMAT_AUTO = 0, /* the journal if standard error leads there, else text */
     LOG_FORMAT_TEXT,
     LOG_FORMAT_JSON,
     LOG_FORMAT_JOURNAL
@@ -29,29 +28,20 @@ enum log_format {
 void log_set_level(enum log_level max);
 /* How a line is written; the default is LOG_FORMAT_AUTO. */
 void log_set_format(enum log_format format);
-/* At most so many lines a second, of which ten seconds' worth may come at once; errors and warnings
- * are counted apart from the rest. 0, the default: no limit. */
+/* At most this many lines per second, of which ten seconds' worth may come at once; errors and
+ * warnings are counted apart from the rest. 0, the default: no limit. */
 void log_set_rate(uint32_t lines_per_second);
-/* Another socket of a journal than systemd's. Borrowed. For tests. */
+/* Another socket than that of systemd's journal. Borrowed. For tests. */
 void log_set_journal(const char *path);
 
-/* What a line is about, beside its sentence. Names are lower case with underscores ("gpu",
- * "request_id"): the journal gets REACHD_GPU, a JSON line "gpu", text nothing. */
-struct log_field {
-    const char *name;
-    const char *value;
-};
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void log_event(enum log_level level, const struct log_field *fields, size_t count,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
+#define log_error(...)   log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...)    log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-#define log_line(level, ...) log_event(level, NULL, 0, __VA_ARGS__)
-#define log_error(...)       log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warning(...)     log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_info(...)        log_line(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...)       log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
-
-/* Lines so far that nobody saw: left out by the rate, or not to be written at once. */
+/* Lines lost so far: dropped by the rate, or not writable at once. */
 uint64_t log_lost(void);
 
 #endif

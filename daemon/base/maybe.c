@@ -1,8 +1,12 @@
 /* maybe.c: the closed set of reasons for an absent number, as text. */
 #include "base/maybe.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#define NOT_OBSERVABLE_PREFIX "not-observable: "
 
 static const char *const slugs[REASON_COUNT] = {
     [REASON_NONE] = "",
@@ -25,7 +29,7 @@ const char *reason_slug(enum reason r)
     return slugs[r];
 }
 
-/* "" is no reason that a stored null could have, so the search starts behind REASON_NONE. */
+/* "" is no reason that a stored null could have, so the search starts after REASON_NONE. */
 enum reason reason_from_slug(const char *slug)
 {
     for (unsigned r = REASON_NONE + 1; slug && r < REASON_COUNT; r++) {
@@ -33,4 +37,27 @@ enum reason reason_from_slug(const char *slug)
             return (enum reason)r;
     }
     return REASON_NOT_MEASURED;
+}
+
+char *reason_text(enum known known, enum reason reason, char *out)
+{
+    snprintf(out, REASON_TEXT_BYTES, "%s%s",
+             known == MAYBE_NOT_OBSERVABLE ? NOT_OBSERVABLE_PREFIX : "",
+             reason_slug(reason == REASON_NONE ? REASON_NOT_MEASURED : reason));
+    return out;
+}
+
+void reason_parse(const char *text, enum known *out_known, enum reason *out_reason)
+{
+    const size_t prefix = strlen(NOT_OBSERVABLE_PREFIX);
+    const bool not_observable = strncmp(text, NOT_OBSERVABLE_PREFIX, prefix) == 0;
+
+    *out_known = not_observable ? MAYBE_NOT_OBSERVABLE : MAYBE_UNKNOWN;
+    *out_reason = reason_from_slug(text + (not_observable ? prefix : 0));
+}
+
+char *reason_field(const char *name, char *out)
+{
+    snprintf(out, REASON_FIELD_BYTES, "%s_reason", name);
+    return out;
 }

@@ -1,9 +1,12 @@
-/* maybe.h: numbers that may be absent, and say why.
+/* maybe.h: numbers that may be absent, with the reason.
  *
- * A number is known, unknown (nobody looked, or the evidence was too weak: "not sure") or not
- * observable (looked for, and the hardware gives no signal: a reach beyond the memory, say).
- * There are no magic values: where `known` is not MAYBE_KNOWN, `v` is 0 and means nothing.
- * JSON writes `null` and, beside it, the reason.
+ * A number is known, unknown (not measured, or the evidence was too weak) or not observable
+ * (measured, and the hardware gives no signal: a reach beyond the memory, for example). There are
+ * no magic values: if `known` is not MAYBE_KNOWN, `v` is 0 and has no meaning. In JSON:
+ *
+ *     known            "x": 65
+ *     unknown          "x": null, "x_reason": "not-measured"
+ *     not observable   "x": null, "x_reason": "not-observable: beyond-memory"
  */
 #ifndef REACH_BASE_MAYBE_H
 #define REACH_BASE_MAYBE_H
@@ -16,18 +19,17 @@ enum known {
     MAYBE_NOT_OBSERVABLE,
 };
 
-/* Why a number is absent: a static string, or NULL where it is known. Static on purpose: values
- * stay copyable by assignment. The set of reasons is closed (reason_from_slug). */
+/* Why a number is absent. The set of reasons is closed (reason_from_slug). */
 enum reason {
-    REASON_NONE = 0,         /* the number is there */
-    REASON_NOT_MEASURED,     /* this depth does not look for it */
+    REASON_NONE = 0,         /* the number is known */
+    REASON_NOT_MEASURED,     /* not part of this depth */
     REASON_BEYOND_MEMORY,    /* would need a larger range than could be probed */
     REASON_NO_CONTRAST,      /* hit and miss cannot be told apart */
     REASON_DISAGREEMENT,     /* repeats or methods contradict each other */
     REASON_TOO_LITTLE_DATA,  /* not enough samples, or not enough points around the step */
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */
     REASON_NOT_APPLICABLE,   /* has no meaning here */
-    REASON_NOT_REPORTED,     /* the driver does not tell */
+    REASON_NOT_REPORTED,     /* the driver does not report it */
     REASON_IRREGULAR,        /* follows no pattern that was found in the time allowed */
     REASON_NO_TRACE,         /* leaves no trace in anything that can be measured */
     REASON_COUNT
@@ -35,8 +37,17 @@ enum reason {
 
 /* Stable slug of a reason ("beyond-memory"), for JSON; "" for REASON_NONE. */
 const char *reason_slug(enum reason r);
-/* The reason with this slug; REASON_NOT_MEASURED where none has it. */
+/* The reason with this slug; REASON_NOT_MEASURED if none has it. */
 enum reason reason_from_slug(const char *slug);
+
+enum { REASON_TEXT_BYTES = 48, REASON_FIELD_BYTES = 64 };
+/* The reason as JSON has it, in `out` (REASON_TEXT_BYTES): "beyond-memory", or "not-observable:
+ * beyond-memory"; REASON_NONE as not measured. Returns `out`. */
+char *reason_text(enum known known, enum reason reason, char *out);
+/* The reverse. A reason of a newer release is read as not measured. */
+void reason_parse(const char *text, enum known *out_known, enum reason *out_reason);
+/* "x_reason" for the field "x", in `out` (REASON_FIELD_BYTES). Returns `out`. */
+char *reason_field(const char *name, char *out);
 
 struct maybe_u32 {
     enum known known;

@@ -1,12 +1,10 @@
-/* stats.c: order statistics by selection, which is linear; stats_select.h says how.
+/* stats.c: order statistics by selection, which is linear.
  *
  *     median of {4, 1, 3, 2}:  the third smallest is 3, the largest before it 2  ->  2.5
  *     q = 0.9 of ten values:   rank ceil(9.0) = 9th smallest  ->  index 8
  *
- * Where there is no memory for a copy of many values they are counted instead, which takes longer
- * and gives the same.
- *
- * Values must not be NaN: it has no rank. (The functions end all the same, with some value.)
+ * Integers of 32 bits are exact as doubles, so there is one selection for both types. Values must
+ * not be NaN: it has no rank. (The functions return all the same, with some value.)
  */
 #include "base/stats.h"
 
@@ -17,79 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECT_TYPE double
-#define SELECT_NAME select_f64
-#include "base/stats_select.h"
-#undef SELECT_TYPE
-#undef SELECT_NAME
-
-#define SELECT_TYPE uint32_t
-#define SELECT_NAME select_u32
-#include "base/stats_select.h"
-#undef SELECT_TYPE
-#undef SELECT_NAME
-
 enum { STACK_VALUES = 512 }; /* copies up to this size need no allocation */
 
-/* Where the product of q and n is whole it may come out a little too large: 0.7 * 10 is
+/* The product of q and n may come out a little too large where it is whole: 0.7 * 10 is
  * 7.000000000000001. Taking off this much of n keeps it from reaching the next rank. */
 static const double rank_slack = 1e-9;
 
-/* Index of the nearest rank: the ceil(q n)-th smallest, and the smallest for q = 0. */
-static size_t rank_of(size_t n, double q)
-{
-    REACH_ASSERT(n >= 1 && q >= 0 && q <= 1);
-    const double rank = ceil((q - rank_slack) * (double)n);
-
-    return rank < 1 ? 0 : (size_t)rank - 1;
-}
-
-static double middle(double lower, double upper)
-{
-    return lower + (upper - lower) / 2;
-}
-
-double stats_median_f64(double *v, size_t n)
-{
-    REACH_ASSERT(n >= 1);
-    const double upper = select_f64(v, n, n / 2);
-    double lower = v[0];
-
-    if (n % 2 == 1)
-        return upper;
-    /* Selecting has left all smaller ones before the middle: the largest of them is the other. */
-    for (size_t i = 1; i < n / 2; i++)
-        lower = v[i] > lower ? v[i] : lower;
-    return middle(lower, upper);
-}
-
-double stats_median_u32(uint32_t *v, size_t n)
-{
-    REACH_ASSERT(n >= 1);
-    const uint32_t upper = select_u32(v, n, n / 2);
-    uint32_t lower = v[0];
-
-    if (n % 2 == 1)
-        return upper;
-    for (size_t i = 1; i < n / 2; i++)
-        lower = v[i] > lower ? v[i] : lower;
-    return middle(lower, upper);
-}
-
-double stats_quantile_f64(double *v, size_t n, double q)
-{
-    return select_f64(v, n, rank_of(n, q));
-}
-
-uint32_t stats_quantile_u32(uint32_t *v, size_t n, double q)
-{
-    return select_u32(v, n, rank_of(n, q));
-}
-
-/* ---- without memory for a copy --------------------------------------------------------------- */
-
-/* Values that must stay as they are: of one array, or their distances from a center. */
-struct untouched {
+/* Values of one array, or their distances from a center. */
+struct values {
     const double *f64; /* one of the two */
     const uint32_t *u32;
     size_t n;
@@ -97,14 +30,52 @@ struct untouched {
     double center;
 };
 
-static double value_at(const struct untouched *v, size_t i)
+static double value_at(const struct values *v, size_t i)
 {
     const double x = v->f64 ? v->f64[i] : v->u32[i];
 
     return v->distances ? fabs(x - v->center) : x;
 }
 
-/* A whole number that orders as the value does: negative ones have their bits turned round. */
+/* Quickselect (Hoare, "Find", 1961): reorders v until v[k] is what sorting would put there,
+ * everything before it is no larger and everything after it no smaller. Each round splits the part
+ * that holds k into three: smaller than the pivot, equal, larger. So a flat curve, all values
+ * equal, is done in one round, and the pivot (the middle of the part) makes sorted input, which
+ * sweeps give all the time, the best case. About 3 n comparisons on average, n^2 / 2 at worst.
+ *
+ *     k = 2:   4 1 3 2 9   pivot 3   ->   2 1 | 3 | 9 4   ->   v[2] = 3
+ */
+static double quickselect(double *v, size_t n, size_t k)
+{
+    size_t first = 0, last = n - 1;
+
+    for (;;) {
+        const double pivot = v[first + (last - first) / 2];
+        size_t equal = first, next = first, larger = last + 1;
+
+        while (next < larger) {
+            const double x = v[next];
+
+            if (x < pivot) {
+                v[next++] = v[equal];
+                v[equal++] = x;
+            } else if (x > pivot) {
+                v[next] = v[--larger];
+                v[larger] = x;
+            } else {
+                next++;
+            }
+        }
+        if (k < equal)
+            last = equal - 1;
+        else if (k >= larger)
+            first = larger;
+        else
+            return v[k];
+    }
+}
+
+/* An integer that orders as the value does: negative ones have their bits inverted. */
 static uint64_t key_of(double x)
 {
     uint64_t bits;
@@ -113,19 +84,11 @@ static uint64_t key_of(double x)
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
-static double value_of(uint64_t key)
-{
-    const uint64_t bits = key >> 63 ? key ^ (uint64_t)1 << 63 : ~key;
-    double x;
-
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-/* The k-th smallest, k from 0, by halving the range of keys 64 times and counting. */
-static double count_down(const struct untouched *v, size_t k)
+/* The k-th smallest without a copy, by halving the range of keys 64 times and counting. */
+static double select_by_counting(const struct values *v, size_t k)
 {
     uint64_t low = 0, high = UINT64_MAX;
+    double x;
 
     while (low < high) {
         const uint64_t mid = low + (high - low) / 2;
@@ -138,86 +101,84 @@ static double count_down(const struct untouched *v, size_t k)
         else
             low = mid + 1;
     }
-    return value_of(low);
+    low = low >> 63 ? low ^ (uint64_t)1 << 63 : ~low;
+    memcpy(&x, &low, sizeof(x));
+    return x;
 }
 
-static double median_untouched(const struct untouched *v)
-{
-    const double upper = count_down(v, v->n / 2);
-
-    return v->n % 2 == 1 ? upper : middle(count_down(v, v->n / 2 - 1), upper);
-}
-
-/* ---- of what must not be changed ---------------------------------------------------------------
- */
-
-/* `few` where n values fit into it, else memory that release() gives back; NULL without memory. */
-static void *room_for(size_t n, size_t bytes, void *few)
-{
-    REACH_ASSERT(n >= 1);
-    return n <= STACK_VALUES ? few : calloc(n, bytes);
-}
-
-static void release(void *p, const void *few)
-{
-    if (p != few)
-        free(p);
-}
-
-double stats_median_of_f64(const double *v, size_t n)
+/* The mean of the values at two ranks, k from 0; `below` is k or k - 1. */
+static double select_between(const struct values *v, size_t below, size_t k)
 {
     double few[STACK_VALUES];
-    double *copy = room_for(n, sizeof(*copy), few);
+    double *const copy = v->n <= STACK_VALUES ? few : malloc(v->n * sizeof(*copy));
+    double upper, lower = 0;
 
-    if (!copy)
-        return median_untouched(&(struct untouched){.f64 = v, .n = n});
-    memcpy(copy, v, n * sizeof(*copy));
-    const double median = stats_median_f64(copy, n);
-    release(copy, few);
-    return median;
+    if (copy) {
+        for (size_t i = 0; i < v->n; i++)
+            copy[i] = value_at(v, i);
+        upper = quickselect(copy, v->n, k);
+        /* All smaller values are before it now: the largest of them has the rank below. */
+        if (below < k)
+            lower = quickselect(copy, k, below);
+    } else {
+        upper = select_by_counting(v, k);
+        if (below < k)
+            lower = select_by_counting(v, below);
+    }
+    if (copy != few)
+        free(copy);
+    return below < k ? lower + (upper - lower) / 2 : upper;
 }
 
-double stats_median_of_u32(const uint32_t *v, size_t n)
+static double median(const struct values *v)
 {
-    uint32_t few[STACK_VALUES];
-    uint32_t *copy = room_for(n, sizeof(*copy), few);
-
-    if (!copy)
-        return median_untouched(&(struct untouched){.u32 = v, .n = n});
-    memcpy(copy, v, n * sizeof(*copy));
-    const double median = stats_median_u32(copy, n);
-    release(copy, few);
-    return median;
+    REACH_ASSERT(v->n >= 1);
+    return select_between(v, (v->n - 1) / 2, v->n / 2);
 }
 
-double stats_mad_of_f64(const double *v, size_t n)
+/* Nearest rank: the ceil(q n)-th smallest, and the smallest for q = 0. */
+static double quantile(const struct values *v, double q)
 {
-    double few[STACK_VALUES];
-    double *deviation = room_for(n, sizeof(*deviation), few);
-    const double median = stats_median_of_f64(v, n);
+    const double rank = ceil((q - rank_slack) * (double)v->n);
+    const size_t k = rank < 1 ? 0 : (size_t)rank - 1;
 
-    if (!deviation)
-        return median_untouched(
-            &(struct untouched){.f64 = v, .n = n, .distances = true, .center = median});
-    for (size_t i = 0; i < n; i++)
-        deviation[i] = fabs(v[i] - median);
-    const double mad = stats_median_f64(deviation, n);
-    release(deviation, few);
-    return mad;
+    REACH_ASSERT(v->n >= 1 && q >= 0 && q <= 1);
+    return select_between(v, k, k);
 }
 
-double stats_mad_of_u32(const uint32_t *v, size_t n)
+static double mad(struct values v)
 {
-    double few[STACK_VALUES];
-    double *deviation = room_for(n, sizeof(*deviation), few);
-    const double median = stats_median_of_u32(v, n);
+    v.center = median(&v);
+    v.distances = true;
+    return median(&v);
+}
 
-    if (!deviation)
-        return median_untouched(
-            &(struct untouched){.u32 = v, .n = n, .distances = true, .center = median});
-    for (size_t i = 0; i < n; i++)
-        deviation[i] = fabs((double)v[i] - median);
-    const double mad = stats_median_f64(deviation, n);
-    release(deviation, few);
-    return mad;
+double stats_median_f64(const double *v, size_t n)
+{
+    return median(&(struct values){.f64 = v, .n = n});
+}
+
+double stats_median_u32(const uint32_t *v, size_t n)
+{
+    return median(&(struct values){.u32 = v, .n = n});
+}
+
+double stats_quantile_f64(const double *v, size_t n, double q)
+{
+    return quantile(&(struct values){.f64 = v, .n = n}, q);
+}
+
+uint32_t stats_quantile_u32(const uint32_t *v, size_t n, double q)
+{
+    return (uint32_t)quantile(&(struct values){.u32 = v, .n = n}, q);
+}
+
+double stats_mad_f64(const double *v, size_t n)
+{
+    return mad((struct values){.f64 = v, .n = n});
+}
+
+double stats_mad_u32(const uint32_t *v, size_t n)
+{
+    return mad((struct values){.u32 = v, .n = n});
 }

@@ -99,7 +99,8 @@ enum status status_from_slug(const char *slug)
     return STATUS_INTERNAL;
 }
 
-static void set(struct err *err, enum status s, const char *format, va_list args)
+static void fill(struct err *err, enum status s, const char *field, const char *hint,
+                 const char *format, va_list args)
 {
     char text[TEXT_BYTES];
 
@@ -109,9 +110,7 @@ static void set(struct err *err, enum status s, const char *format, va_list args
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     text_sanitize(text);
-    err->status = s;
-    err->field = NULL;
-    err->hint = NULL;
+    *err = (struct err){.status = s, .field = field, .hint = hint};
     memcpy(err->text, text, sizeof(text));
 }
 
@@ -120,7 +119,7 @@ enum status err_set(struct err *err, enum status s, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    set(err, s, format, args);
+    fill(err, s, NULL, NULL, format, args);
     va_end(args);
     return s;
 }
@@ -131,10 +130,8 @@ enum status err_set_field(struct err *err, enum status s, const char *field, con
     va_list args;
 
     va_start(args, format);
-    set(err, s, format, args);
+    fill(err, s, field, NULL, format, args);
     va_end(args);
-    if (err)
-        err->field = field;
     return s;
 }
 
@@ -143,10 +140,8 @@ enum status err_set_hint(struct err *err, enum status s, const char *hint, const
     va_list args;
 
     va_start(args, format);
-    set(err, s, format, args);
+    fill(err, s, NULL, hint, format, args);
     va_end(args);
-    if (err)
-        err->hint = hint;
     return s;
 }
 

@@ -2,14 +2,15 @@
  *
  * Parsing uses integers only, because a size is an address bound and 2^53 is less than the largest
  * size allowed. "1.5GiB" is 15 tenths of 2^30: digits are gathered into one integer, and the
- * scaling keeps apart what is a whole number and what is left over. Eighteen digits behind the
- * point are as many as 64 bits hold; more are fine only where they are zeros.
+ * scaling keeps the whole part and the remainder apart. 64 bits hold eighteen digits after the
+ * point; further ones must be zeros.
  *
  *     "1.5GiB"  -> digits 15, scale 10   -> 15 * 2^30 / 10, remainder 0 -> 1610612736
  *     "0.3K"    -> digits  3, scale 10   ->  3 * 1024 / 10, remainder 2 -> not whole, refused
  *
- * Printing tries each unit and keeps the shortest text; of two equally long ones the smaller unit:
- * 1536 stays "1536" and is not "1.5K", but 1572864 is "1.5M" and not "1536K".
+ * Printing tries each unit and keeps the shortest text that is read back as the same size; of two
+ * equally long ones that of the smaller unit: 1536 stays "1536" and is not "1.5K", but 1572864 is
+ * "1.5M" and not "1536K".
  */
 #include "base/units.h"
 
@@ -29,7 +30,7 @@ enum {
 
 static const char unit_letters[UNIT_COUNT + 1] = "BKMGT";
 
-/* "", "B", "K", "KB" or "KiB" and so on up to T; false where it is none of these. */
+/* "", "B", "K", "KB" or "KiB" and so on up to T; false if it is none of these. */
 static bool parse_unit(const char *s, unsigned *out_shift)
 {
     *out_shift = 0;
@@ -54,11 +55,11 @@ struct decimal {
     unsigned __int128 digits;
     uint64_t scale;
     bool too_large; /* more digits than any size below 2^63 needs */
-    bool too_fine;  /* more digits behind the point than a whole number of bytes can have */
+    bool too_fine;  /* more digits after the point than a whole number of bytes has */
 };
 
-/* Reads digits[.digits]; returns what follows, or NULL where there is no number. At least one
- * digit must stand before the point and one behind it. */
+/* Parses digits[.digits], at least one digit on each side of the point. Returns what follows, or
+ * NULL if it is not a number. */
 static const char *parse_decimal(const char *s, struct decimal *d)
 {
     const unsigned __int128 most = (unsigned __int128)1 << 100;
@@ -142,32 +143,18 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
     return out;
 }
 
-/* Writes bytes / 2^shift with all digits behind the point and the unit's letter; false where that
- * takes `size` bytes or more. A division by a power of two always ends, at the latest after
- * `shift` digits. */
-static bool print_exactly(uint64_t bytes, unsigned u, char *out, size_t size)
-{
-    const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
-    uint64_t rest = bytes % unit;
-    size_t n = (size_t)snprintf(out, size, "%" PRIu64 "%s", bytes / unit, rest ? "." : "");
-
-    for (; rest != 0 && n + 2 < size; rest %= unit) {
-        rest *= 10; /* below 10 * 2^40 */
-        out[n++] = (char)('0' + rest / unit);
-    }
-    if (rest != 0 || n + 2 > size)
-        return false;
-    out[n++] = unit_letters[u];
-    out[n] = '\0';
-    return true;
-}
-
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
     (void)snprintf(out, out_size, "%" PRIu64, bytes);
     for (unsigned u = 1; u < UNIT_COUNT && bytes != 0 && out_size >= TEXT_BYTES; u++) {
-        char text[TEXT_BYTES];
-        if (print_exactly(bytes, u, text, strlen(out))) /* room only for what is shorter */
+        const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
+        char text[2 * TEXT_BYTES]; /* room for an exponent, which is never parsed */
+        uint64_t back = 0;
+
+        (void)snprintf(text, sizeof(text), "%.18Lg%c", (long double)bytes / (long double)unit,
+                       unit_letters[u]);
+        if (strlen(text) < strlen(out) && units_parse_bytes(text, &back, NULL) == STATUS_OK &&
+            back == bytes)
             memcpy(out, text, strlen(text) + 1);
     }
     return out;

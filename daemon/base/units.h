@@ -1,5 +1,5 @@
-/* units.h: sizes as people write them. 1 KiB = 1024, and so are K, KB and k: nobody who writes
- * "80G" about a GPU's memory means 80 * 10^9. */
+/* units.h: sizes as people write them. 1 KiB = 1024, and so are K, KB and k: "80G" of GPU memory is
+ * never 80 * 10^9. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H
 

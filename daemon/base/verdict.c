@@ -3,15 +3,11 @@
 
 #include "base/name_of.h"
 
-#include <string.h>
-
 static const char *const verdict_names[] = {
     [VERDICT_CLEAN] = "clean",
     [VERDICT_DISTURBED] = "disturbed",
     [VERDICT_UNUSABLE] = "unusable",
 };
-
-enum { VERDICT_COUNT = sizeof verdict_names / sizeof verdict_names[0] };
 
 const char *verdict_name(enum verdict v)
 {
@@ -20,11 +16,5 @@ const char *verdict_name(enum verdict v)
 
 bool verdict_from_name(const char *name, enum verdict *out)
 {
-    for (unsigned i = 0; name && i < VERDICT_COUNT; i++) {
-        if (strcmp(name, verdict_names[i]) == 0) {
-            *out = (enum verdict)i;
-            return true;
-        }
-    }
-    return false;
+    return FROM_NAME(verdict_names, name, out);
 }

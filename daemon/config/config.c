@@ -141,9 +141,9 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
     if (!equals) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s: a line is NAME = VALUE", who);
     }
-    if (!o || o->type == CONFIG_ACTION) {
+    if (!o || o->section == CONFIG_ONCE) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s %s", who,
-                       o ? "belongs on the command line" : "is no option; see reachd.conf(5)");
+                       o ? "belongs on the command line" : "is not an option; see reachd.conf(5)");
     }
     const uint64_t bit = (uint64_t)1 << (o - config_options);
 
@@ -163,7 +163,7 @@ enum status config_read_text(struct config *out, const char *name, const char *t
     struct config_line at = {.file = name};
 
     if (memchr(text, '\0', size)) {
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is no text: it has a zero byte", name);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not text: it has a zero byte", name);
     }
     for (size_t start = 0; start < size;) {
         const char *newline = memchr(text + start, '\n', size - start);
@@ -180,37 +180,26 @@ enum status config_read_text(struct config *out, const char *name, const char *t
     return STATUS_OK;
 }
 
-/* The whole file, in `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is none: it might never
- * end, or never begin. */
+/* The whole file, in `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is refused: it might
+ * never end, or never begin. */
 static enum status config_load(const char *path, char *out, size_t *out_size, struct err *err)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t n = regular ? read(fd, out, CONFIG_MAX_FILE_BYTES + 1) : -1;
     enum status status = STATUS_OK;
 
-    *out_size = 0;
-    if (fd < 0 || fstat(fd, &st) < 0) {
+    if (fd >= 0 && !regular) {
+        status = err_set(err, STATUS_INVALID_ARGUMENT, "%s is not a regular file", path);
+    } else if (n < 0) {
         status = err_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_INVALID_ARGUMENT,
                          "cannot read %s: %s", path, strerror(errno));
-    } else if (!S_ISREG(st.st_mode)) {
-        status = err_set(err, STATUS_INVALID_ARGUMENT, "%s is no regular file", path);
-    }
-    while (!status && *out_size <= CONFIG_MAX_FILE_BYTES) {
-        ssize_t n = read(fd, out + *out_size, CONFIG_MAX_FILE_BYTES + 1 - *out_size);
-
-        if (n == 0) {
-            break;
-        }
-        if (n < 0 && errno != EINTR) {
-            status =
-                err_set(err, STATUS_INVALID_ARGUMENT, "cannot read %s: %s", path, strerror(errno));
-        }
-        *out_size += n > 0 ? (size_t)n : 0;
-    }
-    if (!status && *out_size > CONFIG_MAX_FILE_BYTES) {
+    } else if (n > CONFIG_MAX_FILE_BYTES) {
         status = err_set(err, STATUS_INVALID_ARGUMENT, "%s has more than %d bytes", path,
                          CONFIG_MAX_FILE_BYTES);
     }
+    *out_size = n > 0 ? (size_t)n : 0;
     if (fd >= 0) {
         close(fd);
     }
@@ -296,7 +285,7 @@ static enum status config_parse_list(struct config *c, const struct config_optio
     return STATUS_OK;
 }
 
-/* A variable of our prefix that is no option is most likely a misspelt one. */
+/* A variable of our prefix that is not an option is most likely misspelled. */
 static void config_find_unknown(struct config *c)
 {
     for (char **v = environ; v && *v; v++) {
@@ -325,7 +314,7 @@ static enum status config_parse_environment(struct config *out, bool only_live, 
         char name[CONFIG_NAME_BYTES];
 
         config_variable(only_live ? CONFIG_WORKER_PREFIX : CONFIG_PREFIX, o, name);
-        const bool wanted = o->type != CONFIG_ACTION && (o->live || !only_live);
+        const bool wanted = o->section != CONFIG_ONCE && (o->live || !only_live);
         const char *value = wanted ? getenv(name) : NULL;
         enum status status = STATUS_OK;
 
@@ -376,7 +365,7 @@ static enum status config_parse_argument(int argc, char **argv, int *i, struct c
                        argument);
     }
     snprintf(who, sizeof who, "--%s%s", no ? "no-" : "", o->name);
-    if (o->type == CONFIG_SWITCH || (o->type == CONFIG_ACTION && !o->argument)) {
+    if (!o->argument) {
         return value ? err_set(err, STATUS_INVALID_ARGUMENT, "%s takes no value", who)
                      : config_put(out, o, no ? "no" : "yes", CONFIG_COMMAND_LINE, who, err);
     }
@@ -464,7 +453,7 @@ void config_reload(struct config *to, const struct config *from, char *others, s
 
         if (o->live) {
             config_copy(to, from, o);
-        } else if (o->type != CONFIG_ACTION && !config_same(to, from, o) && used < size) {
+        } else if (o->section != CONFIG_ONCE && !config_same(to, from, o) && used < size) {
             used += (size_t)snprintf(others + used, size - used, "%s%s", used ? " " : "", o->name);
         }
     }

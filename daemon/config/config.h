@@ -75,7 +75,7 @@ struct config {
     enum depth analyze_depth;
     enum config_source list_source; /* of `simulated`: a later place replaces the whole list */
     enum config_source blame;       /* after an error: where it is */
-    char unknown_variable[64];      /* a REACHD_ variable that is no option, "": none */
+    char unknown_variable[64];      /* a REACHD_ variable that is not an option, "": none */
     struct config_text *texts;      /* owned */
 };
 

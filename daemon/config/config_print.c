@@ -67,7 +67,7 @@ void config_print(const struct config *config, FILE *out)
         char text[40];
         const char *value = config_show(config, o, 0, text, sizeof text);
 
-        for (size_t item = 0; value && o->type != CONFIG_ACTION;) {
+        for (size_t item = 0; value && o->section != CONFIG_ONCE;) {
             fprintf(out, "%s = %s\n", o->name, value);
             item++;
             value = o->type == CONFIG_LIST ? config_show(config, o, item, text, sizeof text) : NULL;

@@ -1,4 +1,4 @@
-/* config_table.c: what can be set, and how each kind of value is read, shown and compared. */
+/* config_table.c: the options, and how each type of value is parsed, printed and compared. */
 #include "config/config_table.h"
 
 #include "base/units.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options that do more than keep a value ----------------------------------------------------
+/* ---- checks of a value -------------------------------------------------------------------------
  */
 
 static enum status config_wrong(struct err *err, const char *message)
@@ -23,102 +23,11 @@ static enum status check_listen(const char *value, struct err *err)
                                : config_wrong(err, "takes ADDRESS:PORT, such as 127.0.0.1:17322");
 }
 
-static enum status act_measure(struct config *c, const char *value, struct err *err)
+/* --worker: config.c recognizes it if it is the only argument. */
+static enum status check_worker(const char *value, struct err *err)
 {
-    if (c->depth_count == CONFIG_MAX_DEPTHS) {
-        return config_wrong(err, "is given more than 16 times");
-    }
-    if (!depth_from_name(value, &c->depths[c->depth_count])) {
-        return config_wrong(err, "takes quick, full or matrix");
-    }
-    c->depth_count++;
-    c->mode = CONFIG_MEASURE;
-    return STATUS_OK;
-}
-
-static enum status config_number(const char *value, uint32_t least, uint32_t most, uint32_t *out,
-                                 struct err *err)
-{
-    char *end = NULL;
-
-    errno = 0;
-    unsigned long long n = strtoull(value, &end, 10);
-
-    if (value[0] < '0' || value[0] > '9' || *end || errno || n < least || n > most) {
-        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a number from %u to %u, not \"%.40s\"",
-                       least, most, value);
-    }
-    *out = (uint32_t)n;
-    return STATUS_OK;
-}
-
-static enum status act_repeat(struct config *c, const char *value, struct err *err)
-{
-    return config_number(value, 1, CONFIG_MAX_REPEATS, &c->repeats, err);
-}
-
-static enum status act_export(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->export_dir = value;
-    return STATUS_OK;
-}
-
-static enum status act_analyze(struct config *c, const char *value, struct err *err)
-{
-    (void)err;
-    c->analyze = value;
-    c->mode = CONFIG_ANALYZE;
-    return STATUS_OK;
-}
-
-static enum status act_depth(struct config *c, const char *value, struct err *err)
-{
-    c->analyze_depth_given = true;
-    return depth_from_name(value, &c->analyze_depth)
-               ? STATUS_OK
-               : config_wrong(err, "takes quick, full or matrix");
-}
-
-/* --config: read by config.c before all else. */
-static enum status act_config(struct config *c, const char *value, struct err *err)
-{
-    (void)c;
-    (void)value;
-    (void)err;
-    return STATUS_OK;
-}
-
-/* --worker: recognised by config.c where it is the only argument. */
-static enum status act_worker(struct config *c, const char *value, struct err *err)
-{
-    (void)c;
     (void)value;
     return config_wrong(err, "goes with no other option");
-}
-
-static enum status act_check(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_CHECK;
-    return STATUS_OK;
-}
-
-static enum status act_help(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_HELP;
-    return STATUS_OK;
-}
-
-static enum status act_version(struct config *c, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    c->mode = CONFIG_VERSION;
-    return STATUS_OK;
 }
 
 /* ---- the table ---------------------------------------------------------------------------------
@@ -135,6 +44,9 @@ static const struct config_word log_formats[] = {{"auto", LOG_FORMAT_AUTO},
                                                  {"json", LOG_FORMAT_JSON},
                                                  {"journal", LOG_FORMAT_JOURNAL},
                                                  {NULL, 0}};
+
+static const struct config_word depths[] = {
+    {"quick", DEPTH_QUICK}, {"full", DEPTH_FULL}, {"matrix", DEPTH_MATRIX}, {NULL, 0}};
 
 #define AT(field)    .offset = offsetof(struct config, field)
 #define GIVEN(field) .given_offset = offsetof(struct config, field)
@@ -155,9 +67,9 @@ const struct config_option config_options[] = {
      .help = "a port for /healthz, /readyz and /metrics alone, default\n"
              "the one after that of --listen; \"none\" for none"},
     {"token-file", CONFIG_SERVING, CONFIG_TEXT, AT(token_file), .argument = "PATH",
-     .help = "a secret of 16 to 256 characters: what changes something\n"
-             "must bring it (Authorization: Bearer ...); needed to serve\n"
-             "other machines"},
+     .help = "a secret of 16 to 256 characters, required for POST and\n"
+             "DELETE (Authorization: Bearer ...) and to serve other\n"
+             "machines"},
     {"max-connections", CONFIG_SERVING, CONFIG_NUMBER, AT(max_connections), .argument = "N",
      .least = 1, .most = CONFIG_MAX_CONNECTIONS,
      .help = "at once on the TCP address, default 1024"},
@@ -205,28 +117,29 @@ const struct config_option config_options[] = {
      .most = CONFIG_MAX_LOG_RATE,
      .help = "lines a second, default 50, of which ten seconds' worth may\n"
              "come at once; warnings are counted apart; 0: all"},
-    {"config", CONFIG_ONCE, CONFIG_ACTION, .act = act_config, .argument = "PATH",
+    {"config", CONFIG_ONCE, CONFIG_FLAG, .argument = "PATH",
      .help = "configuration file, default " CONFIG_DEFAULT_FILE "\n"
              "where it exists; \"none\" for none"},
-    {"check-config", CONFIG_ONCE, CONFIG_ACTION, .act = act_check,
+    {"check-config", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_CHECK,
      .help = "print the options that hold, or what is wrong, and exit"},
-    {"measure", CONFIG_ONCE, CONFIG_ACTION, .act = act_measure, .argument = "DEPTH",
+    {"measure", CONFIG_ONCE, CONFIG_DEPTHS, AT(depths), .mode = CONFIG_MEASURE, .argument = "DEPTH",
+     .words = depths,
      .help = "measure all GPUs at once, print what was found, exit; DEPTH\n"
              "is quick, full or matrix; may be repeated"},
-    {"repeat", CONFIG_ONCE, CONFIG_ACTION, .act = act_repeat, .argument = "N",
-     .help = "each of these N times"},
-    {"export", CONFIG_ONCE, CONFIG_ACTION, .act = act_export, .argument = "DIR",
+    {"repeat", CONFIG_ONCE, CONFIG_NUMBER, AT(repeats), .argument = "N", .least = 1,
+     .most = CONFIG_MAX_REPEATS, .help = "each of these N times"},
+    {"export", CONFIG_ONCE, CONFIG_TEXT, AT(export_dir), .argument = "DIR",
      .help = "with --measure: write fingerprints and observations to a\n"
              "folder for each GPU under DIR"},
-    {"analyze", CONFIG_ONCE, CONFIG_ACTION, .act = act_analyze, .argument = "FILE",
+    {"analyze", CONFIG_ONCE, CONFIG_TEXT, AT(analyze), .mode = CONFIG_ANALYZE, .argument = "FILE",
      .help = "read exported observations (\"-\": standard input), print the\n"
              "fingerprint that follows from them"},
-    {"depth", CONFIG_ONCE, CONFIG_ACTION, .act = act_depth, .argument = "DEPTH",
-     .help = "with --analyze: as if measured at this depth"},
-    {"worker", CONFIG_ONCE, CONFIG_ACTION, .act = act_worker, .argument = "stdio",
+    {"depth", CONFIG_ONCE, CONFIG_WORD, AT(analyze_depth), GIVEN(analyze_depth_given),
+     .argument = "DEPTH", .words = depths, .help = "with --analyze: as if measured at this depth"},
+    {"worker", CONFIG_ONCE, CONFIG_FLAG, .check = check_worker, .argument = "stdio",
      .help = "drive one GPU by hand, with JSON lines"},
-    {"version", CONFIG_ONCE, CONFIG_ACTION, .act = act_version, .help = "print the version"},
-    {"help", CONFIG_ONCE, CONFIG_ACTION, .act = act_help, .help = "print this"},
+    {"version", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_VERSION, .help = "print the version"},
+    {"help", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_HELP, .help = "print this"},
 };
 
 const size_t config_option_count = sizeof config_options / sizeof config_options[0];
@@ -244,26 +157,38 @@ static const void *config_value(const struct config *c, const struct config_opti
     return (const char *)c + o->offset;
 }
 
-/* Was it given, or is it one that is always as good as given? */
+/* Was it given? Options without a `given` field always count as given. */
 static bool config_given(const struct config *c, const struct config_option *o)
 {
     return !o->given_offset || *(const bool *)((const char *)c + o->given_offset);
+}
+
+static enum status store_number(struct config *c, const struct config_option *o, const char *value,
+                                struct err *err)
+{
+    char *end = NULL;
+
+    errno = 0;
+    unsigned long long n = strtoull(value, &end, 10);
+
+    if (value[0] < '0' || value[0] > '9' || *end || errno || n < o->least || n > o->most) {
+        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a number from %u to %u, not \"%.40s\"",
+                       o->least, o->most, value);
+    }
+    *(uint32_t *)config_field(c, o) = (uint32_t)n;
+    return STATUS_OK;
 }
 
 static enum status store_text(struct config *c, const struct config_option *o, const char *value,
                               struct err *err)
 {
     const bool none = o->type == CONFIG_PLACE && strcmp(value, "none") == 0;
+    enum status status = none || !o->check ? STATUS_OK : o->check(value, err);
 
-    if (!none && o->check) {
-        enum status status = o->check(value, err);
-
-        if (status) {
-            return status;
-        }
+    if (!status) {
+        *(const char **)config_field(c, o) = none ? NULL : value;
     }
-    *(const char **)config_field(c, o) = none ? NULL : value;
-    return STATUS_OK;
+    return status;
 }
 
 static enum status store_bytes(struct config *c, const struct config_option *o, const char *value,
@@ -294,21 +219,33 @@ static enum status store_switch(struct config *c, const struct config_option *o,
     return STATUS_OK;
 }
 
-static enum status store_word(struct config *c, const struct config_option *o, const char *value,
-                              struct err *err)
+/* The value of a word, in `out`, which is an enum. */
+static enum status find_word(const struct config_option *o, const char *value, void *out,
+                             struct err *err)
 {
     char words[100] = "";
     size_t used = 0;
 
     for (const struct config_word *w = o->words; w->name; w++) {
         if (strcmp(value, w->name) == 0) {
-            memcpy(config_field(c, o), &w->value, sizeof w->value);
+            memcpy(out, &w->value, sizeof w->value);
             return STATUS_OK;
         }
         used +=
             (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", w->name);
     }
     return err_set(err, STATUS_INVALID_ARGUMENT, "is one of %s, not \"%.40s\"", words, value);
+}
+
+static enum status store_depth(struct config *c, const struct config_option *o, const char *value,
+                               struct err *err)
+{
+    enum status status = c->depth_count < CONFIG_MAX_DEPTHS
+                             ? find_word(o, value, &c->depths[c->depth_count], err)
+                             : config_wrong(err, "is given more than 16 times");
+
+    c->depth_count += !status;
+    return status;
 }
 
 static enum status store_item(struct config *c, const struct config_option *o, const char *value,
@@ -345,22 +282,29 @@ enum status config_store(struct config *c, const struct config_option *o, const 
         status = store_bytes(c, o, value, err);
         break;
     case CONFIG_NUMBER:
-        status = config_number(value, o->least, o->most, config_field(c, o), err);
+        status = store_number(c, o, value, err);
         break;
     case CONFIG_SWITCH:
         status = store_switch(c, o, value, err);
         break;
     case CONFIG_WORD:
-        status = store_word(c, o, value, err);
+        status = find_word(o, value, config_field(c, o), err);
         break;
     case CONFIG_LIST:
         status = store_item(c, o, value, source, err);
         break;
-    case CONFIG_ACTION:
-        return o->act(c, value, err);
+    case CONFIG_DEPTHS:
+        status = store_depth(c, o, value, err);
+        break;
+    case CONFIG_FLAG:
+        status = o->check ? o->check(value, err) : STATUS_OK;
+        break;
     }
     if (!status && o->given_offset) {
         *(bool *)((char *)c + o->given_offset) = true;
+    }
+    if (!status && o->mode) {
+        c->mode = o->mode;
     }
     return status;
 }
@@ -399,7 +343,8 @@ const char *config_show(const struct config *c, const struct config_option *o, s
         return show_word(o, value);
     case CONFIG_LIST:
         return ((const char *const *)value)[index];
-    case CONFIG_ACTION:
+    case CONFIG_DEPTHS:
+    case CONFIG_FLAG:
         break;
     }
     return NULL;
@@ -426,8 +371,7 @@ void config_copy(struct config *to, const struct config *from, const struct conf
     static const size_t sizes[] = {[CONFIG_BYTES] = sizeof(uint64_t),
                                    [CONFIG_NUMBER] = sizeof(uint32_t),
                                    [CONFIG_SWITCH] = sizeof(bool),
-                                   [CONFIG_WORD] = sizeof(int),
-                                   [CONFIG_ACTION] = 0};
+                                   [CONFIG_WORD] = sizeof(int)};
 
     memcpy(config_field(to, o), config_value(from, o), sizes[o->type]);
 }

@@ -1,5 +1,5 @@
-/* config_table.h: the one table of options, for those who read them (config.c) and print them
- * (config_print.c). A new option is a field in struct config and a row in config_table.c. */
+/* config_table.h: the table of options, which config.c parses and config_print.c prints. A new
+ * option is a field in struct config and a row in config_table.c. */
 #ifndef REACH_CONFIG_CONFIG_TABLE_H
 #define REACH_CONFIG_CONFIG_TABLE_H
 
@@ -13,10 +13,11 @@ enum config_type {
     CONFIG_SWITCH,   /* bool: --name, --no-name; "yes" or "no" in file and environment */
     CONFIG_WORD,     /* an enum: one of `words` */
     CONFIG_LIST,     /* const char *[REACH_MAX_GPUS + 1]: may be repeated */
-    CONFIG_ACTION    /* command line only; `act` stores it; no value where `argument` is NULL */
+    CONFIG_DEPTHS,   /* enum depth[CONFIG_MAX_DEPTHS]: may be repeated */
+    CONFIG_FLAG      /* keeps no value */
 };
 
-/* What stands above it in --help. */
+/* The heading in --help. CONFIG_ONCE: on the command line only. */
 enum config_section { CONFIG_SERVING = 0, CONFIG_GPUS, CONFIG_LOG, CONFIG_ONCE, CONFIG_SECTIONS };
 
 struct config_word {
@@ -28,35 +29,34 @@ struct config_option {
     const char *name; /* "log-level": --log-level, REACHD_LOG_LEVEL, log-level = */
     enum config_section section;
     enum config_type type;
-    bool live;            /* changed by SIGHUP */
-    bool on;              /* CONFIG_SWITCH: what holds unless it is told otherwise */
-    size_t offset;        /* in struct config */
-    size_t given_offset;  /* of a bool that says that it was given; 0: there is none */
-    const char *argument; /* "ADDRESS:PORT" */
-    const char *help;     /* lines, each at most 58 characters */
-    uint32_t least, most; /* CONFIG_NUMBER */
+    bool live;             /* changed by SIGHUP */
+    bool on;               /* CONFIG_SWITCH: the default */
+    enum config_mode mode; /* set by it; 0: none */
+    size_t offset;         /* in struct config */
+    size_t given_offset;   /* of a bool that says that it was given; 0: there is none */
+    const char *argument;  /* "ADDRESS:PORT" */
+    const char *help;      /* lines, each at most 58 characters */
+    uint32_t least, most;  /* CONFIG_NUMBER */
     const struct config_word *words;
-    /* CONFIG_TEXT, CONFIG_PLACE: is it one? `*err` gets "takes a path". */
+    /* CONFIG_TEXT, CONFIG_PLACE, CONFIG_FLAG: is the value valid? `*err` gets "takes a path". */
     enum status (*check)(const char *value, struct err *err);
-    enum status (*act)(struct config *c, const char *value, struct err *err);
 };
 
 extern const struct config_option config_options[];
 extern const size_t config_option_count;
 
-/* Stores a value; `*err` gets a sentence without a subject: "takes a number from 1 to 9". A switch
+/* Stores a value; `*err` gets a message without a subject: "takes a number from 1 to 9". A switch
  * takes "yes" and "no", a place "none". Borrows `value`. */
 enum status config_store(struct config *c, const struct config_option *o, const char *value,
                          enum config_source source, struct err *err);
 
-/* What holds, as text in `out`; NULL where nothing was set and there is nothing to show. A list is
- * shown by its item `index`. */
+/* The value as text in `out`; NULL if there is none to show. `index` is the item of a list. */
 const char *config_show(const struct config *c, const struct config_option *o, size_t index,
                         char *out, size_t out_size);
 
 /* Do both have the same value? */
 bool config_same(const struct config *a, const struct config *b, const struct config_option *o);
-/* `to` gets the value that `from` has: neither a text nor a list. */
+/* Copies a value that is neither a text nor a list. */
 void config_copy(struct config *to, const struct config *from, const struct config_option *o);
 
 #endif

@@ -18,5 +18,5 @@ struct evidence evidence_of_repeats(enum evidence_method method, const double *v
     }
     if (count < 2 || !(high > 0))
         return evidence_make(method, count, 0);
-    return evidence_make(method, count, 1 - (high - low) / stats_median_of_f64(values, count));
+    return evidence_make(method, count, 1 - (high - low) / stats_median_f64(values, count));
 }

@@ -1,9 +1,8 @@
 /* discover.c: the thread that discovers GPUs.
  *
- * A driver may take seconds to say which GPUs there are, and may not be there yet when the machine
- * starts. So the daemon serves at once, and this thread asks (through a worker), again after a
- * second, two, four, at last every minute, until there are GPUs; then it starts their threads and
- * ends.
+ * A driver may take seconds to list the GPUs, and may not be loaded yet when the machine starts. So
+ * the daemon serves at once, and this thread lists them (through a worker), again after a second,
+ * two, four, at last every minute, until there are some; then it starts their threads and ends.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,9 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define DISCOVER_FIRST_PAUSE NSEC_PER_SEC
 #define DISCOVER_LAST_PAUSE  (60 * NSEC_PER_SEC)
@@ -21,16 +18,16 @@
 
 enum status discover_publish_none(struct pipeline *p, const struct err *why, struct err *err)
 {
-    struct snapshot *draft = snapshot_draft(0);
+    struct snapshot *draft = NULL;
+    enum status status = pipeline_draft(p, NULL, 0, &draft, err);
 
-    if (!draft) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    if (status) {
+        return status;
     }
     draft->discovering = why->status == STATUS_NOT_READY;
     if (!draft->discovering) {
         log_warning("no GPUs: %s", why->text);
     }
-    snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
     draft->source_error = *why;
     snapshot_publish(p->cell, draft);
     return STATUS_OK;
@@ -38,61 +35,49 @@ enum status discover_publish_none(struct pipeline *p, const struct err *why, str
 
 enum status discover_stored(struct pipeline *p, struct err *err)
 {
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     struct snapshot *draft = NULL;
     uint32_t count = 0;
-    enum status status = gpus ? store_list_gpus(p->store, gpus, REACH_MAX_GPUS, &count, err)
-                              : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+    enum status status = store_list_gpus(p->store, gpus, REACH_MAX_GPUS, &count, err);
 
-    if (!status) {
-        draft = pipeline_draft(p, gpus, count);
-        status = draft ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+    status = status ? status : pipeline_draft(p, gpus, count, &draft, err);
+    if (status) {
+        return status;
     }
-    if (!status) {
-        snprintf(draft->source, sizeof draft->source, "stored");
-        if (count == 0) {
-            err_set_hint(
-                &draft->source_error, STATUS_NOT_FOUND,
-                "Start reachd without --no-gpus once, so that it measures, or name another "
-                "state file with --state.",
-                "nothing is stored about any GPU");
-        }
-        log_info("serving what is stored: %u GPUs", count);
-        snapshot_publish(p->cell, draft);
+    snprintf(draft->source, sizeof draft->source, "stored");
+    if (count == 0) {
+        err_set_hint(&draft->source_error, STATUS_NOT_FOUND,
+                     "Start reachd without --no-gpus once, so that it measures, or name another "
+                     "state file with --state.",
+                     "nothing is stored about any GPU");
     }
-    free(gpus);
-    return status;
+    log_info("serving what is stored: %u GPUs", count);
+    snapshot_publish(p->cell, draft);
+    return STATUS_OK;
 }
 
-/* Asks once. True: there is nothing more to look for. */
-static bool discover_once(struct pipeline *p, struct err *told)
+/* Lists the GPUs once. True: discovery has ended. */
+static bool discover_once(struct pipeline *p, struct err *published)
 {
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     struct err why = {0}, err = {0};
-    uint32_t count = 0;
+    uint32_t count =
+        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
+    const bool failed = count && pipeline_start_threads(p, gpus, count, &why);
 
-    if (gpus) {
-        count = gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
-    } else {
-        err_set(&why, STATUS_NO_MEMORY, "no memory for a list of GPUs");
-    }
-    if (count && pipeline_start_threads(p, gpus, count, &why)) {
-        (void)discover_publish_none(p, &why, &err);
-    } else if (!count && why.status != STATUS_CANCELLED && strcmp(why.text, told->text) != 0) {
-        *told = why;
+    if (failed ||
+        (!count && why.status != STATUS_CANCELLED && strcmp(why.text, published->text) != 0)) {
+        *published = why;
         (void)discover_publish_none(p, &why, &err);
     }
-    free(gpus);
-    /* A description that is wrong stays wrong. */
+    /* A wrong description stays wrong. */
     return count > 0 || why.status == STATUS_INVALID_ARGUMENT;
 }
 
-/* Sleeps, and shows that it could move whenever it is woken. The mutex is held. */
+/* Sleeps; beats its heartbeat whenever it is woken. The mutex is held. */
 static void discover_sleep(struct pipeline *p, nsec_t pause)
 {
-    const nsec_t until = clock_monotonic() + pause;
-    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    const struct timespec at = clock_timespec(clock_monotonic() + pause);
 
     while (!p->stopping && pthread_cond_clockwait(&p->discovery.wake, &p->mutex, CLOCK_MONOTONIC,
                                                   &at) != ETIMEDOUT) {
@@ -104,14 +89,14 @@ static void *discover_main(void *self)
 {
     struct pipeline *p = self;
     nsec_t pause = DISCOVER_FIRST_PAUSE;
-    struct err told = {0};
+    struct err published = {0};
 
     pthread_setname_np(pthread_self(), "find-gpus");
     heartbeat_adopt(&p->discovery.heartbeat);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {
         pthread_mutex_unlock(&p->mutex);
-        bool done = discover_once(p, &told);
+        bool done = discover_once(p, &published);
 
         heartbeat_beat();
         pthread_mutex_lock(&p->mutex);
@@ -144,6 +129,7 @@ enum status discover_start(struct pipeline *p, struct err *err)
 
     pthread_attr_destroy(&attributes);
     p->discovery.started = error == 0;
-    return error ? err_set(err, STATUS_NO_MEMORY, "no thread to look for GPUs: %s", strerror(error))
+    return error ? err_set(err, STATUS_NO_MEMORY,
+                           "cannot create the thread that discovers GPUs: %s", strerror(error))
                  : STATUS_OK;
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* cuInit on a node of eight GPUs takes seconds, on one with a sick GPU much longer. */
 #define PIPELINE_LIST_DEADLINE   (30 * NSEC_PER_SEC)
@@ -50,11 +49,7 @@ static bool gpu_thread_attach(void *self, struct worker *worker)
 
 static void gpu_thread_hung(void *self, int pid)
 {
-    struct gpu_thread *thread = self;
-
-    pthread_mutex_lock(&thread->pipeline->mutex);
-    thread->hung_pid = pid;
-    pthread_mutex_unlock(&thread->pipeline->mutex);
+    ((struct gpu_thread *)self)->hung_pid = pid;
 }
 
 static bool pipeline_is_stopping(void *self)
@@ -68,7 +63,7 @@ static bool pipeline_is_stopping(void *self)
     return stopping;
 }
 
-static bool gpu_thread_hurried(void *self)
+static bool gpu_thread_is_stopping(void *self)
 {
     return pipeline_is_stopping(((struct gpu_thread *)self)->pipeline);
 }
@@ -91,43 +86,58 @@ static void gpu_thread_log_result(const struct gpu_thread *thread, const struct 
     }
 }
 
-/* The measurement under way has ended well. `take` is what is known of the GPU now. The mutex is
- * held. */
-static void gpu_thread_done(struct gpu_thread *thread, const struct measure_result *result,
-                            struct fingerprint *take)
+/* The GPU's state: a measurement is queued, or else `state`. The mutex is held. */
+static enum gpu_state gpu_thread_queued_or(const struct gpu_thread *thread, enum gpu_state state)
 {
-    struct pipeline *p = thread->pipeline;
-    struct measurement *measurement = &p->queue.items[thread->slot];
+    return queue_count_waiting(&thread->pipeline->queue, thread->identity.uuid) ? GPU_STATE_QUEUED
+                                                                                : state;
+}
+
+/* Ends the measurement under way as `state`, with its time: both are read together. The mutex is
+ * held. */
+static struct measurement *gpu_thread_end(struct gpu_thread *thread, enum measurement_state state)
+{
+    struct measurement *measurement = &thread->pipeline->queue.items[thread->slot];
+
+    measurement->state = state;
+    measurement->ended_at = clock_wall_seconds();
+    if (state == MEASUREMENT_DONE) {
+        measurement->progress = 1.0;
+        thread->lost = false;
+    }
+    return measurement;
+}
+
+/* The measurement under way has succeeded. Takes result->known. The mutex is held. */
+static void gpu_thread_done(struct gpu_thread *thread, const struct measure_result *result)
+{
+    struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_DONE);
+    const struct fingerprint *fp = result->known;
     struct gpu_update update = {
-        .state =
-            queue_count_waiting(&p->queue, measurement->uuid) ? GPU_STATE_QUEUED : GPU_STATE_READY,
+        .state = gpu_thread_queued_or(thread, GPU_STATE_READY),
         .has_error = true, /* none any more */
-        .fingerprint = take,
+        .fingerprint = result->known,
     };
 
     thread->retry_at = thread->retry_pause = 0;
-    measurement->state = MEASUREMENT_DONE;
-    measurement->ended_at =
-        clock_wall_seconds(); /* at once: whoever sees the state sees the time */
-    measurement->progress = 1.0;
     memcpy(measurement->fingerprint_id, result->id, sizeof measurement->fingerprint_id);
     memcpy(update.fingerprint_id, result->known_id, sizeof update.fingerprint_id);
     snprintf(measurement->message, sizeof measurement->message,
-             "measured in %u ms, %u ms of it probing", take->duration_ms, take->probe_ms);
+             "measured in %u ms, %u ms of it probing", fp->duration_ms, fp->probe_ms);
     log_info("gpu %u %s: %s, depth %s, measured in %u ms", thread->index, measurement->uuid,
-             result->id, depth_name(measurement->depth), take->duration_ms);
-    gpu_thread_log_result(thread, take);
+             result->id, depth_name(measurement->depth), fp->duration_ms);
+    gpu_thread_log_result(thread, fp);
     gpu_thread_publish(thread, &update);
 }
 
-/* The driver does not show it, or does not come back from a call: nothing can be measured until
- * that has changed, which is looked for now and then. */
+/* The driver does not show it, or a call of the driver hangs: nothing can be measured until that
+ * has changed, which is polled (rediscover_ns). */
 static bool is_gone(enum status status)
 {
     return status == STATUS_NOT_FOUND || status == STATUS_GPU_HUNG;
 }
 
-/* What may be otherwise in a minute, or in an hour. */
+/* Failures that may pass in a minute, or in an hour. */
 static bool may_pass(enum status status)
 {
     return status == STATUS_GPU_BUSY || status == STATUS_GPU_NO_MEMORY ||
@@ -136,8 +146,8 @@ static bool may_pass(enum status status)
            status == STATUS_NO_MEMORY;
 }
 
-/* A GPU that the daemon measures by itself, and about which nothing true is known, is measured
- * again after a pause that doubles. The mutex is held. */
+/* Schedules another measurement, after a pause that doubles, if the daemon measures by itself and
+ * has no valid fingerprint of the GPU. The mutex is held. */
 static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 {
     struct pipeline *p = thread->pipeline;
@@ -158,63 +168,44 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
              (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
 
-/* A check that could not be had says nothing against the fingerprint. */
-static bool is_unsure(const struct measurement *measurement, const struct err *why)
-{
-    return measurement->kind == MEASUREMENT_CHECK && why->status == STATUS_DISTURBED;
-}
-
-/* What this GPU is while nothing waits and nothing is under way. The mutex is held. */
-static enum gpu_state gpu_thread_at_rest(const struct gpu_thread *thread)
+/* Publishes that a measurement was cancelled: nothing was learned about the GPU. The mutex is held.
+ */
+static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct measurement *m)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    enum gpu_state state = thread->lost                          ? GPU_STATE_LOST
-                           : gpu->fingerprint_stale              ? GPU_STATE_STALE
-                           : gpu->last_error.status != STATUS_OK ? GPU_STATE_FAILED
-                           : gpu->has_fingerprint                ? GPU_STATE_READY
-                                                                 : GPU_STATE_UNKNOWN;
+    const enum gpu_state state = thread->lost                          ? GPU_STATE_LOST
+                                 : gpu->fingerprint_stale              ? GPU_STATE_STALE
+                                 : gpu->last_error.status != STATUS_OK ? GPU_STATE_FAILED
+                                 : gpu->has_fingerprint                ? GPU_STATE_READY
+                                                                       : GPU_STATE_UNKNOWN;
 
     snapshot_release(s);
-    return queue_count_waiting(&thread->pipeline->queue, thread->identity.uuid) ? GPU_STATE_QUEUED
-                                                                                : state;
-}
-
-/* The measurement under way was cancelled: nothing was learnt about the GPU. The mutex is held. */
-static void gpu_thread_gave_up(struct gpu_thread *thread, const struct err *why)
-{
-    struct measurement *measurement = &thread->pipeline->queue.items[thread->slot];
-
-    queue_end_cancelled(measurement, why, clock_wall_seconds());
-    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_at_rest(thread)});
-    log_info("gpu %u %s: %s is cancelled", thread->index, measurement->uuid, measurement->id);
+    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_queued_or(thread, state)});
+    log_info("gpu %u %s: %s is cancelled", thread->index, m->uuid, m->id);
 }
 
 /* The measurement under way has failed. The last good fingerprint stays as it is. The mutex is
  * held. */
 static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
 {
-    struct pipeline *p = thread->pipeline;
-    struct measurement *measurement = &p->queue.items[thread->slot];
-    const struct gpu_update update = {
-        .state = is_gone(why->status)                                ? GPU_STATE_LOST
-                 : is_unsure(measurement, why)                       ? GPU_STATE_READY
-                 : queue_count_waiting(&p->queue, measurement->uuid) ? GPU_STATE_QUEUED
-                                                                     : GPU_STATE_FAILED,
-        .has_error = true,
-        .error = *why,
-    };
+    struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_FAILED);
+    struct gpu_update update = {.has_error = true, .error = *why};
 
+    measurement->error = *why;
     if (thread->cancelled && why->status == STATUS_CANCELLED) {
-        gpu_thread_gave_up(thread, why);
+        queue_end_cancelled(measurement, why, measurement->ended_at);
+        gpu_thread_publish_cancelled(thread, measurement);
         return;
     }
     thread->lost = is_gone(why->status);
     gpu_thread_plan_retry(thread, why->status);
-    measurement->state = MEASUREMENT_FAILED;
-    measurement->ended_at = clock_wall_seconds();
-    measurement->error = *why;
     snprintf(measurement->message, sizeof measurement->message, "failed: %.140s", why->text);
+    /* A check that was disturbed says nothing against the fingerprint. */
+    update.state = thread->lost ? GPU_STATE_LOST
+                   : measurement->kind == MEASUREMENT_CHECK && why->status == STATUS_DISTURBED
+                       ? GPU_STATE_READY
+                       : gpu_thread_queued_or(thread, GPU_STATE_FAILED);
     gpu_thread_publish(thread, &update);
     log_warning("gpu %u %s: %s failed (%s): %s", thread->index, measurement->uuid, measurement->id,
                 status_info(why->status)->slug, why->text);
@@ -267,54 +258,33 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
     err_set(&why, STATUS_CANCELLED, "cancelled before it began");
     queue_end_cancelled(measurement, &why, clock_wall_seconds());
     if (thread->slot == QUEUE_NONE) {
-        gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_at_rest(thread)});
+        gpu_thread_publish_cancelled(thread, measurement);
     }
-    log_info("gpu %u %s: %s is cancelled", thread->index, measurement->uuid, measurement->id);
     return STATUS_OK;
 }
 
-/* A worker that was left alone has the driver still: a second one would hang as well. */
-static bool gpu_thread_still_hangs(struct pipeline *p, int *hung_pid, struct err *err)
+/* A worker that was abandoned still has the driver: a second one would hang as well. */
+static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
 {
-    pthread_mutex_lock(&p->mutex);
-    const int pid = *hung_pid;
-
-    pthread_mutex_unlock(&p->mutex);
-    if (pid == 0) {
-        return false;
-    }
-    if (worker_is_abandoned(pid)) {
-        err_set(err, STATUS_GPU_HUNG, "the measurement process %d still hangs in the driver", pid);
+    if (*hung_pid && worker_is_abandoned(*hung_pid)) {
+        err_set(err, STATUS_GPU_HUNG, "the measurement process %d still hangs in the driver",
+                *hung_pid);
         return true;
     }
-    pthread_mutex_lock(&p->mutex);
     *hung_pid = 0;
-    pthread_mutex_unlock(&p->mutex);
     return false;
-}
-
-/* Ends the worker that has listed GPUs, or leaves it alone where it hangs. */
-static void gpu_thread_end_list(struct pipeline *p, struct worker *take, int *hung_pid)
-{
-    const struct worker_timeouts timeouts = {.grace_ns = p->grace_ns ? p->grace_ns : MEASURE_GRACE,
-                                             .stopping_ns = MEASURE_GRACE_STOPPING,
-                                             .stopping = pipeline_is_stopping,
-                                             .self = p};
-    const int pid = worker_abandon(take, &timeouts);
-
-    if (pid) {
-        pthread_mutex_lock(&p->mutex);
-        *hung_pid = pid;
-        pthread_mutex_unlock(&p->mutex);
-    }
 }
 
 uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                               struct gpu_identity *out, struct err *why)
 {
+    const struct worker_timeouts timeouts = {.grace_ns = p->grace_ns ? p->grace_ns : MEASURE_GRACE,
+                                             .stopping_ns = MEASURE_GRACE_STOPPING,
+                                             .stopping = pipeline_is_stopping,
+                                             .self = p};
     struct worker *worker = NULL;
     uint32_t count = 0;
-    enum status status = gpu_thread_still_hangs(p, hung_pid, why)
+    enum status status = gpu_thread_still_hangs(hung_pid, why)
                              ? STATUS_GPU_HUNG
                              : worker_start(p->executable, &p->gpu, &worker, why);
 
@@ -329,120 +299,87 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
     pthread_mutex_lock(&p->mutex);
     *slot = NULL;
     pthread_mutex_unlock(&p->mutex);
-    gpu_thread_end_list(p, worker, hung_pid);
+    if (worker) {
+        *hung_pid = worker_abandon(worker, &timeouts);
+    }
     if (!status && count == 0) {
-        status = err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
+        err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
     }
     return status ? 0 : count;
 }
 
-/* What is served for this GPU, in `*out`; false if there is nothing. `*doubted`: it is stale. */
-static bool gpu_thread_known(struct gpu_thread *thread, struct fingerprint *out, bool *doubted)
-{
-    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
-    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    const bool known = gpu->has_fingerprint;
-
-    *doubted = gpu->fingerprint_stale;
-    if (known) {
-        *out = gpu->fingerprint;
-    }
-    snapshot_release(s);
-    return known;
-}
-
-/* Carries out the measurement in thread->slot; `*take` is room for what is known. The mutex is not
- * held. */
+/* Carries out the measurement in thread->slot. The mutex is not held. */
 static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_request *request,
-                                      struct fingerprint *take, struct err *err)
+                                      struct err *err)
 {
     struct pipeline *p = thread->pipeline;
-    struct measure_result *result = calloc(1, sizeof *result);
-    enum status status = STATUS_NO_MEMORY;
+    const struct snapshot *s = snapshot_acquire(p->cell);
+    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
+    struct measure_result result = {.known = calloc(1, sizeof *result.known)};
 
-    if (!result) {
-        err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
-        goto out;
-    }
-    request->known = gpu_thread_known(thread, take, &request->known_stale) ? take : NULL;
-    status = measure_gpu(request, result, err);
+    request->known = gpu->has_fingerprint ? &gpu->fingerprint : NULL;
+    request->known_stale = gpu->fingerprint_stale;
+    enum status status = result.known
+                             ? measure_gpu(request, &result, err)
+                             : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+
+    snapshot_release(s);
     if (status) {
-        goto out;
+        free(result.known);
+        return status;
     }
-    *take = result->known;
     pthread_mutex_lock(&p->mutex);
-    thread->lost = false;
-    gpu_thread_done(thread, result, take);
+    gpu_thread_done(thread, &result);
     pthread_mutex_unlock(&p->mutex);
-    take = NULL;
-out:
-    free(result);
-    free(take);
-    return status;
+    return STATUS_OK;
 }
 
-/* A check has ended well: the fingerprint is true, or it is not. The mutex is held. */
+/* A check has succeeded: the fingerprint is still true, or it is not. The mutex is held. */
 static void gpu_thread_checked(struct gpu_thread *thread, const struct check *check,
                                nsec_t probe_ns)
 {
-    struct pipeline *p = thread->pipeline;
-    struct measurement *measurement = &p->queue.items[thread->slot];
+    struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_DONE);
     const bool changed = check->result == CHECK_CHANGED;
-    struct err why = {0};
+    struct gpu_update update = {.has_error = true, .stale = changed};
     struct measurement again;
 
-    thread->lost = false;
-    measurement->state = MEASUREMENT_DONE;
-    measurement->ended_at = clock_wall_seconds();
-    measurement->progress = 1.0;
     snprintf(measurement->message, sizeof measurement->message,
              "%s: %.100s%s%u levels and groups in %llu ms", check_result_name(check->result),
              check->message, changed ? "; " : "", check->looked_at,
              (unsigned long long)(probe_ns / NSEC_PER_MSEC));
     if (changed) {
-        err_set_hint(&why, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->message);
+        err_set_hint(&update.error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->message);
     }
-    if (changed && p->measure_unknown &&
+    if (changed && thread->pipeline->measure_unknown &&
         gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL)) {
         log_warning("gpu %u is stale, and its queue is full", thread->index);
     }
-    const struct gpu_update update = {.state = queue_count_waiting(&p->queue, measurement->uuid)
-                                                   ? GPU_STATE_QUEUED
-                                               : changed ? GPU_STATE_STALE
-                                                         : GPU_STATE_READY,
-                                      .has_error = true,
-                                      .error = why,
-                                      .stale = changed};
-
+    update.state = gpu_thread_queued_or(thread, changed ? GPU_STATE_STALE : GPU_STATE_READY);
     gpu_thread_publish(thread, &update);
     log_info("gpu %u %s: %s", thread->index, measurement->uuid, measurement->message);
 }
 
 /* Carries out the check in thread->slot. The mutex is not held. */
 static enum status gpu_thread_check(struct gpu_thread *thread,
-                                    const struct measure_request *request, struct fingerprint *take,
-                                    struct err *err)
+                                    const struct measure_request *request, struct err *err)
 {
     struct pipeline *p = thread->pipeline;
     const struct snapshot *s = snapshot_acquire(p->cell);
     struct check check = {0};
     nsec_t probe_ns = 0;
+    enum status status =
+        verify_gpu(request, &s->gpus[thread->index].fingerprint, &check, &probe_ns, err);
 
-    *take = s->gpus[thread->index].fingerprint;
     snapshot_release(s);
-    enum status status = verify_gpu(request, take, &check, &probe_ns, err);
-
-    free(take);
     if (!status && check.result == CHECK_UNSURE) {
-        status = err_set(err, STATUS_DISTURBED, "the check could not be had: %s", check.message);
+        status = err_set(err, STATUS_DISTURBED, "the check was inconclusive: %s", check.message);
     }
-    if (status) {
-        return status;
+    if (!status) {
+        pthread_mutex_lock(&p->mutex);
+        gpu_thread_checked(thread, &check, probe_ns);
+        pthread_mutex_unlock(&p->mutex);
     }
-    pthread_mutex_lock(&p->mutex);
-    gpu_thread_checked(thread, &check, probe_ns);
-    pthread_mutex_unlock(&p->mutex);
-    return STATUS_OK;
+    return status;
 }
 
 /* Carries out the measurement in thread->slot. The mutex is not held. */
@@ -457,22 +394,16 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
                                       .self = thread,
                                       .progress = gpu_thread_progress,
                                       .attach = gpu_thread_attach,
-                                      .stopping = gpu_thread_hurried,
+                                      .stopping = gpu_thread_is_stopping,
                                       .hung = gpu_thread_hung,
                                       .open_deadline_ns = p->open_ns,
                                       .grace_ns = p->grace_ns};
-    struct fingerprint *fp = calloc(1, sizeof *fp);
     struct err err = {0};
 
-    if (!fp) {
-        err_set(&err, STATUS_NO_MEMORY, "no memory for a fingerprint");
-    }
-    if (gpu_thread_still_hangs(p, &thread->hung_pid, &err) || !fp) {
-        free(fp);
-    } else if (measurement->kind == MEASUREMENT_CHECK) {
-        err.status = gpu_thread_check(thread, &request, fp, &err);
-    } else {
-        err.status = gpu_thread_measure(thread, &request, fp, &err);
+    if (!gpu_thread_still_hangs(&thread->hung_pid, &err)) {
+        err.status = measurement->kind == MEASUREMENT_CHECK
+                         ? gpu_thread_check(thread, &request, &err)
+                         : gpu_thread_measure(thread, &request, &err);
     }
     pthread_mutex_lock(&p->mutex);
     if (err.status) {
@@ -487,12 +418,11 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
 /* Does the driver show this GPU again? The mutex is not held. */
 static bool gpu_thread_is_back(struct gpu_thread *thread)
 {
-    struct pipeline *p = thread->pipeline;
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     struct err why = {0};
     bool found = false;
     uint32_t count =
-        gpus ? gpu_thread_list_gpus(p, &thread->worker, &thread->hung_pid, gpus, &why) : 0;
+        gpu_thread_list_gpus(thread->pipeline, &thread->worker, &thread->hung_pid, gpus, &why);
 
     for (uint32_t i = 0; i < count; i++) {
         found = found || strcmp(gpus[i].uuid, thread->identity.uuid) == 0;
@@ -500,76 +430,37 @@ static bool gpu_thread_is_back(struct gpu_thread *thread)
     if (count == 0) {
         log_debug("gpu %u is still lost: %s", thread->index, why.text);
     }
-    free(gpus);
     return found;
 }
 
-/* There was no memory to publish: waits a little, and tries again. The mutex is held. */
-static void gpu_thread_sleep_and_publish(struct gpu_thread *thread)
+/* Sleeps until the thread is woken or `until` has come; returns whether it has. 0: no time. The
+ * mutex is held. */
+static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
 {
-    const nsec_t until = clock_monotonic() + GPU_THREAD_PUBLISH_AGAIN;
-    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    const struct timespec at = clock_timespec(until ? until : UINT64_MAX);
+    struct pipeline *p = thread->pipeline;
 
-    (void)pthread_cond_clockwait(&thread->wake, &thread->pipeline->mutex, CLOCK_MONOTONIC, &at);
-    if (thread->pending.any) {
-        gpu_thread_publish_pending(thread);
-    }
+    return pthread_cond_clockwait(&thread->wake, &p->mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT &&
+           !p->stopping;
 }
 
-/* Sleeps until there is work or it is time to measure again. The mutex is held. */
-static void gpu_thread_sleep_and_retry(struct gpu_thread *thread)
-{
-    const struct timespec at = {.tv_sec = (time_t)(thread->retry_at / NSEC_PER_SEC),
-                                .tv_nsec = (long)(thread->retry_at % NSEC_PER_SEC)};
-    struct measurement measurement;
-
-    if (pthread_cond_clockwait(&thread->wake, &thread->pipeline->mutex, CLOCK_MONOTONIC, &at) ==
-            ETIMEDOUT &&
-        !thread->pipeline->stopping) {
-        thread->retry_at = 0;
-        (void)gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, NULL);
-    }
-}
-
-/* Sleeps until there is work, or, where the GPU is lost, until it is time to look for it: then a
- * check is queued, or a measurement where there is nothing to check. The mutex is held. */
-static void gpu_thread_sleep(struct gpu_thread *thread)
+/* Polls for a lost GPU; if it is back, queues a check, or a measurement if there is nothing to
+ * check. The mutex is held, and released meanwhile. */
+static void gpu_thread_rediscover(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;
     struct measurement measurement;
 
-    if (thread->pending.any) {
-        gpu_thread_sleep_and_publish(thread);
-        return;
-    }
-    if (!thread->lost && thread->retry_at) {
-        gpu_thread_sleep_and_retry(thread);
-        return;
-    }
-    if (!thread->lost) {
-        pthread_cond_wait(&thread->wake, &p->mutex);
-        return;
-    }
-    if (thread->rediscover_at == 0) {
-        thread->rediscover_at = clock_monotonic() + p->rediscover_ns;
-    }
-    const struct timespec at = {.tv_sec = (time_t)(thread->rediscover_at / NSEC_PER_SEC),
-                                .tv_nsec = (long)(thread->rediscover_at % NSEC_PER_SEC)};
-
-    if (pthread_cond_clockwait(&thread->wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT) {
-        return;
-    }
     thread->rediscover_at = 0;
     pthread_mutex_unlock(&p->mutex);
-    bool back = gpu_thread_is_back(thread);
+    const bool back = gpu_thread_is_back(thread);
 
     pthread_mutex_lock(&p->mutex);
     if (!back || p->stopping) {
         return;
     }
     const struct snapshot *s = snapshot_acquire(p->cell);
-    bool known = s->gpus[thread->index].has_fingerprint;
+    const bool known = s->gpus[thread->index].has_fingerprint;
 
     snapshot_release(s);
     thread->lost = false;
@@ -580,6 +471,32 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
     } else {
         gpu_thread_publish(
             thread, &(struct gpu_update){.state = known ? GPU_STATE_READY : GPU_STATE_UNKNOWN});
+    }
+}
+
+/* Sleeps until a measurement is queued or something is due: to publish what found no memory, to
+ * measure again, to look for a lost GPU. The mutex is held. */
+static void gpu_thread_sleep(struct gpu_thread *thread)
+{
+    struct measurement measurement;
+
+    if (thread->pending.any) {
+        (void)gpu_thread_wait(thread, clock_monotonic() + GPU_THREAD_PUBLISH_AGAIN);
+        if (thread->pending.any) {
+            gpu_thread_publish_pending(thread);
+        }
+    } else if (!thread->lost) {
+        if (gpu_thread_wait(thread, thread->retry_at)) {
+            thread->retry_at = 0;
+            (void)gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, NULL);
+        }
+    } else {
+        if (thread->rediscover_at == 0) {
+            thread->rediscover_at = clock_monotonic() + thread->pipeline->rediscover_ns;
+        }
+        if (gpu_thread_wait(thread, thread->rediscover_at)) {
+            gpu_thread_rediscover(thread);
+        }
     }
 }
 

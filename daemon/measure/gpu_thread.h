@@ -1,9 +1,8 @@
-/* gpu_thread.h: what the files of this layer share: a thread is one GPU's thread (gpu_thread.c),
- * the finder is the one that looks for GPUs (discover.c), and a pipeline is all of them
- * (pipeline.c).
+/* gpu_thread.h: the threads of a pipeline: one per GPU (gpu_thread.c) and one that discovers GPUs
+ * (discover.c).
  *
- * One mutex guards all that changes: the measurements, the workers under way, and the order of
- * published snapshots. It is never held while something waits: not for a worker, not for the disk.
+ * The pipeline's mutex guards all that changes: the measurements, the workers under way, and the
+ * order of published snapshots. It is never held while a thread waits for a worker or for the disk.
  */
 #ifndef REACH_MEASURE_GPU_THREAD_H
 #define REACH_MEASURE_GPU_THREAD_H
@@ -17,12 +16,12 @@
 
 #define MEASURE_AGAIN_HINT "Measure again: POST /v1/gpus/{gpu}/measurements, or reachctl measure."
 
-/* What is to change in a published GPU; what is not set stays. */
+/* A change of a published GPU; what is not set stays. */
 struct gpu_update {
     enum gpu_state state;
-    bool has_error;                  /* `error` is update; STATUS_OK inside: none any more */
+    bool has_error;                  /* `error` is set; STATUS_OK in it: no error any more */
     bool stale;                      /* the fingerprint there is */
-    bool any;                        /* there is update at all */
+    bool any;                        /* anything is set */
     struct fingerprint *fingerprint; /* a new one, which is not stale */
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     struct err error;
@@ -37,17 +36,17 @@ struct gpu_thread {
     pthread_cond_t wake;
     struct heartbeat heartbeat;
     struct worker *worker;     /* borrowed, while one is under way */
-    bool lost;                 /* the driver did not show it last time */
-    nsec_t rediscover_at;      /* when to look whether it is back; 0: not set */
-    int hung_pid;              /* of a worker that was left alone; 0: none */
-    nsec_t retry_at;           /* when to measure again what could not be had; 0: not set */
+    bool lost;                 /* the driver did not show it the last time */
+    nsec_t rediscover_at;      /* when to poll for it; 0: not set */
+    int hung_pid;              /* of an abandoned worker; 0: none; the thread's own */
+    nsec_t retry_at;           /* when to measure again; 0: not set */
     nsec_t retry_pause;        /* before that, doubled each time */
     int slot;                  /* of the measurement under way, or QUEUE_NONE */
     bool cancelled;            /* the measurement under way is to end */
-    struct gpu_update pending; /* not published for want of memory; owns its fingerprint */
+    struct gpu_update pending; /* not published for lack of memory; owns its fingerprint */
 };
 
-/* The thread that looks for GPUs until there are some, and then ends (discover.c). */
+/* The thread that discovers GPUs, and ends when there are some (discover.c). */
 struct discovery {
     pthread_t pthread;
     bool started;
@@ -55,17 +54,15 @@ struct discovery {
     pthread_cond_t wake;
     struct heartbeat heartbeat;
     struct worker *worker; /* borrowed, while one is under way */
-    int hung_pid;          /* of a worker that was left alone; 0: none */
+    int hung_pid;          /* of an abandoned worker; 0: none; the thread's own */
 };
 
 struct pipeline {
     pthread_mutex_t mutex;
     struct store *store;
     struct snapshot_cell *cell;
-    char *executable;
+    const char *executable; /* borrowed, as the strings in `gpu` */
     struct gpu_options gpu;
-    char **simulated; /* owned, NULL-terminated; the list in `gpu` */
-    char *libcuda;    /* owned */
     bool stopping;
     bool stored_only;
     bool measure_unknown;
@@ -80,14 +77,14 @@ struct pipeline {
     struct gpu_thread threads[REACH_MAX_GPUS];
 };
 
-/* The thread of one thread; `self` is the thread. */
+/* Main function of a GPU's thread; `self` is the struct gpu_thread. */
 void *gpu_thread_main(void *self);
 
-/* Publishes update of this thread, or what is pending. Whoever has the update gives its fingerprint
- * away. The mutex is held. (gpu_thread_publish.c) */
+/* Publishes `update`, whose fingerprint it takes, or what is pending. The mutex is held.
+ * (gpu_thread_publish.c) */
 void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
 void gpu_thread_publish_pending(struct gpu_thread *thread);
-/* Frees what it owes. Its thread has ended. */
+/* Frees what is pending. The thread has ended. */
 void gpu_thread_forget(struct gpu_thread *thread);
 
 /* Queues a measurement for `thread`, or joins one that waits. The mutex is held. STATUS_FULL. */
@@ -99,22 +96,22 @@ enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind ki
  */
 enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *err);
 
-/* Asks a worker which GPUs there are, and returns their number. Why there are none is in `*why`.
- * `slot` holds the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker
- * that hangs and is left alone. The mutex is not held. */
+/* Lists the GPUs through a worker, and returns their number; if it is 0, `*why` has the reason.
+ * `*slot` is the worker meanwhile, for pipeline_stop to cancel; `*hung_pid` is that of a worker
+ * that hangs and is abandoned. The mutex is not held. */
 uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                               struct gpu_identity *out, struct err *why);
 
-/* What is known of these GPUs, to be published; NULL without memory. The mutex is not held. */
-struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus,
-                                uint32_t count);
+/* What the store knows of these GPUs, to be published. The mutex is not held. STATUS_NO_MEMORY. */
+enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+                           struct snapshot **out, struct err *err);
 
 /* Makes the threads of these GPUs, publishes what the store knows of them, and queues what is to be
  * done at the start. The mutex is not held. */
 enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
                                    uint32_t count, struct err *err);
 
-/* Looks for GPUs, again and again, in a thread of its own. (discover.c) */
+/* Discovers GPUs in a thread of its own, until there are some. (discover.c) */
 enum status discover_start(struct pipeline *p, struct err *err);
 /* Publishes the GPUs that the store has fingerprints of. (discover.c) */
 enum status discover_stored(struct pipeline *p, struct err *err);

@@ -2,17 +2,17 @@
  *
  *     start worker, open GPU, begin run
  *     while campaign_next(all observations so far) has probes:
- *         ask, store what came before, take, ...
- *     store the rest, conclude, check, finish run
+ *         submit a probe, store the observation before, await the next, ...
+ *     store the rest, derive, check, finish run
  *
  * Storing an observation waits for the disk, as long as a short probe takes. So it is done while
- * the GPU is at the next probe, and within a step one question more is always on its way. The GPU
- * waits only where the plan must think; nothing is concluded from what is not stored yet.
+ * the GPU runs the next probe, and within a step one probe more is always submitted. The GPU is
+ * idle only while the campaign chooses; nothing is derived from what is not stored yet.
  *
- * Each observation is judged as it comes (analysis/disturbance.h). One that something else had a
- * hand in is stored and set aside, and its question is asked again, after a pause that grows: a
- * neighbour's burst may be over by then. Neither plan nor analysis ever sees it. A question that
- * gets no clean answer, or too many that needed more than one, end the run as disturbed.
+ * Each observation is classified as it arrives (analysis/disturbance.h). One that was disturbed is
+ * stored and excluded, and its probe is repeated, after a pause that grows: a neighbor's burst may
+ * be over by then. Neither campaign nor analysis ever sees it. A probe without a clean answer, or
+ * too many that needed more than one, end the run as disturbed.
  */
 #include "measure/measure.h"
 
@@ -29,51 +29,57 @@
 enum {
     MEASURE_ATTEMPTS = 2,      /* a disturbed measurement is repeated once */
     MEASURE_TRIES = 4,         /* of one probe, in one measurement */
-    MEASURE_MAX_EXCLUDED = 48, /* disturbed observations that one measurement puts up with */
+    MEASURE_MAX_EXCLUDED = 48, /* disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
-    MEASURE_MAX_STEPS = 4096,    /* no plan is this long; one that is does not end */
-    MEASURE_DEADLINE_MS = 30000, /* of one probe, where the options do not say (gpu.h) */
+    MEASURE_MAX_STEPS = 4096,    /* no campaign is this long */
+    MEASURE_DEADLINE_MS = 30000, /* of one probe, unless the options say (gpu.h) */
 };
 
-/* On top of what a probe may take on the device: the way there and back, a loaded machine. */
+/* In addition to a probe's time on the device: messages, a loaded machine. */
 #define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
-/* Before a probe is asked for the second time; before the third twice as long. */
+/* Before a probe is repeated; twice as long before the next repetition. */
 #define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
 
+/* A measurement: what all attempts share, and the one under way. */
 struct attempt {
     const struct measure_request *request;
-    struct knowledge *knowledge; /* borrowed: that of all attempts */
+    struct knowledge knowledge; /* of all attempts */
+    nsec_t probe_deadline_ns;
     struct fingerprint measured;
     struct worker *worker;
     struct observation_set set;
     struct campaign_step step; /* 70 KiB: too much for the stack */
     int64_t run;               /* 0: not begun */
     size_t stored;             /* of the set's observations */
-    size_t stored_excluded;    /* of those set aside */
-    struct assessment last;    /* of the observation taken last */
-    nsec_t probe_deadline_ns;
+    size_t stored_excluded;    /* of its excluded ones */
+    struct assessment last;    /* of the latest observation */
 };
 
-/* Stores what is not stored yet. */
-static enum status measure_store(struct attempt *a, struct err *err)
+/* Stores the items that are not stored yet. */
+static enum status measure_store_items(struct attempt *a, const struct observation *items,
+                                       size_t count, size_t *stored, struct err *err)
 {
-    struct store *store = a->request->store;
     enum status status = STATUS_OK;
 
-    while (a->stored < a->set.count && !status) {
-        status = store_add_observation(store, a->run, &a->set.items[a->stored], NULL, err);
-        a->stored += !status;
-    }
-    while (a->stored_excluded < a->set.excluded.count && !status) {
-        status = store_add_observation(store, a->run, &a->set.excluded.items[a->stored_excluded],
-                                       NULL, err);
-        a->stored_excluded += !status;
+    while (*stored < count && !status) {
+        status = store_add_observation(a->request->store, a->run, &items[*stored], NULL, err);
+        *stored += !status;
     }
     return status;
 }
 
-/* Takes the answer to the oldest question and judges it. */
-static enum status measure_take(struct attempt *a, struct err *err)
+static enum status measure_store(struct attempt *a, struct err *err)
+{
+    const struct observation_list *excluded = &a->set.excluded;
+    enum status status = measure_store_items(a, a->set.items, a->set.count, &a->stored, err);
+
+    return status
+               ? status
+               : measure_store_items(a, excluded->items, excluded->count, &a->stored_excluded, err);
+}
+
+/* Awaits the oldest observation and classifies it. */
+static enum status measure_await(struct attempt *a, struct err *err)
 {
     struct observation o = {0};
     enum status status = worker_await(a->worker, a->probe_deadline_ns, &o, err);
@@ -86,27 +92,29 @@ static enum status measure_take(struct attempt *a, struct err *err)
     return observation_set_add(&a->set, &o, err);
 }
 
-/* A question's answer was not clean: may it be asked again? Waits a little before. */
+/* The last observation was not clean: may its probe be repeated? Waits a little first. */
 static enum status measure_repeat(struct attempt *a, uint32_t tries, struct err *err)
 {
     const struct timespec pause = {.tv_nsec = (long)(tries * MEASURE_PAUSE)};
     const struct assessment *why = &a->last;
 
-    log_info("gpu %s: %s, asked again: %s", a->request->uuid, verdict_name(why->verdict),
+    log_info("gpu %s: %s, repeating the probe: %s", a->request->uuid, verdict_name(why->verdict),
              why->message);
     if (tries >= MEASURE_TRIES) {
-        return err_set(err, STATUS_DISTURBED, "asked %d times, the last answer was %s: %s",
+        return err_set(err, STATUS_DISTURBED,
+                       "a probe was repeated %d times, the last observation was %s: %s",
                        MEASURE_TRIES, verdict_name(why->verdict), why->message);
     }
     if (a->set.excluded.count > MEASURE_MAX_EXCLUDED) {
-        return err_set(err, STATUS_DISTURBED, "%zu of %zu answers were not clean, the last: %s",
+        return err_set(err, STATUS_DISTURBED,
+                       "%zu of %zu observations were not clean, the last: %s",
                        a->set.excluded.count, a->set.excluded.count + a->set.count, why->message);
     }
     nanosleep(&pause, NULL);
     return STATUS_OK;
 }
 
-/* Asks all of a step's probes, one ahead; those without a clean answer again, behind the others. */
+/* Runs all of a step's probes, one ahead; those without a clean answer again, after the others. */
 static enum status measure_step(struct attempt *a, struct err *err)
 {
     const struct campaign_step *step = &a->step;
@@ -125,7 +133,7 @@ static enum status measure_step(struct attempt *a, struct err *err)
             asked++;
         }
         status = status ? status : measure_store(a, err);
-        status = status ? status : measure_take(a, err);
+        status = status ? status : measure_await(a, err);
         if (!status && a->last.verdict != VERDICT_CLEAN) {
             status = measure_repeat(a, ++tries[queue[taken]], err);
             queue[queued++] = queue[taken];
@@ -135,7 +143,7 @@ static enum status measure_step(struct attempt *a, struct err *err)
     return status;
 }
 
-/* Asks the plan until it has nothing left to ask. */
+/* Runs the steps of the campaign until it has no probe left. */
 static enum status measure_probe(struct attempt *a, struct err *err)
 {
     const struct measure_request *r = a->request;
@@ -152,29 +160,35 @@ static enum status measure_probe(struct attempt *a, struct err *err)
             return status;
         }
     }
-    return err_set(err, STATUS_INTERNAL, "the plan does not end after %d steps", MEASURE_MAX_STEPS);
+    return err_set(err, STATUS_INTERNAL, "the campaign does not end after %d steps",
+                   MEASURE_MAX_STEPS);
 }
 
-/* Starts the worker, opens the GPU in it and begins a run in the store. */
+enum status measure_open(const struct measure_request *r, struct worker **out,
+                         struct gpu_identity *identity, struct gpu_limits *limits, struct err *err)
+{
+    enum status status;
+
+    r->progress(r->self, 0.0, "opening the GPU");
+    status = worker_start(r->executable, r->gpu, out, err);
+    if (!status && !r->attach(r->self, *out)) {
+        status = err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
+    }
+    return status ? status
+                  : worker_open(*out, r->uuid,
+                                r->open_deadline_ns ? r->open_deadline_ns : MEASURE_OPEN_DEADLINE,
+                                identity, limits, err);
+}
+
+/* Opens the GPU and begins a run in the store. */
 static enum status measure_begin(struct attempt *a, struct err *err)
 {
     const struct measure_request *r = a->request;
-    enum status status = worker_start(r->executable, r->gpu, &a->worker, err);
+    enum status status = measure_open(r, &a->worker, &a->set.gpu, &a->set.limits, err);
 
-    if (status) {
-        return status;
-    }
-    if (!r->attach(r->self, a->worker)) {
-        return err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
-    }
-    status = worker_open(a->worker, r->uuid,
-                         r->open_deadline_ns ? r->open_deadline_ns : MEASURE_OPEN_DEADLINE,
-                         &a->set.gpu, &a->set.limits, err);
-    if (status) {
-        return status;
-    }
-    return store_begin_run(r->store, &a->set.gpu, &a->set.limits, r->depth, clock_wall_seconds(),
-                           &a->run, err);
+    return status ? status
+                  : store_begin_run(r->store, &a->set.gpu, &a->set.limits, r->depth,
+                                    clock_wall_seconds(), &a->run, err);
 }
 
 static uint32_t measure_ms(nsec_t from, nsec_t to)
@@ -190,19 +204,19 @@ static bool measure_was_quiet(const struct attempt *a)
     return a->set.excluded.count == 0 && !(IS_KNOWN(*others) && others->v > 0);
 }
 
-/* Joins what was measured with what is known, and names both. The names are made before anything is
- * kept: what is stored can then be published. */
+/* Joins what was measured with what is known, and computes the ids of both before anything is
+ * stored: what is stored can then be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
 {
     enum status status = fingerprint_check(&a->measured, err);
 
     if (status) {
-        err_prefix(err, "the conclusion breaks its own rules");
+        err_prefix(err, "the derived fingerprint breaks its own rules");
         return status;
     }
-    status = knowledge_join(a->knowledge, &a->measured, measure_was_quiet(a), &out->known, err);
+    status = knowledge_join(&a->knowledge, &a->measured, measure_was_quiet(a), out->known, err);
     status = status ? status : fingerprint_id(&a->measured, out->id, err);
-    return status ? status : fingerprint_id(&out->known, out->known_id, err);
+    return status ? status : fingerprint_id(out->known, out->known_id, err);
 }
 
 /* From all observations to a stored fingerprint. */
@@ -223,16 +237,17 @@ static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened
     fp->duration_ms = measure_ms(start, clock_monotonic());
     fp->device_memory_bytes = a->set.limits.device_memory_bytes;
     status = measure_join(a, out, err);
-    return status ? status : store_finish_run(r->store, a->run, fp, &out->known, err);
+    return status ? status : store_finish_run(r->store, a->run, fp, out->known, err);
 }
 
-/* Ends the run with its reason. What a failed run has seen is kept too: it is the more wanted. */
+/* Ends the run with its reason. The observations of a failed run are needed most, so they are kept.
+ */
 static void measure_fail(struct attempt *a, const struct err *why)
 {
     struct err err = {0};
 
     if (measure_store(a, &err) || store_fail_run(a->request->store, a->run, why, &err)) {
-        log_warning("run %lld cannot be kept as failed: %s", (long long)a->run, err.text);
+        log_warning("cannot store that run %lld failed: %s", (long long)a->run, err.text);
     }
 }
 
@@ -257,10 +272,10 @@ enum status measure_abandon(const struct measure_request *request, struct worker
     }
     request->hung(request->self, pid);
     return err_set(err, STATUS_GPU_HUNG,
-                   "the measurement process %d hangs in the driver and is left alone", pid);
+                   "the measurement process %d hangs in the driver and is abandoned", pid);
 }
 
-/* Stops the worker; ends the run where it failed. A worker that hangs is the more important update.
+/* Stops the worker; ends the run if it failed. That a worker hangs is the more important failure.
  */
 static enum status measure_end(struct attempt *a, enum status status, struct err *err)
 {
@@ -273,30 +288,19 @@ static enum status measure_end(struct attempt *a, enum status status, struct err
     return status && left ? left : status;
 }
 
-static enum status measure_attempt(const struct measure_request *request,
-                                   struct knowledge *knowledge, struct measure_result *out,
-                                   struct err *err)
+static enum status measure_attempt(struct attempt *a, struct measure_result *out, struct err *err)
 {
-    struct attempt *a = calloc(1, sizeof *a);
     nsec_t start = clock_monotonic();
-    uint32_t deadline_ms = request->gpu->deadline_ms;
 
-    if (!a) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
-    }
-    a->request = request;
-    a->knowledge = knowledge;
-    a->probe_deadline_ns =
-        (deadline_ms ? deadline_ms : MEASURE_DEADLINE_MS) * NSEC_PER_MSEC + MEASURE_PROBE_SLACK;
-    request->progress(request->self, 0.0, "opening the GPU");
+    a->worker = NULL;
+    a->run = 0;
+    a->stored = a->stored_excluded = 0;
     enum status status = measure_begin(a, err);
     nsec_t opened = clock_monotonic();
 
     status = status ? status : measure_probe(a, err);
     status = status ? status : measure_derive(a, start, opened, out, err);
-    status = measure_end(a, status, err);
-    free(a);
-    return status;
+    return measure_end(a, status, err);
 }
 
 static bool is_worth_another(enum status status)
@@ -304,44 +308,34 @@ static bool is_worth_another(enum status status)
     return status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE;
 }
 
-/* All attempts. The one that contradicts what is known is followed by one more than usual, since
- * only a second one can confirm it. */
-static enum status measure_attempts(const struct measure_request *request,
-                                    struct knowledge *knowledge, struct measure_result *out,
-                                    struct err *err)
-{
-    enum status status = STATUS_DISTURBED;
-
-    for (int attempt = 1; is_worth_another(status); attempt++) {
-        *err = (struct err){0};
-        status = measure_attempt(request, knowledge, out, err);
-        if (is_worth_another(status)) {
-            log_warning("gpu %s: attempt %d is %s: %s", request->uuid, attempt,
-                        status_info(status)->slug, err->text);
-        }
-        if (attempt >= MEASURE_ATTEMPTS + (knowledge->suspected ? 1 : 0)) {
-            break;
-        }
-    }
-    return status;
-}
-
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err)
 {
-    struct knowledge *knowledge = calloc(1, sizeof *knowledge);
+    const uint32_t deadline_ms = request->gpu->deadline_ms;
+    struct attempt *a = calloc(1, sizeof *a);
     struct err local = {0};
+    enum status status = STATUS_DISTURBED;
 
-    if (!knowledge) {
+    if (!a) {
         return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
     }
-    knowledge->known = request->known;
-    knowledge->doubted = request->known_stale;
-    const enum status status = measure_attempts(request, knowledge, out, &local);
-
-    if (status) {
-        err_set(err, status, "%s", local.text);
+    a->request = request;
+    a->knowledge.known = request->known;
+    a->knowledge.doubted = request->known_stale;
+    a->probe_deadline_ns =
+        (deadline_ms ? deadline_ms : MEASURE_DEADLINE_MS) * NSEC_PER_MSEC + MEASURE_PROBE_SLACK;
+    /* One that contradicts what is known gets one attempt more: only a second one can confirm it.
+     */
+    for (int i = 1;
+         is_worth_another(status) && i <= MEASURE_ATTEMPTS + (a->knowledge.suspected ? 1 : 0);
+         i++) {
+        local = (struct err){0};
+        status = measure_attempt(a, out, &local);
+        if (is_worth_another(status)) {
+            log_warning("gpu %s: attempt %d is %s: %s", request->uuid, i, status_info(status)->slug,
+                        local.text);
+        }
     }
-    free(knowledge);
-    return status;
+    free(a);
+    return status ? err_set(err, status, "%s", local.text) : status;
 }

@@ -15,15 +15,14 @@ struct measure_request {
     enum depth depth;
     const struct fingerprint *known; /* of this GPU so far; NULL: nothing */
     bool known_stale;                /* a check has found it out of date */
-    void *self; /* first argument of the two slots below; both are called from the same thread */
-    /* How far it is. */
+    void *self; /* first argument of the functions below, which are called from the same thread */
     void (*progress)(void *self, double progress, const char *message);
-    /* `worker` may be cancelled by others from now until it is called with NULL. False: do not
+    /* Other threads may cancel `worker` from now until this is called with NULL. False: do not
      * begin, the daemon is stopping. */
     bool (*attach)(void *self, struct worker *worker);
     /* Is the daemon stopping, so that a worker gets little time to end? NULL: never. */
     bool (*stopping)(void *self);
-    /* The worker has not ended and is left alone: this process. */
+    /* The worker does not end and is abandoned: this process. */
     void (*hung)(void *self, int pid);
     nsec_t open_deadline_ns; /* 0: MEASURE_OPEN_DEADLINE */
     nsec_t grace_ns;         /* for a worker to end; 0: MEASURE_GRACE */
@@ -31,27 +30,30 @@ struct measure_request {
 
 /* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
 #define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
-/* A probe under way is finished first, and a driver that is slow to close is no driver that hangs.
- */
+/* A probe under way is finished first, and a driver that is slow to close does not hang. */
 #define MEASURE_GRACE          (60 * NSEC_PER_SEC)
 #define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
 
-/* Ends the worker of a request. STATUS_OK, or STATUS_GPU_HUNG: it is left alone, `hung` was called.
+/* Starts a worker for a request, to be ended by measure_abandon also on failure, and opens the GPU.
+ */
+enum status measure_open(const struct measure_request *request, struct worker **out,
+                         struct gpu_identity *identity, struct gpu_limits *limits, struct err *err);
+/* Ends the worker of a request. STATUS_OK, or STATUS_GPU_HUNG: it is abandoned, `hung` was called.
  */
 enum status measure_abandon(const struct measure_request *request, struct worker *take,
                             struct err *err);
 
-/* What a measurement came to. */
+/* The result of a measurement. */
 struct measure_result {
-    struct fingerprint known; /* of this GPU from now on (knowledge.h) */
+    struct fingerprint *known; /* the caller's; of this GPU from now on (knowledge.h) */
     char known_id[FINGERPRINT_ID_BYTES];
     char id[FINGERPRINT_ID_BYTES]; /* of the fingerprint as it was measured */
 };
 
-/* Measures, concludes, stores. A measurement that contradicts itself (STATUS_DISTURBED) or says
- * nothing (STATUS_INCONCLUSIVE) is made once more, and so is one that contradicts what is known. A
- * single probe that is not clean is asked again up to three times before that. `*out` is complete
- * only with STATUS_OK. Every observation made is stored, also those of a failed run. */
+/* Measures, derives, stores. A measurement that contradicts itself (STATUS_DISTURBED) or determines
+ * nothing (STATUS_INCONCLUSIVE) is repeated once, and so is one that contradicts what is known. A
+ * single probe that is not clean is repeated up to three times before that. `*out` is complete only
+ * with STATUS_OK. Every observation is stored, also those of a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err);
 

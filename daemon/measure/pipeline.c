@@ -1,5 +1,4 @@
-/* pipeline.c: starting and stopping the threads (gpu_thread.c, discover.c), and the measurements
- * from outside. */
+/* pipeline.c: starts and stops the threads (gpu_thread.c, discover.c), and passes them requests. */
 #include "measure/pipeline.h"
 
 #include "measure/gpu_thread.h"
@@ -11,37 +10,7 @@
 #define PIPELINE_REDISCOVER_MS (30 * 1000) /* for a GPU that is lost */
 #define PIPELINE_RETRY_MS      (60 * 1000) /* for one that was busy, or failed */
 
-/* Copies the options deep. */
-static enum status pipeline_copy_options(struct pipeline *p, const struct pipeline_options *options,
-                                         struct err *err)
-{
-    size_t count = 0;
-
-    while (options->gpu.simulated && options->gpu.simulated[count]) {
-        count++;
-    }
-    p->simulated = calloc(count + 1, sizeof *p->simulated);
-    p->executable = strdup(options->executable);
-    bool complete = p->simulated && p->executable;
-
-    for (size_t i = 0; i < count && complete; i++) {
-        p->simulated[i] = strdup(options->gpu.simulated[i]);
-        complete = p->simulated[i] != NULL;
-    }
-    if (complete && options->gpu.libcuda) {
-        p->libcuda = strdup(options->gpu.libcuda);
-        complete = p->libcuda != NULL;
-    }
-    if (!complete) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the options");
-    }
-    p->gpu = options->gpu;
-    p->gpu.simulated = (const char *const *)p->simulated;
-    p->gpu.libcuda = p->libcuda;
-    return STATUS_OK;
-}
-
-/* All that a pipeline is made of but its threads. */
+/* Everything but the threads. */
 static enum status pipeline_make(const struct pipeline_options *options, struct store *store,
                                  struct snapshot_cell *cell, struct pipeline **out, struct err *err)
 {
@@ -49,8 +18,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
 
     *out = p;
     if (!p) {
-        err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
-        return STATUS_NO_MEMORY;
+        return err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
     }
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->discovery.wake, NULL);
@@ -64,25 +32,21 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     p->retry_ns = (options->retry_ms ? options->retry_ms : PIPELINE_RETRY_MS) * NSEC_PER_MSEC;
     p->open_ns = options->open_ms * NSEC_PER_MSEC;
     p->grace_ns = options->grace_ms * NSEC_PER_MSEC;
-    return pipeline_copy_options(p, options, err);
+    p->executable = options->executable;
+    p->gpu = options->gpu;
+    return STATUS_OK;
 }
 
 /* Lists the GPUs and starts what there is. */
 static enum status pipeline_discover_now(struct pipeline *p, struct err *err)
 {
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     struct err why = {0};
-
-    if (!gpus) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
-    }
     uint32_t count =
         gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
-    enum status status =
-        count ? pipeline_start_threads(p, gpus, count, err) : discover_publish_none(p, &why, err);
 
-    free(gpus);
-    return status;
+    return count ? pipeline_start_threads(p, gpus, count, err)
+                 : discover_publish_none(p, &why, err);
 }
 
 enum status pipeline_start(const struct pipeline_options *options, struct store *store,
@@ -137,12 +101,6 @@ void pipeline_stop(struct pipeline *take)
         return;
     }
     pipeline_end_threads(take);
-    for (char **s = take->simulated; s && *s; s++) {
-        free(*s);
-    }
-    free(take->simulated);
-    free(take->libcuda);
-    free(take->executable);
     pthread_cond_destroy(&take->discovery.wake);
     pthread_mutex_destroy(&take->mutex);
     free(take);
@@ -169,7 +127,7 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
             err, STATUS_READ_ONLY,
             "Make the state file writable: GET /readyz says why it is not. Or keep the "
             "state in memory (--state :memory:).",
-            "what is measured could not be kept: %s", health.last_error.text);
+            "the result could not be stored: %s", health.last_error.text);
     }
     pthread_mutex_lock(&p->mutex);
     while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0) {
@@ -182,29 +140,48 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     return status;
 }
 
+/* The slot of a measurement, or QUEUE_NONE. The mutex is held. */
+static int pipeline_find(struct pipeline *p, const char *id, struct err *err)
+{
+    const int slot = queue_find(&p->queue, id);
+
+    if (slot == QUEUE_NONE) {
+        err_set(err, STATUS_NOT_FOUND, "there is no measurement %.40s; the last %d are remembered",
+                id, QUEUE_MAX);
+    }
+    return slot;
+}
+
 enum status pipeline_cancel(struct pipeline *p, const char *id, struct measurement *out,
                             struct err *err)
 {
-    enum status status = STATUS_OK;
-
     pthread_mutex_lock(&p->mutex);
-    int slot = queue_find(&p->queue, id);
+    const int slot = pipeline_find(p, id, err);
+    enum status status = slot == QUEUE_NONE ? STATUS_NOT_FOUND : STATUS_OK;
 
-    if (slot == QUEUE_NONE) {
-        status =
-            err_set(err, STATUS_NOT_FOUND,
-                    "there is no measurement %.40s; the last %d are remembered", id, QUEUE_MAX);
-        goto out;
-    }
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+    for (uint32_t i = 0; i < p->gpu_thread_count && slot != QUEUE_NONE; i++) {
         if (strcmp(p->threads[i].identity.uuid, p->queue.items[slot].uuid) == 0) {
             status = gpu_thread_cancel(&p->threads[i], slot, err);
         }
     }
-    *out = p->queue.items[slot];
-out:
+    if (slot != QUEUE_NONE) {
+        *out = p->queue.items[slot];
+    }
     pthread_mutex_unlock(&p->mutex);
     return status;
+}
+
+enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
+                                 struct err *err)
+{
+    pthread_mutex_lock(&p->mutex);
+    const int slot = pipeline_find(p, id, err);
+
+    if (slot != QUEUE_NONE) {
+        *out = p->queue.items[slot];
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return slot == QUEUE_NONE ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
 void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *out)
@@ -214,25 +191,6 @@ void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *
     pthread_mutex_unlock(&p->mutex);
 }
 
-enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
-                                 struct err *err)
-{
-    enum status status = STATUS_OK;
-
-    pthread_mutex_lock(&p->mutex);
-    int slot = queue_find(&p->queue, id);
-
-    if (slot == QUEUE_NONE) {
-        status =
-            err_set(err, STATUS_NOT_FOUND,
-                    "there is no measurement %.40s; the last %d are remembered", id, QUEUE_MAX);
-    } else {
-        *out = p->queue.items[slot];
-    }
-    pthread_mutex_unlock(&p->mutex);
-    return status;
-}
-
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size)
 {
     bool all = true;
@@ -240,7 +198,7 @@ bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size)
     pthread_mutex_lock(&p->mutex);
     if (p->discovery.started && !p->discovery.ended) {
         all = heartbeat_is_alive(&p->discovery.heartbeat);
-        snprintf(out_stuck, size, "the thread that looks for GPUs");
+        snprintf(out_stuck, size, "the thread that discovers GPUs");
         pthread_cond_signal(&p->discovery.wake);
     }
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {

@@ -1,14 +1,13 @@
-/* pipeline.h: the way data flows, for each GPU in a thread of its own:
+/* pipeline.h: from probes to published fingerprints, one thread per GPU:
  *
- *     plan -> worker -> observations -> analysis -> fingerprint -> store -> snapshot
- *      ^________________________|
+ *     campaign -> worker -> observations -> analysis -> fingerprint -> store -> snapshot
+ *         ^________________________|
  *
- * A thread sleeps until a measurement is queued for its GPU; at rest nothing runs and no GPU is
- * held. The last good fingerprint stays published whatever happens to a measurement; one that a
- * check found out of date is marked stale. What wakes by itself is the thread of a GPU that the
- * driver has lost or hangs with: it looks now and then whether it is back; and the thread of one
- * that is to be measured and could not be: it tries again after a minute, two, four ... an hour.
- * Any thread may call anything.
+ * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
+ * holds no GPU. The last good fingerprint stays published if a measurement fails; one that a check
+ * found out of date is marked stale. Two threads wake by themselves: that of a GPU that the driver
+ * has lost or hangs with polls for it; that of a GPU whose measurement failed tries again after a
+ * minute, two, four ... an hour. Any thread may call any function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -48,8 +47,8 @@ struct measurement {
 };
 
 struct pipeline_options {
-    const char *executable; /* of the worker: "/proc/self/exe" */
-    struct gpu_options gpu; /* copied deep */
+    const char *executable; /* of the worker: "/proc/self/exe"; borrowed until pipeline_stop */
+    struct gpu_options gpu; /* its strings are borrowed, too */
     bool measure_unknown;   /* queue a full fingerprint for each GPU that has none that is true */
     bool check_known;       /* on start and when it comes back, check each GPU that has one */
     bool stored_only;       /* publish the GPUs that the store knows; no worker, no thread */

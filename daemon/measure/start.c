@@ -1,5 +1,5 @@
-/* start.c: the threads of the GPUs that were found, and what is published of these GPUs at first.
- */
+/* start.c: starts the threads of the discovered GPUs, publishes what the store knows of them, and
+ * queues what is missing or was lost. */
 #include "measure/gpu_thread.h"
 
 #include "analysis/check.h"
@@ -46,18 +46,20 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     }
 }
 
-struct snapshot *pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)
+enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
+                           struct snapshot **out, struct err *err)
 {
-    struct snapshot *draft = snapshot_draft(count);
+    struct snapshot *draft = *out = snapshot_draft(count);
 
     if (!draft) {
-        return NULL;
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
     }
-    snprintf(draft->source, sizeof draft->source, "%s", p->simulated[0] ? "simulated" : "cuda");
+    snprintf(draft->source, sizeof draft->source, "%s",
+             p->gpu.simulated && p->gpu.simulated[0] ? "simulated" : "cuda");
     for (uint32_t i = 0; i < count; i++) {
         pipeline_recall(p, &gpus[i], &draft->gpus[i]);
     }
-    return draft;
+    return STATUS_OK;
 }
 
 static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
@@ -78,14 +80,15 @@ static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
 
     pthread_attr_destroy(&attributes);
     if (error) {
-        return err_set(err, STATUS_NO_MEMORY, "no thread for GPU %u: %s", index, strerror(error));
+        return err_set(err, STATUS_NO_MEMORY, "cannot create the thread of GPU %u: %s", index,
+                       strerror(error));
     }
     thread->started = true;
     return STATUS_OK;
 }
 
-/* Queues a full measurement for every GPU whose fingerprint is missing or not true any more, and a
- * check for all others. The mutex is held. */
+/* Queues a full measurement for every GPU without a valid fingerprint, and a check for all others.
+ * The mutex is held. */
 static void pipeline_begin(struct pipeline *p)
 {
     const struct snapshot *s = snapshot_acquire(p->cell);
@@ -104,15 +107,65 @@ static void pipeline_begin(struct pipeline *p)
     snapshot_release(s);
 }
 
+/* Has the last measurement of this GPU failed because nothing could be written? */
+static bool requeue_failed_for_the_store(const struct snapshot_gpu *gpu)
+{
+    const enum status s = gpu->last_error.status;
+
+    return gpu->state == GPU_STATE_FAILED &&
+           (s == STATUS_FULL || s == STATUS_READ_ONLY || s == STATUS_IO || s == STATUS_CORRUPT);
+}
+
+/* A measurement under way stores what was lost; a queued one is joined. The mutex is held. */
+static void requeue_gpu(struct gpu_thread *thread)
+{
+    struct pipeline *p = thread->pipeline;
+    struct err err = {0};
+    struct measurement measurement;
+
+    if (thread->slot != QUEUE_NONE && p->queue.items[thread->slot].kind == MEASUREMENT_NEW) {
+        return;
+    }
+    log_info("gpu %u %s is measured again", thread->index, thread->identity.uuid);
+    if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, &err)) {
+        log_warning("gpu %u cannot be measured: %s", thread->index, err.text);
+    }
+}
+
+void pipeline_requeue(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    const uint32_t count = p->measure_unknown ? p->gpu_thread_count : 0;
+
+    pthread_mutex_unlock(&p->mutex);
+    const struct snapshot *s = snapshot_acquire(p->cell);
+
+    for (uint32_t i = 0; i < count && i < s->gpu_count; i++) {
+        struct gpu_thread *thread = &p->threads[i];
+        struct err err = {0};
+        bool lacks = false;
+
+        /* Reads the database: without the mutex. */
+        if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err)) {
+            log_warning("gpu %u: cannot read its state: %s", i, err.text);
+        }
+        pthread_mutex_lock(&p->mutex);
+        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping) {
+            requeue_gpu(thread);
+        }
+        pthread_mutex_unlock(&p->mutex);
+    }
+    snapshot_release(s);
+}
+
 enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity *gpus,
                                    uint32_t count, struct err *err)
 {
-    struct snapshot *draft = pipeline_draft(p, gpus, count);
-    enum status status = STATUS_OK;
+    struct snapshot *draft = NULL;
+    enum status status = pipeline_draft(p, gpus, count, &draft, err);
 
-    if (!draft) {
-        err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
-        return STATUS_NO_MEMORY;
+    if (status) {
+        return status;
     }
     for (uint32_t i = 0; i < count; i++) {
         log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
@@ -130,7 +183,7 @@ enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity
     pthread_mutex_unlock(&p->mutex);
     snapshot_discard(draft);
     if (!status) {
-        pipeline_requeue(p); /* for what upkeep has dropped before there were threads */
+        pipeline_requeue(p); /* for rows that were dropped before there were threads */
     }
     return status;
 }

@@ -1,7 +1,7 @@
 /* verify.c: see verify.h.
  *
- * The observations are not stored: nothing is concluded from them but whether to measure again, and
- * what that measurement sees is.
+ * The observations are not stored: they only decide whether to measure again, and the observations
+ * of that measurement are stored.
  */
 #include "measure/verify.h"
 
@@ -25,7 +25,7 @@ struct verification {
     struct campaign_step step; /* too much for the stack */
 };
 
-/* One probe, up to three times until it is clean. What is not is set aside. */
+/* Runs one probe, up to three times until it is clean. */
 static enum status verify_probe(struct verification *r, const struct probe_spec *spec,
                                 struct err *err)
 {
@@ -51,7 +51,7 @@ static enum status verify_probe(struct verification *r, const struct probe_spec 
     return STATUS_OK;
 }
 
-/* Asks everything once. */
+/* Runs every probe once. */
 static enum status verify_once(struct verification *r, struct check *out, struct err *err)
 {
     const struct gpu_limits limits = r->set.limits;
@@ -68,7 +68,7 @@ static enum status verify_once(struct verification *r, struct check *out, struct
         }
     }
     check_observations(r->fp, &r->set, out);
-    /* Beside somebody else nothing that looks changed is believed, and what was not answered is not
+    /* While the GPU is disturbed a change is not believed, and what has no clean observation is not
      * known to hold. */
     const bool missing = r->set.count < r->step.spec_count;
 
@@ -80,7 +80,7 @@ static enum status verify_once(struct verification *r, struct check *out, struct
     return STATUS_OK;
 }
 
-/* One look, and a second one where the first has found a change: a measurement is dear. */
+/* One check, and a second one if the first has found a change: a measurement is expensive. */
 static enum status verify_twice(struct verification *r, struct check *out, nsec_t *probe_ns,
                                 struct err *err)
 {
@@ -106,26 +106,6 @@ static enum status verify_twice(struct verification *r, struct check *out, nsec_
     return status;
 }
 
-static enum status verify_open(struct verification *r, struct check *out, struct err *err)
-{
-    const struct measure_request *q = r->request;
-    enum status status = worker_start(q->executable, q->gpu, &r->worker, err);
-
-    if (status) {
-        return status;
-    }
-    if (!q->attach(q->self, r->worker)) {
-        return err_set(err, STATUS_CANCELLED, "the daemon is stopping");
-    }
-    status = worker_open(r->worker, q->uuid,
-                         q->open_deadline_ns ? q->open_deadline_ns : MEASURE_OPEN_DEADLINE,
-                         &r->set.gpu, &r->set.limits, err);
-    if (!status) {
-        check_identity(&r->fp->gpu, &r->set.gpu, out);
-    }
-    return status;
-}
-
 enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
                        struct check *out, nsec_t *probe_ns, struct err *err)
 {
@@ -138,9 +118,11 @@ enum status verify_gpu(const struct measure_request *request, const struct finge
     }
     r->request = request;
     r->fp = fp;
-    request->progress(request->self, 0.0, "opening the GPU");
-    enum status status = verify_open(r, out, err);
+    enum status status = measure_open(request, &r->worker, &r->set.gpu, &r->set.limits, err);
 
+    if (!status) {
+        check_identity(&fp->gpu, &r->set.gpu, out);
+    }
     if (!status && out->result == CHECK_HOLDS) {
         status = verify_twice(r, out, probe_ns, err);
     }

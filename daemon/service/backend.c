@@ -1,4 +1,4 @@
-/* backend.c: the API's questions, answered from the store and the pipeline. No slot waits for a
+/* backend.c: the API's requests, answered from the store and the pipeline. No slot waits for a
  * measurement; those that read the database wait for the disk. */
 #include "service/backend.h"
 
@@ -20,7 +20,7 @@ static void backend_time_or_null(struct json_builder *o, const char *name, int64
     }
 }
 
-json_t *backend_measurement_json(const struct measurement *measurement)
+static json_t *measurement_json(const struct measurement *measurement)
 {
     struct json_builder o;
 
@@ -48,48 +48,61 @@ static enum status backend_emit(json_t *take, json_t **out, struct err *err)
     return take ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
 }
 
+/* Answers with a measurement, unless `status` says that there is none. */
+static enum status backend_emit_measurement(enum status status, const struct measurement *m,
+                                            json_t **out, struct err *err)
+{
+    return status ? status : backend_emit(measurement_json(m), out, err);
+}
+
 static enum status backend_submit(void *self, const char *uuid, enum depth depth,
                                   json_t **out_measurement, struct err *err)
 {
     const struct backend *b = self;
-    struct measurement measurement;
-    enum status status = pipeline_submit(b->pipeline, uuid, depth, &measurement, err);
+    struct measurement m;
+    enum status status = pipeline_submit(b->pipeline, uuid, depth, &m, err);
 
-    return status ? status
-                  : backend_emit(backend_measurement_json(&measurement), out_measurement, err);
+    return backend_emit_measurement(status, &m, out_measurement, err);
 }
 
 static enum status backend_measurement(void *self, const char *id, json_t **out_measurement,
                                        struct err *err)
 {
     const struct backend *b = self;
-    struct measurement measurement;
-    enum status status = pipeline_measurement(b->pipeline, id, &measurement, err);
+    struct measurement m;
+    enum status status = pipeline_measurement(b->pipeline, id, &m, err);
 
-    return status ? status
-                  : backend_emit(backend_measurement_json(&measurement), out_measurement, err);
+    return backend_emit_measurement(status, &m, out_measurement, err);
 }
 
 static enum status backend_cancel(void *self, const char *id, json_t **out_measurement,
                                   struct err *err)
 {
     const struct backend *b = self;
-    struct measurement measurement;
-    enum status status = pipeline_cancel(b->pipeline, id, &measurement, err);
+    struct measurement m;
+    enum status status = pipeline_cancel(b->pipeline, id, &m, err);
 
-    return status ? status
-                  : backend_emit(backend_measurement_json(&measurement), out_measurement, err);
+    return backend_emit_measurement(status, &m, out_measurement, err);
 }
 
-/* {NAME: list, "next": last or null}. */
-static json_t *backend_page(const char *name, json_t *take_list, bool has_next, int64_t next)
+/* ---- pages ------------------------------------------------------------------------------------
+ */
+
+/* {NAME: list, "next": number or null}, unless `status` says otherwise; `next` 0 is the last page.
+ */
+static enum status backend_emit_page(enum status status, const char *name, json_t *take_list,
+                                     int64_t next, json_t **out, struct err *err)
 {
     struct json_builder o;
 
+    if (status) {
+        json_decref(take_list);
+        return status;
+    }
     json_builder_begin(&o);
     json_builder_value(&o, name, take_list);
-    json_builder_value(&o, "next", has_next ? json_integer(next) : json_null());
-    return json_builder_end(&o);
+    json_builder_value(&o, "next", next ? json_integer(next) : json_null());
+    return backend_emit(json_builder_end(&o), out, err);
 }
 
 static json_t *backend_fingerprint_row(const struct store_fingerprint_row *row)
@@ -110,30 +123,20 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
                                    json_t **out_page, struct err *err)
 {
     const struct backend *b = self;
-    uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
+    const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_fingerprint_row *rows = calloc(max + 1, sizeof *rows);
     json_t *list = json_array();
     uint32_t count = 0;
-
-    if (!rows) {
-        json_decref(list);
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
-    }
     /* One more than asked for tells whether there is a next page. */
     enum status status =
-        store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err);
-    uint32_t shown = count < max ? count : max;
+        rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
+             : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
-    for (uint32_t i = 0; i < shown; i++) {
+    for (uint32_t i = 0; i < count && i < max; i++) {
         json_builder_append(&list, backend_fingerprint_row(&rows[i]));
     }
-    if (status) {
-        json_decref(list);
-    } else {
-        status = backend_emit(
-            backend_page("fingerprints", list, count > max, shown ? rows[shown - 1].run : 0),
-            out_page, err);
-    }
+    status = backend_emit_page(status, "fingerprints", list,
+                               count > max && max ? rows[max - 1].run : 0, out_page, err);
     free(rows);
     return status;
 }
@@ -165,29 +168,19 @@ static enum status backend_observations(void *self, const char *uuid, int64_t ru
                                         uint32_t limit, json_t **out_page, struct err *err)
 {
     const struct backend *b = self;
-    uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
+    const uint32_t max = limit < BACKEND_MAX_PAGE ? limit : BACKEND_MAX_PAGE;
     struct store_observation_row *rows = calloc(max + 1, sizeof *rows);
     json_t *list = json_array();
     uint32_t count = 0;
-
-    if (!rows) {
-        json_decref(list);
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
-    }
     enum status status =
-        store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err);
-    uint32_t shown = count < max ? count : max;
+        rows ? store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err)
+             : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
-    for (uint32_t i = 0; i < shown; i++) {
+    for (uint32_t i = 0; i < count && i < max; i++) {
         json_builder_append(&list, backend_observation_row(&rows[i]));
     }
-    if (status) {
-        json_decref(list);
-    } else {
-        status = backend_emit(
-            backend_page("observations", list, count > max, shown ? rows[shown - 1].id : 0),
-            out_page, err);
-    }
+    status = backend_emit_page(status, "observations", list,
+                               count > max && max ? rows[max - 1].id : 0, out_page, err);
     free(rows);
     return status;
 }
@@ -216,7 +209,7 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
                    ? err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id)
                    : err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
     }
-    /* The text does not say which run it belongs to; the listing does. */
+    /* The text does not name its run; the listing does. */
     status = store_list_observations(b->store, uuid, 0, id + 1, &row, 1, &count, err);
     if (!status && (count == 0 || row.id != id)) {
         status = err_set(err, STATUS_NOT_FOUND, "observation %lld has gone", (long long)id);
@@ -227,10 +220,10 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
     }
     if (status) {
         json_decref(json);
-        return status;
+    } else {
+        *out = json;
     }
-    *out = json;
-    return STATUS_OK;
+    return status;
 }
 
 static void backend_health(void *self, struct api_health *out)

@@ -1,4 +1,4 @@
-/* backend.h: what the API asks of the rest of the daemon, answered from the store and the
+/* backend.h: what the API needs of the rest of the daemon, answered from the store and the
  * pipeline. */
 #ifndef REACH_SERVICE_BACKEND_H
 #define REACH_SERVICE_BACKEND_H
@@ -14,8 +14,5 @@ struct backend {
 
 /* Every slot of the API's contract; borrows `backend`. */
 struct api_backend backend_api(struct backend *backend);
-
-/* A measurement as the API shows it; new reference, NULL without memory. */
-json_t *backend_measurement_json(const struct measurement *measurement);
 
 #endif

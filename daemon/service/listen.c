@@ -344,18 +344,13 @@ enum status listen_check_local(const struct listen_set *set, struct err *err)
     return STATUS_OK;
 }
 
-void listen_unlink(const struct listen_set *set)
-{
-    if (set->unlink_path[0]) {
-        unlink(set->unlink_path);
-    }
-}
-
 void listen_close(struct listen_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         close(set->fds[i]);
     }
     set->count = 0;
-    listen_unlink(set);
+    if (set->unlink_path[0]) {
+        unlink(set->unlink_path);
+    }
 }

@@ -28,9 +28,7 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
 /* STATUS_INVALID_ARGUMENT where any of them but the one for probes can be reached from another
  * machine. */
 enum status listen_check_local(const struct listen_set *set, struct err *err);
-/* Removes the Unix socket's name. */
-void listen_unlink(const struct listen_set *set);
-/* Closes those sockets nobody has taken over. */
+/* Closes the sockets that are still in the set, and removes the Unix socket's name. */
 void listen_close(struct listen_set *set);
 
 #endif

@@ -1,4 +1,4 @@
-/* sd_notify.c: the service manager's protocol. See sd_notify.h. */
+/* sd_notify.c: see sd_notify.h. */
 #include "service/sd_notify.h"
 
 #include "base/log.h"
@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { NOTIFY_USEC_PER_MSEC = 1000 };
+enum { NOTIFY_USEC_PER_MSEC = 1000, NOTIFY_GPU_STATES = GPU_STATE_STALE + 1 };
 
 /* Half of WATCHDOG_USEC in milliseconds, or -1. */
 static int sd_notify_watchdog_ms(void)
@@ -62,7 +63,7 @@ struct sd_notify sd_notify_open(void)
 void sd_notify_send(const struct sd_notify *n, const char *lines)
 {
     if (n->fd >= 0 && send(n->fd, lines, strlen(lines), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        log_debug("the service manager does not listen: %s", strerror(errno));
+        log_debug("cannot notify the service manager: %s", strerror(errno));
     }
 }
 
@@ -72,4 +73,107 @@ void sd_notify_close(struct sd_notify *n)
         close(n->fd);
     }
     *n = (struct sd_notify){.fd = -1, .watchdog_ms = -1};
+}
+
+/* "2 GPUs: 1 ready, 1 measuring". */
+static void sd_notify_describe(const struct snapshot *s, char *out, size_t size)
+{
+    uint32_t counts[NOTIFY_GPU_STATES] = {0};
+    size_t used = 0;
+
+    if (s->discovering) {
+        snprintf(out, size, "%.150s", s->source_error.text);
+        return;
+    }
+    if (s->gpu_count == 0) {
+        snprintf(out, size, "no GPUs: %.150s",
+                 s->source_error.status ? s->source_error.text : "the source lists none");
+        return;
+    }
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        counts[s->gpus[i].state]++;
+    }
+    used = (size_t)snprintf(out, size, "%u GPU%s", s->gpu_count, s->gpu_count == 1 ? "" : "s");
+    for (int state = 0, shown = 0; state < NOTIFY_GPU_STATES && used < size; state++) {
+        if (counts[state]) {
+            used += (size_t)snprintf(out + used, size - used, "%s %u %s", shown++ ? "," : ":",
+                                     counts[state], gpu_state_name((enum gpu_state)state));
+        }
+    }
+}
+
+static void sd_notify_status(struct sd_notify *n, const char *before)
+{
+    char lines[sizeof n->status + 40];
+
+    snprintf(lines, sizeof lines, "%sSTATUS=%s", before, n->status);
+    sd_notify_send(n, lines);
+}
+
+void sd_notify_ready(struct sd_notify *n, const struct snapshot *s)
+{
+    sd_notify_describe(s, n->status, sizeof n->status);
+    sd_notify_status(n, "READY=1\n");
+}
+
+void sd_notify_state(struct sd_notify *n, const struct snapshot *s)
+{
+    char now[sizeof n->status];
+
+    sd_notify_describe(s, now, sizeof now);
+    if (strcmp(now, n->status) != 0) {
+        memcpy(n->status, now, sizeof now);
+        sd_notify_status(n, "");
+    }
+}
+
+void sd_notify_reloading(struct sd_notify *n)
+{
+    char lines[64];
+
+    snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)(clock_monotonic() / NSEC_PER_USEC));
+    sd_notify_send(n, lines);
+}
+
+/* Is every thread alive? Logs the first that is not. */
+static bool sd_notify_all_alive(struct sd_notify *n, struct pipeline *p,
+                                struct store_maintenance *k, struct http_threads *http_threads)
+{
+    char gpu_thread[64] = "";
+    char http_thread[200] = "";
+    /* Every call wakes its threads, so all are made. */
+    const bool maintained = store_maintenance_is_alive(k);
+    const bool measured = pipeline_is_alive(p, gpu_thread, sizeof gpu_thread);
+    const bool served = http_threads_are_alive(http_threads, http_thread, sizeof http_thread);
+    const bool alive = maintained && measured && served;
+
+    if (!alive && !n->stuck) {
+        log_error("%s does not respond; the service manager's watchdog is not notified",
+                  !measured ? gpu_thread
+                  : !served ? http_thread
+                            : "the thread that maintains the state file");
+    } else if (alive && n->stuck) {
+        log_info("every thread responds again");
+    }
+    n->stuck = !alive;
+    return alive;
+}
+
+int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintenance *k,
+                  struct http_threads *http_threads)
+{
+    const nsec_t now = clock_monotonic();
+
+    if (n->watchdog_ms < 0) {
+        return -1;
+    }
+    if (now >= n->watchdog_due) {
+        /* The first time some threads may not have started yet. */
+        if (n->watchdog_due == 0 || sd_notify_all_alive(n, p, k, http_threads)) {
+            sd_notify_send(n, "WATCHDOG=1");
+        }
+        n->watchdog_due = now + (nsec_t)n->watchdog_ms * NSEC_PER_MSEC;
+    }
+    return (int)((n->watchdog_due - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }

@@ -1,11 +1,21 @@
-/* sd_notify.h: the service manager's protocol (sd_notify(3)), of which the daemon needs ten lines:
- * datagrams to the socket that NOTIFY_SOCKET names. Without one, all of this does nothing. */
+/* sd_notify.h: the service manager's protocol (sd_notify(3)): the line of `systemctl status`, and a
+ * watchdog that is notified only while every thread is alive. Without a service manager
+ * (NOTIFY_SOCKET) all of this does nothing. */
 #ifndef REACH_SERVICE_SD_NOTIFY_H
 #define REACH_SERVICE_SD_NOTIFY_H
 
+#include "base/clock.h"
+#include "measure/pipeline.h"
+#include "service/http_threads.h"
+#include "service/store_maintenance.h"
+#include "snapshot/snapshot.h"
+
 struct sd_notify {
-    int fd;          /* connected; -1: nobody to tell */
-    int watchdog_ms; /* how often "WATCHDOG=1" is due: half of what the manager allows; -1: never */
+    int fd;          /* connected; -1: no service manager */
+    int watchdog_ms; /* interval of "WATCHDOG=1": half of what the manager allows; -1: never */
+    nsec_t watchdog_due;
+    bool stuck;       /* already logged */
+    char status[200]; /* sent last */
 };
 
 /* Reads the environment and clears it, so that workers do not inherit it. */
@@ -13,5 +23,18 @@ struct sd_notify sd_notify_open(void);
 /* "READY=1", "STOPPING=1\nSTATUS=...": lines as in sd_notify(3). */
 void sd_notify_send(const struct sd_notify *n, const char *lines);
 void sd_notify_close(struct sd_notify *n);
+
+/* READY=1, with the state of the GPUs. */
+void sd_notify_ready(struct sd_notify *n, const struct snapshot *s);
+/* The state of the GPUs, if it has changed: "2 GPUs: 1 ready, 1 measuring". */
+void sd_notify_state(struct sd_notify *n, const struct snapshot *s);
+/* RELOADING=1; sd_notify_ready follows. */
+void sd_notify_reloading(struct sd_notify *n);
+
+/* Notifies the watchdog if that is due and every thread of `p`, of `http_threads` and that of `k`
+ * is alive. Returns the milliseconds until it is to be called again, -1: never. The caller's own
+ * loop is alive, since it calls. */
+int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintenance *k,
+                  struct http_threads *http_threads);
 
 #endif

@@ -4,7 +4,7 @@
  * process dies before its next write, the next one may find the new state, whole: the log may have
  * reached the disk after all. It never finds half of it.
  */
-#include "store/store_private.h"
+#include "store/store_state.h"
 
 #include "base/log.h"
 #include "store/store_connect.h"

@@ -11,7 +11,7 @@
 
 #include "store/store_connect.h"
 #include "store/store_file.h"
-#include "store/store_private.h"
+#include "store/store_state.h"
 #include "store/store_sql.h"
 
 #include <errno.h>

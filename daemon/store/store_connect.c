@@ -42,7 +42,7 @@ static enum status open_connection(const char *path, int flags, sqlite3 **out, s
     int rc = sqlite3_open_v2(path, out, flags | all, NULL);
 
     if (rc == SQLITE_OK)
-        rc = store_sql_add_checksum(*out);
+        rc = store_sql_add_functions(*out);
     if (rc != SQLITE_OK)
         return store_sql_fail(*out, rc, "opening", err);
     (void)sqlite3_db_config(*out, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

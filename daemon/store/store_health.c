@@ -1,7 +1,8 @@
-/* store_health.c: does writing work, and what was found damaged? */
-#include "store/store_private.h"
+/* store_health.c: begins and ends write transactions, and records whether writing works. */
+#include "store/store_state.h"
 
 #include "base/log.h"
+#include "store/store_sql.h"
 
 void store_health(struct store *store, struct store_health *out)
 {
@@ -10,21 +11,7 @@ void store_health(struct store *store, struct store_health *out)
     pthread_mutex_unlock(&store->state_mutex);
 }
 
-enum status store_write_begin(struct store *store, struct err *err)
-{
-    struct store_health health;
-
-    pthread_mutex_lock(&store->writing.mutex);
-    if (store->writing.db)
-        return STATUS_OK;
-    pthread_mutex_unlock(&store->writing.mutex);
-    store_health(store, &health);
-    if (health.last_error.status == STATUS_OK) /* it comes back just now */
-        return err_set(err, STATUS_IO, "the state file is being opened");
-    return err_set(err, health.last_error.status, "%s", health.last_error.text);
-}
-
-/* Is it the file that cannot take it, and not the request that was wrong? */
+/* Is it the file that cannot be written, rather than the request that was wrong? */
 static bool is_write_error(enum status s)
 {
     return s == STATUS_IO || s == STATUS_READ_ONLY || s == STATUS_FULL || s == STATUS_CORRUPT;
@@ -46,8 +33,27 @@ static void note_error(struct store *store, enum status s, const struct err *err
     store->work.scan = store->work.scan || s == STATUS_CORRUPT;
 }
 
-enum status store_write_end(struct store *store, enum status s, const struct err *err)
+enum status store_write_begin(struct store *store, struct err *err)
 {
+    struct store_health health;
+    enum status s;
+
+    pthread_mutex_lock(&store->writing.mutex);
+    if (store->writing.db) {
+        s = store_sql_begin(store->writing.db, err);
+        return s == STATUS_OK ? s : store_write_end(store, s, err);
+    }
+    pthread_mutex_unlock(&store->writing.mutex);
+    store_health(store, &health);
+    if (health.last_error.status == STATUS_OK) /* it is being opened again */
+        return err_set(err, STATUS_IO, "the state file is being opened");
+    return err_set(err, health.last_error.status, "%s", health.last_error.text);
+}
+
+enum status store_write_end(struct store *store, enum status s, struct err *err)
+{
+    s = store_sql_end(store->writing.db, s, err);
+    (void)sqlite3_db_release_memory(store->writing.db); /* the next write may be days away */
     pthread_mutex_unlock(&store->writing.mutex);
     pthread_mutex_lock(&store->state_mutex);
     if (is_write_error(s)) {

@@ -8,7 +8,7 @@
  * After an input/output error the writing connection is opened afresh: an fsync that has failed is
  * never asked again about the same pages, because the kernel may have dropped them.
  */
-#include "store/store_private.h"
+#include "store/store_state.h"
 
 #include "base/log.h"
 #include "base/heartbeat.h"
@@ -36,25 +36,46 @@ static enum status open_writer_again(struct store *store, struct err *err)
     return STATUS_OK;
 }
 
-/* All of it, where nothing could be written so far. What was read until now must be closed before:
- * SQLite shares what it knows of a file among the connections of a process, and it knows this one
- * as read-only. Readers wait meanwhile. */
-static enum status open_all(struct store *store, struct err *err)
+/* The numbers of runs go on: a measurement under way must not add to a run of the new file. */
+static enum status continue_numbers(struct store *store, struct err *err)
+{
+    sqlite3 *const db = store->writing.db;
+    enum status s = store_sql_exec(db, "DELETE FROM sqlite_sequence WHERE name = 'run'", err);
+
+    if (s == STATUS_OK)
+        s = store_sql_run(db, "INSERT INTO sqlite_sequence (name, seq) VALUES ('run', ?1)",
+                          SQL_VALUES(SQL_INT(store->last_run)), NULL, err);
+    return s;
+}
+
+/* Opens the file afresh while readers and writers wait: it could not be written so far, or it is
+ * damaged beyond its rows (`damage`, else NULL) and is quarantined. Both connections are closed
+ * before: SQLite shares what it knows of a file among the connections of a process, and it may know
+ * this one as read-only. */
+static enum status open_again(struct store *store, const struct err *damage, struct err *err)
 {
     struct store_files files = {.lock_fd = store->lock_fd};
-    enum status s = store_file_writable(store->path, err);
+    enum status s = STATUS_OK;
 
-    if (s != STATUS_OK)
-        return s;
     pthread_mutex_lock(&store->writing.mutex);
     pthread_mutex_lock(&store->reading_apart.mutex);
+    if (damage) /* what is in the log stays there: it goes with its file */
+        (void)sqlite3_db_config(store->writing.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_close(store->writing.db);
     (void)sqlite3_close(store->reading_apart.db);
-    s = store_open_files(store, &files, err);
+    if (damage)
+        s = store_quarantine(store, damage, err);
+    if (s == STATUS_OK)
+        s = store_open_files(store, &files, err);
     store->lock_fd = files.lock_fd;
     store->writing.db = files.writing;
     store->reading_apart.db = files.reading;
     if (s != STATUS_OK)
         (void)store_open_to_read(store, NULL);
+    else if (!damage)
+        store_end_interrupted_runs(store);
+    else if (continue_numbers(store, err) != STATUS_OK)
+        log_warning("state file: the numbers of runs start again: %s", err->text);
     pthread_mutex_unlock(&store->reading_apart.mutex);
     pthread_mutex_unlock(&store->writing.mutex);
     return s;
@@ -68,7 +89,7 @@ static enum status try_write(struct store *store, struct err *err)
     if (s != STATUS_OK)
         return s;
     s = store_sql_run(store->writing.db,
-                      "INSERT OR REPLACE INTO upkeep (id, written_at) VALUES (1, ?)",
+                      "INSERT OR REPLACE INTO upkeep (id, written_at) VALUES (1, ?1)",
                       SQL_VALUES(SQL_INT(clock_wall_seconds())), NULL, err);
     return store_write_end(store, s, err);
 }
@@ -85,67 +106,21 @@ static enum status still_failing(struct store *store, enum status s, const struc
 
 static enum status recover(struct store *store, bool reopen, struct err *err)
 {
-    const bool closed = store->writing.db == NULL; /* only upkeep changes it */
     enum status s = STATUS_OK;
 
-    if (closed)
-        s = open_all(store, err);
-    else if (reopen)
+    if (!store->writing.db) { /* only maintenance changes it */
+        s = store_file_writable(store->path, err);
+        if (s == STATUS_OK)
+            s = open_again(store, NULL, err);
+    } else if (reopen) {
         s = open_writer_again(store, err);
-    if (s != STATUS_OK) {
-        pthread_mutex_lock(&store->state_mutex);
-        store->work.reopen = reopen;
-        pthread_mutex_unlock(&store->state_mutex);
-        return still_failing(store, s, err);
     }
-    if (closed)
-        store_end_interrupted_runs(store);
-    return try_write(store, err);
-}
-
-/* The numbers of runs go on: a measurement under way must not add to a run of the new file. */
-static enum status continue_numbers(struct store *store, sqlite3 *db, struct err *err)
-{
-    enum status s =
-        store_sql_run(db, "DELETE FROM sqlite_sequence WHERE name = 'run'", NULL, 0, NULL, err);
-
     if (s == STATUS_OK)
-        s = store_sql_run(db, "INSERT INTO sqlite_sequence (name, seq) VALUES ('run', ?)",
-                          SQL_VALUES(SQL_INT(store->last_run)), NULL, err);
-    return s;
-}
-
-/* The file is damaged beyond its rows. Nobody reads or writes while it goes. */
-static enum status recreate(struct store *store, const struct err *why, struct err *err)
-{
-    struct store_files files = {.lock_fd = store->lock_fd};
-    enum status s;
-
-    pthread_mutex_lock(&store->writing.mutex);
-    pthread_mutex_lock(&store->reading_apart.mutex);
-    /* What is in the log stays in the log: it goes with its file. */
-    (void)sqlite3_db_config(store->writing.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    (void)sqlite3_close(store->writing.db);
-    (void)sqlite3_close(store->reading_apart.db);
-    store->writing.db = store->reading_apart.db = NULL;
-    s = store_quarantine(store, why, err);
-    if (s == STATUS_OK)
-        s = store_open_files(store, &files, err);
-    if (s == STATUS_OK && continue_numbers(store, files.writing, err) != STATUS_OK)
-        log_warning("state file: the numbers of runs start again: %s", err->text);
-    store->writing.db = files.writing;
-    store->reading_apart.db = files.reading;
-    if (s != STATUS_OK)
-        (void)store_open_to_read(store, NULL);
-    pthread_mutex_unlock(&store->reading_apart.mutex);
-    pthread_mutex_unlock(&store->writing.mutex);
-    if (s != STATUS_OK) {
-        pthread_mutex_lock(&store->state_mutex);
-        store->health.last_error_since = clock_wall_seconds();
-        pthread_mutex_unlock(&store->state_mutex);
-        return still_failing(store, s, err);
-    }
-    return STATUS_OK;
+        return try_write(store, err);
+    pthread_mutex_lock(&store->state_mutex);
+    store->work.reopen = reopen;
+    pthread_mutex_unlock(&store->state_mutex);
+    return still_failing(store, s, err);
 }
 
 static enum status scan(struct store *store, bool *out_recreated, struct err *err)
@@ -153,12 +128,16 @@ static enum status scan(struct store *store, bool *out_recreated, struct err *er
     struct err why = {0};
     enum status s = store_scrub(store, &why);
 
-    if (s == STATUS_CORRUPT) {
-        s = recreate(store, &why, err);
-        *out_recreated = s == STATUS_OK;
+    if (s != STATUS_CORRUPT)
+        return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
+    s = open_again(store, &why, err);
+    *out_recreated = s == STATUS_OK;
+    if (s == STATUS_OK)
         return s;
-    }
-    return s == STATUS_OK ? s : err_set(err, s, "%s", why.text);
+    pthread_mutex_lock(&store->state_mutex);
+    store->health.last_error_since = clock_wall_seconds();
+    pthread_mutex_unlock(&store->state_mutex);
+    return still_failing(store, s, err);
 }
 
 /* What was not done is still to do. */

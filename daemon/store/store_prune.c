@@ -1,15 +1,15 @@
-/* store_prune.c: what is forgotten, so that a state file does not grow indefinitely.
+/* store_prune.c: deletes old rows, so that a state file does not grow indefinitely.
  *
- * Observations are most of the bytes and are asked for least: they go first, run by run. A run goes
- * with its fingerprint when its GPU has many newer ones. What a GPU's current fingerprint rests on
- * stays, however old. Freed pages are used again; the file itself does not shrink.
+ * Observations are most of the bytes and the least used: they go first, run by run. A run goes with
+ * its fingerprint when its GPU has many newer ones. What a GPU's current fingerprint is derived
+ * from stays, however old. Freed pages are used again; the file itself does not shrink.
  */
-#include "store/store_private.h"
+#include "store/store_state.h"
 
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* Runs that have ended, and that nothing rests on of what is known of a GPU. */
+/* Runs that have ended, and that no part of what is known of a GPU comes from. */
 #define ENDED_AND_OLD                                                                              \
     "SELECT r.id FROM run r WHERE r.state <> 'running' AND r.id NOT IN "                           \
     "(SELECT max(run) FROM fingerprint GROUP BY uuid) AND r.id NOT IN "                            \
@@ -41,21 +41,17 @@ static enum status forget_one(struct store *store, const char *which, int64_t li
     *out_done = true;
     if (s != STATUS_OK)
         return s;
-    s = store_sql_query(store->writing.db, which, SQL_VALUES(SQL_INT(limit)), &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &row, err);
-    if (s == STATUS_OK && row)
+    s = store_sql_first(store->writing.db, which, SQL_VALUES(SQL_INT(limit)), &stmt, &row, err);
+    if (row)
         run = sqlite3_column_int64(stmt, 0);
     sqlite3_finalize(stmt);
-    if (s == STATUS_OK && row) {
+    if (row)
         s = store_sql_run(store->writing.db, statement, SQL_VALUES(SQL_INT(run)), NULL, err);
-        *out_done = s != STATUS_OK;
-    }
-    (void)sqlite3_db_release_memory(store->writing.db);
     s = store_write_end(store, s, err);
+    *out_done = !row || s != STATUS_OK;
     if (!*out_done)
-        log_debug("state file: run %lld: %s are forgotten", (long long)run,
-                  statement == delete_run ? "all its rows" : "its observations");
+        log_debug("state file: %s of run %lld deleted",
+                  statement == delete_run ? "all rows" : "the observations", (long long)run);
     return s;
 }
 
@@ -70,50 +66,43 @@ static enum status forget(struct store *store, const char *which, int64_t limit,
     return s;
 }
 
-/* Bytes in pages that hold something. */
-static enum status used_bytes(struct store *store, uint64_t *out, struct err *err)
+/* Deletes the oldest observations until the pages in use fit. */
+static enum status forget_by_size(struct store *store, struct err *err)
 {
-    sqlite3 *db;
-    int64_t pages = 0;
-    int64_t free_pages = 0;
-    int64_t page = 0;
-    enum status s = store_write_begin(store, err);
+    static const char used[] = "SELECT (page_count - freelist_count) * page_size FROM "
+                               "pragma_page_count, pragma_freelist_count, pragma_page_size";
+    const struct store_limits *const l = &store->limits;
+    int64_t bytes = INT64_MAX;
+    bool done = false;
+    enum status s = STATUS_OK;
 
-    if (s != STATUS_OK)
-        return s;
-    db = store->writing.db;
-    s = store_sql_number(db, "PRAGMA page_count", &pages, err);
-    if (s == STATUS_OK)
-        s = store_sql_number(db, "PRAGMA freelist_count", &free_pages, err);
-    if (s == STATUS_OK)
-        s = store_sql_number(db, "PRAGMA page_size", &page, err);
-    pthread_mutex_unlock(&store->writing.mutex);
-    *out = (uint64_t)(pages - free_pages) * (uint64_t)page;
+    while (s == STATUS_OK && !done && !atomic_load(&store->stop_soon)) {
+        s = store_write_begin(store, err);
+        if (s == STATUS_OK)
+            s = store_write_end(store, store_sql_number(store->writing.db, used, &bytes, err), err);
+        if (s != STATUS_OK || (uint64_t)bytes <= l->bytes)
+            break;
+        s = forget_one(store, oldest_observed, 0, delete_observations, &done, err);
+    }
     return s;
 }
 
 enum status store_prune(struct store *store, struct err *err)
 {
     const struct store_limits *const l = &store->limits;
-    uint64_t bytes = 0;
-    bool done = false;
     enum status s;
 
     s = forget(store, too_many_observed, l->observed, delete_observations, err);
     if (s == STATUS_OK)
         s = forget(store, too_many_runs, l->runs, delete_run, err);
-    while (s == STATUS_OK && !done && !atomic_load(&store->stop_soon)) {
-        s = used_bytes(store, &bytes, err);
-        if (s != STATUS_OK || bytes <= l->bytes)
-            break;
-        s = forget_one(store, oldest_observed, 0, delete_observations, &done, err);
-    }
+    if (s == STATUS_OK)
+        s = forget_by_size(store, err);
     if (s == STATUS_OK)
         s = store_write_begin(store, err);
     if (s != STATUS_OK)
         return s;
     s = store_sql_run(store->writing.db,
-                      "DELETE FROM damage WHERE id <= (SELECT max(id) FROM damage) - ?",
+                      "DELETE FROM damage WHERE id <= (SELECT max(id) FROM damage) - ?1",
                       SQL_VALUES(SQL_INT(l->damage)), NULL, err);
     return store_write_end(store, s, err);
 }

@@ -1,14 +1,14 @@
-/* store_read.c: what is read. A row counts only if its hashes agree and its document decodes; one
- * that does not is logged and passed over. The layer above measures again; it never sees a number
- * that was not written.
+/* store_read.c: what is read. A row counts only if its checksums match and its document can be
+ * decoded; one that does not is logged and skipped, and measured again by the layer above.
  *
- * Every row is looked at while its statement stands on it and copied out; no statement outlives its
- * function, because an open one would keep the log from being checkpointed.
+ * Rows are copied out while their statement is at them; no statement outlives its function, because
+ * an open one would keep the log from being checkpointed.
  */
-#include "store/store_private.h"
+#include "store/store_state.h"
 
-#include "base/json_reader.h"
+#include "base/hash.h"
 #include "base/json_load.h"
+#include "base/json_reader.h"
 #include "base/log.h"
 #include "store/store_rows.h"
 #include "store/store_sql.h"
@@ -17,156 +17,159 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns come in this order in every query below, so that one reader fits all. */
-#define FINGERPRINT_COLUMNS                                                                        \
-    "run, uuid, id, depth, origin, taken_at, duration_ms, document_hash, row_hash"
-#define OBSERVATION_COLUMNS                                                                        \
-    "o.id, o.run, o.kind, o.started_at, o.duration_ns, o.value_count, o.document_hash, "           \
-    "o.row_hash, o.verdict, o.checksum = reach_checksum(o.id, o.row_hash)"
+/* What one query reads. */
+struct reading {
+    void *to;     /* of its row function */
+    uint32_t max; /* elements at `to` */
+    uint32_t count;
+    bool enough;  /* no more rows are needed */
+    bool corrupt; /* a row failed its check */
+    struct err *err;
+};
 
-/* The column behind them. */
-enum { FINGERPRINT_DOCUMENT = 9, OBSERVATION_DOCUMENT = 10 };
+/* Reads the row that the statement is at; STATUS_OK also for one that is skipped. */
+typedef enum status read_row(struct reading *r, sqlite3_stmt *stmt);
 
-static const char *text_column(sqlite3_stmt *stmt, int column)
+/* Calls `row` for each row of the query, until it fails or has enough. */
+static enum status read_rows(struct store *store, const char *sql, const struct sql_value *values,
+                             int count, read_row *row, struct reading *r)
 {
-    const char *const text = (const char *)sqlite3_column_text(stmt, column);
-
-    return text ? text : ""; /* no memory: no hash agrees with it */
-}
-
-static bool document_agrees(sqlite3_stmt *stmt, int column, uint64_t hash)
-{
-    const char *const text = text_column(stmt, column);
-
-    return store_rows_document(text, (size_t)sqlite3_column_bytes(stmt, column)) == hash;
-}
-
-/* The column's text as JSON; NULL where it is none, or `*out_why` says that memory has ended. */
-static json_t *parse_column(sqlite3_stmt *stmt, int column, struct err *out_why)
-{
-    const char *const text = text_column(stmt, column);
-    json_t *json = json_load_whole(text, (size_t)sqlite3_column_bytes(stmt, column), NULL);
-
-    if (!json && json_load_was_short())
-        err_set(out_why, STATUS_NO_MEMORY, "no memory to read a document of the state file");
-    return json;
-}
-
-/* False: the row is corrupt, and `*corrupt` says so. Likewise below. */
-static bool fingerprint_row(sqlite3_stmt *stmt, struct store_fingerprint_row *out, bool *corrupt)
-{
-    const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
-    const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 8);
-
-    *out = (struct store_fingerprint_row){.run = sqlite3_column_int64(stmt, 0),
-                                          .taken_at = sqlite3_column_int64(stmt, 5),
-                                          .duration_ms = (uint32_t)sqlite3_column_int64(stmt, 6)};
-    (void)snprintf(out->id, sizeof(out->id), "%s", text_column(stmt, 2));
-    if (depth_from_name(text_column(stmt, 3), &out->depth) &&
-        origin_from_name(text_column(stmt, 4), &out->origin) &&
-        store_rows_fingerprint(out, text_column(stmt, 1), document_hash) == row_hash)
-        return true;
-    log_warning("state file: the fingerprint of run %lld fails its check and is skipped",
-                (long long)out->run);
-    *corrupt = true;
-    return false;
-}
-
-static bool observation_row(sqlite3_stmt *stmt, struct store_observation_row *out, bool *corrupt)
-{
-    const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 6);
-    const uint64_t row_hash = (uint64_t)sqlite3_column_int64(stmt, 7);
-
-    *out = (struct store_observation_row){.id = sqlite3_column_int64(stmt, 0),
-                                          .run = sqlite3_column_int64(stmt, 1),
-                                          .started_at = sqlite3_column_int64(stmt, 3),
-                                          .duration_ns = (nsec_t)sqlite3_column_int64(stmt, 4),
-                                          .value_count = (uint64_t)sqlite3_column_int64(stmt, 5)};
-    if (probe_kind_from_name(text_column(stmt, 2), &out->kind) &&
-        verdict_from_name(text_column(stmt, 8), &out->verdict) &&
-        sqlite3_column_int(stmt, 9) == 1 && store_rows_observation(out, document_hash) == row_hash)
-        return true;
-    log_warning("state file: observation %lld fails its check and is skipped", (long long)out->id);
-    *corrupt = true;
-    return false;
-}
-
-/* The document behind a fingerprint's columns; `*out_good` is false if it is corrupt, which the
- * log is told. STATUS_NO_MEMORY: it may be good. */
-static enum status fingerprint_document(sqlite3_stmt *stmt, const struct store_fingerprint_row *row,
-                                        struct fingerprint *out, bool *out_good, bool *corrupt,
-                                        struct err *err)
-{
-    struct err why = {0};
-    json_t *json = NULL;
-    bool good;
-
-    *out_good = false;
-
-    if (!document_agrees(stmt, FINGERPRINT_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 7))) {
-        err_set(&why, STATUS_CORRUPT, "its document has changed");
-        *corrupt = true;
-        good = false;
-    } else {
-        json = parse_column(stmt, FINGERPRINT_DOCUMENT, &why);
-        if (why.status)
-            return err_set(err, why.status, "%s", why.text);
-        good = fingerprint_from_json(json, out, &why) == STATUS_OK;
-    }
-    if (good && strcmp(out->gpu.uuid, text_column(stmt, 1)) != 0) {
-        err_set(&why, STATUS_CORRUPT, "its document is of another GPU");
-        good = false;
-    }
-    if (!good)
-        log_warning("state file: the fingerprint of run %lld is skipped: %s", (long long)row->run,
-                    why.text);
-    json_decref(json);
-    *out_good = good;
-    return STATUS_OK;
-}
-
-/* The first row of the query that is good. */
-static enum status first_fingerprint(struct store *store, const char *sql,
-                                     const struct sql_value *values, int count,
-                                     struct fingerprint *out, struct err *err)
-{
-    struct store_fingerprint_row row;
     sqlite3_stmt *stmt = NULL;
-    bool found = false;
-    bool more = false;
-    bool corrupt = false;
+    bool more = true;
     enum status s;
 
     pthread_mutex_lock(&store->reading->mutex);
-    s = store_sql_query(store->reading->db, sql, values, count, &stmt, err);
-    while (s == STATUS_OK && !found) {
-        s = store_sql_next(stmt, &more, err);
+    s = store_sql_query(store->reading->db, sql, values, count, &stmt, r->err);
+    while (s == STATUS_OK && !r->enough) {
+        s = store_sql_next(stmt, &more, r->err);
         if (s != STATUS_OK || !more)
             break;
-        if (fingerprint_row(stmt, &row, &corrupt))
-            s = fingerprint_document(stmt, &row, out, &found, &corrupt, err);
+        s = row(r, stmt);
     }
     sqlite3_finalize(stmt);
     pthread_mutex_unlock(&store->reading->mutex);
-    if (s == STATUS_OK && !found)
-        s = STATUS_NOT_FOUND;
-    return store_read_end(store, s, corrupt);
+    return store_read_end(store, s, r->corrupt);
 }
 
-#define SELECT_FINGERPRINT(table) "SELECT " FINGERPRINT_COLUMNS ", document FROM " table
+/* ---- columns ----------------------------------------------------------------------------------
+ */
+
+/* Every query for rows with documents begins with these columns. */
+enum { DOCUMENT = 0, DOCUMENT_HASH, IS_GOOD, FIRST_COLUMN };
+
+#define FINGERPRINT_COLUMNS                                                                        \
+    "document_hash, " FINGERPRINT_IS_GOOD ", uuid, run, id, depth, origin, taken_at, duration_ms"
+#define OBSERVATION_COLUMNS                                                                        \
+    "document_hash, " OBSERVATION_IS_GOOD ", id, run, kind, started_at, duration_ns, "             \
+    "value_count, verdict"
+
+static bool document_is_good(sqlite3_stmt *stmt)
+{
+    const char *const text = store_sql_text(stmt, DOCUMENT);
+
+    return hash_bytes(HASH_START, text, (size_t)sqlite3_column_bytes(stmt, DOCUMENT)) ==
+           (uint64_t)sqlite3_column_int64(stmt, DOCUMENT_HASH);
+}
+
+/* The document of a row. NULL if it is corrupt; `*out_why` says so, or that there is no memory. */
+static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *out_why)
+{
+    const char *const text = store_sql_text(stmt, DOCUMENT);
+    json_t *json = NULL;
+
+    if (document_is_good(stmt)) {
+        json = json_load_whole(text, (size_t)sqlite3_column_bytes(stmt, DOCUMENT), NULL);
+        if (!json && json_load_was_short())
+            err_set(out_why, STATUS_NO_MEMORY, "no memory to read a document of the state file");
+        else if (!json)
+            err_set(out_why, STATUS_CORRUPT, "its document is not JSON");
+    } else {
+        r->corrupt = true;
+        err_set(out_why, STATUS_CORRUPT, "its document has changed");
+    }
+    return json;
+}
+
+/* False: the row is corrupt. */
+static bool fingerprint_row(struct reading *r, sqlite3_stmt *stmt,
+                            struct store_fingerprint_row *out)
+{
+    *out = (struct store_fingerprint_row){
+        .run = sqlite3_column_int64(stmt, FIRST_COLUMN + 1),
+        .taken_at = sqlite3_column_int64(stmt, FIRST_COLUMN + 5),
+        .duration_ms = (uint32_t)sqlite3_column_int64(stmt, FIRST_COLUMN + 6)};
+    (void)snprintf(out->id, sizeof(out->id), "%s", store_sql_text(stmt, FIRST_COLUMN + 2));
+    if (sqlite3_column_int(stmt, IS_GOOD) == 1 &&
+        depth_from_name(store_sql_text(stmt, FIRST_COLUMN + 3), &out->depth) &&
+        origin_from_name(store_sql_text(stmt, FIRST_COLUMN + 4), &out->origin))
+        return true;
+    log_warning("state file: the fingerprint of run %lld fails its check and is skipped",
+                (long long)out->run);
+    r->corrupt = true;
+    return false;
+}
+
+static bool observation_row(struct reading *r, sqlite3_stmt *stmt,
+                            struct store_observation_row *out)
+{
+    *out = (struct store_observation_row){
+        .id = sqlite3_column_int64(stmt, FIRST_COLUMN),
+        .run = sqlite3_column_int64(stmt, FIRST_COLUMN + 1),
+        .started_at = sqlite3_column_int64(stmt, FIRST_COLUMN + 3),
+        .duration_ns = (nsec_t)sqlite3_column_int64(stmt, FIRST_COLUMN + 4),
+        .value_count = (uint64_t)sqlite3_column_int64(stmt, FIRST_COLUMN + 5)};
+    if (sqlite3_column_int(stmt, IS_GOOD) == 1 &&
+        probe_kind_from_name(store_sql_text(stmt, FIRST_COLUMN + 2), &out->kind) &&
+        verdict_from_name(store_sql_text(stmt, FIRST_COLUMN + 6), &out->verdict))
+        return true;
+    log_warning("state file: observation %lld fails its check and is skipped", (long long)out->id);
+    r->corrupt = true;
+    return false;
+}
+
+/* ---- fingerprints ------------------------------------------------------------------------------
+ */
+
+/* Takes the first fingerprint whose row and document are good. */
+static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
+{
+    struct store_fingerprint_row row;
+    struct fingerprint *const out = r->to;
+    struct err why = {0};
+    json_t *json;
+
+    if (!fingerprint_row(r, stmt, &row))
+        return STATUS_OK;
+    json = load_document(stmt, r, &why);
+    if (why.status == STATUS_NO_MEMORY)
+        return err_set(r->err, why.status, "%s", why.text);
+    r->enough = json && fingerprint_from_json(json, out, &why) == STATUS_OK;
+    json_decref(json);
+    if (r->enough && strcmp(out->gpu.uuid, store_sql_text(stmt, FIRST_COLUMN)) != 0) {
+        err_set(&why, STATUS_CORRUPT, "its document is of another GPU");
+        r->enough = false;
+    }
+    if (!r->enough)
+        log_warning("state file: the fingerprint of run %lld is skipped: %s", (long long)row.run,
+                    why.text);
+    return STATUS_OK;
+}
+
+#define SELECT_FINGERPRINT(table) "SELECT document, " FINGERPRINT_COLUMNS " FROM " table
 #define OF_GPU                    " WHERE uuid = ?1 ORDER BY run DESC"
 #define OF_GPU_AND_ID             " WHERE uuid = ?1 AND id = ?2 ORDER BY run DESC"
 
-/* The first good row of the first query, or else of the second. */
+/* The first good row of the first query, or else of the second; STATUS_NOT_FOUND. */
 static enum status first_of_two(struct store *store, const char *first, const char *second,
                                 const struct sql_value *values, int count, struct fingerprint *out,
                                 struct err *err)
 {
-    enum status s = first_fingerprint(store, first, values, count, out, err);
+    struct reading r = {.to = out, .err = err};
+    enum status s = read_rows(store, first, values, count, read_fingerprint, &r);
 
-    if (s == STATUS_NOT_FOUND)
-        s = first_fingerprint(store, second, values, count, out, err);
-    return s;
+    if (s == STATUS_OK && !r.enough)
+        s = read_rows(store, second, values, count, read_fingerprint, &r);
+    return s == STATUS_OK && !r.enough ? STATUS_NOT_FOUND : s;
 }
 
 enum status store_current_fingerprint(struct store *store, const char *uuid,
@@ -176,9 +179,7 @@ enum status store_current_fingerprint(struct store *store, const char *uuid,
                                        SELECT_FINGERPRINT("fingerprint") OF_GPU,
                                        SQL_VALUES(SQL_TEXT(uuid)), out, err);
 
-    if (s == STATUS_NOT_FOUND)
-        return err_set(err, s, "there is no fingerprint of %s yet", uuid);
-    return s;
+    return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint of %s yet", uuid) : s;
 }
 
 enum status store_fingerprint(struct store *store, const char *uuid, const char *id,
@@ -188,9 +189,14 @@ enum status store_fingerprint(struct store *store, const char *uuid, const char 
                                        SELECT_FINGERPRINT("knowledge") OF_GPU_AND_ID,
                                        SQL_VALUES(SQL_TEXT(uuid), SQL_TEXT(id)), out, err);
 
-    if (s == STATUS_NOT_FOUND)
-        return err_set(err, s, "there is no fingerprint %s of %s", id, uuid);
-    return s;
+    return s == STATUS_NOT_FOUND ? err_set(err, s, "there is no fingerprint %s of %s", id, uuid)
+                                 : s;
+}
+
+static enum status read_flag(struct reading *r, sqlite3_stmt *stmt)
+{
+    *(bool *)r->to = sqlite3_column_int(stmt, 0) != 0;
+    return STATUS_OK;
 }
 
 enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool *out,
@@ -204,202 +210,184 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
         " WHERE uuid = ?1 AND kind IN ('run', 'fingerprint')) AS damaged_f, "
         "(SELECT coalesce(max(run), 0) FROM damage "
         " WHERE uuid = ?1 AND kind = 'knowledge') AS damaged_k)";
-    sqlite3_stmt *stmt = NULL;
-    bool row = false;
-    enum status s;
+    struct reading r = {.to = out, .err = err};
 
     *out = false;
-    pthread_mutex_lock(&store->reading->mutex);
-    s = store_sql_query(store->reading->db, sql, SQL_VALUES(SQL_TEXT(uuid)), &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &row, err);
-    if (s == STATUS_OK && row)
-        *out = sqlite3_column_int(stmt, 0) != 0;
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, false);
+    return read_rows(store, sql, SQL_VALUES(SQL_TEXT(uuid)), read_flag, &r);
 }
 
-/* "Before 0" is the newest; SQL is told so by the largest number there is. */
+static enum status read_uuid(struct reading *r, sqlite3_stmt *stmt)
+{
+    struct gpu_identity *const out = r->to;
+
+    (void)snprintf(out[r->count].uuid, sizeof(out->uuid), "%s", store_sql_text(stmt, 0));
+    r->enough = ++r->count == r->max;
+    return STATUS_OK;
+}
+
+enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint32_t max,
+                            uint32_t *out_count, struct err *err)
+{
+    struct reading r = {.to = out, .max = max, .enough = max == 0, .err = err};
+    struct fingerprint *fp = calloc(1, sizeof(*fp));
+    enum status s;
+
+    *out_count = 0;
+    if (!fp)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    s = read_rows(store, "SELECT DISTINCT uuid FROM fingerprint ORDER BY uuid", NULL, 0, read_uuid,
+                  &r);
+    for (uint32_t i = 0; i < r.count && s == STATUS_OK; i++) {
+        s = store_current_fingerprint(store, out[i].uuid, fp, err);
+        if (s == STATUS_OK)
+            out[(*out_count)++] = fp->gpu;
+        else if (s == STATUS_NOT_FOUND) /* all of its rows are corrupt */
+            s = STATUS_OK;
+    }
+    free(fp);
+    return s;
+}
+
+/* ---- listings ---------------------------------------------------------------------------------
+ */
+
+/* `before` 0 is the newest: no row is above the largest number there is. */
 static int64_t upper_bound(int64_t before)
 {
     return before > 0 ? before : INT64_MAX;
+}
+
+static enum status list_fingerprint(struct reading *r, sqlite3_stmt *stmt)
+{
+    if (fingerprint_row(r, stmt, (struct store_fingerprint_row *)r->to + r->count))
+        r->enough = ++r->count == r->max;
+    return STATUS_OK;
 }
 
 enum status store_list_fingerprints(struct store *store, const char *uuid, int64_t before,
                                     struct store_fingerprint_row *out, uint32_t max,
                                     uint32_t *out_count, struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool more = true;
-    bool corrupt = false;
-    enum status s;
+    struct reading r = {.to = out, .max = max, .enough = max == 0, .err = err};
+    const enum status s =
+        read_rows(store,
+                  "SELECT NULL, " FINGERPRINT_COLUMNS " FROM fingerprint "
+                  "WHERE uuid = ?1 AND run < ?2 ORDER BY run DESC",
+                  SQL_VALUES(SQL_TEXT(uuid), SQL_INT(upper_bound(before))), list_fingerprint, &r);
 
-    *out_count = 0;
-    pthread_mutex_lock(&store->reading->mutex);
-    s = store_sql_query(store->reading->db,
-                        "SELECT " FINGERPRINT_COLUMNS " FROM fingerprint "
-                        "WHERE uuid = ? AND run < ? ORDER BY run DESC",
-                        SQL_VALUES(SQL_TEXT(uuid), SQL_INT(upper_bound(before))), &stmt, err);
-    while (s == STATUS_OK && *out_count < max) {
-        s = store_sql_next(stmt, &more, err);
-        if (s != STATUS_OK || !more)
-            break;
-        if (fingerprint_row(stmt, &out[*out_count], &corrupt))
-            (*out_count)++;
-    }
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, corrupt);
+    *out_count = r.count;
+    return s;
 }
+
+static enum status list_observation(struct reading *r, sqlite3_stmt *stmt)
+{
+    if (observation_row(r, stmt, (struct store_observation_row *)r->to + r->count))
+        r->enough = ++r->count == r->max;
+    return STATUS_OK;
+}
+
+/* "+": the rows in the order of their numbers, not run by run. */
+#define OF_RUNS_OF_GPU                                                                             \
+    " FROM observation WHERE +run IN (SELECT run.id FROM run WHERE run.uuid = ?1) AND "
+#define LIST_OBSERVATIONS(which)                                                                   \
+    "SELECT NULL, " OBSERVATION_COLUMNS OF_RUNS_OF_GPU "id < ?2" which " ORDER BY id DESC"
 
 enum status store_list_observations(struct store *store, const char *uuid, int64_t run,
                                     int64_t before, struct store_observation_row *out, uint32_t max,
                                     uint32_t *out_count, struct err *err)
 {
-    static const char of_all[] =
-        "SELECT " OBSERVATION_COLUMNS " FROM observation o JOIN run r ON r.id = o.run "
-        "WHERE r.uuid = ? AND o.id < ? ORDER BY o.id DESC";
-    static const char of_one[] =
-        "SELECT " OBSERVATION_COLUMNS " FROM observation o JOIN run r ON r.id = o.run "
-        "WHERE r.uuid = ? AND o.id < ? AND o.run = ? ORDER BY o.id DESC";
     const struct sql_value values[] = {SQL_TEXT(uuid), SQL_INT(upper_bound(before)), SQL_INT(run)};
-    sqlite3_stmt *stmt = NULL;
-    bool more = true;
-    bool corrupt = false;
-    enum status s;
+    struct reading r = {.to = out, .max = max, .enough = max == 0, .err = err};
+    const enum status s =
+        run > 0
+            ? read_rows(store, LIST_OBSERVATIONS(" AND run = ?3"), values, 3, list_observation, &r)
+            : read_rows(store, LIST_OBSERVATIONS(""), values, 2, list_observation, &r);
 
-    *out_count = 0;
-    pthread_mutex_lock(&store->reading->mutex);
-    s = store_sql_query(store->reading->db, run > 0 ? of_one : of_all, values, run > 0 ? 3 : 2,
-                        &stmt, err);
-    while (s == STATUS_OK && *out_count < max) {
-        s = store_sql_next(stmt, &more, err);
-        if (s != STATUS_OK || !more)
-            break;
-        if (observation_row(stmt, &out[*out_count], &corrupt))
-            (*out_count)++;
-    }
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, corrupt);
+    *out_count = r.count;
+    return s;
+}
+
+static enum status copy_observation(struct reading *r, sqlite3_stmt *stmt)
+{
+    struct store_observation_row row;
+    char **const out = r->to;
+
+    r->enough = true;
+    if (!observation_row(r, stmt, &row) || !document_is_good(stmt))
+        return err_set(r->err, STATUS_CORRUPT, "observation %lld fails its check",
+                       (long long)row.id);
+    *out = strdup(store_sql_text(stmt, DOCUMENT));
+    return *out ? STATUS_OK
+                : err_set(r->err, STATUS_NO_MEMORY, "no memory for observation %lld",
+                          (long long)row.id);
 }
 
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
                                    char **out_json, struct err *err)
 {
-    struct store_observation_row row;
-    sqlite3_stmt *stmt = NULL;
-    bool found = false;
-    bool corrupt = false;
+    struct reading r = {.to = out_json, .err = err};
     enum status s;
 
     *out_json = NULL;
-    pthread_mutex_lock(&store->reading->mutex);
-    s = store_sql_query(store->reading->db,
-                        "SELECT " OBSERVATION_COLUMNS ", o.document FROM observation o "
-                        "JOIN run r ON r.id = o.run WHERE r.uuid = ? AND o.id = ?",
-                        SQL_VALUES(SQL_TEXT(uuid), SQL_INT(id)), &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &found, err);
-    if (s != STATUS_OK)
-        goto out;
-    if (!found) {
-        s = err_set(err, STATUS_NOT_FOUND, "there is no observation %lld of %s", (long long)id,
-                    uuid);
-    } else if (!observation_row(stmt, &row, &corrupt) ||
-               !document_agrees(stmt, OBSERVATION_DOCUMENT,
-                                (uint64_t)sqlite3_column_int64(stmt, 6))) {
-        s = err_set(err, STATUS_CORRUPT, "observation %lld fails its check", (long long)id);
-    } else {
-        *out_json = strdup(text_column(stmt, OBSERVATION_DOCUMENT));
-        if (!*out_json)
-            s = err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id);
-    }
-out:
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&store->reading->mutex);
-    return store_read_end(store, s, corrupt);
-}
-
-/* Of a run: which GPU, and how far it could be asked to go. */
-static enum status run_document(sqlite3_stmt *stmt, int64_t run, struct observation_set *out,
-                                struct err *err)
-{
-    const struct store_run_row row = {.uuid = text_column(stmt, 0),
-                                      .depth = text_column(stmt, 1),
-                                      .started_at = sqlite3_column_int64(stmt, 2)};
-    const uint64_t document_hash = (uint64_t)sqlite3_column_int64(stmt, 3);
-    struct err why = {0};
-    struct json_reader in;
-    json_t *json;
-    enum status s;
-
-    if (store_rows_run(&row, document_hash) != (uint64_t)sqlite3_column_int64(stmt, 4) ||
-        !document_agrees(stmt, 5, document_hash) || sqlite3_column_int(stmt, 6) != 1)
-        return err_set(err, STATUS_CORRUPT, "run %lld fails its check", (long long)run);
-    json = parse_column(stmt, 5, &why);
-    if (why.status)
-        return err_set(err, why.status, "%s", why.text);
-    json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, err);
-    json_reader_absorb(&in, gpu_identity_from_json(json_reader_object(&in, "gpu"), &out->gpu, err));
-    if (json_reader_ok(&in))
-        json_reader_absorb(
-            &in, gpu_limits_from_json(json_reader_object(&in, "limits"), &out->limits, err));
-    s = json_reader_end(&in);
-    json_decref(json);
-    return s == STATUS_PROTOCOL
-               ? err_set(err, STATUS_CORRUPT, "run %lld: %s", (long long)run, err ? err->text : "")
+    s = read_rows(store, "SELECT document, " OBSERVATION_COLUMNS OF_RUNS_OF_GPU "id = ?2",
+                  SQL_VALUES(SQL_TEXT(uuid), SQL_INT(id)), copy_observation, &r);
+    return s == STATUS_OK && !r.enough
+               ? err_set(err, STATUS_NOT_FOUND, "there is no observation %lld of %s", (long long)id,
+                         uuid)
                : s;
 }
 
-static enum status load_run_row(sqlite3 *db, int64_t run, struct observation_set *out,
-                                struct err *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    bool found = false;
-    enum status s;
+/* ---- a whole run -------------------------------------------------------------------------------
+ */
 
-    s = store_sql_query(
-        db,
-        "SELECT uuid, depth, started_at, document_hash, row_hash, document, "
-        "checksum = reach_checksum(id, row_hash, state, ended_at, failure, failure_text) "
-        "FROM run WHERE id = ?",
-        SQL_VALUES(SQL_INT(run)), &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &found, err);
-    if (s == STATUS_OK)
-        s = found ? run_document(stmt, run, out, err)
-                  : err_set(err, STATUS_NOT_FOUND, "there is no run %lld", (long long)run);
-    sqlite3_finalize(stmt);
-    return s;
+/* Which GPU a run is of, and under which limits. */
+static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
+{
+    struct observation_set *const out = r->to;
+    struct json_reader in;
+    struct err why = {0};
+    json_t *json = NULL;
+
+    r->enough = true;
+    if (sqlite3_column_int(stmt, IS_GOOD) == 1)
+        json = load_document(stmt, r, &why);
+    else
+        err_set(&why, STATUS_CORRUPT, "it fails its check");
+    if (json) {
+        json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, &why);
+        json_reader_absorb(&in,
+                           gpu_identity_from_json(json_reader_object(&in, "gpu"), &out->gpu, &why));
+        if (json_reader_ok(&in))
+            json_reader_absorb(
+                &in, gpu_limits_from_json(json_reader_object(&in, "limits"), &out->limits, &why));
+        (void)json_reader_end(&in);
+        json_decref(json);
+    }
+    return why.status
+               ? err_set(r->err, why.status == STATUS_NO_MEMORY ? why.status : STATUS_CORRUPT,
+                         "run %lld: %s", (long long)sqlite3_column_int64(stmt, FIRST_COLUMN),
+                         why.text)
+               : STATUS_OK;
 }
 
-/* Appends the row's observation; one that is corrupt is left out. */
-static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *out, bool *corrupt,
-                                   struct err *err)
+/* Appends the row's observation; one that is corrupt is skipped. */
+static enum status read_observation(struct reading *r, sqlite3_stmt *stmt)
 {
     struct store_observation_row row;
     struct observation o = {0};
     struct err why = {0};
-    json_t *json = NULL;
+    json_t *json;
     bool good;
 
-    if (!observation_row(stmt, &row, corrupt))
+    if (!observation_row(r, stmt, &row))
         return STATUS_OK;
-    good = document_agrees(stmt, OBSERVATION_DOCUMENT, (uint64_t)sqlite3_column_int64(stmt, 6));
-    if (!good) {
-        err_set(&why, STATUS_CORRUPT, "its document has changed");
-        *corrupt = true;
-    } else {
-        json = parse_column(stmt, OBSERVATION_DOCUMENT, &why);
-        good = !why.status && observation_from_json(json, &o, &why) == STATUS_OK;
-    }
+    json = load_document(stmt, r, &why);
+    good = json && observation_from_json(json, &o, &why) == STATUS_OK;
     json_decref(json);
     if (good)
-        return observation_set_add(out, &o, err);
+        return observation_set_add(r->to, &o, r->err);
     if (why.status == STATUS_NO_MEMORY)
-        return err_set(err, why.status, "%s", why.text);
+        return err_set(r->err, why.status, "%s", why.text);
     log_warning("state file: observation %lld is skipped: %s", (long long)row.id, why.text);
     return STATUS_OK;
 }
@@ -407,29 +395,24 @@ static enum status add_observation(sqlite3_stmt *stmt, struct observation_set *o
 enum status store_load_run(struct store *store, int64_t run, struct observation_set *out,
                            struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool more = true;
-    bool corrupt = false;
+    struct reading one = {.to = out, .err = err}, all = one;
     enum status s;
 
     *out = (struct observation_set){0};
-    pthread_mutex_lock(&store->reading->mutex);
-    s = load_run_row(store->reading->db, run, out, err);
+    s = read_rows(store,
+                  "SELECT document, document_hash, " RUN_IS_GOOD ", id FROM run WHERE id = ?1",
+                  SQL_VALUES(SQL_INT(run)), read_run, &one);
+    if (s == STATUS_OK && !one.enough)
+        s = err_set(err, STATUS_NOT_FOUND, "there is no run %lld", (long long)run);
     if (s == STATUS_OK)
-        s = store_sql_query(store->reading->db,
-                            "SELECT " OBSERVATION_COLUMNS ", o.document FROM observation o "
-                            "WHERE o.run = ? ORDER BY o.id",
-                            SQL_VALUES(SQL_INT(run)), &stmt, err);
-    while (s == STATUS_OK) {
-        s = store_sql_next(stmt, &more, err);
-        if (s != STATUS_OK || !more)
-            break;
-        s = add_observation(stmt, out, &corrupt, err);
-    }
-    sqlite3_finalize(stmt);
+        s = read_rows(store,
+                      "SELECT document, " OBSERVATION_COLUMNS
+                      " FROM observation WHERE run = ?1 ORDER BY id",
+                      SQL_VALUES(SQL_INT(run)), read_observation, &all);
+    pthread_mutex_lock(&store->reading->mutex);
     (void)sqlite3_db_release_memory(store->reading->db);
     pthread_mutex_unlock(&store->reading->mutex);
     if (s != STATUS_OK)
         observation_set_free(out);
-    return store_read_end(store, s, corrupt);
+    return s;
 }

@@ -1,24 +1,30 @@
-/* store_rows.h: what a row's hashes cover. Writers and readers must agree to the byte. */
+/* store_rows.h: what the checksums of a row cover, as SQL that writers and readers share.
+ *
+ * reach_row_hash (store_sql.h) covers the columns that never change. Enums go in by name, so that
+ * renumbering one does not make old rows look corrupt. A verdict of clean is left out: such rows
+ * are hashed as before there were verdicts. The number that SQLite gives a row on insert is not
+ * known when that hash is made; it is in `checksum`, a second hash over row_hash and what the
+ * insert did not know or what changes later (0003_checksums.sql).
+ */
 #ifndef REACH_STORE_STORE_ROWS_H
 #define REACH_STORE_STORE_ROWS_H
 
-#include "store/store.h"
+#define RUN_CHECKSUM         "reach_checksum(id, row_hash, state, ended_at, failure, failure_text)"
+#define OBSERVATION_CHECKSUM "reach_checksum(id, row_hash)"
 
-#include <stddef.h>
-
-/* The columns of a run that never change. */
-struct store_run_row {
-    const char *uuid;
-    const char *depth;
-    int64_t started_at;
-};
-
-uint64_t store_rows_document(const char *document, size_t size);
-/* The same in pieces: `h` is store_rows_document("", 0) at first. */
-uint64_t store_rows_document_more(uint64_t h, const void *piece, size_t size);
-uint64_t store_rows_run(const struct store_run_row *row, uint64_t document_hash);
-uint64_t store_rows_observation(const struct store_observation_row *row, uint64_t document_hash);
-uint64_t store_rows_fingerprint(const struct store_fingerprint_row *row, const char *uuid,
-                                uint64_t document_hash);
+/* 1 if the columns of a row are what was written. The document is checked apart, by document_hash.
+ */
+#define RUN_IS_GOOD                                                                                \
+    "(row_hash = reach_row_hash(uuid, depth, started_at, document_hash) "                          \
+    "AND checksum = " RUN_CHECKSUM ")"
+#define OBSERVATION_IS_GOOD                                                                        \
+    "(row_hash = reach_row_hash(run, kind, started_at, duration_ns, value_count, "                 \
+    "CASE WHEN verdict = 'clean' THEN NULL ELSE coalesce(verdict, '') END, document_hash) "        \
+    "AND checksum = " OBSERVATION_CHECKSUM ")"
+/* Also of knowledge, which has the same columns. */
+#define FINGERPRINT_IS_GOOD                                                                        \
+    "(row_hash = reach_row_hash(run, uuid, id, depth, origin, taken_at, duration_ms, "             \
+    "document_hash))"
+#define DAMAGE_IS_GOOD "(checksum = reach_checksum(found_at, kind, run, uuid))"
 
 #endif

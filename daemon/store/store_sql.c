@@ -1,5 +1,5 @@
-/* store_sql.c: one place that knows SQLite's codes. They end here: what leaves is a status and a
- * sentence. */
+/* store_sql.c: the only file that interprets SQLite's result codes; callers get a status and a
+ * message. */
 #include "store/store_sql.h"
 
 #include "base/hash.h"
@@ -21,7 +21,7 @@ static enum status status_of(sqlite3 *db, int rc)
         return STATUS_READ_ONLY;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    /* Our statements fit our schema: where they do not, its text has been damaged. */
+    /* Our statements fit our schema: if one does not, the schema's text is damaged. */
     case SQLITE_ERROR:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
@@ -46,13 +46,11 @@ static enum status status_of(sqlite3 *db, int rc)
 
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 {
-    const char *const words = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-
     return err_set(err, status_of(db, rc), "the state file: %s failed: %s (SQLite code %d)", what,
-                   words, rc);
+                   db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
 }
 
-/* The first word of a statement says enough about it in a sentence. */
+/* The first word of a statement, which is enough for a message. */
 static const char *verb_of(const char *sql)
 {
     static const char *const verbs[] = {"SELECT", "INSERT", "UPDATE", "PRAGMA",
@@ -97,7 +95,7 @@ enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value
         rc = bind_values(*out, values, count);
     if (rc == SQLITE_OK)
         return STATUS_OK;
-    s = store_sql_fail(db, rc, verb_of(sql), err); /* before errno and message are gone */
+    s = store_sql_fail(db, rc, verb_of(sql), err); /* before errno and message change */
     sqlite3_finalize(*out);
     *out = NULL;
     return s;
@@ -107,23 +105,36 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
 {
     const int rc = sqlite3_step(stmt);
 
-    heartbeat_beat(); /* many rows take their time; a disk that hangs takes indefinitely */
+    heartbeat_beat(); /* many rows take long; a disk that hangs never returns */
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;
     return store_sql_fail(sqlite3_db_handle(stmt), rc, verb_of(sqlite3_sql(stmt)), err);
 }
 
+enum status store_sql_first(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
+                            sqlite3_stmt **out, bool *out_row, struct err *err)
+{
+    const enum status s = store_sql_query(db, sql, values, count, out, err);
+
+    *out_row = false;
+    return s == STATUS_OK ? store_sql_next(*out, out_row, err) : s;
+}
+
+const char *store_sql_text(sqlite3_stmt *stmt, int column)
+{
+    const char *const text = (const char *)sqlite3_column_text(stmt, column);
+
+    return text ? text : "";
+}
+
 enum status store_sql_run(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                           int *out_changes, struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool row = false;
-    enum status s;
+    sqlite3_stmt *stmt;
+    bool row;
+    const enum status s = store_sql_first(db, sql, values, count, &stmt, &row, err);
 
-    s = store_sql_query(db, sql, values, count, &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &row, err);
     sqlite3_finalize(stmt);
     if (s == STATUS_OK && out_changes)
         *out_changes = sqlite3_changes(db);
@@ -132,13 +143,10 @@ enum status store_sql_run(sqlite3 *db, const char *sql, const struct sql_value *
 
 enum status store_sql_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool row = false;
-    enum status s;
+    sqlite3_stmt *stmt;
+    bool row;
+    const enum status s = store_sql_first(db, sql, NULL, 0, &stmt, &row, err);
 
-    s = store_sql_query(db, sql, NULL, 0, &stmt, err);
-    if (s == STATUS_OK)
-        s = store_sql_next(stmt, &row, err);
     *out = row ? sqlite3_column_int64(stmt, 0) : 0;
     sqlite3_finalize(stmt);
     return s;
@@ -159,7 +167,7 @@ enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err)
     return so_far;
 }
 
-uint64_t store_sql_hash_int(uint64_t h, int64_t v)
+static uint64_t hash_integer(uint64_t h, int64_t v)
 {
     unsigned char bytes[sizeof(v)];
 
@@ -168,37 +176,51 @@ uint64_t store_sql_hash_int(uint64_t h, int64_t v)
     return hash_bytes(h, bytes, sizeof(bytes));
 }
 
-/* With its end, so that "ab","c" and "a","bc" differ. */
-uint64_t store_sql_hash_text(uint64_t h, const char *text)
+/* With its length before it (reach_checksum) or its terminator after it (reach_row_hash), so that
+ * "ab","c" and "a","bc" differ. False: no memory. */
+static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
 {
-    return hash_bytes(h, text, strlen(text) + 1);
+    const void *const text = sqlite3_value_text(value);
+    const int size = sqlite3_value_bytes(value);
+
+    if (!text)
+        return false;
+    if (checksum)
+        *h = hash_bytes(hash_integer(*h, size), text, (size_t)size);
+    else
+        *h = hash_bytes(hash_bytes(*h, text, (size_t)size), "", 1);
+    return true;
 }
 
-static void checksum(sqlite3_context *context, int count, sqlite3_value **values)
+/* Both functions; reach_checksum has user data. */
+static void hash_values(sqlite3_context *context, int count, sqlite3_value **values)
 {
+    const bool checksum = sqlite3_user_data(context) != NULL;
     uint64_t h = HASH_START;
 
     for (int i = 0; i < count; i++) {
-        h = store_sql_hash_int(h, sqlite3_value_type(values[i]));
-        if (sqlite3_value_type(values[i]) == SQLITE_INTEGER) {
-            h = store_sql_hash_int(h, sqlite3_value_int64(values[i]));
-        } else if (sqlite3_value_type(values[i]) == SQLITE_TEXT) {
-            const void *const text = sqlite3_value_text(values[i]);
-            const int size = sqlite3_value_bytes(values[i]);
+        const int type = sqlite3_value_type(values[i]);
 
-            if (!text) {
-                sqlite3_result_error_nomem(context);
-                return;
-            }
-            h = hash_bytes(store_sql_hash_int(h, size), text, (size_t)size);
+        /* Real numbers and blobs are never written: reach_row_hash must not take one for a null. */
+        if (checksum || type == SQLITE_FLOAT || type == SQLITE_BLOB)
+            h = hash_integer(h, type);
+        if (type == SQLITE_INTEGER) {
+            h = hash_integer(h, sqlite3_value_int64(values[i]));
+        } else if (type == SQLITE_TEXT && !hash_text(&h, values[i], checksum)) {
+            sqlite3_result_error_nomem(context);
+            return;
         }
     }
     sqlite3_result_int64(context, (sqlite3_int64)h);
 }
 
-int store_sql_add_checksum(sqlite3 *db)
+int store_sql_add_functions(sqlite3 *db)
 {
-    return sqlite3_create_function(db, "reach_checksum", -1,
-                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
-                                   checksum, NULL, NULL);
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+    const int rc =
+        sqlite3_create_function(db, "reach_row_hash", -1, flags, NULL, hash_values, NULL, NULL);
+
+    return rc == SQLITE_OK ? sqlite3_create_function(db, "reach_checksum", -1, flags, db,
+                                                     hash_values, NULL, NULL)
+                           : rc;
 }

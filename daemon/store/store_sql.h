@@ -1,5 +1,4 @@
-/* store_sql.h: SQLite's calls in the project's terms. Whoever calls holds the connection's mutex.
- */
+/* store_sql.h: SQLite's calls in the project's terms. The caller holds the connection's mutex. */
 #ifndef REACH_STORE_STORE_SQL_H
 #define REACH_STORE_STORE_SQL_H
 
@@ -9,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A value for one "?" of a statement. Texts are borrowed until the statement has run. */
+/* A value for one parameter of a statement, ?1 first; parameters without a value are NULL. Texts
+ * are borrowed until the statement is finalized. */
 struct sql_value {
     const char *text; /* NULL: the number */
     int64_t number;
@@ -26,33 +26,35 @@ struct sql_value {
     (const struct sql_value[]){__VA_ARGS__},                                                       \
         (int)(sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value))
 
-/* The status of a failed call, with a sentence: what failed and SQLite's own words. */
+/* The status of a failed call; the message says what failed and has SQLite's own text. */
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 
 /* Statements without values or rows. */
 enum status store_sql_exec(sqlite3 *db, const char *sql, struct err *err);
-/* One number: PRAGMA application_id and the like. */
+/* One number, such as PRAGMA application_id; 0 without a row. */
 enum status store_sql_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
-/* One statement that gives no rows; `*out_changes` (may be NULL) is how many rows it changed. */
+/* One statement without rows; `*out_changes` (may be NULL) is how many rows it changed. */
 enum status store_sql_run(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                           int *out_changes, struct err *err);
 /* A statement ready for store_sql_next; the caller finalizes `*out` (NULL is fine). */
 enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                             sqlite3_stmt **out, struct err *err);
-/* The next row; `*out_row` is false behind the last one. */
+/* The next row; `*out_row` is false after the last one. */
 enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err);
+/* The same with the first row, for queries that give at most one. */
+enum status store_sql_first(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
+                            sqlite3_stmt **out, bool *out_row, struct err *err);
+/* A column's text, "" if there is no memory for it. Valid until the next row. */
+const char *store_sql_text(sqlite3_stmt *stmt, int column);
 
-/* BEGIN IMMEDIATE, and its end: COMMIT where `so_far` is STATUS_OK, otherwise ROLLBACK. Returns the
- * first failure. */
+/* BEGIN IMMEDIATE, and its end: COMMIT if `so_far` is STATUS_OK, else ROLLBACK. Returns the first
+ * failure. */
 enum status store_sql_begin(sqlite3 *db, struct err *err);
 enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err);
 
-/* Gives the connection the function reach_checksum(value, ..): a hash over the type and value of
- * each argument (integers, texts, nulls). Returns an SQLite code. */
-int store_sql_add_checksum(sqlite3 *db);
-
-/* Hash of a row, column by column. */
-uint64_t store_sql_hash_int(uint64_t h, int64_t v);
-uint64_t store_sql_hash_text(uint64_t h, const char *text);
+/* Adds two functions to the connection, both FNV-1a over their arguments (integers, texts, nulls):
+ * reach_checksum over type and value of each; reach_row_hash over the values alone, without nulls.
+ * Returns an SQLite code. */
+int store_sql_add_functions(sqlite3 *db);
 
 #endif

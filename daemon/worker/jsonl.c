@@ -1,4 +1,4 @@
-/* jsonl.c: JSON texts over a descriptor, one a line. See jsonl.h. */
+/* jsonl.c: see jsonl.h. */
 #include "worker/jsonl.h"
 
 #include "base/json_load.h"
@@ -16,10 +16,10 @@
 /* What one read asks for. An observation of 300 KiB takes five reads, an answer to "close" one
  * small buffer. */
 #define LINE_CHUNK_BYTES ((size_t)64 << 10)
-/* A buffer that one large line has grown is not kept for the small ones behind it. */
+/* A larger buffer is freed when it is empty. */
 #define LINE_KEEP_BYTES ((size_t)256 << 10)
 
-/* A thread that is watched shows while it waits that it moves. */
+/* A watched thread beats its heartbeat at this interval while it waits. */
 #define LINE_PULSE (NSEC_PER_SEC / 4)
 
 /* How long the next poll may take; JSONL_NO_DEADLINE. */
@@ -40,8 +40,7 @@ static enum jsonl_event jsonl_poll(int fd, short events, const struct jsonl_wait
 
     for (;;) {
         const nsec_t ns = jsonl_timeout(wait);
-        const struct timespec left = {.tv_sec = (time_t)(ns / NSEC_PER_SEC),
-                                      .tv_nsec = (long)(ns % NSEC_PER_SEC)};
+        const struct timespec left = clock_timespec(ns);
 
         heartbeat_beat();
         int n = ppoll(fds, 2, ns == JSONL_NO_DEADLINE ? NULL : &left, wait->mask);
@@ -67,7 +66,7 @@ static enum jsonl_event jsonl_poll(int fd, short events, const struct jsonl_wait
     }
 }
 
-/* Makes room for one more chunk behind `end`. */
+/* Makes room for one more chunk after `end`. */
 static bool jsonl_reserve(struct jsonl_reader *r)
 {
     if (r->start > 0) {
@@ -97,7 +96,7 @@ static bool jsonl_reserve(struct jsonl_reader *r)
     return true;
 }
 
-/* Hands out the line that ends at `newline`. */
+/* Returns the line that ends at `newline`. */
 static enum jsonl_event jsonl_next(struct jsonl_reader *r, char *newline, char **out,
                                    size_t *out_length)
 {
@@ -190,21 +189,16 @@ static enum jsonl_event jsonl_write_all(int fd, const char *data, size_t n,
 
 enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait)
 {
-    enum jsonl_event event = JSONL_FAILED;
     size_t length = 0;
-    char *text = json_render(message, &length);
+    char *text = json_render(message, &length); /* with a line feed */
+    enum jsonl_event event = !text ? JSONL_FAILED
+                             : length - 1 > JSONL_MAX_BYTES
+                                 ? JSONL_TOO_LONG
+                                 : jsonl_write_all(fd, text, length, wait);
 
     if (!text) {
         errno = ENOMEM;
-        return JSONL_FAILED;
     }
-
-    if (length - 1 > JSONL_MAX_BYTES) {
-        event = JSONL_TOO_LONG;
-        goto out;
-    }
-    event = jsonl_write_all(fd, text, length, wait); /* the line feed too */
-out:
     free(text);
     return event;
 }
@@ -216,16 +210,12 @@ json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size)
 
     if (!json && json_load_was_short()) {
         snprintf(why, why_size, "%s", error.text);
-        return NULL;
-    }
-    if (!json) {
+    } else if (!json) {
         snprintf(why, why_size, "not JSON at byte %d: %s", error.position, error.text);
-        return NULL;
-    }
-    if (!json_is_object(json)) {
+    } else if (!json_is_object(json)) {
         snprintf(why, why_size, "a message is a JSON object");
         json_decref(json);
-        return NULL;
+        json = NULL;
     }
     return json;
 }

@@ -1,4 +1,4 @@
-/* jsonl.h: JSON texts over a descriptor, one a line, for both ends of a worker's socket pair.
+/* jsonl.h: JSON texts over a descriptor, one per line, for both ends of a worker's socket pair.
  *
  * A line is at most JSONL_MAX_BYTES long, its end not counted; a longer one cannot be skipped
  * safely, so it ends the conversation. Every wait has a deadline and can be woken.
@@ -24,7 +24,7 @@ enum jsonl_event {
     JSONL_TIMEOUT,  /* the deadline has passed */
     JSONL_WOKEN,    /* `wake_fd` became readable, or a signal came */
     JSONL_TOO_LONG, /* more than JSONL_MAX_BYTES */
-    JSONL_FAILED,   /* errno tells */
+    JSONL_FAILED,   /* see errno */
 };
 
 /* How long to wait, and what ends the wait early. */
@@ -34,28 +34,28 @@ struct jsonl_wait {
     const sigset_t *mask; /* signals blocked while waiting, as in ppoll; NULL: as they are */
 };
 
-/* Bytes that have arrived and were not handed out yet. Zero it to start, except `fd`. */
+/* Bytes that were read and not returned yet. Zero it to start, except `fd`. */
 struct jsonl_reader {
     int fd;
     char *buffer; /* owned */
-    size_t start; /* of what was not handed out */
+    size_t start; /* of what was not returned */
     size_t end;
     size_t scanned; /* no newline before this */
     size_t capacity;
 };
 
-/* The next line, without its end, terminated by NUL. It stays in the reader until the next call.
- * `*out_length` tells a NUL inside it from its end. */
+/* The next line, without its line feed, terminated by NUL. It stays valid until the next call.
+ * `*out_length` tells a NUL within it from its end. */
 enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
                             size_t *out_length);
-/* Gives back the buffer, not the descriptor. */
+/* Frees the buffer; the descriptor stays open. */
 void jsonl_reader_free(struct jsonl_reader *take);
 
 /* Writes one document and a newline. Never raises SIGPIPE on a socket. */
 enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_wait *wait);
 
-/* One line as an object: no duplicate names, nothing behind it. NULL with a sentence in `why`,
- * of which json_load_was_short() says whether it is about memory. */
+/* One line as an object: no duplicate names, nothing after it. NULL with a message in `why`;
+ * json_load_was_short() says whether memory was short. */
 json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size);
 
 #endif

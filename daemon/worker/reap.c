@@ -1,9 +1,9 @@
 /* reap.c: the end of a child process. See reap.h.
  *
- * A process that hangs in a driver call sleeps uninterruptibly. SIGKILL is then only noted, and
- * waiting for it would hang the daemon too, so such a child is left, logged, and taken whenever it
- * has ended. The wait is a poll of waitpid in steps of a millisecond: it runs only while a worker
- * is being stopped, and unlike a pidfd it works on every kernel.
+ * A process that hangs in a driver call sleeps uninterruptibly. SIGKILL is then only recorded, and
+ * waiting for it would hang the daemon too, so such a child is abandoned, logged, and reaped when
+ * it has ended. The wait polls waitpid every millisecond: it runs only while a worker is being
+ * stopped, and unlike a pidfd it works on every kernel.
  */
 #include "worker/reap.h"
 
@@ -11,13 +11,11 @@
 #include "base/heartbeat.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { REAP_MAX_LEFTOVERS = 64 };
 
@@ -39,7 +37,7 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
         if (got == pid) {
             return true;
         }
-        if (got < 0 && errno != EINTR) { /* not ours any more: somebody has taken it */
+        if (got < 0 && errno != EINTR) { /* not ours any more: it was reaped elsewhere */
             *out_status = 0;
             return true;
         }
@@ -55,20 +53,15 @@ bool reap_is_stuck(pid_t pid)
     char path[40], stat[512];
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    FILE *file = fopen(path, "re");
+    const bool any = file && fgets(stat, sizeof stat, file);
 
-    if (fd < 0) {
-        return false;
+    if (file) {
+        fclose(file);
     }
-    ssize_t n = read(fd, stat, sizeof stat - 1);
-
-    close(fd);
-    if (n <= 0) {
-        return false;
-    }
-    stat[n] = '\0';
-    /* "pid (name) S ...": the name may hold anything, so look behind its last parenthesis. */
-    const char *state = strrchr(stat, ')');
+    /* "pid (name) S ...": the name may hold anything, so the state is after its last parenthesis.
+     */
+    const char *state = any ? strrchr(stat, ')') : NULL;
 
     return state && state[1] == ' ' && state[2] == 'D';
 }
@@ -82,7 +75,7 @@ void reap_abandon(pid_t pid)
         leftovers.pids[leftovers.count++] = pid;
     }
     pthread_mutex_unlock(&leftovers.mutex);
-    log_error("worker %d hangs in the driver; it is left alone%s", (int)pid,
+    log_error("worker %d hangs in the driver; it is abandoned%s", (int)pid,
               kept ? "" : " and will not be reaped: there are too many of them");
 }
 

@@ -1,4 +1,4 @@
-/* reap.h: the end of a child process, without ever waiting for one that hangs in a driver. */
+/* reap.h: the end of a child process, without waiting for one that hangs in a driver. */
 #ifndef REACH_WORKER_REAP_H
 #define REACH_WORKER_REAP_H
 
@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Waits at most `ns` for the end of `pid` and takes its exit status. False: still there. */
+/* Waits at most `ns` for the end of `pid` and reaps it. False: it has not ended. */
 bool reap_wait(pid_t pid, nsec_t ns, int *out_status);
 /* Is it in uninterruptible sleep (state D), where SIGKILL does nothing but hide it? */
 bool reap_is_stuck(pid_t pid);
-/* Leaves `pid` alone; a later reap_leftovers takes it, should it ever end. */
+/* Stops waiting for `pid`; a later reap_leftovers reaps it if it ever ends. */
 void reap_abandon(pid_t pid);
 /* Is it still one of those? */
 bool reap_is_abandoned(pid_t pid);
-/* Takes those abandoned ones that have ended. Any thread. */
+/* Reaps the abandoned processes that have ended. Any thread. */
 void reap_leftovers(void);
 /* "was killed by SIGSEGV (Segmentation fault)", "exited with code 3". Returns `out`. */
 char *reap_describe(int status, char *out, size_t out_size);

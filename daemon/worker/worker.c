@@ -1,8 +1,8 @@
 /* worker.c: the daemon's side of a measurement process. See worker.h for the messages.
  *
- * A conversation that is out of step cannot be mended: after a deadline the late answer would be
- * taken for that of the next question. So the first such failure marks the worker (`ended`), and
- * all that is left to do is to stop it, which is cheap.
+ * A conversation that is out of step cannot be continued: after a deadline the late answer would be
+ * mistaken for the next one. So the first such failure marks the worker (`ended`), which can then
+ * only be stopped; that is cheap.
  */
 #include "worker/worker.h"
 
@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -28,7 +29,8 @@ enum { WORKER_FD = 3 };
 /* A new process reads its first message at once; this is for a machine that swaps. */
 #define WORKER_SEND_DEADLINE (10 * NSEC_PER_SEC)
 /* Between the end of the conversation and the end of the process: the kernel's work on exit. */
-#define WORKER_WAIT_STEP      (20 * NSEC_PER_MSEC) /* between two looks whether it is in a hurry */
+#define WORKER_WAIT_STEP                                                                           \
+    (20 * NSEC_PER_MSEC) /* between two checks whether the daemon is stopping */
 #define WORKER_DEATH_DEADLINE (2 * NSEC_PER_SEC)
 
 struct worker {
@@ -38,29 +40,35 @@ struct worker {
     int fd;
     int wake_fd; /* eventfd; readable for good once cancelled */
     struct jsonl_reader reader;
-    uint32_t asked;   /* questions without an answer yet */
+    uint32_t asked;   /* probes without an answer yet */
     struct err ended; /* status != STATUS_OK: out of step */
 };
 
-static enum status worker_end(struct worker *w, struct err *err, enum status status,
-                              const char *reason)
+/* Marks the worker as out of step. */
+static enum status __attribute__((format(printf, 4, 5)))
+worker_end(struct worker *w, struct err *err, enum status status, const char *format, ...)
 {
+    char reason[300];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
     err_set(&w->ended, status, "%s", reason);
     return err_set(err, status, "%s", reason);
 }
 
-/* The connection is closed: says how the process ended. */
+/* The connection is closed: reports how the process ended. */
 static enum status worker_died(struct worker *w, struct err *err)
 {
-    char how[100], reason[160];
+    char how[100];
 
     if (!w->reaped) {
         w->reaped = reap_wait(w->pid, WORKER_DEATH_DEADLINE, &w->exit_status);
     }
-    snprintf(reason, sizeof reason, "the measurement process %s",
-             w->reaped ? reap_describe(w->exit_status, how, sizeof how)
-                       : "has closed its connection and does not end");
-    return worker_end(w, err, STATUS_GPU_LOST, reason);
+    return worker_end(w, err, STATUS_GPU_LOST, "the measurement process %s",
+                      w->reaped ? reap_describe(w->exit_status, how, sizeof how)
+                                : "has closed its connection and does not end");
 }
 
 static enum status worker_event(struct worker *w, enum jsonl_event event, struct err *err)
@@ -80,7 +88,8 @@ static enum status worker_event(struct worker *w, enum jsonl_event event, struct
     case JSONL_FAILED:
         break;
     }
-    return worker_end(w, err, errno == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO, strerror(errno));
+    return worker_end(w, err, errno == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO, "%s",
+                      strerror(errno));
 }
 
 /* Sends one message; takes it. */
@@ -98,14 +107,14 @@ static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_n
     } else {
         enum jsonl_event event = jsonl_write(w->fd, take, &wait);
 
-        /* A worker that has left may have said why: whoever takes the answer will see. */
+        /* A worker that has exited may have sent the reason, which worker_receive finds. */
         status = event == JSONL_END ? STATUS_OK : worker_event(w, event, err);
     }
     json_decref(take);
     return status;
 }
 
-/* The peer's words for a failure. */
+/* A failure that the worker reports. */
 static enum status worker_reported_error(const json_t *message, struct err *err)
 {
     const char *slug = json_string_value(json_object_get(message, "error"));
@@ -121,7 +130,7 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
 {
     const struct jsonl_wait wait = {.until = clock_monotonic() + deadline_ns,
                                     .wake_fd = w->wake_fd};
-    char why[200], reason[300];
+    char why[200];
     char *line = NULL;
     size_t length = 0;
 
@@ -137,9 +146,9 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
     json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message) {
-        snprintf(reason, sizeof reason, "the worker's answer is broken: %s", why);
-        return json_load_was_short() ? worker_end(w, err, STATUS_NO_MEMORY, why)
-                                     : worker_end(w, err, STATUS_PROTOCOL, reason);
+        return json_load_was_short() ? worker_end(w, err, STATUS_NO_MEMORY, "%s", why)
+                                     : worker_end(w, err, STATUS_PROTOCOL,
+                                                  "invalid message from the worker: %s", why);
     }
     const char *ok = json_string_value(json_object_get(message, "ok"));
 
@@ -147,12 +156,10 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
         *out = message;
         return STATUS_OK;
     }
-    if (json_object_get(message, "error")) {
-        status = worker_reported_error(message, err);
-    } else {
-        snprintf(reason, sizeof reason, "the worker's answer to \"%s\" is not one", verb);
-        status = worker_end(w, err, STATUS_PROTOCOL, reason);
-    }
+    status = json_object_get(message, "error")
+                 ? worker_reported_error(message, err)
+                 : worker_end(w, err, STATUS_PROTOCOL,
+                              "the worker's message is not an answer to \"%s\"", verb);
     json_decref(message);
     return status;
 }
@@ -161,11 +168,11 @@ static json_t *worker_options_json(const struct gpu_options *options)
 {
     json_t *simulated = json_array();
 
-    /* All of them or none: a worker that is told of no simulated GPU asks the driver. */
+    /* All of them or none: a worker without simulated GPUs uses the driver. */
     for (const char *const *s = options->simulated; s && *s; s++) {
         json_builder_append(&simulated, json_string(*s));
     }
-    return json_pack("{s:s,s:o,s:s?,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
+    return json_pack("{s:s,s:o,s:s*,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
                      "libcuda", options->libcuda, "memory_limit_bytes",
                      (json_int_t)options->memory_limit_bytes, "deadline_ms",
                      (json_int_t)options->deadline_ms, "no_vmm", options->no_vmm);
@@ -347,7 +354,7 @@ void worker_cancel(struct worker *w)
     (void)ignored;
 }
 
-/* Waits as long as there is patience. False: still there. */
+/* Waits for the end of the process. False: it has not ended. */
 static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
 {
     const nsec_t start = clock_monotonic();
@@ -367,7 +374,7 @@ static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
     }
 }
 
-/* It does not end. True: killed, or left because it hangs where nothing can kill it. */
+/* Kills a process that does not end. False: it is stuck where nothing can kill it. */
 static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
     if (reap_is_stuck(w->pid)) {
@@ -378,7 +385,7 @@ static bool worker_kill(struct worker *w, nsec_t grace_ns)
     return reap_wait(w->pid, grace_ns, &w->exit_status);
 }
 
-/* The end of the process, politely at first. False: it is left alone. */
+/* Ends the process: closes, SIGTERM, then SIGKILL if allowed. False: it is abandoned. */
 static bool worker_end_process(struct worker *w, const struct worker_timeouts *p, bool may_kill)
 {
     bool in_step = w->ended.status == STATUS_OK && w->asked == 0;

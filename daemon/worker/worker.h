@@ -1,11 +1,11 @@
 /* worker.h: the daemon's side of a measurement process. The other side is worker_main.c.
  *
  * A worker is this same binary, started again as `reachd --worker` with one end of a socket pair as
- * file descriptor 3. It opens one GPU, runs the probes it is told, streams observations back and
- * exits, which gives back context and memory. A sticky CUDA error, a hang or a crash costs one
+ * file descriptor 3. It opens one GPU, runs the probes it is sent, streams observations back and
+ * exits, which releases context and memory. A sticky CUDA error, a hang or a crash costs one
  * worker.
  *
- * Messages are JSON texts, one a line. To the worker: {"do":"list"} {"do":"open","uuid":..}
+ * Messages are JSON texts, one per line. To the worker: {"do":"list"} {"do":"open","uuid":..}
  * {"do":"run","probe":{..}} {"do":"close"}; the first message is {"do":"options",..}. From it:
  * {"ok":"list","gpus":[..]} {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
  * {"ok":"run","observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
@@ -41,9 +41,9 @@ enum status worker_open(struct worker *w, const char *uuid, nsec_t deadline_ns,
 enum status worker_run(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                        struct observation *out, struct err *err);
 
-/* `worker_run` in two halves, so that the caller can store one observation while the worker
- * measures the next: ask puts a question, take waits for the oldest answer that is due. At most
- * WORKER_MAX_ASKED questions may be open (asserted): the pipe holds no more for sure. */
+/* `worker_run` in two halves, so that the caller can store one observation while the worker runs
+ * the next probe: worker_submit sends one, worker_await waits for the oldest observation. At most
+ * WORKER_MAX_PENDING may be pending (asserted): the pipe holds no more for sure. */
 enum { WORKER_MAX_PENDING = 2 };
 enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_t deadline_ns,
                           struct err *err);
@@ -56,28 +56,28 @@ int worker_pid(const struct worker *w);
 /* Makes the call that waits in another thread, and every later one, end with STATUS_CANCELLED. */
 void worker_cancel(struct worker *w);
 
-/* Asks the worker to close and exit, waits `grace_ns`, then SIGTERM and as long again, then gives
- * it up: it is SIGKILLed unless it is stuck in the driver, in which case it is left and logged.
- * NULL is fine. */
+/* Closes the connection and waits `grace_ns` for the worker to exit, then sends SIGTERM and waits
+ * as long again, then SIGKILL; a worker that is stuck in the driver is abandoned and logged. NULL
+ * is fine. */
 void worker_stop(struct worker *take, nsec_t grace_ns);
 
-/* How long one waits for a worker that may hang in the driver. */
+/* How long to wait for a worker that may hang in the driver. */
 struct worker_timeouts {
     nsec_t grace_ns;
     nsec_t stopping_ns; /* instead, as soon as `stopping` says that the daemon is stopping */
     bool (*stopping)(void *self); /* NULL: never */
     void *self;
 };
-/* Ends a worker that had a GPU, politely, and never by SIGKILL unless in a hurry: a process that is
- * killed in the middle of a driver call may freeze the GPU. One that does not end is left alone;
- * returned is its process id, 0 where it has ended. NULL is fine. */
+/* The same for a worker that had a GPU, with SIGKILL only if the daemon is stopping: a process that
+ * is killed in the middle of a driver call may freeze the GPU. Returns the process id of a worker
+ * that does not end and is abandoned, or 0. NULL is fine. */
 int worker_abandon(struct worker *take, const struct worker_timeouts *timeouts);
-/* Is this process, left alone before, still there? Any thread. */
+/* Is this abandoned process still there? Any thread. */
 bool worker_is_abandoned(int pid);
 
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
- * the former is closed. Both are 3 where the daemon has started it, 0 and 1 where a person drives
- * it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
+ * the former is closed. Both are 3 if the daemon has started it, 0 and 1 if a person drives it
+ * (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
 int worker_main(int in_fd, int out_fd);
 
 #endif

@@ -12,19 +12,19 @@
  * any of: simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm. Without "uuid", "open"
  * takes the first GPU.
  *
- * A message that cannot be carried out is answered {"error":slug,"text":sentence} and the
- * conversation goes on. What is no JSON object, or longer than a line may be, ends it
- * (WORKER_EXIT_MALFORMED): whoever writes that is out of step. After a lost GPU or a hung kernel
- * the driver may hang in any call, so the process says so and leaves without closing
- * (WORKER_EXIT_GPU).
+ * A message that cannot be carried out is answered {"error":slug,"text":message} and the
+ * conversation continues. Anything but a JSON object, and a line that is too long, ends it
+ * (WORKER_EXIT_MALFORMED): the peer is out of step. After a lost GPU or a hung kernel any call of
+ * the driver may hang, so the process reports it and exits without closing (WORKER_EXIT_GPU).
  *
- * SIGTERM is blocked but while waiting for a message: a probe under way is finished (it has a
+ * SIGTERM is blocked except while waiting for a message: a probe under way is finished (it has a
  * deadline of its own), then the GPU is closed and the process ends. The kernel sends SIGTERM when
  * the daemon dies.
  */
 #include "worker/worker.h"
 
 #include "base/json_builder.h"
+#include "base/json_reader.h"
 #include "base/log.h"
 #include "worker/jsonl.h"
 
@@ -44,10 +44,10 @@ struct session {
     int out_fd;
     sigset_t waiting; /* signals blocked while waiting for a message */
     struct gpu_options options;
-    json_t *options_json;   /* owns the strings of `options` */
-    const char **simulated; /* owned; the list in `options` */
-    struct gpu *gpu;        /* owned; NULL: closed */
-    bool gpu_lost;          /* leave without closing */
+    json_t *options_json;                      /* owns the strings of `options` */
+    const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
+    struct gpu *gpu;                           /* owned; NULL: closed */
+    bool gpu_lost;                             /* leave without closing */
     int exit_code;
     bool ended;
 };
@@ -60,7 +60,13 @@ static void session_on_signal(int number)
     session_stop = 1;
 }
 
-/* Answers; a reader that has gone ends the conversation. Takes the reply. */
+static void session_end(struct session *s, int exit_code)
+{
+    s->ended = true;
+    s->exit_code = exit_code;
+}
+
+/* Sends a reply, which it takes; a closed connection ends the conversation. */
 static void session_reply(struct session *s, json_t *take)
 {
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1};
@@ -73,8 +79,7 @@ static void session_reply(struct session *s, json_t *take)
         json_decref(error);
     }
     if (event != JSONL_DONE) {
-        s->ended = true;
-        s->exit_code = event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO;
+        session_end(s, event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO);
     }
     json_decref(take);
 }
@@ -86,155 +91,90 @@ static void session_error(struct session *s, const struct err *err)
                                json_new_text(err->text)));
 }
 
-/* Is every name of `message` in the NULL-terminated list `known`? */
-static enum status session_check_names(json_t *message, const char *const *known, struct err *err)
+/* Ends the conversation with a peer that is out of step. */
+static void session_malformed(struct session *s, const char *why)
 {
-    for (void *i = json_object_iter(message); i; i = json_object_iter_next(message, i)) {
-        const char *name = json_object_iter_key(i);
-        const char *const *k = known;
+    struct err err = {0};
 
-        while (*k && strcmp(*k, name) != 0) {
-            k++;
-        }
-        if (!*k) {
-            return err_set(err, STATUS_PROTOCOL, "unknown field \"%.60s\"", name);
-        }
-    }
-    return STATUS_OK;
+    err_set(&err, STATUS_PROTOCOL, "%s", why);
+    session_error(s, &err);
+    session_end(s, WORKER_EXIT_MALFORMED);
 }
 
-/* Reads an integer in [0, max] into `*out`; a missing one leaves it. */
-static enum status session_get_integer(json_t *message, const char *name, uint64_t max,
-                                       uint64_t *out, struct err *err)
+/* The simulated GPUs as a NULL-terminated list of borrowed strings. */
+static void session_read_simulated(struct json_reader *in, const char *out[REACH_MAX_GPUS + 1])
 {
-    const json_t *value = json_object_get(message, name);
-
-    if (!value) {
-        return STATUS_OK;
-    }
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        (uint64_t)json_integer_value(value) > max) {
-        return err_set(err, STATUS_PROTOCOL, "\"%s\" is an integer from 0 to %llu", name,
-                       (unsigned long long)max);
-    }
-    *out = (uint64_t)json_integer_value(value);
-    return STATUS_OK;
-}
-
-/* The simulated GPUs as a NULL-terminated list into the strings of `list`. */
-static enum status session_get_simulated(const json_t *list, const char ***out, struct err *err)
-{
+    const json_t *list = json_reader_array(in, "simulated", REACH_MAX_GPUS);
     size_t n = json_array_size(list);
 
-    *out = NULL;
-    if (!list || json_is_null(list)) {
-        return STATUS_OK;
-    }
-    if (!json_is_array(list) || n > REACH_MAX_GPUS) {
-        return err_set(err, STATUS_PROTOCOL, "\"simulated\" is a list of at most %d strings",
-                       REACH_MAX_GPUS);
-    }
-    const char **names = calloc(n + 1, sizeof *names);
-
-    if (!names) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu names", n);
-    }
     for (size_t i = 0; i < n; i++) {
-        names[i] = json_string_value(json_array_get(list, i));
-        if (!names[i]) {
-            free(names);
-            return err_set(err, STATUS_PROTOCOL, "\"simulated\" holds strings");
+        out[i] = json_string_value(json_array_get(list, i));
+        if (!out[i]) {
+            json_reader_fail(in, "simulated", "element %zu must be a text", i);
         }
     }
-    *out = names;
-    return STATUS_OK;
+    out[n] = NULL;
 }
 
-static enum status session_do_options(struct session *s, json_t *message, struct err *err)
+static enum status session_do_options(struct session *s, struct json_reader *in)
 {
-    static const char *const known[] = {"do",          "simulated", "libcuda", "memory_limit_bytes",
-                                        "deadline_ms", "no_vmm",    NULL};
-    const json_t *libcuda = json_object_get(message, "libcuda");
-    const json_t *plain = json_object_get(message, "no_vmm");
-    const char **simulated = NULL;
-    uint64_t memory_limit = 0, deadline_ms = 0;
-    enum status status = session_check_names(message, known, err);
+    const char *simulated[REACH_MAX_GPUS + 1];
+    struct gpu_options options = {.libcuda = json_reader_word(in, "libcuda")};
+
+    session_read_simulated(in, simulated);
+    json_reader_u64(in, "memory_limit_bytes", &options.memory_limit_bytes);
+    json_reader_u32(in, "deadline_ms", UINT32_MAX, &options.deadline_ms);
+    json_reader_bool(in, "no_vmm", &options.no_vmm);
+    enum status status = json_reader_end(in);
 
     if (!status && s->gpu) {
-        status = err_set(err, STATUS_CONFLICT, "a GPU is open; close it to change options");
+        status = err_set(in->err, STATUS_CONFLICT, "a GPU is open; close it to change options");
     }
-    if (!status && libcuda && !json_is_string(libcuda) && !json_is_null(libcuda)) {
-        status = err_set(err, STATUS_PROTOCOL, "\"libcuda\" is a string");
-    }
-    if (!status && plain && !json_is_boolean(plain)) {
-        status = err_set(err, STATUS_PROTOCOL, "\"no_vmm\" is true or false");
-    }
-    status =
-        status ? status
-               : session_get_integer(message, "memory_limit_bytes", INT64_MAX, &memory_limit, err);
-    status = status ? status
-                    : session_get_integer(message, "deadline_ms", UINT32_MAX, &deadline_ms, err);
-    status = status ? status
-                    : session_get_simulated(json_object_get(message, "simulated"), &simulated, err);
     if (status) {
         return status;
     }
-    free(s->simulated);
     json_decref(s->options_json);
-    s->simulated = simulated;
-    s->options_json = json_incref(message);
-    s->options = (struct gpu_options){.simulated = simulated,
-                                      .libcuda = json_string_value(libcuda),
-                                      .memory_limit_bytes = memory_limit,
-                                      .deadline_ms = (uint32_t)deadline_ms,
-                                      .no_vmm = json_is_true(plain)};
+    s->options_json = json_incref((json_t *)(uintptr_t)in->object);
+    memcpy(s->simulated, simulated, sizeof simulated);
+    s->options = options;
+    s->options.simulated = s->simulated[0] ? s->simulated : NULL;
     return STATUS_OK;
 }
 
-static enum status session_do_list(struct session *s, json_t *message, struct err *err)
+static enum status session_do_list(struct session *s, struct json_reader *in)
 {
-    static const char *const known[] = {"do", NULL};
-    struct gpu_identity *gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     uint32_t count = 0;
-    enum status status = session_check_names(message, known, err);
+    enum status status = json_reader_end(in);
 
-    if (!status && !gpus) {
-        status = err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
-    }
-    status = status ? status : gpu_list(&s->options, gpus, REACH_MAX_GPUS, &count, err);
+    status = status ? status : gpu_list(&s->options, gpus, REACH_MAX_GPUS, &count, in->err);
     if (!status) {
         json_t *list = json_array();
 
         for (uint32_t i = 0; i < count; i++) {
-            json_array_append_new(list, gpu_identity_to_json(&gpus[i]));
+            json_builder_append(&list, gpu_identity_to_json(&gpus[i]));
         }
         session_reply(s, json_pack("{s:s,s:o}", "ok", "list", "gpus", list));
     }
-    free(gpus);
     return status;
 }
 
-/* Opens `uuid`, or the first GPU where the message names none. */
-static enum status session_do_open(struct session *s, json_t *message, struct err *err)
+/* Opens `uuid`, or the first GPU if the message names none. */
+static enum status session_do_open(struct session *s, struct json_reader *in)
 {
-    static const char *const known[] = {"do", "uuid", NULL};
-    const json_t *uuid_json = json_object_get(message, "uuid");
-    const char *uuid = json_string_value(uuid_json);
+    const char *uuid = json_reader_word(in, "uuid");
     struct gpu_identity identity = {0};
     struct gpu_limits limits = {0};
     uint32_t count = 0;
-    enum status status = session_check_names(message, known, err);
+    enum status status = json_reader_end(in);
 
     if (!status && s->gpu) {
-        status = err_set(err, STATUS_CONFLICT, "a GPU is open already");
-    }
-    if (!status && uuid_json && !uuid) {
-        status = err_set(err, STATUS_PROTOCOL, "\"uuid\" is a string");
+        status = err_set(in->err, STATUS_CONFLICT, "a GPU is open already");
     }
     if (!status && !uuid) {
-        status = gpu_list(&s->options, &identity, 1, &count, err);
+        status = gpu_list(&s->options, &identity, 1, &count, in->err);
         if (!status && count == 0) {
-            status = err_set(err, STATUS_NOT_FOUND, "there is no GPU");
+            status = err_set(in->err, STATUS_NOT_FOUND, "there is no GPU");
         }
         uuid = identity.uuid;
     }
@@ -243,7 +183,7 @@ static enum status session_do_open(struct session *s, json_t *message, struct er
     }
     nsec_t start = clock_monotonic();
 
-    status = gpu_open(&s->options, uuid, &s->gpu, err);
+    status = gpu_open(&s->options, uuid, &s->gpu, in->err);
     if (status) {
         s->gpu = NULL;
         return status;
@@ -257,25 +197,23 @@ static enum status session_do_open(struct session *s, json_t *message, struct er
     return STATUS_OK;
 }
 
-static enum status session_do_run(struct session *s, json_t *message, struct err *err)
+static enum status session_do_run(struct session *s, struct json_reader *in)
 {
-    static const char *const known[] = {"do", "probe", NULL};
+    const json_t *probe = json_reader_object(in, "probe");
     struct observation o = {0};
-    enum status status = session_check_names(message, known, err);
+    enum status status = json_reader_end(in);
 
     if (!status && !s->gpu) {
-        status = err_set(err, STATUS_CONFLICT, "no GPU is open");
+        status = err_set(in->err, STATUS_CONFLICT, "no GPU is open");
     }
-    status =
-        status ? status : probe_spec_from_json(json_object_get(message, "probe"), &o.spec, err);
+    status = status ? status : probe_spec_from_json(probe, &o.spec, in->err);
     if (status) {
         return status;
     }
-    status = gpu_run(s->gpu, &o.spec, &o.result, err);
+    status = gpu_run(s->gpu, &o.spec, &o.result, in->err);
     if (status == STATUS_GPU_LOST || status == STATUS_DEADLINE) {
         s->gpu_lost = true;
-        s->ended = true;
-        s->exit_code = WORKER_EXIT_GPU;
+        session_end(s, WORKER_EXIT_GPU);
     }
     if (!status) {
         session_reply(s,
@@ -285,23 +223,21 @@ static enum status session_do_run(struct session *s, json_t *message, struct err
     return status;
 }
 
-static enum status session_do_close(struct session *s, json_t *message, struct err *err)
+static enum status session_do_close(struct session *s, struct json_reader *in)
 {
-    static const char *const known[] = {"do", NULL};
-    enum status status = session_check_names(message, known, err);
+    enum status status = json_reader_end(in);
 
-    if (status) {
-        return status;
+    if (!status) {
+        gpu_close(s->gpu);
+        s->gpu = NULL;
+        session_reply(s, json_pack("{s:s}", "ok", "close"));
     }
-    gpu_close(s->gpu);
-    s->gpu = NULL;
-    session_reply(s, json_pack("{s:s}", "ok", "close"));
-    return STATUS_OK;
+    return status;
 }
 
 static const struct {
     const char *verb;
-    enum status (*run)(struct session *s, json_t *message, struct err *err);
+    enum status (*run)(struct session *s, struct json_reader *in);
 } session_verbs[] = {
     {.verb = "options", .run = session_do_options}, {.verb = "list", .run = session_do_list},
     {.verb = "open", .run = session_do_open},       {.verb = "run", .run = session_do_run},
@@ -312,24 +248,23 @@ static const struct {
 static void session_handle(struct session *s, const char *line, size_t length)
 {
     enum { VERBS = sizeof session_verbs / sizeof session_verbs[0] };
+    struct json_reader in;
     struct err err = {0};
     char why[200];
     json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message) {
-        err_set(&err, STATUS_PROTOCOL, "%s", why);
-        session_error(s, &err);
-        s->ended = true;
-        s->exit_code = WORKER_EXIT_MALFORMED;
+        session_malformed(s, why);
         return;
     }
-    const char *verb = json_string_value(json_object_get(message, "do"));
+    json_reader_begin(&in, message, "", JSON_READER_OPTIONAL, STATUS_PROTOCOL, &err);
+    const char *verb = json_reader_word(&in, "do");
     size_t i = 0;
 
     while (i < VERBS && (!verb || strcmp(verb, session_verbs[i].verb) != 0)) {
         i++;
     }
-    enum status status = i < VERBS ? session_verbs[i].run(s, message, &err)
+    enum status status = i < VERBS ? session_verbs[i].run(s, &in)
                                    : err_set(&err, STATUS_PROTOCOL,
                                              "\"do\" is one of options, list, open, run and close");
 
@@ -367,7 +302,6 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
     const struct jsonl_wait wait = {.until = JSONL_NO_DEADLINE, .wake_fd = -1, .mask = &s->waiting};
 
     while (!s->ended && !session_stop) {
-        struct err err = {0};
         char *line = NULL;
         size_t length = 0;
 
@@ -377,25 +311,19 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
             break;
         case JSONL_END:
             if (reader->end > reader->start) {
-                err_set(&err, STATUS_PROTOCOL, "the last line has no end");
-                session_error(s, &err);
-                s->exit_code = WORKER_EXIT_MALFORMED;
+                session_malformed(s, "the last line has no end");
             }
             s->ended = true;
             break;
         case JSONL_WOKEN:
             break;
         case JSONL_TOO_LONG:
-            err_set(&err, STATUS_PROTOCOL, "a line is longer than %zu bytes", JSONL_MAX_BYTES);
-            session_error(s, &err);
-            s->ended = true;
-            s->exit_code = WORKER_EXIT_MALFORMED;
+            session_malformed(s, "a line is longer than 64 MiB");
             break;
         case JSONL_TIMEOUT:
         case JSONL_FAILED:
             log_error("worker: cannot read: %s", strerror(errno));
-            s->ended = true;
-            s->exit_code = WORKER_EXIT_IO;
+            session_end(s, WORKER_EXIT_IO);
             break;
         }
     }
@@ -417,7 +345,6 @@ int worker_main(int in_fd, int out_fd)
     gpu_close(s.gpu);
     alarm(0);
     jsonl_reader_free(&reader);
-    free(s.simulated);
     json_decref(s.options_json);
     return s.exit_code;
 }

@@ -318,12 +318,12 @@ def a_thread_that_stands_still_stops_the_watchdog():
     for name, says, others in (
             ("gpu-0", r"of GPU \d", ("tcp", "health", "unix")),
             ("gpu-1", r"of GPU \d", ("tcp", "health", "unix")),
-            ("store-maintain", "that keeps the state file", ("tcp", "health", "unix")),
+            ("store-maintain", "that maintains the state file", ("tcp", "health", "unix")),
             ("http", r"that serves \S+", ("health", "unix")),
             ("http-health", r"that serves \S+", ("tcp", "unix")),
             ("http-unix", r"that serves \S+", ("tcp", "health")),
             ("http-reader", r"that reads for \S+", ("tcp", "health", "unix"))):
-        missing = f"<3>the thread {says} does not move"
+        missing = f"<3>the thread {says} does not respond"
         ask = {"tcp": lambda: daemon.get("/healthz"), "health": lambda: daemon.health("/healthz"),
                "unix": lambda: daemon.request("GET", "/healthz", unix=True)}
         thread = common.until("there is the thread " + name, lambda: thread_named(pid, name))

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fclose(out);
     REACH_ASSERT(config_read_text(&other, "printed", printed, printed_size, &err) == STATUS_OK);
     for (size_t i = 0; i < config_option_count; i++)
-        REACH_ASSERT(config_options[i].type == CONFIG_ACTION ||
+        REACH_ASSERT(config_options[i].section == CONFIG_ONCE ||
                      config_same(&one, &other, &config_options[i]));
     free(printed);
     config_free(&one);

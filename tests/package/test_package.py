@@ -193,7 +193,7 @@ def reload_keeps_what_holds_where_the_file_is_wrong():
         with open(path, "w", encoding="ascii") as file:
             file.write(good + "nonsense = 1\n")
         machine.run("systemctl", "reload", UNIT)
-        common.until("it says so", lambda: "nonsense is no option" in machine.journal())
+        common.until("it says so", lambda: "nonsense is not an option" in machine.journal())
         equal(machine.state(), "active")
     finally:
         with open(path, "w", encoding="ascii") as file:

@@ -328,10 +328,10 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
             continue;
         assert_true(number(row, "min") == stats_quantile_f64(v, n, 0));
         assert_true(number(row, "lower_quartile") == stats_quantile_f64(v, n, 0.25));
-        assert_true(number(row, "median") == stats_median_of_f64(v, n));
+        assert_true(number(row, "median") == stats_median_f64(v, n));
         assert_true(number(row, "upper_quartile") == stats_quantile_f64(v, n, 0.75));
         assert_true(number(row, "max") == stats_quantile_f64(v, n, 1));
-        assert_true(number(row, "deviation") == stats_mad_of_f64(v, n));
+        assert_true(number(row, "deviation") == stats_mad_f64(v, n));
     }
     assert_true(checked > 0);
     json_decref(rows);
@@ -360,14 +360,14 @@ static uint32_t odd_of(const struct fleet *f, const struct truth *of)
     if (n < 8)
         return 0;
     const double far =
-        fabs(of->fp->levels[1].miss_penalty_cycles.v - stats_median_of_f64(penalties, n));
-    odd += far > 6 * 1.4826 * stats_mad_of_f64(penalties, n) &&
-           far > 0.05 * stats_median_of_f64(penalties, n);
+        fabs(of->fp->levels[1].miss_penalty_cycles.v - stats_median_f64(penalties, n));
+    odd += far > 6 * 1.4826 * stats_mad_f64(penalties, n) &&
+           far > 0.05 * stats_median_f64(penalties, n);
     if (m >= 8 && IS_KNOWN(of->fp->throughput.whole_memory_gbps)) {
         const double off =
-            fabs(of->fp->throughput.whole_memory_gbps.v - stats_median_of_f64(rates, m));
-        odd += off > 6 * 1.4826 * stats_mad_of_f64(rates, m) &&
-               off > 0.05 * stats_median_of_f64(rates, m);
+            fabs(of->fp->throughput.whole_memory_gbps.v - stats_median_f64(rates, m));
+        odd += off > 6 * 1.4826 * stats_mad_f64(rates, m) &&
+               off > 0.05 * stats_median_f64(rates, m);
     }
     odd += of->broken ? 2 * whole > n : 2 * (n - whole) > n;
     return odd;

@@ -96,8 +96,6 @@ static void logged(void (*lines)(void))
 
 static void a_few_lines(void)
 {
-    const struct log_field fields[] = {{"gpu", "GPU-1"}, {"request_id", "a\"b\\c\nd"}};
-
     errno = ENOENT;
     log_warning("one %d", 1);
     if (errno != ENOENT) {
@@ -106,7 +104,7 @@ static void a_few_lines(void)
     log_info("forged\nline\x1b[2J");
     log_debug("not shown");
     log_set_level(LOG_LEVEL_DEBUG);
-    log_event(LOG_LEVEL_DEBUG, fields, 2, "with fields");
+    log_debug("a\"b\\c\nd");
     log_set_level(LOG_LEVEL_ERROR);
     log_warning("not shown either");
 }
@@ -115,7 +113,7 @@ static void test_text(void **state)
 {
     (void)state;
     logged(a_few_lines);
-    assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>with fields\n");
+    assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>a\"b\\c d\n");
 }
 
 static void a_few_json_lines(void)
@@ -166,8 +164,8 @@ static void test_json(void **state)
     json_decref(line);
     json_decref(next_json(&at));
     line = next_json(&at);
-    check_member(line, "gpu", "GPU-1");
-    check_member(line, "request_id", "a\"b\\c d");
+    check_member(line, "level", "debug");
+    check_member(line, "message", "a\"b\\c d");
     json_decref(line);
     line = next_json(&at);
     check_member(line, "message", "\"quoted\" back\\slash \xc3\xa4 broken ?( ? ??? end");
@@ -179,12 +177,9 @@ static void long_lines(void)
     static char quotes[5000];
 
     memset(quotes, '"', sizeof quotes - 1);
-    const struct log_field fields[] = {{"a", quotes}, {"b", quotes}, {"c", quotes}, {"d", quotes},
-                                       {"e", quotes}, {"f", quotes}, {"g", quotes}};
-
-    log_event(LOG_LEVEL_ERROR, fields, 7, "%s", quotes);
+    log_error("%s", quotes);
     log_set_format(LOG_FORMAT_JSON);
-    log_event(LOG_LEVEL_ERROR, fields, 7, "%s", quotes);
+    log_error("%s", quotes);
 }
 
 static void test_long_lines_are_cut(void **state)
@@ -226,8 +221,7 @@ static void test_journal(void **state)
     assert_string_equal(text, "PRIORITY=4\nSYSLOG_IDENTIFIER=reachd\nMESSAGE=one 1\n");
     assert_true(recv(journal, text, sizeof text - 1, 0) > 0);
     text[recv(journal, text, sizeof text - 1, 0)] = '\0';
-    assert_string_equal(text, "PRIORITY=7\nSYSLOG_IDENTIFIER=reachd\nMESSAGE=with fields\n"
-                              "REACHD_GPU=GPU-1\nREACHD_REQUEST_ID=a\"b\\c d\n");
+    assert_string_equal(text, "PRIORITY=7\nSYSLOG_IDENTIFIER=reachd\nMESSAGE=a\"b\\c d\n");
     assert_int_equal(recv(journal, text, sizeof text - 1, 0), -1);
     close(journal);
     unlink(journal_path);
@@ -235,7 +229,7 @@ static void test_journal(void **state)
 
     /* Nobody is there: it is text then. */
     logged(to_the_journal);
-    assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>with fields\n");
+    assert_string_equal(text, "<4>one 1\n<6>forged line [2J\n<7>a\"b\\c d\n");
 }
 
 /* ---- never waits, never floods ----------------------------------------------------------- */

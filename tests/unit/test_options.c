@@ -72,7 +72,8 @@ static const char *sample(const struct config_option *o)
         return o->words[1].name;
     case CONFIG_TEXT:
     case CONFIG_LIST:
-    case CONFIG_ACTION:
+    case CONFIG_DEPTHS:
+    case CONFIG_FLAG:
         break;
     }
     return "some text";
@@ -95,7 +96,7 @@ static void test_every_option_in_every_place(void **state)
         struct err err = {0};
         char text[TEXT_BYTES], name[64], shown[40];
 
-        if (o->type == CONFIG_ACTION) {
+        if (o->section == CONFIG_ONCE) {
             continue;
         }
         snprintf(text, sizeof text, "# a comment\n\n  %s =  %s \t\r\n", o->name, sample(o));
@@ -168,9 +169,9 @@ static void test_wrong_files(void **state)
 {
     static const char *const cases[][2] = {
         {"log-level = loud", ":1: log-level is one of"},
-        {"\n\nnonsense = 1", ":3: nonsense is no option"},
+        {"\n\nnonsense = 1", ":3: nonsense is not an option"},
         {"listen", ":1: listen: a line is NAME = VALUE"},
-        {"= 3", ":1:  is no option"},
+        {"= 3", ":1:  is not an option"},
         {"[section]", ":1: [section]: a line is"},
         {"log-rate = 1\nlog-rate = 2", ":2: log-rate is given twice"},
         {"log-rate =", ":1: log-rate needs a value"},
@@ -337,7 +338,7 @@ static void test_printed_and_read_again(void **state)
         fclose(out);
         assert_int_equal(config_read_text(&other, "other", printed, printed_size, &err), STATUS_OK);
         for (size_t i = 0; i < config_option_count; i++) {
-            assert_true(config_options[i].type == CONFIG_ACTION ||
+            assert_true(config_options[i].section == CONFIG_ONCE ||
                         config_same(&one, &other, &config_options[i]));
         }
         free(printed);

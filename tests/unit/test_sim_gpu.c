@@ -213,7 +213,7 @@ static double median_of(const struct probe_result *r, const struct probe_spec *s
                         uint32_t sm)
 {
     size_t at = ((size_t)block * r->sm_count + sm) * spec->slice_pages;
-    return stats_median_of_u32(r->values + at, spec->slice_pages);
+    return stats_median_u32(r->values + at, spec->slice_pages);
 }
 
 /* The pivot's group, and nobody else, misses after thrashing. */

@@ -1,6 +1,6 @@
 /* test_stats.c: order statistics against sorting, on shapes that break naive selection. */
 #include "base/rng.h"
-#include "base/round.h"
+#include "base/format_number.h"
 #include "base/stats.h"
 #include "alloc_fail.h"
 
@@ -63,8 +63,8 @@ static void median_ignores_one_outlier(void **state)
     const uint32_t v[] = {270, 271, 270, 272, 20000, 271, 270, 271, 272, 270, 271, 271};
 
     (void)state;
-    assert_true(stats_median_of_u32(v, 12) == 271);
-    assert_true(stats_mad_of_u32(v, 12) <= 1);
+    assert_true(stats_median_u32(v, 12) == 271);
+    assert_true(stats_mad_u32(v, 12) <= 1);
 }
 
 static void quantiles_by_hand(void **state)
@@ -90,8 +90,8 @@ static void mad_by_hand(void **state)
     const uint32_t u[] = {5, 5, 5};
 
     (void)state;
-    assert_true(stats_mad_of_f64(v, 7) == 1);
-    assert_true(stats_mad_of_u32(u, 3) == 0);
+    assert_true(stats_mad_f64(v, 7) == 1);
+    assert_true(stats_mad_u32(u, 3) == 0);
 }
 
 /* Fills v with one of the shapes that sweeps give: random, few values, flat, up, down, a step. */
@@ -125,7 +125,7 @@ static void agrees_with_sorting(void **state)
 {
     const uint64_t seed = 20262;
     struct rng rng = {.state = seed};
-    uint32_t v[MOST], sorted[MOST], work[MOST];
+    uint32_t v[MOST], sorted[MOST], before[MOST];
     double f[MOST], fsorted[MOST], deviation[MOST];
 
     (void)state;
@@ -140,19 +140,18 @@ static void agrees_with_sorting(void **state)
             fsorted[i] = sorted[i];
         }
         const double median = sorted_median(fsorted, n);
-        assert_true(stats_median_of_u32(v, n) == median);
-        assert_true(stats_median_of_f64(f, n) == median);
+        assert_true(stats_median_u32(v, n) == median);
+        assert_true(stats_median_f64(f, n) == median);
         for (size_t i = 0; i < n; i++)
             deviation[i] = fabs(f[i] - median);
         qsort(deviation, n, sizeof(*deviation), compare_f64);
-        assert_true(stats_mad_of_u32(v, n) == sorted_median(deviation, n));
-        assert_true(stats_mad_of_f64(f, n) == sorted_median(deviation, n));
+        assert_true(stats_mad_u32(v, n) == sorted_median(deviation, n));
+        assert_true(stats_mad_f64(f, n) == sorted_median(deviation, n));
         /* Each rank in turn: q half way between (k-1)/n and k/n means the k-th smallest. */
         const size_t k = 1 + rng_below(&rng, n);
-        memcpy(work, v, n * sizeof(*v));
-        assert_int_equal(stats_quantile_u32(work, n, ((double)k - 0.5) / (double)n), sorted[k - 1]);
-        qsort(work, n, sizeof(*work), compare_u32); /* reordered, and nothing lost */
-        assert_memory_equal(work, sorted, n * sizeof(*work));
+        memcpy(before, v, n * sizeof(*v));
+        assert_int_equal(stats_quantile_u32(v, n, ((double)k - 0.5) / (double)n), sorted[k - 1]);
+        assert_memory_equal(v, before, n * sizeof(*v));
     }
 }
 
@@ -164,8 +163,8 @@ static void copies_leave_the_input(void **state)
     (void)state;
     fill(&rng, v, MOST, 0);
     memcpy(before, v, sizeof(v));
-    (void)stats_median_of_u32(v, MOST);
-    (void)stats_mad_of_u32(v, MOST);
+    (void)stats_median_u32(v, MOST);
+    (void)stats_mad_u32(v, MOST);
     assert_memory_equal(before, v, sizeof(v));
 }
 
@@ -185,11 +184,11 @@ static void without_memory_the_same(void **state)
         fill(&rng, v, n, round % 6);
         for (size_t i = 0; i < n; i++)
             f[i] = (rng_unit(&rng) - 0.5) * (double)v[i];
-        const double wanted[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
-                                 stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
+        const double wanted[] = {stats_median_u32(v, n), stats_mad_u32(v, n),
+                                 stats_median_f64(f, n), stats_mad_f64(f, n)};
         alloc_fail_begin(1);
-        const double got[] = {stats_median_of_u32(v, n), stats_mad_of_u32(v, n),
-                              stats_median_of_f64(f, n), stats_mad_of_f64(f, n)};
+        const double got[] = {stats_median_u32(v, n), stats_mad_u32(v, n), stats_median_f64(f, n),
+                              stats_mad_f64(f, n)};
         alloc_fail.armed = false;
         assert_memory_equal(got, wanted, sizeof(got));
         assert_int_equal(alloc_fail.failures, alloc_fail.calls);

@@ -23,7 +23,7 @@ static atomic_int regained;
 static atomic_bool requeue_waits;
 static sem_t is_waiting, go_on;
 
-/* In place of requeue.c. */
+/* In place of start.c. */
 void pipeline_requeue(struct pipeline *p)
 {
     (void)p;

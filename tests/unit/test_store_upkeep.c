@@ -263,6 +263,42 @@ static void test_starts_without_a_directory(void **state)
     (void)remove(fixture_path(*state, "later"));
 }
 
+/* Begins a run as soon as that is possible, and ends it. */
+static void *begin_and_finish(void *self)
+{
+    int64_t run = 0;
+    enum status s;
+
+    do
+        s = fixture_store_run(self, FIXTURE_UUID, 1, 1, &run, NULL);
+    while (s == STATUS_IO);
+    return (void *)(uintptr_t)s;
+}
+
+/* A run that begins at the moment in which the file can be written is not an interrupted one. */
+static void test_recovery_ends_no_new_run(void **state)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof(path), "%s/later/it", (const char *)*state);
+    for (int i = 0; i < 20; i++) {
+        struct store *store = NULL;
+        pthread_t thread;
+        void *result = NULL;
+
+        assert_int_equal(store_open_degraded(path, &store, NULL), STATUS_OK);
+        assert_int_equal(pthread_create(&thread, NULL, begin_and_finish, store), 0);
+        assert_int_equal(mkdir(fixture_path(*state, "later"), 0700), 0);
+        keep(store, STATUS_OK);
+        assert_int_equal(pthread_join(thread, &result), 0);
+        assert_int_equal((uintptr_t)result, STATUS_OK);
+        store_close(store);
+        assert_int_equal(remove(path), 0);
+        assert_int_equal(remove(fixture_path(*state, "later/it-lock")), 0);
+        assert_int_equal(remove(fixture_path(*state, "later")), 0);
+    }
+}
+
 /* What may not pass is still a refusal. */
 static void test_refuses_at_the_start(void **state)
 {
@@ -552,6 +588,7 @@ int main(void)
         WITH_DIRECTORY(test_damaged_pages),
         WITH_DIRECTORY(test_recovers),
         WITH_DIRECTORY(test_starts_without_a_directory),
+        WITH_DIRECTORY(test_recovery_ends_no_new_run),
         WITH_DIRECTORY(test_refuses_at_the_start),
         WITH_DIRECTORY(test_read_only_at_the_start),
         WITH_DIRECTORY(test_read_only_after_a_kill),

@@ -80,7 +80,7 @@ static double tolerance_of(const struct mean_curve *c, double *scratch)
     for (uint32_t i = 0; i + 1 < c->count; i++)
         scratch[i] = c->points[i + 1].cycles - c->points[i].cycles;
     const uint32_t n = c->count - 1;
-    const double slope = stats_median_of_f64(scratch, n);
+    const double slope = stats_median_f64(scratch, n);
     for (uint32_t i = 0; i < n; i++)
         scratch[i] = fabs(scratch[i] - slope);
     const double sigma = stats_quantile_f64(scratch, n, SIGMA_QUANTILE) / sqrt(2.0);

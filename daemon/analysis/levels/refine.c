@@ -407,7 +407,7 @@ static void read_penalty(const struct observation *o, uint32_t p, const struct p
     }
     if (n < FEWEST_DIFFERENCES)
         return;
-    const double penalty = stats_median_of_f64(differences, n);
+    const double penalty = stats_median_f64(differences, n);
     const double error =
         ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
     const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);

@@ -42,7 +42,7 @@ double sweep_share_above(const struct observation *o, uint32_t point, double thr
 
 double sweep_median(const struct observation *o, uint32_t point)
 {
-    return stats_median_of_u32(observation_chase(o, point), o->spec.samples);
+    return stats_median_u32(observation_chase(o, point), o->spec.samples);
 }
 
 double sweep_quantile(const struct observation *o, uint32_t point, double q)
@@ -63,7 +63,7 @@ static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t fi
     struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
     while (p.last + 1 < n && fabs(cycles[p.last + 1] - p.cycles) <= PLATEAU_TOLERANCE_CYCLES) {
         p.last += 1;
-        p.cycles = stats_median_of_f64(cycles + first, p.last - first + 1);
+        p.cycles = stats_median_f64(cycles + first, p.last - first + 1);
     }
     return p;
 }

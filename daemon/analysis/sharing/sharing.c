@@ -302,7 +302,7 @@ static struct scatter scatter_of(struct vote v, const struct verdict_row *row, d
             }
         }
     }
-    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_of_f64(residuals, count));
+    out.sigma = fmax(LEAST_SIGMA, sigma_of_median * stats_median_f64(residuals, count));
     const double by_noise = erfc(loss / 2 / out.sigma / sqrt(2)) / 2;
     const double expected = strays + 2 * sqrt(strays) + 2;
     out.stray = fmin(fmax(expected / seen - by_noise, 2.0 / seen), MOST_STRAYS);

@@ -67,7 +67,7 @@ static enum vote vote_of(uint32_t cycles, double base, double penalty)
 
 static double middle(const uint32_t *row, uint32_t samples)
 {
-    return stats_median_of_u32(row, samples < MEDIAN_LOADS ? samples : MEDIAN_LOADS);
+    return stats_median_u32(row, samples < MEDIAN_LOADS ? samples : MEDIAN_LOADS);
 }
 
 static const uint32_t *control_of(const struct observation *o, uint32_t *out_pages)

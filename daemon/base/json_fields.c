@@ -1,0 +1,157 @@
+/* json_fields.c: see json_fields.h. */
+#include "base/json_fields.h"
+
+static bool has_field(const struct json_field *f, unsigned variant)
+{
+    return f->variants == 0 || (f->variants & variant) != 0;
+}
+
+static json_t *build_list(const struct json_field *f, const void *from)
+{
+    const void *const items = (const char *)from + f->offset;
+    const uint32_t count = *(const uint32_t *)((const char *)from + f->count_offset);
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count && array; i++) {
+        const uint64_t v = f->type == JSON_FIELD_U64_LIST ? ((const uint64_t *)items)[i]
+                                                          : ((const uint16_t *)items)[i];
+        const bool null = f->type == JSON_FIELD_U16_OR_NULL && v == UINT16_MAX;
+
+        json_builder_append(&array, null            ? json_null()
+                                    : v > INT64_MAX ? NULL
+                                                    : json_integer((json_int_t)v));
+    }
+    return array;
+}
+
+static void build_field(struct json_builder *o, const struct json_field *f, const void *from)
+{
+    const void *const at = (const char *)from + f->offset;
+
+    switch (f->type) {
+    case JSON_FIELD_U64:
+        json_builder_u64(o, f->name, *(const uint64_t *)at);
+        break;
+    case JSON_FIELD_U32:
+        json_builder_u64(o, f->name, *(const uint32_t *)at);
+        break;
+    case JSON_FIELD_BOOL:
+        json_builder_bool(o, f->name, *(const bool *)at);
+        break;
+    case JSON_FIELD_TIME:
+        json_builder_time(o, f->name, *(const int64_t *)at);
+        break;
+    case JSON_FIELD_TEXT:
+        json_builder_text(o, f->name, at);
+        break;
+    case JSON_FIELD_TEXT_OR_NULL:
+        json_builder_text_or_null(o, f->name, at);
+        break;
+    case JSON_FIELD_U32_MAYBE:
+        json_builder_u32_maybe(o, f->name, *(const struct maybe_u32 *)at);
+        break;
+    case JSON_FIELD_U64_MAYBE:
+        json_builder_u64_maybe(o, f->name, *(const struct maybe_u64 *)at);
+        break;
+    case JSON_FIELD_U64_REPORTED:
+        json_builder_u64_maybe(o, f->name,
+                               *(const uint64_t *)at ? KNOWN_U64(*(const uint64_t *)at)
+                                                     : UNKNOWN_U64(REASON_NOT_REPORTED));
+        break;
+    case JSON_FIELD_U64_LIST:
+    case JSON_FIELD_U16_LIST:
+    case JSON_FIELD_U16_OR_NULL:
+        json_builder_value(o, f->name, build_list(f, from));
+        break;
+    }
+}
+
+void json_fields_build(struct json_builder *o, const struct json_field *fields, size_t count,
+                       unsigned variant, const void *from)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (has_field(&fields[i], variant))
+            build_field(o, &fields[i], from);
+    }
+}
+
+static uint32_t read_list(struct json_reader *in, const struct json_field *f, void *at)
+{
+    const bool null = f->type == JSON_FIELD_U16_OR_NULL;
+    const json_t *array;
+    uint64_t *const out = at;
+
+    if (f->type != JSON_FIELD_U64_LIST)
+        return json_reader_u16_array(in, f->name, f->length, f->max, null ? UINT16_MAX : UINT32_MAX,
+                                     at);
+    array = json_reader_array(in, f->name, f->length);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *const v = json_array_get(array, i);
+
+        if (!json_is_integer(v) || json_integer_value(v) < 0)
+            json_reader_fail(in, f->name, "element %zu must be an integer, 0 or more", i);
+        else
+            out[i] = (uint64_t)json_integer_value(v);
+    }
+    return (uint32_t)json_array_size(array);
+}
+
+static void read_field(struct json_reader *in, const struct json_field *f, void *to)
+{
+    void *const at = (char *)to + f->offset;
+    struct maybe_u64 reported = {.known = MAYBE_UNKNOWN};
+
+    switch (f->type) {
+    case JSON_FIELD_U64:
+        json_reader_u64(in, f->name, at);
+        break;
+    case JSON_FIELD_U32:
+        json_reader_u32(in, f->name, f->max ? f->max : UINT32_MAX, at);
+        break;
+    case JSON_FIELD_BOOL:
+        json_reader_bool(in, f->name, at);
+        break;
+    case JSON_FIELD_TIME:
+        json_reader_time(in, f->name, at);
+        break;
+    case JSON_FIELD_TEXT:
+        json_reader_text(in, f->name, at, f->length);
+        break;
+    case JSON_FIELD_TEXT_OR_NULL:
+        json_reader_text_or_null(in, f->name, at, f->length);
+        break;
+    case JSON_FIELD_U32_MAYBE:
+        json_reader_u32_maybe(in, f->name, at);
+        break;
+    case JSON_FIELD_U64_MAYBE:
+        json_reader_u64_maybe(in, f->name, at);
+        break;
+    case JSON_FIELD_U64_REPORTED:
+        json_reader_u64_maybe(in, f->name, &reported);
+        *(uint64_t *)at = reported.v;
+        break;
+    case JSON_FIELD_U64_LIST:
+    case JSON_FIELD_U16_LIST:
+    case JSON_FIELD_U16_OR_NULL:
+        *(uint32_t *)((char *)to + f->count_offset) = read_list(in, f, at);
+        break;
+    }
+}
+
+void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,
+                      unsigned variant, void *to)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct json_field *const f = &fields[i];
+        void *const at = (char *)to + f->offset;
+
+        if (!has_field(f, variant))
+            continue;
+        if (!f->optional || json_object_get(in->object, f->name))
+            read_field(in, f, to);
+        else if (f->type == JSON_FIELD_U32_MAYBE)
+            *(struct maybe_u32 *)at = UNKNOWN_U32(REASON_NOT_REPORTED);
+        else
+            *(struct maybe_u64 *)at = UNKNOWN_U64(REASON_NOT_REPORTED);
+    }
+}

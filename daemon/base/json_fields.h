@@ -1,0 +1,48 @@
+/* json_fields.h: the fields of a struct as a table, which one encoder and one decoder walk.
+ *
+ *     static const struct json_field fields[] = {
+ *         {"sm_count", JSON_FIELD_U32, .offset = offsetof(struct gpu, sm_count), .max = 512},
+ *     };
+ *
+ * Names are written in the order of the table.
+ */
+#ifndef REACH_BASE_JSON_FIELDS_H
+#define REACH_BASE_JSON_FIELDS_H
+
+#include "base/json_builder.h"
+#include "base/json_reader.h"
+
+enum json_field_type {
+    JSON_FIELD_U64 = 0,      /* uint64_t */
+    JSON_FIELD_U32,          /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_BOOL,         /* bool */
+    JSON_FIELD_TIME,         /* int64_t, seconds since 1970 */
+    JSON_FIELD_TEXT,         /* char[length] */
+    JSON_FIELD_TEXT_OR_NULL, /* the same; "" is null */
+    JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
+    JSON_FIELD_U64_MAYBE,    /* struct maybe_u64 */
+    JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null: not reported */
+    JSON_FIELD_U64_LIST,     /* uint64_t[length] */
+    JSON_FIELD_U16_LIST,     /* uint16_t[length], each at most `max` */
+    JSON_FIELD_U16_OR_NULL   /* the same; UINT16_MAX is null */
+};
+
+struct json_field {
+    const char *name;
+    enum json_field_type type;
+    size_t offset;
+    uint32_t length;
+    uint32_t max;
+    size_t count_offset; /* lists: of a uint32_t, how many elements there are */
+    unsigned variants;   /* bits of the variants of the struct that have the field; 0: all */
+    bool optional;       /* a number that may be absent; a missing field is not reported */
+};
+
+/* Adds the fields of `from` that `variant` (one bit, or 0 if there are none) has. */
+void json_fields_build(struct json_builder *o, const struct json_field *fields, size_t count,
+                       unsigned variant, const void *from);
+/* Reads the same fields into `to`. */
+void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,
+                      unsigned variant, void *to);
+
+#endif

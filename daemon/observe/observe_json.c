@@ -1,0 +1,401 @@
+/* observe_json.c: specs, identities, limits and observations as JSON.
+ *
+ *     {"probe": {..}, "sm_ids": [0, 1, ..], "shape": [points, samples], "values": [..],
+ *      "conditions": {..}, "verdict": "clean"}
+ *
+ * A spec's JSON has the fields that its kind uses and no others, so that a reader sees what was
+ * asked and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM
+ * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes.
+ *
+ * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
+ * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and
+ * 7 repeats is 14 784 values, about 55 KB of text.
+ */
+#include "observe/observe.h"
+
+#include "base/identity_json.h"
+#include "base/json_fields.h"
+
+#include <stdlib.h>
+
+/* Kinds of probes, as bits. */
+enum {
+    CHASE = 1 << PROBE_CHASE,
+    ROUND = 1 << PROBE_ROUND,
+    PAIRS = 1 << PROBE_PAIRS,
+    READ = 1 << PROBE_READ,
+    MEANS = 1 << PROBE_MEANS,
+    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
+    WALKS = CHASE | ROUND | PAIRS
+};
+
+_Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
+
+/* clang-format off */
+#define AT(type, field)      offsetof(struct type, field)
+#define SPEC_U32(field, in)  {#field, JSON_FIELD_U32, AT(probe_spec, field), .variants = (in)}
+#define SPEC_U64(field, in)  {#field, JSON_FIELD_U64, AT(probe_spec, field), .variants = (in)}
+#define LIMIT(field)         {#field, JSON_FIELD_U64, .offset = AT(gpu_limits, field)}
+#define CONDITION(field, type)                                                                     \
+    {#field, JSON_FIELD_##type, .offset = AT(probe_conditions, field)}
+#define LATER(field, type)                                                                         \
+    {#field, JSON_FIELD_##type, .offset = AT(probe_conditions, field), .optional = true}
+/* clang-format on */
+#define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+static const struct json_field spec_fields[] = {
+    SPEC_U64(stride_bytes, WALKS | MEANS | MEAN_PAIRS),
+    SPEC_U64(base_bytes, WALKS | READ),
+    SPEC_U32(warm_laps, WALKS),
+    {"sms", JSON_FIELD_U16_LIST, AT(probe_spec, sms), .length = REACH_MAX_SMS,
+     .max = REACH_MAX_SMS - 1, .count_offset = AT(probe_spec, sm_count), .variants = WALKS},
+    SPEC_U32(slice_pages, ROUND | PAIRS),
+    SPEC_U32(flush_pages, ROUND | PAIRS),
+    SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
+    {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
+     .count_offset = AT(probe_spec, point_count), .variants = CHASE | READ | MEANS},
+    SPEC_U32(samples, CHASE),
+    SPEC_U32(repeats, ROUND | READ),
+    SPEC_U32(duration_us, READ),
+    SPEC_U32(seed, READ),
+    SPEC_U32(window_count, READ),
+    {"window_of_sm", JSON_FIELD_U16_OR_NULL, AT(probe_spec, window_of_sm), .length = REACH_MAX_SMS,
+     .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
+};
+
+/* An unchecked spec must not lead out of its own arrays. */
+static bool counts_fit(const struct probe_spec *spec)
+{
+    return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
+           spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
+           (unsigned)spec->access < ACCESS_COUNT;
+}
+
+json_t *probe_spec_to_json(const struct probe_spec *spec)
+{
+    struct json_builder o;
+
+    if (!counts_fit(spec))
+        return NULL;
+    json_builder_begin(&o);
+    json_builder_text(&o, "kind", probe_kind_name(spec->kind));
+    json_fields_build(&o, spec_fields, COUNT(spec_fields), 1U << spec->kind, spec);
+    if (spec->kind == PROBE_READ && !probe_is_line_read(spec)) {
+        json_builder_text(&o, "access", access_name(spec->access));
+        json_builder_u64(&o, "transaction_bytes", probe_access_bytes(spec));
+    }
+    return json_builder_end(&o);
+}
+
+/* Both or none. */
+static void access_from_json(struct json_reader *in, struct probe_spec *out)
+{
+    const char *word;
+
+    if (!json_object_get(in->object, "access") && !json_object_get(in->object, "transaction_bytes"))
+        return;
+    word = json_reader_word(in, "access");
+    if (word && !access_from_name(word, &out->access))
+        json_reader_fail(in, "access", "must be read, atomic or write");
+    json_reader_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+}
+
+enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err)
+{
+    struct json_reader in;
+    struct err why = {0};
+    const char *kind;
+    enum status s;
+
+    *out = (struct probe_spec){0};
+    json_reader_begin(&in, json, "probe", JSON_READER_STRICT, STATUS_PROTOCOL, err);
+    kind = json_reader_word(&in, "kind");
+    if (kind && !probe_kind_from_name(kind, &out->kind))
+        json_reader_fail(&in, "kind", "must be chase, round, pairs, read, means or mean-pairs");
+    json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
+    if (out->kind == PROBE_READ)
+        access_from_json(&in, out);
+    s = json_reader_end(&in);
+    if (s == STATUS_OK && probe_check(out, NULL, &why) != STATUS_OK)
+        s = err_set(err, STATUS_PROTOCOL, "%s", why.text); /* starts with "probe: " */
+    return s;
+}
+
+json_t *gpu_identity_to_json(const struct gpu_identity *id)
+{
+    return identity_json_new(id);
+}
+
+enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err)
+{
+    struct json_reader in;
+
+    json_reader_begin(&in, json, "gpu", JSON_READER_STRICT, STATUS_PROTOCOL, err);
+    return identity_json_read(&in, out);
+}
+
+static void arena_from_json(struct json_reader *in, enum arena_kind *out)
+{
+    const char *const arena = json_reader_word(in, "arena");
+
+    if (arena && !arena_kind_from_name(arena, out))
+        json_reader_fail(in, "arena", "must be alias, plain or simulated");
+}
+
+/* After the arena. */
+static const struct json_field limit_fields[] = {
+    LIMIT(range_bytes),
+    LIMIT(backing_bytes),
+    LIMIT(granule_bytes),
+    LIMIT(device_memory_bytes),
+    LIMIT(free_bytes),
+    {"sm_count", JSON_FIELD_U32, AT(gpu_limits, sm_count), .max = REACH_MAX_SMS},
+};
+
+json_t *gpu_limits_to_json(const struct gpu_limits *limits)
+{
+    struct json_builder o;
+
+    json_builder_begin(&o);
+    json_builder_text(&o, "arena", arena_kind_name(limits->arena));
+    json_fields_build(&o, limit_fields, COUNT(limit_fields), 0, limits);
+    return json_builder_end(&o);
+}
+
+enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err)
+{
+    struct json_reader in;
+
+    *out = (struct gpu_limits){0};
+    json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
+    arena_from_json(&in, &out->arena);
+    json_fields_read(&in, limit_fields, COUNT(limit_fields), 0, out);
+    return json_reader_end(&in);
+}
+
+/* ---- observations -----------------------------------------------------------------------------
+ */
+
+enum { MAX_AXES = 4, HALVES = 2 };
+
+/* Lengths of the axes; returns their number. Their product is probe_value_count. */
+static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint32_t *axes)
+{
+    switch (spec->kind) {
+    case PROBE_CHASE:
+        axes[0] = spec->point_count;
+        axes[1] = spec->samples;
+        return 2;
+    case PROBE_ROUND:
+    case PROBE_PAIRS:
+        axes[0] = spec->kind == PROBE_ROUND ? spec->repeats : spec->sm_count;
+        axes[1] = HALVES;
+        axes[2] = sm_count;
+        axes[3] = spec->slice_pages;
+        return 4;
+    case PROBE_READ:
+        axes[0] = spec->point_count;
+        axes[1] = spec->repeats;
+        axes[2] = 1 + sm_count;
+        return 3;
+    case PROBE_MEANS:
+        axes[0] = spec->point_count;
+        return 1;
+    case PROBE_MEAN_PAIRS:
+        axes[0] = sm_count;
+        axes[1] = sm_count;
+        return 2;
+    case PROBE_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static json_t *shape_to_json(const struct observation *o)
+{
+    uint32_t axes[MAX_AXES];
+    const uint32_t count = shape_of(&o->spec, o->result.sm_count, axes);
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!json_builder_append(&array, json_integer(axes[i])))
+            break;
+    }
+    return array;
+}
+
+static json_t *values_to_json(const struct probe_result *result)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < result->value_count; i++) {
+        if (!json_builder_append(&array, json_integer(result->values[i])))
+            break;
+    }
+    return array;
+}
+
+static const struct json_field sm_ids = {"sm_ids",
+                                         JSON_FIELD_U16_LIST,
+                                         AT(probe_result, sm_ids),
+                                         .length = REACH_MAX_SMS,
+                                         .max = REACH_MAX_SMS - 1,
+                                         .count_offset = AT(probe_result, sm_count)};
+
+/* The arena is written after the first two. Documents of the first release lack the optional ones.
+ */
+static const struct json_field condition_fields[] = {
+    CONDITION(started_at, TIME),
+    CONDITION(duration_ns, U64),
+    CONDITION(range_bytes, U64),
+    CONDITION(backing_bytes, U64),
+    CONDITION(device_memory_bytes, U64),
+    CONDITION(sm_clock_khz, U32_MAYBE),
+    CONDITION(memory_clock_khz, U32_MAYBE),
+    CONDITION(temperature_celsius, U32_MAYBE),
+    CONDITION(other_processes, U32_MAYBE),
+    CONDITION(throttle_reasons, U64_MAYBE),
+    LATER(sm_clock_before_khz, U32_MAYBE),
+    LATER(busy_percent_before, U32_MAYBE),
+    LATER(uncorrected_errors, U64_MAYBE),
+    LATER(xid, U64_MAYBE),
+};
+enum { BEFORE_ARENA = 2, AFTER_ARENA = COUNT(condition_fields) - BEFORE_ARENA };
+
+static json_t *conditions_to_json(const struct probe_conditions *c)
+{
+    struct json_builder o;
+
+    json_builder_begin(&o);
+    json_fields_build(&o, condition_fields, BEFORE_ARENA, 0, c);
+    json_builder_text(&o, "arena", arena_kind_name(c->arena));
+    json_fields_build(&o, condition_fields + BEFORE_ARENA, AFTER_ARENA, 0, c);
+    return json_builder_end(&o);
+}
+
+json_t *observation_to_json(const struct observation *o)
+{
+    struct json_builder out;
+
+    if (o->result.sm_count > REACH_MAX_SMS)
+        return NULL;
+    json_builder_begin(&out);
+    json_builder_value(&out, "probe", probe_spec_to_json(&o->spec));
+    json_fields_build(&out, &sm_ids, 1, 0, &o->result);
+    json_builder_value(&out, "shape", shape_to_json(o));
+    json_builder_value(&out, "values", values_to_json(&o->result));
+    json_builder_value(&out, "conditions", conditions_to_json(&o->result.conditions));
+    json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
+    json_builder_text_or_null(&out, "verdict_reason", o->assessment.message);
+    return json_builder_end(&out);
+}
+
+/* A publication of means need not say which SM walked. */
+static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struct probe_result *out)
+{
+    json_fields_read(in, &sm_ids, 1, 0, out);
+    if (json_reader_ok(in) && out->sm_count == 0 && kind != PROBE_MEANS)
+        json_reader_fail(in, "sm_ids", "must name the SMs that took part");
+    for (uint32_t i = 1; i < out->sm_count; i++) {
+        if (out->sm_ids[i] <= out->sm_ids[i - 1])
+            json_reader_fail(in, "sm_ids", "must ascend");
+    }
+}
+
+static void shape_from_json(struct json_reader *in, const struct observation *o)
+{
+    uint32_t axes[MAX_AXES];
+    const json_t *const array = json_reader_array(in, "shape", MAX_AXES);
+    const uint32_t count = shape_of(&o->spec, o->result.sm_count, axes);
+
+    if (array && json_array_size(array) != count)
+        json_reader_fail(in, "shape", "must have %u axes", count);
+    for (uint32_t i = 0; array && i < count; i++) {
+        const json_t *const v = json_array_get(array, i);
+        if (!json_is_integer(v) || json_integer_value(v) != (json_int_t)axes[i])
+            json_reader_fail(in, "shape", "axis %u must be %u, as the probe says", i, axes[i]);
+    }
+}
+
+static void values_from_json(struct json_reader *in, struct observation *o)
+{
+    const json_t *const array = json_reader_array(in, "values", SIZE_MAX);
+    const size_t count = json_array_size(array);
+    size_t wanted;
+
+    if (!array)
+        return;
+    wanted = probe_value_count(&o->spec, o->result.sm_count);
+    if (count != wanted) {
+        json_reader_fail(in, "values", "has %zu elements where the probe gives %zu", count, wanted);
+        return;
+    }
+    o->result.values = calloc(count, sizeof(*o->result.values));
+    if (!o->result.values) {
+        json_reader_absorb(in,
+                           err_set(in->err, STATUS_NO_MEMORY, "no memory for %zu values", count));
+        return;
+    }
+    o->result.value_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *const v = json_array_get(array, i);
+        const json_int_t n = json_integer_value(v);
+        if (!json_is_integer(v) || n < 0 || n > UINT32_MAX) {
+            json_reader_fail(in, "values", "element %zu must be an integer from 0 to %u", i,
+                             UINT32_MAX);
+            return;
+        }
+        o->result.values[i] = (uint32_t)n;
+    }
+}
+
+/* Observations of the first release have no verdict, and count as clean. */
+static void assessment_from_json(struct json_reader *in, struct assessment *out)
+{
+    const char *word;
+
+    if (!json_object_get(in->object, "verdict") && !json_object_get(in->object, "verdict_reason"))
+        return;
+    word = json_reader_word(in, "verdict");
+    if (word && !verdict_from_name(word, &out->verdict))
+        json_reader_fail(in, "verdict", "must be clean, disturbed or unusable");
+    json_reader_text_or_null(in, "verdict_reason", out->message, sizeof(out->message));
+}
+
+static void conditions_from_json(struct json_reader *outer, struct probe_conditions *c)
+{
+    const json_t *const json = json_reader_object(outer, "conditions");
+    struct json_reader in;
+
+    if (!json)
+        return;
+    json_reader_begin_inside(&in, outer, json, "conditions", -1);
+    json_fields_read(&in, condition_fields, BEFORE_ARENA, 0, c);
+    arena_from_json(&in, &c->arena);
+    json_fields_read(&in, condition_fields + BEFORE_ARENA, AFTER_ARENA, 0, c);
+    json_reader_absorb(outer, json_reader_end(&in));
+}
+
+enum status observation_from_json(const json_t *json, struct observation *out, struct err *err)
+{
+    struct json_reader in;
+    const json_t *spec;
+    enum status s;
+
+    *out = (struct observation){0};
+    json_reader_begin(&in, json, "", JSON_READER_STRICT, STATUS_PROTOCOL, err);
+    spec = json_reader_object(&in, "probe");
+    if (spec)
+        json_reader_absorb(&in, probe_spec_from_json(spec, &out->spec, err));
+    sm_ids_from_json(&in, out->spec.kind, &out->result);
+    if (json_reader_ok(&in)) { /* only now do spec and SMs say how many values there are */
+        shape_from_json(&in, out);
+        values_from_json(&in, out);
+    }
+    conditions_from_json(&in, &out->result.conditions);
+    assessment_from_json(&in, &out->assessment);
+    s = json_reader_end(&in);
+    if (s != STATUS_OK)
+        observation_free(out);
+    return s;
+}
