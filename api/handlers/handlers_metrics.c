@@ -4,10 +4,9 @@
  */
 #include "api/handlers/handlers.h"
 
-#include "api/decode/accept.h"
+#include "api/decode/decode.h"
 #include "api/encode/metrics_gpu.h"
 #include "api/encode/metrics_page.h"
-#include "api/decode/problem.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -122,7 +121,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
 
     p.out = open_memstream(&text, &bytes);
     if (!p.out) {
-        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        reply_document(reply, NULL);
         return;
     }
     process_metrics(&p, c);
@@ -131,12 +130,11 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
     metrics_gpu(&p, c->snapshot);
     if (p.is_open)
         fputs("# EOF\n", p.out);
-    if (fclose(p.out) != 0) {
+    if (fclose(p.out) != 0) { /* no memory */
         free(text);
-        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
-        return;
+        text = NULL;
     }
-    reply_text(reply, p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes);
-    reply->etag[0] = '\0'; /* it is never the same twice */
+    reply_once(reply, HTTP_OK,
+               document_new_typed(p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes, ""));
     reply->varies_by_accept = true;
 }

@@ -286,14 +286,14 @@ static void dispatch(const struct offline *offline, const struct reach_request *
 /* A terminated copy of the body; NULL without memory. */
 static char *body_of(const struct reply *reply, size_t *out_bytes)
 {
-    const char *text = reply->document ? reply->document->text : reply->body;
-    const size_t bytes = reply->document ? reply->document->bytes : reply->body_bytes;
-    char *copy = text || reply->is_empty ? malloc(bytes + 1) : NULL;
+    const struct document *d = reply->document;
+    const size_t bytes = d ? d->bytes : 0;
+    char *copy = d || reply->is_empty ? malloc(bytes + 1) : NULL;
 
     if (!copy)
         return NULL;
-    if (text)
-        memcpy(copy, text, bytes);
+    if (d)
+        memcpy(copy, d->text, bytes);
     copy[bytes] = '\0';
     *out_bytes = bytes;
     return copy;
