@@ -20,8 +20,11 @@ json_t *encode_states(const struct snapshot *s, int64_t now);
 /* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
                           size_t *out_bytes);
-/* What the document has of an answer that the planner does not have as such: the headroom, which
- * does not apply without a limit or without windows, */
+/* What the document has that the planner's answer does not have as such: when the speeds were
+ * measured that predictions rest on (RFC 3339; "": none were), */
+enum { ENCODE_TIME_BYTES = 32 };
+const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
+/* the headroom, which does not apply without a limit or without windows, */
 struct maybe_u64 encode_headroom(const struct placement_answer *answer);
 /* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);

@@ -16,29 +16,28 @@ static const size_t rooms[] = {[PLANNER_SCOPE] = 1 << 10,
                                [PLANNER_SPLIT] = 12 << 10,
                                [PLANNER_EXPLAIN] = 2 << 10};
 
-/* When the speeds that answers predict from were measured; null if none were. */
-static void write_speeds_taken_at(struct json_writer *t, const struct fingerprint *fp)
+const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out)
 {
-    char when[32];
-
+    out[0] = '\0';
     if (IS_KNOWN(fp->throughput.plateau_gbps))
-        json_writer_text(
-            t, "speeds_taken_at",
-            clock_rfc3339(fingerprint_part_taken_at(fp, PART_CURVE), when, sizeof when));
-    else
-        json_writer_null(t, "speeds_taken_at");
+        clock_rfc3339(fingerprint_part_taken_at(fp, PART_CURVE), out, ENCODE_TIME_BYTES);
+    return out;
 }
 
 /* What every answer begins with: the fingerprint that it rests on. */
 static void write_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
 {
     const struct gpu_identity *measured = &gpu->fingerprint.gpu;
+    char when[ENCODE_TIME_BYTES];
 
     json_writer_text(t, "gpu", measured->uuid);
     json_writer_text(t, "fingerprint_id", gpu->fingerprint_id);
     json_writer_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
     json_writer_text(t, "origin", origin_name(measured->origin));
-    write_speeds_taken_at(t, &gpu->fingerprint);
+    if (*encode_speeds_taken_at(&gpu->fingerprint, when))
+        json_writer_text(t, "speeds_taken_at", when);
+    else
+        json_writer_null(t, "speeds_taken_at");
 }
 
 static void write_scope_answer(struct json_writer *t, const struct scope_call *call)
