@@ -1,12 +1,10 @@
-/* handlers_metrics.c: what a monitoring system collects, as Prometheus text 0.0.4, or as
- * OpenMetrics text 1.0 where the client likes that better (metrics_page.h). What is known of the
- * GPUs is in metrics_gpu.c; here is the process, and the page as a whole.
+/* handlers_metrics.c: the page that a monitoring system collects: the process, HTTP, measurements
+ * and the database; the GPUs are in api/encode/metrics_gpu.c. OpenMetrics if the client prefers it.
  */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"
-#include "api/encode/metrics_gpu.h"
-#include "api/encode/metrics_page.h"
+#include "api/encode/metrics.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -21,7 +19,7 @@ static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; ch
 
 /* ---- the process ---- */
 
-/* 0 where it cannot be told. */
+/* 0 if it is not known. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -80,7 +78,7 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
                    "Connections ended for taking too long.", (double)s->connections_timed_out);
 }
 
-/* ---- what it knows ---- */
+/* ---- measurements and the database ---- */
 
 static void measurement_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
