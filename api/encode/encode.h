@@ -29,6 +29,10 @@ struct maybe_u64 encode_headroom(const struct placement_answer *answer);
 /* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */
 void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
+/* An observation as a table for spreadsheets, from malloc, the caller's. NULL without memory, or if
+ * the document is not one that observation_to_json wrote. (encode_csv.c) */
+char *encode_csv(const json_t *observation, size_t *out_bytes);
+
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */
 json_t *encode_err(const struct err *err);
 

@@ -3,7 +3,7 @@
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"
-#include "api/encode/encode_csv.h"
+#include "api/encode/encode.h"
 
 static const char LIST[] = "List them: GET /v1/gpus/{gpu}/observations, or reachctl observations.";
 
