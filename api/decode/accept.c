@@ -1,5 +1,5 @@
 /* accept.c: the ranges of an Accept field, one after the other. */
-#include "api/decode/accept.h"
+#include "api/decode/decode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,54 +1,50 @@
-/* decode.c: query parameters and the one body that this API reads.
- *
- * A body is looked over before jansson sees it: brackets deeper than 16 and more than 1024 values
- * are refused in one pass over the text, which bounds the time that a hostile body costs. Malformed
- * text, a key twice, an unknown key and a wrong type are refused, each with the JSON pointer (RFC
- * 6901) of what is wrong.
- */
+/* decode.c: the query parameters. The whole text of a number must be a number: "1e3" is one, and
+ * "1e3x", "nan" and "0x10" are not. */
 #include "api/decode/decode.h"
 
-#include "api/http_status.h"
-#include "base/json_load.h"
 #include "base/units.h"
 
-#include <jansson.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-static bool blame_parameter(struct problem *p, const char *name, const char *detail)
+enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64 };
+
+/* Blames a parameter; the sentence begins with its name. */
+static bool refuse(struct err *err, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool refuse(struct err *err, const char *name, const char *format, ...)
 {
-    *p = (struct problem){.status = STATUS_INVALID_ARGUMENT, .parameter = name};
-    snprintf(p->detail, sizeof(p->detail), "%s", detail);
+    char why[320];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    err_set_field(err, STATUS_INVALID_ARGUMENT, name, "%s%s", name, why);
     return false;
 }
 
+/* ---- single values ---- */
+
 bool decode_bytes(const struct request *request, const char *name, enum decode_need need,
-                  uint64_t *out, struct problem *out_problem)
+                  uint64_t *out, struct err *err)
 {
     const char *text = request_param(request, name);
-    struct err err;
-    char detail[sizeof(err.text)];
+    struct err why;
 
     if (!text && need == DECODE_OPTIONAL)
         return true;
-    if (!text) {
-        snprintf(detail, sizeof(detail), "%s is missing: say how many, as in %s=137GiB", name,
-                 name);
-        return blame_parameter(out_problem, name, detail);
-    }
-    if (units_parse_bytes(text, out, &err) != STATUS_OK) {
-        snprintf(detail, sizeof(detail), "%s: %.300s", name, err.text);
-        return blame_parameter(out_problem, name, detail);
-    }
-    if (*out == 0) {
-        snprintf(detail, sizeof(detail), "%s is 0: it must be at least one byte", name);
-        return blame_parameter(out_problem, name, detail);
-    }
-    return true;
+    if (!text)
+        return refuse(err, name, " is missing: say how many, as in %s=137GiB", name);
+    if (units_parse_bytes(text, out, &why) != STATUS_OK)
+        return refuse(err, name, ": %.300s", why.text);
+    return *out > 0 || refuse(err, name, " is 0: it must be at least one byte");
 }
 
-/* Digits without a sign, a blank or a leading zero beyond "0" itself. */
+/* Digits without a sign, a blank or leading zeros. */
 static bool parse_digits(const char *text, uint64_t *out)
 {
     uint64_t v = 0;
@@ -65,30 +61,18 @@ static bool parse_digits(const char *text, uint64_t *out)
 }
 
 bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
-                  uint64_t *out, struct problem *out_problem)
+                  uint64_t *out, struct err *err)
 {
     const char *text = request_param(request, name);
-    char detail[128];
     uint64_t v;
 
     if (!text)
         return true;
-    if (!parse_digits(text, &v) || v < least || v > most) {
-        snprintf(detail, sizeof(detail), "%s must be an integer from %llu to %llu", name,
-                 (unsigned long long)least, (unsigned long long)most);
-        return blame_parameter(out_problem, name, detail);
-    }
+    if (!parse_digits(text, &v) || v < least || v > most)
+        return refuse(err, name, " must be an integer from %llu to %llu", (unsigned long long)least,
+                      (unsigned long long)most);
     *out = v;
     return true;
-}
-
-bool decode_access(const struct request *request, enum access *out, struct problem *out_problem)
-{
-    const char *text = request_param(request, "access");
-
-    if (!text || access_from_name(text, out))
-        return true;
-    return blame_parameter(out_problem, "access", "access must be read, atomic or write");
 }
 
 bool decode_number(const char *text, int64_t *out)
@@ -101,165 +85,204 @@ bool decode_number(const char *text, int64_t *out)
     return true;
 }
 
-/* ---- the body ---- */
-
-/* `pointer` may be the problem's own, filled before. */
-static bool blame_pointer(struct problem *p, const char *pointer, const char *detail)
+static bool decode_access(const struct request *request, enum access *out, struct err *err)
 {
-    struct problem made = {.status = STATUS_INVALID_ARGUMENT,
-                           .has_pointer = true,
-                           .next_step = "Send no body, or {\"depth\": \"quick\"}, with \"full\" or "
-                                        "\"matrix\" in place of \"quick\" for a longer look."};
+    const char *text = request_param(request, "access");
 
-    snprintf(made.pointer, sizeof(made.pointer), "%s", pointer);
-    snprintf(made.detail, sizeof(made.detail), "%s", detail);
-    *p = made;
-    return false;
+    return !text || access_from_name(text, out) ||
+           refuse(err, "access", " must be read, atomic or write");
 }
 
-/* JSON has one Content-Type. curl -d says "form" unless told otherwise; that is read as JSON too,
- * since a form would not parse as such. */
-static bool accepts_type(const char *type)
+static bool decode_flag(const struct request *request, const char *name, bool *out, struct err *err)
 {
-    static const char *const known[] = {"application/json", "application/x-www-form-urlencoded"};
+    const char *text = request_param(request, name);
 
-    for (size_t i = 0; type && i < sizeof(known) / sizeof(*known); i++) {
-        size_t length = strlen(known[i]);
-        if (strncasecmp(type, known[i], length) == 0 && strchr("; \t", type[length]))
-            return true;
-    }
-    return type == NULL;
+    if (!text)
+        return true;
+    *out = strcmp(text, "true") == 0;
+    return *out || strcmp(text, "false") == 0 || refuse(err, name, " must be true or false");
 }
 
-/* One pass: is it small and flat enough to be parsed at all? */
-static bool is_modest(const char *text, size_t bytes)
+/* A decimal number, above 0 and at most `most`. */
+static bool parse_real(const char *name, const char *text, double most, double *out,
+                       struct err *err)
 {
-    uint32_t depth = 0;
-    uint32_t values = 0;
-    bool in_text = false;
+    char *end = NULL;
+    double v = 0;
 
-    for (size_t i = 0; i < bytes; i++) {
-        char c = text[i];
-        if (in_text) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_text = false;
-            continue;
-        }
-        if (c == '"')
-            in_text = true;
-        if ((c == '{' || c == '[') && ++depth > DECODE_MAX_DEPTH)
-            return false;
-        if ((c == '}' || c == ']') && depth > 0)
-            depth--;
-        if (c == ',' && ++values > DECODE_MAX_VALUES)
-            return false;
-    }
+    errno = 0;
+    if (*text && text[strspn(text, "0123456789.eE+-")] == '\0')
+        v = strtod(text, &end);
+    if (!end || *end != '\0' || errno != 0 || !isfinite(v) || !(v > 0) || v > most)
+        return refuse(err, name, " must be a number above 0 and up to %.0f", most);
+    *out = v;
     return true;
 }
 
-/* RFC 6901: "~" and "/" inside a key are written "~0" and "~1". */
-static void pointer_to(const char *key, char *out)
+static bool decode_real(const struct request *request, const char *name, double most, double *out,
+                        struct err *err)
 {
-    size_t at = 0;
+    const char *text = request_param(request, name);
 
-    out[at++] = '/';
-    for (; *key && at + 3 < PROBLEM_POINTER_BYTES; key++) {
-        if (*key == '~' || *key == '/') {
-            out[at++] = '~';
-            out[at++] = *key == '~' ? '0' : '1';
-        } else {
-            out[at++] = *key;
-        }
-    }
-    out[at] = '\0';
+    return !text || parse_real(name, text, most, out, err);
 }
 
-/* jansson tells which key came twice only in its sentence: duplicate object key near '"depth"'. */
-static void pointer_to_duplicate(const char *message, char *out)
+/* A size of one access. */
+static bool decode_access_bytes(const struct request *request, const char *name, uint32_t *out,
+                                struct err *err)
 {
-    const char *key = strstr(message, "'\"");
-    const char *end = key ? strstr(key + 2, "\"'") : NULL;
-    char name[PROBLEM_POINTER_BYTES];
+    uint64_t v = 0;
 
-    out[0] = '\0';
-    if (!end || (size_t)(end - key) > sizeof(name))
-        return;
-    snprintf(name, sizeof(name), "%.*s", (int)(end - key - 2), key + 2);
-    pointer_to(name, out);
-}
-
-static bool decode_depth_object(json_t *body, enum depth *out, struct problem *p)
-{
-    const json_t *depth = json_object_get(body, "depth");
-    char pointer[PROBLEM_POINTER_BYTES];
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(body))
-        return blame_pointer(p, "", "the body must be a JSON object");
-    json_object_foreach(body, key, value)
-    {
-        if (strcmp(key, "depth") == 0)
-            continue;
-        pointer_to(key, pointer);
-        return blame_pointer(p, pointer, "there is no such field: only depth is known");
-    }
-    if (!depth)
-        return true;
-    if (!json_is_string(depth))
-        return blame_pointer(p, "/depth", "depth must be a string");
-    if (!depth_from_name(json_string_value(depth), out))
-        return blame_pointer(p, "/depth", "depth must be quick, full or matrix");
-    return true;
-}
-
-static bool blame_type(struct problem *p)
-{
-    *p = (struct problem){.status = STATUS_INVALID_ARGUMENT,
-                          .http_status = HTTP_UNSUPPORTED_MEDIA_TYPE,
-                          .slug = "unsupported-media-type",
-                          .title = "The body is of a type that this service does not read.",
-                          .next_step = "Send the header Content-Type: application/json."};
-    snprintf(p->detail, sizeof(p->detail), "the body must be application/json");
-    return false;
-}
-
-static bool blame_syntax(struct problem *p, const json_error_t *error)
-{
-    char detail[sizeof(error->text) + 48];
-    char pointer[PROBLEM_POINTER_BYTES] = "";
-
-    if (json_error_code(error) == json_error_duplicate_key)
-        pointer_to_duplicate(error->text, pointer);
-    snprintf(detail, sizeof(detail), "line %d, column %d: %s", error->line, error->column,
-             error->text);
-    return blame_pointer(p, pointer, detail);
-}
-
-bool decode_depth_body(const struct request *request, enum depth *out, struct problem *out_problem)
-{
-    json_error_t error;
-    json_t *body;
-    bool ok;
-
-    if (request->body_bytes == 0)
-        return true;
-    if (!accepts_type(request->content_type))
-        return blame_type(out_problem);
-    if (!is_modest(request->body, request->body_bytes))
-        return blame_pointer(out_problem, "",
-                             "the body is nested deeper, or has more values, than any request");
-    body = json_load_whole(request->body, request->body_bytes, &error);
-    if (!body && json_load_was_short()) {
-        *out_problem = (struct problem){.status = STATUS_NO_MEMORY};
-        snprintf(out_problem->detail, sizeof(out_problem->detail), "%s", error.text);
+    if (!decode_bytes(request, name, DECODE_OPTIONAL, &v, err))
         return false;
+    if (v > STRATEGY_MAX_TRANSACTION)
+        return refuse(err, name, " is more than 1 MiB, the most that one access may have");
+    *out = (uint32_t)v;
+    return true;
+}
+
+static bool decode_windows(const struct request *request, uint32_t *out, struct err *err)
+{
+    uint64_t v = 0;
+    const bool good = decode_count(request, "windows", 1, PLACEMENT_MAX_WINDOWS, &v, err);
+
+    *out = (uint32_t)v;
+    return good;
+}
+
+bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
+                 struct err *err)
+{
+    uint64_t limit = DEFAULT_LIMIT;
+    uint64_t cursor = 0;
+    const bool good = decode_count(request, "limit", 1, MAX_LIMIT, &limit, err) &&
+                      decode_count(request, "cursor", 1, INT64_MAX, &cursor, err);
+
+    *out_limit = (uint32_t)limit;
+    *out_cursor = (int64_t)cursor;
+    return good;
+}
+
+/* ---- what the planner is asked ---- */
+
+const char *decode_job_param(uint32_t i)
+{
+    static const char *const others[] = {"bytes", "access", "windows"};
+    enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+    if (i < OTHERS)
+        return others[i];
+    return i - OTHERS < JOB_FIELD_COUNT ? job_fields[i - OTHERS].name : NULL;
+}
+
+static bool decode_field(const struct request *request, const struct job_field *field, void *to,
+                         struct err *err)
+{
+    switch (field->kind) {
+    case JOB_FIELD_BYTES:
+        return decode_bytes(request, field->name, DECODE_OPTIONAL, to, err);
+    case JOB_FIELD_ACCESS_BYTES:
+        return decode_access_bytes(request, field->name, to, err);
+    case JOB_FIELD_COUNTER:
+        return decode_count(request, field->name, 1, INT64_MAX, to, err);
+    case JOB_FIELD_FLAG:
+        return decode_flag(request, field->name, to, err);
+    default:
+        return decode_real(request, field->name, field->most, to, err);
     }
-    if (!body)
-        return blame_syntax(out_problem, &error);
-    ok = decode_depth_object(body, out, out_problem);
-    json_decref(body);
-    return ok;
+}
+
+static bool decode_job(const struct request *request, struct job_request *out, struct err *err)
+{
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
+        !decode_access(request, &out->access, err))
+        return false;
+    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
+        if (!decode_field(request, &job_fields[i], (char *)out + job_fields[i].offset, err))
+            return false;
+    }
+    return decode_windows(request, &out->windows, err);
+}
+
+/* The items of a list with commas between; 0: one is empty or too long, or there are too many. */
+static uint32_t items_of(const char *text, char items[SPLIT_MAX_JOBS][ITEM_BYTES])
+{
+    for (uint32_t count = 0; count < SPLIT_MAX_JOBS;) {
+        const size_t length = strcspn(text, ",");
+        if (length == 0 || length >= ITEM_BYTES)
+            return 0;
+        snprintf(items[count++], ITEM_BYTES, "%.*s", (int)length, text);
+        if (text[length] == '\0')
+            return count;
+        text += length + 1;
+    }
+    return 0;
+}
+
+static bool decode_split(const struct request *request, struct split_request *out, struct err *err)
+{
+    const char *bytes = request_param(request, "bytes");
+    const char *weight = request_param(request, "weight");
+    char items[SPLIT_MAX_JOBS][ITEM_BYTES];
+    struct err why;
+
+    if (!bytes)
+        return refuse(err, "bytes", " is missing: say the bytes of each job, as in 20G,40G");
+    out->job_count = items_of(bytes, items);
+    if (out->job_count == 0)
+        return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
+                      SPLIT_MAX_JOBS);
+    for (uint32_t j = 0; j < out->job_count; j++) {
+        if (units_parse_bytes(items[j], &out->jobs[j].bytes, &why) != STATUS_OK)
+            return refuse(err, "bytes", " has an item that is not a size: %.240s", why.text);
+    }
+    if (!weight)
+        return true;
+    if (items_of(weight, items) != out->job_count)
+        return refuse(err, "weight",
+                      " must be numbers with commas between, one for each job in bytes, as in 1,2");
+    for (uint32_t j = 0; j < out->job_count; j++) {
+        if (!parse_real("weight", items[j], SPLIT_MAX_WEIGHT, &out->jobs[j].weight, err))
+            return false;
+    }
+    return true;
+}
+
+static bool decode_explain(const struct request *request, struct explain_request *out,
+                           struct err *err)
+{
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
+        !decode_access(request, &out->access, err) ||
+        !decode_access_bytes(request, "element", &out->element_bytes, err) ||
+        !decode_access_bytes(request, "transaction", &out->transaction_bytes, err) ||
+        !decode_real(request, "gbps", STRATEGY_MAX_RATE, &out->observed_gbps, err))
+        return false;
+    return out->observed_gbps > 0 ||
+           refuse(err, "gbps", " is missing: say what the job observes, as in gbps=412.5");
+}
+
+bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err)
+{
+    switch (call->function) {
+    case PLANNER_SCOPE:
+        call->scope.request = (struct scope_request){.access = ACCESS_READ};
+        return decode_bytes(request, "bytes", DECODE_REQUIRED, &call->scope.request.bytes, err) &&
+               decode_access(request, &call->scope.request.access, err);
+    case PLANNER_PLACEMENT: {
+        struct placement_request *p = &call->placement.request;
+        *p = (struct placement_request){.bytes = 0};
+        return decode_bytes(request, "bytes", DECODE_REQUIRED, &p->bytes, err) &&
+               decode_windows(request, &p->windows, err) &&
+               decode_bytes(request, "granularity", DECODE_OPTIONAL, &p->granularity_bytes, err);
+    }
+    case PLANNER_PLAN:
+        call->plan.request = (struct job_request){.access = ACCESS_READ};
+        return decode_job(request, &call->plan.request, err);
+    case PLANNER_SPLIT:
+        call->split.request = (struct split_request){.job_count = 0};
+        return decode_split(request, &call->split.request, err);
+    default:
+        call->explain.request = (struct explain_request){.access = ACCESS_READ};
+        return decode_explain(request, &call->explain.request, err);
+    }
 }

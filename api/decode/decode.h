@@ -1,53 +1,45 @@
-/* decode.h: from texts of a request to values, strictly. On false `out_problem` names the parameter
- * or the JSON pointer to blame.
+/* decode.h: strict conversion of the texts of a request to values. A function that returns false
+ * has filled the error, which names the query parameter (err.field), or the problem, which names
+ * the JSON pointer. Pure; any thread.
  */
 #ifndef REACH_API_DECODE_DECODE_H
 #define REACH_API_DECODE_DECODE_H
 
+#include "api/decode/planner_call.h"
 #include "api/decode/problem.h"
 #include "api/decode/request.h"
 #include "fingerprint/fingerprint.h"
-#include "planner/explain.h"
-#include "planner/split.h"
 
 enum decode_need { DECODE_OPTIONAL = 0, DECODE_REQUIRED };
 
-/* Nesting and number of values of a body, far beyond what any request needs. */
+/* The most that a body may have of nesting and of values, far more than any request needs. */
 enum { DECODE_MAX_DEPTH = 16, DECODE_MAX_VALUES = 1024 };
 
-/* A size ("80G"); `*out` stays as it is where an optional one is not there. */
+/* A size ("80G"), at least 1; `*out` is unchanged if an optional one is missing. */
 bool decode_bytes(const struct request *request, const char *name, enum decode_need need,
-                  uint64_t *out, struct problem *out_problem);
+                  uint64_t *out, struct err *err);
 /* Decimal digits, least..most; optional. */
 bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
-                  uint64_t *out, struct problem *out_problem);
-/* A decimal number, above 0 and at most `most`; optional. */
-bool decode_real(const struct request *request, const char *name, double most, double *out,
-                 struct problem *out_problem);
-/* true or false; optional. */
-bool decode_flag(const struct request *request, const char *name, bool *out,
-                 struct problem *out_problem);
-/* Sizes, or numbers, apart by commas: 1 to `most` of them. An optional list that is not there
- * leaves `*out_count` as it is. */
-bool decode_sizes(const struct request *request, const char *name, uint32_t most, uint64_t *out,
-                  uint32_t *out_count, struct problem *out_problem);
-bool decode_reals(const struct request *request, const char *name, uint32_t most, double highest,
-                  double *out, uint32_t *out_count, struct problem *out_problem);
-bool decode_access(const struct request *request, enum access *out, struct problem *out_problem);
-/* What plan, split and explain take: all their parameters. */
-bool decode_job(const struct request *request, struct job_request *out,
-                struct problem *out_problem);
-/* The parameters that decode_job takes, one after the other; NULL behind the last. */
+                  uint64_t *out, struct err *err);
+/* A page of a list, newest first: its "limit" (1..1000, default 100), and the "cursor" where the
+ * page before ended (0: none). */
+bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
+                 struct err *err);
+/* The request of a call of the planner, whose function is set. */
+bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err);
+/* The parameters of a plan, one after the other; NULL after the last. */
 const char *decode_job_param(uint32_t i);
-bool decode_split(const struct request *request, struct split_request *out,
-                  struct problem *out_problem);
-bool decode_explain(const struct request *request, struct explain_request *out,
-                    struct problem *out_problem);
-/* The number of an observation or a cursor in a path or text: 1..2^63-1. False where it is none. */
+/* The number of an observation in a path: 1..2^63-1. False if it is not one. */
 bool decode_number(const char *text, int64_t *out);
 
-/* The body of POST fingerprint: nothing, or {"depth": "quick|full|matrix"}. `*out` stays as it is
- * where no depth is named. */
+/* The body of POST measurements: nothing, or {"depth": "quick|full|matrix"}. `*out` is unchanged if
+ * no depth is named. (decode_body.c) */
 bool decode_depth_body(const struct request *request, enum depth *out, struct problem *out_problem);
+
+/* How well the value of an Accept field (NULL: anything) matches `type`, such as "text/csv", in
+ * thousandths: the weight of the most exact range that covers it (RFC 9110, section 12.5.1).
+ * ACCEPT_NOT if none does. (accept.c) */
+enum { ACCEPT_NOT = -1 };
+int accept_weight(const char *accept, const char *type);
 
 #endif

@@ -1,60 +1,37 @@
-/* request.c: a request target, taken apart once and strictly.
+/* request.c: a strict parser of the request target.
  *
  *     /v1/gpus/0/scope?bytes=80G  ->  segments v1 gpus 0 scope, params bytes=80G
  *
- * Each segment is decoded by itself, so an encoded slash never makes a new one. Dots mean nothing
- * here: no file is ever opened by a name from a request, and ".." matches no route.
+ * Each segment is decoded by itself, so an encoded slash does not separate segments. Dots have no
+ * meaning: no file is opened by a name from a request, and ".." matches no route.
  */
 #include "api/decode/request.h"
 
+#include "base/text.h"
+
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    static const char digits[] = "0123456789abcdef";
+    const char *at = isxdigit((unsigned char)c) ? strchr(digits, tolower((unsigned char)c)) : NULL;
+
+    return at ? (int)(at - digits) : -1;
 }
 
-/* Bytes of the UTF-8 sequence at `s`, 0 where it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t more = s[0] < 0x80                   ? 0
-                  : s[0] >= 0xc2 && s[0] < 0xe0 ? 1
-                  : s[0] >= 0xe0 && s[0] < 0xf0 ? 2
-                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 3
-                                                : SIZE_MAX;
-
-    if (more == SIZE_MAX)
-        return 0;
-    for (size_t i = 1; i <= more; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return more + 1;
-}
-
-/* The decoded text must be something that can be shown: no control characters, UTF-8. */
+/* The decoded text must be printable UTF-8. */
 static enum status check_text(const char *text, struct err *err)
 {
-    const unsigned char *s = (const unsigned char *)text;
-
-    while (*s) {
-        size_t length = utf8_length(s);
-        if (length == 0)
+    while (*text) {
+        const size_t bytes = text_character_bytes(text);
+        if (bytes == 0)
             return err_set(err, STATUS_INVALID_ARGUMENT, "the request target is not UTF-8");
-        if (*s < 0x20 || *s == 0x7f)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
             return err_set(err, STATUS_INVALID_ARGUMENT,
                            "the request target has a control character in it");
-        s += length;
+        text += bytes;
     }
     return STATUS_OK;
 }

@@ -1,7 +1,7 @@
-/* request.h: one HTTP request, taken apart. Borrowed texts live as long as the request.
+/* request.h: one parsed HTTP request. Borrowed texts live as long as the request.
  *
- * The target is parsed here and not by libmicrohttpd: that library cuts texts at %00, forgets which
- * parameter came twice, and takes what is no percent code for itself.
+ * The target is parsed here and not by libmicrohttpd: that library cuts texts at %00, does not
+ * report duplicate parameters, and accepts invalid percent codes as they are.
  */
 #ifndef REACH_API_DECODE_REQUEST_H
 #define REACH_API_DECODE_REQUEST_H
@@ -27,30 +27,30 @@ struct request_param {
 
 struct request {
     const char *method;
-    char *texts;        /* owned: what segments and params point into */
-    const char *target; /* as sent; borrowed from whoever called request_parse */
+    char *texts;                               /* owned: what segments and params point into */
+    const char *target;                        /* as sent; the caller's of request_parse */
     char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut where too long */
     uint32_t segment_count;
     const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two; "/" none */
     uint32_t param_count;
     struct request_param params[REQUEST_MAX_PARAMS];
-    const char *gpu; /* what stands for {gpu} and {id} in the route; NULL where it has none */
+    const char *gpu; /* for {gpu} and {id} of the route; NULL: it has none */
     const char *id;
-    const char *accept; /* header values; NULL where not sent */
+    const char *accept; /* header values; NULL: not sent */
     const char *content_type;
     const char *if_none_match;
     const char *authorization;
     char trace[REQUEST_ID_BYTES]; /* its X-Request-Id; "": none yet */
-    bool trace_given;             /* by the client, which wants it back */
-    char *body;                   /* owned; NULL where nothing was sent */
+    bool trace_given;             /* by the client: the response has it too */
+    char *body;                   /* owned; NULL: none */
     size_t body_bytes;
     bool body_too_large;
 };
 
-/* Takes the client's id of this request where it is 1 to 64 letters, digits, "-", "_", "." and ":";
+/* Takes the client's id of this request if it is 1 to 64 letters, digits, "-", "_", "." and ":";
  * others are ignored. */
 void request_take_id(struct request *request, const char *given);
-/* Gives it one made of `number` where it has none. */
+/* Makes an id from `number` if it has none. */
 void request_make_id(struct request *request, uint64_t number);
 
 /* Parses a request target ("/v1/gpus?limit=3") into a zeroed request. Errors:
@@ -58,7 +58,7 @@ void request_make_id(struct request *request, uint64_t number);
  * not UTF-8, a parameter twice, too many), STATUS_NO_MEMORY. */
 enum status request_parse(struct request *out, const char *target, struct err *err);
 
-/* The value of a query parameter; NULL where it was not sent. */
+/* The value of a query parameter; NULL if it was not sent. */
 const char *request_param(const struct request *request, const char *name);
 
 /* Appends to the body. More than REQUEST_MAX_BODY_BYTES sets body_too_large and drops it. */

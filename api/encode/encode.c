@@ -1,5 +1,4 @@
-/* encode.c: the documents of answers, field by field, in the order in which a person reads them.
- */
+/* encode.c: the documents of GPUs and of the node, in the order in which a person reads them. */
 #include "api/encode/encode.h"
 
 #include "base/identity_json.h"
@@ -40,7 +39,7 @@ static json_t *links_to_json(const char *uuid)
     return json_builder_end(&o);
 }
 
-/* What is known of the fingerprint without reading it. */
+/* The state of a GPU and of its fingerprint. */
 static void state_to_json(struct json_builder *o, const struct snapshot_gpu *gpu)
 {
     json_builder_text(o, "state", gpu_state_name(gpu->state));
@@ -56,7 +55,7 @@ static void state_to_json(struct json_builder *o, const struct snapshot_gpu *gpu
     json_builder_value(o, "last_error", encode_err(&gpu->last_error));
 }
 
-/* Begins a GPU: which one it is, and its state. */
+/* Begins the object of a GPU: its identity and its state. */
 static void gpu_to_json(struct json_builder *o, const struct snapshot_gpu *gpu, uint32_t index)
 {
     json_t *identity = identity_json_new(&gpu->identity);
@@ -78,44 +77,36 @@ json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index)
     return json_builder_end(&o);
 }
 
-/* Beside every count of GPUs: is it an answer yet? */
+static json_t *gpu_with_fingerprint(const struct snapshot_gpu *gpu, uint32_t index)
+{
+    struct json_builder o;
+
+    gpu_to_json(&o, gpu, index);
+    json_builder_value(&o, "fingerprint",
+                       gpu->has_fingerprint ? fingerprint_to_json(&gpu->fingerprint) : json_null());
+    return json_builder_end(&o);
+}
+
+/* Accompanies every count of GPUs, which is final once discovery is done. */
 static void discovery_to_json(struct json_builder *o, const struct snapshot *s)
 {
     json_builder_text(o, "discovery", s->discovering ? "running" : "done");
 }
 
-json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version)
+json_t *encode_gpus(const struct snapshot *s, const char *daemon_version)
 {
+    json_t *(*const encode_one)(const struct snapshot_gpu *, uint32_t) =
+        daemon_version ? gpu_with_fingerprint : encode_gpu;
     json_t *gpus = json_array();
     struct json_builder o;
 
     for (uint32_t i = 0; i < s->gpu_count; i++) {
-        const struct snapshot_gpu *gpu = &s->gpus[i];
-        gpu_to_json(&o, gpu, i);
-        json_builder_value(&o, "fingerprint",
-                           gpu->has_fingerprint ? fingerprint_to_json(&gpu->fingerprint)
-                                                : json_null());
-        if (!json_builder_append(&gpus, json_builder_end(&o)))
+        if (!json_builder_append(&gpus, encode_one(&s->gpus[i], i)))
             break;
     }
     json_builder_begin(&o);
-    json_builder_text(&o, "daemon_version", daemon_version);
-    discovery_to_json(&o, s);
-    json_builder_value(&o, "gpus", gpus);
-    json_builder_value(&o, "source_error", encode_err(&s->source_error));
-    return json_builder_end(&o);
-}
-
-json_t *encode_gpus(const struct snapshot *s)
-{
-    json_t *gpus = json_array();
-    struct json_builder o;
-
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        if (!json_builder_append(&gpus, encode_gpu(&s->gpus[i], i)))
-            break;
-    }
-    json_builder_begin(&o);
+    if (daemon_version)
+        json_builder_text(&o, "daemon_version", daemon_version);
     discovery_to_json(&o, s);
     json_builder_value(&o, "gpus", gpus);
     json_builder_value(&o, "source_error", encode_err(&s->source_error));
@@ -145,7 +136,7 @@ json_t *encode_node(const struct snapshot *s, const char *hostname, const char *
     return json_builder_end(&o);
 }
 
-/* A clock that was set back makes nothing younger than 0. */
+/* At least 0, also after the clock was set back. */
 static void age_to_json(struct json_builder *o, const struct snapshot_gpu *gpu, int64_t now)
 {
     int64_t age = now - gpu->fingerprint.taken_at;

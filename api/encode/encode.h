@@ -1,38 +1,37 @@
-/* encode.h: from values to the JSON of answers. Pure; new references, NULL without memory. */
+/* encode.h: JSON documents from values. Pure; any thread. New references, which are the caller's;
+ * NULL without memory. */
 #ifndef REACH_API_ENCODE_ENCODE_H
 #define REACH_API_ENCODE_ENCODE_H
 
-#include "base/json_builder.h"
-#include "base/json_writer.h"
-#include "planner/placement.h"
+#include "api/decode/planner_call.h"
 #include "snapshot/snapshot.h"
 
 #include <jansson.h>
 
-/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. */
-json_t *encode_gpus(const struct snapshot *s);
+/* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. With a `daemon_version`,
+ * which comes first, each GPU has its "fingerprint" (null: none) instead of links. */
+json_t *encode_gpus(const struct snapshot *s, const char *daemon_version);
 json_t *encode_gpu(const struct snapshot_gpu *gpu, uint32_t index);
-/* {"daemon_version", "discovery", "gpus": [..], "source_error"}: the GPUs as in encode_gpus, each
- * with its "fingerprint" (null: none) instead of links. */
-json_t *encode_fingerprints(const struct snapshot *s, const char *daemon_version);
 json_t *encode_node(const struct snapshot *s, const char *hostname, const char *daemon_version);
-/* The list of GPUs that /readyz shows; `now` (wall clock, seconds) adds how old what they serve is,
- * 0 does not. */
+/* The list of GPUs of /readyz; `now` (wall clock, seconds) adds the age of each fingerprint, 0 does
+ * not. */
 json_t *encode_states(const struct snapshot *s, int64_t now);
 
-/* Texts from malloc, the caller's (encode_answer.c). */
-char *encode_scope(const struct snapshot_gpu *gpu, const struct scope_request *request,
-                   const struct scope_answer *answer, size_t *out_bytes);
-char *encode_placement(const struct snapshot_gpu *gpu, const struct placement_request *request,
-                       const struct placement_answer *answer, size_t *out_bytes);
+/* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
+char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
+                          size_t *out_bytes);
+/* What the document has that the planner's answer does not have as such: when the speeds were
+ * measured that predictions rest on (RFC 3339; "": none were), */
+enum { ENCODE_TIME_BYTES = 32 };
+const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
+/* the headroom, which does not apply without a limit or without windows, */
+struct maybe_u64 encode_headroom(const struct placement_answer *answer);
+/* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */
+void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
-/* What every answer that rests on a fingerprint begins with: which one, and whether it is known to
- * be of before a change. `room`: a guess at the length of all. */
-void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, const char *fingerprint_id,
-                  size_t room);
-/* "windows": [..]. */
-void encode_windows(struct json_writer *t, const struct placement_window *windows, uint32_t count);
-enum { ENCODE_WINDOW_ROOM = 128, ENCODE_SM_ROOM = 5 }; /* guesses at what one of each takes */
+/* An observation as a table for spreadsheets, from malloc, the caller's. NULL without memory, or if
+ * the document is not one that observation_to_json wrote. (encode_csv.c) */
+char *encode_csv(const json_t *observation, size_t *out_bytes);
 
 /* {"slug", "text", "next_step"}; null for STATUS_OK. */
 json_t *encode_err(const struct err *err);

@@ -1,16 +1,16 @@
-/* encode_csv.c: the flat values of an observation with the place of each in front of it.
+/* encode_csv.c: one line for each value of an observation, after its position.
  *
  *   kind    columns
  *   chase   pages,sample,cycles
  *   round   repeat,thrashed,sm,slice_page,cycles
  *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
- *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, where the probe names a kind)
+ *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, if the probe names a kind)
  *
- * One header line, one line a value (RFC 4180, but for plain line feeds). It reads the JSON
- * document and not the struct, so that the API stays ignorant of probes: the lengths of the axes
- * stand in "shape", the names of their places in "probe" and "sm_ids".
+ * One header line, one line per value (RFC 4180, except for plain line feeds). It reads the JSON
+ * document and not the struct, so that the API does not depend on probes: the lengths of the axes
+ * are in "shape", the names of their positions in "probe" and "sm_ids".
  */
-#include "api/encode/encode_csv.h"
+#include "api/encode/encode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct kind {
     const char *name;
     const char *header;
     size_t axis_count;
-    const char *first_axis; /* field of "probe" that names its places; NULL: its index */
+    const char *first_axis; /* field of "probe" that names its positions; NULL: its index */
     void (*write)(FILE *out, const struct table *t);
 };
 

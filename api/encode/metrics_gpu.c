@@ -1,94 +1,36 @@
-/* metrics_gpu.c: see metrics_gpu.h. */
-#include "api/encode/metrics_gpu.h"
+/* metrics_gpu.c: what is known of the GPUs. Words (model, signature of the disabled SMs, name of
+ * the group map, origin, driver) are labels of one series per GPU, whose value is 1. */
+#include "api/encode/metrics.h"
 
 #include "fingerprint/fingerprint.h"
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
-enum { KILO = 1000 };
 #define GIGA 1e9
 
-/* A number of a fingerprint or of one of its levels: where it stands and what makes it a base unit.
- */
-enum number { NUMBER_U32 = 0, NUMBER_U64, NUMBER_F64 };
-struct gauge {
+enum subject { GPU = 0, FINGERPRINT, LEVEL };
+enum number { U32 = 0, U32_OR_NONE, U64, I64, MILLISECONDS, BOOL, MAYBE_U32, MAYBE_U64, MAYBE_F64 };
+
+struct family {
     const char *name;
     const char *help;
+    enum subject subject; /* all GPUs, those with a fingerprint, or their TLB levels */
     enum number number;
-    size_t offset; /* of a maybe_u32, maybe_u64 or maybe_f64 */
-    double factor;
+    size_t offset; /* in struct snapshot_gpu, or in struct tlb_level */
+    double factor; /* to the base unit; 0: 1 */
+    /* Writes the samples of a GPU, if they have more labels. */
+    void (*write)(const struct metrics_page *p, const char *name, const struct snapshot_gpu *gpu);
 };
 
-#define OF_FINGERPRINT(field) offsetof(struct fingerprint, field)
-#define OF_LEVEL(field)       offsetof(struct tlb_level, field)
-
-static const struct gauge of_fingerprint[] = {
-    {"reachd_gpu_reach_bytes", "Bytes that an SM group reaches without a miss.", NUMBER_U64,
-     OF_FINGERPRINT(windows.reach_bytes), 1},
-    {"reachd_gpu_recommended_window_bytes",
-     "Window for an SM group, of a base that is not aligned.", NUMBER_U64,
-     OF_FINGERPRINT(windows.recommended_bytes), 1},
-    {"reachd_gpu_full_sms", "SMs of the smallest regular die that explains the groups.", NUMBER_U32,
-     OF_FINGERPRINT(topology.full_sm_count), 1},
-    {"reachd_gpu_nominal_group_sms", "SMs of a group of that die.", NUMBER_U32,
-     OF_FINGERPRINT(topology.nominal_group_sms), 1},
-    {"reachd_gpu_disabled_sms", "SMs of that die that this chip does without.", NUMBER_U32,
-     OF_FINGERPRINT(topology.disabled.sm_count), 1},
-    {"reachd_gpu_disabled_candidates", "Sets of disabled SMs that explain the groups.", NUMBER_U32,
-     OF_FINGERPRINT(topology.disabled.candidate_count), 1},
-    {"reachd_gpu_lost_groups", "Groups of that die of which nothing is left.", NUMBER_U32,
-     OF_FINGERPRINT(topology.disabled.lost_groups), 1},
-    {"reachd_gpu_group_confidence_ratio", "Least agreement of any SM's votes for its group.",
-     NUMBER_F64, OF_FINGERPRINT(topology.confidence), 1},
-    {"reachd_gpu_plateau_bytes_per_second", "Random reads of 128 bytes inside the reach.",
-     NUMBER_F64, OF_FINGERPRINT(throughput.plateau_gbps), GIGA},
-    {"reachd_gpu_whole_memory_bytes_per_second",
-     "Random reads of 128 bytes over the largest region probed.", NUMBER_F64,
-     OF_FINGERPRINT(throughput.whole_memory_gbps), GIGA},
-};
-
-static const struct gauge of_level[] = {
-    {"reachd_gpu_tlb_entries", "Entries of a TLB level.", NUMBER_U32, OF_LEVEL(entries), 1},
-    {"reachd_gpu_tlb_entry_bytes", "Bytes that one entry of a TLB level translates.", NUMBER_U64,
-     OF_LEVEL(entry_bytes), 1},
-    {"reachd_gpu_tlb_reach_bytes", "Bytes that a TLB level translates without a miss.", NUMBER_U64,
-     OF_LEVEL(reach_bytes), 1},
-    {"reachd_gpu_tlb_miss_penalty_cycles", "SM cycles that a miss in a TLB level costs.",
-     NUMBER_F64, OF_LEVEL(miss_penalty_cycles), 1},
-};
-
-/* Of the value at `base`, in base units. NaN: not known. */
-static double value_of(const struct gauge *g, const void *base)
-{
-    const char *const at = (const char *)base + g->offset;
-    struct maybe_u32 u32;
-    struct maybe_u64 u64;
-    struct maybe_f64 f64;
-
-    switch (g->number) {
-    case NUMBER_U32:
-        memcpy(&u32, at, sizeof(u32));
-        return IS_KNOWN(u32) ? u32.v * g->factor : NAN;
-    case NUMBER_U64:
-        memcpy(&u64, at, sizeof(u64));
-        return IS_KNOWN(u64) ? (double)u64.v * g->factor : NAN;
-    case NUMBER_F64:
-        memcpy(&f64, at, sizeof(f64));
-        return IS_KNOWN(f64) ? f64.v * g->factor : NAN;
-    }
-    return NAN;
-}
-
-/* The name and the label that all samples of a GPU begin with. */
+/* The name and the label that every sample of a GPU begins with. */
 static void begin(const struct metrics_page *p, const char *name, const struct snapshot_gpu *gpu)
 {
     fprintf(p->out, "%s{", name);
     metrics_label(p, "gpu", gpu->identity.uuid);
 }
 
-static void also(const struct metrics_page *p, const char *name, const char *value)
+static void add_label(const struct metrics_page *p, const char *name, const char *value)
 {
     fputc(',', p->out);
     metrics_label(p, name, value);
@@ -99,172 +41,173 @@ static void end(const struct metrics_page *p, double value)
     fprintf(p->out, "} %.17g\n", value);
 }
 
-/* ---- the GPUs themselves ---- */
+/* ---- families with more labels ---- */
 
-static void identities(const struct metrics_page *p, const struct snapshot *s)
+static void write_info(const struct metrics_page *p, const char *name,
+                       const struct snapshot_gpu *gpu)
 {
-    metrics_single(p, "reachd_gpus", METRICS_GAUGE, "GPUs of this node.", s->gpu_count);
-    metrics_family(p, "reachd_gpu_info", METRICS_GAUGE,
-                   "Name of a GPU, and whether it is measured or simulated.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        begin(p, "reachd_gpu_info", &s->gpus[i]);
-        also(p, "name", s->gpus[i].identity.name);
-        also(p, "origin", origin_name(s->gpus[i].identity.origin));
-        end(p, 1);
-    }
-    metrics_family(p, "reachd_gpu_sms", METRICS_GAUGE, "SMs that a GPU has.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        begin(p, "reachd_gpu_sms", &s->gpus[i]);
-        end(p, s->gpus[i].identity.sm_count);
-    }
-    metrics_family(p, "reachd_gpu_memory_bytes", METRICS_GAUGE, "Memory of a GPU.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        begin(p, "reachd_gpu_memory_bytes", &s->gpus[i]);
-        end(p, (double)s->gpus[i].identity.memory_bytes);
+    begin(p, name, gpu);
+    add_label(p, "name", gpu->identity.name);
+    add_label(p, "origin", origin_name(gpu->identity.origin));
+    end(p, 1);
+}
+
+static void write_state(const struct metrics_page *p, const char *name,
+                        const struct snapshot_gpu *gpu)
+{
+    for (int state = GPU_STATE_UNKNOWN; state <= GPU_STATE_STALE; state++) {
+        begin(p, name, gpu);
+        add_label(p, "state", gpu_state_name((enum gpu_state)state));
+        end(p, gpu->state == (enum gpu_state)state);
     }
 }
 
-static void states(const struct metrics_page *p, const struct snapshot *s)
+static void write_fingerprint_info(const struct metrics_page *p, const char *name,
+                                   const struct snapshot_gpu *gpu)
 {
-    metrics_family(p, "reachd_gpu_state", METRICS_GAUGE, "1 for the state that a GPU is in.");
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        for (int state = GPU_STATE_UNKNOWN; state <= GPU_STATE_STALE; state++) {
-            begin(p, "reachd_gpu_state", &s->gpus[i]);
-            also(p, "state", gpu_state_name((enum gpu_state)state));
-            end(p, s->gpus[i].state == (enum gpu_state)state);
-        }
-    }
-}
-
-/* ---- their fingerprints ---- */
-
-/* The next GPU with a fingerprint, from `*i` on; NULL behind the last. */
-static const struct snapshot_gpu *next(const struct snapshot *s, uint32_t *i)
-{
-    while (*i < s->gpu_count && !s->gpus[*i].has_fingerprint)
-        (*i)++;
-    return *i < s->gpu_count ? &s->gpus[(*i)++] : NULL;
-}
-
-static void infos(const struct metrics_page *p, const struct snapshot *s)
-{
-    const struct snapshot_gpu *gpu;
+    const struct fingerprint *fp = &gpu->fingerprint;
     char map[FINGERPRINT_MAP_HASH_BYTES];
 
-    metrics_family(p, "reachd_gpu_fingerprint_info", METRICS_GAUGE,
-                   "What a fingerprint says beside numbers; an empty label is not known.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        const struct fingerprint *const fp = &gpu->fingerprint;
-        begin(p, "reachd_gpu_fingerprint_info", gpu);
-        also(p, "model", fp->gpu.name);
-        also(p, "signature", fp->topology.disabled.signature);
-        also(p, "map", fingerprint_map_hash(&fp->topology.partition, map));
-        also(p, "origin", origin_name(fp->gpu.origin));
-        also(p, "driver", fp->gpu.driver_version);
-        also(p, "depth", depth_name(fp->depth));
-        end(p, 1);
-    }
+    begin(p, name, gpu);
+    add_label(p, "model", fp->gpu.name);
+    add_label(p, "signature", fp->topology.disabled.signature);
+    add_label(p, "map", fingerprint_map_hash(&fp->topology.partition, map));
+    add_label(p, "origin", origin_name(fp->gpu.origin));
+    add_label(p, "driver", fp->gpu.driver_version);
+    add_label(p, "depth", depth_name(fp->depth));
+    end(p, 1);
 }
 
-static void conditions(const struct metrics_page *p, const struct snapshot *s)
-{
-    const struct snapshot_gpu *gpu;
-
-    metrics_family(p, "reachd_gpu_fingerprint_timestamp_seconds", METRICS_GAUGE,
-                   "When the fingerprint that is served was taken, since 1970.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        begin(p, "reachd_gpu_fingerprint_timestamp_seconds", gpu);
-        end(p, (double)gpu->fingerprint.taken_at);
-    }
-    metrics_family(p, "reachd_gpu_fingerprint_duration_seconds", METRICS_GAUGE,
-                   "How long its measurement took.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        begin(p, "reachd_gpu_fingerprint_duration_seconds", gpu);
-        end(p, (double)gpu->fingerprint.duration_ms / KILO);
-    }
-    metrics_family(p, "reachd_gpu_fingerprint_stale", METRICS_GAUGE,
-                   "1: the fingerprint that is served is known to be of before a change.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        begin(p, "reachd_gpu_fingerprint_stale", gpu);
-        end(p, gpu->fingerprint_stale);
-    }
-    metrics_family(p, "reachd_gpu_fingerprint_verdict", METRICS_GAUGE,
-                   "1 for the verdict on its measurement: had something else a hand in it?");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        for (int v = VERDICT_CLEAN; v <= VERDICT_UNUSABLE; v++) {
-            begin(p, "reachd_gpu_fingerprint_verdict", gpu);
-            also(p, "verdict", verdict_name((enum verdict)v));
-            end(p, gpu->fingerprint.conditions.verdict == (enum verdict)v);
-        }
-    }
-}
-
-static void counts(const struct metrics_page *p, const struct snapshot *s)
-{
-    const struct snapshot_gpu *gpu;
-
-    metrics_family(p, "reachd_gpu_groups", METRICS_GAUGE,
-                   "SM groups: SMs that share a TLB. None where they are not known.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        if (gpu->fingerprint.topology.partition.group_count > 0) {
-            begin(p, "reachd_gpu_groups", gpu);
-            end(p, gpu->fingerprint.topology.partition.group_count);
-        }
-    }
-    metrics_family(p, "reachd_gpu_tlb_levels", METRICS_GAUGE, "TLB levels that were seen.");
-    for (uint32_t i = 0; (gpu = next(s, &i));) {
-        begin(p, "reachd_gpu_tlb_levels", gpu);
-        end(p, gpu->fingerprint.level_count);
-    }
-}
-
-static void numbers(const struct metrics_page *p, const struct snapshot *s)
-{
-    for (size_t k = 0; k < sizeof(of_fingerprint) / sizeof(of_fingerprint[0]); k++) {
-        const struct gauge *const g = &of_fingerprint[k];
-        const struct snapshot_gpu *gpu;
-        metrics_family(p, g->name, METRICS_GAUGE, g->help);
-        for (uint32_t i = 0; (gpu = next(s, &i));) {
-            const double value = value_of(g, &gpu->fingerprint);
-            if (isnan(value))
-                continue;
-            begin(p, g->name, gpu);
-            end(p, value);
-        }
-    }
-}
-
-static void level_numbers(const struct metrics_page *p, const struct gauge *g,
+static void write_verdict(const struct metrics_page *p, const char *name,
                           const struct snapshot_gpu *gpu)
 {
-    for (uint32_t l = 0; l < gpu->fingerprint.level_count; l++) {
-        const struct tlb_level *const level = &gpu->fingerprint.levels[l];
-        const double value = value_of(g, level);
-        if (isnan(value))
-            continue;
-        begin(p, g->name, gpu);
-        fprintf(p->out, ",level=\"%u\"", level->level);
-        end(p, value);
+    for (int v = VERDICT_CLEAN; v <= VERDICT_UNUSABLE; v++) {
+        begin(p, name, gpu);
+        add_label(p, "verdict", verdict_name((enum verdict)v));
+        end(p, gpu->fingerprint.conditions.verdict == (enum verdict)v);
     }
 }
 
-static void levels(const struct metrics_page *p, const struct snapshot *s)
+/* ---- the table, in the order of the page ---- */
+
+#define IDENTITY(field) .offset = offsetof(struct snapshot_gpu, identity.field)
+#define FP(field)       .offset = offsetof(struct snapshot_gpu, fingerprint.field)
+#define TLB(field)      .offset = offsetof(struct tlb_level, field)
+
+static const struct family families[] = {
+    {"reachd_gpu_info", "Name of a GPU, and whether it is measured or simulated.",
+     .write = write_info},
+    {"reachd_gpu_sms", "SMs that a GPU has.", GPU, U32, IDENTITY(sm_count)},
+    {"reachd_gpu_memory_bytes", "Memory of a GPU.", GPU, U64, IDENTITY(memory_bytes)},
+    {"reachd_gpu_state", "1 for the state that a GPU is in.", .write = write_state},
+    {"reachd_gpu_fingerprint_info",
+     "What a fingerprint says beside numbers; an empty label is not known.", FINGERPRINT,
+     .write = write_fingerprint_info},
+    {"reachd_gpu_fingerprint_timestamp_seconds",
+     "When the fingerprint that is served was taken, since 1970.", FINGERPRINT, I64, FP(taken_at)},
+    {"reachd_gpu_fingerprint_duration_seconds", "How long its measurement took.", FINGERPRINT,
+     MILLISECONDS, FP(duration_ms)},
+    {"reachd_gpu_fingerprint_stale",
+     "1: the fingerprint that is served is known to be of before a change.", FINGERPRINT, BOOL,
+     .offset = offsetof(struct snapshot_gpu, fingerprint_stale)},
+    {"reachd_gpu_fingerprint_verdict",
+     "1 for the verdict on its measurement: had something else a hand in it?", FINGERPRINT,
+     .write = write_verdict},
+    {"reachd_gpu_groups", "SM groups: SMs that share a TLB. None where they are not known.",
+     FINGERPRINT, U32_OR_NONE, FP(topology.partition.group_count)},
+    {"reachd_gpu_tlb_levels", "TLB levels that were seen.", FINGERPRINT, U32, FP(level_count)},
+    {"reachd_gpu_reach_bytes", "Bytes that an SM group reaches without a miss.", FINGERPRINT,
+     MAYBE_U64, FP(windows.reach_bytes)},
+    {"reachd_gpu_recommended_window_bytes",
+     "Window for an SM group, of a base that is not aligned.", FINGERPRINT, MAYBE_U64,
+     FP(windows.recommended_bytes)},
+    {"reachd_gpu_full_sms", "SMs of the smallest regular die that explains the groups.",
+     FINGERPRINT, MAYBE_U32, FP(topology.full_sm_count)},
+    {"reachd_gpu_nominal_group_sms", "SMs of a group of that die.", FINGERPRINT, MAYBE_U32,
+     FP(topology.nominal_group_sms)},
+    {"reachd_gpu_disabled_sms", "SMs of that die that this chip does without.", FINGERPRINT,
+     MAYBE_U32, FP(topology.disabled.sm_count)},
+    {"reachd_gpu_disabled_candidates", "Sets of disabled SMs that explain the groups.", FINGERPRINT,
+     MAYBE_U32, FP(topology.disabled.candidate_count)},
+    {"reachd_gpu_lost_groups", "Groups of that die of which nothing is left.", FINGERPRINT,
+     MAYBE_U32, FP(topology.disabled.lost_groups)},
+    {"reachd_gpu_group_confidence_ratio", "Least agreement of any SM's votes for its group.",
+     FINGERPRINT, MAYBE_F64, FP(topology.confidence)},
+    {"reachd_gpu_plateau_bytes_per_second", "Random reads of 128 bytes within the reach.",
+     FINGERPRINT, MAYBE_F64, FP(throughput.plateau_gbps), .factor = GIGA},
+    {"reachd_gpu_whole_memory_bytes_per_second",
+     "Random reads of 128 bytes over the largest region probed.", FINGERPRINT, MAYBE_F64,
+     FP(throughput.whole_memory_gbps), .factor = GIGA},
+    {"reachd_gpu_tlb_entries", "Entries of a TLB level.", LEVEL, MAYBE_U32, TLB(entries)},
+    {"reachd_gpu_tlb_entry_bytes", "Bytes that one entry of a TLB level translates.", LEVEL,
+     MAYBE_U64, TLB(entry_bytes)},
+    {"reachd_gpu_tlb_reach_bytes", "Bytes that a TLB level translates without a miss.", LEVEL,
+     MAYBE_U64, TLB(reach_bytes)},
+    {"reachd_gpu_tlb_miss_penalty_cycles", "SM cycles that a miss in a TLB level costs.", LEVEL,
+     MAYBE_F64, TLB(miss_penalty_cycles)},
+};
+
+/* The number at `at`; NaN: not known. */
+static double number_at(enum number number, const void *at)
 {
-    for (size_t k = 0; k < sizeof(of_level) / sizeof(of_level[0]); k++) {
-        const struct snapshot_gpu *gpu;
-        metrics_family(p, of_level[k].name, METRICS_GAUGE, of_level[k].help);
-        for (uint32_t i = 0; (gpu = next(s, &i));)
-            level_numbers(p, &of_level[k], gpu);
+    switch (number) {
+    case U32:
+        return *(const uint32_t *)at;
+    case U32_OR_NONE:
+        return *(const uint32_t *)at > 0 ? *(const uint32_t *)at : NAN;
+    case U64:
+        return (double)*(const uint64_t *)at;
+    case I64:
+        return (double)*(const int64_t *)at;
+    case MILLISECONDS:
+        return *(const uint32_t *)at / 1e3;
+    case BOOL:
+        return *(const bool *)at;
+    case MAYBE_U32:
+        return IS_KNOWN(*(const struct maybe_u32 *)at) ? ((const struct maybe_u32 *)at)->v : NAN;
+    case MAYBE_U64:
+        return IS_KNOWN(*(const struct maybe_u64 *)at) ? (double)((const struct maybe_u64 *)at)->v
+                                                       : NAN;
+    case MAYBE_F64:
+        return IS_KNOWN(*(const struct maybe_f64 *)at) ? ((const struct maybe_f64 *)at)->v : NAN;
     }
+    return NAN;
+}
+
+/* The sample of the number in `object`; `level` NULL: of the GPU. */
+static void write_number(const struct metrics_page *p, const struct family *f,
+                         const struct snapshot_gpu *gpu, const void *object,
+                         const struct tlb_level *level)
+{
+    const double value = number_at(f->number, (const char *)object + f->offset);
+
+    if (isnan(value))
+        return;
+    begin(p, f->name, gpu);
+    if (level)
+        fprintf(p->out, ",level=\"%u\"", level->level);
+    end(p, f->factor != 0 ? value * f->factor : value);
+}
+
+static void write_samples(const struct metrics_page *p, const struct family *f,
+                          const struct snapshot_gpu *gpu)
+{
+    if (f->subject != GPU && !gpu->has_fingerprint)
+        return;
+    if (f->write)
+        f->write(p, f->name, gpu);
+    else if (f->subject != LEVEL)
+        write_number(p, f, gpu, gpu, NULL);
+    for (uint32_t l = 0; f->subject == LEVEL && l < gpu->fingerprint.level_count; l++)
+        write_number(p, f, gpu, &gpu->fingerprint.levels[l], &gpu->fingerprint.levels[l]);
 }
 
 void metrics_gpu(const struct metrics_page *p, const struct snapshot *s)
 {
-    identities(p, s);
-    states(p, s);
-    infos(p, s);
-    conditions(p, s);
-    counts(p, s);
-    numbers(p, s);
-    levels(p, s);
+    metrics_single(p, "reachd_gpus", METRICS_GAUGE, "GPUs of this node.", s->gpu_count);
+    for (size_t k = 0; k < sizeof(families) / sizeof(*families); k++) {
+        metrics_family(p, families[k].name, METRICS_GAUGE, families[k].help);
+        for (uint32_t i = 0; i < s->gpu_count; i++)
+            write_samples(p, &families[k], &s->gpus[i]);
+    }
 }

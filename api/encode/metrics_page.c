@@ -1,5 +1,5 @@
-/* metrics_page.c: see metrics_page.h. */
-#include "api/encode/metrics_page.h"
+/* metrics_page.c: families and samples in the text format. */
+#include "api/encode/metrics.h"
 
 #include "base/text.h"
 
@@ -21,7 +21,7 @@ void metrics_single(const struct metrics_page *p, const char *name, enum metrics
     fprintf(p->out, "%s%s %.17g\n", name, kind == METRICS_COUNTER ? "_total" : "", value);
 }
 
-/* A scrape that has one byte of no UTF-8 is dropped whole, with all that it says of other GPUs. */
+/* A collector drops a whole page for one byte that is not UTF-8. */
 void metrics_label(const struct metrics_page *p, const char *name, const char *value)
 {
     char tidy[LABEL_BYTES];

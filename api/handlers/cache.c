@@ -1,10 +1,9 @@
 /* cache.c: an array of documents, and a table from request targets to documents.
  *
- * A placement answer for 132 SMs costs microseconds to work out and to render, and jobs of one user
- * ask the same again and again; so do those who watch. The table has one place for each of 256
- * values of a target's hash, and the newer of two that want the same place gets it: questions that
- * are asked once push out no more than one of those that come often. All that was made from a
- * generation is dropped with it.
+ * A placement for 132 SMs takes microseconds to calculate and to render, and jobs of one user, and
+ * monitoring, send the same request again and again. The table has one entry for each of 256 values
+ * of a target's hash, and a newer target replaces an older one: a request that comes once replaces
+ * at most one that comes often. Everything made from a generation is dropped with it.
  */
 #include "api/handlers/cache.h"
 
@@ -65,14 +64,12 @@ struct document *cache_get(const struct cache *cache, uint32_t slot)
     return cache ? cache->slots[slot] : NULL;
 }
 
-void cache_keep(struct cache *cache, uint32_t slot, struct document *take)
+void cache_keep(struct cache *cache, uint32_t slot, struct document *document)
 {
-    if (!cache) {
-        document_free(take);
+    if (!cache)
         return;
-    }
     document_free(cache->slots[slot]);
-    cache->slots[slot] = take;
+    cache->slots[slot] = document_hold(document);
 }
 
 struct document *cache_find(const struct cache *cache, const char *target)

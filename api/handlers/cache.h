@@ -1,11 +1,11 @@
-/* cache.h: rendered documents, so that an answer costs no rendering. A document made from the
- * snapshot lives until the next generation; one made from nothing that changes lives as long as
- * the server. Used by the serving thread alone.
+/* cache.h: rendered documents, so that most answers need no rendering. A document made from the
+ * snapshot lives until the next generation; one that never changes lives as long as the server.
+ * Used by the serving thread alone.
  */
 #ifndef REACH_API_HANDLERS_CACHE_H
 #define REACH_API_HANDLERS_CACHE_H
 
-#include "api/handlers/reply.h"
+#include "api/handlers/document.h"
 #include "base/identity.h"
 
 /* One document each. */
@@ -27,17 +27,18 @@ struct cache;
 struct cache *cache_new(void); /* NULL without memory */
 void cache_free(struct cache *take);
 
-/* Forgets what was made from another generation. */
+/* Drops what was made from another generation. */
 void cache_renew(struct cache *cache, uint64_t generation);
 
-/* Without a cache (NULL) nothing is kept, and what is given to it is freed. */
-/* NULL where nothing is kept. Borrowed until the next call that changes the cache. */
+/* The document of a slot, borrowed until the next call that changes the cache. NULL if there is
+ * none, or no cache. */
 struct document *cache_get(const struct cache *cache, uint32_t slot);
-void cache_keep(struct cache *cache, uint32_t slot, struct document *take);
+/* Puts it into a slot; without a cache (NULL) nothing happens. */
+void cache_keep(struct cache *cache, uint32_t slot, struct document *document);
 
-/* The answer to a GET of this request target, where it is remembered; borrowed likewise. */
+/* The answer to a GET of this request target, borrowed likewise; NULL if there is none. */
 struct document *cache_find(const struct cache *cache, const char *target);
-/* Remembers it until the next generation, or until another target takes its place. */
+/* Keeps it until the next generation, or until another target takes its place. */
 void cache_remember(struct cache *cache, const char *target, struct document *document);
 
 #endif

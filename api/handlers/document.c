@@ -9,9 +9,9 @@
 
 static const char JSON_TYPE[] = "application/json";
 
-/* A tag is made for every answer that is worked out. It is not stored, and two answers that share
- * one by chance differ in 2^64. */
-void document_tag(const char *body, size_t bytes, char *etag)
+/* `etag` needs DOCUMENT_ETAG_BYTES. Two different bodies have the same tag by chance once in 2^64.
+ */
+static void hash_tag(const char *body, size_t bytes, char *etag)
 {
     static const char digits[] = "0123456789abcdef";
     const uint64_t h = hash_quick(body, bytes);
@@ -33,10 +33,10 @@ static struct document *make(const char *content_type, const char *text, size_t 
     d->content_type = content_type;
     d->text = text;
     d->bytes = bytes;
-    if (tag)
-        snprintf(d->etag, sizeof(d->etag), "\"%s\"", tag);
-    else
-        document_tag(text, bytes, d->etag);
+    if (!tag)
+        hash_tag(text, bytes, d->etag);
+    else if (*tag)
+        snprintf(d->etag, sizeof(d->etag), "\"%.32s\"", tag);
     return d;
 }
 
@@ -71,9 +71,10 @@ struct document *document_new_static(const char *content_type, const char *text,
     return make(content_type, text, bytes, NULL);
 }
 
-void document_hold(struct document *document)
+struct document *document_hold(struct document *document)
 {
     document->holders++;
+    return document;
 }
 
 void document_free(struct document *take)

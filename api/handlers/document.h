@@ -1,9 +1,9 @@
-/* document.h: a rendered body with its ETag, which many answers share. Used by one thread at a
- * time.
+/* document.h: a rendered body with its ETag, which several answers may share. Used by one thread at
+ * a time.
  *
- * Documents count who holds them: document_new and its like make one that the caller holds,
- * document_free lets go. The server attaches the finished responses of its HTTP library to a
- * document, so that the next answer from it builds none.
+ * Documents are counted: document_new and its like return a reference, which is the caller's;
+ * document_free gives it back. The server attaches the finished responses of its HTTP library to a
+ * document, so that the next answer from it makes none.
  */
 #ifndef REACH_API_HANDLERS_DOCUMENT_H
 #define REACH_API_HANDLERS_DOCUMENT_H
@@ -16,29 +16,27 @@ enum { DOCUMENT_ETAG_BYTES = 40 };
 
 struct document {
     uint32_t holders;
-    char etag[DOCUMENT_ETAG_BYTES]; /* with its quotes */
+    char etag[DOCUMENT_ETAG_BYTES]; /* with its quotes; "": none */
     const char *content_type;       /* static */
     const char *text;
     size_t bytes;
-    char *owned;                      /* the text, where this document is to free it */
+    char *owned;                      /* the text, if this document is to free it */
     void *responses;                  /* the server's; NULL: none yet */
     void (*release)(void *responses); /* NULL without responses */
 };
 
-/* Renders a document. `tag` is its ETag without quotes; NULL: made of its bytes. Takes the value.
- * NULL without memory or value. */
+/* Renders a document. `tag` is its ETag without quotes; NULL: a hash of its bytes; "": none. Takes
+ * the value. NULL without memory or value. */
 struct document *document_new(json_t *take, const char *tag);
-/* The same from a text that outlives everything. */
+/* The same from a text that is never freed. */
 struct document *document_new_static(const char *content_type, const char *text, size_t bytes);
 /* The same from a finished text from malloc: JSON, or of another type. */
 struct document *document_new_text(char *take, size_t bytes, const char *tag);
 struct document *document_new_typed(const char *content_type, char *take, size_t bytes,
                                     const char *tag);
-void document_hold(struct document *document);
+/* One more reference. */
+struct document *document_hold(struct document *document);
 /* NULL is fine. */
 void document_free(struct document *take);
-
-/* The ETag of these bytes, with its quotes; `etag` needs DOCUMENT_ETAG_BYTES. */
-void document_tag(const char *body, size_t bytes, char *etag);
 
 #endif

@@ -1,12 +1,11 @@
-/* handlers_gpu.c: the GPUs and the state of each, and what the other handlers share. */
+/* handlers_gpu.c: the GPUs, their states and fingerprints, and what the other handlers share. */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "api/decode/problem.h"
 
-#include <stdio.h>
+#include <string.h>
 
-/* On a node without GPUs what to do is what would bring some. */
+/* On a node without GPUs the hint is how to get some. */
 static void no_such_gpu(const struct snapshot *s, const struct request *request,
                         struct reply *reply)
 {
@@ -27,114 +26,122 @@ static void no_such_gpu(const struct snapshot *s, const struct request *request,
     reply_err(reply, request, &err);
 }
 
-const struct snapshot_gpu *handlers_find_gpu(struct handlers_context *c,
-                                             const struct request *request, struct reply *reply)
+bool handlers_find_gpu(struct handlers_context *c, const struct request *request,
+                       struct reply *reply)
 {
-    const struct snapshot_gpu *gpu = snapshot_find(c->snapshot, request->gpu);
-
-    if (gpu)
-        return gpu;
-    if (c->snapshot->discovering)
+    c->gpu = snapshot_find(c->snapshot, request->gpu);
+    if (!c->gpu && c->snapshot->discovering)
         reply_err(reply, request, &c->snapshot->source_error);
-    else
+    else if (!c->gpu)
         no_such_gpu(c->snapshot, request, reply);
-    return NULL;
+    return c->gpu != NULL;
 }
 
-uint32_t handlers_index_of(const struct handlers_context *c, const struct snapshot_gpu *gpu)
+void handlers_need_daemon(const struct request *request, struct reply *reply)
 {
-    return (uint32_t)(gpu - c->snapshot->gpus);
+    static const struct problem missing = {
+        .status = STATUS_NOT_SUPPORTED,
+        .next_step = "Ask the daemon: unix:/run/reachd/reachd.sock, or its URL."};
+
+    reply_refusal(reply, request, &missing, "only a running daemon can answer this");
 }
 
-void handlers_needs_daemon(const struct request *request, struct reply *reply)
-{
-    struct problem p = {.status = STATUS_NOT_SUPPORTED,
-                        .next_step = "Ask the daemon: unix:/run/reachd/reachd.sock, or its URL.",
-                        .detail = "a running daemon alone can answer this, and none was asked"};
-
-    reply_problem(reply, request, &p);
-}
-
-void handlers_read_failed(const struct request *request, struct err *err, const char *list,
-                          struct reply *reply)
-{
-    if (!err->hint && err->status == STATUS_NOT_FOUND)
-        err->hint = list;
-    if (!err->hint && err->status == STATUS_CORRUPT)
-        err->hint = "Ask for another one, and look at the log of reachd: the disk may be failing.";
-    reply_err(reply, request, err);
-}
-
-void handlers_no_fingerprint(const struct request *request, const struct snapshot_gpu *gpu,
+bool handlers_check_measured(const struct handlers_context *c, const struct request *request,
                              unsigned http_status, struct reply *reply)
 {
+    const struct snapshot_gpu *gpu = c->gpu;
+    const bool failed = gpu->last_error.status != STATUS_OK;
     struct problem p = {.http_status = http_status,
                         .status = STATUS_NOT_FOUND,
                         .slug = "no-fingerprint",
-                        .title = "This GPU has no fingerprint yet."};
+                        .title = "This GPU has no fingerprint yet.",
+                        .next_step = "Measure it: POST /v1/gpus/{gpu}/measurements, or reachctl "
+                                     "measure."};
 
+    if (gpu->has_fingerprint)
+        return true;
     if (gpu->state == GPU_STATE_QUEUED || gpu->state == GPU_STATE_MEASURING)
         p.next_step = "Wait for the measurement: GET /v1/gpus/{gpu} shows its state.";
-    else
-        p.next_step = "Measure it: POST /v1/gpus/{gpu}/measurements, or reachctl measure.";
-    if (gpu->last_error.status == STATUS_OK)
-        snprintf(p.detail, sizeof(p.detail), "GPU %s has no fingerprint; its state is %s",
-                 gpu->identity.uuid, gpu_state_name(gpu->state));
-    else
-        snprintf(p.detail, sizeof(p.detail), "GPU %s has no fingerprint; its state is %s: %.250s",
-                 gpu->identity.uuid, gpu_state_name(gpu->state), gpu->last_error.text);
-    reply_problem(reply, request, &p);
+    reply_refusal(reply, request, &p, "GPU %s has no fingerprint; its state is %s%s%.250s",
+                  gpu->identity.uuid, gpu_state_name(gpu->state), failed ? ": " : "",
+                  failed ? gpu->last_error.text : "");
+    return false;
 }
 
-void handlers_reply_kept(struct handlers_context *c, const struct request *request, uint32_t slot,
-                         struct document *take, struct reply *reply)
+/* The index of the API. */
+static uint32_t index_of(const struct handlers_context *c)
 {
-    if (!take) {
-        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the answer");
-        return;
+    return (uint32_t)(c->gpu - c->snapshot->gpus);
+}
+
+void handlers_reply_kept(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
+                         struct reply *reply)
+{
+    const uint32_t at = slot + (c->gpu ? index_of(c) : 0);
+    struct document *kept = cache_get(c->cache, at);
+    struct document *document = kept ? document_hold(kept) : render(c);
+
+    if (!kept && document)
+        cache_keep(c->cache, at, document);
+    reply_document(reply, document);
+}
+
+/* ---- the routes ---- */
+
+struct document *handlers_gpus(const struct handlers_context *c)
+{
+    return document_new(encode_gpus(c->snapshot, NULL), NULL);
+}
+
+/* For a survey of many nodes: one request to each. */
+struct document *handlers_all_fingerprints(const struct handlers_context *c)
+{
+    return document_new(encode_gpus(c->snapshot, c->daemon_version), NULL);
+}
+
+struct document *handlers_gpu(const struct handlers_context *c)
+{
+    return document_new(encode_gpu(c->gpu, index_of(c)), NULL);
+}
+
+/* The id is that of the snapshot: a document that a newer release wrote has an id that differs from
+ * the hash of the fields known here. */
+static struct document *render_fingerprint(const struct handlers_context *c)
+{
+    json_t *json = fingerprint_to_json(&c->gpu->fingerprint);
+
+    if (json && json_object_set_new(json, "id", json_string(c->gpu->fingerprint_id)) != 0) {
+        json_decref(json);
+        json = NULL;
     }
-    reply_document(reply, take);
-    cache_keep(c->cache, slot, take);
+    return document_new(json, c->gpu->fingerprint_id);
 }
 
-void handlers_gpus(struct handlers_context *c, const struct request *request, struct reply *reply)
+static void reply_older(struct handlers_context *c, const struct request *request, const char *id,
+                        struct reply *reply)
 {
-    struct document *kept = cache_get(c->cache, CACHE_GPUS);
+    struct fingerprint fp;
+    struct err err;
 
-    if (kept)
-        reply_document(reply, kept);
+    if (c->backend->fingerprint_at(c->backend->self, c->gpu->identity.uuid, id, &fp, &err) ==
+        STATUS_OK)
+        reply_once(reply, HTTP_OK, document_new(fingerprint_to_json(&fp), id));
     else
-        handlers_reply_kept(c, request, CACHE_GPUS, document_new(encode_gpus(c->snapshot), NULL),
-                            reply);
+        handlers_read_failed(request, &err, "List them: GET /v1/gpus/{gpu}/history.", reply);
 }
 
-/* What a survey of many nodes asks: one request a node. */
-void handlers_all_fingerprints(struct handlers_context *c, const struct request *request,
-                               struct reply *reply)
+void handlers_fingerprint(struct handlers_context *c, const struct request *request,
+                          struct reply *reply)
 {
-    struct document *kept = cache_get(c->cache, CACHE_FINGERPRINTS);
+    const char *id = request_param(request, "at");
+    const bool older = id && !(c->gpu->has_fingerprint && strcmp(id, c->gpu->fingerprint_id) == 0);
 
-    if (kept)
-        reply_document(reply, kept);
-    else
-        handlers_reply_kept(c, request, CACHE_FINGERPRINTS,
-                            document_new(encode_fingerprints(c->snapshot, c->daemon_version), NULL),
-                            reply);
-}
-
-void handlers_gpu(struct handlers_context *c, const struct request *request, struct reply *reply)
-{
-    const struct snapshot_gpu *gpu = handlers_find_gpu(c, request, reply);
-    struct document *kept;
-    uint32_t index;
-
-    if (!gpu)
-        return;
-    index = handlers_index_of(c, gpu);
-    kept = cache_get(c->cache, CACHE_GPU + index);
-    if (kept)
-        reply_document(reply, kept);
-    else
-        handlers_reply_kept(c, request, CACHE_GPU + index,
-                            document_new(encode_gpu(gpu, index), NULL), reply);
+    if (older && !c->backend)
+        handlers_need_daemon(request, reply);
+    else if (older && !c->may_read)
+        reply->is_deferred = true;
+    else if (older)
+        reply_older(c, request, id, reply);
+    else if (handlers_check_measured(c, request, HTTP_NOT_FOUND, reply))
+        handlers_reply_kept(c, CACHE_FINGERPRINT, render_fingerprint, reply);
 }

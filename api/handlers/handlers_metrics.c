@@ -1,13 +1,10 @@
-/* handlers_metrics.c: what a monitoring system collects, as Prometheus text 0.0.4, or as
- * OpenMetrics text 1.0 where the client likes that better (metrics_page.h). What is known of the
- * GPUs is in metrics_gpu.c; here is the process, and the page as a whole.
+/* handlers_metrics.c: the page that a monitoring system collects: the process, HTTP, measurements
+ * and the database; the GPUs are in api/encode/metrics_gpu.c. OpenMetrics if the client prefers it.
  */
 #include "api/handlers/handlers.h"
 
-#include "api/decode/accept.h"
-#include "api/encode/metrics_gpu.h"
-#include "api/encode/metrics_page.h"
-#include "api/decode/problem.h"
+#include "api/decode/decode.h"
+#include "api/encode/metrics.h"
 #include "base/clock.h"
 
 #include <inttypes.h>
@@ -22,7 +19,7 @@ static const char OPEN_TYPE[] = "application/openmetrics-text; version=1.0.0; ch
 
 /* ---- the process ---- */
 
-/* 0 where it cannot be told. */
+/* 0 if it is not known. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -81,7 +78,7 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
                    "Connections ended for taking too long.", (double)s->connections_timed_out);
 }
 
-/* ---- what it knows ---- */
+/* ---- measurements and the database ---- */
 
 static void measurement_metrics(const struct metrics_page *p, const struct handlers_context *c)
 {
@@ -122,7 +119,7 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
 
     p.out = open_memstream(&text, &bytes);
     if (!p.out) {
-        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
+        reply_document(reply, NULL);
         return;
     }
     process_metrics(&p, c);
@@ -131,12 +128,11 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
     metrics_gpu(&p, c->snapshot);
     if (p.is_open)
         fputs("# EOF\n", p.out);
-    if (fclose(p.out) != 0) {
+    if (fclose(p.out) != 0) { /* no memory */
         free(text);
-        reply_failure(reply, request, STATUS_NO_MEMORY, "no memory to write the metrics");
-        return;
+        text = NULL;
     }
-    reply_text(reply, p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes);
-    reply->etag[0] = '\0'; /* it is never the same twice */
+    reply_once(reply, HTTP_OK,
+               document_new_typed(p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes, ""));
     reply->varies_by_accept = true;
 }

@@ -1,16 +1,13 @@
-/* handlers_node.c: what the node and the service themselves say.
+/* handlers_node.c: the node and the state of the service.
  *
- * Alive and ready are two questions. /healthz answers whether this process serves, and depends on
- * nothing. /readyz answers whether a job that asks now gets an answer that rests on a measurement:
- * 200 as soon as one GPU has a fingerprint, 503 with the reason before, and also on a node where no
- * GPU was found, since there is nothing it could answer. A fingerprint of before a failed
- * measurement counts: it is served.
+ * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 if a job gets
+ * an answer that rests on a measurement, as soon as one GPU has a fingerprint; before, and on a
+ * node without GPUs, it is 503 with the reason. A fingerprint from before a failed measurement
+ * counts, since it is served.
  */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "api/decode/problem.h"
-#include "api/handlers/routes.h"
 #include "base/clock.h"
 #include "base/json_builder.h"
 
@@ -22,26 +19,10 @@ extern const unsigned long api_openapi_yaml_size;
 
 enum { HOSTNAME_BYTES = 256 };
 
-void handlers_index(struct handlers_context *c, const struct request *request, struct reply *reply)
+struct document *handlers_healthz(const struct handlers_context *c)
 {
-    struct document *kept = cache_get(c->cache, CACHE_INDEX);
-
-    if (kept)
-        reply_document(reply, kept);
-    else
-        handlers_reply_kept(c, request, CACHE_INDEX, document_new(routes_to_json(), NULL), reply);
-}
-
-void handlers_healthz(struct handlers_context *c, const struct request *request,
-                      struct reply *reply)
-{
-    struct document *kept = cache_get(c->cache, CACHE_HEALTH);
-
-    if (kept)
-        reply_document(reply, kept);
-    else
-        handlers_reply_kept(c, request, CACHE_HEALTH,
-                            document_new(json_pack("{s:s}", "status", "alive"), NULL), reply);
+    (void)c;
+    return document_new(json_pack("{s:s}", "status", "alive"), NULL);
 }
 
 static bool any_fingerprint(const struct snapshot *s)
@@ -82,7 +63,7 @@ static void not_ready(const struct snapshot *s, const struct request *request, i
     json_decref(p.gpus);
 }
 
-/* What only an operator wants to know of a daemon that is ready. */
+/* Added for operators: ?verbose. */
 static void add_measurements(const struct api_health *now, struct json_builder *o)
 {
     struct json_builder measurements;
@@ -97,14 +78,13 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
 {
     const char *verbose = request_param(request, "verbose");
     int64_t now = verbose ? clock_wall_seconds() : 0;
-    struct api_health condition = {.measurements_queued = 0};
+    struct api_health health = {.measurements_queued = 0};
     struct json_builder o;
+    struct err err;
 
     if (verbose && *verbose) {
-        struct problem p = {.status = STATUS_INVALID_ARGUMENT,
-                            .parameter = "verbose",
-                            .detail = "verbose takes no value"};
-        reply_problem(reply, request, &p);
+        err_set_field(&err, STATUS_INVALID_ARGUMENT, "verbose", "verbose takes no value");
+        reply_err(reply, request, &err);
         return;
     }
     if (!any_fingerprint(c->snapshot)) {
@@ -114,40 +94,25 @@ void handlers_readyz(struct handlers_context *c, const struct request *request, 
     json_builder_begin(&o);
     json_builder_text(&o, "status", "ready");
     json_builder_value(&o, "gpus", encode_states(c->snapshot, now));
-    c->backend->health(c->backend->self, &condition);
+    c->backend->health(c->backend->self, &health);
     if (verbose)
-        add_measurements(&condition, &o);
-    if (verbose || condition.database.status != STATUS_OK)
-        json_builder_value(&o, "database_error", encode_err(&condition.database));
+        add_measurements(&health, &o);
+    if (verbose || health.database.status != STATUS_OK)
+        json_builder_value(&o, "database_error", encode_err(&health.database));
     reply_json(reply, HTTP_OK, json_builder_end(&o));
 }
 
-void handlers_openapi(struct handlers_context *c, const struct request *request,
-                      struct reply *reply)
+struct document *handlers_openapi(const struct handlers_context *c)
 {
-    struct document *kept = cache_get(c->cache, CACHE_OPENAPI);
-
-    if (kept)
-        reply_document(reply, kept);
-    else
-        handlers_reply_kept(
-            c, request, CACHE_OPENAPI,
-            document_new_static("application/yaml", api_openapi_yaml, api_openapi_yaml_size),
-            reply);
+    (void)c;
+    return document_new_static("application/yaml", api_openapi_yaml, api_openapi_yaml_size);
 }
 
-void handlers_node(struct handlers_context *c, const struct request *request, struct reply *reply)
+struct document *handlers_node(const struct handlers_context *c)
 {
-    struct document *kept = cache_get(c->cache, CACHE_NODE);
     char hostname[HOSTNAME_BYTES] = "";
 
-    if (kept) {
-        reply_document(reply, kept);
-        return;
-    }
     if (gethostname(hostname, sizeof(hostname) - 1) != 0)
         snprintf(hostname, sizeof(hostname), "unknown");
-    handlers_reply_kept(c, request, CACHE_NODE,
-                        document_new(encode_node(c->snapshot, hostname, c->daemon_version), NULL),
-                        reply);
+    return document_new(encode_node(c->snapshot, hostname, c->daemon_version), NULL);
 }

@@ -1,8 +1,5 @@
-/* reply.h: what a handler answers.
- *
- * A reply either brings a body of its own, or names a document: a body rendered earlier, with its
- * headers, which many answers share.
- */
+/* reply.h: what a handler answers: a status, a document as its body, and header fields. Used by one
+ * thread at a time. */
 #ifndef REACH_API_HANDLERS_REPLY_H
 #define REACH_API_HANDLERS_REPLY_H
 
@@ -13,49 +10,37 @@
 
 enum { REPLY_LOCATION_BYTES = 64 };
 
-struct handlers_context;
-struct reply;
-
-/* Fills the reply to a request (handlers.h). */
-typedef void handlers_fn(struct handlers_context *c, const struct request *request,
-                         struct reply *reply);
-
 struct reply {
     unsigned http_status;
-    const char *content_type; /* static */
-    char *body;               /* owned, from malloc */
-    size_t body_bytes;
-    char etag[DOCUMENT_ETAG_BYTES];      /* with its quotes; "": none */
+    struct document
+        *document;  /* held. NULL: no body, on purpose (is_empty) or for want of memory */
+    bool is_shared; /* the document: other replies of this snapshot have the same */
+    bool is_empty;
+    bool is_deferred;                    /* instead of all this: dispatch it in the db_thread */
     char location[REPLY_LOCATION_BYTES]; /* "": none */
     const char *allow;                   /* static; NULL: none */
     bool varies_by_accept;
-    bool asks_token;              /* 401: says which kind of credential opens this */
-    bool is_empty;                /* no body on purpose */
+    bool asks_token;              /* 401: names the kind of credential */
     bool close;                   /* the connection, after this answer */
     uint32_t retry_after_seconds; /* 0: none */
-    struct document *document;    /* instead of a body; held */
-    handlers_fn *deferred;        /* instead of all: to be called where it may read the database */
 };
 
-/* Takes the value and makes it the body, with a tag made of its bytes. NULL, or no memory: as
- * reply_no_memory. */
+/* A 200 that other replies share. NULL, as in all that follows: 503 without a body. */
+void reply_document(struct reply *reply, struct document *take);
+/* A body of this reply alone. */
+void reply_once(struct reply *reply, unsigned http_status, struct document *take);
+/* The same from a JSON value; NULL likewise. */
 void reply_json(struct reply *reply, unsigned http_status, json_t *take);
-/* The same with a finished text from malloc. `content_type` is static. */
-void reply_text(struct reply *reply, const char *content_type, char *take, size_t bytes);
-void reply_document(struct reply *reply, struct document *document);
-/* No body. */
 void reply_empty(struct reply *reply, unsigned http_status);
-/* 503, and no body either: there is no memory for one. */
-void reply_no_memory(struct reply *reply);
 void reply_clear(struct reply *take);
 
 /* Makes the reply a problem document (reply_problem.c), */
 void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem);
-/* with a status and a sentence, */
-void reply_failure(struct reply *reply, const struct request *request, enum status status,
+/* of this kind with this detail, */
+void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* or with those of an error, and the parameter that it names. */
+/* or that of an error: its sentence, its hint, and the parameter that it names. */
 void reply_err(struct reply *reply, const struct request *request, const struct err *err);
 
 /* Does the value of If-None-Match name this tag (with quotes)? NULL names nothing. */

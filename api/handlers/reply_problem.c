@@ -1,4 +1,4 @@
-/* reply_problem.c: statuses into HTTP statuses, errors into problem documents (reply.h). */
+/* reply_problem.c: the HTTP status and the problem document (RFC 9457) of an error; see reply.h. */
 #include "api/handlers/reply.h"
 
 #include "base/json_builder.h"
@@ -19,7 +19,7 @@ static unsigned http_status_of(enum status status)
         return HTTP_BAD_REQUEST;
     case STATUS_NOT_FOUND:
         return HTTP_NOT_FOUND;
-    case STATUS_NOT_APPLICABLE: /* the fingerprint knows too little for this question */
+    case STATUS_NOT_APPLICABLE: /* the fingerprint determines too little for this request */
     case STATUS_CONFLICT:
     case STATUS_GPU_BUSY:
     case STATUS_GPU_LOST:
@@ -86,24 +86,20 @@ void reply_problem(struct reply *reply, const struct request *request,
 {
     unsigned http_status =
         problem->http_status ? problem->http_status : http_status_of(problem->status);
-    json_t *json = problem_to_json(problem, request, http_status);
     size_t bytes = 0;
+    json_t *json = problem_to_json(problem, request, http_status);
     char *text = json_render(json, &bytes);
 
     json_decref(json);
-    reply_clear(reply); /* without memory the reply has no body, and reply_send says so */
-    reply->http_status = http_status;
-    reply->content_type = PROBLEM_TYPE;
-    reply->body = text;
-    reply->body_bytes = bytes;
+    reply_once(reply, http_status, document_new_typed(PROBLEM_TYPE, text, bytes, ""));
     if (http_status == HTTP_SERVICE_UNAVAILABLE)
         reply->retry_after_seconds = RETRY_AFTER_SECONDS;
 }
 
-void reply_failure(struct reply *reply, const struct request *request, enum status status,
+void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
                    const char *format, ...)
 {
-    struct problem p = {.status = status};
+    struct problem p = *kind;
     va_list args;
 
     va_start(args, format);

@@ -1,145 +1,91 @@
 /* routes.c: the route table, and what follows from it.
  *
- * A row says it all: method, path, the query parameters that exist, the handler. So 404 (no path
- * matches), 405 with Allow (a path matches, its methods do not), 400 for a parameter that nobody
- * knows, and the list that GET / gives cannot disagree with each other. HEAD is GET without a body,
- * which libmicrohttpd leaves out by itself; OPTIONS says what Allow says.
+ * A row has all of a route: method, path, query parameters, function. So 404 (no path matches), 405
+ * with Allow (a path matches, its methods do not), 400 for an unknown parameter, and the list of
+ * GET / cannot contradict each other. HEAD is GET without a body, which libmicrohttpd leaves out;
+ * OPTIONS returns the value of Allow.
  *
- * What is not a GET changes something, so it needs the token, where there is one.
+ * Every method but GET requires the token, if there is one.
  */
 #include "api/handlers/routes.h"
 
-#include "api/decode/decode.h"
 #include "api/handlers/auth.h"
-#include "api/decode/problem.h"
 #include "base/json_builder.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 6 };
 enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
-    const char *params[MAX_PARAMS];
-    const char *(*param)(uint32_t i); /* instead of them; NULL behind the last */
-    handlers_fn *handler;
+    const char *params; /* separated by ", " */
     const char *about;
-    bool needs_daemon; /* a snapshot is not enough */
+    handlers_fn *handler;           /* or */
+    handlers_render_fn *render;     /* a document, which is kept */
+    uint32_t slot;                  /* in this slot of the cache */
+    enum planner_function function; /* of handlers_planner */
+    bool needs_daemon;              /* a snapshot is not enough */
 };
 
+static handlers_render_fn render_index;
+
 static const struct route routes[] = {
-    {.method = "GET", .path = "/", .handler = handlers_index, .about = "this list"},
-    {.method = "GET",
-     .path = "/healthz",
-     .handler = handlers_healthz,
-     .needs_daemon = true,
-     .about = "is the process alive?"},
-    {.method = "GET",
-     .path = "/readyz",
-     .handler = handlers_readyz,
-     .params = {"verbose"},
-     .needs_daemon = true,
-     .about = "does any GPU have a fingerprint? verbose: how old, and what of the rest"},
-    {.method = "GET",
-     .path = "/metrics",
-     .handler = handlers_metrics,
-     .needs_daemon = true,
-     .about = "Prometheus or OpenMetrics text"},
-    {.method = "GET",
-     .path = "/openapi.yaml",
-     .handler = handlers_openapi,
-     .about = "the contract of all this"},
-    {.method = "GET",
-     .path = "/v1/node",
-     .handler = handlers_node,
-     .needs_daemon = true,
-     .about = "host, daemon version, driver, GPU sources"},
-    {.method = "GET",
-     .path = "/v1/gpus",
-     .handler = handlers_gpus,
-     .about = "the GPUs and the state of each"},
-    {.method = "GET",
-     .path = "/v1/fingerprints",
-     .handler = handlers_all_fingerprints,
-     .about = "the GPUs, the state of each and its current fingerprint, in one document"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}",
-     .handler = handlers_gpu,
-     .about = "one GPU, by UUID or index"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/fingerprint",
-     .handler = handlers_fingerprint,
-     .params = {"at"},
-     .about = "the current fingerprint; at=ID an older one"},
-    {.method = "POST",
-     .path = "/v1/gpus/{gpu}/measurements",
-     .handler = handlers_measure,
-     .needs_daemon = true,
-     .about = "measure again; the body may name a depth: quick, full, matrix"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/history",
-     .handler = handlers_history,
-     .params = {"limit", "cursor"},
-     .needs_daemon = true,
-     .about = "history, newest first"},
-    {.method = "GET",
-     .path = "/v1/measurements/{id}",
-     .handler = handlers_measurement,
-     .needs_daemon = true,
-     .about = "how far a measurement is"},
-    {.method = "DELETE",
-     .path = "/v1/measurements/{id}",
-     .handler = handlers_cancel,
-     .needs_daemon = true,
-     .about = "end a measurement early"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/observations",
-     .handler = handlers_observations,
-     .params = {"run", "limit", "cursor"},
-     .needs_daemon = true,
-     .about = "raw observations, newest first"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/observations/{id}",
-     .handler = handlers_observation,
-     .needs_daemon = true,
-     .about = "one observation, as JSON or text/csv"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/scope",
-     .handler = handlers_scope,
-     .params = {"bytes", "access"},
-     .about = "how many bytes may one pass touch at random?"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/placement",
-     .handler = handlers_placement,
-     .params = {"bytes", "windows", "granularity"},
-     .about = "which SM should work in which window of memory?"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/plan",
-     .handler = handlers_plan,
-     .param = decode_job_param,
-     .about = "every way to do a job, best first"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/split",
-     .handler = handlers_split,
-     .params = {"bytes", "weight"},
-     .about = "one GPU for several jobs, by whole groups"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/explain",
-     .handler = handlers_explain,
-     .params = {"bytes", "access", "element", "transaction", "gbps"},
-     .about = "is it the TLB?"},
-    {.method = "GET",
-     .path = "/v1/gpus/{gpu}/environment",
-     .handler = handlers_environment,
-     .about = "what a scheduler puts into a job's environment, as text"},
+    {"GET", "/", "", "this list", .render = render_index, .slot = CACHE_INDEX},
+    {"GET", "/healthz", "", "is the process alive?", .render = handlers_healthz,
+     .slot = CACHE_HEALTH, .needs_daemon = true},
+    {"GET", "/readyz", "verbose",
+     "does any GPU have a fingerprint? verbose: how old, and what of the rest",
+     .handler = handlers_readyz, .needs_daemon = true},
+    {"GET", "/metrics", "", "Prometheus or OpenMetrics text", .handler = handlers_metrics,
+     .needs_daemon = true},
+    {"GET", "/openapi.yaml", "", "the contract of all this", .render = handlers_openapi,
+     .slot = CACHE_OPENAPI},
+    {"GET", "/v1/node", "", "host, daemon version, driver, GPU sources", .render = handlers_node,
+     .slot = CACHE_NODE, .needs_daemon = true},
+    {"GET", "/v1/gpus", "", "the GPUs and the state of each", .render = handlers_gpus,
+     .slot = CACHE_GPUS},
+    {"GET", "/v1/fingerprints", "",
+     "the GPUs, the state of each and its current fingerprint, in one document",
+     .render = handlers_all_fingerprints, .slot = CACHE_FINGERPRINTS},
+    {"GET", "/v1/gpus/{gpu}", "", "one GPU, by UUID or index", .render = handlers_gpu,
+     .slot = CACHE_GPU},
+    {"GET", "/v1/gpus/{gpu}/fingerprint", "at", "the current fingerprint; at=ID an older one",
+     .handler = handlers_fingerprint},
+    {"POST", "/v1/gpus/{gpu}/measurements", "",
+     "measure again; the body may name a depth: quick, full, matrix", .handler = handlers_measure,
+     .needs_daemon = true},
+    {"GET", "/v1/gpus/{gpu}/history", "limit, cursor", "history, newest first",
+     .handler = handlers_history, .needs_daemon = true},
+    {"GET", "/v1/measurements/{id}", "", "how far a measurement is",
+     .handler = handlers_measurement, .needs_daemon = true},
+    {"DELETE", "/v1/measurements/{id}", "", "end a measurement early", .handler = handlers_cancel,
+     .needs_daemon = true},
+    {"GET", "/v1/gpus/{gpu}/observations", "run, limit, cursor", "raw observations, newest first",
+     .handler = handlers_observations, .needs_daemon = true},
+    {"GET", "/v1/gpus/{gpu}/observations/{id}", "", "one observation, as JSON or text/csv",
+     .handler = handlers_observation, .needs_daemon = true},
+    {"GET", "/v1/gpus/{gpu}/scope", "bytes, access", "how many bytes may one pass touch at random?",
+     .handler = handlers_planner, .function = PLANNER_SCOPE},
+    {"GET", "/v1/gpus/{gpu}/placement", "bytes, windows, granularity",
+     "which SM should work in which window of memory?", .handler = handlers_planner,
+     .function = PLANNER_PLACEMENT},
+    {"GET", "/v1/gpus/{gpu}/plan",
+     "bytes, access, windows, element, transaction, reserve, accesses, no_sm_binding, single_pass, "
+     "input_bytes, input_gbps, scan_gps, in_reach_gbps, output_bytes, partition_bytes, granularity",
+     "every way to do a job, best first", .handler = handlers_planner, .function = PLANNER_PLAN},
+    {"GET", "/v1/gpus/{gpu}/split", "bytes, weight", "one GPU for several jobs, by whole groups",
+     .handler = handlers_planner, .function = PLANNER_SPLIT},
+    {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps", "is it the TLB?",
+     .handler = handlers_planner, .function = PLANNER_EXPLAIN},
+    {"GET", "/v1/gpus/{gpu}/environment", "",
+     "what a scheduler puts into a job's environment, as text", .handler = handlers_environment},
 };
 enum { ROUTE_COUNT = sizeof(routes) / sizeof(*routes) };
 
-/* Is the segment what the route says, from `at` to the next slash? (A segment may hold a slash of
- * its own, decoded.) What is not remembered asks this some fifty times. */
+/* Is the segment that of the route from `at` to the next slash? (A decoded segment may contain a
+ * slash.) Called some fifty times for a request that the cache does not have. */
 static bool segment_matches(const char *at, const char *segment)
 {
     while (*segment != '\0' && *at != '/' && *at == *segment) {
@@ -149,7 +95,7 @@ static bool segment_matches(const char *at, const char *segment)
     return *segment == '\0' && (*at == '\0' || *at == '/');
 }
 
-/* Does the path fit? Then `request` gets its captures. */
+/* Does the path match? Then `request` gets its captures. */
 static bool path_matches(const struct route *route, struct request *request)
 {
     const char *at = route->path;
@@ -211,7 +157,7 @@ static const char *allow_of(unsigned methods)
     return values[methods % (sizeof(values) / sizeof(*values))];
 }
 
-/* What is not of version 1 of the API is about the service itself: that is what probes ask. */
+/* The routes outside of /v1 are about the service itself, which is what health probes need. */
 static bool is_for_probes(const struct route *route)
 {
     return strncmp(route->path, "/v1/", 4) != 0;
@@ -235,111 +181,101 @@ static const struct route *find(struct request *request, bool for_probes, const 
 
 static void no_such_path(const struct request *request, bool for_probes, struct reply *reply)
 {
-    struct problem p = {.status = STATUS_NOT_FOUND, .next_step = "GET / lists what there is."};
+    static const struct problem missing = {.status = STATUS_NOT_FOUND,
+                                           .next_step = "GET / lists what there is."};
 
-    snprintf(p.detail, sizeof(p.detail), "there is no path %.160s%s", request->instance,
-             for_probes ? " on this address, which is for health probes" : "");
-    reply_problem(reply, request, &p);
+    reply_refusal(reply, request, &missing, "there is no path %.160s%s", request->instance,
+                  for_probes ? " on this address, which is for health probes" : "");
 }
 
 /* OPTIONS, or a method that the path does not have. */
 static void no_such_method(const struct request *request, const char *allow, struct reply *reply)
 {
-    struct problem p = {.http_status = HTTP_METHOD_NOT_ALLOWED,
-                        .status = STATUS_INVALID_ARGUMENT,
-                        .slug = "method-not-allowed",
-                        .title = "This path does not have this method.",
-                        .next_step = "Use one of the methods in the Allow field."};
+    static const struct problem missing = {.http_status = HTTP_METHOD_NOT_ALLOWED,
+                                           .status = STATUS_INVALID_ARGUMENT,
+                                           .slug = "method-not-allowed",
+                                           .title = "This path does not have this method.",
+                                           .next_step =
+                                               "Use one of the methods in the Allow field."};
 
-    if (strcmp(request->method, "OPTIONS") == 0) {
+    if (strcmp(request->method, "OPTIONS") == 0)
         reply_empty(reply, HTTP_NO_CONTENT);
-        reply->allow = allow;
-        return;
-    }
-    snprintf(p.detail, sizeof(p.detail), "%.20s is not one of %s", request->method, allow);
-    reply_problem(reply, request, &p);
+    else
+        reply_refusal(reply, request, &missing, "%.20s is not one of %s", request->method, allow);
     reply->allow = allow;
 }
 
-/* NULL behind the last. */
-static const char *param_of(const struct route *route, uint32_t i)
+static bool has_param(const struct route *route, const char *name)
 {
-    if (route->param)
-        return route->param(i);
-    return i < MAX_PARAMS ? route->params[i] : NULL;
-}
+    const size_t bytes = strlen(name);
 
-static const char *unknown_param(const struct route *route, const struct request *request)
-{
-    for (uint32_t i = 0; i < request->param_count; i++) {
-        const char *param;
-        bool known = false;
-        for (uint32_t k = 0; !known && (param = param_of(route, k)); k++)
-            known = strcmp(request->params[i].name, param) == 0;
-        if (!known)
-            return request->params[i].name;
+    for (const char *at = route->params; *at; at += strspn(at, ", ")) {
+        const size_t length = strcspn(at, ",");
+        if (length == bytes && memcmp(at, name, bytes) == 0)
+            return true;
+        at += length;
     }
-    return NULL;
+    return false;
 }
 
-static void no_such_param(const struct route *route, const struct request *request,
-                          const char *name, struct reply *reply)
+/* True if the route has all parameters of the request; otherwise the reply is a 400. */
+static bool check_params(const struct route *route, const struct request *request,
+                         struct reply *reply)
 {
-    struct problem p = {.status = STATUS_INVALID_ARGUMENT,
-                        .parameter = name,
-                        .next_step = "Leave it out; /openapi.yaml names what each path takes."};
-    const char *param;
-    int at;
+    struct problem unknown = {.status = STATUS_INVALID_ARGUMENT,
+                              .next_step = "Leave it out; /openapi.yaml has the parameters of each "
+                                           "path."};
 
-    at = snprintf(p.detail, sizeof(p.detail), "%s takes no parameter \"%.40s\"; it takes ",
-                  route->path, name);
-    if (!param_of(route, 0))
-        snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "none");
-    for (uint32_t k = 0; (param = param_of(route, k)); k++)
-        at += snprintf(p.detail + at, sizeof(p.detail) - (size_t)at, "%s%s", k ? ", " : "", param);
-    reply_problem(reply, request, &p);
+    for (uint32_t i = 0; i < request->param_count; i++) {
+        unknown.parameter = request->params[i].name;
+        if (has_param(route, unknown.parameter))
+            continue;
+        reply_refusal(reply, request, &unknown, "%s takes no parameter \"%.40s\"; it takes %s",
+                      route->path, unknown.parameter, *route->params ? route->params : "none");
+        return false;
+    }
+    return true;
 }
 
-static void no_token(const struct request *request, struct reply *reply)
+/* True if the request may change something; otherwise the reply is a 401. */
+static bool check_token(const struct handlers_context *c, const struct request *request,
+                        struct reply *reply)
 {
-    struct problem p = {.http_status = HTTP_UNAUTHORIZED,
-                        .status = STATUS_INVALID_ARGUMENT,
-                        .slug = "unauthorized",
-                        .title = "Who changes something here must bring the token.",
-                        .next_step = "Send Authorization: Bearer and the token of the daemon's "
-                                     "token file."};
+    static const struct problem unauthorized = {
+        .http_status = HTTP_UNAUTHORIZED,
+        .status = STATUS_INVALID_ARGUMENT,
+        .slug = "unauthorized",
+        .title = "POST and DELETE require the token.",
+        .next_step = "Send Authorization: Bearer and the token of the daemon's token file."};
 
-    snprintf(p.detail, sizeof(p.detail), "%s",
-             request->authorization ? "the credential in Authorization is not the token"
-                                    : "there is no Authorization field");
-    reply_problem(reply, request, &p);
+    if (auth_is_allowed(c->token, request->authorization))
+        return true;
+    reply_refusal(reply, request, &unauthorized, "%s",
+                  request->authorization ? "the credential in Authorization is not the token"
+                                         : "there is no Authorization field");
     reply->asks_token = true;
+    return false;
 }
 
 void routes_dispatch(struct handlers_context *c, struct request *request, struct reply *reply)
 {
     const char *allow = "";
     const struct route *route = find(request, c->for_probes, &allow);
-    const char *unknown;
 
-    if (!route && !*allow) {
+    if (!route && !*allow)
         no_such_path(request, c->for_probes, reply);
-        return;
-    }
-    if (!route) {
+    else if (!route)
         no_such_method(request, allow, reply);
+    if (!route || (method_of(route->method) != METHOD_GET && !check_token(c, request, reply)) ||
+        !check_params(route, request, reply))
         return;
-    }
-    if (method_of(route->method) != METHOD_GET &&
-        !auth_is_allowed(c->token, request->authorization)) {
-        no_token(request, reply);
+    c->function = route->function;
+    if (route->needs_daemon && !c->backend)
+        handlers_need_daemon(request, reply);
+    else if (request->gpu && !handlers_find_gpu(c, request, reply))
         return;
-    }
-    unknown = unknown_param(route, request);
-    if (unknown)
-        no_such_param(route, request, unknown, reply);
-    else if (route->needs_daemon && !c->backend)
-        handlers_needs_daemon(request, reply);
+    else if (route->render)
+        handlers_reply_kept(c, route->slot, route->render, reply);
     else
         route->handler(c, request, reply);
 }
@@ -353,11 +289,12 @@ bool routes_takes_body(const struct request *request)
     return route && method_of(route->method) == METHOD_POST;
 }
 
-json_t *routes_to_json(void)
+static struct document *render_index(const struct handlers_context *c)
 {
     json_t *list = json_array();
     struct json_builder o;
 
+    (void)c;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         struct json_builder row;
         json_builder_begin(&row);
@@ -370,5 +307,5 @@ json_t *routes_to_json(void)
     json_builder_begin(&o);
     json_builder_text(&o, "service", "reachd");
     json_builder_value(&o, "routes", list);
-    return json_builder_end(&o);
+    return document_new(json_builder_end(&o), NULL);
 }

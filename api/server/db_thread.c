@@ -1,15 +1,16 @@
 /* db_thread.c: a queue, a mutex, a condition.
  *
- *     serving thread --suspend, queue--> reader: snapshot, handler --resume--> serving thread
+ *     serving thread --suspend, queue--> db_thread: snapshot, dispatch --resume--> serving thread
  *
- * A suspended connection belongs to the reader: libmicrohttpd neither closes nor frees it, so the
- * request stays where it is. Each connection has one request under way, so the queue is never
- * longer than there are connections.
+ * A suspended connection belongs to the db_thread: libmicrohttpd neither closes nor frees it, so
+ * the request stays valid. Each connection has at most one request, so the queue is never longer
+ * than the number of connections.
  */
 #include "api/server/db_thread.h"
 
-#include "base/log.h"
+#include "api/handlers/routes.h"
 #include "base/heartbeat.h"
+#include "base/log.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct db_thread {
     struct heartbeat heartbeat;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    bool running; /* these are guarded by the mutex */
+    bool running; /* guarded by the mutex, as the next */
     bool stop;
     struct db_thread_call *first;
     struct db_thread_call *last;
@@ -37,19 +38,12 @@ struct db_thread *db_thread_new(const struct db_thread_options *options)
     if (!r)
         return NULL;
     r->options = *options;
-    if (pthread_mutex_init(&r->mutex, NULL) != 0) {
-        free(r);
-        return NULL;
-    }
-    if (pthread_cond_init(&r->wake, NULL) != 0) {
-        pthread_mutex_destroy(&r->mutex);
-        free(r);
-        return NULL;
-    }
+    pthread_mutex_init(&r->mutex, NULL);
+    pthread_cond_init(&r->wake, NULL);
     return r;
 }
 
-/* The next call; NULL: the end. */
+/* The next call; NULL: stop. */
 static struct db_thread_call *next_call(struct db_thread *r)
 {
     struct db_thread_call *call;
@@ -73,10 +67,10 @@ static void answer(const struct db_thread *r, struct db_thread_call *call)
         .backend = o->backend, .daemon_version = o->daemon_version, .may_read = true};
 
     c.snapshot = snapshot_acquire(o->cell);
-    call->handler(&c, call->request, &call->reply);
+    routes_dispatch(&c, call->request, &call->reply);
     snapshot_release(c.snapshot);
-    MHD_resume_connection(call->connection); /* from here on the call is the serving thread's */
-    o->wake(o->server); /* without a thread of its own the library tells nobody */
+    MHD_resume_connection(call->connection); /* now the call is the serving thread's */
+    o->wake(o->server); /* in external mode the library wakes no thread by itself */
 }
 
 static void *db_thread_main(void *self)
@@ -104,43 +98,45 @@ static bool start(struct db_thread *r)
     error = pthread_create(&r->thread, &attributes, db_thread_main, r);
     pthread_attr_destroy(&attributes);
     if (error) {
-        log_warning("http: no thread to read the database, the serving one does: %s",
-                    strerror(error));
+        log_warning(
+            "http: cannot create the thread that reads the database, so the serving thread reads "
+            "it: %s",
+            strerror(error));
         return false;
     }
     r->started = true;
     return true;
 }
 
-bool db_thread_take(struct db_thread *reader, struct db_thread_call *call)
+bool db_thread_take(struct db_thread *r, struct db_thread_call *call)
 {
-    if (!reader->started && !start(reader))
+    if (!r->started && !start(r))
         return false;
     MHD_suspend_connection(call->connection);
     call->next = NULL;
-    pthread_mutex_lock(&reader->mutex);
-    reader->running = true;
-    if (reader->first)
-        reader->last->next = call;
+    pthread_mutex_lock(&r->mutex);
+    r->running = true;
+    if (r->first)
+        r->last->next = call;
     else
-        reader->first = call;
-    reader->last = call;
-    pthread_cond_signal(&reader->wake);
-    pthread_mutex_unlock(&reader->mutex);
+        r->first = call;
+    r->last = call;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->mutex);
     return true;
 }
 
-bool db_thread_is_alive(struct db_thread *reader)
+bool db_thread_is_alive(struct db_thread *r)
 {
-    bool moves = true;
+    bool is_alive = true;
 
-    pthread_mutex_lock(&reader->mutex);
-    if (reader->running) {
-        moves = heartbeat_is_alive(&reader->heartbeat);
-        pthread_cond_signal(&reader->wake);
+    pthread_mutex_lock(&r->mutex);
+    if (r->running) {
+        is_alive = heartbeat_is_alive(&r->heartbeat);
+        pthread_cond_signal(&r->wake);
     }
-    pthread_mutex_unlock(&reader->mutex);
-    return moves;
+    pthread_mutex_unlock(&r->mutex);
+    return is_alive;
 }
 
 void db_thread_free(struct db_thread *take)

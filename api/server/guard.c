@@ -1,14 +1,13 @@
-/* guard.c: what libmicrohttpd 0.9.75 lets through and must not reach a handler.
+/* guard.c: refuses what libmicrohttpd 0.9.75 lets through and no handler may get.
  *
  * Request smuggling needs two readers that disagree where a request ends (RFC 9112, section 11.2).
- * So framing must be beyond doubt: one Host, at most one Content-Length, of digits, no
- * Transfer-Encoding beside it, none but "chunked", none in HTTP/1.0. Names must be tokens, values
- * free of control characters. All of these are refused with 400 (too long: 413), and the connection
- * is closed.
+ * So framing must be certain: one Host, at most one Content-Length, of digits, no Transfer-Encoding
+ * with it, none but "chunked", none in HTTP/1.0. Names must be tokens, values free of control
+ * characters. All else is refused with 400 (too long: 413), and the connection is closed.
  *
- * Beyond an application's sight are folded header lines, which arrive joined, what follows a NUL in
- * the value of a field, which is cut off, and errors that the library answers itself (a few lines
- * of HTML with 400, 413, 414, 431 or 505).
+ * An application does not see folded header lines, which arrive joined, what follows a NUL in the
+ * value of a field, which is cut off, and errors that the library answers itself (a few lines of
+ * HTML with 400, 413, 414, 431 or 505).
  */
 #include "api/server/guard.h"
 
@@ -18,18 +17,37 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NEAR_BYTES = 16 << 10 }; /* a target and its version lie in one buffer of this size */
+enum { NEAR_BYTES = 16 << 10 }; /* a target and its version are in one buffer of this size */
+
+/* The header fields that matter. Those before ACCEPT may come once. */
+enum field {
+    HOST = 0,
+    CONTENT_TYPE,
+    AUTHORIZATION,
+    CONTENT_LENGTH,
+    TRANSFER_ENCODING,
+    ACCEPT,
+    IF_NONE_MATCH,
+    X_REQUEST_ID,
+    FIELD_COUNT
+};
+static const struct {
+    const char *name;
+    size_t bytes;
+} fields[FIELD_COUNT] = {
+    [HOST] = {"Host", 4},
+    [CONTENT_TYPE] = {"Content-Type", 12},
+    [AUTHORIZATION] = {"Authorization", 13},
+    [CONTENT_LENGTH] = {"Content-Length", 14},
+    [TRANSFER_ENCODING] = {"Transfer-Encoding", 17},
+    [ACCEPT] = {"Accept", 6},
+    [IF_NONE_MATCH] = {"If-None-Match", 13},
+    [X_REQUEST_ID] = {"X-Request-Id", 12},
+};
 
 struct headers {
-    struct request *request;
-    unsigned hosts;
-    unsigned lengths;
-    unsigned encodings;
-    unsigned types;
-    unsigned authorizations;
-    const char *host;
-    const char *length;
-    const char *encoding;
+    unsigned count[FIELD_COUNT];
+    const char *value[FIELD_COUNT]; /* the last one; libmicrohttpd's */
     bool bad_name;
     bool bad_value;
 };
@@ -72,35 +90,6 @@ static bool is_host(const char *host)
     return true;
 }
 
-/* Remembers the fields that matter; their names are told apart by length first. */
-static void take_field(struct headers *h, const char *name, size_t bytes, const char *value)
-{
-    struct request *r = h->request;
-
-    if (bytes == 4 && strcasecmp(name, "Host") == 0) {
-        h->hosts++;
-        h->host = value;
-    } else if (bytes == 6 && strcasecmp(name, "Accept") == 0) {
-        r->accept = value;
-    } else if (bytes == 12 && strcasecmp(name, "Content-Type") == 0) {
-        h->types++;
-        r->content_type = value;
-    } else if (bytes == 12 && strcasecmp(name, "X-Request-Id") == 0) {
-        request_take_id(r, value);
-    } else if (bytes == 13 && strcasecmp(name, "If-None-Match") == 0) {
-        r->if_none_match = value;
-    } else if (bytes == 13 && strcasecmp(name, "Authorization") == 0) {
-        h->authorizations++;
-        r->authorization = value;
-    } else if (bytes == 14 && strcasecmp(name, "Content-Length") == 0) {
-        h->lengths++;
-        h->length = value;
-    } else if (bytes == 17 && strcasecmp(name, "Transfer-Encoding") == 0) {
-        h->encodings++;
-        h->encoding = value;
-    }
-}
-
 static enum MHD_Result scan_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                   size_t name_bytes, const char *value, size_t value_bytes)
 {
@@ -111,46 +100,51 @@ static enum MHD_Result scan_field(void *cls, enum MHD_ValueKind kind, const char
         h->bad_name = true;
     if (value && has_control(value, value_bytes))
         h->bad_value = true;
-    take_field(h, name, name_bytes, value);
+    for (int f = 0; f < FIELD_COUNT; f++) {
+        if (name_bytes == fields[f].bytes && strcasecmp(name, fields[f].name) == 0) {
+            h->count[f]++;
+            h->value[f] = value;
+        }
+    }
     return MHD_YES;
 }
 
-/* NULL where all is well. */
-static const char *framing_fault(const struct headers *h, bool is_http_1_0)
+/* NULL if there is none. `text` is for one that names a field. */
+static const char *framing_fault(const struct headers *h, bool is_http_1_0, char *text, size_t size)
 {
+    const char *host = h->value[HOST];
+    const char *length = h->value[CONTENT_LENGTH];
+    const char *encoding = h->value[TRANSFER_ENCODING];
+
     if (h->bad_name)
         return "the name of a header field has a character that none may have";
     if (h->bad_value)
         return "the value of a header field has a control character in it";
-    if (h->hosts > 1)
-        return "more than one Host field";
-    if (h->host && !is_host(h->host))
+    for (int f = HOST; f < ACCEPT; f++) {
+        if (h->count[f] > 1) {
+            snprintf(text, size, "more than one %s field", fields[f].name);
+            return text;
+        }
+    }
+    if (host && !is_host(host))
         return "a Host field with a character that no host has";
-    if (h->authorizations > 1)
-        return "more than one Authorization field";
-    if (h->lengths > 1)
-        return "more than one Content-Length field";
-    if (h->types > 1)
-        return "more than one Content-Type field";
-    if (h->encodings > 1)
-        return "more than one Transfer-Encoding field";
-    if (h->lengths && h->encodings)
+    if (h->count[CONTENT_LENGTH] && h->count[TRANSFER_ENCODING])
         return "both Content-Length and Transfer-Encoding";
-    if (h->encodings && is_http_1_0)
+    if (h->count[TRANSFER_ENCODING] && is_http_1_0)
         return "Transfer-Encoding in an HTTP/1.0 request";
-    if (h->encodings && (!h->encoding || strcasecmp(h->encoding, "chunked") != 0))
+    if (h->count[TRANSFER_ENCODING] && (!encoding || strcasecmp(encoding, "chunked") != 0))
         return "a Transfer-Encoding other than chunked";
-    if (h->lengths &&
-        (!h->length || !*h->length || h->length[strspn(h->length, "0123456789")] != '\0'))
+    if (h->count[CONTENT_LENGTH] &&
+        (!length || !*length || length[strspn(length, "0123456789")] != '\0'))
         return "a Content-Length that is not a number";
     return NULL;
 }
 
-static bool too_long(const struct headers *h)
+/* Seven digits are enough for the limit. */
+static bool is_too_long(const char *length)
 {
-    const char *digits = h->length ? h->length + strspn(h->length, "0") : "";
+    const char *digits = length ? length + strspn(length, "0") : "";
 
-    /* Seven digits hold the limit; more are too many however they read. */
     return strlen(digits) > 7 || strtoul(digits, NULL, 10) > REQUEST_MAX_BODY_BYTES;
 }
 
@@ -167,20 +161,22 @@ static void malformed(const char *fault, struct problem *out)
 bool guard_check(struct MHD_Connection *connection, const char *http_version,
                  struct request *request, struct problem *out)
 {
-    struct headers h = {.request = request};
+    struct headers h = {.bad_name = false};
     const char *fault;
+    char text[64];
 
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, scan_field, &h);
-    fault = framing_fault(&h, strcmp(http_version, MHD_HTTP_VERSION_1_0) == 0);
-    if (fault) {
+    request->accept = h.value[ACCEPT];
+    request->content_type = h.value[CONTENT_TYPE];
+    request->if_none_match = h.value[IF_NONE_MATCH];
+    request->authorization = h.value[AUTHORIZATION];
+    request_take_id(request, h.value[X_REQUEST_ID]);
+    fault = framing_fault(&h, strcmp(http_version, MHD_HTTP_VERSION_1_0) == 0, text, sizeof(text));
+    if (fault)
         malformed(fault, out);
-        return false;
-    }
-    if (h.lengths && too_long(&h)) {
+    else if (is_too_long(h.value[CONTENT_LENGTH]))
         guard_too_large(out);
-        return false;
-    }
-    return true;
+    return !fault && !is_too_long(h.value[CONTENT_LENGTH]);
 }
 
 bool guard_target_is_whole(const char *url, size_t target_bytes, const char *version)
@@ -189,7 +185,7 @@ bool guard_target_is_whole(const char *url, size_t target_bytes, const char *ver
     uintptr_t gap = (uintptr_t)version - (uintptr_t)end;
 
     if ((uintptr_t)version < (uintptr_t)end || gap > NEAR_BYTES)
-        return true; /* another library keeps the version elsewhere: nothing can be told */
+        return true; /* a library that keeps the version elsewhere */
     for (uintptr_t i = 0; i < gap; i++) {
         if (end[i] != '\0' && end[i] != ' ' && end[i] != '\t')
             return false;

@@ -1,4 +1,5 @@
-/* guard.h: refuses requests that two servers in a row could read differently. */
+/* guard.h: refuses requests that two servers in a row could read differently. Serving thread only.
+ */
 #ifndef REACH_API_SERVER_GUARD_H
 #define REACH_API_SERVER_GUARD_H
 
@@ -7,13 +8,13 @@
 
 #include <microhttpd.h>
 
-/* Looks at the header fields before any body is read. Those that matter here are borrowed into
- * `request`. Fills `out` on false. */
+/* Checks the header fields before any body is read. Those that matter are borrowed into `request`.
+ * Fills `out` on false. */
 bool guard_check(struct MHD_Connection *connection, const char *http_version,
                  struct request *request, struct problem *out);
-/* Is all that stands between the target, as libmicrohttpd tells it, and the version after it blank?
- * It is not where the target had a NUL in it and was cut there. `url` and `version` are texts
- * handed to the access handler, `target_bytes` the length of the target. */
+/* True if there are only blanks between the target, as libmicrohttpd passes it, and the version
+ * after it; false if the target had a NUL in it and was cut there. `url` and `version` are
+ * arguments of the access handler, `target_bytes` the length of the target. */
 bool guard_target_is_whole(const char *url, size_t target_bytes, const char *version);
 void guard_bad_target(struct problem *out);
 

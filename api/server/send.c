@@ -1,8 +1,9 @@
-/* send.c: headers and bodies, as libmicrohttpd takes them.
+/* send.c: responses as libmicrohttpd takes them.
  *
- * A document keeps the finished responses, 200 and 304, which count their own references. Such an
- * answer is the same for all, so it has a request id only where the client has sent one; all others
- * have one. Cache-Control: no-cache lets a client keep an answer and ask whether it still holds.
+ * A shared document keeps its finished responses, 200 and 304, which count their own references.
+ * They are the same for every client, so they have a request id only if the client sent one, and
+ * then a response of their own; all other responses have one. Cache-Control: no-cache lets a client
+ * keep an answer and ask whether it still holds.
  */
 #include "api/server/send.h"
 
@@ -16,22 +17,19 @@ enum { NO_MEMORY_BYTES = 512 };
 /* The responses that all answers from one document share. */
 struct shared {
     struct MHD_Response *full;
-    struct MHD_Response *not_modified; /* made when it is first wanted */
+    struct MHD_Response *not_modified; /* NULL until it is needed */
     bool has_headers;                  /* there was memory for those of `full` */
 };
 
-static const char PROBLEM_TYPE[] = "application/problem+json";
-static const char REQUEST_ID_FIELD[] = "X-Request-Id";
-
-/* A response over a text that nobody frees. libmicrohttpd asks for a pointer that may be written
- * through, and does not write. */
-static struct MHD_Response *response_over(const char *text, size_t bytes)
-{
-    return MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
-}
-
-/* 503 for a request that there is no memory to answer. Made before that, and kept to the end. */
+/* 503 for a request that there is no memory to answer. Made at the start, never freed. */
 static struct MHD_Response *no_memory;
+
+/* libmicrohttpd asks for a pointer that may be written through, and does not write. */
+static struct MHD_Response *response_over(const char *text, size_t bytes,
+                                          enum MHD_ResponseMemoryMode mode)
+{
+    return MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)text, mode);
+}
 
 static bool add_header(struct MHD_Response *response, const char *name, const char *value)
 {
@@ -44,26 +42,14 @@ static bool add_cache_headers(struct MHD_Response *response, const char *etag)
            add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
 }
 
-/* No body, the tag alone. */
-static struct MHD_Response *make_not_modified(const char *etag)
-{
-    struct MHD_Response *response = response_over("", 0);
-
-    if (response && !add_cache_headers(response, etag)) {
-        MHD_destroy_response(response);
-        return NULL;
-    }
-    return response;
-}
-
 static bool add_reply_headers(struct MHD_Response *response, const struct reply *reply)
 {
+    const struct document *d = reply->document;
     char seconds[16];
-    bool ok =
-        reply->is_empty || add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    bool ok = !d || add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, d->content_type);
 
-    if (reply->http_status == MHD_HTTP_OK && reply->etag[0])
-        ok = ok && add_cache_headers(response, reply->etag);
+    if (d && d->etag[0] && reply->http_status == MHD_HTTP_OK)
+        ok = ok && add_cache_headers(response, d->etag);
     else
         ok = ok && add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     if (reply->location[0])
@@ -84,10 +70,22 @@ static bool add_reply_headers(struct MHD_Response *response, const struct reply 
     return ok;
 }
 
-static bool add_document_headers(struct MHD_Response *response, const struct document *d)
+/* The response, or NULL if its header fields could not be added. */
+static struct MHD_Response *finish(struct MHD_Response *take, bool has_headers)
 {
-    return add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, d->content_type) &&
-           add_cache_headers(response, d->etag);
+    if (take && has_headers)
+        return take;
+    if (take)
+        MHD_destroy_response(take);
+    return NULL;
+}
+
+/* No body, the tag alone. */
+static struct MHD_Response *make_not_modified(const char *etag)
+{
+    struct MHD_Response *response = response_over("", 0, MHD_RESPMEM_PERSISTENT);
+
+    return finish(response, response && add_cache_headers(response, etag));
 }
 
 /* ---- what is attached to a document ---- */
@@ -102,117 +100,75 @@ static void release(void *responses)
     free(take);
 }
 
-/* The responses of this document, made when it is sent for the first time; NULL without memory. The
- * text belongs to the response from then on: an answer under way outlives the document. */
-static struct shared *shared_of(struct document *d)
+/* The responses of the document of this reply, made when it is sent for the first time; NULL
+ * without memory. The text belongs to the response from then on: an answer that is being sent
+ * outlives the document. */
+static struct shared *shared_of(const struct reply *reply)
 {
+    struct document *d = reply->document;
     struct shared *s;
 
     if (d->responses)
         return d->responses;
     s = calloc(1, sizeof(*s));
     if (s)
-        s->full = MHD_create_response_from_buffer(d->bytes, (void *)(uintptr_t)d->text,
-                                                  d->owned ? MHD_RESPMEM_MUST_FREE
-                                                           : MHD_RESPMEM_PERSISTENT);
+        s->full = response_over(d->text, d->bytes,
+                                d->owned ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!s || !s->full) {
         free(s);
         return NULL;
     }
-    s->has_headers = add_document_headers(s->full, d);
+    s->has_headers = add_reply_headers(s->full, reply);
     d->owned = NULL;
     d->responses = s;
     d->release = release;
     return s;
 }
 
-/* A response of its own: for a client that wants its request id back, or where the one to share has
- * no headers. */
-static struct MHD_Response *copy_of(const struct document *d, const char *trace)
+/* The shared response of this reply, borrowed; NULL if it needs one of its own. */
+static struct MHD_Response *find_shared(const struct request *request, const struct reply *reply,
+                                        bool not_modified)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        d->bytes, (void *)(uintptr_t)d->text, MHD_RESPMEM_MUST_COPY);
-
-    if (response && add_document_headers(response, d) &&
-        (!*trace || add_header(response, REQUEST_ID_FIELD, trace)))
-        return response;
-    if (response)
-        MHD_destroy_response(response);
-    return NULL;
-}
-
-static enum MHD_Result send_and_free(struct MHD_Connection *connection, unsigned http_status,
-                                     struct MHD_Response *take)
-{
-    enum MHD_Result result = take ? MHD_queue_response(connection, http_status, take) : MHD_NO;
-
-    if (take)
-        MHD_destroy_response(take);
-    return result;
-}
-
-static enum MHD_Result send_not_modified(struct MHD_Connection *connection,
-                                         const struct request *request, const struct document *d,
-                                         struct shared *s)
-{
-    if (request->trace_given) {
-        struct MHD_Response *own = make_not_modified(d->etag);
-        if (own)
-            add_header(own, REQUEST_ID_FIELD, request->trace);
-        return send_and_free(connection, MHD_HTTP_NOT_MODIFIED, own);
-    }
-    if (!s->not_modified)
-        s->not_modified = make_not_modified(d->etag);
-    return s->not_modified ? MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, s->not_modified)
-                           : MHD_NO;
-}
-
-static enum MHD_Result send_document(struct MHD_Connection *connection,
-                                     const struct request *request, struct document *d,
-                                     unsigned *out_status)
-{
-    struct shared *s = shared_of(d);
+    struct shared *s = reply->is_shared && !request->trace_given ? shared_of(reply) : NULL;
 
     if (!s)
-        return MHD_NO;
-    if (reply_tag_matches(request->if_none_match, d->etag)) {
-        *out_status = MHD_HTTP_NOT_MODIFIED;
-        return send_not_modified(connection, request, d, s);
-    }
-    *out_status = MHD_HTTP_OK;
-    if (request->trace_given || !s->has_headers)
-        return send_and_free(connection, MHD_HTTP_OK,
-                             copy_of(d, request->trace_given ? request->trace : ""));
-    return MHD_queue_response(connection, MHD_HTTP_OK, s->full);
+        return NULL;
+    if (!not_modified)
+        return s->has_headers ? s->full : NULL;
+    if (!s->not_modified)
+        s->not_modified = make_not_modified(reply->document->etag);
+    return s->not_modified;
 }
 
-/* The response of a reply that brings its own body; NULL without memory. */
-static struct MHD_Response *make_response(const struct request *request, struct reply *reply)
+/* A response with the text of a document, which it takes if it can. */
+static struct MHD_Response *response_of(struct document *d)
 {
+    const bool takes = d->owned && d->holders == 1;
+    struct MHD_Response *response =
+        response_over(d->text, d->bytes, takes ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
+
+    if (response && takes)
+        d->owned = NULL;
+    return response;
+}
+
+/* A response of its own; NULL without memory. */
+static struct MHD_Response *make_response(const struct request *request, const struct reply *reply,
+                                          bool not_modified)
+{
+    struct document *d = reply->document;
     struct MHD_Response *response = NULL;
     bool ok = true;
 
-    if (reply->http_status == MHD_HTTP_OK && reply->etag[0] &&
-        reply_tag_matches(request->if_none_match, reply->etag)) {
-        reply->http_status = MHD_HTTP_NOT_MODIFIED;
-        response = make_not_modified(reply->etag);
-    } else if (reply->is_empty) {
-        response = response_over("", 0);
-        ok = response && add_reply_headers(response, reply);
-    } else if (reply->body) {
-        response =
-            MHD_create_response_from_buffer(reply->body_bytes, reply->body, MHD_RESPMEM_MUST_FREE);
-        if (response)
-            reply->body = NULL; /* the response has it now */
+    if (not_modified) {
+        response = make_not_modified(d->etag);
+    } else if (d || reply->is_empty) {
+        response = d ? response_of(d) : response_over("", 0, MHD_RESPMEM_PERSISTENT);
         ok = response && add_reply_headers(response, reply);
     }
     if (response && ok && request->trace[0])
-        ok = add_header(response, REQUEST_ID_FIELD, request->trace);
-    if (response && !ok) {
-        MHD_destroy_response(response);
-        response = NULL;
-    }
-    return response;
+        ok = add_header(response, "X-Request-Id", request->trace);
+    return finish(response, ok);
 }
 
 bool send_prepare(void)
@@ -227,31 +183,29 @@ bool send_prepare(void)
                          "\"status\":503,\"detail\":\"no memory to answer this request\","
                          "\"next_step\":\"%s\"}",
                          info->slug, info->slug, info->message, info->next_step);
-    struct MHD_Response *response = response_over(text, (size_t)bytes);
+    struct MHD_Response *made = response_over(text, (size_t)bytes, MHD_RESPMEM_PERSISTENT);
 
-    if (response && add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, PROBLEM_TYPE) &&
-        add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
-        add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5")) {
-        no_memory = response;
-        return true;
-    }
-    if (response)
-        MHD_destroy_response(response);
-    return false;
+    no_memory = finish(
+        made, made && add_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, "application/problem+json") &&
+                  add_header(made, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+                  add_header(made, MHD_HTTP_HEADER_RETRY_AFTER, "5"));
+    return no_memory != NULL;
 }
 
 enum MHD_Result send_reply(struct MHD_Connection *connection, const struct request *request,
                            struct reply *take, unsigned *out_status)
 {
-    enum MHD_Result result;
+    const struct document *d = take->http_status == MHD_HTTP_OK ? take->document : NULL;
+    const bool not_modified = d && d->etag[0] && reply_tag_matches(request->if_none_match, d->etag);
+    struct MHD_Response *shared = find_shared(request, take, not_modified);
+    struct MHD_Response *own = shared ? NULL : make_response(request, take, not_modified);
+    enum MHD_Result result = MHD_NO;
 
-    if (take->document) {
-        result = send_document(connection, request, take->document, out_status);
-    } else {
-        struct MHD_Response *response = make_response(request, take);
-        *out_status = take->http_status;
-        result = send_and_free(connection, take->http_status, response);
-    }
+    *out_status = not_modified ? MHD_HTTP_NOT_MODIFIED : take->http_status;
+    if (shared || own)
+        result = MHD_queue_response(connection, *out_status, shared ? shared : own);
+    if (own)
+        MHD_destroy_response(own);
     if (result != MHD_YES && no_memory) {
         *out_status = MHD_HTTP_SERVICE_UNAVAILABLE;
         result = MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, no_memory);

@@ -84,7 +84,7 @@ struct api_server {
     atomic_bool token_changed;
     struct stats *stats;
     struct stats own_stats;
-    struct db_thread *reader;
+    struct db_thread *db_thread;
     uint64_t number; /* of the next call, scattered */
 };
 
@@ -161,7 +161,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct handlers_context c = {.backend = server->backend,
                                  .token = server->token,
                                  .stats = server->stats,
-                                 .reader = server->reader,
+                                 .db_thread = server->db_thread,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
                                  .for_probes = listener->role == API_FOR_PROBES,
@@ -299,13 +299,13 @@ static enum status open_server(struct api_server *server, const struct api_optio
         return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
                        options->listen_count, API_MAX_LISTENERS);
     server->cache = cache_new();
-    server->reader =
+    server->db_thread =
         db_thread_new(&(struct db_thread_options){.cell = server->cell,
                                                   .backend = server->backend,
                                                   .daemon_version = server->daemon_version,
                                                   .wake = api_server_wake,
                                                   .server = server});
-    if (!server->cache || !server->reader)
+    if (!server->cache || !server->db_thread)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -489,7 +489,7 @@ void api_server_wake(struct api_server *server)
 
 bool api_server_db_thread_is_alive(struct api_server *server)
 {
-    return db_thread_is_alive(server->reader);
+    return db_thread_is_alive(server->db_thread);
 }
 
 /* ---- stop ---- */
@@ -533,7 +533,7 @@ void api_server_free(struct api_server *take)
         return;
     api_server_finish(take);
     pthread_mutex_destroy(&take->token_mutex);
-    db_thread_free(take->reader); /* libmicrohttpd wants none suspended at the end */
+    db_thread_free(take->db_thread); /* libmicrohttpd wants none suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);

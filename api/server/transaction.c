@@ -1,13 +1,13 @@
 /* transaction.c: the life of one request.
  *
  * libmicrohttpd calls the access handler at least twice: once when the header fields are there,
- * then for each piece of the body, and once more at its end. The first call is where a request is
+ * then for each piece of the body, and once more at its end. In the first call a request can be
  * refused before its body is read; an answer given there closes the connection. Everything else is
- * answered in the last call. A body that no route reads is thrown away as it comes.
+ * answered in the last call. A body that no route reads is discarded.
  *
- * What must be read from the database is handed to the reader, and the last call comes once more
- * when the answer is there. Most requests ask for what was asked before: a GET whose target has a
- * document in the cache is answered without taking the target apart.
+ * What must be read from the database goes to the db_thread, and the last call comes once more when
+ * the answer is there. A GET whose target has a document in the cache is answered without parsing
+ * the target: most requests are such.
  */
 #include "api/server/transaction.h"
 
@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum step { STEP_FIRST = 0, STEP_BODY, STEP_READING, STEP_ANSWERED };
+enum step { STEP_FIRST = 0, STEP_BODY, STEP_DEFERRED, STEP_ANSWERED };
 
 struct transaction {
     enum step step;
     bool keeps_body;
     bool is_parsed;
     struct request request;
-    struct db_thread_call call; /* of an answer that must be read from the database */
+    struct db_thread_call call; /* if the answer must be read from the database */
     size_t target_bytes;
     char target[]; /* libmicrohttpd writes over its own */
 };
@@ -54,14 +54,14 @@ void transaction_free(struct transaction *take)
     free(take);
 }
 
-/* GET or HEAD: what can neither change anything nor bring a body that matters. */
-static bool is_reading(const struct request *request)
+/* GET or HEAD: changes nothing, and its body does not matter. */
+static bool is_read_only(const struct request *request)
 {
     return strcmp(request->method, MHD_HTTP_METHOD_GET) == 0 ||
            strcmp(request->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-/* Sends, counts, and tells the log of what was changed and of what went wrong here. */
+/* Sends, counts, and logs changes and failures of the server. */
 static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
                               struct MHD_Connection *connection, struct reply *take)
 {
@@ -74,7 +74,7 @@ static enum MHD_Result answer(struct transaction *x, struct handlers_context *c,
     if (http_status >= 500 && http_status != MHD_HTTP_SERVICE_UNAVAILABLE)
         log_warning("http: %.16s %s: %u, request %s", r->method, r->instance, http_status,
                     r->trace);
-    else if (x->is_parsed && http_status < 300 && !is_reading(r) &&
+    else if (x->is_parsed && http_status < 300 && !is_read_only(r) &&
              strcmp(r->method, MHD_HTTP_METHOD_OPTIONS) != 0)
         log_info("http: %.16s %s: %u, request %s", r->method, r->instance, http_status, r->trace);
     return result;
@@ -87,7 +87,7 @@ static enum MHD_Result refuse(struct transaction *x, struct handlers_context *c,
 
     request_make_id(&x->request, c->number);
     reply_problem(&reply, &x->request, problem);
-    reply.close = true; /* where the next request begins is not certain */
+    reply.close = true; /* the start of the next request is not certain */
     return answer(x, c, connection, &reply);
 }
 
@@ -116,7 +116,7 @@ static enum MHD_Result first_step(struct transaction *x, struct handlers_context
     }
     if (!guard_check(call->connection, call->http_version, &x->request, &problem))
         return refuse(x, c, call->connection, &problem);
-    if (!is_reading(&x->request)) {
+    if (!is_read_only(&x->request)) {
         if (!parse(x, &problem))
             return refuse(x, c, call->connection, &problem);
         x->keeps_body = routes_takes_body(&x->request);
@@ -125,7 +125,7 @@ static enum MHD_Result first_step(struct transaction *x, struct handlers_context
     return MHD_YES;
 }
 
-/* The reply of the route; a document is remembered for those who ask the same again. */
+/* The reply of the route; a shared document is kept for the next request of this target. */
 static void dispatch(struct transaction *x, struct handlers_context *c, struct reply *reply)
 {
     struct problem problem;
@@ -139,23 +139,22 @@ static void dispatch(struct transaction *x, struct handlers_context *c, struct r
         reply->close = true;
     } else {
         routes_dispatch(c, &x->request, reply);
-        if (reply->document && is_reading(&x->request))
+        if (reply->is_shared && is_read_only(&x->request))
             cache_remember(c->cache, x->target, reply->document);
     }
 }
 
-/* To the reader with it; without one it is read here. */
-static enum MHD_Result read_deferred(struct transaction *x, struct handlers_context *c,
-                                     struct MHD_Connection *connection, struct reply *reply)
+/* Hands the request to the db_thread; without one it is read here. */
+static enum MHD_Result defer(struct transaction *x, struct handlers_context *c,
+                             struct MHD_Connection *connection, struct reply *reply)
 {
-    x->step = STEP_READING;
-    x->call = (struct db_thread_call){
-        .connection = connection, .request = &x->request, .handler = reply->deferred};
+    x->step = STEP_DEFERRED;
+    x->call = (struct db_thread_call){.connection = connection, .request = &x->request};
     reply_clear(reply);
-    if (db_thread_take(c->reader, &x->call))
+    if (db_thread_take(c->db_thread, &x->call))
         return MHD_YES;
     c->may_read = true;
-    x->call.handler(c, &x->request, reply);
+    routes_dispatch(c, &x->request, reply);
     return answer(x, c, connection, reply);
 }
 
@@ -165,14 +164,13 @@ static enum MHD_Result last_step(struct transaction *x, struct handlers_context 
     struct reply reply = {.http_status = 0};
     struct document *kept = NULL;
 
-    if (!c->for_probes && is_reading(&x->request))
+    if (!c->for_probes && is_read_only(&x->request))
         kept = cache_find(c->cache, x->target);
     if (kept)
-        reply_document(&reply, kept);
+        reply_document(&reply, document_hold(kept));
     else
         dispatch(x, c, &reply);
-    return reply.deferred ? read_deferred(x, c, connection, &reply)
-                          : answer(x, c, connection, &reply);
+    return reply.is_deferred ? defer(x, c, connection, &reply) : answer(x, c, connection, &reply);
 }
 
 enum MHD_Result transaction_step(struct transaction *x, struct handlers_context *c,
@@ -180,7 +178,7 @@ enum MHD_Result transaction_step(struct transaction *x, struct handlers_context 
 {
     if (x->step == STEP_FIRST)
         return first_step(x, c, call);
-    if (x->step == STEP_READING)
+    if (x->step == STEP_DEFERRED)
         return answer(x, c, call->connection, &x->call.reply);
     if (x->step == STEP_ANSWERED) { /* the rest of a body after an early answer */
         *call->data_bytes = 0;

@@ -10,7 +10,7 @@
 
 struct transaction;
 
-/* What one call of the access handler brings. Texts are libmicrohttpd's. */
+/* The arguments of one call of the access handler. Texts are libmicrohttpd's. */
 struct transaction_call {
     struct MHD_Connection *connection;
     const char *url;
@@ -20,7 +20,7 @@ struct transaction_call {
     size_t *data_bytes;
 };
 
-/* Begins with the request target. NULL without memory; then the connection is closed. */
+/* Begins at the request target. NULL without memory; then the connection is closed. */
 struct transaction *transaction_new(const char *target);
 void transaction_free(struct transaction *take);
 

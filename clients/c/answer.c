@@ -1,4 +1,4 @@
-/* answer.c: see answer.h; the accessors of reach.h. */
+/* answer.c: makes answers; the accessors of reach.h. */
 #include "clients/c/answer.h"
 
 #include "base/clock.h"
@@ -39,6 +39,46 @@ enum answer_kind answer_kind_of(const char *target)
     return ANSWER_RAW;
 }
 
+/* ---- content ---- */
+
+struct answer_block {
+    struct answer_block *next;
+    max_align_t data[];
+};
+
+void *answer_alloc(struct answer_content *content, size_t count, size_t size)
+{
+    struct answer_block *block = calloc(1, sizeof(*block) + count * size); /* both are bounded */
+
+    if (!block) {
+        content->no_memory = true;
+        return NULL;
+    }
+    block->next = content->blocks;
+    content->blocks = block;
+    return block->data;
+}
+
+void answer_content_hold(struct answer_content *content)
+{
+    atomic_fetch_add_explicit(&content->refs, 1, memory_order_relaxed);
+}
+
+void answer_content_release(struct answer_content *take)
+{
+    if (!take || atomic_fetch_sub_explicit(&take->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    while (take->blocks) {
+        struct answer_block *block = take->blocks;
+        take->blocks = block->next;
+        free(block);
+    }
+    json_decref(take->json);
+    free(take->call);
+    free(take->body);
+    free(take);
+}
+
 enum reach_status answer_share(const struct answer_origin *origin, struct answer_content *content,
                                struct reach_answer **out, struct reach_error *error)
 {
@@ -66,16 +106,20 @@ enum reach_status answer_new(const struct answer_origin *origin, char *take, siz
     *out = NULL;
     if (!content) {
         free(take);
+        free(origin->call);
         return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
     }
     atomic_init(&content->refs, 1);
     content->body = take;
     content->bytes = bytes;
-    content->json = json_loadb(take, bytes, JSON_REJECT_DUPLICATES, NULL);
-    if (origin->http_status == HTTP_OK) {
-        content->kind = answer_kind_of(origin->target);
+    content->call = origin->call;
+    content->kind = origin->http_status == HTTP_OK ? origin->kind : ANSWER_RAW;
+    if (content->call)
+        status = planned_answer(content, origin->gpu, error);
+    else if (content->kind != ANSWER_RAW || origin->http_status != HTTP_OK)
+        content->json = json_loadb(take, bytes, JSON_REJECT_DUPLICATES, NULL);
+    if (!content->call && content->kind != ANSWER_RAW)
         status = decode_answer(content, error);
-    }
     if (status == REACH_OK)
         status = answer_share(origin, content, out, error);
     answer_content_release(content);

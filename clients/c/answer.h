@@ -1,9 +1,12 @@
-/* answer.h: one answer of the API: its body, what it rests on, and its fields in the structs of
- * reach.h. Never changes once it is made; any thread. */
+/* answer.h: one answer of the API: its body, its provenance, and its fields in the structs of
+ * reach.h. Does not change; any thread. */
 #ifndef REACH_CLIENTS_C_ANSWER_H
 #define REACH_CLIENTS_C_ANSWER_H
 
 #include "clients/c/error.h"
+
+#include "api/decode/planner_call.h"
+#include "snapshot/snapshot.h"
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -22,13 +25,15 @@ enum answer_kind {
 
 struct answer_block; /* memory of an answer's arrays */
 
-/* The body and what is decoded from it. Shared by the answers that the daemon confirms by their
- * tag; does not change. */
+/* The body and its fields. Shared by the answers that the daemon confirms by their tag; does not
+ * change. */
 struct answer_content {
     atomic_uint refs;
     char *body; /* owned, terminated */
     size_t bytes;
-    json_t *json; /* owned: texts below are its own. NULL: the body is not JSON */
+    json_t *json;              /* owned: texts below are its own. NULL: not decoded, or not JSON */
+    struct planner_call *call; /* owned: likewise, if the planner answered in this process */
+    bool no_memory;            /* answer_alloc has failed */
     bool rests_on_fingerprint;
     struct reach_provenance provenance;
     enum answer_kind kind;
@@ -55,14 +60,19 @@ struct reach_answer {
 
 /* Where an answer comes from. */
 struct answer_origin {
-    const char *target; /* of the request: says which fields to expect */
+    enum answer_kind kind; /* of the body of a 200 */
     uint32_t http_status;
     enum reach_source source;
     uint64_t confirmed_ms;
+    /* If the planner answered in this process: what it answered, taken by answer_new in any case;
+     * and for which GPU. */
+    struct planner_call *call;
+    const struct snapshot_gpu *gpu;
 };
 
-/* Takes the body (terminated), decodes and checks it. A body that is not what the target promises
- * is REACH_PROTOCOL; one of an HTTP status other than 200 is not looked into. */
+/* Takes the body (terminated), and fills and checks the fields: from the call, or decoded from the
+ * body. A body that is not of this kind is REACH_PROTOCOL; that of an HTTP status other than 200
+ * has no fields. */
 enum reach_status answer_new(const struct answer_origin *origin, char *take, size_t bytes,
                              struct reach_answer **out, struct reach_error *error);
 
@@ -74,14 +84,21 @@ void answer_content_hold(struct answer_content *content);
 /* NULL is fine. */
 void answer_content_release(struct answer_content *take);
 
-/* Zeroed memory that lives as long as the content. NULL without memory. */
+/* Zeroed memory that lives as long as the content. NULL without memory: then `no_memory` is set. */
 void *answer_alloc(struct answer_content *content, size_t count, size_t size);
 
 /* What the body of a 200 to this target is. */
 enum answer_kind answer_kind_of(const char *target);
 
-/* decode.c: fills the fields of the content's kind from its JSON. REACH_PROTOCOL names the field.
- */
+/* decode.c: fills the fields of the content's kind from its JSON, and checks them. REACH_PROTOCOL
+ * names the field; REACH_NO_MEMORY. */
 enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
+/* planned.c: the same from its call. */
+enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
+                                 struct reach_error *error);
+/* check.c: what must hold between the fields. REACH_PROTOCOL. */
+enum reach_status answer_check(const struct answer_content *answer, struct reach_error *error);
+/* planned.c: from the planner's enum bottleneck. */
+enum reach_verdict answer_verdict(unsigned bottleneck);
 
 #endif

@@ -1,23 +1,18 @@
-/* decode.c: the JSON of the API -> the structs of reach.h, and every check that an answer must pass
- * before a job may rely on it: fields of the right type, windows that lie side by side and cover
- * the allocation, no SM in a window that does not exist. This is the only place that decodes.
- * Fields of a newer daemon are ignored; those that an answer cannot do without are checked after
- * reading. Texts are those of the JSON value, which the answer owns. */
+/* decode.c: the JSON of a daemon -> the structs of reach.h. This is the only place that decodes.
+ * Fields of a newer daemon are ignored. Texts are those of the JSON value, which the answer owns.
+ * What holds between the fields is checked after this (check.c).
+ */
 #include "clients/c/answer.h"
 
+#include "api/decode/planner_call.h"
 #include "base/json_reader.h"
-#include "fingerprint/fingerprint.h"
+#include "snapshot/snapshot.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MAX_GPUS = REACH_MAX_GPUS,
-    MAX_SMS = REACH_MAX_SMS,
-    MAX_GROUPS = REACH_MAX_GROUPS,
-    MAX_WINDOWS = REACH_WINDOW_MAX,
-    MAX_ITEMS = 64,      /* of a list whose length nothing else bounds */
+    MAX_ITEMS = 64,      /* of a list that nothing else limits */
     NULL_WINDOW = 0xffff /* null in window_of_sm while it is being read */
 };
 
@@ -25,39 +20,31 @@ _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 
 /* ---- fields ---- */
 
-/* The position of the word in `words`; 0, which is "other", for one that is not there. */
-static int word_of(struct json_reader *in, const char *name, const char *const *words, int count)
+/* The words of an enum of reach.h, whose values begin behind _OTHER: those of the daemon's enum
+ * plus one. */
+struct words {
+    const char *(*name)(unsigned value);
+    unsigned count;
+};
+static const struct words origins = {origin_name, ORIGIN_IMPORTED + 1};
+static const struct words states = {gpu_state_name, GPU_STATE_STALE + 1};
+static const struct words advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
+static const struct words bounds = {bound_name, BOUND_SCAN + 1};
+static const struct words prices = {basis_name, BASIS_JOB + 1};
+static const struct words verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
+
+/* 0, which is _OTHER, for a word that is not one of these. */
+static int word_of(struct json_reader *in, const char *name, const struct words *words)
 {
     const char *word = json_reader_word(in, name);
 
     if (!word && json_reader_ok(in))
         json_reader_fail(in, name, "is missing");
-    for (int i = 1; word && i < count; i++) {
-        if (strcmp(word, words[i]) == 0)
-            return i;
+    for (unsigned i = 0; word && i < words->count; i++) {
+        if (strcmp(word, words->name(i)) == 0)
+            return (int)i + 1;
     }
     return 0;
-}
-#define WORD(in, name, words) word_of(in, name, words, sizeof(words) / sizeof(*(words)))
-
-static const char *const origins[] = {NULL, "measured", "simulated", "imported"};
-static const char *const states[] = {NULL,     "unknown", "queued",   "measuring", "ready",
-                                     "failed", "lost",    "checking", "stale"};
-static const char *const advices[] = {NULL,      "nothing-to-do", "scopes",
-                                      "windows", "no-limit-seen", "not-enough-groups"};
-static const char *const bounds[] = {NULL, "unknown", "memory", "translation", "input", "scan"};
-static const char *const prices[] = {NULL, "none", "measured", "between", "scaled", "job"};
-static const char *const verdicts[] = {NULL, "translation", "partly", "not-translation",
-                                       "cannot-say"};
-
-const char *reach_origin_name(enum reach_origin origin)
-{
-    return (unsigned)origin < sizeof(origins) / sizeof(*origins) ? origins[origin] : NULL;
-}
-
-const char *reach_advice_name(enum reach_advice advice)
-{
-    return (unsigned)advice < sizeof(advices) / sizeof(*advices) ? advices[advice] : NULL;
 }
 
 /* "" for one that is missing or null. */
@@ -107,7 +94,34 @@ static void *alloc(struct json_reader *in, struct answer_content *answer, size_t
     return memory;
 }
 
-/* ---- what an answer rests on ---- */
+/* Reads the fields of one object to `out`. */
+typedef void read_fn(struct json_reader *in, struct answer_content *answer, void *out);
+
+static void read_object(struct json_reader *in, const json_t *json, const char *name, int index,
+                        read_fn *read, struct answer_content *answer, void *out)
+{
+    struct json_reader inner;
+
+    if (!json_reader_ok(in))
+        return;
+    json_reader_begin_inside(&inner, in, json, name, index);
+    read(&inner, answer, out);
+    json_reader_absorb(in, json_reader_end(&inner));
+}
+
+/* Reads a list of objects to an array of the answer's; returns its length. */
+static uint32_t read_list(struct json_reader *in, const char *name, size_t max_count, size_t size,
+                          read_fn *read, struct answer_content *answer, void *out_array)
+{
+    const json_t *list = json_reader_array(in, name, max_count);
+    const uint32_t count = (uint32_t)json_array_size(list);
+    char *array = alloc(in, answer, count, size);
+
+    for (uint32_t i = 0; json_reader_ok(in) && i < count; i++)
+        read_object(in, json_array_get(list, i), name, (int)i, read, answer, array + i * size);
+    memcpy(out_array, &array, sizeof(array));
+    return json_reader_ok(in) ? count : 0;
+}
 
 static void read_provenance(struct json_reader *in, struct answer_content *answer)
 {
@@ -115,7 +129,7 @@ static void read_provenance(struct json_reader *in, struct answer_content *answe
 
     p->gpu_uuid = text_of(in, "gpu");
     p->fingerprint_id = text_of(in, "fingerprint_id");
-    p->origin = (enum reach_origin)WORD(in, "origin", origins);
+    p->origin = (enum reach_origin)word_of(in, "origin", &origins);
     json_reader_bool(in, "fingerprint_stale", &p->stale);
     p->speeds_taken_at = text_of(in, "speeds_taken_at");
     if (json_reader_ok(in) && (!*p->gpu_uuid || !*p->fingerprint_id))
@@ -125,14 +139,17 @@ static void read_provenance(struct json_reader *in, struct answer_content *answe
 
 /* ---- GPUs ---- */
 
-static void read_gpu(struct json_reader *in, struct reach_gpu *out)
+static void read_gpu(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    json_reader_u32(in, "index", MAX_GPUS - 1, &out->index);
+    struct reach_gpu *out = to;
+
+    (void)answer;
+    json_reader_u32(in, "index", REACH_MAX_GPUS - 1, &out->index);
     out->uuid = text_of(in, "uuid");
     out->name = text_of(in, "name");
-    out->state = (enum reach_state)WORD(in, "state", states);
-    out->origin = (enum reach_origin)WORD(in, "origin", origins);
-    json_reader_u32(in, "sm_count", MAX_SMS, &out->sm_count);
+    out->state = (enum reach_state)word_of(in, "state", &states);
+    out->origin = (enum reach_origin)word_of(in, "origin", &origins);
+    json_reader_u32(in, "sm_count", REACH_MAX_SMS, &out->sm_count);
     json_reader_u64(in, "memory_bytes", &out->memory_bytes);
     json_reader_bool(in, "mig", &out->mig);
     out->fingerprint_id = text_of(in, "fingerprint_id");
@@ -141,18 +158,10 @@ static void read_gpu(struct json_reader *in, struct reach_gpu *out)
 
 static void read_gpus(struct json_reader *in, struct answer_content *answer)
 {
-    const json_t *list = json_reader_array(in, "gpus", MAX_GPUS);
-
-    if (!list && json_reader_ok(in))
+    answer->count = read_list(in, "gpus", REACH_MAX_GPUS, sizeof(*answer->gpus), read_gpu, answer,
+                              &answer->gpus);
+    if (json_reader_ok(in) && !json_object_get(in->object, "gpus"))
         json_reader_fail(in, "gpus", "is missing");
-    answer->gpus = alloc(in, answer, json_array_size(list), sizeof(*answer->gpus));
-    for (uint32_t i = 0; json_reader_ok(in) && i < json_array_size(list); i++) {
-        struct json_reader gpu;
-        json_reader_begin_inside(&gpu, in, json_array_get(list, i), "gpus", (int)i);
-        read_gpu(&gpu, &answer->gpus[i]);
-        json_reader_absorb(in, json_reader_end(&gpu));
-        answer->count = i + 1;
-    }
 }
 
 static void read_one_gpu(struct json_reader *in, struct answer_content *answer)
@@ -161,7 +170,7 @@ static void read_one_gpu(struct json_reader *in, struct answer_content *answer)
     if (!answer->gpus)
         return;
     answer->count = 1;
-    read_gpu(in, answer->gpus);
+    read_gpu(in, answer, answer->gpus);
     if (json_reader_ok(in) && !*answer->gpus->uuid)
         json_reader_fail(in, "uuid", "is missing: a GPU without a UUID");
 }
@@ -174,7 +183,7 @@ static void describe(struct json_reader *in, const struct fingerprint *fp,
     const json_t *gpu = json_object_get(in->object, "gpu");
     const struct sm_partition *p = &fp->topology.partition;
     struct reach_fingerprint *out = &answer->fingerprint;
-    int16_t *group_of_sm = alloc(in, answer, MAX_SMS, sizeof(*group_of_sm));
+    int16_t *group_of_sm = alloc(in, answer, REACH_MAX_SMS, sizeof(*group_of_sm));
     const char *driver = json_string_value(json_object_get(gpu, "driver_version"));
     struct json_reader windows;
     struct json_reader throughput;
@@ -198,7 +207,7 @@ static void describe(struct json_reader *in, const struct fingerprint *fp,
     out->whole_memory_gbps = number_of(&throughput, "whole_memory_gbps");
     out->group_count = p->group_count;
     out->group_of_sm = group_of_sm;
-    for (uint32_t sm = 0; sm < MAX_SMS; sm++) {
+    for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
         const bool none = p->group_count == 0 || p->group_of_sm[sm] == FINGERPRINT_NO_GROUP;
         group_of_sm[sm] = none ? (int16_t)REACH_IDLE : (int16_t)p->group_of_sm[sm];
         if (!none)
@@ -222,7 +231,7 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
         p->gpu_uuid = json_string_value(json_object_get(gpu, "uuid"));
         p->fingerprint_id = text_of(in, "id");
         p->speeds_taken_at = "";
-        p->origin = (enum reach_origin)WORD(in, "origin", origins);
+        p->origin = (enum reach_origin)word_of(in, "origin", &origins);
         if (json_reader_ok(in) && (!p->gpu_uuid || !*p->fingerprint_id))
             json_reader_fail(in, "id", "is missing");
         answer->rests_on_fingerprint = true;
@@ -233,80 +242,31 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
 
 /* ---- windows ---- */
 
-/* Every SM of the table is in a window that exists, and each window has as many as it says. */
-static void check_table(struct json_reader *in, const struct reach_windows *windows)
+static void read_window(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    uint32_t count[MAX_WINDOWS] = {0};
+    struct reach_window *out = to;
 
-    for (uint32_t sm = 0; sm < windows->sm_slots; sm++) {
-        const int16_t w = windows->window_of_sm[sm];
-        if (w == REACH_IDLE)
-            continue;
-        if (w < 0 || (uint32_t)w >= windows->window_count) {
-            json_reader_fail(in, "window_of_sm", "has SM %u in window %d, and there are %u", sm, w,
-                             windows->window_count);
-            return;
-        }
-        count[w]++;
-    }
-    for (uint32_t w = 0; w < windows->window_count; w++) {
-        if (count[w] == 0 || count[w] != windows->window[w].sm_count)
-            json_reader_fail(in, "windows", "window %u has %u SMs, and the table has %u in it", w,
-                             windows->window[w].sm_count, count[w]);
-    }
+    (void)answer;
+    json_reader_u64(in, "first_byte", &out->first_byte);
+    json_reader_u64(in, "length_bytes", &out->length_bytes);
+    json_reader_u32(in, "sm_count", REACH_MAX_SMS, &out->sm_count);
+    json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
 }
 
-/* They lie side by side and cover [0, bytes). */
-static void check_windows(struct json_reader *in, const struct reach_windows *windows,
-                          uint64_t bytes)
+static void read_windows(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    uint64_t next = 0;
-
-    for (uint32_t w = 0; json_reader_ok(in) && w < windows->window_count; w++) {
-        const struct reach_window *window = &windows->window[w];
-        if (window->first_byte != next || window->length_bytes == 0 ||
-            window->length_bytes > bytes - next)
-            json_reader_fail(in, "windows",
-                             "window %u does not lie behind the one before it and within the "
-                             "allocation",
-                             w);
-        next += window->length_bytes;
-    }
-    if (json_reader_ok(in) && windows->window_count > 0 && next != bytes)
-        json_reader_fail(in, "windows", "they do not cover the allocation");
-    if (json_reader_ok(in))
-        check_table(in, windows);
-}
-
-static void read_windows(struct json_reader *in, struct answer_content *answer, uint64_t bytes,
-                         struct reach_windows *out)
-{
-    const json_t *list = json_reader_array(in, "windows", MAX_WINDOWS);
-    const size_t count = json_array_size(list);
-    struct reach_window *windows = alloc(in, answer, count, sizeof(*windows));
+    struct reach_windows *out = to;
+    uint16_t table[REACH_MAX_SMS];
     int16_t *window_of_sm;
-    uint16_t table[MAX_SMS];
 
-    for (uint32_t i = 0; json_reader_ok(in) && i < count; i++) {
-        struct json_reader one;
-        json_reader_begin_inside(&one, in, json_array_get(list, i), "windows", (int)i);
-        json_reader_u64(&one, "first_byte", &windows[i].first_byte);
-        json_reader_u64(&one, "length_bytes", &windows[i].length_bytes);
-        json_reader_u32(&one, "sm_count", MAX_SMS, &windows[i].sm_count);
-        json_reader_u32(&one, "group_count", MAX_GROUPS, &windows[i].group_count);
-        json_reader_absorb(in, json_reader_end(&one));
-        out->window_count = i + 1;
-    }
-    out->sm_slots =
-        json_reader_u16_array(in, "window_of_sm", MAX_SMS, MAX_WINDOWS - 1, NULL_WINDOW, table);
+    out->window_count = read_list(in, "windows", REACH_WINDOW_MAX, sizeof(*out->window),
+                                  read_window, answer, &out->window);
+    out->sm_slots = json_reader_u16_array(in, "window_of_sm", REACH_MAX_SMS, REACH_WINDOW_MAX - 1,
+                                          NULL_WINDOW, table);
     window_of_sm = alloc(in, answer, out->sm_slots, sizeof(*window_of_sm));
-    if (!json_reader_ok(in))
-        return;
-    for (uint32_t sm = 0; sm < out->sm_slots; sm++)
+    for (uint32_t sm = 0; json_reader_ok(in) && sm < out->sm_slots; sm++)
         window_of_sm[sm] = table[sm] == NULL_WINDOW ? (int16_t)REACH_IDLE : (int16_t)table[sm];
-    out->window = windows;
     out->window_of_sm = window_of_sm;
-    check_windows(in, out, bytes);
 }
 
 /* ---- scope and placement ---- */
@@ -317,17 +277,12 @@ static void read_scope(struct json_reader *in, struct answer_content *answer)
 
     read_provenance(in, answer);
     json_reader_u64(in, "bytes", &s->bytes);
-    s->advice = (enum reach_advice)WORD(in, "advice", advices);
+    s->advice = (enum reach_advice)word_of(in, "advice", &advices);
     json_reader_u64(in, "scope_bytes", &s->scope_bytes);
     json_reader_u64(in, "passes", &s->passes);
     s->predicted_gbps = number_of(in, "predicted_gbps");
     s->naive_gbps = number_of(in, "naive_gbps");
     s->reason = text_of(in, "reason");
-    if (json_reader_ok(in) &&
-        (s->scope_bytes == 0 || s->passes == 0 || s->scope_bytes < s->bytes / s->passes))
-        json_reader_fail(in, "scope_bytes",
-                         "%" PRIu64 " bytes do not fit %" PRIu64 " passes of %" PRIu64, s->bytes,
-                         s->passes, s->scope_bytes);
 }
 
 static void read_placement(struct json_reader *in, struct answer_content *answer)
@@ -336,8 +291,8 @@ static void read_placement(struct json_reader *in, struct answer_content *answer
 
     read_provenance(in, answer);
     json_reader_u64(in, "bytes", &p->bytes);
-    p->advice = (enum reach_advice)WORD(in, "advice", advices);
-    read_windows(in, answer, p->bytes, &p->windows);
+    p->advice = (enum reach_advice)word_of(in, "advice", &advices);
+    read_windows(in, answer, &p->windows);
     p->headroom_bytes = number_of(in, "headroom_bytes");
     p->predicted_gbps = number_of(in, "predicted_gbps");
     p->naive_gbps = number_of(in, "naive_gbps");
@@ -346,30 +301,32 @@ static void read_placement(struct json_reader *in, struct answer_content *answer
 
 /* ---- plan ---- */
 
-static bool strategy_from_word(const char *word, enum reach_strategy *out)
+static bool parse_strategy(const char *word, enum reach_strategy *out)
 {
-    for (int i = 0; word && i < REACH_STRATEGY_COUNT; i++) {
-        if (strcmp(word, reach_strategy_name((enum reach_strategy)i)) == 0) {
-            *out = (enum reach_strategy)i;
-            return true;
-        }
-    }
-    return false;
+    enum strategy strategy;
+
+    if (!word || !strategy_from_name(word, &strategy))
+        return false;
+    *out = (enum reach_strategy)strategy;
+    return true;
 }
 
-static void read_option(struct json_reader *in, struct reach_option *out)
+static void read_option(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    if (!strategy_from_word(json_reader_word(in, "strategy"), &out->strategy))
+    struct reach_option *out = to;
+
+    (void)answer;
+    if (!parse_strategy(json_reader_word(in, "strategy"), &out->strategy))
         json_reader_fail(in, "strategy", "is missing");
     json_reader_bool(in, "possible", &out->possible);
     out->gbps = number_of(in, "gbps");
     out->times_naive = number_of(in, "times_naive");
     json_reader_u64(in, "passes", &out->passes);
-    json_reader_u32(in, "windows", MAX_WINDOWS, &out->windows);
+    json_reader_u32(in, "windows", REACH_WINDOW_MAX, &out->windows);
     json_reader_u64(in, "scope_bytes", &out->scope_bytes);
     out->extra_bytes_per_access = number_of(in, "extra_bytes_per_access").value;
     out->extra_bytes = number_of(in, "extra_bytes");
-    out->bound = (enum reach_bound)WORD(in, "bound", bounds);
+    out->bound = (enum reach_bound)word_of(in, "bound", &bounds);
     out->why = text_of(in, "why");
 }
 
@@ -383,142 +340,89 @@ static void read_options(struct json_reader *in, struct answer_content *answer)
         const json_t *one = json_array_get(list, i);
         const char *word = json_string_value(json_object_get(one, "strategy"));
         enum reach_strategy known;
-        struct json_reader option;
-
-        if (word && !strategy_from_word(word, &known))
+        if (word && !parse_strategy(word, &known))
             continue;
-        if (answer->count == REACH_STRATEGY_COUNT) {
+        if (answer->count == REACH_STRATEGY_COUNT)
             json_reader_fail(in, "options", "has a strategy twice");
-            return;
-        }
-        json_reader_begin_inside(&option, in, one, "options", (int)i);
-        read_option(&option, &answer->options[answer->count++]);
-        json_reader_absorb(in, json_reader_end(&option));
+        else
+            read_object(in, one, "options", (int)i, read_option, answer,
+                        &answer->options[answer->count++]);
     }
 }
 
-/* What the strategies need; null if no such strategy is possible. */
-static void read_needs(struct json_reader *in, struct answer_content *answer)
+static void read_plan_scope(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    struct reach_plan *plan = &answer->plan;
-    const json_t *scope = json_object_get(in->object, "scope");
-    const json_t *placement = json_object_get(in->object, "placement");
-    struct json_reader inner;
+    struct reach_plan *out = to;
 
-    if (json_reader_ok(in) && json_is_object(scope)) {
-        json_reader_begin_inside(&inner, in, scope, "scope", -1);
-        json_reader_u64(&inner, "scope_bytes", &plan->scope_bytes);
-        json_reader_u64(&inner, "passes", &plan->passes);
-        json_reader_absorb(in, json_reader_end(&inner));
-    }
-    if (json_reader_ok(in) && json_is_object(placement)) {
-        json_reader_begin_inside(&inner, in, placement, "placement", -1);
-        read_windows(&inner, answer, plan->bytes, &plan->windows);
-        json_reader_absorb(in, json_reader_end(&inner));
-    }
-}
-
-/* Each possible strategy must have what it needs to be carried out. */
-static void check_needs(struct json_reader *in, const struct answer_content *answer)
-{
-    const struct reach_plan *plan = &answer->plan;
-
-    if (json_reader_ok(in) && (answer->count == 0 || !answer->options[0].possible))
-        json_reader_fail(in, "options", "nothing is possible");
-    for (uint32_t i = 0; json_reader_ok(in) && i < answer->count; i++) {
-        const struct reach_option *o = &answer->options[i];
-        if (o->possible && o->strategy == REACH_SCOPES &&
-            (plan->passes == 0 || plan->scope_bytes < plan->bytes / plan->passes))
-            json_reader_fail(in, "scope", "scopes are possible, and there is none");
-        if (o->possible && o->strategy >= REACH_WINDOWS && plan->windows.window_count == 0)
-            json_reader_fail(in, "placement", "windows are possible, and there are none");
-    }
+    (void)answer;
+    json_reader_u64(in, "scope_bytes", &out->scope_bytes);
+    json_reader_u64(in, "passes", &out->passes);
 }
 
 static void read_plan(struct json_reader *in, struct answer_content *answer)
 {
+    const json_t *scope = json_object_get(in->object, "scope");
+    const json_t *placement = json_object_get(in->object, "placement");
     struct reach_plan *plan = &answer->plan;
 
     read_provenance(in, answer);
     json_reader_u64(in, "bytes", &plan->bytes);
     json_reader_u32(in, "element_bytes", UINT32_MAX, &plan->element_bytes);
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &plan->transaction_bytes);
-    plan->price = (enum reach_price)WORD(in, "basis", prices);
+    plan->price = (enum reach_price)word_of(in, "basis", &prices);
     plan->in_reach_gbps = number_of(in, "in_reach_gbps");
     plan->reason = text_of(in, "reason");
     read_options(in, answer);
-    read_needs(in, answer);
-    check_needs(in, answer);
+    if (json_is_object(scope)) /* null: no such strategy is possible */
+        read_object(in, scope, "scope", -1, read_plan_scope, answer, plan);
+    if (json_is_object(placement))
+        read_object(in, placement, "placement", -1, read_windows, answer, &plan->windows);
     plan->option_count = answer->count;
-    if (json_reader_ok(in))
+    if (answer->count > 0)
         plan->recommended = answer->options[0].strategy;
 }
 
-/* ---- split ---- */
+/* ---- split and explain ---- */
 
-static void read_share(struct json_reader *in, struct answer_content *answer,
-                       struct reach_share *out)
+static void read_share(struct json_reader *in, struct answer_content *answer, void *to)
 {
+    struct reach_share *out = to;
+
     json_reader_u64(in, "bytes", &out->bytes);
     out->weight = real_of(in, "weight");
     json_reader_bool(in, "fits", &out->fits);
-    json_reader_u32(in, "sm_count", MAX_SMS, &out->sm_count);
-    json_reader_u32(in, "group_count", MAX_GROUPS, &out->group_count);
-    read_windows(in, answer, out->bytes, &out->windows);
+    json_reader_u32(in, "sm_count", REACH_MAX_SMS, &out->sm_count);
+    json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
+    read_windows(in, answer, &out->windows);
     out->gbps = number_of(in, "gbps");
     out->unsplit_gbps = number_of(in, "unsplit_gbps");
     out->why = text_of(in, "why");
-    if (json_reader_ok(in) && out->windows.window_count == 0)
-        json_reader_fail(in, "windows", "a job without a window");
-}
-
-/* Marks the SMs of a share; one that works for two jobs is a failure. */
-static void take_sms(struct json_reader *in, const struct reach_windows *windows, bool *taken)
-{
-    for (uint32_t sm = 0; json_reader_ok(in) && sm < windows->sm_slots; sm++) {
-        if (windows->window_of_sm[sm] == REACH_IDLE)
-            continue;
-        if (taken[sm])
-            json_reader_fail(in, "jobs", "SM %u works for two of them", sm);
-        taken[sm] = true;
-    }
 }
 
 static void read_split(struct json_reader *in, struct answer_content *answer)
 {
-    const json_t *jobs;
-    bool taken[MAX_SMS] = {false};
-
     read_provenance(in, answer);
     answer->split.reason = text_of(in, "reason");
-    jobs = json_reader_array(in, "jobs", REACH_JOB_MAX);
-    answer->shares = alloc(in, answer, json_array_size(jobs), sizeof(*answer->shares));
-    for (uint32_t j = 0; json_reader_ok(in) && j < json_array_size(jobs); j++) {
-        struct json_reader share;
-        json_reader_begin_inside(&share, in, json_array_get(jobs, j), "jobs", (int)j);
-        read_share(&share, answer, &answer->shares[j]);
-        json_reader_absorb(in, json_reader_end(&share));
-        take_sms(in, &answer->shares[j].windows, taken);
-        answer->count = j + 1;
-    }
+    answer->count = read_list(in, "jobs", REACH_JOB_MAX, sizeof(*answer->shares), read_share,
+                              answer, &answer->shares);
     answer->split.job_count = answer->count;
 }
-
-/* ---- explain ---- */
 
 static void read_explanation(struct json_reader *in, struct answer_content *answer)
 {
     struct reach_explanation *e = &answer->explanation;
     const json_t *list;
     const char **checks;
+    int verdict;
 
     read_provenance(in, answer);
     json_reader_u64(in, "bytes", &e->bytes);
     json_reader_u32(in, "element_bytes", UINT32_MAX, &e->element_bytes);
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &e->transaction_bytes);
-    e->price = (enum reach_price)WORD(in, "basis", prices);
+    e->price = (enum reach_price)word_of(in, "basis", &prices);
     e->observed_gbps = real_of(in, "observed_gbps");
-    e->verdict = (enum reach_verdict)WORD(in, "verdict", verdicts);
+    verdict = word_of(in, "verdict", &verdicts);
+    e->verdict = verdict > 0 ? answer_verdict((unsigned)verdict - 1) : REACH_VERDICT_OTHER;
     e->in_reach_gbps = number_of(in, "in_reach_gbps");
     e->expected_gbps = number_of(in, "expected_gbps");
     e->loss_gbps = number_of(in, "loss_gbps");
@@ -552,14 +456,12 @@ enum reach_status decode_answer(struct answer_content *answer, struct reach_erro
     struct json_reader in;
     struct err err;
 
-    if (answer->kind == ANSWER_RAW)
-        return REACH_OK;
     if (!answer->json)
         return fail_with(error, REACH_PROTOCOL, "the response is not one of reachd: not JSON");
     json_reader_begin(&in, answer->json, "", JSON_READER_LENIENT, STATUS_PROTOCOL, &err);
     readers[answer->kind](&in, answer);
     if (json_reader_end(&in) == STATUS_OK)
-        return REACH_OK;
+        return answer_check(answer, error);
     return fail_with(error, err.status == STATUS_NO_MEMORY ? REACH_NO_MEMORY : REACH_PROTOCOL,
                      "unexpected response from reachd: %s", err.text);
 }

@@ -26,6 +26,7 @@ enum { MAX_ANSWER_BYTES = 16 << 20, MAX_RAW_BYTES = 1 << 30 };
 struct call {
     struct reach *reach;
     const struct reach_request *request;
+    enum answer_kind kind; /* of the body of a 200 */
     uint64_t end_ms;
     unsigned allow;
     struct reach_error *error;
@@ -34,16 +35,6 @@ struct call {
 static uint64_t now_ms(void)
 {
     return clock_monotonic() / NSEC_PER_MSEC;
-}
-
-static struct call begin(struct reach *reach, const struct reach_request *request,
-                         struct reach_error *error)
-{
-    return (struct call){.reach = reach,
-                         .request = request,
-                         .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
-                         .allow = atomic_load(&reach->allow),
-                         .error = error};
 }
 
 static bool is_get(const struct reach_request *request)
@@ -78,7 +69,7 @@ static enum reach_status status_of_slug(const char *slug, uint32_t http_status)
 
 static const char *source_name(const struct reach *reach)
 {
-    return reach->http ? http_address(reach->http) : offline_name(reach->offline);
+    return reach->http ? http_address(reach->http) : reach->offline->name;
 }
 
 /* A problem document (RFC 9457) says what failed, which parameter is to blame, and what to do. */
@@ -138,13 +129,14 @@ static enum reach_status check_gpu(const struct call *call, const struct reach_a
                      "the request was for %s and the answer is for %s", gpu, uuid);
 }
 
-static enum reach_status check_stale(const struct call *call, const struct reach_answer *answer)
+static enum reach_status check_stale(unsigned allow, const struct reach_answer *answer,
+                                     struct reach_error *error)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
 
-    if (!p || !p->stale || call->allow & REACH_ALLOW_STALE)
+    if (!p || !p->stale || allow & REACH_ALLOW_STALE)
         return REACH_OK;
-    return fail_with(call->error, REACH_STALE,
+    return fail_with(error, REACH_STALE,
                      "fingerprint %s of %s is stale: the chip or its driver is not what was "
                      "measured. Measure again (reachctl measure --wait), or allow it "
                      "(REACH_ALLOW_STALE)",
@@ -158,7 +150,7 @@ static bool is_other_gpu(const struct call *call, const struct reach_answer *ans
 
     gpu_of_target(call->request->target, gpu);
     return call->reach->offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
-           !offline_has(call->reach->offline, gpu);
+           !snapshot_find(call->reach->offline->snapshot, gpu);
 }
 
 static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
@@ -176,29 +168,31 @@ static enum reach_status judge(const struct call *call, const struct reach_answe
     if (answer->http_status / 100 != 2)
         return fail_with_problem(call, answer);
     status = check_gpu(call, answer);
-    return status == REACH_OK ? check_stale(call, answer) : status;
+    return status == REACH_OK ? check_stale(call->allow, answer, call->error) : status;
 }
 
 /* ---- sources ---- */
 
-/* A body of its own for a response without one. */
-static char *own_body(char *take)
-{
-    return take ? take : calloc(1, 1);
-}
-
 static enum reach_status send_offline(const struct call *call, struct reach_answer **out)
 {
     const struct offline *offline = call->reach->offline;
+    const bool is_planned = call->kind >= ANSWER_SCOPE;
+    struct answer_origin origin = {
+        .kind = call->kind, .source = offline->source, .confirmed_ms = offline->read_ms};
     struct offline_response got;
-    struct answer_origin origin = {.target = call->request->target,
-                                   .source = offline_source(offline),
-                                   .confirmed_ms = offline_read_ms(offline)};
-    enum reach_status status = offline_send(offline, call->request, &got, call->error);
+    enum reach_status status;
 
+    if (is_planned && !(origin.call = malloc(sizeof(*origin.call))))
+        return fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
+    status = offline_send(offline, call->request, origin.call, &got, call->error);
+    if (status != REACH_OK || got.http_status != HTTP_OK) {
+        free(origin.call);
+        origin.call = NULL;
+    }
     if (status != REACH_OK)
         return status;
     origin.http_status = got.http_status;
+    origin.gpu = got.gpu;
     return answer_new(&origin, got.body, got.body_bytes, out, call->error);
 }
 
@@ -227,7 +221,7 @@ static enum reach_status exchange_once(const struct call *call, const char *tag,
 {
     const uint64_t now = now_ms();
     const uint64_t left = call->end_ms > now ? call->end_ms - now : 1;
-    const bool is_raw = answer_kind_of(call->request->target) == ANSWER_RAW;
+    const bool is_raw = call->kind == ANSWER_RAW;
 
     return http_send(call->reach->http, call->request, tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
@@ -259,12 +253,12 @@ static enum reach_status exchange(const struct call *call, const char *tag,
 static enum reach_status from_cache(const struct call *call, const char *tag,
                                     struct reach_answer **out)
 {
-    struct answer_origin origin = {.target = call->request->target,
+    struct answer_origin origin = {.kind = call->kind,
                                    .http_status = HTTP_OK,
                                    .source = tag ? REACH_FROM_DAEMON : REACH_FROM_CACHE,
                                    .confirmed_ms = now_ms()};
     struct answer_content *content =
-        answer_cache_get(call->reach->cache, origin.target, tag, &origin.confirmed_ms);
+        answer_cache_get(call->reach->cache, call->request->target, tag, &origin.confirmed_ms);
     enum reach_status status = REACH_NOT_FOUND;
 
     if (content)
@@ -279,11 +273,11 @@ static enum reach_status from_response(const struct call *call, struct http_resp
 {
     struct answer_cache *cache = call->reach->cache;
     const char *target = call->request->target;
-    const struct answer_origin origin = {.target = target,
+    const struct answer_origin origin = {.kind = call->kind,
                                          .http_status = (uint32_t)take->http_status,
                                          .source = REACH_FROM_DAEMON,
                                          .confirmed_ms = now_ms()};
-    char *body = own_body(take->body);
+    char *body = take->body ? take->body : calloc(1, 1);
     enum reach_status status;
 
     take->body = NULL;
@@ -379,8 +373,10 @@ static enum reach_status check_request(const struct reach *reach,
     return REACH_OK;
 }
 
-enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
-                             struct reach_answer **out, struct reach_error *error)
+/* `is_typed`: with the fields of the answer, if its target has any. */
+static enum reach_status send_request(struct reach *reach, const struct reach_request *request,
+                                      bool is_typed, struct reach_answer **out,
+                                      struct reach_error *error)
 {
     enum reach_status status = check_request(reach, request, out != NULL, error);
     struct call call;
@@ -389,32 +385,22 @@ enum reach_status reach_send(struct reach *reach, const struct reach_request *re
         *out = NULL;
     if (status != REACH_OK)
         return status;
-    call = begin(reach, request, error);
+    call = (struct call){.reach = reach,
+                         .request = request,
+                         .kind = is_typed ? answer_kind_of(request->target) : ANSWER_RAW,
+                         .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
+                         .allow = atomic_load(&reach->allow),
+                         .error = error};
     return perform(&call, out);
 }
 
-static enum reach_status get_one(struct reach *reach, const char *target, struct reach_answer **out,
-                                 struct reach_error *error)
+enum reach_status reach_send(struct reach *reach, const struct reach_request *request,
+                             struct reach_answer **out, struct reach_error *error)
 {
-    const struct reach_request request = {.size = sizeof(request), .target = target};
-
-    return reach_send(reach, &request, out, error);
+    return send_request(reach, request, true, out, error);
 }
 
-/* What this library's own handlers answer need not be checked, and there is nothing that it could
- * be stale against. NULL: the request is refused, or there is no memory. */
-static char *get_unchecked(const struct reach *reach, const struct reach_request *request)
-{
-    struct offline_response got;
-
-    if (offline_send(reach->offline, request, &got, NULL) != REACH_OK)
-        return NULL;
-    if (got.http_status == HTTP_OK)
-        return got.body;
-    free(got.body);
-    return NULL;
-}
-
+/* What this library's own handlers answer is correct and not stale, so it needs no fields. */
 enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
                             struct reach_error *error)
 {
@@ -425,12 +411,7 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
     if (!out_json)
         return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
     *out_json = NULL;
-    status = check_request(reach, &request, true, error);
-    if (status == REACH_OK && reach->offline)
-        *out_json = get_unchecked(reach, &request);
-    if (status != REACH_OK || *out_json)
-        return status;
-    status = reach_send(reach, &request, &answer, error);
+    status = send_request(reach, &request, reach && !reach->offline, &answer, error);
     if (answer && !(*out_json = strdup(answer->content->body)))
         status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
     reach_answer_free(answer);
@@ -440,7 +421,8 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
 enum reach_status handle_get(struct reach *reach, const char *target, struct reach_answer **out,
                              struct reach_error *error)
 {
-    const enum reach_status status = get_one(reach, target, out, error);
+    const struct reach_request request = {.size = sizeof(request), .target = target};
+    const enum reach_status status = reach_send(reach, &request, out, error);
 
     if (status != REACH_OK) {
         reach_answer_free(*out);
@@ -474,26 +456,24 @@ enum reach_status reach_get_fingerprint(struct reach *reach, const char *gpu,
         return status;
     snprintf(target, sizeof(target), "/v1/gpus/%.63s/fingerprint", gpu);
     for (int i = 0; i < TRIES; i++) {
-        const struct reach_request request = {.size = sizeof(request), .target = target};
-        const struct call call = begin(reach, &request, error);
         struct reach_answer *state = NULL;
         const struct reach_gpu *now;
+        bool is_same;
 
         status = handle_get(reach, target, out, error);
         if (status != REACH_OK || (*out)->source != REACH_FROM_DAEMON)
             return status;
         status = get_state(reach, gpu, &state, error);
         now = reach_answer_gpu(state, 0);
-        if (now && strcmp(now->fingerprint_id, (*out)->provenance.fingerprint_id) == 0) {
+        is_same = now && strcmp(now->fingerprint_id, (*out)->provenance.fingerprint_id) == 0;
+        if (is_same) {
             (*out)->provenance.stale = now->stale;
             answer_cache_learn(reach->cache, &(*out)->provenance);
-            reach_answer_free(state);
-            status = check_stale(&call, *out);
-            if (status == REACH_OK)
-                return REACH_OK;
-        } else {
-            reach_answer_free(state);
+            status = check_stale(atomic_load(&reach->allow), *out, error);
         }
+        reach_answer_free(state);
+        if (is_same && status == REACH_OK)
+            return REACH_OK;
         reach_answer_free(*out);
         *out = NULL;
         if (status != REACH_OK)

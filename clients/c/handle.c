@@ -202,22 +202,26 @@ char *reach_uuid_text(const unsigned char *bytes, bool mig, char *out)
 
 const char *reach_access_name(enum reach_access access)
 {
-    static const char *const names[] = {"read", "atomic", "write"};
-
-    return (unsigned)access < sizeof(names) / sizeof(*names) ? names[access] : NULL;
+    return (unsigned)access < ACCESS_COUNT ? access_name((enum access)access) : NULL;
 }
 
 const char *reach_strategy_name(enum reach_strategy strategy)
 {
-    static const char *const names[REACH_STRATEGY_COUNT] = {
-        [REACH_NAIVE] = "naive",
-        [REACH_SCOPES] = "scopes",
-        [REACH_WINDOWS] = "windows",
-        [REACH_FILTERED_WINDOWS] = "filtered-windows",
-        [REACH_PARTITIONED_WINDOWS] = "partitioned-windows",
-    };
+    return (unsigned)strategy < STRATEGY_COUNT ? strategy_name((enum strategy)strategy) : NULL;
+}
 
-    return (unsigned)strategy < REACH_STRATEGY_COUNT ? names[strategy] : NULL;
+const char *reach_origin_name(enum reach_origin origin)
+{
+    const unsigned value = (unsigned)origin - 1;
+
+    return value <= ORIGIN_IMPORTED ? origin_name((enum origin)value) : NULL;
+}
+
+const char *reach_advice_name(enum reach_advice advice)
+{
+    const unsigned value = (unsigned)advice - 1;
+
+    return value <= ADVICE_NOT_ENOUGH_GROUPS ? advice_name((enum advice)value) : NULL;
 }
 
 enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,

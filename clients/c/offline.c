@@ -18,13 +18,6 @@
 
 enum { MAX_FILE_BYTES = 16 << 20, NAME_BYTES = 32 };
 
-struct offline {
-    enum reach_source source;
-    char *name;                /* owned */
-    struct snapshot *snapshot; /* owned */
-    uint64_t read_ms;
-};
-
 /* ---- opening ---- */
 
 void offline_free(struct offline *take)
@@ -218,27 +211,7 @@ enum reach_status offline_open_environment(enum offline_strictness strictness, s
     return status;
 }
 
-/* ---- what is known of it ---- */
-
-enum reach_source offline_source(const struct offline *offline)
-{
-    return offline->source;
-}
-
-uint64_t offline_read_ms(const struct offline *offline)
-{
-    return offline->read_ms;
-}
-
-bool offline_has(const struct offline *offline, const char *gpu)
-{
-    return snapshot_find(offline->snapshot, gpu) != NULL;
-}
-
-const char *offline_name(const struct offline *offline)
-{
-    return offline->name;
-}
+/* ---- revalidation ---- */
 
 enum reach_status offline_revalidate(const struct offline *offline,
                                      const struct reach_provenance *provenance,
@@ -269,47 +242,41 @@ enum reach_status offline_revalidate(const struct offline *offline,
 
 /* ---- a request ---- */
 
-static void dispatch(const struct offline *offline, const struct reach_request *from,
-                     struct request *request, struct reply *reply)
+/* The terminated body; NULL without memory. */
+static char *take_body(struct reply *reply, size_t *out_bytes)
 {
-    struct handlers_context c = {.snapshot = offline->snapshot, .daemon_version = REACHD_VERSION};
+    struct document *d = reply->document;
+    char *body = d ? d->owned : NULL;
+
+    *out_bytes = d ? d->bytes : 0;
+    if (body)
+        d->owned = NULL; /* the texts of documents are terminated */
+    else if (d)
+        body = strndup(d->text, d->bytes);
+    else if (reply->is_empty)
+        body = calloc(1, 1);
+    return body;
+}
+
+enum reach_status offline_send(const struct offline *offline, const struct reach_request *from,
+                               struct planner_call *call, struct offline_response *out,
+                               struct reach_error *error)
+{
+    struct handlers_context c = {
+        .snapshot = offline->snapshot, .daemon_version = REACHD_VERSION, .call = call};
+    struct request request = {.method = from->method ? from->method : "GET",
+                              .accept = from->accept};
+    struct reply reply = {.http_status = 0};
     struct err err;
 
-    request->method = from->method ? from->method : "GET";
-    request->accept = from->accept;
-    if (request_parse(request, from->target, &err) != STATUS_OK)
-        reply_err(reply, request, &err);
+    if (request_parse(&request, from->target, &err) != STATUS_OK)
+        reply_err(&reply, &request, &err);
     else
-        routes_dispatch(&c, request, reply);
-}
-
-/* A terminated copy of the body; NULL without memory. */
-static char *body_of(const struct reply *reply, size_t *out_bytes)
-{
-    const char *text = reply->document ? reply->document->text : reply->body;
-    const size_t bytes = reply->document ? reply->document->bytes : reply->body_bytes;
-    char *copy = text || reply->is_empty ? malloc(bytes + 1) : NULL;
-
-    if (!copy)
-        return NULL;
-    if (text)
-        memcpy(copy, text, bytes);
-    copy[bytes] = '\0';
-    *out_bytes = bytes;
-    return copy;
-}
-
-enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
-                               struct offline_response *out, struct reach_error *error)
-{
-    struct request parsed = {.method = NULL};
-    struct reply reply = {.http_status = 0};
-
-    *out = (struct offline_response){.body = NULL};
-    dispatch(offline, request, &parsed, &reply);
+        routes_dispatch(&c, &request, &reply);
     out->http_status = reply.http_status;
-    out->body = body_of(&reply, &out->body_bytes);
+    out->body = take_body(&reply, &out->body_bytes);
+    out->gpu = c.gpu;
     reply_clear(&reply);
-    request_clear(&parsed);
+    request_clear(&request);
     return out->body ? REACH_OK : fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
 }

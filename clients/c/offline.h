@@ -6,7 +6,15 @@
 
 #include "clients/c/error.h"
 
-struct offline;
+#include "api/decode/planner_call.h"
+#include "snapshot/snapshot.h"
+
+struct offline {
+    enum reach_source source;
+    char *name;                /* owned: the path of the file, or "the environment" */
+    struct snapshot *snapshot; /* owned: of one GPU, or of all that the environment has */
+    uint64_t read_ms;          /* CLOCK_MONOTONIC */
+};
 
 /* Reads and checks the file. Errors: REACH_NOT_FOUND, REACH_CORRUPT, REACH_NO_MEMORY. The caller
  * owns `*out`. */
@@ -30,19 +38,14 @@ struct offline_response {
     uint32_t http_status;
     char *body; /* owned, terminated */
     size_t body_bytes;
+    const struct snapshot_gpu *gpu; /* that the target names; borrowed */
 };
 
-/* REACH_NO_MEMORY; anything else is a response. */
+/* REACH_NO_MEMORY; anything else is a response. `call` (NULL: not needed) gets what the planner
+ * answered, if its function is called and the status is 200. */
 enum reach_status offline_send(const struct offline *offline, const struct reach_request *request,
-                               struct offline_response *out, struct reach_error *error);
-
-enum reach_source offline_source(const struct offline *offline);
-/* CLOCK_MONOTONIC when it was read. */
-uint64_t offline_read_ms(const struct offline *offline);
-/* Does it know the GPU with this name? */
-bool offline_has(const struct offline *offline, const char *gpu);
-/* The path of the file, or "the environment". Borrowed. */
-const char *offline_name(const struct offline *offline);
+                               struct planner_call *call, struct offline_response *out,
+                               struct reach_error *error);
 
 /* Reads the file again: does it still have this fingerprint of this GPU? REACH_STALE,
  * REACH_WRONG_GPU, and what reading can fail with; REACH_NOT_SUPPORTED for the environment. */

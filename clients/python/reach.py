@@ -1,4 +1,5 @@
-"""reach.py: asks reachd how far a GPU's SMs reach at full speed, and which SM should work where.
+"""reach.py: the Python client of reachd: how far a GPU's SMs reach at full speed, and which SM should
+work where.
 
 Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, with its
 members as attributes too:
@@ -34,7 +35,7 @@ import json
 import os
 import urllib.parse
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Type
 
 _ABI = 0
 IDLE = -1  # in a table of windows or groups: none
@@ -55,85 +56,28 @@ class ReachError(Exception):
         self.document = document
 
 
-class InvalidArgument(ReachError):
-    """`field` names the parameter, where one is to blame."""
-    status = "invalid-argument"
+def _error(status: str, meaning: str) -> Type[ReachError]:
+    name = status.title().replace("-", "")
+    return type(name, (ReachError,), {"__doc__": meaning, "__module__": __name__, "status": status})
 
 
-class NotFound(ReachError):
-    """No such GPU, or no such file."""
-    status = "not-found"
-
-
-class NotMeasured(ReachError):
-    """No fingerprint, or one that lacks what this answer needs."""
-    status = "not-measured"
-
-
-class Stale(ReachError):
-    """The fingerprint no longer describes the GPU."""
-    status = "stale"
-
-
-class WrongGpu(ReachError):
-    """The answer is about another GPU."""
-    status = "wrong-gpu"
-
-
-class NoSuchSm(ReachError):
-    """The SM id is outside of the table."""
-    status = "no-such-sm"
-
-
-class NoWindow(ReachError):
-    """This SM gets no work, or there are no windows."""
-    status = "no-window"
-
-
-class Unreachable(ReachError):
-    """No daemon answers, or the connection broke."""
-    status = "unreachable"
-
-
-class Timeout(ReachError):
-    """No complete answer in time."""
-    status = "timeout"
-
-
-class Protocol(ReachError):
-    """The response is not one of reachd, or contradicts itself."""
-    status = "protocol"
-
-
-class Corrupt(ReachError):
-    """The file is not a fingerprint."""
-    status = "corrupt"
-
-
-class NotSupported(ReachError):
-    """This daemon, or this kind of source, cannot do it; or there is no libreach."""
-    status = "not-supported"
-
-
-class NoMemory(ReachError):
-    """Out of memory."""
-    status = "no-memory"
-
-
-class Unavailable(ReachError):
-    """The daemon refuses for now; try again later."""
-    status = "unavailable"
-
-
-class Internal(ReachError):
-    """A bug in reachd or libreach."""
-    status = "internal"
-
-
-class Unauthorized(ReachError):
-    """The daemon requires a token for this request."""
-    status = "unauthorized"
-
+InvalidArgument = _error("invalid-argument", "`field` names the parameter, where one is to blame.")
+NotFound = _error("not-found", "No such GPU, or no such file.")
+NotMeasured = _error("not-measured", "No fingerprint, or one that lacks what this answer needs.")
+Stale = _error("stale", "The fingerprint no longer describes the GPU.")
+WrongGpu = _error("wrong-gpu", "The answer is about another GPU.")
+NoSuchSm = _error("no-such-sm", "The SM id is outside of the table.")
+NoWindow = _error("no-window", "This SM gets no work, or there are no windows.")
+Unreachable = _error("unreachable", "No daemon answers, or the connection broke.")
+Timeout = _error("timeout", "No complete answer in time.")
+Protocol = _error("protocol", "The response is not one of reachd, or contradicts itself.")
+Corrupt = _error("corrupt", "The file is not a fingerprint.")
+NotSupported = _error("not-supported", "This daemon, or this kind of source, cannot do it; or there is no "
+                      "libreach.")
+NoMemory = _error("no-memory", "Out of memory.")
+Unavailable = _error("unavailable", "The daemon refuses for now; try again later.")
+Internal = _error("internal", "A bug in reachd or libreach.")
+Unauthorized = _error("unauthorized", "The daemon requires a token for this request.")
 
 ERRORS = {kind.status: kind for kind in ReachError.__subclasses__()}
 

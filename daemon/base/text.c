@@ -1,12 +1,9 @@
 /* text.c: see text.h. */
 #include "base/text.h"
 
-#include <stddef.h>
-
-/* Bytes of the UTF-8 character at `s`, a terminated string; 0 where there is none (RFC 3629: no
- * overlong forms, no surrogates, nothing above U+10FFFF). */
-static size_t character_bytes(const unsigned char *s)
+size_t text_character_bytes(const char *text)
 {
+    const unsigned char *s = (const unsigned char *)text;
     const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
     if (n < 2)
@@ -27,7 +24,7 @@ void text_sanitize(char *text)
 {
     for (size_t i = 0; text[i] != '\0';) {
         const unsigned char c = (unsigned char)text[i];
-        const size_t n = character_bytes((const unsigned char *)text + i);
+        const size_t n = text_character_bytes(text + i);
         if (n == 0)
             text[i] = '?';
         else if (c < ' ' || c == 0x7f)

@@ -2,6 +2,12 @@
 #ifndef REACH_BASE_TEXT_H
 #define REACH_BASE_TEXT_H
 
+#include <stddef.h>
+
+/* The number of bytes of the UTF-8 character at the start of a terminated text; 0 if it is not one
+ * (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
+size_t text_character_bytes(const char *text);
+
 /* Makes a terminated text one printable line of valid UTF-8, in place: control characters become
  * blanks, and bytes that are no UTF-8 question marks. */
 void text_sanitize(char *text);

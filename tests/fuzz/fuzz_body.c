@@ -2,7 +2,6 @@
  * that are lists. The first byte says which. */
 #include "fuzz.h"
 
-#include "api/decode/accept.h"
 #include "api/handlers/auth.h"
 #include "api/decode/decode.h"
 #include "api/handlers/reply.h"
@@ -29,7 +28,6 @@ static void body(const char *text, size_t size)
 static void target(const char *text)
 {
     struct request request = {.method = "GET"};
-    struct problem problem = {.detail = ""};
     struct err err = {0};
     uint64_t bytes = 0;
 
@@ -37,8 +35,8 @@ static void target(const char *text)
         REACH_ASSERT(request.segment_count <= REQUEST_MAX_SEGMENTS);
         for (uint32_t i = 0; i < request.param_count; i++)
             REACH_ASSERT(request_param(&request, request.params[i].name));
-        if (!decode_bytes(&request, "bytes", DECODE_OPTIONAL, &bytes, &problem))
-            REACH_ASSERT(problem.detail[0] != '\0');
+        if (!decode_bytes(&request, "bytes", DECODE_OPTIONAL, &bytes, &err))
+            REACH_ASSERT(err.text[0] != '\0');
     } else {
         REACH_ASSERT(err.text[0] != '\0');
     }

@@ -39,7 +39,7 @@ static int add_option(char *out, const char *strategy, bool possible, int window
 static struct reach_answer *make_plan(uint64_t bytes, bool all)
 {
     const struct answer_origin origin = {
-        .target = "/v1/gpus/0/plan", .http_status = 200, .source = REACH_FROM_FILE};
+        .kind = ANSWER_PLAN, .http_status = 200, .source = REACH_FROM_FILE};
     const uint64_t scope = bytes / 8 * 3 / 512 * 512;
     const uint64_t passes = (bytes - 1) / scope + 1;
     char *text = malloc(PLAN_BYTES);

@@ -1,6 +1,6 @@
 /* test_metrics.c: what metrics say of fingerprints: known numbers and no others, labels that any
  * text can stand in, and so many series a GPU whatever it has. REACH_SEED repeats a run. */
-#include "api/encode/metrics_gpu.h"
+#include "api/encode/metrics.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
 #include "snapshot/snapshot.h"

@@ -1,0 +1,50 @@
+/* planner_call.h: one call of the planner: what a request asks, and the answer. A plain value; some
+ * 14 KB. */
+#ifndef REACH_API_DECODE_PLANNER_CALL_H
+#define REACH_API_DECODE_PLANNER_CALL_H
+
+#include "planner/explain.h"
+#include "planner/split.h"
+
+enum planner_function {
+    PLANNER_NONE = 0,
+    PLANNER_SCOPE,
+    PLANNER_PLACEMENT,
+    PLANNER_PLAN,
+    PLANNER_SPLIT,
+    PLANNER_EXPLAIN
+};
+
+struct scope_call {
+    struct scope_request request;
+    struct scope_answer answer;
+};
+struct placement_call {
+    struct placement_request request;
+    struct placement_answer answer;
+};
+struct plan_call {
+    struct job_request request;
+    struct strategy_answer answer;
+};
+struct split_call {
+    struct split_request request;
+    struct split_answer answer;
+};
+struct explain_call {
+    struct explain_request request;
+    struct explain_answer answer;
+};
+
+struct planner_call {
+    enum planner_function function; /* which of these */
+    union {
+        struct scope_call scope;
+        struct placement_call placement;
+        struct plan_call plan;
+        struct split_call split;
+        struct explain_call explain;
+    };
+};
+
+#endif

@@ -1,0 +1,282 @@
+/* encode_planner.c: the planner's answers, written without a tree of values: an answer with a
+ * number for each of 132 SMs is calculated and written in a few microseconds.
+ *
+ * An SM without work is null in window_of_sm. What carries a strategy out (scope, placement) is
+ * there if any such strategy is possible, even if it is not the best: a job may try them all.
+ */
+#include "api/encode/encode.h"
+
+#include "base/clock.h"
+#include "base/json_writer.h"
+
+/* Guesses at the length of an answer, so that its text seldom grows. */
+static const size_t rooms[] = {[PLANNER_SCOPE] = 1 << 10,
+                               [PLANNER_PLACEMENT] = 4 << 10,
+                               [PLANNER_PLAN] = 8 << 10,
+                               [PLANNER_SPLIT] = 12 << 10,
+                               [PLANNER_EXPLAIN] = 2 << 10};
+
+const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out)
+{
+    out[0] = '\0';
+    if (IS_KNOWN(fp->throughput.plateau_gbps))
+        clock_rfc3339(fingerprint_part_taken_at(fp, PART_CURVE), out, ENCODE_TIME_BYTES);
+    return out;
+}
+
+/* What every answer begins with: the fingerprint that it rests on. */
+static void write_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
+{
+    const struct gpu_identity *measured = &gpu->fingerprint.gpu;
+    char when[ENCODE_TIME_BYTES];
+
+    json_writer_text(t, "gpu", measured->uuid);
+    json_writer_text(t, "fingerprint_id", gpu->fingerprint_id);
+    json_writer_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
+    json_writer_text(t, "origin", origin_name(measured->origin));
+    if (*encode_speeds_taken_at(&gpu->fingerprint, when))
+        json_writer_text(t, "speeds_taken_at", when);
+    else
+        json_writer_null(t, "speeds_taken_at");
+}
+
+static void write_scope_answer(struct json_writer *t, const struct scope_call *call)
+{
+    const struct scope_answer *answer = &call->answer;
+
+    json_writer_u64(t, "bytes", call->request.bytes);
+    json_writer_text(t, "access", access_name(call->request.access));
+    json_writer_text(t, "advice", advice_name(answer->advice));
+    json_writer_u64(t, "scope_bytes", answer->scope_bytes);
+    json_writer_u64(t, "passes", answer->passes);
+    json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
+    json_writer_figure_maybe(t, "naive_gbps", answer->naive_gbps);
+    json_writer_text(t, "reason", answer->reason);
+}
+
+static void write_windows(struct json_writer *t, const struct placement_window *windows,
+                          uint32_t count)
+{
+    json_writer_open(t, "windows", '[');
+    for (uint32_t w = 0; w < count; w++) {
+        const struct placement_window *window = &windows[w];
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "index", w);
+        json_writer_u64(t, "first_byte", window->first_byte);
+        json_writer_u64(t, "length_bytes", window->length_bytes);
+        json_writer_u64(t, "sm_count", window->sm_count);
+        json_writer_u64(t, "group_count", window->group_count);
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
+}
+
+struct maybe_u64 encode_headroom(const struct placement_answer *answer)
+{
+    if (answer->advice == ADVICE_NO_LIMIT_SEEN || answer->window_count == 0)
+        return UNKNOWN_U64(REASON_NOT_APPLICABLE);
+    return KNOWN_U64(answer->headroom_bytes);
+}
+
+static void write_placement_answer(struct json_writer *t, const struct placement_call *call)
+{
+    const struct placement_answer *answer = &call->answer;
+
+    json_writer_u64(t, "bytes", call->request.bytes);
+    json_writer_text(t, "advice", advice_name(answer->advice));
+    json_writer_u64(t, "window_count", answer->window_count);
+    write_windows(t, answer->windows, answer->window_count);
+    json_writer_i16s(t, "window_of_sm", answer->window_of_sm, answer->sm_slots);
+    json_writer_u64_maybe(t, "headroom_bytes", encode_headroom(answer));
+    json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
+    json_writer_figure_maybe(t, "naive_gbps", answer->naive_gbps);
+    json_writer_text(t, "reason", answer->reason);
+}
+
+/* ---- plan ---- */
+
+static void write_option(struct json_writer *t, const struct strategy_option *option)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "strategy", strategy_name(option->strategy));
+    json_writer_bool(t, "possible", option->possible);
+    json_writer_figure_maybe(t, "gbps", option->gbps);
+    json_writer_figure_maybe(t, "times_naive", option->times_naive);
+    json_writer_u64(t, "passes", option->passes);
+    json_writer_u64(t, "windows", option->windows);
+    json_writer_u64(t, "scope_bytes", option->scope_bytes);
+    json_writer_real(t, "extra_bytes_per_access", option->extra_bytes);
+    json_writer_f64_maybe(t, "extra_bytes", option->extra_bytes_total);
+    json_writer_text(t, "bound", bound_name(option->bound));
+    json_writer_text(t, "why", option->why);
+    json_writer_close(t, '}');
+}
+
+static void write_scope(struct json_writer *t, const struct strategy_answer *answer)
+{
+    if (answer->passes == 0) {
+        json_writer_null(t, "scope");
+        return;
+    }
+    json_writer_open(t, "scope", '{');
+    json_writer_u64(t, "scope_bytes", answer->scope_bytes);
+    json_writer_u64(t, "passes", answer->passes);
+    json_writer_close(t, '}');
+}
+
+static void write_placement(struct json_writer *t, const struct strategy_answer *answer)
+{
+    const struct placement_answer *placement = &answer->placement;
+
+    if (!answer->has_placement) {
+        json_writer_null(t, "placement");
+        return;
+    }
+    json_writer_open(t, "placement", '{');
+    json_writer_u64(t, "window_count", placement->window_count);
+    write_windows(t, placement->windows, placement->window_count);
+    json_writer_i16s(t, "window_of_sm", placement->window_of_sm, placement->sm_slots);
+    json_writer_u64(t, "headroom_bytes", placement->headroom_bytes);
+    json_writer_close(t, '}');
+}
+
+static void write_plan(struct json_writer *t, const struct plan_call *call)
+{
+    const struct job_request *job = &call->request;
+    const struct strategy_answer *answer = &call->answer;
+
+    json_writer_u64(t, "bytes", job->bytes);
+    json_writer_text(t, "access", access_name(job->access));
+    json_writer_u64(t, "element_bytes", answer->element_bytes);
+    json_writer_u64(t, "transaction_bytes", answer->transaction_bytes);
+    json_writer_text(t, "basis", basis_name(answer->basis));
+    json_writer_figure_maybe(t, "in_reach_gbps", answer->in_reach_gbps);
+    json_writer_text(t, "recommended", strategy_name(answer->options[0].strategy));
+    json_writer_text(t, "reason", answer->reason);
+    json_writer_open(t, "options", '[');
+    for (int i = 0; i < STRATEGY_COUNT; i++)
+        write_option(t, &answer->options[i]);
+    json_writer_close(t, ']');
+    write_scope(t, answer);
+    write_placement(t, answer);
+}
+
+/* ---- split ---- */
+
+void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out)
+{
+    for (uint32_t sm = 0; sm < answer->sm_slots; sm++)
+        out[sm] = answer->job_of_sm[sm] == (int16_t)job ? answer->window_of_sm[sm] : -1;
+}
+
+/* The SMs of a job, and the fingerprint's numbers of their groups. */
+static void write_members(struct json_writer *t, const struct sm_partition *p, const int16_t *own,
+                          uint32_t sm_slots)
+{
+    bool has[REACH_MAX_GROUPS] = {false};
+    int16_t members[REACH_MAX_SMS];
+    size_t count = 0;
+
+    for (uint32_t sm = 0; sm < sm_slots; sm++) {
+        if (own[sm] < 0)
+            continue;
+        members[count++] = (int16_t)sm;
+        if (p->group_of_sm[sm] < REACH_MAX_GROUPS)
+            has[p->group_of_sm[sm]] = true;
+    }
+    json_writer_i16s(t, "sms", members, count);
+    count = 0;
+    for (uint32_t g = 0; g < REACH_MAX_GROUPS; g++) {
+        if (has[g])
+            members[count++] = (int16_t)g;
+    }
+    json_writer_i16s(t, "groups", members, count);
+}
+
+static void write_share(struct json_writer *t, const struct sm_partition *partition,
+                        const struct split_call *call, uint32_t job)
+{
+    const struct split_job *of = &call->request.jobs[job];
+    const struct split_answer *answer = &call->answer;
+    const struct split_part *part = &answer->parts[job];
+    int16_t own[REACH_MAX_SMS];
+
+    encode_share_table(answer, job, own);
+    json_writer_open(t, NULL, '{');
+    json_writer_u64(t, "bytes", of->bytes);
+    json_writer_real(t, "weight", of->weight > 0 ? of->weight : 1);
+    json_writer_bool(t, "fits", part->fits);
+    json_writer_u64(t, "sm_count", part->sm_count);
+    json_writer_u64(t, "group_count", part->group_count);
+    write_members(t, partition, own, answer->sm_slots);
+    json_writer_u64(t, "window_count", part->window_count);
+    write_windows(t, &answer->windows[part->first_window], part->window_count);
+    json_writer_i16s(t, "window_of_sm", own, answer->sm_slots);
+    json_writer_figure_maybe(t, "gbps", part->gbps);
+    json_writer_figure_maybe(t, "unsplit_gbps", part->unsplit_gbps);
+    json_writer_text(t, "why", part->why);
+    json_writer_close(t, '}');
+}
+
+static void write_split(struct json_writer *t, const struct snapshot_gpu *gpu,
+                        const struct split_call *call)
+{
+    json_writer_open(t, "jobs", '[');
+    for (uint32_t j = 0; j < call->answer.job_count; j++)
+        write_share(t, &gpu->fingerprint.topology.partition, call, j);
+    json_writer_close(t, ']');
+    json_writer_text(t, "reason", call->answer.reason);
+}
+
+/* ---- explain ---- */
+
+static void write_explanation(struct json_writer *t, const struct explain_call *call)
+{
+    const struct explain_request *request = &call->request;
+    const struct explain_answer *answer = &call->answer;
+
+    json_writer_u64(t, "bytes", request->bytes);
+    json_writer_text(t, "access", access_name(request->access));
+    json_writer_u64(t, "element_bytes", answer->element_bytes);
+    json_writer_u64(t, "transaction_bytes", answer->transaction_bytes);
+    json_writer_text(t, "basis", basis_name(answer->basis));
+    json_writer_real(t, "observed_gbps", request->observed_gbps);
+    json_writer_text(t, "verdict", bottleneck_name(answer->bottleneck));
+    json_writer_figure_maybe(t, "in_reach_gbps", answer->in_reach_gbps);
+    json_writer_figure_maybe(t, "expected_gbps", answer->expected_gbps);
+    json_writer_figure_maybe(t, "loss_gbps", answer->loss_gbps);
+    json_writer_figure_maybe(t, "translation_share", answer->translation_share);
+    json_writer_text(t, "reason", answer->reason);
+    json_writer_open(t, "checks", '[');
+    for (int i = 0; i < EXPLAIN_CHECKS && answer->checks[i][0] != '\0'; i++)
+        json_writer_text(t, NULL, answer->checks[i]);
+    json_writer_close(t, ']');
+}
+
+char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
+                          size_t *out_bytes)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, rooms[call->function]);
+    json_writer_open(&t, NULL, '{');
+    write_basis(&t, gpu);
+    switch (call->function) {
+    case PLANNER_SCOPE:
+        write_scope_answer(&t, &call->scope);
+        break;
+    case PLANNER_PLACEMENT:
+        write_placement_answer(&t, &call->placement);
+        break;
+    case PLANNER_PLAN:
+        write_plan(&t, &call->plan);
+        break;
+    case PLANNER_SPLIT:
+        write_split(&t, gpu, &call->split);
+        break;
+    default:
+        write_explanation(&t, &call->explain);
+    }
+    json_writer_close(&t, '}');
+    return json_writer_end(&t, out_bytes);
+}

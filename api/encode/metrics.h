@@ -1,0 +1,33 @@
+/* metrics.h: pages of metrics, as Prometheus text 0.0.4 or OpenMetrics text 1.0. Pure; any thread.
+ *
+ * The two differ in little: OpenMetrics names the family of a counter without the _total of its
+ * samples, and ends with a line that says so. Units are base units, a GPU is named by its UUID, and
+ * there is no series for each SM, so a GPU has some fifty series. A number that is not known has no
+ * sample.
+ */
+#ifndef REACH_API_ENCODE_METRICS_H
+#define REACH_API_ENCODE_METRICS_H
+
+#include "snapshot/snapshot.h"
+
+#include <stdio.h>
+
+struct metrics_page {
+    FILE *out;
+    bool is_open; /* OpenMetrics */
+};
+
+enum metrics_kind { METRICS_GAUGE = 0, METRICS_COUNTER };
+
+/* The head of a family; `name` is without _total. */
+void metrics_family(const struct metrics_page *p, const char *name, enum metrics_kind kind,
+                    const char *help);
+/* A family of one sample without labels. */
+void metrics_single(const struct metrics_page *p, const char *name, enum metrics_kind kind,
+                    const char *help, double value);
+/* name="value", escaped: one line of valid UTF-8 whatever `value` has, cut at 511 bytes. */
+void metrics_label(const struct metrics_page *p, const char *name, const char *value);
+/* All families of the GPUs. (metrics_gpu.c) */
+void metrics_gpu(const struct metrics_page *p, const struct snapshot *s);
+
+#endif

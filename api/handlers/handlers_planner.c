@@ -1,0 +1,102 @@
+/* handlers_planner.c: what the planner answers, as JSON, and what a scheduler puts into the
+ * environment of a job, as text that can be copied as it is. */
+#include "api/handlers/handlers.h"
+
+#include "api/decode/decode.h"
+#include "api/encode/encode.h"
+#include "planner/job_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The fingerprint determines too little for this request. */
+static void refuse(const struct request *request, struct err *err, struct reply *reply)
+{
+    if (err->status == STATUS_NOT_APPLICABLE)
+        err->hint = "Measure again: POST /v1/gpus/{gpu}/measurements with {\"depth\": \"full\"}, "
+                    "or reachctl measure --depth full.";
+    reply_err(reply, request, err);
+}
+
+/* Calls the planner with the decoded request. */
+static enum status plan(const struct snapshot_gpu *gpu, struct planner_call *call, struct err *err)
+{
+    const struct fingerprint *fp = &gpu->fingerprint;
+    const char *id = gpu->fingerprint_id;
+
+    switch (call->function) {
+    case PLANNER_SCOPE:
+        call->scope.request.fingerprint_id = id;
+        return placement_scope(fp, &call->scope.request, &call->scope.answer, err);
+    case PLANNER_PLACEMENT:
+        call->placement.request.fingerprint_id = id;
+        return placement_plan(fp, &call->placement.request, &call->placement.answer, err);
+    case PLANNER_PLAN:
+        call->plan.request.fingerprint_id = id;
+        return strategy_plan(fp, &call->plan.request, &call->plan.answer, err);
+    case PLANNER_SPLIT:
+        call->split.request.fingerprint_id = id;
+        return split_jobs(fp, &call->split.request, &call->split.answer, err);
+    default:
+        call->explain.request.fingerprint_id = id;
+        return explain_loss(fp, &call->explain.request, &call->explain.answer, err);
+    }
+}
+
+void handlers_planner(struct handlers_context *c, const struct request *request,
+                      struct reply *reply)
+{
+    struct planner_call own;
+    struct planner_call *call = c->call ? c->call : &own;
+    struct err err;
+    size_t bytes = 0;
+    char *text;
+
+    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
+        return;
+    call->function = c->function;
+    if (decode_planner_call(request, call, &err) && plan(c->gpu, call, &err) == STATUS_OK) {
+        text = encode_planner_call(c->gpu, call, &bytes);
+        reply_document(reply, document_new_text(text, bytes, NULL));
+    } else {
+        refuse(request, &err, reply);
+    }
+}
+
+/* Other answers say that they are stale; these lines would be believed as long as the job runs. */
+static void refuse_stale(const struct request *request, const struct snapshot_gpu *gpu,
+                         struct reply *reply)
+{
+    static const struct problem stale = {
+        .http_status = HTTP_CONFLICT,
+        .status = STATUS_CONFLICT,
+        .slug = "stale-fingerprint",
+        .title = "The fingerprint no longer describes this GPU.",
+        .next_step = "Measure again: POST /v1/gpus/{gpu}/measurements, or reachctl measure."};
+
+    reply_refusal(reply, request, &stale, "fingerprint %s of %s is stale: %.250s",
+                  gpu->fingerprint_id, gpu->identity.uuid, gpu->last_error.text);
+}
+
+void handlers_environment(struct handlers_context *c, const struct request *request,
+                          struct reply *reply)
+{
+    struct err err;
+    char *text;
+
+    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
+        return;
+    if (c->gpu->fingerprint_stale) {
+        refuse_stale(request, c->gpu, reply);
+        return;
+    }
+    text = malloc(JOB_ENV_BYTES);
+    if (text &&
+        job_env_variables(&c->gpu->fingerprint, c->gpu->fingerprint_id, text, &err) != STATUS_OK) {
+        free(text);
+        refuse(request, &err, reply);
+        return;
+    }
+    reply_document(reply, document_new_typed("text/plain; charset=utf-8", text,
+                                             text ? strlen(text) : 0, NULL));
+}

@@ -1,0 +1,126 @@
+/* check.c: what must hold between the fields of an answer before a job may rely on it: windows that
+ * lie side by side and cover the allocation, no SM in a window that does not exist, for each
+ * possible strategy what it needs. */
+#include "clients/c/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool wrong(struct reach_error *error, const char *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool wrong(struct reach_error *error, const char *field, const char *format, ...)
+{
+    char why[192];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    fail_text(error, REACH_PROTOCOL, "unexpected response from reachd: field %s: %s", field, why);
+    return false;
+}
+
+/* Every SM of the table is in a window that exists, and each window has its number of SMs. */
+static bool check_table(const struct reach_windows *windows, struct reach_error *error)
+{
+    uint32_t count[REACH_WINDOW_MAX] = {0};
+
+    for (uint32_t sm = 0; sm < windows->sm_slots; sm++) {
+        const int16_t w = windows->window_of_sm[sm];
+        if (w == REACH_IDLE)
+            continue;
+        if (w < 0 || (uint32_t)w >= windows->window_count)
+            return wrong(error, "window_of_sm", "has SM %u in window %d, and there are %u", sm, w,
+                         windows->window_count);
+        count[w]++;
+    }
+    for (uint32_t w = 0; w < windows->window_count; w++) {
+        if (count[w] == 0 || count[w] != windows->window[w].sm_count)
+            return wrong(error, "windows", "window %u has %u SMs, and the table has %u in it", w,
+                         windows->window[w].sm_count, count[w]);
+    }
+    return true;
+}
+
+/* They lie side by side and cover [0, bytes). */
+static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
+                          struct reach_error *error)
+{
+    uint64_t next = 0;
+
+    for (uint32_t w = 0; w < windows->window_count; w++) {
+        const struct reach_window *window = &windows->window[w];
+        if (window->first_byte != next || window->length_bytes == 0 ||
+            window->length_bytes > bytes - next)
+            return wrong(error, "windows",
+                         "window %u does not begin at the end of the one before it, or does not "
+                         "end within the allocation",
+                         w);
+        next += window->length_bytes;
+    }
+    if (windows->window_count > 0 && next != bytes)
+        return wrong(error, "windows", "they do not cover the allocation");
+    return check_table(windows, error);
+}
+
+static bool check_scope(const struct reach_scope *s, struct reach_error *error)
+{
+    return (s->scope_bytes > 0 && s->passes > 0 && s->scope_bytes >= s->bytes / s->passes) ||
+           wrong(error, "scope_bytes",
+                 "%" PRIu64 " bytes do not fit %" PRIu64 " passes of %" PRIu64, s->bytes, s->passes,
+                 s->scope_bytes);
+}
+
+static bool check_plan(const struct answer_content *answer, struct reach_error *error)
+{
+    const struct reach_plan *plan = &answer->plan;
+
+    if (answer->count == 0 || !answer->options[0].possible)
+        return wrong(error, "options", "nothing is possible");
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct reach_option *o = &answer->options[i];
+        if (o->possible && o->strategy == REACH_SCOPES &&
+            (plan->passes == 0 || plan->scope_bytes < plan->bytes / plan->passes))
+            return wrong(error, "scope", "scopes are possible, and there is none");
+        if (o->possible && o->strategy >= REACH_WINDOWS && plan->windows.window_count == 0)
+            return wrong(error, "placement", "windows are possible, and there are none");
+    }
+    return check_windows(&plan->windows, plan->bytes, error);
+}
+
+/* Each job has its windows, and no SM works for two jobs. */
+static bool check_shares(const struct answer_content *answer, struct reach_error *error)
+{
+    bool taken[REACH_SM_MAX] = {false};
+
+    for (uint32_t j = 0; j < answer->count; j++) {
+        const struct reach_windows *windows = &answer->shares[j].windows;
+        if (windows->window_count == 0)
+            return wrong(error, "jobs", "job %u has no window", j);
+        if (!check_windows(windows, answer->shares[j].bytes, error))
+            return false;
+        for (uint32_t sm = 0; sm < windows->sm_slots; sm++) {
+            if (windows->window_of_sm[sm] == REACH_IDLE)
+                continue;
+            if (taken[sm])
+                return wrong(error, "jobs", "SM %u works for two of them", sm);
+            taken[sm] = true;
+        }
+    }
+    return true;
+}
+
+enum reach_status answer_check(const struct answer_content *answer, struct reach_error *error)
+{
+    bool good = true;
+
+    if (answer->kind == ANSWER_SCOPE)
+        good = check_scope(&answer->scope, error);
+    else if (answer->kind == ANSWER_PLACEMENT)
+        good = check_windows(&answer->placement.windows, answer->placement.bytes, error);
+    else if (answer->kind == ANSWER_PLAN)
+        good = check_plan(answer, error);
+    else if (answer->kind == ANSWER_SPLIT)
+        good = check_shares(answer, error);
+    return good ? REACH_OK : REACH_PROTOCOL;
+}

@@ -1,0 +1,225 @@
+/* planned.c: what the planner answered in this process -> the structs of reach.h, without JSON
+ * between. Numbers are rounded as the JSON has them, so that an answer is the same wherever it
+ * comes from. Arrays and texts are those of the planner's answer, which the content owns. */
+#include "clients/c/answer.h"
+
+#include "api/encode/encode.h"
+#include "base/maybe_json.h"
+#include "base/round.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct reach_number number(struct answer_content *answer, struct maybe_f64 m)
+{
+    struct reach_number n = {.known = IS_KNOWN(m), .value = m.v, .reason = ""};
+    char *reason;
+
+    if (n.known)
+        return n;
+    n.value = 0;
+    reason = answer_alloc(answer, 1, MAYBE_JSON_REASON_BYTES);
+    n.reason = reason ? maybe_json_reason(m.known, m.reason, reason, MAYBE_JSON_REASON_BYTES) : "";
+    return n;
+}
+
+static struct reach_number figure(struct answer_content *answer, struct maybe_f64 m)
+{
+    m.v = round_six_digits(m.v);
+    return number(answer, m);
+}
+
+enum reach_verdict answer_verdict(unsigned bottleneck)
+{
+    return bottleneck == BOTTLENECK_CANNOT_SAY ? REACH_VERDICT_CANNOT_SAY
+                                               : (enum reach_verdict)bottleneck;
+}
+
+_Static_assert(sizeof(struct reach_window) == sizeof(struct placement_window) &&
+                   offsetof(struct reach_window, group_count) ==
+                       offsetof(struct placement_window, group_count),
+               "a window of the planner is one of reach.h");
+
+/* Copies the windows; `window_of_sm` stays where it is. */
+static void set_windows(struct answer_content *answer, const struct placement_window *windows,
+                        uint32_t count, const int16_t *window_of_sm, uint32_t sm_slots,
+                        struct reach_windows *out)
+{
+    struct reach_window *copy = answer_alloc(answer, count, sizeof(*copy));
+
+    if (!copy)
+        return;
+    memcpy(copy, windows, count * sizeof(*copy));
+    *out = (struct reach_windows){
+        .window_count = count, .sm_slots = sm_slots, .window = copy, .window_of_sm = window_of_sm};
+}
+
+static void set_provenance(struct answer_content *answer, const struct snapshot_gpu *gpu)
+{
+    struct {
+        char gpu_uuid[REACH_UUID_BYTES];
+        char fingerprint_id[FINGERPRINT_ID_BYTES];
+        char speeds_taken_at[ENCODE_TIME_BYTES];
+    } *texts = answer_alloc(answer, 1, sizeof(*texts));
+
+    if (!texts)
+        return;
+    snprintf(texts->gpu_uuid, sizeof(texts->gpu_uuid), "%s", gpu->fingerprint.gpu.uuid);
+    snprintf(texts->fingerprint_id, sizeof(texts->fingerprint_id), "%s", gpu->fingerprint_id);
+    encode_speeds_taken_at(&gpu->fingerprint, texts->speeds_taken_at);
+    answer->rests_on_fingerprint = true;
+    answer->provenance =
+        (struct reach_provenance){.gpu_uuid = texts->gpu_uuid,
+                                  .fingerprint_id = texts->fingerprint_id,
+                                  .origin = (enum reach_origin)(gpu->fingerprint.gpu.origin + 1),
+                                  .stale = gpu->fingerprint_stale,
+                                  .speeds_taken_at = texts->speeds_taken_at};
+}
+
+static void set_scope(struct answer_content *answer, const struct scope_call *call)
+{
+    const struct scope_answer *from = &call->answer;
+
+    answer->scope = (struct reach_scope){.bytes = call->request.bytes,
+                                         .advice = (enum reach_advice)(from->advice + 1),
+                                         .scope_bytes = from->scope_bytes,
+                                         .passes = from->passes,
+                                         .predicted_gbps = figure(answer, from->predicted_gbps),
+                                         .naive_gbps = figure(answer, from->naive_gbps),
+                                         .reason = from->reason};
+}
+
+static void set_placement(struct answer_content *answer, const struct placement_call *call)
+{
+    const struct placement_answer *from = &call->answer;
+    const struct maybe_u64 headroom = encode_headroom(from);
+    const struct maybe_f64 headroom_bytes = {headroom.known, headroom.reason, (double)headroom.v};
+    struct reach_placement *to = &answer->placement;
+
+    to->bytes = call->request.bytes;
+    to->advice = (enum reach_advice)(from->advice + 1);
+    set_windows(answer, from->windows, from->window_count, from->window_of_sm, from->sm_slots,
+                &to->windows);
+    to->headroom_bytes = number(answer, headroom_bytes);
+    to->predicted_gbps = figure(answer, from->predicted_gbps);
+    to->naive_gbps = figure(answer, from->naive_gbps);
+    to->reason = from->reason;
+}
+
+static void set_option(struct answer_content *answer, const struct strategy_option *from,
+                       struct reach_option *to)
+{
+    *to = (struct reach_option){.strategy = (enum reach_strategy)from->strategy,
+                                .possible = from->possible,
+                                .gbps = figure(answer, from->gbps),
+                                .times_naive = figure(answer, from->times_naive),
+                                .passes = from->passes,
+                                .windows = from->windows,
+                                .scope_bytes = from->scope_bytes,
+                                .extra_bytes_per_access = from->extra_bytes,
+                                .extra_bytes = number(answer, from->extra_bytes_total),
+                                .bound = (enum reach_bound)(from->bound + 1),
+                                .why = from->why};
+}
+
+static void set_plan(struct answer_content *answer, const struct plan_call *call)
+{
+    const struct strategy_answer *from = &call->answer;
+    const struct placement_answer *placement = &from->placement;
+    struct reach_plan *to = &answer->plan;
+
+    to->bytes = call->request.bytes;
+    to->element_bytes = from->element_bytes;
+    to->transaction_bytes = from->transaction_bytes;
+    to->price = (enum reach_price)(from->basis + 1);
+    to->in_reach_gbps = figure(answer, from->in_reach_gbps);
+    to->recommended = (enum reach_strategy)from->options[0].strategy;
+    to->reason = from->reason;
+    to->scope_bytes = from->scope_bytes;
+    to->passes = from->passes;
+    if (from->has_placement)
+        set_windows(answer, placement->windows, placement->window_count, placement->window_of_sm,
+                    placement->sm_slots, &to->windows);
+    answer->options = answer_alloc(answer, STRATEGY_COUNT, sizeof(*answer->options));
+    for (int i = 0; answer->options && i < STRATEGY_COUNT; i++)
+        set_option(answer, &from->options[i], &answer->options[i]);
+    to->option_count = answer->count = STRATEGY_COUNT;
+}
+
+static void set_share(struct answer_content *answer, const struct split_call *call, uint32_t job,
+                      struct reach_share *to)
+{
+    const struct split_answer *from = &call->answer;
+    const struct split_part *part = &from->parts[job];
+    const double weight = call->request.jobs[job].weight;
+    int16_t *own = answer_alloc(answer, from->sm_slots, sizeof(*own));
+
+    if (!own)
+        return;
+    encode_share_table(from, job, own);
+    to->bytes = call->request.jobs[job].bytes;
+    to->weight = weight > 0 ? weight : 1;
+    to->fits = part->fits;
+    to->sm_count = part->sm_count;
+    to->group_count = part->group_count;
+    set_windows(answer, &from->windows[part->first_window], part->window_count, own, from->sm_slots,
+                &to->windows);
+    to->gbps = figure(answer, part->gbps);
+    to->unsplit_gbps = figure(answer, part->unsplit_gbps);
+    to->why = part->why;
+}
+
+static void set_split(struct answer_content *answer, const struct split_call *call)
+{
+    const uint32_t count = call->answer.job_count;
+
+    answer->shares = answer_alloc(answer, count, sizeof(*answer->shares));
+    for (uint32_t j = 0; answer->shares && j < count; j++)
+        set_share(answer, call, j, &answer->shares[j]);
+    answer->count = count;
+    answer->split = (struct reach_split){.job_count = count, .reason = call->answer.reason};
+}
+
+static void set_explanation(struct answer_content *answer, const struct explain_call *call)
+{
+    const struct explain_answer *from = &call->answer;
+    struct reach_explanation *to = &answer->explanation;
+    const char **checks = answer_alloc(answer, EXPLAIN_CHECKS, sizeof(*checks));
+
+    to->bytes = call->request.bytes;
+    to->element_bytes = from->element_bytes;
+    to->transaction_bytes = from->transaction_bytes;
+    to->price = (enum reach_price)(from->basis + 1);
+    to->observed_gbps = call->request.observed_gbps;
+    to->verdict = answer_verdict(from->bottleneck);
+    to->in_reach_gbps = figure(answer, from->in_reach_gbps);
+    to->expected_gbps = figure(answer, from->expected_gbps);
+    to->loss_gbps = figure(answer, from->loss_gbps);
+    to->translation_share = figure(answer, from->translation_share);
+    to->reason = from->reason;
+    to->checks = checks;
+    for (; checks && to->check_count < EXPLAIN_CHECKS && *from->checks[to->check_count];
+         to->check_count++)
+        checks[to->check_count] = from->checks[to->check_count];
+}
+
+enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
+                                 struct reach_error *error)
+{
+    const struct planner_call *call = answer->call;
+
+    set_provenance(answer, gpu);
+    if (call->function == PLANNER_SCOPE)
+        set_scope(answer, &call->scope);
+    else if (call->function == PLANNER_PLACEMENT)
+        set_placement(answer, &call->placement);
+    else if (call->function == PLANNER_PLAN)
+        set_plan(answer, &call->plan);
+    else if (call->function == PLANNER_SPLIT)
+        set_split(answer, &call->split);
+    else
+        set_explanation(answer, &call->explain);
+    return answer->no_memory ? fail_with(error, REACH_NO_MEMORY, "no memory for an answer")
+                             : answer_check(answer, error);
+}
