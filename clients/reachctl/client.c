@@ -236,6 +236,22 @@ void client_answer_free(struct client_answer *take)
     *take = (struct client_answer){.body = NULL};
 }
 
+enum exit_code client_print(struct client *client, const struct options *options, const char *path,
+                            client_print_fn *print)
+{
+    struct client_answer answer;
+    enum exit_code exit_code = client_get(client, path, NULL, &answer);
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    if (options->json)
+        fputs(answer.body, stdout);
+    else
+        print(options, answer.json);
+    client_answer_free(&answer);
+    return EXIT_DONE;
+}
+
 /* ---- paths ---- */
 
 /* Everything but unreserved characters as %XX (RFC 3986); cut where there is no room. */

@@ -33,6 +33,11 @@ enum exit_code client_post(struct client *client, const char *path, const char *
                            struct client_answer *out);
 void client_answer_free(struct client_answer *take);
 
+typedef void client_print_fn(const struct options *options, const json_t *answer);
+/* GETs `path` and prints the answer, with --json as it is. */
+enum exit_code client_print(struct client *client, const struct options *options, const char *path,
+                            client_print_fn *print);
+
 /* "/v1/gpus/{gpu}" + rest, with the GPU escaped. */
 void client_gpu_path(const struct options *options, const char *rest, char *out);
 /* Appends "?name=value" or "&name=value", the value escaped. NULL adds nothing. */
