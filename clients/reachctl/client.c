@@ -291,13 +291,9 @@ void client_add_param(char *path, const char *name, const char *value)
 
 void client_add_options(char *path, const struct options *options)
 {
-    enum { NAME_BYTES = 32 };
+#define PARAM_NAME(id, field, name, argument) #field,
+    static const char *const names[] = {OPTIONS_PARAMS(PARAM_NAME)};
 
-    for (uint32_t i = 0; i < options->param_count; i++) {
-        char name[NAME_BYTES];
-        snprintf(name, sizeof(name), "%s", options->params[i].name);
-        for (char *dash = name; (dash = strchr(dash, '-'));)
-            *dash = '_';
-        client_add_param(path, name, options->params[i].value);
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        client_add_param(path, names[i], options->value[i]);
 }

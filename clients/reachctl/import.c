@@ -122,7 +122,7 @@ static enum status print_result(const struct options *options, const struct fing
         s = export_json(stdout, json, err);
     else
         show_fingerprint(json);
-    if (!options->json && (options->given & OPTION_EVIDENCE))
+    if (!options->json && options->evidence)
         show_evidence(json);
     json_decref(json);
     return s;

@@ -36,7 +36,7 @@ static void print_fields(const char *title, json_t *object)
 
 static enum exit_code one(struct client *client, const struct options *options)
 {
-    const char *accept = options->given & OPTION_CSV ? "text/csv" : NULL;
+    const char *accept = options->csv ? "text/csv" : NULL;
     struct client_answer answer;
     char path[CLIENT_PATH_BYTES];
     char rest[64];
@@ -121,7 +121,7 @@ enum exit_code command_observations(struct client *client, const struct options 
 
     if (options->operand)
         return one(client, options);
-    if (options->given & OPTION_CSV) {
+    if (options->csv) {
         fputs("reachctl: --csv needs the ID of one observation\n"
               "  next step: reachctl observations lists them\n",
               stderr);

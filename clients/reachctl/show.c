@@ -318,7 +318,7 @@ static void add_object(json_t *rows, const char *of, const json_t *object)
 }
 
 /* The evidence of the numbers of an array's elements, which `of` names. It is in each element, or
- * in columns beside the array (daemon/fingerprint/evidence_columns.h): a list, or one value for
+ * in columns beside the array (docs/formats.md): a list, or one value for
  * all. */
 static void add_array(json_t *rows, const char *of, const json_t *array, json_t *columns)
 {
@@ -394,7 +394,7 @@ void show_evidence(const json_t *fp)
 static void print_show(const struct options *options, const json_t *fp)
 {
     show_fingerprint(fp);
-    if (options->given & OPTION_EVIDENCE)
+    if (options->evidence)
         show_evidence(fp);
 }
 
