@@ -64,7 +64,20 @@ void client_free(struct client *take)
     free(take);
 }
 
-void client_print_problem(const json_t *problem)
+enum exit_code client_usage_error(const char *what, const char *which)
+{
+    fprintf(stderr, "reachctl: %s%s%s\n  next step: reachctl --help\n", what, which ? " " : "",
+            which ? which : "");
+    return EXIT_USAGE;
+}
+
+enum exit_code client_print_error(const struct err *err)
+{
+    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text, err_next_step(err));
+    return EXIT_FAILED;
+}
+
+static void print_problem(const json_t *problem)
 {
     const char *title = json_string_value(json_object_get(problem, "title"));
     const char *detail = json_string_value(json_object_get(problem, "detail"));
@@ -105,7 +118,7 @@ static enum exit_code failed(enum reach_status status, const struct reach_error 
     const bool unreachable = status == REACH_UNREACHABLE || status == REACH_TIMEOUT;
 
     if (json_object_get(problem, "slug"))
-        client_print_problem(problem);
+        print_problem(problem);
     else
         fprintf(stderr, "reachctl: %s\n", error->text);
     if (unreachable)
@@ -168,30 +181,19 @@ static enum reach_status send_discovered(struct client *client, const struct rea
 static enum exit_code perform(struct client *client, const struct reach_request *request,
                               struct client_answer *out)
 {
-    struct reach_answer *answer = NULL;
     struct reach_error error = {.status = REACH_OK};
     enum exit_code exit_code = EXIT_DONE;
     enum reach_status status;
-    const char *body;
-    size_t bytes = 0;
 
     *out = (struct client_answer){.body = NULL};
-    status = send_discovered(client, request, &answer, &out->json, &error);
-    body = reach_answer_body(answer, &bytes);
-    if (is_discovering(answer, out->json)) {
+    status = send_discovered(client, request, &out->answer, &out->json, &error);
+    out->body = reach_answer_body(out->answer, &out->body_bytes);
+    if (is_discovering(out->answer, out->json))
         exit_code = still_discovering();
-    } else if (status != REACH_OK) {
+    else if (status != REACH_OK)
         exit_code = failed(status, &error, out->json);
-    } else if (!(out->body = malloc(bytes + 1))) {
-        fputs("reachctl: no memory\n", stderr);
-        exit_code = EXIT_FAILED;
-    } else {
-        memcpy(out->body, body, bytes + 1);
-        out->body_bytes = bytes;
-    }
     if (exit_code != EXIT_DONE)
         client_answer_free(out);
-    reach_answer_free(answer);
     return exit_code;
 }
 
@@ -232,7 +234,7 @@ enum exit_code client_post(struct client *client, const char *path, const char *
 void client_answer_free(struct client_answer *take)
 {
     json_decref(take->json);
-    free(take->body);
+    reach_answer_free(take->answer);
     *take = (struct client_answer){.body = NULL};
 }
 

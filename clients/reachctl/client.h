@@ -5,6 +5,8 @@
 
 #include "clients/reachctl/options.h"
 
+#include "base/status.h"
+
 #include <jansson.h>
 #include <stddef.h>
 
@@ -13,9 +15,10 @@ enum { CLIENT_PATH_BYTES = 2048 };
 struct client;
 
 struct client_answer {
-    char *body; /* owned, terminated */
+    struct reach_answer *answer; /* owned */
+    const char *body;            /* of it, terminated */
     size_t body_bytes;
-    json_t *json; /* owned; NULL where the body is none */
+    json_t *json; /* owned; NULL if the body is not JSON */
 };
 
 /* The source is --url (a URI of libreach: file:PATH too), --socket, REACHD_URL, the default socket
@@ -46,7 +49,9 @@ void client_add_param(char *path, const char *name, const char *value);
 /* Appends every option that is a parameter of the request (OPTIONS_PARAMS). */
 void client_add_options(char *path, const struct options *options);
 
-/* Prints "reachctl: title", the detail and the next step to stderr. */
-void client_print_problem(const json_t *problem);
+/* Print a message to stderr and return the exit code. `which` is appended to `what`; NULL: nothing.
+ */
+enum exit_code client_usage_error(const char *what, const char *which);
+enum exit_code client_print_error(const struct err *err);
 
 #endif

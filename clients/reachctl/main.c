@@ -124,13 +124,6 @@ static void print_help(void)
         "3 anything else. Of survey: 4 where some hosts were not heard, 3 where none was.");
 }
 
-static enum exit_code usage_error(const char *what, const char *which)
-{
-    fprintf(stderr, "reachctl: %s%s%s\n  next step: reachctl --help\n", what, which ? " " : "",
-            which ? which : "");
-    return EXIT_USAGE;
-}
-
 /* The command that begins at `words`, which NULL ends, and of how many words its name is. The name
  * of two words wins over the one it begins with. */
 static const struct command *find_command(char **words, int *out_words)
@@ -221,16 +214,16 @@ static enum exit_code check(const struct command *c, const struct options *o, in
         }
     }
     if (operands < least)
-        return usage_error("this command needs", c->operand);
+        return client_usage_error("this command needs", c->operand);
     if (operands > most)
-        return usage_error("too many operands for", c->name);
+        return client_usage_error("too many operands for", c->name);
     if (o->url && o->socket_path)
-        return usage_error("--url and --socket exclude each other", NULL);
+        return client_usage_error("--url and --socket exclude each other", NULL);
     if (o->gpu && *o->gpu == '\0')
-        return usage_error("--gpu needs an index or a UUID", NULL);
+        return client_usage_error("--gpu needs an index or a UUID", NULL);
     if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
         strcmp(o->depth, "matrix") != 0)
-        return usage_error("--depth is quick, full or matrix, not", o->depth);
+        return client_usage_error("--depth is quick, full or matrix, not", o->depth);
     return EXIT_DONE;
 }
 
@@ -272,15 +265,15 @@ int main(int argc, char **argv)
         puts("reachctl " REACHD_VERSION);
         return EXIT_DONE;
     case PARSED_WRONG:
-        return usage_error("the command line makes no sense", NULL);
+        return client_usage_error("the command line makes no sense", NULL);
     case PARSED_RUN:
         break;
     }
     if (optind == argc)
-        return usage_error("a command is missing", NULL);
+        return client_usage_error("a command is missing", NULL);
     command = find_command(&argv[optind], &words);
     if (!command)
-        return usage_error("there is no command", argv[optind]);
+        return client_usage_error("there is no command", argv[optind]);
     optind += words;
     exit_code = check(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
