@@ -1,32 +1,20 @@
-/* labels.c: a node's GPUs as labels: each GPU is turned into one word a property, and the words are
- * counted. */
+/* labels.c: a node's GPUs as labels: each GPU has one word per property, and the words are counted.
+ */
 #include "clients/reachctl/labels.h"
 
 #include "clients/reachctl/chip.h"
 
 #include "base/hash.h"
-#include "fingerprint/fingerprint.h"
+#include "base/units.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT_HASH = 12, MIB = 1 << 20, GIB = 1 << 30 };
+enum { SHORT_HASH = 12 };
 
-/* The words of one property and how many GPUs have each. */
-struct tally {
-    const char *name;
-    uint32_t count;
-    struct {
-        char word[LABEL_BYTES];
-        uint32_t gpus;
-    } of[REACH_MAX_GPUS];
-};
-
-enum property { STATE, ORIGIN, CLASS, MAP, WINDOWS, PROPERTY_COUNT };
-static const char *const property_names[PROPERTY_COUNT] = {
-    [STATE] = "state", [ORIGIN] = "origin",   [CLASS] = "topology-class",
-    [MAP] = "map",     [WINDOWS] = "windows",
+static const char *const property_names[] = {
+    [LABELS_STATE] = "state", [LABELS_ORIGIN] = "origin",   [LABELS_CLASS] = "topology-class",
+    [LABELS_MAP] = "map",     [LABELS_WINDOWS] = "windows",
 };
 
 static bool is_alphanumeric(char c)
@@ -51,10 +39,11 @@ static void clean(const char *text, char *out, size_t room)
         snprintf(out, room, "unknown");
 }
 
-static void count_word(struct tally *t, const char *text)
+static void count_word(struct labels *labels, enum labels_property p, const char *text)
 {
     /* Room for the property's name and a dot before it. */
-    const size_t room = LABEL_BYTES - strlen(t->name) - 1;
+    const size_t room = LABEL_BYTES - strlen(property_names[p]) - 1;
+    struct labels_tally *t = &labels->tallies[p];
     char word[LABEL_BYTES];
     uint32_t i = 0;
 
@@ -95,17 +84,17 @@ static void windows_of(const struct chip *chip, char *out)
                  chip->plan.advice == ADVICE_NOTHING_TO_DO ? "1" : advice_name(chip->plan.advice));
 }
 
-static void count_chip(struct tally *tallies, const struct chip *chip)
+static void count_chip(struct labels *labels, const struct chip *chip)
 {
     char word[LABEL_BYTES];
 
-    count_word(&tallies[ORIGIN], origin_name(chip->fp->gpu.origin));
+    count_word(labels, LABELS_ORIGIN, origin_name(chip->fp->gpu.origin));
     class_of(chip, word);
-    count_word(&tallies[CLASS], word);
+    count_word(labels, LABELS_CLASS, word);
     snprintf(word, sizeof(word), "%.*s", SHORT_HASH, chip->map[0] ? chip->map + strlen("map") : "");
-    count_word(&tallies[MAP], word);
+    count_word(labels, LABELS_MAP, word);
     windows_of(chip, word);
-    count_word(&tallies[WINDOWS], word);
+    count_word(labels, LABELS_WINDOWS, word);
 }
 
 /* Is what is known of this GPU still true, as far as the daemon can tell? */
@@ -115,95 +104,67 @@ static bool is_current(const json_t *gpu, const char *state)
            !json_is_true(json_object_get(gpu, "fingerprint_stale")) && strcmp(state, "lost") != 0;
 }
 
-/* Everything about one GPU. `*generation` does not depend on the order of the GPUs. */
-static enum status count_gpu(const json_t *gpu, struct tally *tallies, uint64_t *generation,
-                             struct labels *out, struct err *err)
+static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *err)
 {
     const char *state = json_string_value(json_object_get(gpu, "state"));
     const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
     const char *id = json_string_value(json_object_get(gpu, "fingerprint_id"));
     struct fingerprint *fp = NULL;
     struct chip *chip = NULL;
-    uint64_t hash = HASH_START;
     enum status status = STATUS_OK;
 
     if (!state || !uuid)
         return err_set(err, STATUS_PROTOCOL, "a GPU of the answer has no state or no UUID");
-    count_word(&tallies[STATE], state);
-    hash = hash_bytes(hash, uuid, strlen(uuid) + 1);
-    hash = hash_bytes(hash, id ? id : "", id ? strlen(id) : 0);
-    *generation += hash;
+    count_word(out, LABELS_STATE, state);
+    /* A sum, so that it does not depend on the order of the GPUs. */
+    out->generation += hash_bytes(hash_bytes(HASH_START, uuid, strlen(uuid) + 1), id ? id : "",
+                                  id ? strlen(id) : 0);
     if (!is_current(gpu, state))
         return STATUS_OK;
     fp = calloc(1, sizeof(*fp));
     chip = calloc(1, sizeof(*chip));
     if (!fp || !chip) {
         status = err_set(err, STATUS_NO_MEMORY, "no memory");
-        goto out;
-    }
-    if (fingerprint_from_json(json_object_get(gpu, "fingerprint"), fp, &out->why) == STATUS_OK) {
+    } else if (fingerprint_from_json(json_object_get(gpu, "fingerprint"), fp, &out->why) ==
+               STATUS_OK) {
         chip_read(fp, id ? id : "", chip);
-        count_chip(tallies, chip);
+        count_chip(out, chip);
     } else {
         out->skipped++;
     }
-out:
     free(chip);
     free(fp);
     return status;
 }
 
-static struct label *add(struct labels *labels, const char *name)
-{
-    struct label *label = &labels->list[labels->count++];
-
-    snprintf(label->name, sizeof(label->name), "%s", name);
-    return label;
-}
-
-static void add_property(struct labels *labels, const struct tally *t)
-{
-    char name[LABEL_BYTES];
-
-    if (t->count == 0)
-        return;
-    snprintf(add(labels, t->name)->value, LABEL_BYTES, "%s",
-             t->count == 1 ? t->of[0].word : "mixed");
-    for (uint32_t i = 0; i < t->count; i++) {
-        const size_t at = (size_t)snprintf(name, sizeof(name), "%s.", t->name);
-        snprintf(name + at, sizeof(name) - at, "%s", t->of[i].word);
-        snprintf(add(labels, name)->value, LABEL_BYTES, "%u", t->of[i].gpus);
-    }
-}
-
 enum status labels_read(const json_t *document, struct labels *out, struct err *err)
 {
     const json_t *gpus = json_object_get(document, "gpus");
-    const size_t count = json_array_size(gpus);
-    struct tally *tallies = NULL;
-    uint64_t generation = 0;
     enum status status = STATUS_OK;
 
-    *out = (struct labels){.count = 0};
-    if (!json_is_array(gpus) || count > REACH_MAX_GPUS)
+    *out = (struct labels){.gpu_count = json_array_size(gpus)};
+    if (!json_is_array(gpus) || out->gpu_count > REACH_MAX_GPUS)
         return err_set(err, STATUS_PROTOCOL, "the answer has no list of at most %d GPUs",
                        REACH_MAX_GPUS);
-    tallies = calloc(PROPERTY_COUNT, sizeof(*tallies));
-    if (!tallies)
-        return err_set(err, STATUS_NO_MEMORY, "no memory");
-    for (int p = 0; p < PROPERTY_COUNT; p++)
-        tallies[p].name = property_names[p];
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = count_gpu(json_array_get(gpus, i), tallies, &generation, out, err);
-    if (status == STATUS_OK) {
-        snprintf(add(out, "gpu.count")->value, LABEL_BYTES, "%zu", count);
-        snprintf(add(out, "generation")->value, LABEL_BYTES, "%0*llx", SHORT_HASH,
-                 (unsigned long long)(generation >> (64 - 4 * SHORT_HASH)));
-        for (int p = 0; p < PROPERTY_COUNT; p++)
-            add_property(out, &tallies[p]);
-    }
-    free(tallies);
+    for (size_t i = 0; i < out->gpu_count && status == STATUS_OK; i++)
+        status = count_gpu(json_array_get(gpus, i), out, err);
     return status;
+}
+
+void labels_print(const struct labels *labels, const char *namespace, FILE *out)
+{
+    fprintf(out, "%s/gpu.count=%zu\n%s/generation=%0*llx\n", namespace, labels->gpu_count,
+            namespace, SHORT_HASH,
+            (unsigned long long)(labels->generation >> (64 - 4 * SHORT_HASH)));
+    for (int p = 0; p < LABELS_PROPERTIES; p++) {
+        const struct labels_tally *t = &labels->tallies[p];
+        if (t->count > 0)
+            fprintf(out, "%s/%s=%s\n", namespace, property_names[p],
+                    t->count == 1 ? t->of[0].word : "mixed");
+        for (uint32_t i = 0; i < t->count; i++)
+            fprintf(out, "%s/%s.%s=%u\n", namespace, property_names[p], t->of[i].word,
+                    t->of[i].gpus);
+    }
 }
 
 bool labels_namespace_good(const char *name)

@@ -1,11 +1,11 @@
 /* nfd.c: reachctl nfd: labels of this node in a feature file of node feature discovery (NFD).
  *
- * A program of its own and not a thread of the daemon, because a label says that the daemon
- * answers: one that hangs or is gone cannot renew its labels, and each of them has an end. It also
- * keeps a directory of the host out of the sandbox of a process that opens GPUs.
+ * A program of its own and not a thread of the daemon, because a label implies that the daemon
+ * responds: if it hangs or is gone, its labels are not renewed and expire. It also keeps a
+ * directory of the host out of the sandbox of a process that opens GPUs.
  *
- * NFD reads at any moment. So the text goes to a file with a dot before its name, which NFD passes
- * over, and is renamed when it is whole (NFD, customization guide, "Feature files").
+ * NFD may read at any time. So the text is written to a file whose name begins with a dot, which
+ * NFD ignores, and renamed when it is complete (NFD, customization guide, "Feature files").
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/labels.h"
@@ -23,16 +23,16 @@
 #include <unistd.h>
 
 static const char DEFAULT_DIR[] = "/etc/kubernetes/node-feature-discovery/features.d";
-/* Nobody's: ".internal" is reserved for private use and will never be in the DNS. */
+/* ".internal" is reserved for private use and will never be in the DNS. */
 static const char DEFAULT_NAMESPACE[] = "reachd.internal";
 
 enum {
     DEFAULT_EXPIRES_S = 180,
-    EXPIRES_PERIODS = 3, /* so that one answer that comes late costs no label */
+    EXPIRES_PERIODS = 3, /* so that one late answer costs no label */
     MAX_SECONDS = 86400,
     TIME_BYTES = 24,
     PATH_BYTES = 4096,
-    MAX_FILE_BYTES = 65536, /* NFD passes over a larger one */
+    MAX_FILE_BYTES = 65536, /* NFD ignores a larger one */
     LINE_BYTES = LABEL_NAMESPACE_BYTES + 2 * LABEL_BYTES + 2,
     HEAD_BYTES = 256,
 };
@@ -46,7 +46,7 @@ struct plan {
     unsigned expires_s;
 };
 
-/* "" and what is no number from 1 to MAX_SECONDS are refused. */
+/* Accepts a number from 1 to MAX_SECONDS; NULL leaves `*out` as it is. */
 static bool read_seconds(const char *text, unsigned *out)
 {
     char *end = NULL;
@@ -62,12 +62,6 @@ static bool read_seconds(const char *text, unsigned *out)
     return true;
 }
 
-static enum exit_code wrong(const char *what)
-{
-    fprintf(stderr, "reachctl: %s\n  next step: reachctl --help\n", what);
-    return EXIT_USAGE;
-}
-
 static enum exit_code read_plan(const struct options *options, struct plan *out)
 {
     *out = (struct plan){.dir = options->dir ? options->dir : DEFAULT_DIR,
@@ -75,16 +69,18 @@ static enum exit_code read_plan(const struct options *options, struct plan *out)
                                                                      : DEFAULT_NAMESPACE};
     if (!read_seconds(options->interval, &out->every_s) ||
         !read_seconds(options->ttl, &out->expires_s))
-        return wrong("--interval and --ttl are seconds, 1 to 86400");
+        return client_usage_error("--interval and --ttl are seconds, 1 to 86400", NULL);
     if (out->expires_s == 0)
         out->expires_s = out->every_s ? EXPIRES_PERIODS * out->every_s : DEFAULT_EXPIRES_S;
     if (out->expires_s <= out->every_s)
-        return wrong("labels that expire before they are renewed come and go: --ttl must be "
-                     "more than --interval");
+        return client_usage_error(
+            "labels that expire before they are renewed come and go: --ttl must be "
+            "more than --interval",
+            NULL);
     if (!labels_namespace_good(out->label_namespace))
-        return wrong("--namespace is a DNS name in lower case");
+        return client_usage_error("--namespace is a DNS name in lower case", NULL);
     if (options->json)
-        return wrong("nfd writes no JSON; map --json does");
+        return client_usage_error("nfd writes no JSON; map --json does", NULL);
     return EXIT_DONE;
 }
 
@@ -97,12 +93,10 @@ static void print_labels(const struct labels *labels, const struct plan *plan, F
             "# Written by reachctl nfd, and renewed for as long as reachd answers.\n"
             "# +expiry-time=%s\n",
             expiry);
-    for (uint32_t i = 0; i < labels->count; i++)
-        fprintf(out, "%s/%s=%s\n", plan->label_namespace, labels->list[i].name,
-                labels->list[i].value);
+    labels_print(labels, plan->label_namespace, out);
 }
 
-/* Writes all of it to a new file with a dot before its name and renames that. */
+/* Writes a new file whose name begins with a dot and renames it. */
 static enum status replace_file(const struct labels *labels, const struct plan *plan,
                                 struct err *err)
 {
@@ -138,7 +132,7 @@ out:
     return status;
 }
 
-/* A signal that ends this program waits for the rename, so that no half file is left behind. */
+/* Delays signals that end this program until the rename, so that no partial file remains. */
 static enum status replace_whole(const struct labels *labels, const struct plan *plan,
                                  struct err *err)
 {
@@ -169,7 +163,7 @@ static enum exit_code renew(struct client *client, const struct plan *plan)
     status = labels_read(answer.json, &labels, &err);
     client_answer_free(&answer);
     if (status == STATUS_OK && labels.skipped > 0)
-        fprintf(stderr, "reachctl: %u GPUs are in no class, their fingerprints make no sense: %s\n",
+        fprintf(stderr, "reachctl: %u GPUs are in no class, their fingerprints are invalid: %s\n",
                 labels.skipped, labels.why.text);
     if (status == STATUS_OK && strcmp(plan->dir, "-") == 0)
         print_labels(&labels, plan, stdout);
@@ -189,7 +183,7 @@ enum exit_code command_nfd(struct client *client, const struct options *options)
     if (exit_code != EXIT_DONE)
         return exit_code;
     exit_code = renew(client, &plan);
-    /* What failed has been told; the labels that are there end by themselves. */
+    /* A failure has been printed; the existing labels expire. */
     while (plan.every_s > 0) {
         const struct timespec pause = {.tv_sec = plan.every_s};
         fflush(stdout);
