@@ -17,7 +17,7 @@ if [ "$1" = --queue ]; then
         case $(ask "http://localhost/v1/gpus/$gpu" | head -c 65536) in
         *'"state":"unknown"'* | *'"state":"stale"'* | *'"state":"failed"'*)
             ask -H 'Content-Type: application/json' -d '{"depth":"quick"}' \
-                "http://localhost/v1/gpus/$gpu/fingerprint" ;;
+                "http://localhost/v1/gpus/$gpu/measurements" ;;
         esac
     done
     exit 0
