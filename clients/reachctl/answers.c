@@ -48,15 +48,9 @@ static void print_sms(const char *label, const json_t *window_of_sm, json_int_t 
 /* The windows of an answer and the SMs of each; nothing if it has none. */
 static void print_windows(const json_t *answer)
 {
-    static const struct text_column columns[] = {
-        {">window", "{index:d}"},
-        {">first byte", "{first_byte:d}"},
-        {">length", "{length_bytes:B}"},
-        {">bytes", "{length_bytes:d}"},
-        {">SMs", "{sm_count:d}"},
-        {">groups", "{group_count:d}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">window {index:d}|>first byte {first_byte:d}|>length {length_bytes:B}|"
+        ">bytes {length_bytes:d}|>SMs {sm_count:d}|>groups {group_count:d}";
     const json_t *windows = json_object_get(answer, "windows");
     const json_t *window_of_sm = json_object_get(answer, "window_of_sm");
 
@@ -104,17 +98,10 @@ static json_t *option_row(json_t *option)
 
 static void print_plan(const struct options *options, const json_t *answer)
 {
-    static const struct text_column columns[] = {
-        {"strategy", "{strategy}"},
-        {">GB/s", "{impossible?}{gbps?:0}"},
-        {">x naive", "{times_naive?:2}"},
-        {">passes", "{passes?:-d}"},
-        {">windows", "{windows?:-d}"},
-        {">scope", "{scope_bytes?:-B}"},
-        {">extra B", "{extra_bytes_per_access?:1}"},
-        {"limit", "{bound?}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        "strategy {strategy}|>GB/s {impossible?}{gbps?:0}|>x naive {times_naive?:2}|"
+        ">passes {passes?:-d}|>windows {windows?:-d}|>scope {scope_bytes?:-B}|"
+        ">extra B {extra_bytes_per_access?:1}|limit {bound?}";
     const json_t *placement = json_object_get(answer, "placement");
     json_t *rows = json_array();
     size_t i;
@@ -142,17 +129,10 @@ static void print_plan(const struct options *options, const json_t *answer)
 
 static void print_split(const struct options *options, const json_t *answer)
 {
-    static const struct text_column columns[] = {
-        {">job", "{#}"},
-        {">bytes", "{bytes:B}"},
-        {">SMs", "{sm_count:d}"},
-        {">groups", "{group_count:d}"},
-        {">windows", "{window_count:d}"},
-        {">GB/s", "{gbps:0}"},
-        {">GB/s unsplit", "{unsplit_gbps:0}"},
-        {"fits", "{fits:y}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">job {#}|>bytes {bytes:B}|>SMs {sm_count:d}|>groups {group_count:d}|"
+        ">windows {window_count:d}|>GB/s {gbps:0}|>GB/s unsplit {unsplit_gbps:0}|"
+        "fits {fits:y}";
     const json_t *jobs = json_object_get(answer, "jobs");
     size_t i;
     json_t *job;

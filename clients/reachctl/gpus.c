@@ -6,18 +6,10 @@
 
 static void print_gpus(const struct options *options, const json_t *answer)
 {
-    static const struct text_column columns[] = {
-        {">GPU", "{index:d}"},
-        {"UUID", "{uuid}"},
-        {"name", "{name}"},
-        {">SMs", "{sm_count:d}"},
-        {">memory", "{memory_bytes:B}"},
-        {"state", "{state}"},
-        {"fingerprint", "{fingerprint_id}"},
-        {"taken at", "{fingerprint_taken_at}"},
-        {"origin", "{origin}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">GPU {index:d}|UUID {uuid}|name {name}|>SMs {sm_count:d}|>memory {memory_bytes:B}|"
+        "state {state}|fingerprint {fingerprint_id}|taken at {fingerprint_taken_at}|"
+        "origin {origin}";
     const json_t *gpus = json_object_get(answer, "gpus");
     size_t i;
     json_t *gpu;

@@ -91,15 +91,8 @@ static json_t *all_pages(struct client *client, const struct options *options,
 
 static void print_list(const json_t *all)
 {
-    static const struct text_column columns[] = {
-        {">id", "{id:d}"},
-        {">run", "{run:d}"},
-        {"kind", "{kind}"},
-        {"started at", "{started_at}"},
-        {">took", "{duration_ms:1 ms}"},
-        {">values", "{value_count:d}"},
-        {NULL, NULL},
-    };
+    static const char columns[] = ">id {id:d}|>run {run:d}|kind {kind}|started at {started_at}|"
+                                  ">took {duration_ms:1 ms}|>values {value_count:d}";
     size_t i;
     json_t *row;
 

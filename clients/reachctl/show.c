@@ -55,21 +55,11 @@ static const char *format_sets(const json_t *level, char *out)
 
 static void show_levels(const json_t *levels)
 {
-    static const struct text_column columns[] = {
-        {">level", "{level:d}"},
-        {"shared by", "{shared_by}"},
-        {">entries", "{entries:d}"},
-        {">each", "{entry_bytes:B}"},
-        {">reach", "{reach_bytes:B}"},
-        {">onset", "{onset_bytes:B}"},
-        {">saturated", "{saturation_bytes:B}"},
-        {">a miss costs", "{miss_penalty_cycles:1 cycles}"},
-        {">confidence", "{confidence:2}"},
-        {"replacement", "{replacement}"},
-        {"sets x ways", "{sets_by_ways}"},
-        {"filled", "{fill}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">level {level:d}|shared by {shared_by}|>entries {entries:d}|>each {entry_bytes:B}|"
+        ">reach {reach_bytes:B}|>onset {onset_bytes:B}|>saturated {saturation_bytes:B}|"
+        ">a miss costs {miss_penalty_cycles:1 cycles}|>confidence {confidence:2}|"
+        "replacement {replacement}|sets x ways {sets_by_ways}|filled {fill}";
     json_t *rows = json_array();
     size_t i;
     json_t *level;
@@ -148,16 +138,10 @@ static void show_die(const json_t *topology)
 /* What each group does alone, and pairs of groups; nothing if that was not measured. */
 static void show_group_reads(const json_t *topology)
 {
-    static const struct text_column columns[] = {
-        {">group", "{id:d}"},
-        {">SMs", "{sms:n}"},
-        {">alone", "{alone_gbps:1 GB/s}"},
-        {">beyond the reach", "{beyond_gbps:1 GB/s}"},
-        {">all at work", "{random_read_gbps:1 GB/s}"},
-        {">a miss costs", "{miss_penalty_cycles:1 cycles}"},
-        {">class", "{penalty_class:d}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">group {id:d}|>SMs {sms:n}|>alone {alone_gbps:1 GB/s}|"
+        ">beyond the reach {beyond_gbps:1 GB/s}|>all at work {random_read_gbps:1 GB/s}|"
+        ">a miss costs {miss_penalty_cycles:1 cycles}|>class {penalty_class:d}";
     const json_t *groups = get(topology, "groups");
     size_t i;
     json_t *pair;
@@ -180,14 +164,10 @@ static void show_group_reads(const json_t *topology)
 
 static void show_throughput(const json_t *fp)
 {
-    static const struct text_column columns[] = {
-        {">region", "{region_bytes:B}"},
-        {">naive", "{naive_gbps:0 GB/s}"},
-        {">by group", "{by_group_gbps:0 GB/s}"},
-        {">by SM (control)", "{by_sm_gbps:0 GB/s}"},
-        {">windows", "{windows:d}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        ">region {region_bytes:B}|>naive {naive_gbps:0 GB/s}|"
+        ">by group {by_group_gbps:0 GB/s}|>by SM (control) {by_sm_gbps:0 GB/s}|"
+        ">windows {windows:d}";
     const json_t *curve = get(get(fp, "throughput"), "curve");
 
     text_print(fp, "\nwindows: a group reaches {windows.reach_bytes:B}; recommended at most "
@@ -234,16 +214,10 @@ static json_t *rate_row(const json_t *rate, const json_t *from, const char *naiv
 /* Other kinds of access: a row for the plateau and one for each region out of reach. */
 static void show_rates(const json_t *rates)
 {
-    static const struct text_column columns[] = {
-        {"access", "{access}"},
-        {">bytes", "{transaction_bytes:d}"},
-        {">region", "{in_reach?}{region_bytes?:B}"},
-        {">naive", "{naive_gbps:0 GB/s}"},
-        {">by group", "{by_group_gbps?:0 GB/s}"},
-        {">10^9/s naive", "{naive_gps:2}"},
-        {">10^9/s by group", "{by_group_gps?:2}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        "access {access}|>bytes {transaction_bytes:d}|>region {in_reach?}{region_bytes?:B}|"
+        ">naive {naive_gbps:0 GB/s}|>by group {by_group_gbps?:0 GB/s}|"
+        ">10^9/s naive {naive_gps:2}|>10^9/s by group {by_group_gps?:2}";
     json_t *rows = json_array();
     size_t i;
     size_t k;
@@ -365,14 +339,8 @@ static void add_rates(json_t *rows, const json_t *rates)
 
 void show_evidence(const json_t *fp)
 {
-    static const struct text_column columns[] = {
-        {"of", "{of}"},
-        {"number", "{number}"},
-        {"method", "{method}"},
-        {">repeats", "{repeats:d}"},
-        {">margin", "{margin:3}"},
-        {NULL, NULL},
-    };
+    static const char columns[] =
+        "of {of}|number {number}|method {method}|>repeats {repeats:d}|>margin {margin:3}";
     const json_t *topology = get(fp, "topology");
     const json_t *throughput = get(fp, "throughput");
     json_t *rows = json_array();

@@ -154,45 +154,59 @@ void text_print(const json_t *object, const char *template)
 
 /* ---- tables ---- */
 
-/* A cell of a row, or a title if `row` is NULL. */
-static const char *cell(const struct text_column *column, const json_t *row, size_t i, char *out)
-{
-    if (row)
-        return expand(row, i, column->cell, out, TEXT_CELL_BYTES);
-    return column->title + (column->title[0] == '>');
-}
+struct column {
+    bool right;
+    char title[TEXT_CELL_BYTES];
+    char cell[TEXT_CELL_BYTES]; /* template */
+    int width;
+};
 
-static void print_row(const struct text_column *columns, const json_t *row, size_t i,
-                      const int *widths)
+/* Returns the number of columns. */
+static int parse_columns(const char *text, struct column *out)
 {
-    for (int c = 0; columns[c].title; c++) {
-        const bool last = !columns[c + 1].title;
-        const bool right = columns[c].title[0] == '>';
-        char out[TEXT_CELL_BYTES];
-        const char *text = cell(&columns[c], row, i, out);
-        /* Left-aligned, the last column needs no blanks after it. */
-        printf("%*s%s", right ? widths[c] : last ? 0 : -widths[c], text, last ? "\n" : "  ");
+    int count = 0;
+
+    for (bool more = true; more && count < TEXT_MAX_COLUMNS; count++) {
+        struct column *c = &out[count];
+        const size_t length = strcspn(text, "|");
+        const size_t title = strcspn(text, "{");
+        const bool right = *text == '>';
+        snprintf(c->title, sizeof(c->title), "%.*s", (int)title - 1 - right, text + right);
+        snprintf(c->cell, sizeof(c->cell), "%.*s", (int)(length - title), text + title);
+        c->right = right;
+        c->width = (int)strlen(c->title);
+        more = text[length] == '|';
+        text += length + more;
     }
+    return count;
 }
 
-void text_table(const json_t *rows, const struct text_column *columns)
+static void print_cell(const struct column *c, const char *text, bool last)
 {
-    int widths[TEXT_MAX_COLUMNS] = {0};
+    /* Left-aligned, the last column needs no blanks after it. */
+    printf("%*s%s", c->right ? c->width : last ? 0 : -c->width, text, last ? "\n" : "  ");
+}
+
+void text_table(const json_t *rows, const char *columns)
+{
+    struct column all[TEXT_MAX_COLUMNS];
+    const int count = parse_columns(columns, all);
+    char text[TEXT_CELL_BYTES];
     size_t i;
     json_t *row;
 
-    for (int c = 0; columns[c].title; c++) {
-        char out[TEXT_CELL_BYTES];
-        widths[c] = (int)strlen(cell(&columns[c], NULL, 0, out));
-        json_array_foreach(rows, i, row)
-        {
-            const int width = (int)strlen(cell(&columns[c], row, i, out));
-            widths[c] = width > widths[c] ? width : widths[c];
-        }
-    }
-    print_row(columns, NULL, 0, widths);
     json_array_foreach(rows, i, row)
     {
-        print_row(columns, row, i, widths);
+        for (int c = 0; c < count; c++) {
+            const int width = (int)strlen(expand(row, i, all[c].cell, text, sizeof(text)));
+            all[c].width = width > all[c].width ? width : all[c].width;
+        }
+    }
+    for (int c = 0; c < count; c++)
+        print_cell(&all[c], all[c].title, c + 1 == count);
+    json_array_foreach(rows, i, row)
+    {
+        for (int c = 0; c < count; c++)
+            print_cell(&all[c], expand(row, i, all[c].cell, text, sizeof(text)), c + 1 == count);
     }
 }

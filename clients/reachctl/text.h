@@ -29,14 +29,9 @@ char *text_expand(const json_t *object, const char *template, char *out, size_t 
 /* The same to stdout, at most TEXT_LINE_BYTES. */
 void text_print(const json_t *object, const char *template);
 
-/* A column of a table: its title and the template of a cell. A title that begins with ">" is
- * right-aligned. */
-struct text_column {
-    const char *title; /* NULL: the end of the columns */
-    const char *cell;  /* "{#}": the index of the row */
-};
-
-/* Prints a table with a row for each object of the array, columns as wide as they need to be. */
-void text_table(const json_t *rows, const struct text_column *columns);
+/* Prints a table with a row for each object of the array. `columns` has, for each column, its title
+ * and the template of its cells: ">SMs {sm_count:d}|state {state}". A title that begins with ">" is
+ * right-aligned. Columns are as wide as they need to be. "{#}" is the index of the row. */
+void text_table(const json_t *rows, const char *columns);
 
 #endif

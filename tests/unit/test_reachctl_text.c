@@ -121,8 +121,6 @@ static void test_what_does_not_fit_is_cut(void **state)
 
 static void test_table(void **state)
 {
-    static const struct text_column columns[] = {
-        {">n", "{n:d}"}, {"name", "{name}"}, {">size", "{size?:B}"}, {">#", "{#}"}, {NULL, NULL}};
     json_t *rows = parse("[{\"n\": 10, \"name\": \"alpha\", \"size\": 1048576}, "
                          "{\"n\": 9, \"name\": \"b\"}]");
     FILE *const saved = stdout;
@@ -131,7 +129,7 @@ static void test_table(void **state)
 
     (void)state;
     stdout = open_memstream(&text, &bytes);
-    text_table(rows, columns);
+    text_table(rows, ">n {n:d}|name {name}|>size {size?:B}|># {#}");
     fclose(stdout);
     stdout = saved;
     assert_string_equal(text, " n  name    size  #\n10  alpha  1 MiB  0\n 9  b             1\n");
