@@ -169,46 +169,33 @@ static void print_explain(const struct options *options, const json_t *answer)
     }
 }
 
-/* ---- the commands ---- */
+/* ---- the request ---- */
 
-/* GET of `resource` of the GPU with all parameters. "20G 40G" and "20G,40G" mean the same. */
-static enum exit_code ask(struct client *client, const struct options *options,
-                          const char *resource, client_print_fn *print)
+enum exit_code command_answer(struct client *client, const struct options *options)
 {
+    static const struct {
+        const char *command;
+        client_print_fn *print;
+    } answers[] = {{"scope", print_scope},
+                   {"placement", print_placement},
+                   {"plan", print_plan},
+                   {"split", print_split},
+                   {"explain", print_explain}};
+    char resource[32];
     char path[CLIENT_PATH_BYTES];
     char sizes[SIZES_BYTES] = "";
     size_t at = 0;
+    size_t i = 0;
 
-    for (int i = 0; i < options->operand_count && at + 1 < sizeof(sizes); i++)
-        at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%s", i > 0 ? "," : "",
-                               options->operands[i]);
+    while (strcmp(answers[i].command, options->command) != 0)
+        i++;
+    /* "20G 40G" and "20G,40G" mean the same. */
+    for (int k = 0; k < options->operand_count && at + 1 < sizeof(sizes); k++)
+        at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%s", k > 0 ? "," : "",
+                               options->operands[k]);
+    snprintf(resource, sizeof(resource), "/%s", options->command);
     client_gpu_path(options, resource, path);
     client_add_param(path, "bytes", sizes);
     client_add_options(path, options);
-    return client_print(client, options, path, print);
-}
-
-enum exit_code command_scope(struct client *client, const struct options *options)
-{
-    return ask(client, options, "/scope", print_scope);
-}
-
-enum exit_code command_placement(struct client *client, const struct options *options)
-{
-    return ask(client, options, "/placement", print_placement);
-}
-
-enum exit_code command_plan(struct client *client, const struct options *options)
-{
-    return ask(client, options, "/plan", print_plan);
-}
-
-enum exit_code command_split(struct client *client, const struct options *options)
-{
-    return ask(client, options, "/split", print_split);
-}
-
-enum exit_code command_explain(struct client *client, const struct options *options)
-{
-    return ask(client, options, "/explain", print_explain);
+    return client_print(client, options, path, answers[i].print);
 }

@@ -34,9 +34,9 @@ static const struct command commands[] = {
      "the current fingerprint, or an older one; --evidence says how sure each number is"},
     {"map", "[FILE]", BIT(GPU) | BIT(AT), command_map, "map [FILE] [--at ID]",
      "a chip as text: SMs by group, windows, what is disabled; of an exported file too"},
-    {"scope", "BYTES", BIT(GPU) | BIT(ACCESS), command_scope,
+    {"scope", "BYTES", BIT(GPU) | BIT(ACCESS), command_answer,
      "scope BYTES [--access read|atomic|write]", "how many bytes may one pass touch at random?"},
-    {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_placement,
+    {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_answer,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},
     {"plan", "BYTES",
@@ -44,12 +44,12 @@ static const struct command commands[] = {
          BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) | BIT(INPUT_BYTES) | BIT(INPUT_GBPS) |
          BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) | BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) |
          BIT(WINDOWS) | BIT(GRANULARITY),
-     command_plan, "plan BYTES [what the job says of itself, see below]",
+     command_answer, "plan BYTES [what the job says of itself, see below]",
      "every way to do a job, best first"},
-    {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_split,
+    {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
      "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
     {"explain", "BYTES", BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS),
-     command_explain, "explain BYTES --gbps N [--access A --element B --transaction B]",
+     command_answer, "explain BYTES --gbps N [--access A --element B --transaction B]",
      "is it the TLB? N is what the job sees"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
@@ -252,7 +252,7 @@ static enum exit_code run(const struct command *c, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.socket_path = NULL};
+    struct options options = {.command = NULL};
     const struct command *command;
     enum exit_code exit_code;
     int words = 1;
@@ -284,6 +284,7 @@ int main(int argc, char **argv)
         options.operand = argv[optind];
     if (optind + 1 < argc)
         options.second = argv[optind + 1];
+    options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
     return run(command, &options);

@@ -84,6 +84,7 @@ struct option_source {
 
 /* The command line, from which strings are borrowed. */
 struct options {
+    const char *command;     /* its name */
     const char *socket_path; /* NULL: not given, as for all others */
     const char *url;
     bool json;
@@ -109,11 +110,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
-command_fn command_scope;
-command_fn command_placement;
-command_fn command_plan;
-command_fn command_split;
-command_fn command_explain;
+command_fn command_answer; /* scope, placement, plan, split, explain */
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;
