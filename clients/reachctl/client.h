@@ -1,11 +1,10 @@
-/* client.h: requests to a daemon, or to what --url names instead (libreach), and the messages when
- * one fails. */
+/* client.h: requests through libreach, fingerprints, and the messages when a request fails. */
 #ifndef REACHCTL_CLIENT_H
 #define REACHCTL_CLIENT_H
 
 #include "clients/reachctl/options.h"
 
-#include "base/status.h"
+#include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -53,5 +52,16 @@ void client_add_options(char *path, const struct options *options);
  */
 enum exit_code client_usage_error(const char *what, const char *which);
 enum exit_code client_print_error(const struct err *err);
+
+/* A fingerprint as a value. It passes the same checks as one that the daemon loads, so that a
+ * command can rely on its counts and indices. `which` is an id of the daemon's history, "current"
+ * (of the GPU that `options` name), or the path of an exported file, which needs no daemon. Errors
+ * are printed. `out_id`, of FINGERPRINT_ID_BYTES or NULL, gets the id in the document or, without
+ * one, that of the value. */
+enum exit_code client_get_fingerprint(struct client *client, const struct options *options,
+                                      const char *which, struct fingerprint *out, char *out_id);
+/* The same of a document; `name` is for the error message. */
+enum exit_code client_read_fingerprint(const json_t *json, const char *name,
+                                       struct fingerprint *out, char *out_id);
 
 #endif

@@ -2,7 +2,6 @@
  * place for each SM of a full group, the windows of the groups, and what the die lacks. */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/fetch.h"
 
 #include "base/json_builder.h"
 #include "planner/format_size.h"
@@ -290,7 +289,7 @@ enum exit_code command_map(struct client *client, const struct options *options)
         fputs("reachctl: no memory\n", stderr);
         goto out;
     }
-    exit_code = fetch_fingerprint(client, options, which, fp, id);
+    exit_code = client_get_fingerprint(client, options, which, fp, id);
     if (exit_code != EXIT_DONE)
         goto out;
     chip_read(fp, id, chip);

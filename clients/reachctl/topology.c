@@ -12,7 +12,6 @@
  */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/fetch.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -308,7 +307,7 @@ static enum exit_code add_files(struct export *e, const struct options *options)
 
     for (int i = 0; i < options->operand_count && exit_code == EXIT_DONE; i++) {
         char id[FINGERPRINT_ID_BYTES];
-        exit_code = fetch_fingerprint(NULL, options, options->operands[i], fp, id);
+        exit_code = client_get_fingerprint(NULL, options, options->operands[i], fp, id);
         if (exit_code == EXIT_DONE && !add(e, fp, id))
             exit_code = EXIT_FAILED;
     }
@@ -343,7 +342,7 @@ static enum exit_code add_known(struct export *e, const json_t *gpus)
         char id[FINGERPRINT_ID_BYTES];
         if (exit_code != EXIT_DONE || !json_is_object(json))
             continue;
-        exit_code = fetch_read(json, uuid ? uuid : "a GPU", fp, id);
+        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", fp, id);
         if (exit_code == EXIT_DONE && !add(e, fp, id))
             exit_code = EXIT_FAILED;
     }
