@@ -1,23 +1,23 @@
-/* gather.cu: a batched embedding gather, pooled: bags of 64 row numbers, the sum of each bag's rows
- * (128 to 512 bytes of 32-bit floats) out of a table that fills the GPU. The row numbers lie in
- * device memory. The numbers in the table are small and whole, so that sums are exact in whatever
- * order the strategies add them.
+/* gather.cu: a batched, pooled embedding gather: bags of 64 row numbers, and the sum of each bag's
+ * rows (128 to 512 bytes of 32-bit floats) from a table that fills the GPU. The row numbers are in
+ * device memory. The numbers in the table are small integers, so sums are exact in any order.
  *
  *   naive                 any SM does any bag
- *   scopes                all SMs go over all bags once a scope and add up the rows inside it
- *   filtered windows      the SMs of each window go over all bags and add up the rows in it
- *   partitioned windows   the row numbers of each bag are dealt to the windows first
+ *   scopes                for each scope all SMs scan all bags and add up the rows in it
+ *   filtered windows      the SMs of each window scan all bags and add up the rows in it
+ *   partitioned windows   the row numbers of each bag are partitioned by window first
  *
- * Inside the reach: the same bags, with row numbers below half of the reach.
+ * Within the reach: the same bags, with row numbers below half of the reach.
  */
 #include "gather_kernels.cuh"
 #include "job_device.cuh"
 
 enum {
-    LAG = 1024,  /* pieces; twice as far apart, the L2 has lost the row numbers again */
-    BATCHES = 4, /* of a run, one after the other over the same bags: a job has many, and its TLBs are
-                    cold once and not for each */
-    REFERENCE_BAGS = 1 << 12
+    LAG = 1024,  /* pieces; at twice the distance the L2 no longer holds the row numbers */
+    BATCHES = 4, /* of one execution, over the same bags: a real job has many, and the TLBs are cold
+                    only for the first */
+    REFERENCE_BAGS = 1 << 12,
+    MAX_PARTITIONS = 4 /* windows that bags can be partitioned to */
 };
 
 typedef void (*gather_kernel)(reach_table, gather_work);
@@ -25,12 +25,10 @@ typedef void (*gather_kernel)(reach_table, gather_work);
 struct state {
     job_device device;
     u32 bags, row_bytes, seed;
-    u64 bytes, in_reach_bytes;
-    u32 *numbers, *numbers_inside, *dealt, *stored;
+    u32 *numbers, *in_reach_numbers, *partitioned, *stored;
     uint16_t *in_window;
     float *out;
     unsigned long long *sum;
-    u32 dealt_windows;
 };
 
 static gather_kernel kernel_of(u32 row_bytes)
@@ -38,11 +36,10 @@ static gather_kernel kernel_of(u32 row_bytes)
     return row_bytes == 128 ? gather_128 : row_bytes == 256 ? gather_256 : gather_512;
 }
 
-enum { MOST_DEALT_WINDOWS = 4 };
-
 static bool open_job(void *user, const job_options *options, int index, char *uuid, char *why)
 {
     state *s = (state *)user;
+    job_device *d = &s->device;
     s->bags = (u32)(options->count / GATHER_PIECE * GATHER_PIECE);
     s->row_bytes = options->row_bytes;
     s->seed = options->seed;
@@ -50,33 +47,33 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
         snprintf(why, JOB_TEXT_BYTES, "--bags must be from 16 to 16M");
         return false;
     }
-    if (!job_device_open(&s->device, index, uuid, why))
-        return false;
     const u64 list_bytes = (u64)s->bags * GATHER_BAG * sizeof(u32);
-    TRY(cudaMalloc((void **)&s->numbers, list_bytes));
-    TRY(cudaMalloc((void **)&s->numbers_inside, list_bytes));
-    TRY(cudaMalloc((void **)&s->dealt, MOST_DEALT_WINDOWS * list_bytes));
-    TRY(cudaMalloc((void **)&s->in_window, (u64)MOST_DEALT_WINDOWS * s->bags * sizeof(uint16_t)));
-    TRY(cudaMalloc((void **)&s->stored, s->bags / GATHER_PIECE * sizeof(u32)));
-    TRY(cudaMalloc((void **)&s->out, (u64)s->bags * s->row_bytes));
-    TRY(cudaMalloc((void **)&s->sum, sizeof *s->sum));
-    return true;
+    const u64 count_bytes = (u64)s->bags * sizeof(uint16_t);
+    return job_device_open(d, index, uuid, why) &&
+           job_device_allocate(d, &s->numbers, list_bytes, why) &&
+           job_device_allocate(d, &s->in_reach_numbers, list_bytes, why) &&
+           job_device_allocate(d, &s->partitioned, MAX_PARTITIONS * list_bytes, why) &&
+           job_device_allocate(d, &s->in_window, MAX_PARTITIONS * count_bytes, why) &&
+           job_device_allocate(d, &s->stored, s->bags / GATHER_PIECE * sizeof(u32), why) &&
+           job_device_allocate(d, &s->out, (u64)s->bags * s->row_bytes, why) &&
+           job_device_allocate(d, &s->sum, sizeof *s->sum, why);
 }
 
-/* The first bags, added up on the CPU and compared one number after the other. */
+/* The first bags, compared with sums that the CPU computes. */
 static bool check_bags(state *s, char *why)
 {
-    const u32 columns = s->row_bytes / 4, bags = s->bags < REFERENCE_BAGS ? s->bags : REFERENCE_BAGS;
+    const u32 columns = s->row_bytes / 4,
+              bags = s->bags < REFERENCE_BAGS ? s->bags : REFERENCE_BAGS;
+    const u64 rows = s->device.bytes / s->row_bytes;
     std::vector<float> found((size_t)bags * columns);
     TRY(cudaMemcpy(found.data(), s->out, found.size() * 4, cudaMemcpyDeviceToHost));
     for (u32 bag = 0; bag < bags; bag++) {
         for (u32 c = 0; c < columns; c++) {
             float sum = 0;
             for (u32 r = 0; r < GATHER_BAG; r++)
-                sum += element_cell(
-                    element_random((u64)bag * GATHER_BAG + r, s->seed, s->bytes / s->row_bytes), c);
+                sum += element_cell(element_random((u64)bag * GATHER_BAG + r, s->seed, rows), c);
             if (sum != found[(size_t)bag * columns + c]) {
-                snprintf(why, JOB_TEXT_BYTES, "bag %u, column %u: %g, and not %g", bag, c,
+                snprintf(why, JOB_TEXT_BYTES, "bag %u, column %u: %g instead of %g", bag, c,
                          (double)found[(size_t)bag * columns + c], (double)sum);
                 return false;
             }
@@ -88,16 +85,14 @@ static bool check_bags(state *s, char *why)
 static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *, char *why)
 {
     state *s = (state *)user;
-    const u64 spare = 768ull << 20, count = (u64)s->bags * GATHER_BAG;
+    const u64 count = (u64)s->bags * GATHER_BAG;
     const u32 blocks = job_blocks(&s->device) * 8;
-    if (!job_device_take_memory(&s->device, spare, why) || !job_device_size(&s->device, bytes, why))
+    if (!job_device_prepare(&s->device, bytes, reach_bytes, why))
         return false;
-    s->bytes = *bytes = *bytes / 512 * 512;
-    s->in_reach_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
-    gather_fill<<<blocks, 256>>>((float *)s->device.memory, s->bytes / 4, s->row_bytes / 4);
-    gather_numbers<<<blocks, 256>>>(s->numbers, count, s->bytes / s->row_bytes, s->seed);
-    gather_numbers<<<blocks, 256>>>(s->numbers_inside, count, s->in_reach_bytes / s->row_bytes,
-                                    s->seed);
+    gather_fill<<<blocks, 256>>>((float *)s->device.memory, *bytes / 4, s->row_bytes / 4);
+    gather_numbers<<<blocks, 256>>>(s->numbers, count, *bytes / s->row_bytes, s->seed);
+    gather_numbers<<<blocks, 256>>>(s->in_reach_numbers, count,
+                                    s->device.in_reach_bytes / s->row_bytes, s->seed);
     TRY(cudaGetLastError());
     return true;
 }
@@ -125,56 +120,47 @@ static bool launch(state *s, u32 pass, const u32 *numbers, const uint16_t *in_wi
     return true;
 }
 
-/* Once to warm up, once for the clock. */
-static bool time_one(state *s, u64 first_byte, u64 length_bytes, const u32 *numbers, bool add,
-                     double *ms, char *why)
+/* All batches with one window for all SMs. */
+static bool launch_batches(state *s, const u32 *numbers, bool add, char *why)
 {
-    for (int i = 0; i < 2; i++) {
-        if (!job_device_load_one(&s->device, first_byte, length_bytes, why) ||
-            !job_device_begin(&s->device, why))
-            return false;
-        for (int batch = 0; batch < BATCHES; batch++) {
-            if (!launch(s, 0, numbers, NULL, add, why))
-                return false;
-        }
-        if (!job_device_end(&s->device, ms, why))
+    for (int batch = 0; batch < BATCHES; batch++) {
+        if (!launch(s, 0, numbers, NULL, add, why))
             return false;
     }
     return true;
 }
 
-static bool inside(void *user, double *ms, char *why)
-{
-    state *s = (state *)user;
-    return time_one(s, 0, s->in_reach_bytes, s->numbers_inside, false, ms, why);
-}
-
 /* No row lies in an empty window. */
-static bool look(void *user, double *ms, char *why)
+static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;
-    return time_one(s, 0, 0, s->numbers, true, ms, why);
+    job_device *d = &s->device;
+    const auto in_reach = [=] { return launch_batches(s, s->in_reach_numbers, false, why); };
+    const auto scan = [=] { return launch_batches(s, s->numbers, true, why); };
+    return job_device_time(d, 0, d->in_reach_bytes, in_reach, in_reach_ms, why) &&
+           job_device_time(d, 0, 0, scan, scan_ms, why);
 }
 
-static bool run_dealt(state *s, char *why)
+static bool run_partitioned(state *s, char *why)
 {
     const reach_table &table = s->device.tables[0];
-    if (table.window_count > MOST_DEALT_WINDOWS) {
-        snprintf(why, JOB_TEXT_BYTES, "room for %d windows, not for %u", MOST_DEALT_WINDOWS,
-                 table.window_count);
+    if (table.window_count > MAX_PARTITIONS) {
+        snprintf(why, JOB_TEXT_BYTES,
+                 "the plan has %u windows, and bags are partitioned to %d at most",
+                 table.window_count, MAX_PARTITIONS);
         return false;
     }
-    gather_deal<<<job_blocks(&s->device) * 2, 1024>>>(table, s->numbers, s->bags, s->row_bytes,
-                                                      s->dealt, s->in_window);
+    gather_partition<<<job_blocks(&s->device) * 2, 1024>>>(table, s->numbers, s->bags, s->row_bytes,
+                                                           s->partitioned, s->in_window);
     TRY(cudaGetLastError());
-    return launch(s, 0, s->dealt, s->in_window, false, why);
+    return launch(s, 0, s->partitioned, s->in_window, false, why);
 }
 
 static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
                     job_result *out, char *why)
 {
     state *s = (state *)user;
-    const bool dealt = way->strategy == REACH_PARTITIONED_WINDOWS;
+    const bool partitioned = way->strategy == REACH_PARTITIONED_WINDOWS;
     if (!job_device_load(&s->device, passes, way->pass_count, why))
         return false;
     TRY(cudaMemset(s->out, 0xff, (u64)s->bags * s->row_bytes));
@@ -182,11 +168,11 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
     if (!job_device_begin(&s->device, why))
         return false;
     for (int batch = 0; batch < BATCHES; batch++) {
-        for (u32 p = 0; p < way->pass_count && !dealt; p++) {
+        for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
             if (!launch(s, p, s->numbers, NULL, p > 0, why))
                 return false;
         }
-        if (dealt && !run_dealt(s, why))
+        if (partitioned && !run_partitioned(s, why))
             return false;
     }
     if (!job_device_end(&s->device, ms, why))
@@ -195,16 +181,6 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
                                                       s->sum);
     TRY(cudaMemcpy(&out->number[0], s->sum, sizeof(u64), cudaMemcpyDeviceToHost));
     return check_bags(s, why);
-}
-
-static void close_job(void *user)
-{
-    state *s = (state *)user;
-    void *const all[] = {s->numbers, s->numbers_inside, s->dealt, s->in_window, s->stored, s->out,
-                         s->sum};
-    for (void *memory : all)
-        cudaFree(memory);
-    job_device_close(&s->device);
 }
 
 static void describe(void *, const job_options *options, reach_job *out)
@@ -216,40 +192,28 @@ static void describe(void *, const job_options *options, reach_job *out)
     out->accesses = bags * GATHER_BAG * BATCHES;
     out->input_bytes = sizeof(u32);
     out->output_bytes = (double)options->row_bytes / GATHER_BAG;
-    out->reserve_bytes = 64ull << 20; /* of row numbers and sums, what is under way at a time */
-}
-
-static const job_variant *variants(const job_options *)
-{
-    static const job_variant all[] = {
-        {REACH_NAIVE, 0, "naive"},
-        {REACH_SCOPES, 0, "scopes"},
-        {REACH_FILTERED_WINDOWS, 0, "filtered windows"},
-        {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows"},
-        {REACH_NAIVE, 0, NULL},
-    };
-    return all;
+    out->reserve_bytes = 64ull << 20; /* row numbers and sums in use at a time */
 }
 
 int main(int argc, char **argv)
 {
     static state s;
-    static job job;
-    job.name = "gather";
-    job.title = "embedding gather, sums of 64 rows";
-    job.help = "  --bags N         of 64 rows each, in whole pieces of 16, of a batch; default 1M\n"
-               "  --row-bytes N    128, 256 or 512; default 128\n";
-    job.unit = "bags";
-    job.result_names[0] = "check";
-    job.default_count = 1 << 20;
-    job.state = &s;
-    job.variants = variants;
-    job.open = open_job;
-    job.prepare = prepare;
-    job.inside = inside;
-    job.look = look;
-    job.run = run_way;
-    job.describe = describe;
-    job.close = close_job;
-    return job_main(argc, argv, &job);
+    static const job gather = {
+        .name = "gather",
+        .title = "embedding gather, sums of 64 rows",
+        .help =
+            "  --bags N         of 64 rows each, in whole pieces of 16, of a batch; default 1M\n"
+            "  --row-bytes N    128, 256 or 512; default 128\n",
+        .unit = "bags",
+        .result_names = {"check"},
+        .default_count = 1 << 20,
+        .state = &s,
+        .open = open_job,
+        .prepare = prepare,
+        .calibrate = calibrate,
+        .run = run_way,
+        .describe = describe,
+        .close = job_device_close,
+    };
+    return job_main(argc, argv, &gather);
 }

@@ -71,12 +71,12 @@ class Gather:
         self.gpu, self.bags, self.row_bytes = gpu, options.bags // PIECE * PIECE, options.row_bytes
         module = gpu.module(options.fatbin)
         self.kernel = {name: gpu.function(module, "gather_" + name)
-                       for name in ("fill", "numbers", "check", "deal", str(options.row_bytes))}
+                       for name in ("fill", "numbers", "check", "partition", str(options.row_bytes))}
         list_bytes = self.bags * BAG * 4
-        self.numbers, self.inside_numbers = gpu.allocate(list_bytes), gpu.allocate(list_bytes)
+        self.numbers, self.in_reach_numbers = gpu.allocate(list_bytes), gpu.allocate(list_bytes)
         self.out, self.sum = gpu.allocate(self.bags * self.row_bytes), gpu.allocate(8)
         self.stored = gpu.allocate(self.bags // PIECE * 4)
-        self.dealt, self.in_window = gpu.allocate(4 * list_bytes), gpu.allocate(4 * self.bags * 2)
+        self.partitioned, self.in_window = gpu.allocate(4 * list_bytes), gpu.allocate(4 * self.bags * 2)
         self.blocks = gpu.sm_count()
         self.bytes = options.bytes or (gpu.free_bytes() - SPARE_BYTES) // ENTRY * ENTRY
         self.rows = gpu.allocate(self.bytes)
@@ -88,7 +88,7 @@ class Gather:
         launch, many = self.gpu.launch, self.blocks * 8
         launch(self.kernel["fill"], many, 256, u64(self.rows), u64(self.bytes // 4),
                u32(self.row_bytes // 4))
-        for numbers, size in ((self.numbers, self.bytes), (self.inside_numbers, in_reach_bytes)):
+        for numbers, size in ((self.numbers, self.bytes), (self.in_reach_numbers, in_reach_bytes)):
             launch(self.kernel["numbers"], many, 256, u64(numbers), u64(self.bags * BAG),
                    u64(size // self.row_bytes), u32(1))
 
@@ -104,10 +104,10 @@ class Gather:
         """One run: a pass for each table."""
         numbers, in_window = self.numbers, 0
         if strategy == "partitioned-windows":
-            numbers, in_window = self.dealt, self.in_window
-            self.gpu.launch(self.kernel["deal"], self.blocks * 2, 1024, tables[0],
+            numbers, in_window = self.partitioned, self.in_window
+            self.gpu.launch(self.kernel["partition"], self.blocks * 2, 1024, tables[0],
                             u64(self.numbers), u32(self.bags), u32(self.row_bytes),
-                            u64(self.dealt), u64(self.in_window))
+                            u64(self.partitioned), u64(self.in_window))
         for i, table in enumerate(tables):
             self.launch(table, numbers, in_window, 1 if i else 0)
 
@@ -200,7 +200,7 @@ def run(options):
         slots = 1 + max(sm for group in fingerprint.topology.groups for sm in group.sms)
         inside = [make_table(gpu, [(0, in_reach_bytes)], [0] * slots)]
         for _ in range(2):  # once to warm up
-            in_reach_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.inside_numbers, 0, 0))
+            in_reach_ms = gpu.milliseconds(lambda: job.launch(inside[0], job.in_reach_numbers, 0, 0))
         in_reach_gbps = job.useful_bytes() / in_reach_ms / 1e6
         plan = daemon.plan(uuid, bytes=job.bytes, element=job.row_bytes, input_bytes=4.0,
                            output_bytes=job.row_bytes / BAG, reserve=64 << 20, in_reach_gbps=in_reach_gbps)

@@ -1,12 +1,12 @@
 /* gather_kernels.cuh: a pooled embedding gather, in windows. A bag is 64 row numbers; its result is
- * the sum of those rows. A warp takes bags 32 / L at a time: L lanes, 16 bytes each, are as wide as
- * a row and own a bag. They keep the row numbers of their window and add up those rows, eight of
- * them under way at a time.
+ * the sum of those rows. A warp processes 32 / L bags at a time: L lanes of 16 bytes each are as
+ * wide as a row and own a bag. They keep the row numbers of their window and add up those rows,
+ * with eight loads in flight.
  *
- * Where several windows share a bag, its sum comes together in `out`. One window stores (its
- * "home"), the others add to what it stored. So that nobody waits for the store, the windows go
- * through the bags one behind the other, `lag` pieces apart: the first to come is the home. The row
- * numbers that the first window read are still in the L2 when the others come.
+ * If several windows share a bag, its sum is completed in `out`: one window, its "home", stores,
+ * and the others add. So that none waits for the store, the windows process the bags `lag` pieces
+ * apart: the first to reach a bag is its home. The row numbers that it read are still in the L2
+ * when the others follow.
  *
  * gather.cu and gather.py use the same kernels.
  */
@@ -29,8 +29,8 @@ static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that no window 
 struct gather_work {
     const float4 *rows;        /* the table */
     const uint32_t *numbers;   /* [bags][64], of rows */
-    const uint16_t *in_window; /* [windows][bags]: how many, where bags were dealt to windows; NULL:
-                                  `numbers` is the one list for all */
+    const uint16_t *in_window; /* [windows][bags]: their count, if bags are partitioned by window;
+                                  NULL: `numbers` is one list for all */
     float4 *out;               /* [bags], of one row each */
     uint32_t *stored;          /* [pieces], 0 at the start: this piece of `out` may be added to */
     uint32_t pieces;           /* bags / GATHER_PIECE */
@@ -38,8 +38,7 @@ struct gather_work {
     uint32_t add;              /* 1: `out` has sums already, every window adds */
 };
 
-/* A load that is the first to leave the L2 again: rows are not met twice soon, but the row numbers
- * and sums beside them are. */
+/* A load that the L2 evicts first: rows are not read again soon, row numbers and sums are. */
 static __device__ __forceinline__ uint64_t gather_policy()
 {
     uint64_t policy = 0;
@@ -49,7 +48,7 @@ static __device__ __forceinline__ uint64_t gather_policy()
     return policy;
 }
 
-/* 0 where `wanted` is false, without a branch. */
+/* 0 if `wanted` is false, without a branch. */
 static __device__ __forceinline__ float4 gather_load(const float4 *at, bool wanted, uint64_t policy)
 {
     float4 v;
@@ -79,7 +78,7 @@ static __device__ __forceinline__ void gather_add(float4 *at, float4 v)
 #endif
 }
 
-/* The row numbers of a bag that fall to this lane; GATHER_NONE behind the first `count`. */
+/* The row numbers of a bag that this lane holds; GATHER_NONE after the first `count`. */
 template <int L>
 static __device__ __forceinline__ void gather_fetch(const uint32_t *bag, uint32_t count,
                                                     uint32_t number[GATHER_BAG / L])
@@ -96,7 +95,7 @@ static __device__ __forceinline__ void gather_fetch(const uint32_t *bag, uint32_
     }
 }
 
-/* Keeps the numbers inside [first, first + length) in `list`. Returns how many. */
+/* Writes the numbers in [first, first + length) to `list` and returns their count. */
 template <int L>
 static __device__ __forceinline__ uint32_t gather_keep(const uint32_t number[GATHER_BAG / L],
                                                        uint32_t first, uint32_t length,
@@ -151,14 +150,14 @@ static __device__ __forceinline__ float4 gather_rows(const float4 *rows, const u
     return sum;
 }
 
-/* The window that comes first to a piece. */
+/* The window that reaches a piece first. */
 static __device__ __forceinline__ uint32_t gather_home(const gather_work &work, uint32_t windows,
                                                        uint32_t piece)
 {
     return min(piece / work.lag, windows - 1);
 }
 
-/* Waits until a piece is stored; all lanes. It almost always is: its home came `lag` pieces ago. */
+/* Waits until a piece is stored; all lanes. Usually it is: its home was there `lag` pieces ago. */
 static __device__ __forceinline__ void gather_wait(const uint32_t *stored)
 {
     while (*(volatile const uint32_t *)stored == 0)
@@ -179,8 +178,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
     const uint32_t first = (uint32_t)(me.first_byte / (L * 16));
     const uint32_t length = (uint32_t)(me.length_bytes / (L * 16));
     const uint16_t *counts = work.in_window ? work.in_window + (uint64_t)me.window * bags : NULL;
-    const uint32_t *numbers =
-        work.numbers + (counts ? (uint64_t)me.window * bags * GATHER_BAG : 0);
+    const uint32_t *numbers = work.numbers + (counts ? (uint64_t)me.window * bags * GATHER_BAG : 0);
     REACH_PIECES(table, me, work.pieces, drawn)
     {
         const uint32_t piece = (drawn + me.window * work.lag) % work.pieces;
@@ -194,7 +192,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
         for (uint32_t done = together; done <= GATHER_PIECE; done += together) {
             const uint32_t count = gather_keep<L>(number, first, length, list);
             const uint32_t next = bag + together;
-            if (done < GATHER_PIECE) /* under way while the rows of this one are */
+            if (done < GATHER_PIECE) /* in flight together with the rows of this one */
                 gather_fetch<L>(numbers + (uint64_t)next * GATHER_BAG,
                                 counts ? counts[next] : GATHER_BAG, number);
             __syncwarp();
@@ -214,7 +212,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
     }
 }
 
-/* By the bytes of a row; one block of GATHER_THREADS an SM. */
+/* One per row size; one block of GATHER_THREADS per SM. */
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
     gather_128(reach_table table, gather_work work)
 {
@@ -233,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
     gather<32>(table, work);
 }
 
-/* ---- what the job needs besides ------------------------------------------------------------- */
+/* ---- data and checks ------------------------------------------------------------------------- */
 
 /* Every number of the table, from its row and column. */
 extern "C" __global__ void gather_fill(float *rows, uint64_t numbers, uint32_t columns)
@@ -252,7 +250,7 @@ extern "C" __global__ void gather_numbers(uint32_t *numbers, uint64_t count, uin
         numbers[i] = (uint32_t)element_random(i, seed, rows);
 }
 
-/* A sum over all results that tells one bag and column from another. */
+/* A sum over all results that depends on the bag and column of each. */
 extern "C" __global__ void gather_check(const float *out, uint64_t count, unsigned long long *sum)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -265,10 +263,11 @@ extern "C" __global__ void gather_check(const float *out, uint64_t count, unsign
         atomicAdd(sum, mine);
 }
 
-/* Deals the rows of each bag to the windows: a warp takes a bag, and writes the numbers of each
- * window together, [windows][bags][64], and how many, [windows][bags]. */
-extern "C" __global__ void gather_deal(reach_table table, const uint32_t *numbers, uint32_t bags,
-                                       uint32_t row_bytes, uint32_t *dealt, uint16_t *in_window)
+/* Partitions the row numbers of each bag by window: a warp takes a bag, and writes the numbers of
+ * each window together, [windows][bags][64], and their count, [windows][bags]. */
+extern "C" __global__ void gather_partition(reach_table table, const uint32_t *numbers,
+                                            uint32_t bags, uint32_t row_bytes,
+                                            uint32_t *partitioned, uint16_t *in_window)
 {
     const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
     const uint32_t warps = gridDim.x * blockDim.x / 32;
@@ -282,7 +281,7 @@ extern "C" __global__ void gather_deal(reach_table table, const uint32_t *number
             const bool has_b = element_inside((uint64_t)b * row_bytes, first, length);
             const uint32_t in_a = __ballot_sync(~0u, has_a), in_b = __ballot_sync(~0u, has_b);
             const uint64_t at = (uint64_t)w * bags + bag;
-            uint32_t *out = dealt + at * GATHER_BAG;
+            uint32_t *out = partitioned + at * GATHER_BAG;
             if (has_a)
                 out[__popc(in_a & below)] = a;
             if (has_b)

@@ -7,27 +7,28 @@
  *     zero copy / copied         host input: read over the link by the kernel / by the copy engine
  *   scopes                       one pass for each scope of the table
  *     streamed again / staged    host input: over the link each time (Karnagel's naive variant) /
- *                                each chunk is copied once and passed over on the GPU (his copy
- *                                variant; he merges the copy with the first pass)
- *   filtered windows             the SMs of each window look at all values and keep their own
- *   partitioned windows          the values of a chunk are dealt to the windows first
+ *                                each chunk is copied once, and the passes are made on the GPU (his
+ *                                copy variant; he merges the copy with the first pass)
+ *   filtered windows             the SMs of each window scan all values and keep their own
+ *   partitioned windows          the values of a chunk are partitioned by window first
  *
- * Copies run beside kernels, into two buffers in turn. A table of 137 GiB wants more values than a
- * host may pin: the same buffer is streamed round after round, and the round is a part of the key.
+ * Copies run concurrently with kernels, into two buffers in turn. A table of 137 GiB needs more
+ * values than a host may pin, so the same buffer is streamed round after round; the round is part
+ * of the key.
  */
-#include "deal.cuh"
 #include "grouping_kernels.cuh"
+#include "partition.cuh"
 
 enum {
-    CHUNK = (128 << 20) / 4,       /* values */
-    CHUNKS = 4,                    /* in the buffer: 512 MiB */
-    ROUND = CHUNK * CHUNKS,        /* values */
+    CHUNK = (128 << 20) / 4, /* values */
+    CHUNKS = 4,              /* in the buffer: 512 MiB */
+    ROUND = CHUNK * CHUNKS,  /* values */
     BUFFERS = 2,
-    WAYS = REACH_STRATEGY_COUNT + 1, /* that have a shape: the strategies, and inside */
-    INSIDE = REACH_STRATEGY_COUNT
+    IN_REACH = REACH_STRATEGY_COUNT, /* the calibration, beside the strategies */
+    WAYS
 };
 enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
-static const u64 DEAL_ROOM = CHUNK * 4ull * 3 / 2;
+static const u64 PARTITION_BYTES = CHUNK * 4ull * 3 / 2;
 
 /* How a kernel is launched. */
 struct shape {
@@ -39,24 +40,24 @@ struct state {
     job_device device;
     bool host_input;
     u32 rounds, seed;
-    u64 bytes, in_reach_bytes, reach_bytes;
+    u64 reach_bytes;
     u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
     unsigned long long *result;
-    deal_lists lists;
+    partition_lists lists;
     cudaStream_t work, copy;
     cudaEvent_t copied[BUFFERS], used[BUFFERS];
-    u64 buckets; /* under way */
-    shape shapes[WAYS]; /* found best; 0 threads: not tried yet */
+    u64 buckets;        /* of the current table */
+    shape shapes[WAYS]; /* the best ones; 0 threads: not tried yet */
     shape now;
     double link_gbps;
 };
 
-/* ---- what streams ---------------------------------------------------------------------------- */
+/* ---- streaming ------------------------------------------------------------------------------- */
 
-/* Does its work with one chunk that lies where kernels can read it. */
+/* Processes one chunk that kernels can read. */
 typedef bool chunk_fn(state *s, const job_way *way, const u32 *values, u32 round, char *why);
 
-/* All chunks of all rounds, copied ahead of their use where the input is the host's. */
+/* All chunks of all rounds; `copy`: to the device, ahead of their use. */
 static bool stream(state *s, const job_way *way, bool copy, chunk_fn *use, char *why)
 {
     for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
@@ -88,7 +89,7 @@ static bool launch(state *s, u32 pass, group_input in, char *why)
     return true;
 }
 
-/* A chunk, in all passes of a way: one, but for scopes that are staged. */
+/* A chunk in all passes of a way: one, except for staged scopes. */
 static bool use_passes(state *s, const job_way *way, const u32 *values, u32 round, char *why)
 {
     for (u32 p = 0; p < way->pass_count; p++) {
@@ -98,18 +99,13 @@ static bool use_passes(state *s, const job_way *way, const u32 *values, u32 roun
     return true;
 }
 
-static bool use_dealt(state *s, const job_way *, const u32 *values, u32 round, char *why)
+static bool use_partitioned(state *s, const job_way *, const u32 *values, u32 round, char *why)
 {
-    const reach_table &table = s->device.tables[0];
     const group_number numbers = {values, s->buckets, round};
-    if (!deal_run(&s->device, table, numbers, CHUNK, DEAL_ROOM, &s->lists, s->work, why))
-        return false;
-    TRY(reach_table_start(&table, s->work));
-    group_listed<<<job_blocks(&s->device), s->now.threads, 0, s->work>>>(
-        table, (element_bucket *)s->device.memory, s->buckets, s->lists.numbers,
-        s->lists.capacity, s->lists.counts, round);
-    TRY(cudaGetLastError());
-    return true;
+    const partition_lists &lists = s->lists;
+    return partition_run(&s->device, s->device.tables[0], numbers, CHUNK, &s->lists, s->work,
+                         why) &&
+           launch(s, 0, {lists.numbers, 0, round, lists.counts, lists.capacity}, why);
 }
 
 /* Karnagel's naive variant: the whole input again for each scope. */
@@ -129,17 +125,16 @@ static bool stream_again(state *s, const job_way *way, char *why)
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/* Of the link: how fast one chunk comes in by itself. */
+/* The throughput of the link, from one chunk. */
 static bool measure_link(state *s, char *why)
 {
-    double ms = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!job_device_begin(&s->device, why))
-            return false;
+    const auto copy = [=] {
         TRY(cudaMemcpyAsync(s->values, s->host, CHUNK * 4ull, cudaMemcpyHostToDevice, 0));
-        if (!job_device_end(&s->device, &ms, why))
-            return false;
-    }
+        return true;
+    };
+    double ms = 0;
+    if (!job_device_time(&s->device, 0, 0, copy, &ms, why))
+        return false;
     s->link_gbps = CHUNK * 4.0 / (ms * 1e6);
     printf("host link: %.1f GB/s, so at most %.2f G values/s\n", s->link_gbps, s->link_gbps / 4);
     return true;
@@ -160,12 +155,13 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
         TRY(cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming));
     }
     TRY(cudaHostAlloc((void **)&s->host, ROUND * 4ull, cudaHostAllocDefault));
-    TRY(cudaMalloc((void **)&s->values, ROUND * 4ull));
-    TRY(cudaMalloc((void **)&s->result, 3 * sizeof *s->result));
-    return deal_make(&s->lists, DEAL_ROOM, why) && (!s->host_input || measure_link(s, why));
+    return job_device_allocate(&s->device, &s->values, ROUND * 4ull, why) &&
+           job_device_allocate(&s->device, &s->result, 3 * sizeof *s->result, why) &&
+           partition_make(&s->device, &s->lists, PARTITION_BYTES, why) &&
+           (!s->host_input || measure_link(s, why));
 }
 
-/* What the CPU finds: how many values there are, and the sum over them that the table must give. */
+/* Computed by the CPU: the number of values, and the checksum that the table must reproduce. */
 static void find_reference(const state *s, job_run *run)
 {
     run->reference.number[1] = (u64)s->rounds * ROUND;
@@ -179,14 +175,11 @@ static void find_reference(const state *s, job_run *run)
 static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char *why)
 {
     state *s = (state *)user;
-    const u64 spare = 768ull << 20;
-    if (!job_device_take_memory(&s->device, spare, why) || !job_device_size(&s->device, bytes, why))
+    if (!job_device_prepare(&s->device, bytes, reach_bytes, why))
         return false;
     s->reach_bytes = reach_bytes;
-    s->bytes = *bytes = *bytes / 512 * 512;
-    s->in_reach_bytes = s->bytes < reach_bytes / 2 ? s->bytes : reach_bytes / 2 / 512 * 512;
     memset(s->shapes, 0, sizeof s->shapes);
-    const u64 distinct = s->bytes / 16 / 2 / s->rounds; /* of a round; all rounds fill one half */
+    const u64 distinct = *bytes / 16 / 2 / s->rounds; /* per round; all rounds fill one half */
     if (distinct > 0xffffffffull) {
         snprintf(why, JOB_TEXT_BYTES, "so large a table needs more --values");
         return false;
@@ -199,7 +192,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
 
 static bool clear(state *s, char *why)
 {
-    TRY(cudaMemset(s->device.memory, 0, s->bytes));
+    TRY(cudaMemset(s->device.memory, 0, s->device.bytes));
     TRY(cudaMemset(s->result, 0, 3 * sizeof *s->result));
     TRY(cudaDeviceSynchronize());
     return true;
@@ -208,7 +201,7 @@ static bool clear(state *s, char *why)
 static bool do_way(state *s, const job_way *way, char *why)
 {
     if (way->strategy == REACH_PARTITIONED_WINDOWS)
-        return stream(s, way, s->host_input, use_dealt, why);
+        return stream(s, way, s->host_input, use_partitioned, why);
     if (way->variant == STREAMED_AGAIN)
         return stream_again(s, way, why);
     return stream(s, way, s->host_input && way->variant != ZERO_COPY, use_passes, why);
@@ -222,15 +215,15 @@ static bool time_way(state *s, const job_way *way, double *ms, char *why)
     return job_device_end(&s->device, ms, why);
 }
 
-/* What serves a way best is tried once for each size: how many threads, and, beyond the reach,
- * whether it pays to look before a key is inserted. */
+/* Tries once per way and size what is fastest: the number of threads and, out of reach, whether to
+ * read a bucket before a key is inserted. */
 static bool choose_shape(state *s, const job_way *way, u32 which, char *why)
 {
-    const bool beyond = which == REACH_NAIVE && s->bytes > s->reach_bytes;
+    const bool out_of_reach = which == REACH_NAIVE && s->device.bytes > s->reach_bytes;
     const bool tried = s->shapes[which].threads != 0;
     double best = 0, ms = 0;
     for (u32 t = JOB_THREADS / 4; t <= JOB_THREADS && !tried; t *= 2) {
-        for (int look_first = beyond ? 0 : 1; look_first < 2; look_first++) {
+        for (int look_first = out_of_reach ? 0 : 1; look_first < 2; look_first++) {
             s->now = {t, look_first != 0};
             if (!time_way(s, way, &ms, why))
                 return false;
@@ -244,32 +237,31 @@ static bool choose_shape(state *s, const job_way *way, u32 which, char *why)
     return true;
 }
 
-/* As it streams otherwise, into a table that is inside the reach. */
-static bool inside(void *user, double *ms, char *why)
+/* The scan: no bucket lies in an empty window. The values do not matter, only that they are on the
+ * device, as they are whenever they are scanned more than once. */
+static bool scan(state *s, char *why)
 {
-    state *s = (state *)user;
-    const job_way way = {REACH_SCOPES, PLAIN, "inside", 1};
-    s->buckets = s->in_reach_bytes / 16;
-    const bool done = job_device_load_one(&s->device, 0, s->in_reach_bytes, why) &&
-                      choose_shape(s, &way, INSIDE, why) && time_way(s, &way, ms, why);
-    s->buckets = s->bytes / 16;
-    return done;
-}
-
-/* No bucket lies in an empty window; what the values are does not matter, only that they are on the
- * device, as they are whenever they are looked at more than once. */
-static bool look(void *user, double *ms, char *why)
-{
-    state *s = (state *)user;
     s->now = {JOB_THREADS, true};
-    if (!job_device_load_one(&s->device, s->bytes, 0, why) || !job_device_begin(&s->device, why))
-        return false;
     for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
         if (!launch(s, 0, {s->values + n % BUFFERS * CHUNK, CHUNK, n / CHUNKS}, why))
             return false;
     }
     TRY(cudaStreamSynchronize(s->work));
-    return job_device_end(&s->device, ms, why);
+    return true;
+}
+
+/* Within the reach: streamed as usual, into a table that is within the reach. */
+static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
+{
+    state *s = (state *)user;
+    job_device *d = &s->device;
+    const job_way way = {REACH_SCOPES, PLAIN, "in reach", 1};
+    s->buckets = d->in_reach_bytes / 16;
+    const bool done = job_device_load_one(d, 0, d->in_reach_bytes, why) &&
+                      choose_shape(s, &way, IN_REACH, why) && time_way(s, &way, in_reach_ms, why);
+    s->buckets = d->bytes / 16;
+    return done && job_device_time(
+                       d, d->bytes, 0, [=] { return scan(s, why); }, scan_ms, why);
 }
 
 static bool run_way(void *user, const job_way *way, const job_pass *passes, double *ms,
@@ -279,7 +271,7 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
     if (!job_device_load(&s->device, passes, way->pass_count, why) ||
         !choose_shape(s, way, way->strategy, why) || !time_way(s, way, ms, why) ||
         (way->strategy == REACH_PARTITIONED_WINDOWS &&
-         !deal_check(&s->lists, s->device.tables[0].window_count, why)))
+         !partition_check(&s->lists, s->device.tables[0].window_count, why)))
         return false;
     group_result<<<job_blocks(&s->device) * 4, 512>>>((element_bucket *)s->device.memory,
                                                       s->buckets, s->result);
@@ -289,17 +281,13 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
 
 static void close_job(void *user)
 {
-    state *s = (state *)user;
-    deal_free(&s->lists);
-    cudaFree(s->values);
-    cudaFree(s->result);
-    cudaFreeHost(s->host);
-    job_device_close(&s->device);
+    cudaFreeHost(((state *)user)->host);
+    job_device_close(user);
 }
 
-/* A value is one access, though it touches its bucket twice, the key and the count: with few enough
- * threads the second one is translated by the first. An input of the host's crosses the link once
- * whatever the strategy, chunk by chunk. */
+/* A value is one access although it accesses its bucket twice, the key and the count: with few
+ * enough threads the second access uses the translation of the first. Input from the host crosses
+ * the link once in every strategy, chunk by chunk. */
 static void describe(void *user, const job_options *options, reach_job *out)
 {
     const state *s = (const state *)user;
@@ -314,13 +302,6 @@ static void describe(void *user, const job_options *options, reach_job *out)
 
 static const job_variant *variants(const job_options *options)
 {
-    static const job_variant device[] = {
-        {REACH_NAIVE, 0, "naive"},
-        {REACH_SCOPES, 0, "scopes"},
-        {REACH_FILTERED_WINDOWS, 0, "filtered windows"},
-        {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows"},
-        {REACH_NAIVE, 0, NULL},
-    };
     static const job_variant host[] = {
         {REACH_NAIVE, 0, "naive, copied"},
         {REACH_NAIVE, ZERO_COPY, "naive, zero copy"},
@@ -330,30 +311,28 @@ static const job_variant *variants(const job_options *options)
         {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows"},
         {REACH_NAIVE, 0, NULL},
     };
-    return options->host_input ? host : device;
+    return options->host_input ? host : job_strategies;
 }
 
 int main(int argc, char **argv)
 {
     static state s;
-    static job job;
-    job.name = "grouping";
-    job.title = "hash-based grouping, 16-byte buckets";
-    job.help = "  --values N       to group, in whole rounds of 128M; default 512M\n"
-               "  --input WHERE    host: streamed over the link; device (the default)\n";
-    job.unit = "values";
-    job.result_names[0] = "groups";
-    job.result_names[1] = "values";
-    job.result_names[2] = "check";
-    job.default_count = 1ull << 29;
-    job.state = &s;
-    job.variants = variants;
-    job.open = open_job;
-    job.prepare = prepare;
-    job.inside = inside;
-    job.look = look;
-    job.run = run_way;
-    job.describe = describe;
-    job.close = close_job;
-    return job_main(argc, argv, &job);
+    static const job grouping = {
+        .name = "grouping",
+        .title = "hash-based grouping, 16-byte buckets",
+        .help = "  --values N       to group, in whole rounds of 128M; default 512M\n"
+                "  --input WHERE    host: streamed over the link; device (the default)\n",
+        .unit = "values",
+        .result_names = {"groups", "values", "check"},
+        .default_count = 1ull << 29,
+        .state = &s,
+        .variants = variants,
+        .open = open_job,
+        .prepare = prepare,
+        .calibrate = calibrate,
+        .run = run_way,
+        .describe = describe,
+        .close = close_job,
+    };
+    return job_main(argc, argv, &grouping);
 }

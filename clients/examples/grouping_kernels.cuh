@@ -1,11 +1,11 @@
 /* grouping_kernels.cuh: SELECT value, count(*) GROUP BY value into a hash table of 16-byte buckets,
- * in windows. A value whose bucket lies in the window is looked for there, by linear probing that
- * does not leave the window, and counted.
+ * in windows. A value whose bucket lies in the window is searched for by linear probing that does
+ * not leave the window, and counted.
  *
- * How many threads work at a time matters, and more are not better. Inside the reach the atomics of
- * too many get into each other's way. Beyond it a thread's second access to its bucket (the count,
- * after the key) finds the translation of its first one still in the SM's own TLB, if few enough
- * others came in between; Karnagel 2017, section 4.4, saw the same. So the job tries (grouping.cu).
+ * More threads are not always better. Within the reach, the atomics of too many threads collide.
+ * Out of reach, a thread's second access to its bucket (the count, after the key) still finds the
+ * translation of the first one in the SM's own TLB if few enough others came in between; Karnagel
+ * 2017, section 4.4, saw the same. So the job tries several numbers of threads (grouping.cu).
  */
 #ifndef REACH_EXAMPLES_GROUPING_KERNELS_CUH
 #define REACH_EXAMPLES_GROUPING_KERNELS_CUH
@@ -14,15 +14,18 @@
 #include "job_device.cuh"
 
 enum {
-    GROUP_STEPS = 32,              /* values that each thread looks for, in a piece of work */
+    GROUP_STEPS = 32,              /* values per thread in a piece of work */
     GROUP_PIECE = 32 * GROUP_STEPS /* values that a warp draws at a time */
 };
 
-/* Part of a job: `count` values of one round. `values` may be host memory that the GPU reads. */
+/* Part of a job: `count` values of one round. `values` may be host memory that the GPU reads. If
+ * the values are partitioned by window (counts not NULL), each window has a list of its own. */
 struct group_input {
-    const u32 *values;
-    u32 count;
+    const u32 *values; /* partitioned: [windows][capacity] */
+    u32 count;         /* not partitioned */
     u32 round;
+    const u32 *counts; /* partitioned: [windows]; else NULL */
+    u64 capacity;
 };
 
 static __device__ __forceinline__ u64 group_load_if(const unsigned long long *key, bool wanted)
@@ -36,9 +39,8 @@ static __device__ __forceinline__ u64 group_load_if(const unsigned long long *ke
     return v;
 }
 
-/* Counts `key`, whose search starts at `bucket`, where `seen` is what was there (0: empty, or not
- * looked at yet). A key, once there, stays: so what is not yet seen as there is asked for again
- * with an atomic, and what is seen needs none. */
+/* Counts `key`. Its search starts at `bucket`, which held `seen` (0: empty, or not read yet). A key
+ * is never removed: only a bucket seen as empty needs an atomic, to insert or to read again. */
 static __device__ void group_count(element_bucket *table, u64 key, u64 bucket, u64 seen, u64 first,
                                    u64 length)
 {
@@ -54,9 +56,9 @@ static __device__ void group_count(element_bucket *table, u64 key, u64 bucket, u
     atomicAdd(&table[bucket].count, 1ull);
 }
 
-/* Looks for the value where it belongs, if it is mine to count. `look_first`: reads the key before
- * anything is written, and inserts only what is not there; best inside the reach. Otherwise inserts
- * right away: one access less for a new key, best where each access costs a translation. */
+/* Counts the value if it is `mine` and its bucket lies in the window. `look_first`: reads the
+ * bucket before it writes, and inserts only a key that is missing; best within the reach. Otherwise
+ * it inserts at once: one access less for a new key, best if each access costs a translation. */
 static __device__ __forceinline__ void group_value(element_bucket *table, u64 buckets, u64 key,
                                                    bool mine, bool look_first, u64 first,
                                                    u64 length)
@@ -75,43 +77,22 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     if (!reach_enter(windows, &me))
         return;
     const u64 first = me.first_byte / sizeof *table, length = me.length_bytes / sizeof *table;
-    REACH_PIECES(windows, me, (in.count + GROUP_PIECE - 1) / GROUP_PIECE, piece)
-    {
-        const u32 i = piece * GROUP_PIECE + threadIdx.x % 32;
-        u32 next = load_if(in.values + i, i < in.count);
-        for (u32 k = i; k < i + GROUP_PIECE; k += 32) {
-            const u32 value = next;
-            next = load_if(in.values + k + 32, k + 32 < in.count); /* while this one is looked for */
-            group_value(table, buckets, element_key(value, in.round), k < in.count, look_first,
-                        first, length);
-        }
-    }
-}
-
-/* Values dealt to the windows: each window reads its own list and nothing else. */
-__global__ void __launch_bounds__(JOB_THREADS, 1)
-    group_listed(reach_table windows, element_bucket *table, u64 buckets, const u32 *lists,
-                 u64 capacity, const u32 *counts, u32 round)
-{
-    reach_me me;
-    if (!reach_enter(windows, &me))
-        return;
-    const u64 first = me.first_byte / sizeof *table, length = me.length_bytes / sizeof *table;
-    const u32 *values = lists + me.window * capacity;
-    const u32 count = counts[me.window];
+    const u32 *values = in.counts ? in.values + me.window * in.capacity : in.values;
+    const u32 count = in.counts ? in.counts[me.window] : in.count;
     REACH_PIECES(windows, me, (count + GROUP_PIECE - 1) / GROUP_PIECE, piece)
     {
         const u32 i = piece * GROUP_PIECE + threadIdx.x % 32;
         u32 next = load_if(values + i, i < count);
         for (u32 k = i; k < i + GROUP_PIECE; k += 32) {
             const u32 value = next;
-            next = load_if(values + k + 32, k + 32 < count);
-            group_value(table, buckets, element_key(value, round), k < count, true, first, length);
+            next = load_if(values + k + 32, k + 32 < count); /* while this one is processed */
+            group_value(table, buckets, element_key(value, in.round), k < count, look_first, first,
+                        length);
         }
     }
 }
 
-/* What is in the table: groups, all counts, and a sum over (key, count). */
+/* Reads the table: groups, all counts, and a sum over (key, count). */
 __global__ void group_result(const element_bucket *table, u64 buckets, unsigned long long *out)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
@@ -142,7 +123,7 @@ __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
         values[i] = (u32)element_random(i, seed, distinct);
 }
 
-/* For deal(): values, by their first bucket. */
+/* For partition(): values, by their first bucket. */
 struct group_number {
     const u32 *values;
     u64 buckets;

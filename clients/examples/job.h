@@ -1,16 +1,14 @@
-/* job.h: what all jobs of the papers have in common. A job says what it is (struct job), brings the
- * few functions that need a GPU, and job_main does the rest: options, asking, every strategy of the
- * plan in turn, comparing results, report. Plain C without CUDA, so that all of it is tested
- * against jobs that run on the CPU (tests/unit/test_jobs.c).
+/* job.h: the host side that the example jobs share: command line, requests to reachd, every
+ * strategy of a plan in turn, comparison of the results, report. Plain C without CUDA, so that it
+ * is tested with jobs that run on the CPU (tests/unit/test_jobs.c).
  *
- * How a run goes, for each size:
- *   1. prepare       the memory of that size, and its contents
- *   2. inside, look  the same job inside the reach, and with nothing to do but look: what the
- *                    planner cannot know of a job
- *   3. plan          all strategies, predicted
- *   4. run           each strategy that the job knows, round after round; medians; results compared
+ * For each size job_main calls
+ *   1. prepare     allocates and fills the memory
+ *   2. calibrate   measures what the planner cannot know of a job
+ *   3.             gets the plan: all strategies, with predictions
+ *   4. run         once per strategy and round; medians are reported, results compared
  *
- * Functions that can fail return false and put a sentence into `why` (JOB_TEXT_BYTES). One thread.
+ * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). One thread.
  */
 #ifndef REACH_CLIENTS_EXAMPLES_JOB_H
 #define REACH_CLIENTS_EXAMPLES_JOB_H
@@ -26,18 +24,18 @@ extern "C" {
 enum {
     JOB_TEXT_BYTES = 768,
     JOB_MAX_SIZES = 16,
-    JOB_MAX_REPEATS = 32,
+    JOB_MAX_REPEATS = 64,
     JOB_MAX_WAYS = 8,
-    JOB_RESULTS = 3 /* numbers that a result has at most */
+    JOB_RESULTS = 3 /* numbers of a result at most */
 };
 
 /* The command line. Strings are borrowed from it, or static. */
 struct job_options {
-    const char *where; /* as reach_open takes it; NULL: its default */
-    const char *gpu;   /* CUDA's index; with dry_run the daemon's index or a UUID */
+    const char *uri; /* as reach_open takes it; NULL: its default */
+    const char *gpu; /* CUDA's index; with dry_run the daemon's index or a UUID */
     uint32_t size_count;
-    uint64_t bytes[JOB_MAX_SIZES]; /* 0: the largest that the GPU gives */
-    uint64_t count;                /* samples, bags, values: what the job calls its work */
+    uint64_t bytes[JOB_MAX_SIZES]; /* 0: the largest that the GPU can allocate */
+    uint64_t count;                /* samples, bags, values: the job's unit of work */
     uint32_t row_bytes;            /* gather */
     bool host_input;               /* grouping: the input streams from host memory */
     uint32_t repeats;              /* timed ones */
@@ -47,7 +45,16 @@ struct job_options {
     bool help;
 };
 
-/* What a run has found out; all strategies must find the same. */
+/* The largest values that options may have. */
+struct job_limits {
+    uint32_t sizes; /* at most JOB_MAX_SIZES */
+    uint64_t bytes;
+    uint64_t count;
+    uint32_t repeats; /* at most JOB_MAX_REPEATS */
+    uint32_t seed;
+};
+
+/* What one execution computes; all strategies must compute the same. */
 struct job_result {
     uint64_t number[JOB_RESULTS];
 };
@@ -57,7 +64,7 @@ struct job_way {
     enum reach_strategy strategy;
     uint32_t variant;    /* 0, or as the job numbers them */
     const char *label;   /* "naive", "scopes, streamed again", .. */
-    uint32_t pass_count; /* 1 but for scopes */
+    uint32_t pass_count; /* 1 except for scopes */
     uint64_t scope_bytes;
     uint32_t windows;
     struct reach_number predicted_gbps;
@@ -65,24 +72,24 @@ struct job_way {
     double median_milliseconds;
     double gbps; /* measured */
     struct job_result result;
-    bool right; /* every repeat found what the first way and the reference found */
+    bool right; /* every repeat computed the same as the first way and the reference */
 };
 
-/* All that is known of one size. */
+/* All results for one size. */
 struct job_run {
     uint64_t bytes;
-    double useful_bytes;       /* that one run moves: accesses x transaction */
-    double in_reach_gbps;      /* the same job inside the reach */
+    double useful_bytes;       /* moved by one execution: accesses x transaction */
+    double in_reach_gbps;      /* the same job within the reach */
     double scan_rate;          /* 10^9 positions per second that it can scan and skip */
     struct reach_answer *plan; /* owned */
     uint32_t way_count;
     struct job_way ways[JOB_MAX_WAYS];
-    struct job_result reference; /* of the CPU */
+    struct job_result reference; /* computed by the CPU */
     uint32_t reference_known;    /* bit i: number[i] is */
-    uint32_t repeats;
+    uint32_t repeats;            /* 0: only planned */
 };
 
-/* Where each SM works in one pass. The windows are those of the plan, or the one that is here. */
+/* The window of each SM in one pass: the windows of the plan, or `one`, which lies here. */
 struct job_pass {
     struct reach_windows windows;
     struct reach_window one;
@@ -94,72 +101,80 @@ struct job_variant {
     enum reach_strategy strategy;
     uint32_t variant;
     const char *label;
-    bool unplanned; /* the plan's prediction is not of this variant */
+    bool unplanned; /* the plan's prediction does not apply to this variant */
 };
 
 struct job {
     const char *name;  /* of the program */
     const char *title; /* one line */
     const char *help;  /* its own options */
-    const char *unit;  /* what --count counts: "samples" */
+    const char *unit;  /* what `count` counts, and its option: "samples" */
     const char *result_names[JOB_RESULTS];
     uint64_t default_count;
+    const struct job_limits *limits; /* NULL: the usual ones */
     void *state;
-    /* The ways that the job knows; ended by a NULL label. Called when options are parsed. */
+    /* The ways that the job implements, the last with a NULL label. NULL: job_strategies. */
     const struct job_variant *(*variants)(const struct job_options *options);
-    /* CUDA's GPU `index`; its UUID. */
+    /* Opens CUDA's GPU `index` and returns its UUID. */
     bool (*open)(void *state, const struct job_options *options, int index,
                  char uuid[REACH_UUID_BYTES], char *why);
-    /* Makes ready for `*bytes` (0: the largest, then told); `reach_bytes` is what one group
-     * reaches. The reference of the CPU, as far as there is one, into `run`. */
+    /* Allocates `*bytes`; 0: the largest, which is then returned. `reach_bytes` is the reach of
+     * one group. Writes the CPU's reference to `run`, as far as there is one. */
     bool (*prepare)(void *state, uint64_t *bytes, uint64_t reach_bytes, struct job_run *run,
                     char *why);
-    /* Milliseconds of the job inside half of the reach, and of looking at all of its input. */
-    bool (*inside)(void *state, double *out_milliseconds, char *why);
-    bool (*look)(void *state, double *out_milliseconds, char *why);
-    /* One run. `passes` has way->pass_count tables; a way that is dealt first uses passes[0]. */
+    /* Milliseconds of the job within half of the reach, and of the scan of all of its input. */
+    bool (*calibrate)(void *state, double *out_in_reach_ms, double *out_scan_ms, char *why);
+    /* Runs the job once. `passes` has way->pass_count elements; partitioned windows use passes[0].
+     */
     bool (*run)(void *state, const struct job_way *way, const struct job_pass *passes,
                 double *out_milliseconds, struct job_result *out, char *why);
-    /* Access, sizes and input: what the job says of itself; all but bytes, inside and look. */
+    /* The job's request to the planner, except for bytes, in_reach_gbps and scan_gps. */
     void (*describe)(void *state, const struct job_options *options, struct reach_job *out);
     void (*close)(void *state);
 };
 
 /* ---- job_options.c ---- */
+/* Needs name, help, unit, default_count and limits of `job`. */
 bool job_options_parse(int argc, char **argv, const struct job *job, struct job_options *out,
                        char *why);
 void job_options_help(FILE *out, const struct job *job);
 
 /* ---- job_ways.c ---- */
-/* The ways of a job that the plan says are possible, best first, the order of `variants` among
- * equals; a variant that is not planned comes last and has no prediction. Returns how many. */
+/* One variant per strategy that a job can implement: all but plain windows. */
+extern const struct job_variant job_strategies[];
+
+/* The ways that the plan considers possible, best first, equals in the order of `variants`;
+ * unplanned variants last, without a prediction. Returns their number. */
 uint32_t job_ways_make(const struct job_variant *variants, const struct reach_answer *plan,
                        struct job_way ways[JOB_MAX_WAYS]);
-/* Where each SM works in pass `pass` of a way: one window over everything (naive), the pass's scope
- * (scopes), or the plan's windows. `sm_slots`: of the GPU. Borders of scopes are multiples of
- * `granule_bytes`; together the scopes cover `bytes` once. */
+/* The windows of pass `pass` of a way: one window over everything (naive), one scope (scopes), or
+ * the plan's windows. `sm_slots`: of the GPU. The scopes together cover `bytes` once. */
 void job_way_pass(const struct job_way *way, const struct reach_answer *plan, uint64_t bytes,
                   uint32_t sm_slots, uint32_t pass, struct job_pass *out);
 /* One window for every SM. `out` must not move afterwards. */
 void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slots,
                     struct job_pass *out);
-
-/* ---- job_measure.c ---- */
-/* Runs all ways of a run, round by round, so that a clock that drifts is fair to all; the first
- * round warms up. Fills what was measured, and `right`. */
+/* Runs all ways, round by round, so that a drifting clock affects all equally; the first round
+ * warms up. Fills in what was measured, and `right`. */
 bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why);
-double job_median(const double *values, uint32_t count);
-/* The way with the highest measured speed; way_count must not be 0. */
+/* The way with the highest measured throughput; way_count must not be 0. */
 uint32_t job_best(const struct job_run *run);
 
-/* ---- job_report.c, job_json.c ---- */
+/* ---- job_report.c ---- */
 void job_report(FILE *out, const struct job *job, const struct job_options *options,
                 const struct job_run *run);
 bool job_write_json(const char *path, const struct job *job, const struct job_options *options,
                     const struct job_run *runs, uint32_t count, char *why);
+/* A blank and the number, right-aligned; "-" if it is not known. */
+void job_print_number(FILE *out, int width, int digits, bool known, double value);
+/* null if it is not known. */
+struct json_t *job_json_number(bool known, double value);
+struct json_t *job_json_numbers(const double *values, uint32_t count);
+/* Writes the document to `path` and releases it; NULL is a failure. */
+bool job_json_write(struct json_t *take, const char *path, char *why);
 
 /* ---- job_main.c ---- */
-/* The main of every job. 0: all ran and all results are the same; 1: not; 2: wrong options. */
+/* The main of every job. 0: all results are the same; 1: not, or it failed; 2: wrong options. */
 int job_main(int argc, char **argv, const struct job *job);
 
 #ifdef __cplusplus

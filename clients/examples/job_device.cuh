@@ -1,5 +1,5 @@
-/* job_device.cuh: what the jobs of the papers share on the side of CUDA: opening a GPU, taking its
- * memory, tables for passes, timing, loads under a predicate. */
+/* job_device.cuh: the device side that the example jobs share: opening a GPU, its memory, tables of
+ * windows for the passes, timing, predicated loads. */
 #ifndef REACH_EXAMPLES_JOB_DEVICE_CUH
 #define REACH_EXAMPLES_JOB_DEVICE_CUH
 
@@ -11,7 +11,7 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-/* In functions that return false with a sentence in `why`. */
+/* In functions and lambdas that return false with a message in `why`. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         const cudaError_t result_ = (call);                                                        \
@@ -21,12 +21,12 @@ typedef uint64_t u64;
         }                                                                                          \
     } while (0)
 
-/* One block an SM keeps 32 warps with 64 registers each; more warps gained nothing. */
+/* One block per SM keeps 32 warps with 64 registers each; more warps gained nothing. */
 enum { JOB_THREADS = 1024, JOB_WARPS = JOB_THREADS / 32 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* 0 where `wanted` is false, without a branch, and past the SM's own cache. */
+/* 0 if `wanted` is false, without a branch; bypasses the SM's own cache. */
 static __device__ __forceinline__ u32 load_if(const u32 *address, bool wanted)
 {
     u32 v;
@@ -40,12 +40,15 @@ static __device__ __forceinline__ u32 load_if(const u32 *address, bool wanted)
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* A GPU that is open, its largest allocation, and one table for each pass under way. */
+/* An open GPU and everything that a job has allocated on it. The state of a job begins with it. */
 struct job_device {
     int sm_count;
-    char *memory;
+    char *memory; /* the job's data: the largest allocation */
     u64 memory_bytes;
-    std::vector<reach_table> tables;
+    u64 bytes;                       /* of it that the current size uses */
+    u64 in_reach_bytes;              /* of it that a calibration within the reach uses */
+    std::vector<void *> owned;       /* other allocations */
+    std::vector<reach_table> tables; /* one per pass */
     cudaEvent_t before, after;
 };
 
@@ -58,7 +61,12 @@ static inline u32 job_blocks(const job_device *d)
 static inline bool job_device_open(job_device *d, int index, char uuid[REACH_UUID_BYTES], char *why)
 {
     cudaDeviceProp properties;
-    TRY(cudaSetDevice(index));
+    const cudaError_t result = cudaSetDevice(index);
+    if (result != cudaSuccess) {
+        snprintf(why, JOB_TEXT_BYTES, "CUDA's GPU %d cannot be used: %s", index,
+                 cudaGetErrorString(result));
+        return false;
+    }
     TRY(cudaGetDeviceProperties(&properties, index));
     TRY(cudaEventCreate(&d->before));
     TRY(cudaEventCreate(&d->after));
@@ -67,8 +75,20 @@ static inline bool job_device_open(job_device *d, int index, char uuid[REACH_UUI
     return true;
 }
 
-/* Takes all memory that is free but for `spare_bytes`, once; the driver keeps some for itself. */
-static inline bool job_device_take_memory(job_device *d, u64 spare_bytes, char *why)
+/* Device memory that job_device_close frees. */
+template <class T> static bool job_device_allocate(job_device *d, T **out, u64 bytes, char *why)
+{
+    const cudaError_t result = cudaMalloc((void **)out, bytes);
+    if (result == cudaSuccess)
+        d->owned.push_back(*out);
+    else
+        snprintf(why, JOB_TEXT_BYTES, "cannot allocate %llu bytes on the GPU: %s",
+                 (unsigned long long)bytes, cudaGetErrorString(result));
+    return result == cudaSuccess;
+}
+
+/* Allocates all free memory except `spare_bytes`, once; the driver keeps some for itself. */
+static inline bool job_device_allocate_largest(job_device *d, u64 spare_bytes, char *why)
 {
     const u64 step = 32ull << 20;
     size_t free_bytes = 0, total_bytes = 0;
@@ -84,43 +104,45 @@ static inline bool job_device_take_memory(job_device *d, u64 spare_bytes, char *
         }
         if (result != cudaErrorMemoryAllocation)
             TRY(result);
-        (void)cudaGetLastError(); /* "out of memory" was an answer, not a fault */
+        (void)cudaGetLastError(); /* "out of memory" is expected here */
     }
     snprintf(why, JOB_TEXT_BYTES, "there is no free memory on this GPU");
     return false;
 }
 
-/* The front of it that a size asks for; 0: all, in whole entries of a TLB. */
-static inline bool job_device_size(const job_device *d, u64 *bytes, char *why)
+/* Allocates the memory and chooses the size: `*bytes`, or all of it for 0, in multiples of 512. */
+static inline bool job_device_prepare(job_device *d, u64 *bytes, u64 reach_bytes, char *why)
 {
-    if (*bytes == 0)
-        *bytes = d->memory_bytes;
-    if (*bytes <= d->memory_bytes)
-        return true;
-    snprintf(why, JOB_TEXT_BYTES, "%.2f GiB do not fit: %.2f GiB are left for the job's data",
-             (double)*bytes / (1 << 30), (double)d->memory_bytes / (1 << 30));
-    return false;
+    const u64 spare = 768ull << 20; /* taken by the driver when kernels are loaded */
+    if (!job_device_allocate_largest(d, spare, why))
+        return false;
+    if (*bytes > d->memory_bytes) {
+        snprintf(why, JOB_TEXT_BYTES, "%.2f GiB do not fit: %.2f GiB are left for the job's data",
+                 (double)*bytes / (1 << 30), (double)d->memory_bytes / (1 << 30));
+        return false;
+    }
+    d->bytes = *bytes = (*bytes ? *bytes : d->memory_bytes) / 512 * 512;
+    d->in_reach_bytes = d->bytes < reach_bytes / 2 ? d->bytes : reach_bytes / 2 / 512 * 512;
+    return true;
 }
 
-/* One table for each pass. */
-static inline bool job_device_load(job_device *d, const job_pass *passes, u32 count, char *why)
+static inline bool job_device_make_tables(job_device *d, u32 count, char *why)
 {
     while (d->tables.size() < count) {
         reach_table table;
         TRY(reach_table_make(&table));
         d->tables.push_back(table);
     }
-    for (u32 p = 0; p < count; p++)
-        TRY(reach_table_load(&d->tables[p], &passes[p].windows));
     return true;
 }
 
-static inline bool job_device_check(const job_device *d, char *why)
+/* One table for each pass. */
+static inline bool job_device_load(job_device *d, const job_pass *passes, u32 count, char *why)
 {
-    for (const reach_table &table : d->tables) {
-        if (!reach_table_check(&table, why, JOB_TEXT_BYTES))
-            return false;
-    }
+    if (!job_device_make_tables(d, count, why))
+        return false;
+    for (u32 p = 0; p < count; p++)
+        TRY(reach_table_load(&d->tables[p], &passes[p].windows));
     return true;
 }
 
@@ -138,7 +160,7 @@ static inline bool job_device_begin(job_device *d, char *why)
     return true;
 }
 
-/* Milliseconds since job_device_begin, on the GPU. */
+/* Milliseconds since job_device_begin, on the GPU. False also if an SM is in no table. */
 static inline bool job_device_end(job_device *d, double *out_milliseconds, char *why)
 {
     float milliseconds = 0;
@@ -147,14 +169,37 @@ static inline bool job_device_end(job_device *d, double *out_milliseconds, char 
     TRY(cudaEventSynchronize(d->after));
     TRY(cudaEventElapsedTime(&milliseconds, d->before, d->after));
     *out_milliseconds = milliseconds;
-    return job_device_check(d, why);
+    for (const reach_table &table : d->tables) {
+        if (!reach_table_check(&table, why, JOB_TEXT_BYTES))
+            return false;
+    }
+    return true;
 }
 
-static inline void job_device_close(job_device *d)
+/* Milliseconds of launch(), a bool function, with one window for all SMs. The first of two runs
+ * warms up. */
+template <class Launch>
+static bool job_device_time(job_device *d, u64 first_byte, u64 length_bytes, Launch launch,
+                            double *out_milliseconds, char *why)
 {
+    for (int i = 0; i < 2; i++) {
+        if (!job_device_load_one(d, first_byte, length_bytes, why) || !job_device_begin(d, why) ||
+            !launch() || !job_device_end(d, out_milliseconds, why))
+            return false;
+    }
+    return true;
+}
+
+/* The `close` of a job. */
+static inline void job_device_close(void *state)
+{
+    job_device *d = (job_device *)state;
     for (reach_table &table : d->tables)
         reach_table_free(&table);
+    for (void *memory : d->owned)
+        cudaFree(memory);
     d->tables.clear();
+    d->owned.clear();
     cudaFree(d->memory);
 }
 

@@ -1,4 +1,4 @@
-/* job_main.c: the course of every job (job.h). */
+/* job_main.c: the main program of every job (job.h). */
 #include "job.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { OK = 0, FAILED = 1, WRONG_OPTIONS = 2 };
 
-/* What lasts from size to size. */
+/* The state that all sizes share. */
 struct course {
     const struct job *job;
     const struct job_options *options;
@@ -23,8 +23,8 @@ static bool failed(const struct reach_error *error, char *why)
     return false;
 }
 
-/* What one group reaches, and the ids that SMs have. */
-static bool ask_chip(struct course *c, char *why)
+/* The reach of one group, and the number of SM ids. */
+static bool get_fingerprint(struct course *c, char *why)
 {
     const struct reach_fingerprint *fingerprint;
     struct reach_answer *answer = NULL;
@@ -34,66 +34,65 @@ static bool ask_chip(struct course *c, char *why)
         return failed(&error, why);
     fingerprint = reach_answer_fingerprint(answer);
     c->sm_slots = fingerprint->sm_slots;
-    c->reach_bytes =
-        fingerprint->recommended_bytes.known ? (uint64_t)fingerprint->recommended_bytes.value : 0;
+    c->reach_bytes = (uint64_t)fingerprint->recommended_bytes.value;
     if (!c->reach_bytes)
-        snprintf(why, JOB_TEXT_BYTES, "the fingerprint of %s does not know the reach (%s)", c->gpu,
+        snprintf(why, JOB_TEXT_BYTES, "the fingerprint of %s has no reach (%s)", c->gpu,
                  fingerprint->recommended_bytes.reason);
     reach_answer_free(answer);
     return c->reach_bytes != 0;
 }
 
-/* A plan for another GPU, or of a stale fingerprint, is an error: libreach says which. */
-static bool ask_plan(const struct course *c, struct job_run *run, char *why)
+static struct reach_job describe(const struct course *c)
 {
-    const bool measured = !c->options->dry_run;
-    struct reach_error error;
-    struct reach_job ask;
+    struct reach_job request = {.size = sizeof request};
 
-    memset(&ask, 0, sizeof ask);
-    c->job->describe(c->job->state, c->options, &ask);
-    ask.size = sizeof ask;
-    ask.bytes = run->bytes;
-    ask.in_reach_gbps = measured ? run->in_reach_gbps : 0;
-    ask.scan_gps = measured ? run->scan_rate : 0;
-    if (reach_get_plan(c->reach, c->gpu, &ask, &run->plan, &error) != REACH_OK ||
-        (measured && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
+    c->job->describe(c->job->state, c->options, &request);
+    return request;
+}
+
+/* A plan for another GPU, or from a stale fingerprint, is an error that libreach reports. */
+static bool get_plan(const struct course *c, struct job_run *run, char *why)
+{
+    const struct job_variant *variants =
+        c->job->variants ? c->job->variants(c->options) : job_strategies;
+    struct reach_job request = describe(c);
+    struct reach_error error;
+
+    request.bytes = run->bytes;
+    request.in_reach_gbps = run->in_reach_gbps;
+    request.scan_gps = run->scan_rate;
+    if (reach_get_plan(c->reach, c->gpu, &request, &run->plan, &error) != REACH_OK ||
+        (run->repeats && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
         return failed(&error, why);
-    run->way_count = job_ways_make(c->job->variants(c->options), run->plan, run->ways);
+    run->way_count = job_ways_make(variants, run->plan, run->ways);
     return true;
 }
 
-/* What the planner cannot know: how fast this very job is inside the reach, and at looking. */
 static bool calibrate(const struct course *c, struct job_run *run, char *why)
 {
+    const struct reach_job request = describe(c);
     double in_reach_ms = 0, scan_ms = 0;
-    struct reach_job said;
 
-    memset(&said, 0, sizeof said);
-    c->job->describe(c->job->state, c->options, &said);
-    if (!c->job->inside(c->job->state, &in_reach_ms, why) ||
-        !c->job->look(c->job->state, &scan_ms, why))
+    if (!c->job->calibrate(c->job->state, &in_reach_ms, &scan_ms, why))
         return false;
-    run->useful_bytes = (double)said.accesses * said.transaction_bytes;
+    run->useful_bytes = (double)request.accesses * request.transaction_bytes;
     run->in_reach_gbps = run->useful_bytes / (in_reach_ms * 1e6);
-    run->scan_rate = (double)said.accesses / (scan_ms * 1e6);
+    run->scan_rate = (double)request.accesses / (scan_ms * 1e6);
     return true;
 }
 
 static bool do_size(const struct course *c, uint32_t i, struct job_run *run, char *why)
 {
     run->bytes = c->options->bytes[i];
-    if (c->options->dry_run) {
-        if (run->bytes == 0) {
-            snprintf(why, JOB_TEXT_BYTES, "--dry-run has no memory to be the largest: name sizes");
-            return false;
-        }
-        return ask_plan(c, run, why);
+    if (!c->options->dry_run) {
+        run->repeats = c->options->repeats;
+        return c->job->prepare(c->job->state, &run->bytes, c->reach_bytes, run, why) &&
+               calibrate(c, run, why) && get_plan(c, run, why) &&
+               job_measure(c->job, run, c->sm_slots, why);
     }
-    run->repeats = c->options->repeats;
-    return c->job->prepare(c->job->state, &run->bytes, c->reach_bytes, run, why) &&
-           calibrate(c, run, why) && ask_plan(c, run, why) &&
-           job_measure(c->job, run, c->sm_slots, why);
+    if (run->bytes == 0)
+        snprintf(why, JOB_TEXT_BYTES, "--dry-run has no GPU with a largest size: name sizes");
+    return run->bytes != 0 && get_plan(c, run, why);
 }
 
 static bool all_right(const struct job_run *run)
@@ -120,21 +119,21 @@ static bool do_sizes(struct course *c, char *why)
         !job_write_json(c->options->json, c->job, c->options, c->runs, c->options->size_count, why))
         return false;
     if (!right)
-        snprintf(why, JOB_TEXT_BYTES, "the strategies have not all found the same");
+        snprintf(why, JOB_TEXT_BYTES, "not all strategies computed the same result");
     return right;
 }
 
-static bool begin(struct course *c, char *why)
+static bool open_all(struct course *c, char *why)
 {
     struct reach_error error;
 
-    if (reach_open(c->options->where, &c->reach, &error) != REACH_OK)
+    if (reach_open(c->options->uri, &c->reach, &error) != REACH_OK)
         return failed(&error, why);
     snprintf(c->gpu, sizeof c->gpu, "%s", c->options->gpu);
     if (!c->options->dry_run &&
         !c->job->open(c->job->state, c->options, atoi(c->options->gpu), c->gpu, why)) // NOLINT
         return false;
-    return ask_chip(c, why);
+    return get_fingerprint(c, why);
 }
 
 int job_main(int argc, char **argv, const struct job *job)
@@ -153,12 +152,12 @@ int job_main(int argc, char **argv, const struct job *job)
     struct course *c = calloc(1, sizeof *c);
 
     if (!c) {
-        fprintf(stderr, "%s: no memory\n", job->name);
+        fprintf(stderr, "%s: out of memory\n", job->name);
         return FAILED;
     }
     c->job = job;
     c->options = &options;
-    const bool good = begin(c, why) && do_sizes(c, why);
+    const bool good = open_all(c, why) && do_sizes(c, why);
 
     if (!good)
         fprintf(stderr, "%s: %s\n", job->name, why);

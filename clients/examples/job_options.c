@@ -1,13 +1,18 @@
 /* job_options.c: the command line of a job (job.h). */
 #include "job.h"
 
-#include <errno.h>
+#include "base/units.h"
+
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define MAX_BYTES ((uint64_t)1 << 40)
-#define MAX_COUNT ((uint64_t)1 << 36)
+enum { LIST_BYTES = 1024 };
+
+static const struct job_limits usual_limits = {.sizes = JOB_MAX_SIZES,
+                                               .bytes = (uint64_t)1 << 40,
+                                               .count = (uint64_t)1 << 36,
+                                               .repeats = 32,
+                                               .seed = 1u << 20};
 
 static const char common_help[] =
     "  --reachd WHERE   whom to ask: unix:/path, http://host:port, or "
@@ -29,31 +34,9 @@ void job_options_help(FILE *out, const struct job *job)
     fprintf(out, "%s: %s\n\n%s%s", job->name, job->title, job->help, common_help);
 }
 
-/* 12345, 4K, 80G, 137GiB up to `end`: powers of 1024, as reachd itself reads them. */
-static bool parse_size(const char *text, const char *end, uint64_t max, uint64_t *out)
-{
-    static const char prefixes[] = "KMGT";
-    char *rest = NULL;
-
-    errno = 0;
-    const unsigned long long n = strtoull(text, &rest, 10);
-
-    if (text[0] < '0' || text[0] > '9' || errno || rest > end)
-        return false;
-    const char *prefix = rest < end ? strchr(prefixes, *rest) : NULL;
-    const unsigned shift = prefix ? 10 * (unsigned)(prefix - prefixes + 1) : 0;
-
-    if (prefix)
-        rest += end - rest >= 3 && strncmp(rest + 1, "iB", 2) == 0 ? 3 : 1;
-    if (rest != end || n == 0 || n > max >> shift)
-        return false;
-    *out = (uint64_t)n << shift;
-    return true;
-}
-
 static bool parse_number(const char *text, uint64_t max, uint64_t *out)
 {
-    return parse_size(text, text + strlen(text), max, out);
+    return units_parse_bytes(text, out, NULL) == STATUS_OK && *out > 0 && *out <= max;
 }
 
 static bool parse_u32(const char *text, uint32_t max, uint32_t *out)
@@ -66,24 +49,23 @@ static bool parse_u32(const char *text, uint32_t max, uint32_t *out)
     return good;
 }
 
-static bool parse_sizes(const char *text, struct job_options *out)
+static bool parse_sizes(const char *text, const struct job_limits *limits, struct job_options *out)
 {
-    out->size_count = 0;
-    for (;;) {
-        const char *end = strchrnul(text, ',');
+    char list[LIST_BYTES], *rest = list;
+
+    if (snprintf(list, sizeof list, "%s", text) >= (int)sizeof list)
+        return false;
+    for (out->size_count = 0; rest; out->size_count++) {
+        const char *size = strsep(&rest, ",");
         uint64_t *bytes = &out->bytes[out->size_count];
 
-        if (out->size_count == JOB_MAX_SIZES)
+        if (out->size_count == limits->sizes)
             return false;
-        if ((size_t)(end - text) == strlen("largest") && strncmp(text, "largest", 7) == 0)
-            *bytes = 0;
-        else if (!parse_size(text, end, MAX_BYTES, bytes))
+        *bytes = 0;
+        if (strcmp(size, "largest") != 0 && !parse_number(size, limits->bytes, bytes))
             return false;
-        out->size_count++;
-        if (*end == '\0')
-            return true;
-        text = end + 1;
     }
+    return true;
 }
 
 static bool parse_row(const char *text, uint32_t *out)
@@ -97,27 +79,28 @@ static bool parse_input(const char *text, bool *host)
     return *host || strcmp(text, "device") == 0;
 }
 
-static bool take(int option, const char *value, struct job_options *out)
+static bool parse_option(int option, const char *value, const struct job_limits *limits,
+                         struct job_options *out)
 {
     switch (option) {
     case 'w':
-        out->where = value;
+        out->uri = value;
         return true;
     case 'g':
         out->gpu = value;
         return true;
     case 'b':
-        return parse_sizes(value, out);
+        return parse_sizes(value, limits, out);
     case 'c':
-        return parse_number(value, MAX_COUNT, &out->count);
+        return parse_number(value, limits->count, &out->count);
     case 'o':
         return parse_row(value, &out->row_bytes);
     case 'i':
         return parse_input(value, &out->host_input);
     case 'r':
-        return parse_u32(value, JOB_MAX_REPEATS, &out->repeats);
+        return parse_u32(value, limits->repeats, &out->repeats);
     case 'e':
-        return parse_u32(value, 1u << 20, &out->seed);
+        return parse_u32(value, limits->seed, &out->seed);
     case 'j':
         out->json = value;
         return true;
@@ -132,12 +115,12 @@ static bool take(int option, const char *value, struct job_options *out)
     }
 }
 
-/* An option that is another job's is no option of this one: its help names those it has. */
-static bool belongs(const struct job *job, const char *name)
+/* Options of single jobs are rejected by the others: the help of a job names those it has. */
+static bool applies(const struct job *job, const char *name)
 {
-    const bool particular = strcmp(name, "row-bytes") == 0 || strcmp(name, "input") == 0;
+    const bool specific = strcmp(name, "row-bytes") == 0 || strcmp(name, "input") == 0;
 
-    return !particular || strstr(job->help, name);
+    return !specific || strstr(job->help, name);
 }
 
 bool job_options_parse(int argc, char **argv, const struct job *job, struct job_options *out,
@@ -155,6 +138,7 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
                                    {"dry-run", no_argument, NULL, 'd'},
                                    {"help", no_argument, NULL, 'h'},
                                    {NULL, 0, NULL, 0}};
+    const struct job_limits *limits = job->limits ? job->limits : &usual_limits;
     int option, index = 0;
 
     *out = (struct job_options){.gpu = "0",
@@ -166,18 +150,25 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
     opterr = 0;
     optind = 1;
     while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
-        if (option == '?' || !belongs(job, known[index].name)) {
-            snprintf(why, JOB_TEXT_BYTES, "%.60s is no option, or lacks its value; try --help",
+        if (option == '?') {
+            snprintf(why, JOB_TEXT_BYTES,
+                     "%.60s: unknown option, or its value is missing; try --help",
                      argv[optind - 1]);
             return false;
         }
-        if (!take(option, optarg, out)) {
-            snprintf(why, JOB_TEXT_BYTES, "--%s cannot be \"%.60s\"", known[index].name, optarg);
+        if (!applies(job, known[index].name)) {
+            snprintf(why, JOB_TEXT_BYTES, "--%s is not an option of %s; try --help",
+                     known[index].name, job->name);
+            return false;
+        }
+        if (!parse_option(option, optarg, limits, out)) {
+            snprintf(why, JOB_TEXT_BYTES, "--%s: invalid value \"%.60s\"; try --help",
+                     known[index].name, optarg);
             return false;
         }
     }
     if (optind < argc) {
-        snprintf(why, JOB_TEXT_BYTES, "\"%.60s\" is no option; try --help", argv[optind]);
+        snprintf(why, JOB_TEXT_BYTES, "unexpected argument \"%.60s\"; try --help", argv[optind]);
         return false;
     }
     return true;

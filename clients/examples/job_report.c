@@ -1,9 +1,13 @@
-/* job_report.c: what a job prints for one size: predicted beside measured (job.h). */
+/* job_report.c: predictions beside measurements, as a table and as JSON (job.h). */
 #include "job.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
 
 static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
 
-static void print_number(FILE *out, int width, int digits, bool known, double value)
+void job_print_number(FILE *out, int width, int digits, bool known, double value)
 {
     if (known)
         fprintf(out, " %*.*f", width, digits, value);
@@ -36,12 +40,12 @@ static void print_way(FILE *out, const struct job_run *run, const struct job_way
         fprintf(out, " %7u windows", way->windows);
     else
         fprintf(out, " %15s", "");
-    print_number(out, 10, 1, predicted, expected);
-    print_number(out, 10, 1, measured, way->gbps);
-    print_number(out, 9, 3, measured && predicted, way->gbps / expected);
-    print_number(out, 8, 2, measured && naive, naive ? way->gbps / naive->gbps : 0);
-    print_number(out, 10, 1, measured && run->in_reach_gbps > 0,
-                 run->in_reach_gbps > 0 ? 100 * way->gbps / run->in_reach_gbps : 0);
+    job_print_number(out, 10, 1, predicted, expected);
+    job_print_number(out, 10, 1, measured, way->gbps);
+    job_print_number(out, 9, 3, measured && predicted, way->gbps / expected);
+    job_print_number(out, 8, 2, measured && naive, naive ? way->gbps / naive->gbps : 0);
+    job_print_number(out, 10, 1, measured && run->in_reach_gbps > 0,
+                     run->in_reach_gbps > 0 ? 100 * way->gbps / run->in_reach_gbps : 0);
     fprintf(out, "  %s\n", !measured ? "" : way->right ? "same" : "WRONG");
 }
 
@@ -80,4 +84,95 @@ void job_report(FILE *out, const struct job *job, const struct job_options *opti
         print_results(out, job, run);
     for (uint32_t o = 0; run->repeats == 0 && (option = reach_answer_option(run->plan, o)); o++)
         fprintf(out, "  %s: %s\n", reach_strategy_name(option->strategy), option->why);
+}
+
+/* ---- JSON ---- */
+
+json_t *job_json_number(bool known, double value)
+{
+    return known ? json_real(value) : json_null();
+}
+
+json_t *job_json_numbers(const double *values, uint32_t count)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(array, json_real(values[i]));
+    return array;
+}
+
+bool job_json_write(json_t *take, const char *path, char *why)
+{
+    enum { DIGITS = 8 };
+    const bool written =
+        take && json_dump_file(take, path, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
+
+    if (!written)
+        snprintf(why, JOB_TEXT_BYTES, "cannot write %.300s: %s", path,
+                 take ? strerror(errno) : "out of memory");
+    json_decref(take);
+    return written;
+}
+
+static json_t *result_to_json(const struct job *job, const struct job_result *result)
+{
+    json_t *object = json_object();
+
+    for (uint32_t i = 0; i < JOB_RESULTS && job->result_names[i]; i++) {
+        char text[32]; /* 64 bits without a sign do not fit a JSON integer everywhere */
+
+        snprintf(text, sizeof text, "%llu", (unsigned long long)result->number[i]);
+        json_object_set_new(object, job->result_names[i], json_string(text));
+    }
+    return object;
+}
+
+static json_t *way_to_json(const struct job *job, const struct job_run *run,
+                           const struct job_way *way)
+{
+    const struct reach_number *predicted = &way->predicted_gbps;
+    json_t *object =
+        json_pack("{s:s,s:s,s:i,s:i,s:I,s:o}", "strategy", reach_strategy_name(way->strategy),
+                  "label", way->label, "passes", (int)way->pass_count, "windows", (int)way->windows,
+                  "scope_bytes", (json_int_t)way->scope_bytes, "predicted_gbps",
+                  job_json_number(predicted->known, predicted->value));
+
+    if (!object || run->repeats == 0)
+        return object;
+    json_object_set_new(object, "milliseconds", job_json_numbers(way->milliseconds, run->repeats));
+    json_object_set_new(object, "gbps", json_real(way->gbps));
+    json_object_set_new(object, "result", result_to_json(job, &way->result));
+    json_object_set_new(object, "right", json_boolean(way->right));
+    return object;
+}
+
+static json_t *run_to_json(const struct job *job, const struct job_run *run)
+{
+    const struct reach_provenance *from = reach_answer_provenance(run->plan);
+    json_t *ways = json_array();
+
+    for (uint32_t i = 0; i < run->way_count; i++)
+        json_array_append_new(ways, way_to_json(job, run, &run->ways[i]));
+    return json_pack("{s:I,s:s,s:s,s:s,s:b,s:s,s:i,s:f,s:o,s:o,s:o}", "bytes",
+                     (json_int_t)run->bytes, "gpu_uuid", from->gpu_uuid, "fingerprint_id",
+                     from->fingerprint_id, "origin", reach_origin_name(from->origin), "stale",
+                     (int)from->stale, "reason", reach_answer_plan(run->plan)->reason, "repeats",
+                     (int)run->repeats, "useful_bytes", run->useful_bytes, "in_reach_gbps",
+                     job_json_number(run->in_reach_gbps > 0, run->in_reach_gbps), "scan_rate",
+                     job_json_number(run->scan_rate > 0, run->scan_rate), "ways", ways);
+}
+
+bool job_write_json(const char *path, const struct job *job, const struct job_options *options,
+                    const struct job_run *runs, uint32_t count, char *why)
+{
+    json_t *sizes = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(sizes, run_to_json(job, &runs[i]));
+    json_t *document = json_pack(
+        "{s:s,s:s,s:I,s:i,s:s,s:i,s:o}", "job", job->name, "unit", job->unit, "count",
+        (json_int_t)options->count, "row_bytes", (int)options->row_bytes, "input",
+        options->host_input ? "host" : "device", "seed", (int)options->seed, "sizes", sizes);
+    return job_json_write(document, path, why);
 }

@@ -1,8 +1,18 @@
-/* job_ways.c: from a plan to the ways a job goes, and from a way to the windows of each of its
- * passes (job.h). */
+/* job_ways.c: the ways to do a job, from the plan to their measured throughput (job.h). */
 #include "job.h"
 
+#include "base/stats.h"
+
+#include <stdlib.h>
 #include <string.h>
+
+const struct job_variant job_strategies[] = {
+    {REACH_NAIVE, 0, "naive", false},
+    {REACH_SCOPES, 0, "scopes", false},
+    {REACH_FILTERED_WINDOWS, 0, "filtered windows", false},
+    {REACH_PARTITIONED_WINDOWS, 0, "partitioned windows", false},
+    {REACH_NAIVE, 0, NULL, false},
+};
 
 static struct job_way make_way(const struct job_variant *v, const struct reach_option *option)
 {
@@ -68,4 +78,80 @@ void job_way_pass(const struct job_way *way, const struct reach_answer *plan, ui
     default:
         out->windows = reach_answer_plan(plan)->windows;
     }
+}
+
+/* ---- measurement ---- */
+
+uint32_t job_best(const struct job_run *run)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < run->way_count; i++) {
+        if (run->ways[i].gbps > run->ways[best].gbps)
+            best = i;
+    }
+    return best;
+}
+
+/* The same as the reference, where that is known, and as the first way. */
+static bool is_right(const struct job_run *run, const struct job_result *found)
+{
+    for (uint32_t i = 0; i < JOB_RESULTS; i++) {
+        if (run->reference_known >> i & 1 && found->number[i] != run->reference.number[i])
+            return false;
+    }
+    return memcmp(found, &run->ways[0].result, sizeof *found) == 0;
+}
+
+/* The windows of all passes of a way; the caller frees them. */
+static struct job_pass *make_passes(const struct job_run *run, const struct job_way *way,
+                                    uint32_t sm_slots)
+{
+    struct job_pass *passes = calloc(way->pass_count, sizeof *passes);
+
+    for (uint32_t p = 0; passes && p < way->pass_count; p++)
+        job_way_pass(way, run->plan, run->bytes, sm_slots, p, &passes[p]);
+    return passes;
+}
+
+static bool run_way(const struct job *job, struct job_run *run, struct job_way *way,
+                    uint32_t sm_slots, uint32_t round, char *why)
+{
+    struct job_pass *passes = make_passes(run, way, sm_slots);
+    struct job_result found = {.number = {0}};
+    double milliseconds = 0;
+
+    if (!passes)
+        snprintf(why, JOB_TEXT_BYTES, "out of memory for the windows of %u passes",
+                 way->pass_count);
+    const bool ran = passes && job->run(job->state, way, passes, &milliseconds, &found, why);
+
+    free(passes);
+    if (!ran)
+        return false;
+    if (round == 0) {
+        way->result = found;
+        way->right = true;
+    } else {
+        way->milliseconds[round - 1] = milliseconds;
+    }
+    way->right = way->right && is_right(run, &found);
+    return true;
+}
+
+bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why)
+{
+    for (uint32_t round = 0; round <= run->repeats; round++) {
+        for (uint32_t i = 0; i < run->way_count; i++) {
+            if (!run_way(job, run, &run->ways[i], sm_slots, round, why))
+                return false;
+        }
+    }
+    for (uint32_t i = 0; i < run->way_count; i++) {
+        struct job_way *way = &run->ways[i];
+
+        way->median_milliseconds = stats_median_of_f64(way->milliseconds, run->repeats);
+        way->gbps = run->useful_bytes / (way->median_milliseconds * 1e6);
+    }
+    return true;
 }

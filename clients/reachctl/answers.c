@@ -1,144 +1,201 @@
-/* answers.c: reachctl scope and reachctl placement, and what all answers have in common. */
-#include "clients/reachctl/answers.h"
-
+/* answers.c: reachctl scope, placement, plan, split and explain: requests to the planner. */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { RANGES_BYTES = 1024, IDLE = -1 };
+enum { SIZES_BYTES = 512, IDLE = -1 };
 
-void answers_print_foot(const json_t *answer)
+/* The reason, and the origin of the numbers unless they are measured. */
+static void print_foot(const json_t *answer)
 {
     const char *origin = json_string_value(json_object_get(answer, "origin"));
-    const char *reason = json_string_value(json_object_get(answer, "reason"));
 
-    printf("reason      %s\n", reason ? reason : "-");
+    text_print(answer, "reason      {reason}\n");
     if (origin && strcmp(origin, "measured") != 0)
         printf("origin      %s: not measured on this hardware\n", origin);
 }
 
 static void print_predictions(const json_t *answer)
 {
-    char cell[TEXT_CELL_BYTES];
-
-    printf("with        %s\n", text_real(answer, "predicted_gbps", 0, "GB/s predicted", cell));
-    printf("without     %s\n", text_real(answer, "naive_gbps", 0, "GB/s predicted", cell));
+    text_print(answer, "with        {predicted_gbps:0 GB/s predicted}\n"
+                       "without     {naive_gbps:0 GB/s predicted}\n");
 }
 
-static void print_scope(const json_t *answer)
-{
-    char cell[TEXT_CELL_BYTES];
+/* ---- windows ---- */
 
-    printf("advice      %s\n", text_word(answer, "advice", cell));
-    printf("scope       %s\n", text_size(answer, "scope_bytes", cell));
-    printf("passes      %s\n", text_count(answer, "passes", cell));
-    print_predictions(answer);
-    answers_print_foot(answer);
-}
-
-/* The SMs of one window, or of none (IDLE), as an array. */
-static json_t *sms_of(const json_t *window_of_sm, long long window)
+/* The SMs of one window, or those without work (IDLE). */
+static void print_sms(const char *label, const json_t *window_of_sm, json_int_t window)
 {
     json_t *sms = json_array();
+    json_t *line = json_pack("{s:o}", "sms", sms);
     size_t sm;
     json_t *value;
 
     json_array_foreach(window_of_sm, sm, value)
     {
-        long long w = json_is_integer(value) ? (long long)json_integer_value(value) : IDLE;
-        if (w == window)
+        if ((json_is_integer(value) ? json_integer_value(value) : IDLE) == window)
             json_array_append_new(sms, json_integer((json_int_t)sm));
     }
-    return sms;
+    if (json_array_size(sms) > 0) {
+        printf("%-10s  SMs ", label);
+        text_print(line, "{sms:r}\n");
+    }
+    json_decref(line);
 }
 
-static void print_sms(const char *who, const json_t *window_of_sm, long long window)
+/* The windows of an answer and the SMs of each; nothing if it has none. */
+static void print_windows(const json_t *answer)
 {
-    json_t *sms = sms_of(window_of_sm, window);
-    char ranges[RANGES_BYTES];
-
-    if (json_array_size(sms) > 0)
-        printf("%-10s  SMs %s\n", who, text_ranges(sms, ranges, sizeof(ranges)));
-    json_decref(sms);
-}
-
-void answers_print_windows(const json_t *answer)
-{
+    static const char columns[] =
+        ">window {index:d}|>first byte {first_byte:d}|>length {length_bytes:B}|"
+        ">bytes {length_bytes:d}|>SMs {sm_count:d}|>groups {group_count:d}";
     const json_t *windows = json_object_get(answer, "windows");
     const json_t *window_of_sm = json_object_get(answer, "window_of_sm");
-    struct text_table t;
-    size_t i;
-    json_t *window;
 
     if (json_array_size(windows) == 0)
         return;
-    text_table_begin(&t, ">window|>first byte|>length|>bytes|>SMs|>groups");
-    json_array_foreach(windows, i, window)
-    {
-        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
-        text_count(window, "index", cells[0]);
-        text_count(window, "first_byte", cells[1]);
-        text_size(window, "length_bytes", cells[2]);
-        text_count(window, "length_bytes", cells[3]);
-        text_count(window, "sm_count", cells[4]);
-        text_count(window, "group_count", cells[5]);
-    }
-    text_table_end(&t, stdout);
-    json_array_foreach(windows, i, window)
-    {
-        char who[TEXT_CELL_BYTES];
-        snprintf(who, sizeof(who), "window %zu", i);
-        print_sms(who, window_of_sm, (long long)i);
+    text_table(windows, columns);
+    for (size_t i = 0; i < json_array_size(windows); i++) {
+        char label[TEXT_CELL_BYTES];
+        snprintf(label, sizeof(label), "window %zu", i);
+        print_sms(label, window_of_sm, (json_int_t)i);
     }
     print_sms("no work", window_of_sm, IDLE);
 }
 
-static void print_placement(const json_t *answer)
-{
-    char cell[TEXT_CELL_BYTES];
+/* ---- the answers ---- */
 
-    printf("advice      %s\n", text_word(answer, "advice", cell));
-    answers_print_windows(answer);
-    if (json_is_integer(json_object_get(answer, "headroom_bytes")))
-        printf("margin      %s\n", text_size(answer, "headroom_bytes", cell));
+static void print_scope(const struct options *options, const json_t *answer)
+{
+    (void)options;
+    text_print(answer,
+               "advice      {advice}\nscope       {scope_bytes:B}\npasses      {passes:d}\n");
     print_predictions(answer);
-    answers_print_foot(answer);
+    print_foot(answer);
 }
 
-enum exit_code answers_ask(struct client *client, const struct options *options, const char *path,
-                           answers_print_fn *print)
+static void print_placement(const struct options *options, const json_t *answer)
 {
-    struct client_answer answer;
-    enum exit_code exit_code = client_get(client, path, NULL, &answer);
-
-    if (exit_code != EXIT_DONE)
-        return exit_code;
-    if (options->json)
-        fputs(answer.body, stdout);
-    else
-        print(answer.json);
-    client_answer_free(&answer);
-    return EXIT_DONE;
+    (void)options;
+    text_print(answer, "advice      {advice}\n");
+    print_windows(answer);
+    if (json_is_integer(json_object_get(answer, "headroom_bytes")))
+        text_print(answer, "margin      {headroom_bytes:B}\n");
+    print_predictions(answer);
+    print_foot(answer);
 }
 
-enum exit_code command_scope(struct client *client, const struct options *options)
+/* An impossible strategy has a row without numbers. */
+static json_t *option_row(json_t *option)
 {
+    if (json_is_true(json_object_get(option, "possible")))
+        return json_incref(option);
+    return json_pack("{s:O,s:s}", "strategy", json_object_get(option, "strategy"), "impossible",
+                     "not possible");
+}
+
+static void print_plan(const struct options *options, const json_t *answer)
+{
+    static const char columns[] =
+        "strategy {strategy}|>GB/s {impossible?}{gbps?:0}|>x naive {times_naive?:2}|"
+        ">passes {passes?:-d}|>windows {windows?:-d}|>scope {scope_bytes?:-B}|"
+        ">extra B {extra_bytes_per_access?:1}|limit {bound?}";
+    const json_t *placement = json_object_get(answer, "placement");
+    json_t *rows = json_array();
+    size_t i;
+    json_t *option;
+
+    (void)options;
+    json_array_foreach(json_object_get(answer, "options"), i, option)
+    {
+        json_array_append_new(rows, option_row(option));
+    }
+    text_print(answer, "recommended {recommended}\n"
+                       "inside      {in_reach_gbps:0 GB/s inside the reach} ({basis})\n");
+    text_table(rows, columns);
+    json_array_foreach(json_object_get(answer, "options"), i, option)
+    {
+        char strategy[TEXT_CELL_BYTES];
+        printf("%-20s ", text_expand(option, "{strategy}", strategy, sizeof(strategy)));
+        text_print(option, "{why}\n");
+    }
+    if (json_is_object(placement))
+        print_windows(placement);
+    print_foot(answer);
+    json_decref(rows);
+}
+
+static void print_split(const struct options *options, const json_t *answer)
+{
+    static const char columns[] =
+        ">job {#}|>bytes {bytes:B}|>SMs {sm_count:d}|>groups {group_count:d}|"
+        ">windows {window_count:d}|>GB/s {gbps:0}|>GB/s unsplit {unsplit_gbps:0}|"
+        "fits {fits:y}";
+    const json_t *jobs = json_object_get(answer, "jobs");
+    size_t i;
+    json_t *job;
+
+    (void)options;
+    text_table(jobs, columns);
+    json_array_foreach(jobs, i, job)
+    {
+        printf("job %zu: ", i);
+        text_print(job, "{why}\nSMs of it   {sms:r}\n");
+        print_windows(job);
+    }
+    print_foot(answer);
+}
+
+static void print_explain(const struct options *options, const json_t *answer)
+{
+    const json_t *share = json_object_get(answer, "translation_share");
+    size_t i;
+    json_t *check;
+
+    (void)options;
+    text_print(answer, "verdict     {verdict}\n"
+                       "seen        {observed_gbps:0 GB/s}\n"
+                       "here        {expected_gbps:0 GB/s expected}\n"
+                       "inside      {in_reach_gbps:0 GB/s expected}\n"
+                       "loss        {loss_gbps:0 GB/s}\n");
+    if (json_is_number(share))
+        printf("translation %.0f%% of the time lost\n", json_number_value(share) * 100);
+    print_foot(answer);
+    json_array_foreach(json_object_get(answer, "checks"), i, check)
+    {
+        printf("check %zu     %s\n", i + 1, json_string_value(check));
+    }
+}
+
+/* ---- the request ---- */
+
+enum exit_code command_answer(struct client *client, const struct options *options)
+{
+    static const struct {
+        const char *command;
+        client_print_fn *print;
+    } answers[] = {{"scope", print_scope},
+                   {"placement", print_placement},
+                   {"plan", print_plan},
+                   {"split", print_split},
+                   {"explain", print_explain}};
+    char resource[32];
     char path[CLIENT_PATH_BYTES];
+    char sizes[SIZES_BYTES] = "";
+    size_t at = 0;
+    size_t i = 0;
 
-    client_gpu_path(options, "/scope", path);
-    client_add_param(path, "bytes", options->operand);
+    while (strcmp(answers[i].command, options->command) != 0)
+        i++;
+    /* "20G 40G" and "20G,40G" mean the same. */
+    for (int k = 0; k < options->operand_count && at + 1 < sizeof(sizes); k++)
+        at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%s", k > 0 ? "," : "",
+                               options->operands[k]);
+    snprintf(resource, sizeof(resource), "/%s", options->command);
+    client_gpu_path(options, resource, path);
+    client_add_param(path, "bytes", sizes);
     client_add_options(path, options);
-    return answers_ask(client, options, path, print_scope);
-}
-
-enum exit_code command_placement(struct client *client, const struct options *options)
-{
-    char path[CLIENT_PATH_BYTES];
-
-    client_gpu_path(options, "/placement", path);
-    client_add_param(path, "bytes", options->operand);
-    client_add_options(path, options);
-    return answers_ask(client, options, path, print_placement);
+    return client_print(client, options, path, answers[i].print);
 }

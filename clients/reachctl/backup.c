@@ -25,8 +25,7 @@ enum exit_code command_backup(struct client *client, const struct options *optio
             err.hint = "Name the daemon's database with --state.";
         if (s == STATUS_CONFLICT && access(options->operand, F_OK) == 0)
             err.hint = "Name a file that does not exist yet.";
-        fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, err_next_step(&err));
-        return EXIT_FAILED;
+        return client_print_error(&err);
     }
     if (options->json)
         printf("{\"rows\": %llu}\n", (unsigned long long)rows);

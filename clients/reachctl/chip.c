@@ -60,3 +60,20 @@ uint32_t chip_group_lacks(const struct chip *chip, uint32_t group)
 
     return IS_KNOWN(full) && full.v > there ? full.v - there : 0;
 }
+
+char *chip_format_list(const uint16_t *numbers, uint32_t count, char *out, size_t out_size)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (uint32_t i = 0; i < count && at < out_size; i++) {
+        const uint32_t first = i;
+        while (i + 1 < count && numbers[i + 1] == numbers[i] + 1)
+            i++;
+        at +=
+            (size_t)snprintf(out + at, out_size - at, "%s%u", first > 0 ? "," : "", numbers[first]);
+        if (i > first && at < out_size)
+            at += (size_t)snprintf(out + at, out_size - at, "-%u", numbers[i]);
+    }
+    return out;
+}

@@ -64,7 +64,20 @@ void client_free(struct client *take)
     free(take);
 }
 
-void client_print_problem(const json_t *problem)
+enum exit_code client_usage_error(const char *what, const char *which)
+{
+    fprintf(stderr, "reachctl: %s%s%s\n  next step: reachctl --help\n", what, which ? " " : "",
+            which ? which : "");
+    return EXIT_USAGE;
+}
+
+enum exit_code client_print_error(const struct err *err)
+{
+    fprintf(stderr, "reachctl: %s\n  next step: %s\n", err->text, err_next_step(err));
+    return EXIT_FAILED;
+}
+
+static void print_problem(const json_t *problem)
 {
     const char *title = json_string_value(json_object_get(problem, "title"));
     const char *detail = json_string_value(json_object_get(problem, "detail"));
@@ -105,7 +118,7 @@ static enum exit_code failed(enum reach_status status, const struct reach_error 
     const bool unreachable = status == REACH_UNREACHABLE || status == REACH_TIMEOUT;
 
     if (json_object_get(problem, "slug"))
-        client_print_problem(problem);
+        print_problem(problem);
     else
         fprintf(stderr, "reachctl: %s\n", error->text);
     if (unreachable)
@@ -168,30 +181,19 @@ static enum reach_status send_discovered(struct client *client, const struct rea
 static enum exit_code perform(struct client *client, const struct reach_request *request,
                               struct client_answer *out)
 {
-    struct reach_answer *answer = NULL;
     struct reach_error error = {.status = REACH_OK};
     enum exit_code exit_code = EXIT_DONE;
     enum reach_status status;
-    const char *body;
-    size_t bytes = 0;
 
     *out = (struct client_answer){.body = NULL};
-    status = send_discovered(client, request, &answer, &out->json, &error);
-    body = reach_answer_body(answer, &bytes);
-    if (is_discovering(answer, out->json)) {
+    status = send_discovered(client, request, &out->answer, &out->json, &error);
+    out->body = reach_answer_body(out->answer, &out->body_bytes);
+    if (is_discovering(out->answer, out->json))
         exit_code = still_discovering();
-    } else if (status != REACH_OK) {
+    else if (status != REACH_OK)
         exit_code = failed(status, &error, out->json);
-    } else if (!(out->body = malloc(bytes + 1))) {
-        fputs("reachctl: no memory\n", stderr);
-        exit_code = EXIT_FAILED;
-    } else {
-        memcpy(out->body, body, bytes + 1);
-        out->body_bytes = bytes;
-    }
     if (exit_code != EXIT_DONE)
         client_answer_free(out);
-    reach_answer_free(answer);
     return exit_code;
 }
 
@@ -232,8 +234,24 @@ enum exit_code client_post(struct client *client, const char *path, const char *
 void client_answer_free(struct client_answer *take)
 {
     json_decref(take->json);
-    free(take->body);
+    reach_answer_free(take->answer);
     *take = (struct client_answer){.body = NULL};
+}
+
+enum exit_code client_print(struct client *client, const struct options *options, const char *path,
+                            client_print_fn *print)
+{
+    struct client_answer answer;
+    enum exit_code exit_code = client_get(client, path, NULL, &answer);
+
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    if (options->json)
+        fputs(answer.body, stdout);
+    else
+        print(options, answer.json);
+    client_answer_free(&answer);
+    return EXIT_DONE;
 }
 
 /* ---- paths ---- */
@@ -275,13 +293,81 @@ void client_add_param(char *path, const char *name, const char *value)
 
 void client_add_options(char *path, const struct options *options)
 {
-    enum { NAME_BYTES = 32 };
+#define PARAM_NAME(id, field, name, argument) #field,
+    static const char *const names[] = {OPTIONS_PARAMS(PARAM_NAME)};
 
-    for (uint32_t i = 0; i < options->param_count; i++) {
-        char name[NAME_BYTES];
-        snprintf(name, sizeof(name), "%s", options->params[i].name);
-        for (char *dash = name; (dash = strchr(dash, '-'));)
-            *dash = '_';
-        client_add_param(path, name, options->params[i].value);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        client_add_param(path, names[i], options->value[i]);
+}
+
+/* ---- fingerprints ---- */
+
+enum { ID_DIGITS = 16 };
+
+/* "fp" and sixteen hexadecimal digits. */
+static bool is_id(const char *text)
+{
+    size_t n = 0;
+
+    if (strncmp(text, "fp", 2) != 0)
+        return false;
+    while (isxdigit((unsigned char)text[2 + n]))
+        n++;
+    return n == ID_DIGITS && text[2 + n] == '\0';
+}
+
+enum exit_code client_read_fingerprint(const json_t *json, const char *name,
+                                       struct fingerprint *out, char *out_id)
+{
+    const char *id = json_string_value(json_object_get(json, "id"));
+    struct err err = {0};
+
+    if (fingerprint_from_json(json, out, &err) != STATUS_OK) {
+        fprintf(stderr, "reachctl: %s is no fingerprint: %s\n", name, err.text);
+        return EXIT_FAILED;
     }
+    if (out_id && id && is_id(id))
+        snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
+    else if (out_id && fingerprint_id(out, out_id, &err) != STATUS_OK)
+        return fprintf(stderr, "reachctl: %s\n", err.text), EXIT_FAILED;
+    return EXIT_DONE;
+}
+
+static enum exit_code read_fingerprint_file(const char *path, struct fingerprint *out, char *out_id)
+{
+    json_error_t why;
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    enum exit_code exit_code = EXIT_FAILED;
+
+    if (json)
+        exit_code = client_read_fingerprint(json, path, out, out_id);
+    else
+        fprintf(stderr, "reachctl: cannot read %s: %s\n", path, why.text);
+    json_decref(json);
+    return exit_code;
+}
+
+static enum exit_code get_fingerprint(struct client *client, const struct options *options,
+                                      const char *id, struct fingerprint *out, char *out_id)
+{
+    struct client_answer answer;
+    char path[CLIENT_PATH_BYTES];
+    enum exit_code exit_code;
+
+    client_gpu_path(options, "/fingerprint", path);
+    client_add_param(path, "at", is_id(id) ? id : NULL);
+    exit_code = client_get(client, path, NULL, &answer);
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    exit_code = client_read_fingerprint(answer.json, id, out, out_id);
+    client_answer_free(&answer);
+    return exit_code;
+}
+
+enum exit_code client_get_fingerprint(struct client *client, const struct options *options,
+                                      const char *which, struct fingerprint *out, char *out_id)
+{
+    if (is_id(which) || strcmp(which, "current") == 0)
+        return get_fingerprint(client, options, which, out, out_id);
+    return read_fingerprint_file(which, out, out_id);
 }

@@ -1,6 +1,6 @@
 /* diff.c: reachctl diff A B: two fingerprints side by side. Each is the id of one in
  * the daemon's history, "current", or a file that the daemon has exported; files need no daemon. */
-#include "clients/reachctl/fetch.h"
+#include "clients/reachctl/client.h"
 
 #include "base/json_builder.h"
 #include "fingerprint/diff.h"
@@ -47,8 +47,8 @@ enum exit_code command_diff(struct client *client, const struct options *options
     enum exit_code exit_code = EXIT_DIFF_TROUBLE;
 
     if (two && diff &&
-        fetch_fingerprint(client, options, options->operand, &two[0], NULL) == EXIT_DONE &&
-        fetch_fingerprint(client, options, options->second, &two[1], NULL) == EXIT_DONE) {
+        client_get_fingerprint(client, options, options->operand, &two[0], NULL) == EXIT_DONE &&
+        client_get_fingerprint(client, options, options->second, &two[1], NULL) == EXIT_DONE) {
         fingerprint_compare(&two[0], &two[1], diff);
         if (options->json)
             print_json(diff);

@@ -1,7 +1,5 @@
-/* import.c: reachctl import: a fingerprint from files that somebody else has measured.
- *
- * Nothing is asked of a daemon: the files are read and concluded from right here. What comes out
- * has origin imported and a UUID that no attached GPU has.
+/* import.c: reachctl import: a fingerprint from files of other people's measurements. Needs no
+ * daemon. The fingerprint has origin imported and a UUID that no attached GPU has.
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/show.h"
@@ -15,64 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was read, to be given back in one place. */
-struct reading {
-    struct import_file files[IMPORT_MAX_FILES];
-    char *texts[IMPORT_MAX_FILES]; /* owned */
-    size_t count;
-};
-
-static void reading_free(struct reading *take)
+/* Reads a file into `*out_text`, which the caller frees. One byte more than may be read shows that
+ * the file is too large; import_read reports it. */
+static enum status read_whole(struct import_file *out, char **out_text, struct err *err)
 {
-    for (size_t i = 0; i < take->count; i++)
-        free(take->texts[i]);
-    free(take);
-}
-
-/* One byte more than may be read shows that there is too much; import_read says so. */
-static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
-{
-    enum { MOST = IMPORT_MAX_FILE_BYTES + 1, FIRST = 1 << 16 };
-    FILE *const file = fopen(path, "re");
-    size_t room = FIRST;
-    size_t bytes = 0;
-    char *text = malloc(room);
+    FILE *const file = fopen(out->name, "re");
+    char *const text = malloc(IMPORT_MAX_FILE_BYTES + 1); /* untouched pages cost nothing */
     enum status s = STATUS_OK;
 
     if (!file)
-        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", path, strerror(errno));
-    while (s == STATUS_OK && text && bytes < MOST) {
-        const size_t n = fread(text + bytes, 1, room - bytes, file);
-        bytes += n;
-        if (n == 0)
-            break;
-        if (bytes < room)
-            continue;
-        char *const more = realloc(text, room * 2);
-        if (!more) {
-            free(text);
-            text = NULL;
-            break;
-        }
-        text = more;
-        room *= 2;
-    }
-    if (s == STATUS_OK && !text)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", path);
+        s = err_set(err, STATUS_IO, "cannot open %.200s: %s", out->name, strerror(errno));
+    else if (!text)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", out->name);
+    else
+        out->bytes = fread(text, 1, IMPORT_MAX_FILE_BYTES + 1, file);
     if (s == STATUS_OK && ferror(file))
-        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", path, strerror(errno));
+        s = err_set(err, STATUS_IO, "cannot read %.200s: %s", out->name, strerror(errno));
     if (file)
         (void)fclose(file);
-    if (s != STATUS_OK) {
-        free(text);
-        return s;
-    }
-    *out = text;
-    *out_bytes = bytes;
-    return STATUS_OK;
+    out->text = *out_text = text;
+    return s;
 }
 
-static enum status read_files(const struct options *options, struct reading *out, struct err *err)
+static enum status read_files(const struct options *options, struct import_file *files,
+                              char **texts, struct err *err)
 {
     enum status s = STATUS_OK;
 
@@ -80,11 +44,8 @@ static enum status read_files(const struct options *options, struct reading *out
         return err_set(err, STATUS_INVALID_ARGUMENT, "%d files are given, at most %d are read",
                        options->operand_count, IMPORT_MAX_FILES);
     for (int i = 0; i < options->operand_count && s == STATUS_OK; i++) {
-        struct import_file *const file = &out->files[out->count];
-        file->name = options->operands[i];
-        s = read_whole(file->name, &out->texts[out->count], &file->bytes, err);
-        file->text = out->texts[out->count];
-        out->count += s == STATUS_OK;
+        files[i].name = options->operands[i];
+        s = read_whole(&files[i], &texts[i], err);
     }
     return s;
 }
@@ -122,46 +83,42 @@ static enum status print_result(const struct options *options, const struct fing
         s = export_json(stdout, json, err);
     else
         show_fingerprint(json);
-    if (!options->json && (options->given & OPTION_EVIDENCE))
+    if (!options->json && options->evidence)
         show_evidence(json);
     json_decref(json);
     return s;
 }
 
-static enum status import_all(const struct options *options, struct reading *reading,
-                              struct fingerprint *fp, struct err *err)
+static enum status import_all(const struct options *options, struct fingerprint *fp,
+                              struct err *err)
 {
+    struct import_file files[IMPORT_MAX_FILES] = {{.name = NULL}};
+    char *texts[IMPORT_MAX_FILES] = {NULL};
     const struct import_options how = {.gpu_name = options->gpu_name,
                                        .imported_at = clock_wall_seconds()};
     struct observation_set set = {0};
-    enum status s = read_files(options, reading, err);
+    enum status s = read_files(options, files, texts, err);
 
     if (s == STATUS_OK)
-        s = import_derive(reading->files, reading->count, &how, &set, fp, err);
+        s = import_derive(files, (size_t)options->operand_count, &how, &set, fp, err);
     if (s == STATUS_OK)
         s = print_result(options, fp, err);
     if (s == STATUS_OK && options->export_dir)
         s = export_all(options->export_dir, &set, fp, err);
     observation_set_free(&set);
+    for (int i = 0; i < IMPORT_MAX_FILES; i++)
+        free(texts[i]);
     return s;
 }
 
 enum exit_code command_import(struct client *client, const struct options *options)
 {
-    struct reading *const reading = calloc(1, sizeof *reading);
     struct fingerprint *const fp = calloc(1, sizeof *fp);
     struct err err = {0};
     enum status s;
 
-    (void)client; /* nobody is asked */
-    if (reading && fp)
-        s = import_all(options, reading, fp, &err);
-    else
-        s = err_set(&err, STATUS_NO_MEMORY, "no memory to import");
-    if (s != STATUS_OK)
-        fprintf(stderr, "reachctl: %s\n  next step: %s\n", err.text, err_next_step(&err));
-    if (reading)
-        reading_free(reading);
+    (void)client; /* needs no daemon */
+    s = fp ? import_all(options, fp, &err) : err_set(&err, STATUS_NO_MEMORY, "no memory to import");
     free(fp);
-    return s == STATUS_OK ? EXIT_DONE : EXIT_FAILED;
+    return s == STATUS_OK ? EXIT_DONE : client_print_error(&err);
 }

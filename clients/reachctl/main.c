@@ -15,60 +15,60 @@
 struct command {
     const char *name;
     const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two; "FILE...": or more */
-    uint64_t options;    /* OPTION_ bits that it takes besides --json, --socket, --url */
+    uint64_t options;    /* BIT()s of those it takes besides --json, --socket, --url */
     command_fn *run;
     const char *usage;
     const char *about;
 };
 
+#define BIT(id) (UINT64_C(1) << OPTION_##id)
+_Static_assert(OPTION_COUNT <= 64, "a bit for each option");
+
 static const struct command commands[] = {
     {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
-    {"measure", NULL, OPTION_GPU | OPTION_DEPTH | OPTION_WAIT, command_measure,
+    {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
      "measure [--depth quick|full|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
-    {"diff", "A B", OPTION_GPU, command_diff, "diff A B",
-     "compare two: ids, \"current\", or files"},
-    {"show", NULL, OPTION_GPU | OPTION_AT | OPTION_EVIDENCE, command_show,
-     "show [--at ID] [--evidence]",
+    {"diff", "A B", BIT(GPU), command_diff, "diff A B", "compare two: ids, \"current\", or files"},
+    {"show", NULL, BIT(GPU) | BIT(AT) | BIT(EVIDENCE), command_show, "show [--at ID] [--evidence]",
      "the current fingerprint, or an older one; --evidence says how sure each number is"},
-    {"map", "[FILE]", OPTION_GPU | OPTION_AT, command_map, "map [FILE] [--at ID]",
+    {"map", "[FILE]", BIT(GPU) | BIT(AT), command_map, "map [FILE] [--at ID]",
      "a chip as text: SMs by group, windows, what is disabled; of an exported file too"},
-    {"scope", "BYTES", OPTION_GPU | OPTION_ACCESS, command_scope,
+    {"scope", "BYTES", BIT(GPU) | BIT(ACCESS), command_answer,
      "scope BYTES [--access read|atomic|write]", "how many bytes may one pass touch at random?"},
-    {"placement", "BYTES", OPTION_GPU | OPTION_WINDOWS | OPTION_GRANULARITY, command_placement,
+    {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_answer,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},
     {"plan", "BYTES",
-     OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_RESERVE |
-         OPTION_ACCESSES | OPTION_NO_SM_BINDING | OPTION_SINGLE_PASS | OPTION_INPUT_BYTES |
-         OPTION_INPUT_GBPS | OPTION_SCAN_GPS | OPTION_IN_REACH_GBPS | OPTION_OUTPUT_BYTES |
-         OPTION_PARTITION_BYTES | OPTION_WINDOWS | OPTION_GRANULARITY,
-     command_plan, "plan BYTES [what the job says of itself, see below]",
+     BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(RESERVE) | BIT(ACCESSES) |
+         BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) | BIT(INPUT_BYTES) | BIT(INPUT_GBPS) |
+         BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) | BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) |
+         BIT(WINDOWS) | BIT(GRANULARITY),
+     command_answer, "plan BYTES [what the job says of itself, see below]",
      "every way to do a job, best first"},
-    {"split", "BYTES...", OPTION_GPU | OPTION_WEIGHT, command_split,
+    {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
      "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
-    {"explain", "BYTES",
-     OPTION_GPU | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION | OPTION_GBPS,
-     command_explain, "explain BYTES --gbps N [--access A --element B --transaction B]",
+    {"explain", "BYTES", BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS),
+     command_answer, "explain BYTES --gbps N [--access A --element B --transaction B]",
      "is it the TLB? N is what the job sees"},
-    {"observations", "[ID]", OPTION_GPU | OPTION_RUN | OPTION_CSV, command_observations,
+    {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
-    {"import", "FILE...", OPTION_GPU_NAME | OPTION_EXPORT | OPTION_EVIDENCE, command_import,
+    {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
      "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
-    {"nfd", NULL, OPTION_DIR | OPTION_NAMESPACE | OPTION_INTERVAL | OPTION_TTL, command_nfd,
+    {"nfd", NULL, BIT(DIR) | BIT(NAMESPACE) | BIT(INTERVAL) | BIT(TTL), command_nfd,
      "nfd [--dir DIR|-] [--namespace NS] [--interval S] [--ttl S]",
      "this node as a feature file of Kubernetes' NFD; --interval repeats it"},
-    {"hwloc", "[FILE...]", OPTION_MERGE, command_hwloc, "hwloc [FILE...] [--merge TOPOLOGY]",
+    {"hwloc", "[FILE...]", BIT(MERGE), command_hwloc, "hwloc [FILE...] [--merge TOPOLOGY]",
      "the GPUs as an hwloc topology in XML, or in one that lstopo wrote"},
-    {"backup", "FILE", OPTION_STATE, command_backup, "backup FILE [--state PATH]",
+    {"backup", "FILE", BIT(STATE), command_backup, "backup FILE [--state PATH]",
      "copy the daemon's database, which goes on; asks no daemon"},
     {"survey", "[HOST...]",
-     OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM | OPTION_DB | OPTION_PORT | OPTION_CA |
-         OPTION_DEADLINE | OPTION_HOST_LIMIT | OPTION_AT_ONCE | OPTION_ATTEMPTS,
+     BIT(HOSTS) | BIT(FILE_SD) | BIT(SLURM) | BIT(DB) | BIT(PORT) | BIT(CA) | BIT(DEADLINE) |
+         BIT(HOST_LIMIT) | BIT(AT_ONCE) | BIT(ATTEMPTS),
      command_survey, "survey [HOST...] [--hosts FILE] [--slurm LIST]",
      "ask many daemons for their GPUs' fingerprints, and keep them"},
-    {"survey report", "[REPORT...]", OPTION_DB | OPTION_FORMAT | OPTION_SURVEY | OPTION_MODEL,
+    {"survey report", "[REPORT...]", BIT(DB) | BIT(FORMAT) | BIT(SURVEY) | BIT(MODEL),
      command_survey_report, "survey report [REPORT...] [--format F]",
      "what surveys found: signatures, maps, spread, outliers, drift"},
 };
@@ -124,13 +124,6 @@ static void print_help(void)
         "3 anything else. Of survey: 4 where some hosts were not heard, 3 where none was.");
 }
 
-static enum exit_code usage_error(const char *what, const char *which)
-{
-    fprintf(stderr, "reachctl: %s%s%s\n  next step: reachctl --help\n", what, which ? " " : "",
-            which ? which : "");
-    return EXIT_USAGE;
-}
-
 /* The command that begins at `words`, which NULL ends, and of how many words its name is. The name
  * of two words wins over the one it begins with. */
 static const struct command *find_command(char **words, int *out_words)
@@ -154,124 +147,25 @@ static const struct command *find_command(char **words, int *out_words)
 /* ---- the command line ---- */
 
 enum { OPT_SOCKET = 0x100, OPT_URL, OPT_JSON, OPT_HELP, OPT_VERSION, OPT_LIMITED };
-/* What getopt answers for an option of some commands: its bit's number, beyond the others. */
-#define LIMITED(bit) (OPT_LIMITED + __builtin_ctzll(bit))
-
+#define LONG_OPTION(id, field, name, argument) {name, argument, NULL, OPT_LIMITED + OPTION_##id},
 static const struct option long_options[] = {
+    OPTIONS_ALL(LONG_OPTION) /* first: element i is option i */
     {"socket", required_argument, NULL, OPT_SOCKET},
     {"url", required_argument, NULL, OPT_URL},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
-    {"gpu", required_argument, NULL, LIMITED(OPTION_GPU)},
-    {"depth", required_argument, NULL, LIMITED(OPTION_DEPTH)},
-    {"wait", no_argument, NULL, LIMITED(OPTION_WAIT)},
-    {"windows", required_argument, NULL, LIMITED(OPTION_WINDOWS)},
-    {"granularity", required_argument, NULL, LIMITED(OPTION_GRANULARITY)},
-    {"run", required_argument, NULL, LIMITED(OPTION_RUN)},
-    {"csv", no_argument, NULL, LIMITED(OPTION_CSV)},
-    {"at", required_argument, NULL, LIMITED(OPTION_AT)},
-    {"access", required_argument, NULL, LIMITED(OPTION_ACCESS)},
-    {"gpu-name", required_argument, NULL, LIMITED(OPTION_GPU_NAME)},
-    {"export", required_argument, NULL, LIMITED(OPTION_EXPORT)},
-    {"evidence", no_argument, NULL, LIMITED(OPTION_EVIDENCE)},
-    {"element", required_argument, NULL, LIMITED(OPTION_ELEMENT)},
-    {"transaction", required_argument, NULL, LIMITED(OPTION_TRANSACTION)},
-    {"reserve", required_argument, NULL, LIMITED(OPTION_RESERVE)},
-    {"accesses", required_argument, NULL, LIMITED(OPTION_ACCESSES)},
-    {"no-sm-binding", no_argument, NULL, LIMITED(OPTION_NO_SM_BINDING)},
-    {"single-pass", no_argument, NULL, LIMITED(OPTION_SINGLE_PASS)},
-    {"input-bytes", required_argument, NULL, LIMITED(OPTION_INPUT_BYTES)},
-    {"input-gbps", required_argument, NULL, LIMITED(OPTION_INPUT_GBPS)},
-    {"scan-gps", required_argument, NULL, LIMITED(OPTION_SCAN_GPS)},
-    {"in-reach-gbps", required_argument, NULL, LIMITED(OPTION_IN_REACH_GBPS)},
-    {"output-bytes", required_argument, NULL, LIMITED(OPTION_OUTPUT_BYTES)},
-    {"partition-bytes", required_argument, NULL, LIMITED(OPTION_PARTITION_BYTES)},
-    {"weight", required_argument, NULL, LIMITED(OPTION_WEIGHT)},
-    {"state", required_argument, NULL, LIMITED(OPTION_STATE)},
-    {"gbps", required_argument, NULL, LIMITED(OPTION_GBPS)},
-    {"dir", required_argument, NULL, LIMITED(OPTION_DIR)},
-    {"namespace", required_argument, NULL, LIMITED(OPTION_NAMESPACE)},
-    {"merge", required_argument, NULL, LIMITED(OPTION_MERGE)},
-    {"interval", required_argument, NULL, LIMITED(OPTION_INTERVAL)},
-    {"ttl", required_argument, NULL, LIMITED(OPTION_TTL)},
-    {"hosts", required_argument, NULL, LIMITED(OPTION_HOSTS)},
-    {"file-sd", required_argument, NULL, LIMITED(OPTION_FILE_SD)},
-    {"slurm", required_argument, NULL, LIMITED(OPTION_SLURM)},
-    {"db", required_argument, NULL, LIMITED(OPTION_DB)},
-    {"port", required_argument, NULL, LIMITED(OPTION_PORT)},
-    {"ca", required_argument, NULL, LIMITED(OPTION_CA)},
-    {"deadline", required_argument, NULL, LIMITED(OPTION_DEADLINE)},
-    {"host-deadline", required_argument, NULL, LIMITED(OPTION_HOST_LIMIT)},
-    {"concurrency", required_argument, NULL, LIMITED(OPTION_AT_ONCE)},
-    {"attempts", required_argument, NULL, LIMITED(OPTION_ATTEMPTS)},
-    {"format", required_argument, NULL, LIMITED(OPTION_FORMAT)},
-    {"survey", required_argument, NULL, LIMITED(OPTION_SURVEY)},
-    {"model", required_argument, NULL, LIMITED(OPTION_MODEL)},
     {NULL, 0, NULL, 0},
 };
 
-static const char *name_of(int number)
+/* The last value of an option counts, except for sources, which all count. */
+static void set_option(struct options *o, enum option_id id, const char *value)
 {
-    for (const struct option *o = long_options; o->name; o++) {
-        if (o->val == OPT_LIMITED + number)
-            return o->name;
-    }
-    return "";
-}
+    const bool source = id == OPTION_HOSTS || id == OPTION_FILE_SD || id == OPTION_SLURM;
 
-/* The last one of a name counts. */
-static void take_param(struct options *o, uint64_t bit, const char *value)
-{
-    const char *name = name_of(__builtin_ctzll(bit));
-    uint32_t i = 0;
-
-    while (i < o->param_count && strcmp(o->params[i].name, name) != 0)
-        i++;
-    if (i == OPTIONS_MAX_PARAMS)
-        return;
-    o->params[i] = (struct option_param){name, value ? value : "true"};
-    o->param_count += i == o->param_count;
-}
-
-static void take_limited(struct options *o, uint64_t bit, const char *value)
-{
-    const struct {
-        uint64_t bit;
-        const char **place;
-    } places[] = {{OPTION_GPU, &o->gpu},
-                  {OPTION_DEPTH, &o->depth},
-                  {OPTION_RUN, &o->run},
-                  {OPTION_AT, &o->at},
-                  {OPTION_GPU_NAME, &o->gpu_name},
-                  {OPTION_EXPORT, &o->export_dir},
-                  {OPTION_STATE, &o->state},
-                  {OPTION_DIR, &o->dir},
-                  {OPTION_NAMESPACE, &o->label_namespace},
-                  {OPTION_INTERVAL, &o->interval},
-                  {OPTION_MERGE, &o->merge},
-                  {OPTION_TTL, &o->ttl},
-                  {OPTION_DB, &o->db},
-                  {OPTION_PORT, &o->port},
-                  {OPTION_CA, &o->ca},
-                  {OPTION_DEADLINE, &o->deadline},
-                  {OPTION_HOST_LIMIT, &o->host_limit},
-                  {OPTION_AT_ONCE, &o->at_once},
-                  {OPTION_ATTEMPTS, &o->attempts},
-                  {OPTION_FORMAT, &o->format},
-                  {OPTION_SURVEY, &o->survey},
-                  {OPTION_MODEL, &o->model}};
-
-    o->given |= bit;
-    if (bit & OPTION_PARAMS)
-        take_param(o, bit, value);
-    if ((bit & (OPTION_HOSTS | OPTION_FILE_SD | OPTION_SLURM)) &&
-        o->source_count++ < OPTIONS_MOST_SOURCES)
-        o->sources[o->source_count - 1] = (struct option_source){bit, value};
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        if (places[i].bit == bit)
-            *places[i].place = value;
-    }
+    o->value[id] = value ? value : "true";
+    if (source && o->source_count++ < OPTIONS_MOST_SOURCES)
+        o->sources[o->source_count - 1] = (struct option_source){id, value};
 }
 
 enum parsed { PARSED_RUN = 0, PARSED_HELP, PARSED_VERSION, PARSED_WRONG };
@@ -299,7 +193,7 @@ static enum parsed parse(int argc, char **argv, struct options *o)
         case '?':
             return PARSED_WRONG; /* getopt has said why */
         default:
-            take_limited(o, OPTION_BIT(code - OPT_LIMITED), optarg);
+            set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
         }
     }
     return PARSED_RUN;
@@ -313,23 +207,23 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     const int least = !c->operand || c->operand[0] == '[' ? 0 : many ? 1 : most;
 
     for (int i = 0; i < OPTION_COUNT; i++) {
-        if (o->given & OPTION_BIT(i) & ~c->options) {
+        if (o->value[i] && !(c->options >> i & 1)) {
             fprintf(stderr, "reachctl: %s does not take --%s\n  next step: reachctl --help\n",
-                    c->name, name_of(i));
+                    c->name, long_options[i].name);
             return EXIT_USAGE;
         }
     }
     if (operands < least)
-        return usage_error("this command needs", c->operand);
+        return client_usage_error("this command needs", c->operand);
     if (operands > most)
-        return usage_error("too many operands for", c->name);
+        return client_usage_error("too many operands for", c->name);
     if (o->url && o->socket_path)
-        return usage_error("--url and --socket exclude each other", NULL);
-    if (*o->gpu == '\0')
-        return usage_error("--gpu needs an index or a UUID", NULL);
+        return client_usage_error("--url and --socket exclude each other", NULL);
+    if (o->gpu && *o->gpu == '\0')
+        return client_usage_error("--gpu needs an index or a UUID", NULL);
     if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
         strcmp(o->depth, "matrix") != 0)
-        return usage_error("--depth is quick, full or matrix, not", o->depth);
+        return client_usage_error("--depth is quick, full or matrix, not", o->depth);
     return EXIT_DONE;
 }
 
@@ -358,7 +252,7 @@ static enum exit_code run(const struct command *c, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.gpu = "0"};
+    struct options options = {.command = NULL};
     const struct command *command;
     enum exit_code exit_code;
     int words = 1;
@@ -371,23 +265,26 @@ int main(int argc, char **argv)
         puts("reachctl " REACHD_VERSION);
         return EXIT_DONE;
     case PARSED_WRONG:
-        return usage_error("the command line makes no sense", NULL);
+        return client_usage_error("the command line makes no sense", NULL);
     case PARSED_RUN:
         break;
     }
     if (optind == argc)
-        return usage_error("a command is missing", NULL);
+        return client_usage_error("a command is missing", NULL);
     command = find_command(&argv[optind], &words);
     if (!command)
-        return usage_error("there is no command", argv[optind]);
+        return client_usage_error("there is no command", argv[optind]);
     optind += words;
     exit_code = check(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
         return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
+    if (!options.gpu)
+        options.gpu = "0";
     if (optind < argc)
         options.operand = argv[optind];
     if (optind + 1 < argc)
         options.second = argv[optind + 1];
+    options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
     return run(command, &options);

@@ -1,11 +1,9 @@
-/* map.c: reachctl map: a chip as text of 80 columns: a line for each SM group, with a place for
- * each SM of a full group, the windows that the groups would work in, and what the die lacks. */
+/* map.c: reachctl map: a chip as text of 80 columns, or as JSON: a line for each SM group, with a
+ * place for each SM of a full group, the windows of the groups, and what the die lacks. */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/fetch.h"
-#include "clients/reachctl/map_json.h"
-#include "clients/reachctl/wrap.h"
 
+#include "base/json_builder.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
@@ -13,11 +11,41 @@
 #include <string.h>
 
 enum {
+    COLUMNS = 80,
     PLACE_COLUMNS = 4,    /* of an SM id and the blanks before it */
     SMS_COLUMN = 20,      /* where the SM ids of a group begin */
     GROUPS_COLUMN = 40,   /* where the groups of a window begin */
-    CANDIDATES_SHOWN = 8, /* the pattern stands for all of them */
+    CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
+    LIST_BYTES = 3072,    /* 512 SM ids with commas */
 };
+
+/* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
+ * is left out if it is a blank. Ends the line. All lines but the first begin at column `indent`,
+ * where the first is already. A part longer than a line gets a line of its own. */
+static void print_parts(int indent, const char *text, char end, const char *blank)
+{
+    const int apart = (int)strlen(blank);
+    int column = indent;
+
+    while (*text) {
+        const char *found = strchrnul(text, end);
+        const int length = (int)(found - text) + (*found && end != ' ');
+        if (column > indent && column + apart + length > COLUMNS)
+            column = printf("\n%*s", indent, "") - 1;
+        else if (column > indent)
+            column += printf("%s", blank);
+        column += printf("%.*s", length, text);
+        text = found + (*found != '\0');
+    }
+    putchar('\n');
+}
+
+static void print_numbers(int indent, const uint16_t *numbers, uint32_t count)
+{
+    char text[LIST_BYTES];
+
+    print_parts(indent, chip_format_list(numbers, count, text, sizeof(text)), ',', " ");
+}
 
 /* "not observable (no-trace)", or "not known (not-measured)". */
 static void print_absent(enum known known, enum reason reason)
@@ -49,7 +77,7 @@ static void print_head(const struct chip *chip)
 
 static int print_place(int column, const char *text)
 {
-    if (column + PLACE_COLUMNS > WRAP_COLUMNS) {
+    if (column + PLACE_COLUMNS > COLUMNS) {
         printf("\n%*s", SMS_COLUMN, "");
         column = SMS_COLUMN;
     }
@@ -94,12 +122,8 @@ static void print_groups(const struct chip *chip)
 
 static void print_reason(const char *text)
 {
-    struct wrap w = wrap_begin(0, 0);
-
     printf("  ");
-    w.indent = w.column = 2;
-    wrap_sentence(&w, text);
-    wrap_end(&w);
+    print_parts(2, text, ' ', " ");
 }
 
 static void print_window(const struct chip *chip, uint32_t window)
@@ -109,12 +133,10 @@ static void print_window(const struct chip *chip, uint32_t window)
     char length[FORMAT_SIZE_BYTES];
     uint16_t groups[REACH_MAX_GROUPS];
     const uint32_t count = chip_window_groups(chip, (int)window, groups);
-    struct wrap w = wrap_begin(GROUPS_COLUMN, GROUPS_COLUMN);
 
     printf("%6u  %12s  %10s  %4u  ", window, format_size(p->first_byte, from),
            format_size(p->length_bytes, length), p->sm_count);
-    wrap_ranges(&w, groups, count);
-    wrap_end(&w);
+    print_numbers(GROUPS_COLUMN, groups, count);
 }
 
 static void print_windows(const struct chip *chip)
@@ -139,28 +161,9 @@ static void print_windows(const struct chip *chip)
     for (uint32_t i = 0; i < chip->plan.window_count; i++)
         print_window(chip, i);
     if (idle_count > 0) {
-        struct wrap w = wrap_begin(GROUPS_COLUMN, GROUPS_COLUMN);
         printf("%-*s", GROUPS_COLUMN, "  no work");
-        wrap_ranges(&w, idle, idle_count);
-        wrap_end(&w);
+        print_numbers(GROUPS_COLUMN, idle, idle_count);
     }
-}
-
-/* A pattern is long on some chips: it may be broken behind its commas. */
-static void print_pattern(const char *pattern)
-{
-    int column = printf("pattern ");
-
-    while (*pattern) {
-        const int length = (int)strcspn(pattern, ",") + (strchr(pattern, ',') != NULL);
-        if (column + length > WRAP_COLUMNS) {
-            printf("\n%8s", "");
-            column = 8;
-        }
-        column += printf("%.*s", length, pattern);
-        pattern += length;
-    }
-    putchar('\n');
 }
 
 static void print_candidates(const struct disabled_sms *disabled)
@@ -176,10 +179,8 @@ static void print_candidates(const struct disabled_sms *disabled)
     printf("%u lost, by the ids of the full die%s\n", disabled->sm_count.v,
            count == 1 ? "" : "; nothing tells these apart");
     for (uint32_t i = 0; i < disabled->listed && i < CANDIDATES_SHOWN; i++) {
-        struct wrap w = wrap_begin(2, 2);
         printf("  ");
-        wrap_ranges(&w, disabled->candidates[i], disabled->sm_count.v);
-        wrap_end(&w);
+        print_numbers(2, disabled->candidates[i], disabled->sm_count.v);
     }
     if (count > CANDIDATES_SHOWN)
         printf("  and %u more\n", count - CANDIDATES_SHOWN);
@@ -201,10 +202,76 @@ static void print_die(const struct topology *topology)
         printf(" in groups of %u", topology->nominal_group_sms.v);
     putchar('\n');
     if (disabled->signature[0])
-        print_pattern(disabled->signature);
+        print_parts(printf("pattern "), disabled->signature, ',', "");
     if (IS_KNOWN(disabled->sm_count) && disabled->sm_count.v > 0)
         print_candidates(disabled);
 }
+
+/* ---- JSON ---- */
+
+static json_t *numbers_to_json(const uint16_t *values, uint32_t count)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(values[i]));
+    return list;
+}
+
+static json_t *groups_to_json(const struct chip *chip)
+{
+    json_t *list = json_array();
+
+    for (uint32_t g = 0; g < chip->group_count; g++) {
+        const int window = chip->window_of_group[g];
+        uint16_t sms[REACH_MAX_SMS];
+        const uint32_t count = chip_group_sms(chip, g, sms);
+        json_array_append_new(
+            list, json_pack("{s:i,s:o,s:o,s:i}", "id", (int)g, "sms", numbers_to_json(sms, count),
+                            "window", window == CHIP_NO_WINDOW ? json_null() : json_integer(window),
+                            "lacks", (int)chip_group_lacks(chip, g)));
+    }
+    return list;
+}
+
+static json_t *windows_to_json(const struct chip *chip)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; chip->planned && i < chip->plan.window_count; i++) {
+        const struct placement_window *w = &chip->plan.windows[i];
+        uint16_t groups[REACH_MAX_GROUPS];
+        const uint32_t count = chip_window_groups(chip, (int)i, groups);
+        json_array_append_new(list,
+                              json_pack("{s:I,s:I,s:o}", "first_byte", (json_int_t)w->first_byte,
+                                        "length_bytes", (json_int_t)w->length_bytes, "groups",
+                                        numbers_to_json(groups, count)));
+    }
+    return list;
+}
+
+/* Groups and windows by number, null for what is not known. */
+static enum exit_code print_json(const struct chip *chip)
+{
+    const struct gpu_identity *gpu = &chip->fp->gpu;
+    const char *signature = chip->fp->topology.disabled.signature;
+    json_t *json = json_pack(
+        "{s:s,s:s,s:s,s:s,s:s?,s:i,s:o,s:s?,s:s,s:o,s:s?}", "fingerprint_id", chip->id, "uuid",
+        gpu->uuid, "name", gpu->name, "origin", origin_name(gpu->origin), "map",
+        *chip->map ? chip->map : NULL, "sm_count", (int)gpu->sm_count, "groups",
+        groups_to_json(chip), "advice", chip->planned ? advice_name(chip->plan.advice) : NULL,
+        "reason", chip->planned ? chip->plan.reason : chip->why.text, "windows",
+        windows_to_json(chip), "signature", *signature ? signature : NULL);
+    const int result = json_print(json, 1, stdout);
+
+    json_decref(json);
+    if (result == 0)
+        return EXIT_DONE;
+    fputs("reachctl: cannot write the map, or out of memory\n", stderr);
+    return EXIT_FAILED;
+}
+
+/* ---- the command ---- */
 
 enum exit_code command_map(struct client *client, const struct options *options)
 {
@@ -215,21 +282,19 @@ enum exit_code command_map(struct client *client, const struct options *options)
     enum exit_code exit_code = EXIT_FAILED;
 
     if (options->operand && options->at) {
-        fputs("reachctl: map takes a file or --at, not both\n  next step: reachctl --help\n",
-              stderr);
-        exit_code = EXIT_USAGE;
+        exit_code = client_usage_error("map takes a file or --at, not both", NULL);
         goto out;
     }
     if (!fp || !chip) {
         fputs("reachctl: no memory\n", stderr);
         goto out;
     }
-    exit_code = fetch_fingerprint(client, options, which, fp, id);
+    exit_code = client_get_fingerprint(client, options, which, fp, id);
     if (exit_code != EXIT_DONE)
         goto out;
     chip_read(fp, id, chip);
     if (options->json) {
-        exit_code = map_print_json(chip);
+        exit_code = print_json(chip);
     } else {
         print_head(chip);
         print_groups(chip);

@@ -120,7 +120,7 @@ enum exit_code command_measure(struct client *client, const struct options *opti
     if (exit_code != EXIT_DONE)
         return exit_code;
     id = json_string_value(json_object_get(answer.json, "id"));
-    if ((options->given & OPTION_WAIT) && id)
+    if (options->wait && id)
         exit_code = wait_for_end(client, options, id);
     else if (options->json)
         fputs(answer.body, stdout);

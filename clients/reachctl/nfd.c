@@ -1,16 +1,27 @@
 /* nfd.c: reachctl nfd: labels of this node in a feature file of node feature discovery (NFD).
  *
- * A program of its own and not a thread of the daemon, because a label says that the daemon
- * answers: one that hangs or is gone cannot renew its labels, and each of them has an end. It also
- * keeps a directory of the host out of the sandbox of a process that opens GPUs.
+ * A program of its own and not a thread of the daemon, because a label implies that the daemon
+ * responds: if it hangs or is gone, its labels are not renewed and expire. It also keeps a
+ * directory of the host out of the sandbox of a process that opens GPUs.
  *
- * NFD reads at any moment. So the text goes to a file with a dot before its name, which NFD passes
- * over, and is renamed when it is whole (NFD, customization guide, "Feature files").
+ * NFD may read at any time. So the text is written to a file whose name begins with a dot, which
+ * NFD ignores, and renamed when it is complete (NFD, customization guide, "Feature files").
+ *
+ * The labels are few, short, and only classes and hashes; the daemon has the details.
+ * A name or a value has at most 63 letters, digits, '-', '_' and '.', and begins and ends with a
+ * letter or a digit (Kubernetes, "Labels and Selectors"). Texts of the daemon are made to fit.
+ *
+ * A node has several GPUs, a label one value. So there are two labels for each property: one for
+ * the node, "mixed" if its GPUs differ, and one per value with the number of GPUs that have it:
+ *
+ *     map=2d8cbf8bf97f        map.2d8cbf8bf97f=4
  */
+#include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/labels.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,17 +33,231 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- labels ---- */
+
+enum {
+    LABEL_BYTES = 64, /* of a name or a value, and the end */
+    /* each property once, and once per value; count, generation */
+    LABELS_MAX = 5 * (1 + REACH_MAX_GPUS) + 2,
+    LABEL_NAMESPACE_BYTES = 254,
+};
+
+enum labels_property {
+    LABELS_STATE,
+    LABELS_ORIGIN,
+    LABELS_CLASS,
+    LABELS_MAP,
+    LABELS_WINDOWS,
+    LABELS_PROPERTIES
+};
+
+/* The words of one property and the number of GPUs with each. */
+struct labels_tally {
+    uint32_t count;
+    struct {
+        char word[LABEL_BYTES];
+        uint32_t gpus;
+    } of[REACH_MAX_GPUS];
+};
+
+struct labels {
+    size_t gpu_count;
+    uint64_t generation; /* changes with any fingerprint, whatever the order of the GPUs */
+    struct labels_tally tallies[LABELS_PROPERTIES];
+    uint32_t skipped; /* invalid fingerprints; `why` has the reason of the last */
+    struct err why;
+};
+
+enum { SHORT_HASH = 12 };
+
+static const char *const property_names[] = {
+    [LABELS_STATE] = "state", [LABELS_ORIGIN] = "origin",   [LABELS_CLASS] = "topology-class",
+    [LABELS_MAP] = "map",     [LABELS_WINDOWS] = "windows",
+};
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Makes `text` fit a label of at most `room` - 1 characters: other characters become '-', what may
+ * not stand at an end goes. */
+static void clean(const char *text, char *out, size_t room)
+{
+    size_t length = 0;
+
+    while (*text && !is_alphanumeric(*text))
+        text++;
+    for (; *text && length + 1 < room; text++)
+        out[length++] = (char)(is_alphanumeric(*text) || strchr("-_.", *text) ? *text : '-');
+    while (length > 0 && !is_alphanumeric(out[length - 1]))
+        length--;
+    out[length] = '\0';
+    if (length == 0)
+        snprintf(out, room, "unknown");
+}
+
+static void count_word(struct labels *labels, enum labels_property p, const char *text)
+{
+    /* Room for the property's name and a dot before it. */
+    const size_t room = LABEL_BYTES - strlen(property_names[p]) - 1;
+    struct labels_tally *t = &labels->tallies[p];
+    char word[LABEL_BYTES];
+    uint32_t i = 0;
+
+    clean(text, word, room);
+    while (i < t->count && strcmp(t->of[i].word, word) != 0)
+        i++;
+    if (i == t->count) {
+        memcpy(t->of[i].word, word, sizeof(word));
+        t->count++;
+    }
+    t->of[i].gpus++;
+}
+
+/* "132sm-24g-64GiB": SMs, groups and the reach of a group, which is rounded so that one entry more
+ * or less makes no other class. Chips of one class need not have the same map. */
+static void class_of(const struct chip *chip, char *out)
+{
+    const struct maybe_u64 reach = chip->fp->windows.reach_bytes;
+    const uint64_t unit = reach.v >= GIB ? GIB : MIB;
+    size_t at = (size_t)snprintf(out, LABEL_BYTES, "%usm", chip->fp->gpu.sm_count);
+
+    if (chip->group_count > 0)
+        at += (size_t)snprintf(out + at, LABEL_BYTES - at, "-%ug", chip->group_count);
+    if (IS_KNOWN(reach))
+        snprintf(out + at, LABEL_BYTES - at, "-%llu%s",
+                 (unsigned long long)((reach.v + unit / 2) / unit), unit == GIB ? "GiB" : "MiB");
+}
+
+/* How many windows cover all of the memory; where windows are no answer, what is. */
+static void windows_of(const struct chip *chip, char *out)
+{
+    if (!chip->planned)
+        snprintf(out, LABEL_BYTES, "unknown");
+    else if (chip->plan.window_count > 0)
+        snprintf(out, LABEL_BYTES, "%u", chip->plan.window_count);
+    else
+        snprintf(out, LABEL_BYTES, "%s",
+                 chip->plan.advice == ADVICE_NOTHING_TO_DO ? "1" : advice_name(chip->plan.advice));
+}
+
+static void count_chip(struct labels *labels, const struct chip *chip)
+{
+    char word[LABEL_BYTES];
+
+    count_word(labels, LABELS_ORIGIN, origin_name(chip->fp->gpu.origin));
+    class_of(chip, word);
+    count_word(labels, LABELS_CLASS, word);
+    snprintf(word, sizeof(word), "%.*s", SHORT_HASH, chip->map[0] ? chip->map + strlen("map") : "");
+    count_word(labels, LABELS_MAP, word);
+    windows_of(chip, word);
+    count_word(labels, LABELS_WINDOWS, word);
+}
+
+/* Is what is known of this GPU still true, as far as the daemon can tell? */
+static bool is_current(const json_t *gpu, const char *state)
+{
+    return json_is_object(json_object_get(gpu, "fingerprint")) &&
+           !json_is_true(json_object_get(gpu, "fingerprint_stale")) && strcmp(state, "lost") != 0;
+}
+
+static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *err)
+{
+    const char *state = json_string_value(json_object_get(gpu, "state"));
+    const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+    const char *id = json_string_value(json_object_get(gpu, "fingerprint_id"));
+    struct fingerprint *fp = NULL;
+    struct chip *chip = NULL;
+    enum status status = STATUS_OK;
+
+    if (!state || !uuid)
+        return err_set(err, STATUS_PROTOCOL, "a GPU of the answer has no state or no UUID");
+    count_word(out, LABELS_STATE, state);
+    /* A sum, so that it does not depend on the order of the GPUs. */
+    out->generation += hash_bytes(hash_bytes(HASH_START, uuid, strlen(uuid) + 1), id ? id : "",
+                                  id ? strlen(id) : 0);
+    if (!is_current(gpu, state))
+        return STATUS_OK;
+    fp = calloc(1, sizeof(*fp));
+    chip = calloc(1, sizeof(*chip));
+    if (!fp || !chip) {
+        status = err_set(err, STATUS_NO_MEMORY, "no memory");
+    } else if (fingerprint_from_json(json_object_get(gpu, "fingerprint"), fp, &out->why) ==
+               STATUS_OK) {
+        chip_read(fp, id ? id : "", chip);
+        count_chip(out, chip);
+    } else {
+        out->skipped++;
+    }
+    free(chip);
+    free(fp);
+    return status;
+}
+
+/* Reads the response to GET /v1/fingerprints. A GPU that is lost, or whose fingerprint is stale or
+ * invalid, counts by its state and in no class. */
+static enum status labels_read(const json_t *document, struct labels *out, struct err *err)
+{
+    const json_t *gpus = json_object_get(document, "gpus");
+    enum status status = STATUS_OK;
+
+    *out = (struct labels){.gpu_count = json_array_size(gpus)};
+    if (!json_is_array(gpus) || out->gpu_count > REACH_MAX_GPUS)
+        return err_set(err, STATUS_PROTOCOL, "the answer has no list of at most %d GPUs",
+                       REACH_MAX_GPUS);
+    for (size_t i = 0; i < out->gpu_count && status == STATUS_OK; i++)
+        status = count_gpu(json_array_get(gpus, i), out, err);
+    return status;
+}
+
+static void labels_print(const struct labels *labels, const char *namespace, FILE *out)
+{
+    fprintf(out, "%s/gpu.count=%zu\n%s/generation=%0*llx\n", namespace, labels->gpu_count,
+            namespace, SHORT_HASH,
+            (unsigned long long)(labels->generation >> (64 - 4 * SHORT_HASH)));
+    for (int p = 0; p < LABELS_PROPERTIES; p++) {
+        const struct labels_tally *t = &labels->tallies[p];
+        if (t->count > 0)
+            fprintf(out, "%s/%s=%s\n", namespace, property_names[p],
+                    t->count == 1 ? t->of[0].word : "mixed");
+        for (uint32_t i = 0; i < t->count; i++)
+            fprintf(out, "%s/%s.%s=%u\n", namespace, property_names[p], t->of[i].word,
+                    t->of[i].gpus);
+    }
+}
+
+/* Whether this is a DNS subdomain of at most 253 characters (RFC 1123). */
+static bool is_namespace(const char *name)
+{
+    size_t length = 0;
+    char before = '.';
+
+    for (; name[length]; length++) {
+        const char c = name[length];
+        const bool lower = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+        /* A label of it begins and ends with a letter or a digit. */
+        if (!lower &&
+            !((c == '-' && before != '.') || (c == '.' && before != '.' && before != '-')))
+            return false;
+        before = c;
+    }
+    return length > 0 && length < LABEL_NAMESPACE_BYTES && before != '.' && before != '-';
+}
+
+/* ---- the feature file ---- */
+
 static const char DEFAULT_DIR[] = "/etc/kubernetes/node-feature-discovery/features.d";
-/* Nobody's: ".internal" is reserved for private use and will never be in the DNS. */
+/* ".internal" is reserved for private use and will never be in the DNS. */
 static const char DEFAULT_NAMESPACE[] = "reachd.internal";
 
 enum {
     DEFAULT_EXPIRES_S = 180,
-    EXPIRES_PERIODS = 3, /* so that one answer that comes late costs no label */
+    EXPIRES_PERIODS = 3, /* so that one late answer costs no label */
     MAX_SECONDS = 86400,
     TIME_BYTES = 24,
     PATH_BYTES = 4096,
-    MAX_FILE_BYTES = 65536, /* NFD passes over a larger one */
+    MAX_FILE_BYTES = 65536, /* NFD ignores a larger one */
     LINE_BYTES = LABEL_NAMESPACE_BYTES + 2 * LABEL_BYTES + 2,
     HEAD_BYTES = 256,
 };
@@ -46,7 +271,7 @@ struct plan {
     unsigned expires_s;
 };
 
-/* "" and what is no number from 1 to MAX_SECONDS are refused. */
+/* Accepts a number from 1 to MAX_SECONDS; NULL leaves `*out` as it is. */
 static bool read_seconds(const char *text, unsigned *out)
 {
     char *end = NULL;
@@ -62,12 +287,6 @@ static bool read_seconds(const char *text, unsigned *out)
     return true;
 }
 
-static enum exit_code wrong(const char *what)
-{
-    fprintf(stderr, "reachctl: %s\n  next step: reachctl --help\n", what);
-    return EXIT_USAGE;
-}
-
 static enum exit_code read_plan(const struct options *options, struct plan *out)
 {
     *out = (struct plan){.dir = options->dir ? options->dir : DEFAULT_DIR,
@@ -75,16 +294,18 @@ static enum exit_code read_plan(const struct options *options, struct plan *out)
                                                                      : DEFAULT_NAMESPACE};
     if (!read_seconds(options->interval, &out->every_s) ||
         !read_seconds(options->ttl, &out->expires_s))
-        return wrong("--interval and --ttl are seconds, 1 to 86400");
+        return client_usage_error("--interval and --ttl are seconds, 1 to 86400", NULL);
     if (out->expires_s == 0)
         out->expires_s = out->every_s ? EXPIRES_PERIODS * out->every_s : DEFAULT_EXPIRES_S;
     if (out->expires_s <= out->every_s)
-        return wrong("labels that expire before they are renewed come and go: --ttl must be "
-                     "more than --interval");
-    if (!labels_namespace_good(out->label_namespace))
-        return wrong("--namespace is a DNS name in lower case");
+        return client_usage_error(
+            "labels that expire before they are renewed come and go: --ttl must be "
+            "more than --interval",
+            NULL);
+    if (!is_namespace(out->label_namespace))
+        return client_usage_error("--namespace is a DNS name in lower case", NULL);
     if (options->json)
-        return wrong("nfd writes no JSON; map --json does");
+        return client_usage_error("nfd writes no JSON; map --json does", NULL);
     return EXIT_DONE;
 }
 
@@ -97,12 +318,10 @@ static void print_labels(const struct labels *labels, const struct plan *plan, F
             "# Written by reachctl nfd, and renewed for as long as reachd answers.\n"
             "# +expiry-time=%s\n",
             expiry);
-    for (uint32_t i = 0; i < labels->count; i++)
-        fprintf(out, "%s/%s=%s\n", plan->label_namespace, labels->list[i].name,
-                labels->list[i].value);
+    labels_print(labels, plan->label_namespace, out);
 }
 
-/* Writes all of it to a new file with a dot before its name and renames that. */
+/* Writes a new file whose name begins with a dot and renames it. */
 static enum status replace_file(const struct labels *labels, const struct plan *plan,
                                 struct err *err)
 {
@@ -138,7 +357,7 @@ out:
     return status;
 }
 
-/* A signal that ends this program waits for the rename, so that no half file is left behind. */
+/* Delays signals that end this program until the rename, so that no partial file remains. */
 static enum status replace_whole(const struct labels *labels, const struct plan *plan,
                                  struct err *err)
 {
@@ -169,7 +388,7 @@ static enum exit_code renew(struct client *client, const struct plan *plan)
     status = labels_read(answer.json, &labels, &err);
     client_answer_free(&answer);
     if (status == STATUS_OK && labels.skipped > 0)
-        fprintf(stderr, "reachctl: %u GPUs are in no class, their fingerprints make no sense: %s\n",
+        fprintf(stderr, "reachctl: %u GPUs are in no class, their fingerprints are invalid: %s\n",
                 labels.skipped, labels.why.text);
     if (status == STATUS_OK && strcmp(plan->dir, "-") == 0)
         print_labels(&labels, plan, stdout);
@@ -189,7 +408,7 @@ enum exit_code command_nfd(struct client *client, const struct options *options)
     if (exit_code != EXIT_DONE)
         return exit_code;
     exit_code = renew(client, &plan);
-    /* What failed has been told; the labels that are there end by themselves. */
+    /* A failure has been printed; the existing labels expire. */
     while (plan.every_s > 0) {
         const struct timespec pause = {.tv_sec = plan.every_s};
         fflush(stdout);

@@ -4,6 +4,7 @@
 
 #include "base/json_builder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,13 @@ static void print_fields(const char *title, json_t *object)
     {
         size_t bytes; /* with a line feed */
         char *text = json_render(value, &bytes);
-        char cell[TEXT_CELL_BYTES];
+        char template[64];
         const int length = text ? (int)bytes - 1 : 0;
-        if (json_is_null(value))
-            printf("  %-20s %s\n", name, text_count(object, name, cell));
-        else if (!strstr(name, "_reason"))
+        if (json_is_null(value)) {
+            snprintf(template, sizeof(template), "{%.50s:d}\n", name);
+            printf("  %-20s ", name);
+            text_print(object, template);
+        } else if (!strstr(name, "_reason"))
             printf("  %-20s %.*s%s\n", name, length < FIELD_CHARACTERS ? length : FIELD_CHARACTERS,
                    text ? text : "", length > FIELD_CHARACTERS ? "..." : "");
         free(text);
@@ -33,7 +36,7 @@ static void print_fields(const char *title, json_t *object)
 
 static enum exit_code one(struct client *client, const struct options *options)
 {
-    const char *accept = options->given & OPTION_CSV ? "text/csv" : NULL;
+    const char *accept = options->csv ? "text/csv" : NULL;
     struct client_answer answer;
     char path[CLIENT_PATH_BYTES];
     char rest[64];
@@ -88,27 +91,20 @@ static json_t *all_pages(struct client *client, const struct options *options,
 
 static void print_list(const json_t *all)
 {
-    struct text_table t;
+    static const char columns[] = ">id {id:d}|>run {run:d}|kind {kind}|started at {started_at}|"
+                                  ">took {duration_ms:1 ms}|>values {value_count:d}";
     size_t i;
     json_t *row;
 
-    if (json_array_size(all) == 0) {
-        puts("no observations");
-        return;
-    }
-    text_table_begin(&t, ">id|>run|kind|started at|>took|>values");
     json_array_foreach(all, i, row)
     {
-        char(*cells)[TEXT_CELL_BYTES] = text_table_row(&t);
-        text_count(row, "id", cells[0]);
-        text_count(row, "run", cells[1]);
-        text_word(row, "kind", cells[2]);
-        text_word(row, "started_at", cells[3]);
-        snprintf(cells[4], TEXT_CELL_BYTES, "%.1f ms",
-                 json_number_value(json_object_get(row, "duration_ns")) / 1e6);
-        text_count(row, "value_count", cells[5]);
+        const double ns = json_number_value(json_object_get(row, "duration_ns"));
+        json_object_set_new(row, "duration_ms", json_real(ns / 1e6));
     }
-    text_table_end(&t, stdout);
+    if (json_array_size(all) == 0)
+        puts("no observations");
+    else
+        text_table(all, columns);
 }
 
 enum exit_code command_observations(struct client *client, const struct options *options)
@@ -118,7 +114,7 @@ enum exit_code command_observations(struct client *client, const struct options 
 
     if (options->operand)
         return one(client, options);
-    if (options->given & OPTION_CSV) {
+    if (options->csv) {
         fputs("reachctl: --csv needs the ID of one observation\n"
               "  next step: reachctl observations lists them\n",
               stderr);

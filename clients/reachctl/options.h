@@ -1,4 +1,4 @@
-/* options.h: what the command line asked for. */
+/* options.h: the command line. */
 #ifndef REACHCTL_OPTIONS_H
 #define REACHCTL_OPTIONS_H
 
@@ -19,110 +19,87 @@ enum exit_code {
     EXIT_DIFF_TROUBLE = 3, /* whatever kept the two from being compared, wrong usage too */
 };
 
-/* Options that only some commands take: bits of options.given and of a command's row. */
-#define OPTION_BIT(n)          (UINT64_C(1) << (n))
-#define OPTION_GPU             OPTION_BIT(0)
-#define OPTION_DEPTH           OPTION_BIT(1)
-#define OPTION_WAIT            OPTION_BIT(2)
-#define OPTION_WINDOWS         OPTION_BIT(3)
-#define OPTION_GRANULARITY     OPTION_BIT(4)
-#define OPTION_RUN             OPTION_BIT(5)
-#define OPTION_CSV             OPTION_BIT(6)
-#define OPTION_AT              OPTION_BIT(7)
-#define OPTION_ACCESS          OPTION_BIT(8)
-#define OPTION_GPU_NAME        OPTION_BIT(9)
-#define OPTION_EXPORT          OPTION_BIT(10)
-#define OPTION_EVIDENCE        OPTION_BIT(11)
-#define OPTION_ELEMENT         OPTION_BIT(12)
-#define OPTION_TRANSACTION     OPTION_BIT(13)
-#define OPTION_RESERVE         OPTION_BIT(14)
-#define OPTION_ACCESSES        OPTION_BIT(15)
-#define OPTION_NO_SM_BINDING   OPTION_BIT(16)
-#define OPTION_SINGLE_PASS     OPTION_BIT(17)
-#define OPTION_INPUT_BYTES     OPTION_BIT(18)
-#define OPTION_INPUT_GBPS      OPTION_BIT(19)
-#define OPTION_SCAN_GPS        OPTION_BIT(20)
-#define OPTION_IN_REACH_GBPS   OPTION_BIT(21)
-#define OPTION_WEIGHT          OPTION_BIT(22)
-#define OPTION_GBPS            OPTION_BIT(23)
-#define OPTION_OUTPUT_BYTES    OPTION_BIT(24)
-#define OPTION_PARTITION_BYTES OPTION_BIT(25)
-#define OPTION_STATE           OPTION_BIT(26)
-#define OPTION_DIR             OPTION_BIT(27)
-#define OPTION_NAMESPACE       OPTION_BIT(28)
-#define OPTION_INTERVAL        OPTION_BIT(29)
-#define OPTION_TTL             OPTION_BIT(30)
-#define OPTION_HOSTS           OPTION_BIT(31)
-#define OPTION_FILE_SD         OPTION_BIT(32)
-#define OPTION_SLURM           OPTION_BIT(33)
-#define OPTION_DB              OPTION_BIT(34)
-#define OPTION_PORT            OPTION_BIT(35)
-#define OPTION_CA              OPTION_BIT(36)
-#define OPTION_DEADLINE        OPTION_BIT(37)
-#define OPTION_HOST_LIMIT      OPTION_BIT(38)
-#define OPTION_AT_ONCE         OPTION_BIT(39)
-#define OPTION_ATTEMPTS        OPTION_BIT(40)
-#define OPTION_MERGE           OPTION_BIT(41)
-#define OPTION_FORMAT          OPTION_BIT(42)
-#define OPTION_SURVEY          OPTION_BIT(43)
-#define OPTION_MODEL           OPTION_BIT(44)
-enum { OPTION_COUNT = 45 }; /* at most 64 */
+/* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).
+ * Those of a request to the planner, whose field is also the name of the API's parameter: */
+#define OPTIONS_PARAMS(X)                                                                          \
+    X(WINDOWS, windows, "windows", required_argument)                                              \
+    X(GRANULARITY, granularity, "granularity", required_argument)                                  \
+    X(ACCESS, access, "access", required_argument)                                                 \
+    X(ELEMENT, element, "element", required_argument)                                              \
+    X(TRANSACTION, transaction, "transaction", required_argument)                                  \
+    X(RESERVE, reserve, "reserve", required_argument)                                              \
+    X(ACCESSES, accesses, "accesses", required_argument)                                           \
+    X(NO_SM_BINDING, no_sm_binding, "no-sm-binding", no_argument)                                  \
+    X(SINGLE_PASS, single_pass, "single-pass", no_argument)                                        \
+    X(INPUT_BYTES, input_bytes, "input-bytes", required_argument)                                  \
+    X(INPUT_GBPS, input_gbps, "input-gbps", required_argument)                                     \
+    X(SCAN_GPS, scan_gps, "scan-gps", required_argument)                                           \
+    X(IN_REACH_GBPS, in_reach_gbps, "in-reach-gbps", required_argument)                            \
+    X(WEIGHT, weight, "weight", required_argument)                                                 \
+    X(GBPS, gbps, "gbps", required_argument)                                                       \
+    X(OUTPUT_BYTES, output_bytes, "output-bytes", required_argument)                               \
+    X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)
+/* The others. */
+#define OPTIONS_OTHERS(X)                                                                          \
+    X(GPU, gpu, "gpu", required_argument)                                                          \
+    X(DEPTH, depth, "depth", required_argument)                                                    \
+    X(WAIT, wait, "wait", no_argument)                                                             \
+    X(RUN, run, "run", required_argument)                                                          \
+    X(CSV, csv, "csv", no_argument)                                                                \
+    X(AT, at, "at", required_argument)                                                             \
+    X(GPU_NAME, gpu_name, "gpu-name", required_argument)                                           \
+    X(EXPORT, export_dir, "export", required_argument)                                             \
+    X(EVIDENCE, evidence, "evidence", no_argument)                                                 \
+    X(STATE, state, "state", required_argument)                                                    \
+    X(DIR, dir, "dir", required_argument)                                                          \
+    X(NAMESPACE, label_namespace, "namespace", required_argument)                                  \
+    X(INTERVAL, interval, "interval", required_argument)                                           \
+    X(TTL, ttl, "ttl", required_argument)                                                          \
+    X(MERGE, merge, "merge", required_argument)                                                    \
+    X(HOSTS, hosts, "hosts", required_argument)                                                    \
+    X(FILE_SD, file_sd, "file-sd", required_argument)                                              \
+    X(SLURM, slurm, "slurm", required_argument)                                                    \
+    X(DB, db, "db", required_argument)                                                             \
+    X(PORT, port, "port", required_argument)                                                       \
+    X(CA, ca, "ca", required_argument)                                                             \
+    X(DEADLINE, deadline, "deadline", required_argument)                                           \
+    X(HOST_LIMIT, host_limit, "host-deadline", required_argument)                                  \
+    X(AT_ONCE, at_once, "concurrency", required_argument)                                          \
+    X(ATTEMPTS, attempts, "attempts", required_argument)                                           \
+    X(FORMAT, format, "format", required_argument)                                                 \
+    X(SURVEY, survey, "survey", required_argument)                                                 \
+    X(MODEL, model, "model", required_argument)
+#define OPTIONS_ALL(X) OPTIONS_PARAMS(X) OPTIONS_OTHERS(X)
 
-/* Options that may come again, in the order in which they came. */
+#define OPTIONS_ID(id, field, name, argument)    OPTION_##id,
+#define OPTIONS_FIELD(id, field, name, argument) const char *field;
+enum option_id { OPTIONS_ALL(OPTIONS_ID) OPTION_COUNT };
+
+/* Options that may be repeated, in the order of the command line. */
 enum { OPTIONS_MOST_SOURCES = 64 };
 struct option_source {
-    uint64_t bit; /* OPTION_HOSTS, OPTION_FILE_SD, OPTION_SLURM */
+    enum option_id id; /* OPTION_HOSTS, OPTION_FILE_SD, OPTION_SLURM */
     const char *value;
 };
 
-/* Options that are parameters of a request: --input-bytes is input_bytes of the API. */
-#define OPTION_PARAMS                                                                              \
-    (OPTION_WINDOWS | OPTION_GRANULARITY | OPTION_ACCESS | OPTION_ELEMENT | OPTION_TRANSACTION |   \
-     OPTION_RESERVE | OPTION_ACCESSES | OPTION_NO_SM_BINDING | OPTION_SINGLE_PASS |                \
-     OPTION_INPUT_BYTES | OPTION_INPUT_GBPS | OPTION_SCAN_GPS | OPTION_IN_REACH_GBPS |             \
-     OPTION_WEIGHT | OPTION_GBPS | OPTION_OUTPUT_BYTES | OPTION_PARTITION_BYTES)
-enum { OPTIONS_MAX_PARAMS = 17 };
-struct option_param {
-    const char *name;  /* of the option, without its dashes in front */
-    const char *value; /* "true" for a switch */
-};
-
+/* The command line, from which strings are borrowed. */
 struct options {
-    const char *socket_path; /* NULL: not given */
-    const char *url;         /* NULL: not given */
-    const char *gpu;         /* index or UUID; "0" unless given */
+    const char *command;     /* its name */
+    const char *socket_path; /* NULL: not given, as for all others */
+    const char *url;
     bool json;
-    uint64_t given; /* OPTION_ bits of those that were there */
-    struct option_param params[OPTIONS_MAX_PARAMS];
-    uint32_t param_count;
-    const char *depth;
-    const char *run;
-    const char *at;
-    const char *gpu_name;
-    const char *export_dir;
-    const char *dir; /* of feature files */
-    const char *label_namespace;
-    const char *interval;
-    const char *merge; /* path of a topology */
-    const char *ttl;
-    const char *state; /* path of the daemon's state file */
-    /* Of survey. */
+    union { /* one option is a field and an element; the value of a switch is "true" */
+        struct {
+            OPTIONS_ALL(OPTIONS_FIELD)
+        };
+        const char *value[OPTION_COUNT];
+    };
     struct option_source sources[OPTIONS_MOST_SOURCES];
-    int source_count; /* may be more than there is room for */
-    const char *db;
-    const char *port;
-    const char *ca;
-    const char *deadline;
-    const char *host_limit;
-    const char *at_once;
-    const char *attempts;
-    const char *format; /* of survey report, and the next two */
-    const char *survey;
-    const char *model;
+    int source_count;    /* may be more than there is room for */
     const char *operand; /* BYTES, an ID or the first file; NULL: none */
     const char *second;  /* operand; NULL: none */
-    int operand_count;   /* of them all */
-    char **operands;     /* borrowed from the command line */
+    int operand_count;   /* of all */
+    char **operands;
 };
 
 struct client;
@@ -133,11 +110,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
-command_fn command_scope;
-command_fn command_placement;
-command_fn command_plan;
-command_fn command_split;
-command_fn command_explain;
+command_fn command_answer; /* scope, placement, plan, split, explain */
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;

@@ -62,13 +62,13 @@ static enum status add_source(struct hosts *hosts, const struct option_source *s
     size_t bytes = 0;
     enum status s;
 
-    if (source->bit == OPTION_SLURM)
+    if (source->id == OPTION_SLURM)
         return hosts_add_slurm(hosts, source->value, err);
     s = read_whole(source->value, &text, &bytes, err);
     if (s != STATUS_OK)
         return s;
-    s = source->bit == OPTION_HOSTS ? hosts_add_lines(hosts, text, bytes, err)
-                                    : hosts_add_file_sd(hosts, text, bytes, err);
+    s = source->id == OPTION_HOSTS ? hosts_add_lines(hosts, text, bytes, err)
+                                   : hosts_add_file_sd(hosts, text, bytes, err);
     free(text);
     return s == STATUS_OK ? s : err_prefix(err, "%.200s", source->value);
 }

@@ -1,19 +1,22 @@
-/* text.c: numbers and tables for people. */
+/* text.c: fields of a JSON document as text (text.h). */
 #include "clients/reachctl/text.h"
 
 #include "planner/format_size.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
-_Static_assert((int)TEXT_CELL_BYTES >= (int)FORMAT_SIZE_BYTES, "a size fits a cell");
+enum { FIELD_BYTES = 1024, SPEC_BYTES = 64 };
 
-/* Why a number is not there, from the field beside it. */
-static char *absent(const json_t *object, const char *name, char *out)
+static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
+
+/* Why a number is null, from the field beside it. */
+static void put_absent(const json_t *object, const char *name, char *out)
 {
     const size_t prefix = sizeof(NOT_OBSERVABLE_PREFIX) - 1;
-    char field[64];
+    char field[SPEC_BYTES + 8];
     const char *why;
 
     snprintf(field, sizeof(field), "%s_reason", name);
@@ -21,53 +24,14 @@ static char *absent(const json_t *object, const char *name, char *out)
     if (!why)
         why = "not-reported";
     if (strcmp(why, "not-applicable") == 0)
-        snprintf(out, TEXT_CELL_BYTES, "-"); /* nobody is unsure: it has no meaning here */
+        snprintf(out, FIELD_BYTES, "-"); /* not unknown: it has no meaning here */
     else if (strncmp(why, NOT_OBSERVABLE_PREFIX, prefix) == 0)
-        snprintf(out, TEXT_CELL_BYTES, "not observable (%.60s)", why + prefix);
+        snprintf(out, FIELD_BYTES, "not observable (%.60s)", why + prefix);
     else
-        snprintf(out, TEXT_CELL_BYTES, "not sure (%.60s)", why);
-    return out;
+        snprintf(out, FIELD_BYTES, "not sure (%.60s)", why);
 }
 
-char *text_size(const json_t *object, const char *name, char *out)
-{
-    const json_t *value = json_object_get(object, name);
-
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return absent(object, name, out);
-    return format_size((uint64_t)json_integer_value(value), out);
-}
-
-char *text_count(const json_t *object, const char *name, char *out)
-{
-    const json_t *value = json_object_get(object, name);
-
-    if (!json_is_integer(value))
-        return absent(object, name, out);
-    snprintf(out, TEXT_CELL_BYTES, "%lld", (long long)json_integer_value(value));
-    return out;
-}
-
-char *text_real(const json_t *object, const char *name, int digits, const char *unit, char *out)
-{
-    const json_t *value = json_object_get(object, name);
-
-    if (!json_is_number(value))
-        return absent(object, name, out);
-    snprintf(out, TEXT_CELL_BYTES, "%.*f%s%s", digits, json_number_value(value), *unit ? " " : "",
-             unit);
-    return out;
-}
-
-char *text_word(const json_t *object, const char *name, char *out)
-{
-    const char *word = json_string_value(json_object_get(object, name));
-
-    snprintf(out, TEXT_CELL_BYTES, "%s", word && *word ? word : "-");
-    return out;
-}
-
-char *text_ranges(const json_t *array, char *out, size_t out_size)
+static void put_ranges(const json_t *array, char *out)
 {
     enum { ROOM = 28 }; /* for one range and the dots */
     size_t at = 0;
@@ -79,89 +43,170 @@ char *text_ranges(const json_t *array, char *out, size_t out_size)
         long long last = first;
         while (++i < n && json_integer_value(json_array_get(array, i)) == last + 1)
             last++;
-        if (at + ROOM > out_size) {
-            snprintf(out + at, out_size - at, "...");
+        if (at + ROOM > FIELD_BYTES) {
+            snprintf(out + at, FIELD_BYTES - at, "...");
             break;
         }
-        at += (size_t)snprintf(out + at, out_size - at, "%s%lld", at ? "," : "", first);
+        at += (size_t)snprintf(out + at, FIELD_BYTES - at, "%s%lld", at ? "," : "", first);
         if (last > first)
-            at += (size_t)snprintf(out + at, out_size - at, "-%lld", last);
+            at += (size_t)snprintf(out + at, FIELD_BYTES - at, "-%lld", last);
+    }
+}
+
+/* One value, the member `name` of `object`. */
+static void put_value(const json_t *object, const char *name, const json_t *value,
+                      const char *format, char *out)
+{
+    const char *word = json_string_value(value);
+    const bool integer = json_is_integer(value);
+
+    if (*format == '-') {
+        if (integer && json_integer_value(value) == 0)
+            snprintf(out, FIELD_BYTES, "-");
+        else
+            put_value(object, name, value, format + 1, out);
+    } else if (*format == '\0')
+        snprintf(out, FIELD_BYTES, "%s", word && *word ? word : "-");
+    else if (*format == 'd' && integer)
+        snprintf(out, FIELD_BYTES, "%lld", (long long)json_integer_value(value));
+    else if (*format == 'B' && integer && json_integer_value(value) >= 0)
+        format_size((uint64_t)json_integer_value(value), out);
+    else if (*format == 'y')
+        snprintf(out, FIELD_BYTES, "%s", json_is_true(value) ? "yes" : "no");
+    else if (*format == 'n')
+        snprintf(out, FIELD_BYTES, "%zu", json_array_size(value));
+    else if (*format == 'r')
+        put_ranges(value, out);
+    else if (*format >= '0' && *format <= '9' && json_is_number(value))
+        snprintf(out, FIELD_BYTES, "%.*f%s", *format - '0', json_number_value(value), format + 1);
+    else
+        put_absent(object, name, out);
+}
+
+static const json_t *member(const json_t *object, const char *name)
+{
+    return json_is_array(object) ? json_array_get(object, strtoul(name, NULL, 10))
+                                 : json_object_get(object, name);
+}
+
+/* The field whose `length` characters stand between the braces. */
+static void put_field(const json_t *object, size_t row, const char *spec, int length, char *out)
+{
+    char path[SPEC_BYTES];
+    char *name = path;
+    char *format = path + snprintf(path, sizeof(path), "%.*s", length, spec);
+    bool optional;
+
+    if (strcmp(path, "#") == 0) {
+        snprintf(out, FIELD_BYTES, "%zu", row);
+        return;
+    }
+    if (strchr(path, ':')) {
+        format = strchr(path, ':');
+        *format++ = '\0';
+    }
+    optional = path[strlen(path) - 1] == '?';
+    if (optional)
+        path[strlen(path) - 1] = '\0';
+    for (char *dot; (dot = strchr(name, '.')); name = dot + 1) {
+        *dot = '\0';
+        object = member(object, name);
+    }
+    if (optional && !member(object, name))
+        out[0] = '\0';
+    else
+        put_value(object, name, member(object, name), format, out);
+}
+
+static char *expand(const json_t *object, size_t row, const char *template, char *out,
+                    size_t out_size)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    while (*template && at < out_size) {
+        const size_t text = strcspn(template, "{");
+        char field[FIELD_BYTES] = "";
+        at += (size_t)snprintf(out + at, out_size - at, "%.*s", (int)text, template);
+        template += text;
+        if (*template == '{') {
+            const size_t length = strcspn(template, "}");
+            put_field(object, row, template + 1, (int)length - 1, field);
+            template += length + 1;
+        }
+        if (at < out_size)
+            at += (size_t)snprintf(out + at, out_size - at, "%s", field);
     }
     return out;
 }
 
+char *text_expand(const json_t *object, const char *template, char *out, size_t out_size)
+{
+    return expand(object, 0, template, out, out_size);
+}
+
+void text_print(const json_t *object, const char *template)
+{
+    char line[TEXT_LINE_BYTES];
+
+    fputs(text_expand(object, template, line, sizeof(line)), stdout);
+}
+
 /* ---- tables ---- */
 
-static char (*cell_row(const struct text_table *t, uint32_t row))[TEXT_CELL_BYTES]
-{
-    return (char(*)[TEXT_CELL_BYTES])(t->cells + (size_t)row * t->columns * TEXT_CELL_BYTES);
-}
+struct column {
+    bool right;
+    char title[TEXT_CELL_BYTES];
+    char cell[TEXT_CELL_BYTES]; /* template */
+    int width;
+};
 
-void text_table_begin(struct text_table *t, const char *head)
+/* Returns the number of columns. */
+static int parse_columns(const char *text, struct column *out)
 {
-    char(*cells)[TEXT_CELL_BYTES];
-    uint32_t column = 0;
+    int count = 0;
 
-    *t = (struct text_table){.columns = 1};
-    for (const char *c = head; *c; c++)
-        t->columns += *c == '|';
-    cells = text_table_row(t);
-    for (const char *at = head; column < t->columns; column++) {
-        size_t length;
-        t->right[column] = *at == '>';
-        at += t->right[column];
-        length = strcspn(at, "|");
-        snprintf(cells[column], TEXT_CELL_BYTES, "%.*s", (int)length, at);
-        at += length + (at[length] == '|');
+    for (bool more = true; more && count < TEXT_MAX_COLUMNS; count++) {
+        struct column *c = &out[count];
+        const size_t length = strcspn(text, "|");
+        const size_t title = strcspn(text, "{");
+        const bool right = *text == '>';
+        snprintf(c->title, sizeof(c->title), "%.*s", (int)title - 1 - right, text + right);
+        snprintf(c->cell, sizeof(c->cell), "%.*s", (int)(length - title), text + title);
+        c->right = right;
+        c->width = (int)strlen(c->title);
+        more = text[length] == '|';
+        text += length + more;
     }
+    return count;
 }
 
-char (*text_table_row(struct text_table *t))[TEXT_CELL_BYTES]
+static void print_cell(const struct column *c, const char *text, bool last)
 {
-    static char spare[TEXT_MAX_COLUMNS][TEXT_CELL_BYTES];
-    const size_t row_bytes = (size_t)t->columns * TEXT_CELL_BYTES;
-    char *grown = t->failed ? NULL : realloc(t->cells, (t->rows + 1) * row_bytes);
-
-    if (!grown) {
-        t->failed = true;
-        return spare;
-    }
-    t->cells = grown;
-    memset(grown + t->rows * row_bytes, 0, row_bytes);
-    return cell_row(t, t->rows++);
+    /* Left-aligned, the last column needs no blanks after it. */
+    printf("%*s%s", c->right ? c->width : last ? 0 : -c->width, text, last ? "\n" : "  ");
 }
 
-static void print_row(const struct text_table *t, uint32_t row, const int *widths, FILE *out)
+void text_table(const json_t *rows, const char *columns)
 {
-    char(*cells)[TEXT_CELL_BYTES] = cell_row(t, row);
+    struct column all[TEXT_MAX_COLUMNS];
+    const int count = parse_columns(columns, all);
+    char text[TEXT_CELL_BYTES];
+    size_t i;
+    json_t *row;
 
-    for (uint32_t c = 0; c < t->columns; c++) {
-        const bool last = c + 1 == t->columns;
-        if (t->right[c])
-            fprintf(out, "%*s", widths[c], cells[c]);
-        else if (last)
-            fprintf(out, "%s", cells[c]); /* no blanks at the end of a line */
-        else
-            fprintf(out, "%-*s", widths[c], cells[c]);
-        fputs(last ? "\n" : "  ", out);
-    }
-}
-
-void text_table_end(struct text_table *t, FILE *out)
-{
-    int widths[TEXT_MAX_COLUMNS] = {0};
-
-    for (uint32_t row = 0; row < t->rows; row++) {
-        char(*cells)[TEXT_CELL_BYTES] = cell_row(t, row);
-        for (uint32_t c = 0; c < t->columns; c++) {
-            if ((int)strlen(cells[c]) > widths[c])
-                widths[c] = (int)strlen(cells[c]);
+    json_array_foreach(rows, i, row)
+    {
+        for (int c = 0; c < count; c++) {
+            const int width = (int)strlen(expand(row, i, all[c].cell, text, sizeof(text)));
+            all[c].width = width > all[c].width ? width : all[c].width;
         }
     }
-    for (uint32_t row = 0; row < t->rows; row++)
-        print_row(t, row, widths, out);
-    if (t->failed)
-        fputs("reachctl: no memory for the whole table\n", stderr);
-    free(t->cells);
-    *t = (struct text_table){.columns = 0};
+    for (int c = 0; c < count; c++)
+        print_cell(&all[c], all[c].title, c + 1 == count);
+    json_array_foreach(rows, i, row)
+    {
+        for (int c = 0; c < count; c++)
+            print_cell(&all[c], expand(row, i, all[c].cell, text, sizeof(text)), c + 1 == count);
+    }
 }

@@ -1,45 +1,37 @@
-/* text.h: numbers and tables for people. */
+/* text.h: fields of a JSON document as text: in lines, and in tables.
+ *
+ * A template is text with fields in braces. A field is a path ("gpu.sm_count", "groups.0") and a
+ * format:
+ *
+ *     {name}             a string; "-" if it is null or empty
+ *     {count:d}          an integer
+ *     {bytes:B}          a size: "64 GiB"
+ *     {gbps:1 GB/s}      a real number with so many digits (0 .. 9) after the point, and a unit
+ *     {fits:y}           "yes" if it is true, else "no"
+ *     {sms:n}            the number of elements of an array
+ *     {sms:r}            integers in ascending order as ranges: "0-3,8,10-11", cut with "..."
+ *     {count:-d}         "-" for 0
+ *     {gbps?:0}          nothing if there is no such field
+ *
+ * A number that is null reads "not sure (not-measured)", "not observable (beyond-memory)", or "-"
+ * if it has no meaning, as the field NAME_reason says.
+ */
 #ifndef REACHCTL_TEXT_H
 #define REACHCTL_TEXT_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <stddef.h>
 
-enum { TEXT_CELL_BYTES = 96, TEXT_MAX_COLUMNS = 12 };
+enum { TEXT_CELL_BYTES = 96, TEXT_MAX_COLUMNS = 12, TEXT_LINE_BYTES = 4096 };
 
-/* All of these write to `out`, which has TEXT_CELL_BYTES, and return it. A number that is not there
- * reads "not sure (not-measured)", or "not observable (beyond-memory)"; "-" where it has no
- * meaning. */
+/* Writes the template with the fields of `object` to `out`, cut if it does not fit; returns it. */
+char *text_expand(const json_t *object, const char *template, char *out, size_t out_size);
+/* The same to stdout, at most TEXT_LINE_BYTES. */
+void text_print(const json_t *object, const char *template);
 
-/* "64 GiB" */
-char *text_size(const json_t *object, const char *name, char *out);
-/* "65" */
-char *text_count(const json_t *object, const char *name, char *out);
-/* "3950 GB/s", "212.5 cycles": `digits` behind the point, then `unit`, which may be "". */
-char *text_real(const json_t *object, const char *name, int digits, const char *unit, char *out);
-/* A string; "-" for null. */
-char *text_word(const json_t *object, const char *name, char *out);
-
-/* "0-3,8,10-11" of an array of integers in rising order. Cut with "..." where it does not fit. */
-char *text_ranges(const json_t *array, char *out, size_t out_size);
-
-/* A table: columns as wide as they must be, numbers to the right. Rows are kept until printed. */
-struct text_table {
-    uint32_t columns;
-    bool right[TEXT_MAX_COLUMNS];
-    uint32_t rows;
-    char *cells; /* owned: rows * columns * TEXT_CELL_BYTES */
-    bool failed; /* no memory */
-};
-
-/* `head` has the titles, one a column, apart by "|"; one that begins with ">" is right-aligned. */
-void text_table_begin(struct text_table *t, const char *head);
-/* A new empty row; returns its cells, which are `columns` texts of TEXT_CELL_BYTES. Never NULL:
- * without memory all rows share one. */
-char (*text_table_row(struct text_table *t))[TEXT_CELL_BYTES];
-/* Prints and frees. */
-void text_table_end(struct text_table *t, FILE *out);
+/* Prints a table with a row for each object of the array. `columns` has, for each column, its title
+ * and the template of its cells: ">SMs {sm_count:d}|state {state}". A title that begins with ">" is
+ * right-aligned. Columns are as wide as they need to be. "{#}" is the index of the row. */
+void text_table(const json_t *rows, const char *columns);
 
 #endif

@@ -1,22 +1,149 @@
 /* topology.c: reachctl hwloc: the GPUs as an hwloc topology in XML, for tools that read hwloc.
  *
- * By itself the topology has one device for each GPU and nothing else of the machine. hwloc knows
- * no machine without a processor and memory, so there is one of each, and an info says that they
- * are nobody's. With --merge the GPUs are hung into a topology that lstopo has written: each below
- * the device that has its PCI address, or below the machine where none has.
+ * Alone, the topology has one device per GPU and nothing else of the machine. hwloc requires a
+ * processor and memory, so there is one of each, and an info says that they represent none. With
+ * --merge the GPUs are added to a topology that lstopo has written: each below the device that has
+ * its PCI address, or below the machine if none has.
  *
- * Reading, adding and writing is libhwloc's.
+ * What hwloc calls a Group is a set of CPUs, and SMs are none. Misc objects may have any parent and
+ * any name, so windows and SM groups are Misc objects below the object of their GPU. Their
+ * properties are infos whose names begin with "Reach". libhwloc reads, extends and writes the
+ * topology.
  */
+#include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/fetch.h"
-#include "clients/reachctl/topology_chip.h"
 
 #include <errno.h>
+#include <hwloc.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 96, DEVICE_BYTES = 128 };
+enum { NAME_BYTES = 96, DEVICE_BYTES = 128, VALUE_BYTES = 3072 /* 512 SM ids with commas */ };
+
+/* ---- a chip in a topology ---- */
+
+/* A topology that is being extended, and whether an allocation has failed. */
+struct adding {
+    hwloc_topology_t topology;
+    bool failed;
+};
+
+static void add_info(struct adding *a, hwloc_obj_t to, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void add_info(struct adding *a, hwloc_obj_t to, const char *name, const char *format, ...)
+{
+    char value[VALUE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(value, sizeof(value), format, arguments);
+    va_end(arguments);
+    if (!to || hwloc_obj_add_info(to, name, value) != 0)
+        a->failed = true;
+}
+
+static hwloc_obj_t add_misc(struct adding *a, hwloc_obj_t parent, const char *subtype,
+                            const char *name)
+{
+    hwloc_obj_t misc = parent ? hwloc_topology_insert_misc_object(a->topology, parent, name) : NULL;
+
+    if (misc)
+        misc->subtype = strdup(subtype);
+    if (!misc || !misc->subtype)
+        a->failed = true;
+    return misc;
+}
+
+static void add_group(struct adding *a, hwloc_obj_t parent, const struct chip *chip, uint32_t group)
+{
+    const struct maybe_f64 gbps = chip->fp->topology.groups[group].random_read_gbps;
+    const uint32_t lacks = chip_group_lacks(chip, group);
+    uint16_t sms[REACH_MAX_SMS];
+    const uint32_t count = chip_group_sms(chip, group, sms);
+    char text[VALUE_BYTES];
+    hwloc_obj_t misc;
+
+    snprintf(text, NAME_BYTES, "SM group %u", group);
+    misc = add_misc(a, parent, "SMGroup", text);
+    add_info(a, misc, "ReachSMs", "%s", chip_format_list(sms, count, text, sizeof(text)));
+    add_info(a, misc, "ReachSMCount", "%u", count);
+    if (lacks > 0)
+        add_info(a, misc, "ReachSMsLacking", "%u", lacks);
+    if (IS_KNOWN(gbps))
+        add_info(a, misc, "ReachRandomReadGbps", "%.1f", gbps.v);
+}
+
+static void add_groups(struct adding *a, hwloc_obj_t parent, const struct chip *chip, int window)
+{
+    uint16_t groups[REACH_MAX_GROUPS];
+    const uint32_t count = chip_window_groups(chip, window, groups);
+
+    for (uint32_t i = 0; i < count; i++)
+        add_group(a, parent, chip, groups[i]);
+}
+
+static void add_windows(struct adding *a, hwloc_obj_t device, const struct chip *chip)
+{
+    for (uint32_t i = 0; chip->planned && i < chip->plan.window_count; i++) {
+        const struct placement_window *w = &chip->plan.windows[i];
+        char name[NAME_BYTES];
+        hwloc_obj_t misc;
+        snprintf(name, sizeof(name), "window %u", i);
+        misc = add_misc(a, device, "Window", name);
+        add_info(a, misc, "ReachFirstByte", "%llu", (unsigned long long)w->first_byte);
+        add_info(a, misc, "ReachLengthBytes", "%llu", (unsigned long long)w->length_bytes);
+        add_groups(a, misc, chip, (int)i);
+    }
+    add_groups(a, device, chip, CHIP_NO_WINDOW);
+}
+
+/* Describes the chip in the infos of `device` and adds its windows and groups below it. False: out
+ * of memory, and only some of it is there. */
+static bool add_chip(hwloc_topology_t topology, hwloc_obj_t device, const struct chip *chip)
+{
+    const struct fingerprint *fp = chip->fp;
+    struct adding a = {.topology = topology};
+
+    add_info(&a, device, "Backend", "reachd");
+    add_info(&a, device, "GPUModel", "%s", fp->gpu.name);
+    add_info(&a, device, "ReachUUID", "%s", fp->gpu.uuid);
+    add_info(&a, device, "ReachOrigin", "%s", origin_name(fp->gpu.origin));
+    add_info(&a, device, "ReachFingerprint", "%s", chip->id);
+    add_info(&a, device, "ReachSMCount", "%u", fp->gpu.sm_count);
+    if (chip->map[0])
+        add_info(&a, device, "ReachMap", "%s", chip->map);
+    if (fp->gpu.pci_bus_id[0])
+        add_info(&a, device, "ReachPCIBusID", "%s", fp->gpu.pci_bus_id);
+    if (IS_KNOWN(fp->windows.reach_bytes))
+        add_info(&a, device, "ReachBytes", "%llu", (unsigned long long)fp->windows.reach_bytes.v);
+    if (chip->planned)
+        add_info(&a, device, "ReachAdvice", "%s", advice_name(chip->plan.advice));
+    if (fp->topology.disabled.signature[0])
+        add_info(&a, device, "ReachDisabled", "%s", fp->topology.disabled.signature);
+    add_windows(&a, device, chip);
+    return !a.failed;
+}
+
+/* The next Misc object of a GPU after `misc`; NULL at the end. */
+static hwloc_obj_t next_gpu(hwloc_topology_t topology, hwloc_obj_t misc)
+{
+    while ((misc = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_MISC, misc))) {
+        if (hwloc_obj_get_info_by_name(misc, "ReachUUID"))
+            return misc;
+    }
+    return NULL;
+}
+
+static bool has_gpu(hwloc_topology_t topology, const char *uuid)
+{
+    for (hwloc_obj_t gpu = NULL; (gpu = next_gpu(topology, gpu));) {
+        if (strcmp(hwloc_obj_get_info_by_name(gpu, "ReachUUID"), uuid) == 0)
+            return true;
+    }
+    return false;
+}
 
 struct export
 {
@@ -61,7 +188,7 @@ static char *base_new(uint32_t count)
     return text;
 }
 
-/* Everything that is in the file stays, also what hwloc leaves out by itself. */
+/* Keeps everything in the file, also what hwloc leaves out by default. */
 static bool load(struct export *e, const char *path, uint32_t count)
 {
     char *base = NULL;
@@ -81,7 +208,8 @@ static bool load(struct export *e, const char *path, uint32_t count)
              : !base || hwloc_topology_set_xmlbuffer(e->topology, base, (int)strlen(base) + 1) != 0)
         goto out;
     good = hwloc_topology_load(e->topology) == 0;
-    e->count = good ? topology_chip_count(e->topology) : 0;
+    for (hwloc_obj_t gpu = NULL; good && (gpu = next_gpu(e->topology, gpu));)
+        e->count++;
 out:
     if (!good)
         fprintf(stderr, "reachctl: %s is no topology that hwloc can read\n",
@@ -103,8 +231,8 @@ static hwloc_obj_t device_by_name(hwloc_topology_t topology, const char *name)
     return NULL;
 }
 
-/* Where a GPU belongs in a machine: the co-processor at its PCI address, else what is there, else
- * the machine. */
+/* The parent of a GPU in a machine: the co-processor at its PCI address, else any device there,
+ * else the machine. */
 static hwloc_obj_t place_of(hwloc_topology_t topology, const struct fingerprint *fp)
 {
     hwloc_obj_t pci = fp->gpu.pci_bus_id[0]
@@ -120,8 +248,8 @@ static hwloc_obj_t place_of(hwloc_topology_t topology, const struct fingerprint 
     return pci;
 }
 
-/* A Misc object of its own in somebody's topology, the whole device in ours. NULL: it is told why.
- */
+/* A new Misc object in a topology that was read, the whole device in ours. NULL: the reason is
+ * printed. */
 static hwloc_obj_t device_for(struct export *e, const struct fingerprint *fp)
 {
     const bool measured = fp->gpu.origin == ORIGIN_MEASURED;
@@ -129,7 +257,7 @@ static hwloc_obj_t device_for(struct export *e, const struct fingerprint *fp)
     char name[NAME_BYTES];
     hwloc_obj_t device;
 
-    if (e->merge && topology_chip_find(e->topology, fp->gpu.uuid)) {
+    if (e->merge && has_gpu(e->topology, fp->gpu.uuid)) {
         fprintf(stderr,
                 "reachctl: GPU %s is in that topology already\n  next step: merge into one that "
                 "lstopo has just written\n",
@@ -152,7 +280,6 @@ static hwloc_obj_t device_for(struct export *e, const struct fingerprint *fp)
 static bool add(struct export *e, const struct fingerprint *fp, const char *id)
 {
     struct chip *chip = calloc(1, sizeof(*chip));
-    struct err err = {0};
     hwloc_obj_t device = NULL;
     bool good = false;
 
@@ -164,9 +291,9 @@ static bool add(struct export *e, const struct fingerprint *fp, const char *id)
     if (!device)
         goto out;
     chip_read(fp, id, chip);
-    good = topology_chip_add(e->topology, device, chip, &err) == STATUS_OK;
+    good = add_chip(e->topology, device, chip);
     if (!good)
-        fprintf(stderr, "reachctl: %s\n", err.text);
+        fprintf(stderr, "reachctl: no memory for GPU %s\n", fp->gpu.uuid);
     e->count++;
 out:
     free(chip);
@@ -180,7 +307,7 @@ static enum exit_code add_files(struct export *e, const struct options *options)
 
     for (int i = 0; i < options->operand_count && exit_code == EXIT_DONE; i++) {
         char id[FINGERPRINT_ID_BYTES];
-        exit_code = fetch_fingerprint(NULL, options, options->operands[i], fp, id);
+        exit_code = client_get_fingerprint(NULL, options, options->operands[i], fp, id);
         if (exit_code == EXIT_DONE && !add(e, fp, id))
             exit_code = EXIT_FAILED;
     }
@@ -215,7 +342,7 @@ static enum exit_code add_known(struct export *e, const json_t *gpus)
         char id[FINGERPRINT_ID_BYTES];
         if (exit_code != EXIT_DONE || !json_is_object(json))
             continue;
-        exit_code = fetch_read(json, uuid ? uuid : "a GPU", fp, id);
+        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", fp, id);
         if (exit_code == EXIT_DONE && !add(e, fp, id))
             exit_code = EXIT_FAILED;
     }
@@ -274,10 +401,8 @@ enum exit_code command_hwloc(struct client *client, const struct options *option
     struct export e = {.topology = NULL};
     enum exit_code exit_code;
 
-    if (options->json) {
-        fputs("reachctl: hwloc writes XML, no JSON\n  next step: reachctl --help\n", stderr);
-        return EXIT_USAGE;
-    }
+    if (options->json)
+        return client_usage_error("hwloc writes XML, no JSON", NULL);
     exit_code = options->operand_count > 0 ? of_files(options, &e) : of_daemon(client, options, &e);
     if (exit_code == EXIT_DONE)
         exit_code = print(&e);

@@ -16,7 +16,7 @@ static bool is_index(const char *text)
     return text[0] != '\0' && strlen(text) <= 4 && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* "a,b,c"; false where an entry could not be asked about. */
+/* "a,b,c"; false if an entry is not a valid name. */
 static bool split(const char *text, struct devices *out)
 {
     out->count = 0;
@@ -44,9 +44,9 @@ static bool has(const struct devices *list, const char *name)
     return false;
 }
 
-/* The node's index of what the task calls `name`. As many entries on both sides: the same places.
- * Fewer in the task (it is bound to some GPUs of the step): its index counts on the node, or in the
- * step's list. Where both are possible and differ, nobody knows which. */
+/* Replaces the task's index `name` by the node's. With the same number of entries on both sides, by
+ * its place. With fewer in the task (it is bound to some GPUs of the step) it is an index of the
+ * node, or of the step's list; false if both are possible and differ. */
 static bool on_node(const struct devices *node, bool same_count, uint32_t place, char *name)
 {
     const unsigned long index = strtoul(name, NULL, 10);

@@ -1,8 +1,8 @@
-/* devices.h: which GPUs a task has, by the names under which reachd knows them. Pure, libc alone.
+/* devices.h: the GPUs of a task, by their names in reachd. Pure; needs only libc.
  *
- * Slurm tells a task its GPUs as CUDA_VISIBLE_DEVICES: UUIDs, or indices. Where devices are
- * constrained by cgroups the indices count from 0 inside the job, and SLURM_STEP_GPUS or
- * SLURM_JOB_GPUS has those of the node.
+ * Slurm passes them in CUDA_VISIBLE_DEVICES: UUIDs, or indices. If cgroups constrain the devices,
+ * the indices count from 0 within the job, and SLURM_STEP_GPUS or SLURM_JOB_GPUS has those of the
+ * node.
  */
 #ifndef REACH_CLIENTS_SLURM_DEVICES_H
 #define REACH_CLIENTS_SLURM_DEVICES_H
@@ -18,7 +18,7 @@ struct devices {
 };
 
 /* `visible` is the value of CUDA_VISIBLE_DEVICES, `node` that of SLURM_STEP_GPUS or SLURM_JOB_GPUS
- * ("": not there). False where that names no GPU, or where it is not certain which. */
+ * ("": not set). False if they name no GPU, or if it is ambiguous which. */
 bool devices_read(const char *visible, const char *node, struct devices *out);
 
 #endif

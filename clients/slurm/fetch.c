@@ -1,10 +1,11 @@
-/* fetch.c: see fetch.h. The socket never blocks; every wait is a ppoll for what is left of the
+/* fetch.c: see fetch.h. The socket never blocks; every wait is a ppoll for the rest of the
  * deadline, on the monotonic clock. */
 #include "clients/slurm/fetch.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -12,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between two tries where the daemon's queue of connections is full. */
+/* Between two attempts while the daemon's queue of connections is full. */
 enum { RETRY_NS = 2000000 };
-/* Of the deadline, kept for waking up and for what comes after: it is to hold in all. */
+/* Reserved for waking up and for the rest of the hook, so that all of it meets the deadline. */
 enum { KEPT_PERCENT = 5 };
 
 static uint64_t now_ns(void)
@@ -25,7 +26,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Closes, and says why. */
+/* Closes, and sets f->why. */
 static bool fail(struct fetch *f, const char *what, int number)
 {
     snprintf(f->why, sizeof(f->why), "%s%s%s", what, number ? ": " : "",
@@ -34,17 +35,12 @@ static bool fail(struct fetch *f, const char *what, int number)
     return false;
 }
 
-/* What is left at this moment, `from` being when the call began; 0: nothing. */
-static uint64_t left(const struct fetch *f, uint64_t from)
+/* What is left of the deadline during a call; 0: nothing. */
+static uint64_t left(const struct fetch *f)
 {
-    const uint64_t gone = now_ns() - from;
+    const uint64_t now = now_ns();
 
-    return gone < f->left_ns ? f->left_ns - gone : 0;
-}
-
-static void spend(struct fetch *f, uint64_t from)
-{
-    f->left_ns = left(f, from);
+    return now < f->end_ns ? f->end_ns - now : 0;
 }
 
 static struct timespec span_of(uint64_t ns)
@@ -53,12 +49,12 @@ static struct timespec span_of(uint64_t ns)
 }
 
 /* Waits until the socket is ready; false and closed after the deadline. */
-static bool await(struct fetch *f, uint64_t from, short events)
+static bool await(struct fetch *f, short events)
 {
     struct pollfd p = {.fd = f->fd, .events = events};
 
     for (;;) {
-        const uint64_t ns = left(f, from);
+        const uint64_t ns = left(f);
         const struct timespec t = span_of(ns);
         const int n = ns > 0 ? ppoll(&p, 1, &t, NULL) : 0;
         if (n > 0)
@@ -79,15 +75,15 @@ void fetch_close(struct fetch *f)
     f->fd = -1;
 }
 
-/* A Unix socket connects at once or, where the queue is full, not at all. */
-static bool try_connect(struct fetch *f, const struct sockaddr_un *to, uint64_t from)
+/* A Unix socket connects at once or, if the queue is full, not at all. */
+static bool try_connect(struct fetch *f, const struct sockaddr_un *to)
 {
     const struct timespec pause = span_of(RETRY_NS);
 
     while (connect(f->fd, (const struct sockaddr *)to, sizeof(*to)) != 0) {
         if (errno != EAGAIN && errno != EINTR)
             return fail(f, "no daemon", errno);
-        if (left(f, from) <= RETRY_NS)
+        if (left(f) <= RETRY_NS)
             return fail(f, "the daemon takes no connection within the deadline", 0);
         nanosleep(&pause, NULL);
     }
@@ -97,24 +93,24 @@ static bool try_connect(struct fetch *f, const struct sockaddr_un *to, uint64_t 
 bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    const uint64_t from = now_ns();
+    const uint64_t ns = deadline_ms * (uint64_t)(100 - KEPT_PERCENT) * 10000;
 
-    *f = (struct fetch){.fd = -1, .left_ns = deadline_ms * (uint64_t)(100 - KEPT_PERCENT) * 10000};
+    *f = (struct fetch){.fd = -1, .end_ns = now_ns() + ns};
     if (strlen(path) >= sizeof(to.sun_path))
         return fail(f, "the path of the socket is too long", 0);
     strcpy(to.sun_path, path);
     f->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (f->fd < 0)
-        return fail(f, "cannot make a socket", errno);
-    if (!try_connect(f, &to, from))
+        return fail(f, "cannot create a socket", errno);
+    if (!try_connect(f, &to))
         return false;
-    spend(f, from);
+    f->left_ns = left(f);
     return true;
 }
 
 /* ---- one answer ---- */
 
-static bool send_all(struct fetch *f, const char *text, size_t bytes, uint64_t from)
+static bool send_all(struct fetch *f, const char *text, size_t bytes)
 {
     while (bytes > 0) {
         const ssize_t n = send(f->fd, text, bytes, MSG_NOSIGNAL);
@@ -122,7 +118,7 @@ static bool send_all(struct fetch *f, const char *text, size_t bytes, uint64_t f
             text += n;
             bytes -= (size_t)n;
         } else if (errno == EAGAIN) {
-            if (!await(f, from, POLLOUT))
+            if (!await(f, POLLOUT))
                 return false;
         } else if (errno != EINTR) {
             return fail(f, "the daemon went away", errno);
@@ -132,11 +128,11 @@ static bool send_all(struct fetch *f, const char *text, size_t bytes, uint64_t f
 }
 
 /* Some bytes, at least one; 0: failed. */
-static size_t receive(struct fetch *f, char *to, size_t room, uint64_t from)
+static size_t receive(struct fetch *f, char *to, size_t room)
 {
     for (;;) {
         const ssize_t n = recv(f->fd, to, room, 0);
-        if (n > 0 && left(f, from) > 0)
+        if (n > 0 && left(f) > 0)
             return (size_t)n;
         if (n > 0)
             fail(f, "no whole answer within the deadline", 0);
@@ -144,7 +140,7 @@ static size_t receive(struct fetch *f, char *to, size_t room, uint64_t from)
             fail(f, "the daemon went away", 0);
         else if (errno == EINTR)
             continue;
-        else if (errno == EAGAIN && await(f, from, POLLIN))
+        else if (errno == EAGAIN && await(f, POLLIN))
             continue;
         else if (f->fd >= 0)
             fail(f, "the daemon went away", errno);
@@ -152,24 +148,21 @@ static size_t receive(struct fetch *f, char *to, size_t room, uint64_t from)
     }
 }
 
-/* What of an answer's head matters. */
+/* The relevant parts of the head of an answer. */
 struct head {
     int status;
     bool has_length;
     bool plain;
-    bool odd; /* has what this client does not read */
+    bool odd; /* has something that this client does not support */
     uint64_t length;
 };
 
 static bool read_status(const char *line, int *out)
 {
-    if (strncmp(line, "HTTP/1.1 ", 9) != 0 || line[9] < '1' || line[9] > '5')
+    if (strncmp(line, "HTTP/1.1 ", 9) != 0 || strspn(line + 9, "0123456789") != 3 ||
+        line[9] < '1' || line[9] > '5')
         return false;
-    for (int i = 9; i < 12; i++) {
-        if (line[i] < '0' || line[i] > '9')
-            return false;
-        *out = *out * 10 + (line[i] - '0');
-    }
+    *out = (int)strtol(line + 9, NULL, 10);
     return line[12] == ' ' || line[12] == '\0';
 }
 
@@ -179,8 +172,7 @@ static void read_length(const char *text, struct head *h)
 
     h->odd = h->odd || h->has_length || digits == 0 || digits > 9 || text[digits] != '\0';
     h->has_length = true;
-    for (size_t i = 0; !h->odd && i < digits; i++)
-        h->length = h->length * 10 + (uint64_t)(text[i] - '0');
+    h->length = strtoul(text, NULL, 10);
 }
 
 static void read_field(char *line, struct head *h)
@@ -219,15 +211,15 @@ static bool read_head(char *text, struct head *h)
     return h->status != 0 && !h->odd && h->has_length && (h->status != 200 || h->plain);
 }
 
-/* Reads up to the empty line; what came behind it stays at `*out_rest`. */
-static bool receive_head(struct fetch *f, char *text, size_t room, uint64_t from, struct head *h,
-                         char **out_rest, size_t *out_bytes)
+/* Reads up to the empty line; the bytes received after it are at `*out_rest`. */
+static bool receive_head(struct fetch *f, char *text, size_t room, struct head *h, char **out_rest,
+                         size_t *out_bytes)
 {
     size_t bytes = 0;
     char *end = NULL;
 
     while (!end) {
-        size_t n = bytes + 1 < room ? receive(f, text + bytes, room - 1 - bytes, from) : 0;
+        size_t n = bytes + 1 < room ? receive(f, text + bytes, room - 1 - bytes) : 0;
         if (n == 0)
             return f->fd >= 0 ? fail(f, "what answers is not reachd: a head without end", 0)
                               : false;
@@ -245,7 +237,6 @@ static bool receive_head(struct fetch *f, char *text, size_t room, uint64_t from
 
 bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status)
 {
-    const uint64_t from = now_ns();
     char text[FETCH_HEAD_BYTES];
     struct head head = {.length = 0};
     char *rest = NULL;
@@ -254,24 +245,24 @@ bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int
 
     if (f->fd < 0)
         return false;
+    f->end_ns = now_ns() + f->left_ns;
     n = snprintf(text, sizeof(text),
                  "GET %s HTTP/1.1\r\nHost: reachd\r\nAccept: text/plain\r\n\r\n", target);
     if (n < 0 || (size_t)n >= sizeof(text))
-        return fail(f, "the question is too long", 0);
-    if (!send_all(f, text, (size_t)n, from) ||
-        !receive_head(f, text, sizeof(text), from, &head, &rest, &bytes))
+        return fail(f, "the request is too long", 0);
+    if (!send_all(f, text, (size_t)n) || !receive_head(f, text, sizeof(text), &head, &rest, &bytes))
         return false;
     if (head.length >= room || bytes > head.length)
         return fail(f, "what answers is not reachd: too much of it", 0);
     memcpy(body, rest, bytes);
     while (bytes < head.length) {
-        const size_t more = receive(f, body + bytes, (size_t)head.length - bytes, from);
+        const size_t more = receive(f, body + bytes, (size_t)head.length - bytes);
         if (more == 0)
             return false;
         bytes += more;
     }
     body[bytes] = '\0';
     *out_status = head.status;
-    spend(f, from);
+    f->left_ns = left(f);
     return true;
 }

@@ -1,7 +1,7 @@
-/* fetch.h: GET over a Unix socket for a process that has little time and must come to no harm:
- * one connection, one deadline for everything, no memory beyond what the caller gives, no signal,
- * no thread. Whatever answers is not trusted: what is not a plain HTTP/1.1 answer with a length
- * that fits is a failure. libc alone.
+/* fetch.h: GET over a Unix socket for a process that has little time and must not be harmed: one
+ * connection, one deadline for everything, no memory but the caller's, no signal, no thread. The
+ * server is not trusted: anything but a plain HTTP/1.1 response with a length that fits is a
+ * failure. Needs only libc.
  */
 #ifndef REACH_CLIENTS_SLURM_FETCH_H
 #define REACH_CLIENTS_SLURM_FETCH_H
@@ -14,7 +14,8 @@ enum { FETCH_WHY_BYTES = 160, FETCH_HEAD_BYTES = 4096 };
 
 struct fetch {
     int fd;                    /* -1: not connected */
-    uint64_t left_ns;          /* of the deadline; what passes between calls does not count */
+    uint64_t left_ns;          /* of the deadline; time between calls does not count */
+    uint64_t end_ns;           /* of the deadline, during a call: CLOCK_MONOTONIC */
     char why[FETCH_WHY_BYTES]; /* of the last failure: one line for a log */
 };
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# An example of a Prolog, which slurmd runs as root before a job: has reachd measure those of the job's
-# GPUs that it does not know, or no longer knows rightly. It only queues that, in the background, and
-# always exits 0, because a Prolog that fails drains the node.
+# An example of a Prolog, which slurmd runs as root before a job: has reachd measure those GPUs of the job
+# that have no fingerprint or a stale one. It only queues the measurements, in the background, and always
+# exits 0, because a Prolog that fails drains the node.
 
 socket=${REACHD_SOCKET:-/run/reachd/reachd.sock}
 gpus=${SLURM_JOB_GPUS:-$CUDA_VISIBLE_DEVICES}
@@ -17,7 +17,7 @@ if [ "$1" = --queue ]; then
         case $(ask "http://localhost/v1/gpus/$gpu" | head -c 65536) in
         *'"state":"unknown"'* | *'"state":"stale"'* | *'"state":"failed"'*)
             ask -H 'Content-Type: application/json' -d '{"depth":"quick"}' \
-                "http://localhost/v1/gpus/$gpu/fingerprint" ;;
+                "http://localhost/v1/gpus/$gpu/measurements" ;;
         esac
     done
     exit 0
@@ -25,8 +25,8 @@ fi
 case $gpus in
 '' | *[!A-Za-z0-9,._-]*) ;;
 *)
-    # slurmd kills the process group of a Prolog that has ended. So this waits, until the other one has
-    # left the group and lets go of its output, and no longer.
+    # slurmd kills the process group of a Prolog that has ended. So this waits until the other process has
+    # left the group and closed its output.
     : "$(setsid "$0" --queue </dev/null 2>/dev/null &)"
     ;;
 esac

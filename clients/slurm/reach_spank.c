@@ -1,14 +1,13 @@
-/* reach_spank.c: the SPANK plugin. Before a task starts, asks reachd about the GPUs that Slurm gave
- * it and puts what the planner needs into its environment, where libreach finds it.
+/* reach_spank.c: the SPANK plugin. Before a task starts, it gets from reachd what the planner needs
+ * to know about the GPUs of the task, and puts it into the environment, where libreach finds it.
  *
- * It stands between users and their jobs, so one rule is above all others: nothing that reachd
- * does, or does not do, fails a job. Every failure ends in one line of slurmd's debug log and a
- * task that starts as if there were no plugin; each hook returns 0 whatever happens. The one
- * refusal there is is for the user's own slip, --reach= with a word that is none, and happens
- * before anything is submitted.
+ * Nothing that reachd does or fails to do may fail a job. Every failure is one line of slurmd's
+ * debug log, and the task starts as without the plugin; each hook returns 0. The only error is an
+ * invalid value of --reach, and it is reported before anything is submitted.
  *
- * Two hooks for each task, in the process that becomes the task: with privileges it connects (the
- * socket may be closed to users), without them it asks. Both together take at most the deadline.
+ * There are two hooks per task, in the process that becomes the task: with privileges it connects
+ * (the socket may be closed to users), without them it sends the requests. Both together take at
+ * most the deadline.
  */
 #include "clients/slurm/devices.h"
 #include "clients/slurm/fetch.h"
@@ -30,7 +29,7 @@ enum {
     MAX_KIB = 1024
 };
 
-/* Arguments in plugstack.conf; what the user says comes on top. */
+/* Arguments in plugstack.conf; --reach overrides. */
 static struct {
     char socket[PATH_BYTES];
     uint32_t deadline_ms;
@@ -40,7 +39,7 @@ static struct {
 
 static struct fetch connection = {.fd = -1};
 
-/* ---- what the administrator and the user say ---- */
+/* ---- arguments and options ---- */
 
 static bool read_switch(const char *word, bool *out)
 {
@@ -63,7 +62,7 @@ static bool read_number(const char *text, uint32_t most, uint32_t *out)
     return true;
 }
 
-/* An argument that is none is told and passed over: it must not fail every job of the cluster. */
+/* An invalid argument is reported and skipped: it must not fail every job of the cluster. */
 static void read_argument(const char *a)
 {
     bool fine = false;
@@ -79,7 +78,7 @@ static void read_argument(const char *a)
         fine = true;
     }
     if (!fine)
-        slurm_debug("reach: plugstack.conf: \"%.80s\" means nothing here and is skipped", a);
+        slurm_debug("reach: plugstack.conf: invalid argument \"%.80s\" is ignored", a);
 }
 
 static int on_option(int val, const char *word, int remote)
@@ -87,7 +86,7 @@ static int on_option(int val, const char *word, int remote)
     (void)val;
     if (read_switch(word, &settings.on))
         return 0;
-    if (remote) /* passed on by a submission that was let through: too late to refuse */
+    if (remote) /* accepted at submission: too late to reject */
         return 0;
     slurm_error("--reach takes auto or off, not \"%.40s\"", word ? word : "");
     return -1;
@@ -108,7 +107,7 @@ int slurm_spank_init(spank_t spank, int ac, char *av[])
 
 /* ---- a task ---- */
 
-/* "" where there is none, or none that fits. */
+/* "" if it is not set or too long. */
 static void get(spank_t spank, const char *name, char *out)
 {
     if (spank_getenv(spank, name, out, VALUE_BYTES) != ESPANK_SUCCESS)
@@ -122,7 +121,7 @@ static char *const *environment_of(spank_t spank)
     return spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS ? env : NULL;
 }
 
-/* What an enclosing step left may speak of GPUs that this task does not have. */
+/* Removes variables of an enclosing step: they may be about GPUs that this task does not have. */
 static void forget(spank_t spank)
 {
     char name[VARIABLES_NAME_BYTES];
@@ -149,7 +148,7 @@ static bool devices_of(spank_t spank, struct devices *out)
     return visible[0] && devices_read(visible, node, out);
 }
 
-/* The lines of all GPUs, one behind the other in `text`; where those of each begin. */
+/* The lines of all GPUs, concatenated in `text`, and the start of those of each GPU. */
 struct answers {
     char *text;
     size_t room;
@@ -158,8 +157,8 @@ struct answers {
     unsigned known;
 };
 
-/* Asks about one GPU. False: there is no use in asking on. One that was not measured, or that
- * reachd does not know, gets nothing. */
+/* Gets the lines of one GPU. False: further requests are useless. A GPU that was not measured, or
+ * that reachd does not know, gets none. */
 static bool ask(const char *gpu, unsigned number, struct answers *a)
 {
     char target[DEVICE_NAME_BYTES + 32];

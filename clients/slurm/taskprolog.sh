@@ -1,9 +1,9 @@
 #!/bin/sh
-# An example of a TaskProlog, for sites without the SPANK plugin: tells Slurm to put what reachd knows
-# of the task's GPUs into its environment, as the plugin does, some 20 ms slower.
+# An example of a TaskProlog, for sites without the SPANK plugin: passes what reachd knows about the task's
+# GPUs to Slurm for the environment of the task, as the plugin does, some 20 ms slower.
 #
-# Runs as the user. Asks $REACHD_URL (http://... or unix:/path), else the loopback port, which every
-# user may. Stops at the first answer that does not come within 0.2 s, and never fails a task.
+# Runs as the user. Connects to $REACHD_URL (http://... or unix:/path), else to the loopback port, which is
+# open to every user. Stops at the first answer that takes more than 0.2 s, and never fails a task.
 
 url=${REACHD_URL:-http://127.0.0.1:17322}
 visible=$CUDA_VISIBLE_DEVICES
@@ -14,7 +14,7 @@ count()
     echo "$1" | tr ',' '\n' | grep -c .
 }
 
-# Inside a job indices may count from 0: then those of the node stand in the same places.
+# Within a job indices may count from 0: then those of the node are in the same order.
 case $visible in
 '' | *[!A-Za-z0-9,._-]*) exit 0 ;;
 *[!0-9,]*) gpus=$visible ;;
@@ -30,7 +30,7 @@ http://*) ask() { curl -sf -m 0.2 --noproxy '*' --max-filesize 65536 "${url%/}$1
 *) exit 0 ;;
 esac
 
-# Only what begins with REACH_ and prints becomes "export NAME_NUMBER=value". Behind the answer stands
+# Only printable lines that begin with REACH_ become "export NAME_NUMBER=value". The answer is followed by
 # curl's exit status: 22 is a 404 or 409, a GPU that was not measured.
 number=0
 for gpu in $(echo "$gpus" | tr ',' ' '); do

@@ -297,7 +297,7 @@ def bench_placement(table):
     try:
         daemon.ctl("measure", "--depth", "full", "--wait")
         with tempfile.NamedTemporaryFile(suffix=".json") as result:
-            done = subprocess.run([RANDOM_READ, "--url", daemon.url, "--json", result.name],
+            done = subprocess.run([RANDOM_READ, "--reachd", daemon.url, "--json", result.name],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   universal_newlines=True, timeout=PATIENCE_S)
             strategies = json.load(result)["strategies"] if done.returncode == 0 else []

@@ -1,5 +1,5 @@
-/* test_reachctl_text.c: what reachctl makes of numbers. The program's objects are not in the
- * library, so the file itself is included. */
+/* test_reachctl_text.c: how reachctl prints fields of a document. The program's objects are not in
+ * the library, so the file itself is included. */
 #include "clients/reachctl/text.c"
 
 #include <stdarg.h>
@@ -15,87 +15,126 @@ static json_t *parse(const char *text)
     return json;
 }
 
+struct expansion {
+    const char *template;
+    const char *text;
+};
+
+static void check(const char *document, const struct expansion *cases, size_t count)
+{
+    json_t *json = parse(document);
+
+    for (size_t i = 0; i < count; i++) {
+        char out[128];
+        assert_string_equal(text_expand(json, cases[i].template, out, sizeof(out)), cases[i].text);
+    }
+    json_decref(json);
+}
+
+#define CHECK(document, cases) check(document, cases, sizeof(cases) / sizeof(*(cases)))
+
 static void test_numbers(void **state)
 {
-    json_t *json =
-        parse("{\"size\": 68685922304, \"count\": 65, \"gbps\": 2799.96, \"word\": \"lru\"}");
-    char cell[TEXT_CELL_BYTES];
+    static const struct expansion cases[] = {
+        {"{size:B}", "63.97 GiB"},
+        {"{count:d}", "65"},
+        {"{gbps:0 GB/s}", "2800 GB/s"},
+        {"{gbps:1}", "2800.0"},
+        {"{word}", "lru"},
+        {"a {count:d} b{word}c", "a 65 blruc"},
+        {"", ""},
+    };
 
     (void)state;
-    assert_string_equal(text_size(json, "size", cell), "63.97 GiB");
-    assert_string_equal(text_count(json, "count", cell), "65");
-    assert_string_equal(text_real(json, "gbps", 0, "GB/s", cell), "2800 GB/s");
-    assert_string_equal(text_real(json, "gbps", 1, "", cell), "2800.0");
-    assert_string_equal(text_word(json, "word", cell), "lru");
-    json_decref(json);
+    CHECK("{\"size\": 68685922304, \"count\": 65, \"gbps\": 2799.96, \"word\": \"lru\"}", cases);
 }
 
 static void test_absent_numbers(void **state)
 {
-    json_t *json =
-        parse("{\"a\": null, \"a_reason\": \"too-little-data\", \"b\": null, \"b_reason\": "
-              "\"not-observable: beyond-memory\", \"c\": null, \"d\": null, \"d_reason\": "
-              "\"not-applicable\", \"e\": -1}");
-    char cell[TEXT_CELL_BYTES];
+    static const struct expansion cases[] = {
+        {"{a:B}", "not sure (too-little-data)"},
+        {"{b:d}", "not observable (beyond-memory)"},
+        {"{c:0 GB/s}", "not sure (not-reported)"},
+        {"{missing:B}", "not sure (not-reported)"},
+        {"{d:B}", "-"},
+        {"{e:B}", "not sure (not-reported)"},
+        {"{a}", "-"},
+        {"{a?:d}", "not sure (too-little-data)"},
+        {"<{missing?:d}>", "<>"},
+        {"{zero:-d} {zero:d} {one:-d}", "- 0 1"},
+        {"{deep.a:d}", "not sure (disturbed)"},
+    };
 
     (void)state;
-    assert_string_equal(text_size(json, "a", cell), "not sure (too-little-data)");
-    assert_string_equal(text_count(json, "b", cell), "not observable (beyond-memory)");
-    assert_string_equal(text_real(json, "c", 0, "GB/s", cell), "not sure (not-reported)");
-    assert_string_equal(text_size(json, "missing", cell), "not sure (not-reported)");
-    assert_string_equal(text_size(json, "d", cell), "-");
-    assert_string_equal(text_size(json, "e", cell), "not sure (not-reported)");
-    assert_string_equal(text_word(json, "a", cell), "-");
-    json_decref(json);
+    CHECK("{\"a\": null, \"a_reason\": \"too-little-data\", \"b\": null, \"b_reason\": "
+          "\"not-observable: beyond-memory\", \"c\": null, \"d\": null, \"d_reason\": "
+          "\"not-applicable\", \"e\": -1, \"zero\": 0, \"one\": 1, "
+          "\"deep\": {\"a\": null, \"a_reason\": \"disturbed\"}}",
+          cases);
+}
+
+static void test_paths_and_lists(void **state)
+{
+    static const struct expansion cases[] = {
+        {"{deep.er.count:d}", "7"},
+        {"{list.1:d}", "5"},
+        {"{list:n}", "3"},
+        {"{yes:y}, {no:y}", "yes, no"},
+    };
+
+    (void)state;
+    CHECK("{\"deep\": {\"er\": {\"count\": 7}}, \"list\": [4, 5, 9], \"yes\": true, \"no\": false}",
+          cases);
 }
 
 static void test_ranges(void **state)
 {
-    static const struct {
-        const char *json;
-        const char *text;
-    } cases[] = {{"[]", ""},
-                 {"[7]", "7"},
-                 {"[0,1,2,3,8,10,11]", "0-3,8,10-11"},
-                 {"[0,2,4]", "0,2,4"},
-                 {"[131]", "131"}};
-    char out[128];
-    char small[40];
-    json_t *json;
+    static const struct expansion cases[] = {
+        {"{a:r}", ""},      {"{b:r}", "7"},   {"{c:r}", "0-3,8,10-11"},
+        {"{d:r}", "0,2,4"}, {"{e:r}", "131"},
+    };
+    json_t *json = json_pack("{s:[]}", "many");
+    char out[TEXT_LINE_BYTES];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        json = parse(cases[i].json);
-        assert_string_equal(text_ranges(json, out, sizeof(out)), cases[i].text);
-        json_decref(json);
+    CHECK("{\"a\": [], \"b\": [7], \"c\": [0,1,2,3,8,10,11], \"d\": [0,2,4], \"e\": [131]}", cases);
+    for (int i = 0; i < 512; i++)
+        json_array_append_new(json_object_get(json, "many"), json_integer((json_int_t)2 * i));
+    text_expand(json, "{many:r}", out, sizeof(out));
+    assert_string_equal(out + strlen(out) - 3, "...");
+    json_decref(json);
+}
+
+static void test_what_does_not_fit_is_cut(void **state)
+{
+    json_t *json = parse("{\"word\": \"abcdefgh\"}");
+
+    (void)state;
+    for (size_t size = 1; size < 12; size++) {
+        char out[12];
+        memset(out, 'x', sizeof(out));
+        text_expand(json, "-{word}-", out, size);
+        assert_int_equal(strlen(out), size - 1 < 10 ? size - 1 : 10);
     }
-    json = parse("[0,2,4,6,8,10,12,14,16,18,20]");
-    text_ranges(json, small, sizeof(small));
-    assert_string_equal(small + strlen(small) - 3, "...");
     json_decref(json);
 }
 
 static void test_table(void **state)
 {
-    struct text_table t;
-    char(*cells)[TEXT_CELL_BYTES];
+    json_t *rows = parse("[{\"n\": 10, \"name\": \"alpha\", \"size\": 1048576}, "
+                         "{\"n\": 9, \"name\": \"b\"}]");
+    FILE *const saved = stdout;
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
 
     (void)state;
-    text_table_begin(&t, ">n|name|>size");
-    cells = text_table_row(&t);
-    snprintf(cells[0], TEXT_CELL_BYTES, "10");
-    snprintf(cells[1], TEXT_CELL_BYTES, "alpha");
-    snprintf(cells[2], TEXT_CELL_BYTES, "1 MiB");
-    cells = text_table_row(&t);
-    snprintf(cells[0], TEXT_CELL_BYTES, "9");
-    snprintf(cells[1], TEXT_CELL_BYTES, "b");
-    text_table_end(&t, out);
-    fclose(out);
-    assert_string_equal(text, " n  name    size\n10  alpha  1 MiB\n 9  b           \n");
+    stdout = open_memstream(&text, &bytes);
+    text_table(rows, ">n {n:d}|name {name}|>size {size?:B}|># {#}");
+    fclose(stdout);
+    stdout = saved;
+    assert_string_equal(text, " n  name    size  #\n10  alpha  1 MiB  0\n 9  b             1\n");
     free(text);
+    json_decref(rows);
 }
 
 int main(void)
@@ -103,7 +142,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_absent_numbers),
+        cmocka_unit_test(test_paths_and_lists),
         cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_what_does_not_fit_is_cut),
         cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
