@@ -345,18 +345,18 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
     struct report_out *to;
     enum status s;
 
-    if (db->staged)
-        return err_set(err, STATUS_CONFLICT, "a survey is under way");
+    if (db->in_survey)
+        return err_set(err, STATUS_CONFLICT, "a survey is in progress");
     if (options->format == FLEET_FORMAT_SVG &&
         options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
         return err_set(err, STATUS_INVALID_ARGUMENT, "only signatures have a chart");
     to = report_out_new(options->format, out);
     if (!to)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
-    s = db->engine->exec(db->connection, db->engine->begin_read, err);
+    s = fleet_exec(db, db->engine->begin_read, err);
     if (s == STATUS_OK) {
         s = print(db, options, to, out, err);
-        (void)db->engine->exec(db->connection, "ROLLBACK", NULL);
+        (void)fleet_exec(db, "ROLLBACK", NULL);
     }
     report_out_free(to);
     return s;

@@ -19,7 +19,6 @@ struct work {
     struct host_answer *answer; /* one at a time */
     uint32_t done;
     uint32_t failed;
-    struct err query_err; /* of is_known, which cannot return one; STATUS_OK: none */
 };
 
 bool survey_is_fine(enum fleet_outcome outcome)
@@ -44,16 +43,6 @@ static enum status tag_of(void *self, uint32_t host, char *out, struct err *err)
     return fleet_last_etag(w->db, w->hosts->names[host], out, err);
 }
 
-static bool is_known(void *self, const char *uuid, const char *fingerprint_id)
-{
-    struct work *const w = self;
-    bool known = false;
-
-    return w->query_err.status == STATUS_OK &&
-           fleet_has_fingerprint(w->db, uuid, fingerprint_id, &known, &w->query_err) == STATUS_OK &&
-           known;
-}
-
 /* Adds what a host answered, or why it did not. An answer that cannot be used ends the host, not
  * the survey. */
 static enum status add_host(struct work *w, uint32_t index, struct fleet_host *host,
@@ -63,17 +52,11 @@ static enum status add_host(struct work *w, uint32_t index, struct fleet_host *h
     enum status s = STATUS_OK;
 
     if (document)
-        s = host_answer_read(document, is_known, w, w->answer, &why);
-    if (s == STATUS_OK && w->query_err.status != STATUS_OK)
-        why = w->query_err;
-    else if (s == STATUS_OK)
+        s = host_answer_read(document, w->answer, &why);
+    if (s == STATUS_OK)
         s = fleet_survey_add(w->db, index + 1, host, document ? w->answer : NULL, &why);
     if (document)
         host_answer_free(w->answer);
-    if (w->query_err.status != STATUS_OK) {
-        *err = w->query_err;
-        return err->status;
-    }
     if (s == STATUS_CONFLICT || s == STATUS_PROTOCOL || s == STATUS_CORRUPT) {
         struct fleet_host instead = *host;
         host->outcome = s == STATUS_CONFLICT ? FLEET_INCONSISTENT : FLEET_BAD_RESPONSE;
