@@ -222,7 +222,8 @@ static enum status open_engine(const char *where, void **out, struct err *err)
     *out = NULL;
     if (!e)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
-    rc = sqlite3_open_v2(where, &e->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    rc = sqlite3_open_v2(where, &e->db,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     sqlite3_extended_result_codes(e->db, 1);
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
     s = rc == SQLITE_OK ? check_owner(e, where, err) : fail(e, rc, err);
