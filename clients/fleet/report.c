@@ -177,19 +177,9 @@ static enum status read_head(void *self, int columns, const char *const *values,
     head->survey = strtoll(values[0], NULL, 10);
     (void)snprintf(head->at, sizeof(head->at), "%s", values[1]);
     head->hosts = strtoll(values[2], NULL, 10);
-    return STATUS_OK;
-}
-
-static enum status read_origin(void *self, int columns, const char *const *values, struct err *err)
-{
-    struct report_head *const head = self;
-    const bool simulated = strcmp(values[0], "simulated") == 0;
-
-    (void)columns;
-    (void)err;
-    head->gpus += strtoll(values[1], NULL, 10);
-    head->simulated = head->simulated || simulated;
-    head->measured = head->measured || (!simulated && values[0][0]);
+    head->gpus = strtoll(values[3], NULL, 10);
+    head->simulated = strcmp(values[4], "0") != 0;
+    head->measured = strcmp(values[5], "0") != 0;
     return STATUS_OK;
 }
 
@@ -198,30 +188,19 @@ static enum status find_survey(struct fleet_db *db, int64_t number, const char *
                                struct report_head *head, struct err *err)
 {
     char wanted[FLEET_INTEGER_BYTES];
-    enum status s =
-        fleet_run(db,
-                  "SELECT s.id, s.at, (SELECT COUNT(*) FROM fleet_outcome o WHERE o.survey = s.id) "
-                  "FROM fleet_survey s WHERE s.id = CASE WHEN CAST($1 AS BIGINT) = 0 THEN "
-                  "(SELECT MAX(id) FROM fleet_survey) ELSE CAST($1 AS BIGINT) END",
-                  FLEET_VALUES(fleet_integer_text(number, wanted)), read_head, head, err);
+    const enum status s = fleet_script(
+        db, fleet_sql_report_head, fleet_integer_text(number, wanted), model, read_head, head, err);
 
-    if (s == STATUS_OK && head->survey == 0 && number == 0)
-        return err_set_hint(err, STATUS_NOT_FOUND,
-                            "Make one: reachctl survey HOST.... Or name the database of another "
-                            "with --db.",
-                            "no survey has been made yet");
-    if (s == STATUS_OK && head->survey == 0)
-        return err_set_hint(err, STATUS_NOT_FOUND,
-                            "Leave --survey out for the latest, or name the database with --db.",
-                            "there is no survey %" PRId64, number);
-    if (s == STATUS_OK)
-        s = fleet_run(db,
-                      "SELECT k.origin, COUNT(*) FROM fleet_sighting s JOIN fleet_kind k "
-                      "ON k.id = s.kind WHERE s.survey = $1 AND s.counted = 1 "
-                      "AND (CAST($2 AS TEXT) = '' OR k.model = $2) GROUP BY k.origin",
-                      FLEET_VALUES(fleet_integer_text(head->survey, wanted), model), read_origin,
-                      head, err);
-    return s;
+    if (s != STATUS_OK || head->survey != 0)
+        return s;
+    if (number == 0)
+        return err_set_hint(
+            err, STATUS_NOT_FOUND,
+            "Make one: reachctl survey HOST.... Or name another database with --db.",
+            "no survey has been made yet");
+    return err_set_hint(err, STATUS_NOT_FOUND,
+                        "Omit --survey for the latest, or name another database with --db.",
+                        "there is no survey %" PRId64, number);
 }
 
 /* ---- one table ---- */
@@ -240,12 +219,13 @@ static struct cell cell_of(char kind, const char *const *at)
     const char *const text = kind == 'v' && !at[0] ? at[1] : at[0];
 
     if (!text)
-        return cell_none;
+        return (struct cell){.kind = CELL_NONE};
     if (kind == 't' || (kind == 'v' && at[0]))
-        return cell_text(text);
-    if (kind == 'c')
-        return cell_count(strtoll(text, NULL, 10));
-    return (struct cell){.kind = kind == 'p' ? CELL_PERCENT : CELL_REAL, .v = strtod(text, NULL)};
+        return (struct cell){.kind = CELL_TEXT, .text = text};
+    return (struct cell){.kind = kind == 'p'   ? CELL_PERCENT
+                                 : kind == 'c' ? CELL_COUNT
+                                               : CELL_REAL,
+                         .v = strtod(text, NULL)};
 }
 
 static enum status print_row(void *self, int columns, const char *const *values, struct err *err)
@@ -261,15 +241,13 @@ static enum status print_row(void *self, int columns, const char *const *values,
         cells[count++] = cell_of(*kind, &values[at]);
         at += *kind == 'v' ? 2 : 1;
     }
-    if (p->source->cells[count] == '!' && strcmp(values[at], "0") != 0) {
-        if (p->more == 0)
-            report_row_for_people(p->to, cells);
-    } else if (p->brief && p->printed == BRIEF_ROWS && !p->source->whole) {
-        p->more++;
-    } else {
-        p->printed++;
-        report_row(p->to, cells);
-    }
+    const bool for_people = p->source->cells[count] == '!' && strcmp(values[at], "0") != 0;
+    const bool hidden =
+        p->brief && !p->source->whole && (for_people ? p->more > 0 : p->printed == BRIEF_ROWS);
+    if (!hidden)
+        report_row(p->to, cells, for_people);
+    p->printed += !for_people && !hidden;
+    p->more += !for_people && hidden;
     return STATUS_OK;
 }
 
@@ -278,15 +256,14 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
                                struct err *err)
 {
     struct printing p = {.source = source, .to = to, .brief = brief};
+    char more[80];
     enum status s;
 
     report_table_begin(to, &source->table);
     s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
-    if (source->note)
-        report_note(to, "%s", source->note);
-    if (p.more > 0)
-        report_note(to, "and %" PRIu64 " more: survey report %s", p.more, source->table.name);
-    report_table_end(to);
+    (void)snprintf(more, sizeof(more), "and %" PRIu64 " more: survey report %s", p.more,
+                   source->table.name);
+    report_table_end(to, source->note, p.more > 0 ? more : NULL);
     return s;
 }
 
@@ -296,10 +273,10 @@ static enum status print_chart(struct fleet_db *db, const struct report_head *he
                                const char *survey, const char *model, FILE *out, struct err *err)
 {
     struct report_chart *const chart = report_chart_new();
-    enum status s = STATUS_NO_MEMORY;
+    enum status s;
 
     if (!chart)
-        return err_set(err, s, "no memory for a chart");
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a chart");
     s = fleet_script(db, fleet_sql_report_signatures, survey, model, report_chart_row, chart, err);
     if (s == STATUS_OK)
         s = report_chart_print(chart, head, out, err);
