@@ -101,6 +101,7 @@ extern const char fleet_sql_quartiles_sqlite[];
 extern const char fleet_sql_quartiles_postgres[];
 extern const char fleet_sql_outliers[];
 extern const char fleet_sql_report_head[];
+extern const char fleet_sql_report_chart[];
 extern const char fleet_sql_report_signatures[];
 extern const char fleet_sql_report_maps[];
 extern const char fleet_sql_report_maps_counts[];

@@ -272,16 +272,11 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 static enum status print_chart(struct fleet_db *db, const struct report_head *head,
                                const char *survey, const char *model, FILE *out, struct err *err)
 {
-    struct report_chart *const chart = report_chart_new();
-    enum status s;
+    struct report_chart chart = {.out = out, .head = head};
+    const enum status s =
+        fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_row, &chart, err);
 
-    if (!chart)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a chart");
-    s = fleet_script(db, fleet_sql_report_signatures, survey, model, report_chart_row, chart, err);
-    if (s == STATUS_OK)
-        s = report_chart_print(chart, head, out, err);
-    free(chart);
-    return s;
+    return s == STATUS_OK ? report_chart_end(&chart, err) : s;
 }
 
 static enum status print_tables(struct fleet_db *db, unsigned bits, const struct report_head *head,
