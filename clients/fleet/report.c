@@ -10,127 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF_ROWS = 10 /* of a table of the summary */ };
+enum { BRIEF_ROWS = 10 /* of a table of the summary */, TEXT_BYTES = 512 };
 
-/* A table and where its rows come from. `cells` says how the columns of a row become cells:
+/* A table. Its first statement gives its title for people, its columns, and a note or null; the
+ * others its rows. A column is a name and what its values are:
  *
- *     t text, c count, r real number, p percent, v two columns: a text, or else a real number
- *     ! the last one: 1 is a row for people alone
+ *     name          text
+ *     name:count    an integer; name:real, name:percent: numbers
+ *     name:any      two columns of the row: a text, or else a real number
+ *     :people       not printed: 1 marks a row for people alone
  */
 struct source {
     unsigned bit;
-    struct report_table table;
-    const char *cells;
+    const char *name;
+    const char *part;
     const char *sql;
-    const char *note; /* NULL: none */
-    bool whole;       /* the summary has all rows */
-    bool not_brief;   /* the summary leaves it out */
+    enum { BRIEF = 0, WHOLE, OMITTED } in_summary;
 };
 
-#define KIND "model", "origin"
-
 static const struct source sources[] = {
-    {.bit = FLEET_REPORT_SIGNATURES,
-     .table = {"signatures",
-               "",
-               "Signatures of the disabled SMs",
-               {KIND, "signature", "gpus", "percent", "candidates", "candidate_count"}},
-     .cells = "tttcptc!",
-     .sql = fleet_sql_report_signatures,
-     .note =
-         "A signature is the same on every chip with the same pattern; where several sets of SMs "
-         "would leave it, all of them are candidates."},
-    {.bit = FLEET_REPORT_MAPS,
-     .table =
-         {"maps", "counts", "Different group maps", {KIND, "gpus", "maps", "most_common_percent"}},
-     .cells = "ttccp",
-     .sql = fleet_sql_report_maps_counts},
-    {.bit = FLEET_REPORT_MAPS,
-     .table = {"maps",
-               "",
-               "Group maps: which SMs share a TLB",
-               {KIND, "map", "groups", "gpus", "percent"}},
-     .cells = "tttccp",
-     .sql = fleet_sql_report_maps,
-     .note = "A map's name is a hash of which SM ids go together, whatever the groups are called.",
-     .not_brief = true},
-    /* The spread of every metric is too long for a summary, which has the outliers. */
-    {.bit = FLEET_REPORT_SPREAD,
-     .table = {"spread",
-               "",
-               "Spread of every metric",
-               {KIND, "metric", "gpus", "min", "lower_quartile", "median", "upper_quartile", "max",
-                "deviation", "unknown", "not_observable"}},
-     .cells = "tttcrrrrrrcc",
-     .sql = fleet_sql_report_spread,
-     .note =
-         "Quartiles are values that were measured (nearest rank), the median is the mean of the "
-         "two middle ones, deviation is the median distance from it.",
-     .not_brief = true},
-    {.bit = FLEET_REPORT_OUTLIERS,
-     .table = {"outliers",
-               "",
-               "GPUs that differ from the others of their model",
-               {KIND, "uuid", "host", "slot", "metric", "value", "usual", "deviations"}},
-     .cells = "ttttctvvr",
-     .sql = fleet_sql_report_outliers,
-     .note =
-         "A metric differs where it is more than 6 deviations (1.4826 x the median distance) and "
-         "more than 5% from the median of its model and origin; one of the structure where more "
-         "than half have another."},
-    {.bit = FLEET_REPORT_OUTLIERS,
-     .table = {"outliers",
-               "counts",
-               "How many GPUs differ from the others of their model",
-               {KIND, "gpus", "differ_in_structure", "differ_in_metrics"}},
-     .cells = "ttccc",
-     .sql = fleet_sql_report_outliers_counts,
-     .note = "Fewer than 8 GPUs of a model and origin are not told from each other."},
-    {.bit = FLEET_REPORT_DRIFT,
-     .table = {"drift",
-               "",
-               "What changed since the survey before",
-               {KIND, "uuid", "host", "slot", "since", "what", "before", "after", "change_percent",
-                "fleet_percent"}},
-     .cells = "ttttcctvvpp",
-     .sql = fleet_sql_report_drift,
-     .note =
-         "A change counts where it stands out of the fleet's own by more than 6 deviations and by "
-         "more than 5%; with fewer than 8 GPUs measured again, as \"reachctl diff\" "
-         "has it."},
-    {.bit = FLEET_REPORT_DRIFT,
-     .table = {"drift",
-               "counts",
-               "GPUs that were measured again",
-               {KIND, "again", "changed", "structure", "groups", "metrics", "other_driver"}},
-     .cells = "ttcccccc",
-     .sql = fleet_sql_report_drift_counts},
-    {.bit = FLEET_REPORT_HOSTS,
-     .table = {"hosts",
-               "counts",
-               "Hosts by outcome",
-               {"outcome", "hosts", "gpus", "received_bytes", "slowest_ms"}},
-     .cells = "tcccc",
-     .sql = fleet_sql_report_hosts_counts,
-     .whole = true},
-    {.bit = FLEET_REPORT_HOSTS,
-     .table = {"hosts",
-               "names",
-               "Hosts that did not answer as they should",
-               {"host", "outcome", "detail", "attempts", "elapsed_ms", "last_answered"}},
-     .cells = "tttccc",
-     .sql = fleet_sql_report_hosts,
-     .note = "last_answered is the survey in which the host answered last."},
-    {.bit = FLEET_REPORT_INVENTORY,
-     .table = {"inventory",
-               "",
-               "Inventory: what changed places",
-               {"what", "uuid", "serial", KIND, "host", "slot", "before"}},
-     .cells = "ttttttct",
-     .sql = fleet_sql_report_inventory,
-     .note =
-         "A GPU is its UUID and its serial number. A host that was not reached says nothing: none "
-         "of its GPUs is called gone."},
+    {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
+    {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
+    {FLEET_REPORT_MAPS, "maps", "", fleet_sql_report_maps, OMITTED},
+    {FLEET_REPORT_SPREAD, "spread", "", fleet_sql_report_spread, OMITTED},
+    {FLEET_REPORT_OUTLIERS, "outliers", "", fleet_sql_report_outliers, BRIEF},
+    {FLEET_REPORT_OUTLIERS, "outliers", "counts", fleet_sql_report_outliers_counts, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "counts", fleet_sql_report_drift_counts, BRIEF},
+    {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
+    {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
+    {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
 };
 enum { SOURCE_COUNT = sizeof(sources) / sizeof(*sources) };
 
@@ -141,7 +50,7 @@ bool fleet_report_from_name(const char *name, unsigned *out)
         return true;
     }
     for (int i = 0; i < SOURCE_COUNT; i++) {
-        if (strcmp(name, sources[i].table.name) == 0) {
+        if (strcmp(name, sources[i].name) == 0) {
             *out = sources[i].bit;
             return true;
         }
@@ -209,18 +118,37 @@ struct printing {
     const struct source *source;
     struct report_out *to;
     bool brief;
-    uint64_t printed;
-    uint64_t more; /* rows that a summary leaves out */
+    struct report_table table;
+    char head[3][TEXT_BYTES];           /* its first row: title, columns, note */
+    char kinds[REPORT_MAX_COLUMNS + 1]; /* of the columns, by their first letters; 't' text */
+    uint64_t rows;                      /* so far, with the first one */
+    uint64_t more;                      /* rows that a summary leaves out */
 };
+
+static void begin_table(struct printing *p, const char *const *values)
+{
+    char *rest = p->head[1];
+    int count = 0;
+
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(p->head[i], sizeof(p->head[i]), "%s", values[i] ? values[i] : "");
+    p->table = (struct report_table){p->source->name, p->source->part, p->head[0], {NULL}};
+    for (char *kind, *name; (kind = strsep(&rest, " ")); count++) {
+        name = strsep(&kind, ":");
+        p->kinds[count] = kind ? *kind : 't';
+        p->table.columns[count] = *name ? name : NULL;
+    }
+    report_table_begin(p->to, &p->table);
+}
 
 /* The cell of the columns from `*at` on. */
 static struct cell cell_of(char kind, const char *const *at)
 {
-    const char *const text = kind == 'v' && !at[0] ? at[1] : at[0];
+    const char *const text = kind == 'a' && !at[0] ? at[1] : at[0];
 
     if (!text)
         return (struct cell){.kind = CELL_NONE};
-    if (kind == 't' || (kind == 'v' && at[0]))
+    if (kind == 't' || (kind == 'a' && at[0]))
         return (struct cell){.kind = CELL_TEXT, .text = text};
     return (struct cell){.kind = kind == 'p'   ? CELL_PERCENT
                                  : kind == 'c' ? CELL_COUNT
@@ -237,16 +165,21 @@ static enum status print_row(void *self, int columns, const char *const *values,
 
     (void)columns;
     (void)err;
-    for (const char *kind = p->source->cells; *kind && *kind != '!'; kind++) {
-        cells[count++] = cell_of(*kind, &values[at]);
-        at += *kind == 'v' ? 2 : 1;
+    if (p->rows == 0) {
+        p->rows = 1;
+        begin_table(p, values);
+        return STATUS_OK;
     }
-    const bool for_people = p->source->cells[count] == '!' && strcmp(values[at], "0") != 0;
-    const bool hidden =
-        p->brief && !p->source->whole && (for_people ? p->more > 0 : p->printed == BRIEF_ROWS);
+    for (; p->table.columns[count]; count++) {
+        cells[count] = cell_of(p->kinds[count], &values[at]);
+        at += p->kinds[count] == 'a' ? 2 : 1;
+    }
+    const bool for_people = p->kinds[count] == 'p' && strcmp(values[at], "0") != 0;
+    const bool hidden = p->brief && p->source->in_summary != WHOLE &&
+                        (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
     if (!hidden)
         report_row(p->to, cells, for_people);
-    p->printed += !for_people && !hidden;
+    p->rows += !for_people && !hidden;
     p->more += !for_people && hidden;
     return STATUS_OK;
 }
@@ -257,14 +190,14 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 {
     struct printing p = {.source = source, .to = to, .brief = brief};
     char more[80];
-    enum status s;
+    const enum status s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
 
-    report_table_begin(to, &source->table);
-    s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
+    if (s != STATUS_OK)
+        return s;
     (void)snprintf(more, sizeof(more), "and %" PRIu64 " more: survey report %s", p.more,
-                   source->table.name);
-    report_table_end(to, source->note, p.more > 0 ? more : NULL);
-    return s;
+                   source->name);
+    report_table_end(to, p.head[2][0] ? p.head[2] : NULL, p.more > 0 ? more : NULL);
+    return STATUS_OK;
 }
 
 /* ---- all of it ---- */
@@ -288,7 +221,7 @@ static enum status print_tables(struct fleet_db *db, unsigned bits, const struct
     report_begin(to, head);
     for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
         const bool brief = !(bits & sources[i].bit);
-        if (!brief || (bits & FLEET_REPORT_SUMMARY && !sources[i].not_brief))
+        if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
             s = print_table(db, &sources[i], survey, model, brief, to, err);
     }
     return s == STATUS_OK ? report_end(to, err) : s;
