@@ -150,7 +150,7 @@ bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, 
     for (uint32_t i = 0; i < run->way_count; i++) {
         struct job_way *way = &run->ways[i];
 
-        way->median_milliseconds = stats_median_of_f64(way->milliseconds, run->repeats);
+        way->median_milliseconds = stats_median_f64(way->milliseconds, run->repeats);
         way->gbps = run->useful_bytes / (way->median_milliseconds * 1e6);
     }
     return true;

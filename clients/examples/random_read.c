@@ -119,7 +119,7 @@ static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
 
 void timing_derive(struct timing *t, uint32_t repeats)
 {
-    const double median = stats_median_of_f64(t->milliseconds, repeats);
+    const double median = stats_median_f64(t->milliseconds, repeats);
 
     t->gbps = (double)t->lines * LINE_BYTES / (median * 1e6);
 }

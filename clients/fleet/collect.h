@@ -41,13 +41,10 @@ struct collect_settings {
 
 /* The result of one host. */
 struct collect_result {
-    enum fleet_outcome outcome;        /* FLEET_ANSWERED, FLEET_UNCHANGED, or why not */
-    char detail[COLLECT_DETAIL_BYTES]; /* one printable line; "" where it answered */
-    char etag[FLEET_ETAG_BYTES];       /* of what it answered; "" */
+    struct fleet_host host;            /* attempts 0: the deadline of all came first */
+    char detail[COLLECT_DETAIL_BYTES]; /* the host's */
+    char etag[FLEET_ETAG_BYTES];       /* the host's */
     json_t *document;                  /* FLEET_ANSWERED: as /v1/fingerprints gives it */
-    uint32_t attempts; /* requests begun for it; 0: the deadline of all came first */
-    uint64_t received_bytes;
-    uint32_t elapsed_ms;
 };
 
 /* Other than STATUS_OK ends the collecting with that. */
@@ -55,8 +52,7 @@ struct collect_calls {
     void *self;
     /* The tag to send to host number `host`; `out` has FLEET_ETAG_BYTES. */
     enum status (*tag)(void *self, uint32_t host, char *out, struct err *err);
-    /* Once for each host, in the order in which they end. The result is the caller's until return.
-     */
+    /* Once for each host, in the order in which they end. */
     enum status (*done)(void *self, uint32_t host, const struct collect_result *result,
                         struct err *err);
 };

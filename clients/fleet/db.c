@@ -1,4 +1,5 @@
-/* db.c: opening, creating the tables, transactions and queries: what both engines do alike. */
+/* db.c: opens the database, creates its tables, runs queries and scripts: what is the same for both
+ * engines. */
 #include "clients/fleet/db_engine.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMETERS = 2 };
+enum { SCHEMA_VERSION = 2 };
 
 static const char *const outcome_names[FLEET_OUTCOME_COUNT] = {
     [FLEET_ANSWERED] = "answered",   [FLEET_UNCHANGED] = "unchanged",
@@ -18,7 +19,7 @@ static const char *const outcome_names[FLEET_OUTCOME_COUNT] = {
 
 const char *fleet_outcome_name(enum fleet_outcome outcome)
 {
-    return (unsigned)outcome < FLEET_OUTCOME_COUNT ? outcome_names[outcome] : "unknown";
+    return outcome_names[outcome];
 }
 
 enum fleet_outcome fleet_outcome_from_name(const char *name)
@@ -53,48 +54,41 @@ enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_coun
                              err);
 }
 
-struct first_integer {
-    int64_t v;
-    bool any_row;
-};
-
 static enum status read_integer(void *self, int columns, const char *const *values, struct err *err)
 {
-    struct first_integer *const n = self;
+    int64_t *const out = self;
 
+    (void)columns;
     (void)err;
-    if (!n->any_row && columns > 0 && values[0])
-        n->v = strtoll(values[0], NULL, 10);
-    n->any_row = true;
+    *out = values[0] ? strtoll(values[0], NULL, 10) : 0;
     return STATUS_OK;
 }
 
 enum status fleet_run_integer(struct fleet_db *db, const char *sql, int parameter_count,
                               const char *const *parameters, int64_t *out, struct err *err)
 {
-    struct first_integer n = {.v = 0};
-    const enum status s = fleet_run(db, sql, parameter_count, parameters, read_integer, &n, err);
-
-    *out = n.v;
-    return s;
+    *out = 0;
+    return fleet_run(db, sql, parameter_count, parameters, read_integer, out, err);
 }
 
-/* Behind blank lines and lines of comment, which may speak of parameters. */
+/* Skips blank lines and lines of comment, which may mention parameters. */
 static const char *skip_comments(const char *sql)
 {
     while (*sql == '\n' || strncmp(sql, "--", 2) == 0)
-        sql += strcspn(sql, "\n") + (*sql != '\0');
+        sql += strcspn(sql, "\n") + 1;
     return sql;
 }
 
 enum status fleet_script(struct fleet_db *db, const char *sql, const char *first,
                          const char *second, fleet_row_fn *row, void *self, struct err *err)
 {
-    const char *const parameters[MAX_PARAMETERS] = {first, second};
+    const char *const parameters[] = {first, second};
     enum status s = STATUS_OK;
 
-    for (const char *end; s == STATUS_OK && (end = strstr(sql, ";\n")); sql = end + 2) {
+    for (const char *end; s == STATUS_OK && *sql; sql = *end ? end + 2 : end) {
         sql = skip_comments(sql);
+        end = strstr(sql, ";\n");
+        end = end ? end : sql + strlen(sql);
         char *const one = strndup(sql, (size_t)(end - sql));
         if (!one)
             return err_set(err, STATUS_NO_MEMORY, "no memory for a query");
@@ -105,16 +99,91 @@ enum status fleet_script(struct fleet_db *db, const char *sql, const char *first
     return s;
 }
 
+enum status fleet_exec(struct fleet_db *db, const char *sql, struct err *err)
+{
+    return fleet_script(db, sql, NULL, NULL, NULL, NULL, err);
+}
+
 enum status fleet_end_write(struct fleet_db *db, enum status so_far, struct err *err)
 {
     if (so_far == STATUS_OK)
-        so_far = db->engine->exec(db->connection, "COMMIT", err);
+        so_far = fleet_exec(db, "COMMIT", err);
     if (so_far != STATUS_OK)
-        (void)db->engine->exec(db->connection, "ROLLBACK", NULL);
+        (void)fleet_exec(db, "ROLLBACK", NULL);
     return so_far;
 }
 
 /* ---- tables ---- */
+
+static enum status create_tables(struct fleet_db *db, struct err *err)
+{
+    char version[FLEET_INTEGER_BYTES];
+    enum status s = fleet_exec(db, db->engine->tables, err);
+
+    if (s == STATUS_OK)
+        s = fleet_exec(db, fleet_sql_tables, err);
+    if (s == STATUS_OK)
+        s = fleet_query(db, "INSERT INTO fleet_schema (version) VALUES ($1)",
+                        FLEET_VALUES(fleet_integer_text(SCHEMA_VERSION, version)), NULL, NULL, err);
+    return s;
+}
+
+/* Writes nothing if the tables exist: a report needs no more than to read. */
+static enum status check_tables(struct fleet_db *db, struct err *err)
+{
+    static const char version_of[] = "SELECT version FROM fleet_schema";
+    int64_t version = 0;
+    enum status s;
+
+    if (fleet_run_integer(db, version_of, 0, NULL, &version, NULL) == STATUS_OK &&
+        version == SCHEMA_VERSION)
+        return STATUS_OK;
+    s = fleet_exec(db, db->engine->begin_write, err);
+    if (s != STATUS_OK)
+        return s;
+    s = fleet_exec(db, "CREATE TABLE IF NOT EXISTS fleet_schema (version INTEGER NOT NULL)", err);
+    if (s == STATUS_OK)
+        s = fleet_run_integer(db, version_of, 0, NULL, &version, err);
+    if (s == STATUS_OK && version == 0)
+        s = create_tables(db, err);
+    else if (s == STATUS_OK && version != SCHEMA_VERSION)
+        s = err_set(err, STATUS_CONFLICT,
+                    "the database of surveys has version %" PRId64 "; this release uses version %d",
+                    version, SCHEMA_VERSION);
+    return fleet_end_write(db, s, err);
+}
+
+enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
+{
+    struct fleet_db *db = calloc(1, sizeof(*db));
+    enum status s;
+
+    *out = NULL;
+    if (!db)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+    db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
+                     ? &fleet_postgres
+                     : &fleet_sqlite;
+    s = db->engine->open(where, &db->connection, err);
+    if (s == STATUS_OK)
+        s = check_tables(db, err);
+    if (s != STATUS_OK) {
+        fleet_close(db);
+        return s;
+    }
+    *out = db;
+    return STATUS_OK;
+}
+
+void fleet_close(struct fleet_db *take)
+{
+    if (!take)
+        return;
+    fleet_survey_abort(take);
+    if (take->connection)
+        take->engine->close(take->connection);
+    free(take);
+}
 
 /* ---- what is stored of a host ---- */
 

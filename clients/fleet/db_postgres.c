@@ -15,9 +15,12 @@ static enum status open_engine(const char *where, void **out, struct err *err)
                    "this build has no PostgreSQL: libpq was not there when it was made");
 }
 
-const struct fleet_engine fleet_postgres = {.name = "PostgreSQL", .open = open_engine};
+const struct fleet_engine fleet_postgres = {.open = open_engine};
 
 #else
+
+#include "base/assert.h"
+#include "base/text.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -25,30 +28,28 @@ const struct fleet_engine fleet_postgres = {.name = "PostgreSQL", .open = open_e
 #include <string.h>
 
 enum {
-    MAX_STATEMENTS = 64,
-    MAX_COLUMNS = 24,
+    MAX_STATEMENTS = 16,
     MAX_TABLES = 8,
     NAME_BYTES = 16,
-    NUMBER_BYTES = 32,
     COPY_BYTES = 1 << 20 /* of a table, before they are sent */
 };
 
-/* Rows of a table that wait, in COPY's text format. */
+/* Rows of a table that wait to be sent, in COPY's text format. */
 struct waiting {
     const struct fleet_table *table;
-    char *text; /* owned */
+    FILE *out; /* to `text`, owned; NULL: no rows */
+    char *text;
     size_t bytes;
-    size_t room;
 };
 
 struct postgres_engine {
     PGconn *connection;
     int count;
-    const char *prepared[MAX_STATEMENTS]; /* borrowed: constants; the place is the name */
+    const char *prepared[MAX_STATEMENTS]; /* borrowed: constants; the index is the name */
     struct waiting waiting[MAX_TABLES];
 };
 
-/* What a failure means, by the class of its SQLSTATE (PostgreSQL's appendix A). */
+/* What a failure means, by the beginning of its SQLSTATE (PostgreSQL's appendix A). */
 static enum status status_of(const char *state)
 {
     static const struct {
@@ -79,7 +80,7 @@ static enum status status_of(const char *state)
     return state ? STATUS_INTERNAL : STATUS_IO;
 }
 
-/* libpq's words are lines; a sentence has none. Its messages hold no password. */
+/* libpq's messages have several lines; an err has one. They hold no password. */
 static enum status fail(const struct postgres_engine *e, const PGresult *result, struct err *err)
 {
     const char *const state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
@@ -88,14 +89,20 @@ static enum status fail(const struct postgres_engine *e, const PGresult *result,
     char words[300];
 
     (void)snprintf(words, sizeof(words), "%s", primary ? primary : PQerrorMessage(e->connection));
-    for (char *c = words; *c; c++) {
-        if (*c == '\n')
-            *c = c[1] ? ' ' : '\0';
-        if (!*c)
-            break;
-    }
+    if (words[0] && words[strlen(words) - 1] == '\n')
+        words[strlen(words) - 1] = '\0';
+    text_sanitize(words);
     return err_set_hint(err, status_of(state), state ? NULL : hint, "PostgreSQL: %s%s%s%s", words,
                         state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
+}
+
+/* Clears the result of a command. */
+static enum status end_command(const struct postgres_engine *e, PGresult *take, struct err *err)
+{
+    const enum status s = PQresultStatus(take) == PGRES_COMMAND_OK ? STATUS_OK : fail(e, take, err);
+
+    PQclear(take);
+    return s;
 }
 
 static void close_engine(void *take)
@@ -105,53 +112,42 @@ static void close_engine(void *take)
     if (!e)
         return;
     PQfinish(e->connection);
-    for (int i = 0; i < MAX_TABLES; i++)
+    for (int i = 0; i < MAX_TABLES; i++) {
+        if (e->waiting[i].out)
+            (void)fclose(e->waiting[i].out);
         free(e->waiting[i].text);
+    }
     free(e);
 }
 
-static void quiet(void *self, const PGresult *result)
+/* Drops notices: "relation already exists, skipping". */
+static void on_notice(void *self, const PGresult *result)
 {
     (void)self;
-    (void)result; /* notices: "relation already exists, skipping" */
-}
-
-static enum status exec(void *engine, const char *sql, struct err *err)
-{
-    struct postgres_engine *const e = engine;
-    PGresult *const result = PQexec(e->connection, sql);
-    const ExecStatusType type = PQresultStatus(result);
-    enum status s = STATUS_OK;
-
-    if (type != PGRES_COMMAND_OK && type != PGRES_TUPLES_OK)
-        s = fail(e, result, err);
-    PQclear(result);
-    return s;
+    (void)result;
 }
 
 static enum status open_engine(const char *where, void **out, struct err *err)
 {
+    /* Compiling a plan takes longer than most of these queries; memory is for the sorts of medians.
+     */
+    static const char settings[] =
+        "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'";
     struct postgres_engine *e = calloc(1, sizeof(*e));
     enum status s = STATUS_OK;
 
     *out = NULL;
-    if (!e)
+    if (e)
+        e->connection = PQconnectdb(where);
+    if (!e || !e->connection) {
+        free(e);
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
-    e->connection = PQconnectdb(where);
-    if (!e->connection || PQstatus(e->connection) != CONNECTION_OK) {
-        s = e->connection ? fail(e, NULL, err)
-                          : err_set(err, STATUS_NO_MEMORY, "no memory for a database");
-        close_engine(e);
-        return s;
     }
-    PQsetNoticeReceiver(e->connection, quiet, NULL);
-    if (PQsetClientEncoding(e->connection, "UTF8") != 0)
+    PQsetNoticeReceiver(e->connection, on_notice, NULL);
+    if (PQstatus(e->connection) != CONNECTION_OK || PQsetClientEncoding(e->connection, "UTF8") != 0)
         s = fail(e, NULL, err);
-    /* Compiling a plan takes longer than most of these queries; memory is for the sorts of medians.
-     */
     if (s == STATUS_OK)
-        s = exec(e, "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'",
-                 err);
+        s = end_command(e, PQexec(e->connection, settings), err);
     if (s != STATUS_OK) {
         close_engine(e);
         e = NULL;
@@ -160,50 +156,51 @@ static enum status open_engine(const char *where, void **out, struct err *err)
     return s;
 }
 
-/* The place of a prepared statement; MAX_STATEMENTS where it cannot be one. */
-static enum status prepare(struct postgres_engine *e, const char *sql, int *out, struct err *err)
+/* ---- queries ---- */
+
+/* The name of a prepared statement, which is prepared if it is new. */
+static enum status prepare(struct postgres_engine *e, const char *sql, char *out_name,
+                           struct err *err)
 {
-    char name[NAME_BYTES];
-    PGresult *result;
+    int i = 0;
     enum status s = STATUS_OK;
 
-    for (int i = 0; i < e->count; i++) {
-        if (e->prepared[i] == sql) {
-            *out = i;
-            return STATUS_OK;
-        }
-    }
-    *out = MAX_STATEMENTS;
-    if (e->count == MAX_STATEMENTS)
+    while (i < e->count && e->prepared[i] != sql)
+        i++;
+    (void)snprintf(out_name, NAME_BYTES, "s%d", i);
+    if (i < e->count)
         return STATUS_OK;
-    (void)snprintf(name, sizeof(name), "s%d", e->count);
-    result = PQprepare(e->connection, name, sql, 0, NULL);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK)
-        s = fail(e, result, err);
-    PQclear(result);
-    if (s == STATUS_OK) {
-        *out = e->count;
+    REACH_ASSERT(i < MAX_STATEMENTS); /* there are fewer constants */
+    s = end_command(e, PQprepare(e->connection, out_name, sql, 0, NULL), err);
+    if (s == STATUS_OK)
         e->prepared[e->count++] = sql;
+    return s;
+}
+
+static enum status emit_row(const struct postgres_engine *e, const PGresult *result,
+                            fleet_row_fn *row, void *self, struct err *err)
+{
+    const char *values[FLEET_MAX_COLUMNS];
+    const int columns = PQnfields(result);
+    enum status s;
+
+    if (columns > FLEET_MAX_COLUMNS)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "a query has more than %d columns",
+                       FLEET_MAX_COLUMNS);
+    for (int i = 0; i < columns; i++)
+        values[i] = PQgetisnull(result, 0, i) ? NULL : PQgetvalue(result, 0, i);
+    s = row ? row(self, columns, values, err) : STATUS_OK;
+    if (s != STATUS_OK) { /* the server need not compute the rest */
+        PGcancel *const cancel = PQgetCancel(e->connection);
+        char words[128];
+        (void)PQcancel(cancel, words, sizeof(words));
+        PQfreeCancel(cancel);
     }
     return s;
 }
 
-static enum status emit_row(const PGresult *result, int row, fleet_row_fn *fn, void *self,
-                            struct err *err)
-{
-    const char *values[MAX_COLUMNS];
-    const int columns = PQnfields(result);
-
-    if (columns > MAX_COLUMNS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "a query gives more than %d columns",
-                       MAX_COLUMNS);
-    for (int i = 0; i < columns; i++)
-        values[i] = PQgetisnull(result, row, i) ? NULL : PQgetvalue(result, row, i);
-    return fn ? fn(self, columns, values, err) : STATUS_OK;
-}
-
 /* Reads to the end in any case: the connection can do nothing else before. */
-static enum status emit_rows(struct postgres_engine *e, fleet_row_fn *fn, void *self,
+static enum status emit_rows(const struct postgres_engine *e, fleet_row_fn *row, void *self,
                              struct err *err)
 {
     enum status s = STATUS_OK;
@@ -211,18 +208,10 @@ static enum status emit_rows(struct postgres_engine *e, fleet_row_fn *fn, void *
 
     while ((result = PQgetResult(e->connection))) {
         const ExecStatusType type = PQresultStatus(result);
-        if (s == STATUS_OK && type == PGRES_SINGLE_TUPLE) {
-            s = emit_row(result, 0, fn, self, err);
-            if (s != STATUS_OK) {
-                PGcancel *const cancel = PQgetCancel(e->connection);
-                char words[128];
-                if (cancel)
-                    (void)PQcancel(cancel, words, sizeof(words));
-                PQfreeCancel(cancel);
-            }
-        } else if (s == STATUS_OK && type != PGRES_TUPLES_OK && type != PGRES_COMMAND_OK) {
+        if (s == STATUS_OK && type == PGRES_SINGLE_TUPLE)
+            s = emit_row(e, result, row, self, err);
+        else if (s == STATUS_OK && type != PGRES_TUPLES_OK && type != PGRES_COMMAND_OK)
             s = fail(e, result, err);
-        }
         PQclear(result);
     }
     return s;
@@ -233,15 +222,13 @@ static enum status query(void *engine, const char *sql, bool prepared, int param
                          struct err *err)
 {
     struct postgres_engine *const e = engine;
-    int at = MAX_STATEMENTS;
     char name[NAME_BYTES];
-    enum status s = prepared ? prepare(e, sql, &at, err) : STATUS_OK;
+    const enum status s = prepared ? prepare(e, sql, name, err) : STATUS_OK;
     int sent;
 
     if (s != STATUS_OK)
         return s;
-    (void)snprintf(name, sizeof(name), "s%d", at);
-    if (at < MAX_STATEMENTS)
+    if (prepared)
         sent = PQsendQueryPrepared(e->connection, name, parameter_count, parameters, NULL, NULL, 0);
     else
         sent =
@@ -254,37 +241,30 @@ static enum status query(void *engine, const char *sql, bool prepared, int param
 
 /* ---- rows ---- */
 
-static struct waiting *waiting_for(struct postgres_engine *e, const struct fleet_table *table)
-{
-    int i = 0;
-
-    while (i < MAX_TABLES - 1 && e->waiting[i].table && e->waiting[i].table != table)
-        i++;
-    e->waiting[i].table = table;
-    return &e->waiting[i];
-}
-
 static enum status send(struct postgres_engine *e, struct waiting *w, struct err *err)
 {
     char sql[512];
     PGresult *result;
+    const bool complete = fclose(w->out) == 0;
     enum status s = STATUS_OK;
 
-    if (w->bytes == 0)
-        return STATUS_OK;
+    w->out = NULL;
     (void)snprintf(sql, sizeof(sql), "COPY %s (%s) FROM STDIN", w->table->name, w->table->columns);
-    result = PQexec(e->connection, sql);
-    if (PQresultStatus(result) != PGRES_COPY_IN ||
-        PQputCopyData(e->connection, w->text, (int)w->bytes) != 1 ||
-        PQputCopyEnd(e->connection, NULL) != 1)
+    result = complete ? PQexec(e->connection, sql) : NULL;
+    if (!complete)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for rows");
+    else if (PQresultStatus(result) != PGRES_COPY_IN ||
+             PQputCopyData(e->connection, w->text, (int)w->bytes) != 1 ||
+             PQputCopyEnd(e->connection, NULL) != 1)
         s = fail(e, result, err);
     PQclear(result);
-    while ((result = PQgetResult(e->connection))) {
+    while (complete && (result = PQgetResult(e->connection))) {
         if (s == STATUS_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
             s = fail(e, result, err);
         PQclear(result);
     }
-    w->bytes = 0;
+    free(w->text);
+    w->text = NULL;
     return s;
 }
 
@@ -294,92 +274,76 @@ static enum status flush(void *engine, struct err *err)
     enum status s = STATUS_OK;
 
     for (int i = 0; s == STATUS_OK && i < MAX_TABLES; i++)
-        s = send(e, &e->waiting[i], err);
+        s = e->waiting[i].out ? send(e, &e->waiting[i], err) : STATUS_OK;
     return s;
 }
 
-/* Room for `bytes` more. */
-static bool make_room(struct waiting *w, size_t bytes)
+/* COPY reads a backslash before what ends a value, a row or the data. */
+static void put_text(FILE *out, const char *text)
 {
-    size_t room = w->room ? w->room : COPY_BYTES;
-    char *grown;
+    static const char special[] = "\\\t\n\r";
+    static const char letters[] = "\\tnr";
 
-    while (room < w->bytes + bytes)
-        room *= 2;
-    if (room == w->room)
-        return true;
-    grown = realloc(w->text, room);
-    if (!grown)
-        return false;
-    w->text = grown;
-    w->room = room;
-    return true;
-}
-
-/* As COPY reads a text: a backslash before what it gives a meaning to. */
-static void put_text(struct waiting *w, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("\\\t\n\r", *text)) {
-            w->text[w->bytes++] = '\\';
-            w->text[w->bytes++] = (char)(*text == '\t'   ? 't'
-                                         : *text == '\n' ? 'n'
-                                         : *text == '\r' ? 'r'
-                                                         : '\\');
-        } else {
-            w->text[w->bytes++] = *text;
-        }
+    for (;;) {
+        const size_t plain = strcspn(text, special);
+        (void)fwrite(text, 1, plain, out);
+        text += plain;
+        if (!*text)
+            return;
+        fprintf(out, "\\%c", letters[strchr(special, *text++) - special]);
     }
 }
 
-static bool put_value(struct waiting *w, const struct fleet_value *v, char end)
+static void put_value(FILE *out, const struct fleet_value *v)
 {
-    char number[NUMBER_BYTES] = "";
-
-    if (!make_room(w, (v->type == FLEET_TEXT ? 2 * strlen(v->text) : NUMBER_BYTES) + 1))
-        return false;
-    if (v->type == FLEET_INTEGER)
-        (void)snprintf(number, sizeof(number), "%lld", (long long)v->integer);
-    else if (v->type == FLEET_NUMBER)
-        (void)snprintf(number, sizeof(number), "%.17g", v->number);
-    if (v->type == FLEET_NULL) {
-        w->text[w->bytes++] = '\\';
-        w->text[w->bytes++] = 'N';
-    } else {
-        put_text(w, v->type == FLEET_TEXT ? v->text : number);
+    switch (v->type) {
+    case FLEET_TEXT:
+        put_text(out, v->text);
+        break;
+    case FLEET_INTEGER:
+        fprintf(out, "%lld", (long long)v->integer);
+        break;
+    case FLEET_NUMBER:
+        fprintf(out, "%.17g", v->number);
+        break;
+    case FLEET_NULL:
+        fputs("\\N", out);
     }
-    w->text[w->bytes++] = end;
-    return true;
 }
 
 static enum status append(void *engine, const struct fleet_table *table,
                           const struct fleet_value *values, struct err *err)
 {
     struct postgres_engine *const e = engine;
-    struct waiting *const w = waiting_for(e, table);
+    struct waiting *w = e->waiting;
 
+    while (w->table && w->table != table)
+        w++;
+    w->table = table;
+    if (!w->out)
+        w->out = open_memstream(&w->text, &w->bytes);
+    if (!w->out)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for rows");
     for (int i = 0; i < table->count; i++) {
-        if (!put_value(w, &values[i], i + 1 < table->count ? '\t' : '\n'))
-            return err_set(err, STATUS_NO_MEMORY, "no memory for rows");
+        put_value(w->out, &values[i]);
+        fputc(i + 1 < table->count ? '\t' : '\n', w->out);
     }
-    return w->bytes >= COPY_BYTES ? send(e, w, err) : STATUS_OK;
+    return ftello(w->out) >= COPY_BYTES ? send(e, w, err) : STATUS_OK;
 }
 
-/* A number of this program's own: two surveys that are stored, or a survey and what creates the
+/* An advisory lock of this program's own: surveys that are being stored, and what creates the
  * tables, wait for each other. */
 #define WRITERS "7453010397413921"
 
 const struct fleet_engine fleet_postgres = {
-    .name = "PostgreSQL",
     .open = open_engine,
     .close = close_engine,
-    .exec = exec,
     .query = query,
     .append = append,
     .flush = flush,
     .tables = fleet_sql_metric_postgres,
     .quartiles = fleet_sql_quartiles_postgres,
-    .begin_write = "BEGIN; SELECT pg_advisory_xact_lock(" WRITERS ")",
+    .begin_write = "BEGIN;\nSELECT pg_advisory_xact_lock(" WRITERS ")",
     .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     /* Without it the first report after a first survey is planned for empty tables, and takes a
      * hundred times as long. */

@@ -150,17 +150,20 @@ void get_begin(struct get *a, uint32_t host, const char *name, const char *etag,
 {
     const nsec_t own = now + a->settings->host_ms * NSEC_PER_MSEC;
 
+    curl_easy_setopt(a->curl, CURLOPT_UNIX_SOCKET_PATH, hosts_url(name, a->url));
     a->host = host;
-    a->socket_path = hosts_url(name, a->url);
     a->began = now;
+    a->again_at = now;
     a->deadline = own < all_deadline ? own : all_deadline;
     a->step = GET_ALL;
     a->gpu = 0;
     a->tries = 0;
     a->discovering = false;
     snprintf(a->sent_etag, sizeof(a->sent_etag), "%s", etag);
-    a->result = (struct collect_result){.outcome = FLEET_ANSWERED};
-    curl_easy_setopt(a->curl, CURLOPT_UNIX_SOCKET_PATH, a->socket_path);
+    a->result = (struct collect_result){.host = {.name = name,
+                                                 .outcome = FLEET_ANSWERED,
+                                                 .detail = a->result.detail,
+                                                 .etag = a->result.etag}};
 }
 
 void get_end(struct get *a)
@@ -173,62 +176,46 @@ void get_end(struct get *a)
 
 /* ---- requests ---- */
 
-static const json_t *gpu_at(const struct get *a, uint32_t i)
-{
-    return json_array_get(json_object_get(a->result.document, "gpus"), i);
-}
-
-static void path_of(const struct get *a, char *out)
-{
-    static const char *const paths[] = {[GET_ALL] = "/v1/fingerprints", [GET_GPUS] = "/v1/gpus"};
-
-    if (a->step == GET_FINGERPRINT) /* by index: it needs no escape */
-        snprintf(out, PATH_BYTES, "/v1/gpus/%u/fingerprint", a->gpu);
-    else
-        snprintf(out, PATH_BYTES, "%s", paths[a->step]);
-}
-
 enum status get_start(struct get *a, nsec_t now, struct err *err)
 {
     char url[sizeof(a->url) + PATH_BYTES];
-    char path[PATH_BYTES];
     char field[FIELD_BYTES];
     const nsec_t left = a->deadline > now ? a->deadline - now : 0;
-    struct curl_slist *fields = NULL;
+    const bool conditional = a->step == GET_ALL && a->sent_etag[0];
 
-    path_of(a, path);
-    snprintf(url, sizeof(url), "%s%s", a->url, path);
-    if (a->step == GET_ALL && a->sent_etag[0]) {
-        snprintf(field, sizeof(field), "If-None-Match: %s", a->sent_etag);
-        fields = curl_slist_append(NULL, field);
-        if (!fields)
-            return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
-    }
+    if (a->step == GET_FINGERPRINT) /* by index: it needs no escape */
+        snprintf(url, sizeof(url), "%s/v1/gpus/%u/fingerprint", a->url, a->gpu);
+    else
+        snprintf(url, sizeof(url), "%s/v1/%s", a->url,
+                 a->step == GET_ALL ? "fingerprints" : "gpus");
+    snprintf(field, sizeof(field), "If-None-Match: %s", a->sent_etag);
     curl_slist_free_all(a->fields);
-    a->fields = fields;
+    a->fields = conditional ? curl_slist_append(NULL, field) : NULL;
     a->body_bytes = 0;
     a->head_bytes = 0;
     a->too_large = false;
     a->etag[0] = '\0';
     a->error[0] = '\0';
     a->tries++;
-    a->result.attempts++;
-    curl_easy_setopt(a->curl, CURLOPT_HTTPHEADER, fields);
+    a->result.host.attempts++;
+    curl_easy_setopt(a->curl, CURLOPT_HTTPHEADER, a->fields);
     curl_easy_setopt(a->curl, CURLOPT_TIMEOUT_MS, (long)(left / NSEC_PER_MSEC) + SLACK_MS);
-    return curl_easy_setopt(a->curl, CURLOPT_URL, url) == CURLE_OK
-               ? STATUS_OK
-               : err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+    if ((conditional && !a->fields) || curl_easy_setopt(a->curl, CURLOPT_URL, url) != CURLE_OK)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+    return STATUS_OK;
 }
 
 /* ---- answers ---- */
 
-static enum get_next end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
+/* Ends the host without an answer; returns true. In what follows true says that the host has ended.
+ */
+static bool end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static enum get_next end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
+static bool end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
 {
     va_list args;
 
-    a->result.outcome = outcome;
+    a->result.host.outcome = outcome;
     va_start(args, format);
     vsnprintf(a->result.detail, sizeof(a->result.detail), format, args);
     va_end(args);
@@ -236,16 +223,16 @@ static enum get_next end_with(struct get *a, enum fleet_outcome outcome, const c
     json_decref(a->result.document);
     a->result.document = NULL;
     a->result.etag[0] = '\0';
-    return GET_ENDED;
+    return true;
 }
 
 void get_expire(struct get *a, nsec_t now)
 {
-    a->result.elapsed_ms = (uint32_t)((now - a->began) / NSEC_PER_MSEC);
+    a->result.host.elapsed_ms = (uint32_t)((now - a->began) / NSEC_PER_MSEC);
     end_with(a, FLEET_TIMEOUT,
              a->discovering ? "GPU discovery was still running after %u ms"
                             : "no answer within %u ms",
-             a->result.elapsed_ms);
+             a->result.host.elapsed_ms);
 }
 
 static enum fleet_outcome outcome_of(const struct get *a, CURLcode code)
@@ -270,6 +257,15 @@ static enum fleet_outcome outcome_of(const struct get *a, CURLcode code)
     }
 }
 
+/* Begins another step; its first request is due at once. */
+static bool next_step(struct get *a, int step, nsec_t now)
+{
+    a->step = step;
+    a->tries = 0;
+    a->again_at = now;
+    return false;
+}
+
 /* A pause that doubles, and lies anywhere between half and one and a half of that, so that hosts
  * that failed together are not retried together. `at_least_ms` is Retry-After. False: no time or no
  * attempt is left. */
@@ -285,14 +281,14 @@ static bool may_pause(struct get *a, uint64_t at_least_ms, struct rng *rng, nsec
     return true;
 }
 
-static enum get_next on_failure(struct get *a, CURLcode code, struct rng *rng, nsec_t now)
+static bool on_failure(struct get *a, CURLcode code, struct rng *rng, nsec_t now)
 {
     const enum fleet_outcome outcome = outcome_of(a, code);
     const bool cut = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
                      code == CURLE_SEND_ERROR || code == CURLE_PARTIAL_FILE;
 
     if ((outcome == FLEET_REFUSED || outcome == FLEET_NO_NAME || cut) && may_pause(a, 0, rng, now))
-        return GET_PAUSE;
+        return false;
     if (outcome == FLEET_TOO_LARGE)
         return end_with(a, outcome, "the response exceeds %u bytes",
                         a->head_bytes > MOST_HEAD_BYTES ? (unsigned)MOST_HEAD_BYTES
@@ -310,100 +306,83 @@ static bool is_type(const struct get *a, const char *wanted)
 }
 
 /* A status that says that something is wrong. */
-static enum get_next on_refusal(struct get *a, long status, struct rng *rng, nsec_t now)
+static bool on_refusal(struct get *a, long status, struct rng *rng, nsec_t now)
 {
     const bool may_pass = status == 429 || status == 502 || status == 503 || status == 504;
     curl_off_t wait_s = 0;
     json_t *problem;
     const char *title;
 
-    if (status == HTTP_NOT_FOUND && a->step == GET_ALL && is_type(a, "application/problem+json")) {
-        a->step = GET_GPUS; /* a daemon that is older than /v1/fingerprints */
-        a->tries = 0;
-        return GET_START;
-    }
+    if (status == HTTP_NOT_FOUND && a->step == GET_ALL && is_type(a, "application/problem+json"))
+        return next_step(a, GET_GPUS, now); /* a daemon that is older than /v1/fingerprints */
     curl_easy_getinfo(a->curl, CURLINFO_RETRY_AFTER, &wait_s);
     if (may_pass && wait_s >= 0 && wait_s < UINT32_MAX &&
         may_pause(a, (uint64_t)wait_s * 1000, rng, now))
-        return GET_PAUSE;
+        return false;
     problem = a->body_bytes ? json_loadb(a->body, a->body_bytes, 0, NULL) : NULL;
     title = json_string_value(json_object_get(problem, "title"));
     end_with(a, FLEET_ERROR, "HTTP %ld%s%.150s", status, title ? ": " : "", title ? title : "");
     json_decref(problem);
-    return GET_ENDED;
+    return true;
 }
 
 /* From GPU number `from` on: the next one with a fingerprint, or the end. */
-static enum get_next next_fingerprint(struct get *a, uint32_t from)
+static bool next_fingerprint(struct get *a, uint32_t from, nsec_t now)
 {
-    const json_t *gpu;
+    const json_t *const gpus = json_object_get(a->result.document, "gpus");
 
-    for (a->gpu = from; (gpu = gpu_at(a, a->gpu)) != NULL; a->gpu++) {
-        if (json_is_string(json_object_get(gpu, "fingerprint_id"))) {
-            a->step = GET_FINGERPRINT;
-            a->tries = 0;
-            return GET_START;
-        }
+    for (a->gpu = from; a->gpu < json_array_size(gpus); a->gpu++) {
+        if (json_is_string(json_object_get(json_array_get(gpus, a->gpu), "fingerprint_id")))
+            return next_step(a, GET_FINGERPRINT, now);
     }
-    return GET_ENDED;
+    return true;
 }
 
 /* The list of a host whose driver has not yet answered claims nothing. */
-static enum get_next on_discovery(struct get *a, struct rng *rng, nsec_t now)
+static bool on_discovery(struct get *a, struct rng *rng, nsec_t now)
 {
     const uint64_t ms = DISCOVERY_PAUSE_MS / 2 + rng_below(rng, DISCOVERY_PAUSE_MS);
 
     a->discovering = true;
     a->tries = 0; /* it answered */
-    if (now + ms * NSEC_PER_MSEC >= a->deadline) {
-        get_expire(a, now);
-        return GET_ENDED;
-    }
     a->again_at = now + ms * NSEC_PER_MSEC;
-    return GET_PAUSE;
-}
-
-static bool is_discovering(const struct get *a, const json_t *document)
-{
-    const char *discovery = json_string_value(json_object_get(document, "discovery"));
-
-    return a->step != GET_FINGERPRINT && discovery && strcmp(discovery, "running") == 0;
+    if (a->again_at < a->deadline)
+        return false;
+    get_expire(a, now);
+    return true;
 }
 
 /* The whole document, or a part of one that an older daemon gives in parts. Takes it. */
-static enum get_next on_document(struct get *a, json_t *take)
+static bool on_document(struct get *a, json_t *take, nsec_t now)
 {
-    json_t *gpu;
-
-    switch (a->step) {
-    case GET_ALL:
-        a->result.document = take;
-        memcpy(a->result.etag, a->etag, sizeof(a->etag));
-        return GET_ENDED;
-    case GET_GPUS:
-        a->result.document = take;
-        if (json_array_size(json_object_get(take, "gpus")) > REACH_MAX_GPUS)
-            return end_with(a, FLEET_BAD_RESPONSE, "it lists more than %d GPUs", REACH_MAX_GPUS);
-        return next_fingerprint(a, 0);
-    default:
-        gpu = json_array_get(json_object_get(a->result.document, "gpus"), a->gpu);
-        if (json_object_set_new(gpu, "fingerprint", take) != 0)
+    if (a->step == GET_FINGERPRINT) {
+        json_t *const gpus = json_object_get(a->result.document, "gpus");
+        if (json_object_set_new(json_array_get(gpus, a->gpu), "fingerprint", take) != 0)
             return end_with(a, FLEET_BAD_RESPONSE, "an item of its list is not a GPU");
-        return next_fingerprint(a, a->gpu + 1);
+        return next_fingerprint(a, a->gpu + 1, now);
     }
+    a->result.document = take;
+    if (a->step == GET_ALL) {
+        memcpy(a->result.etag, a->etag, sizeof(a->etag));
+        return true;
+    }
+    if (json_array_size(json_object_get(take, "gpus")) > REACH_MAX_GPUS)
+        return end_with(a, FLEET_BAD_RESPONSE, "it lists more than %d GPUs", REACH_MAX_GPUS);
+    return next_fingerprint(a, 0, now);
 }
 
-static enum get_next on_answer(struct get *a, struct rng *rng, nsec_t now)
+static bool on_answer(struct get *a, struct rng *rng, nsec_t now)
 {
+    const char *discovery;
     json_error_t why;
     json_t *document;
     long status = 0;
 
     curl_easy_getinfo(a->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == HTTP_NOT_MODIFIED && a->step == GET_ALL && a->sent_etag[0]) {
-        a->result.outcome = FLEET_UNCHANGED;
+        a->result.host.outcome = FLEET_UNCHANGED;
         memcpy(a->result.etag, a->sent_etag, sizeof(a->sent_etag));
-        return GET_ENDED;
+        return true;
     }
     if (status >= HTTP_REFUSED)
         return on_refusal(a, status, rng, now);
@@ -415,16 +394,17 @@ static enum get_next on_answer(struct get *a, struct rng *rng, nsec_t now)
     if (!document)
         return end_with(a, FLEET_BAD_RESPONSE, "the response is not JSON: line %d: %s", why.line,
                         why.text);
-    if (is_discovering(a, document)) {
+    discovery = json_string_value(json_object_get(document, "discovery"));
+    if (a->step != GET_FINGERPRINT && discovery && strcmp(discovery, "running") == 0) {
         json_decref(document);
         return on_discovery(a, rng, now);
     }
     a->discovering = false;
-    return on_document(a, document);
+    return on_document(a, document, now);
 }
 
-enum status get_done(struct get *a, CURLcode code, struct rng *rng, nsec_t now,
-                     enum get_next *out_next, struct err *err)
+enum status get_done(struct get *a, CURLcode code, struct rng *rng, nsec_t now, bool *out_ended,
+                     struct err *err)
 {
     curl_off_t body = 0;
     long head = 0;
@@ -436,8 +416,8 @@ enum status get_done(struct get *a, CURLcode code, struct rng *rng, nsec_t now,
                        a->error);
     curl_easy_getinfo(a->curl, CURLINFO_SIZE_DOWNLOAD_T, &body);
     curl_easy_getinfo(a->curl, CURLINFO_HEADER_SIZE, &head);
-    a->result.received_bytes += (uint64_t)body + (uint64_t)head;
-    a->result.elapsed_ms = (uint32_t)((now - a->began) / NSEC_PER_MSEC);
-    *out_next = code == CURLE_OK ? on_answer(a, rng, now) : on_failure(a, code, rng, now);
+    a->result.host.received_bytes += (uint64_t)body + (uint64_t)head;
+    a->result.host.elapsed_ms = (uint32_t)((now - a->began) / NSEC_PER_MSEC);
+    *out_ended = code == CURLE_OK ? on_answer(a, rng, now) : on_failure(a, code, rng, now);
     return STATUS_OK;
 }

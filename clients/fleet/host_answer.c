@@ -49,8 +49,8 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
     return STATUS_OK;
 }
 
-/* That it is of this GPU, and can be read; a stored one is not read again. */
-static enum status check_content(struct host_answer_gpu *gpu, const json_t *fingerprint, bool known,
+/* Reads the fingerprint, which must be of this GPU. */
+static enum status check_content(struct host_answer_gpu *gpu, const json_t *fingerprint,
                                  struct err *err)
 {
     const char *const uuid =
@@ -60,8 +60,6 @@ static enum status check_content(struct host_answer_gpu *gpu, const json_t *fing
     if (!uuid || strcasecmp(uuid, gpu->uuid) != 0)
         return err_set(err, STATUS_CONFLICT, "the fingerprint listed with %s is of another GPU",
                        gpu->uuid);
-    if (known)
-        return STATUS_OK;
     gpu->fingerprint = malloc(sizeof(*gpu->fingerprint));
     if (!gpu->fingerprint)
         return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
@@ -100,8 +98,8 @@ static enum status read_fields(const json_t *json, uint32_t i, struct host_answe
     return s;
 }
 
-static enum status read_gpu(const json_t *json, uint32_t i, host_answer_known_fn *known, void *self,
-                            struct host_answer_gpu *out, struct err *err)
+static enum status read_gpu(const json_t *json, uint32_t i, struct host_answer_gpu *out,
+                            struct err *err)
 {
     json_t *const fingerprint = json_object_get(json, "fingerprint");
     enum status s = read_fields(json, i, out, err);
@@ -113,9 +111,7 @@ static enum status read_gpu(const json_t *json, uint32_t i, host_answer_known_fn
     if (!out->fingerprint_id[0])
         return STATUS_OK;
     s = check_id(out, fingerprint, err);
-    return s == STATUS_OK ? check_content(out, fingerprint,
-                                          known && known(self, out->uuid, out->fingerprint_id), err)
-                          : s;
+    return s == STATUS_OK ? check_content(out, fingerprint, err) : s;
 }
 
 /* No other GPU before it has its UUID or its slot. */
@@ -130,8 +126,7 @@ static enum status check_unique(const struct host_answer *answer, uint32_t i, st
     return STATUS_OK;
 }
 
-enum status host_answer_read(const json_t *document, host_answer_known_fn *known, void *self,
-                             struct host_answer *out, struct err *err)
+enum status host_answer_read(const json_t *document, struct host_answer *out, struct err *err)
 {
     const json_t *const gpus = json_object_get(document, "gpus");
     const char *const version = json_string_value(json_object_get(document, "daemon_version"));
@@ -149,7 +144,7 @@ enum status host_answer_read(const json_t *document, host_answer_known_fn *known
     }
     for (uint32_t i = 0; s == STATUS_OK && i < json_array_size(gpus); i++) {
         out->gpu_count = i + 1;
-        s = read_gpu(json_array_get(gpus, i), i, known, self, &out->gpus[i], err);
+        s = read_gpu(json_array_get(gpus, i), i, &out->gpus[i], err);
         if (s == STATUS_OK)
             s = check_unique(out, i, err);
     }

@@ -13,7 +13,6 @@
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 
 enum { HOST_ANSWER_STATE_BYTES = 32, HOST_ANSWER_VERSION_BYTES = 64 };
 
@@ -24,7 +23,7 @@ struct host_answer_gpu {
     char model[96];
     char state[HOST_ANSWER_STATE_BYTES];
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "": it has none */
-    struct fingerprint *fingerprint;           /* owned; NULL: none, or stored already */
+    struct fingerprint *fingerprint;           /* owned; NULL: it has none */
     char *text; /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
 };
 
@@ -34,16 +33,11 @@ struct host_answer {
     struct host_answer_gpu gpus[REACH_MAX_GPUS];
 };
 
-/* Is this fingerprint stored already? Then only its id is compared with its content. May be NULL:
- * none is. */
-typedef bool host_answer_known_fn(void *self, const char *uuid, const char *fingerprint_id);
-
 /* Reads an answer to GET /v1/fingerprints. All texts are printable lines. Free `out` in any case.
  *
  * STATUS_PROTOCOL: it is no such answer. STATUS_CONFLICT: it contradicts itself. Both with a
  * sentence that names the place. */
-enum status host_answer_read(const json_t *document, host_answer_known_fn *known, void *self,
-                             struct host_answer *out, struct err *err);
+enum status host_answer_read(const json_t *document, struct host_answer *out, struct err *err);
 void host_answer_free(struct host_answer *take);
 
 #endif

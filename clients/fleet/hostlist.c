@@ -1,5 +1,6 @@
-/* hostlist.c: an expression is read twice. First it is checked and its hosts are counted; then they
- * are written, a bracket at a time, each value followed by all that the rest stands for.
+/* hostlist.c: expands an expression from left to right; each value of a bracket is followed by all
+ * that the rest of the item stands for. The hosts wait in memory until the whole expression is
+ * valid.
  *
  * Padding is Slurm's: %0*d of as many digits as the lower bound was written with.
  */
@@ -8,12 +9,20 @@
 #include "base/text.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOST_BYTES = 256, SHOWN_BYTES = 64 };
+enum { MOST_BRACKETS = 8, MOST_DIGITS = 12, HOST_BYTES = 256, SHOWN_BYTES = 64 };
+
+struct expansion {
+    FILE *out; /* hosts, each ended by a null byte */
+    uint64_t count;
+    uint64_t most;
+    char host[HOST_BYTES];
+    const char *end; /* of the item */
+    struct err *err;
+};
 
 struct range {
     uint64_t low;
@@ -21,49 +30,42 @@ struct range {
     int digits;
 };
 
-struct writing {
-    hostlist_fn *each;
-    void *self;
-    struct err *err;
-};
-
-static enum status refuse(struct err *err, const char *at, const char *why)
+static enum status refuse(const struct expansion *x, const char *at, const char *why)
 {
     char shown[SHOWN_BYTES];
 
     snprintf(shown, sizeof(shown), "%s", at);
     text_sanitize(shown);
-    return err_set(err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
+    return err_set(x->err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
 }
 
-/* Moves `*at` behind digits; returns how many, 0 where they are no number. */
-static int read_number(const char **at, uint64_t *out)
+/* Moves `*at` past a number; returns its digits, 0 if there is none. */
+static int parse_number(const char **at, uint64_t *out)
 {
     const size_t digits = strspn(*at, "0123456789");
 
-    *out = 0;
-    if (digits == 0 || digits > HOSTLIST_MOST_DIGITS)
+    if (digits == 0 || digits > MOST_DIGITS)
         return 0;
     *out = strtoull(*at, NULL, 10);
     *at += digits;
     return (int)digits;
 }
 
-/* "001-256" or "7". NULL, or what is wrong; so in what follows. */
-static const char *read_range(const char **at, struct range *out)
+/* Moves `*at` past "001-256" or "7". Returns NULL, or what is wrong. */
+static const char *parse_range(const char **at, struct range *out)
 {
     static const char missing[] = "a number of at most 12 digits is missing";
     const char *high;
     int digits;
 
-    out->digits = read_number(at, &out->low);
+    out->digits = parse_number(at, &out->low);
     out->high = out->low;
     if (out->digits == 0)
         return missing;
     if (**at != '-')
         return NULL;
     high = ++*at;
-    digits = read_number(at, &out->high);
+    digits = parse_number(at, &out->high);
     if (digits == 0)
         return missing;
     if (digits > 1 && digits != out->digits && *high == '0')
@@ -71,103 +73,76 @@ static const char *read_range(const char **at, struct range *out)
     return out->high < out->low ? "the range runs backwards" : NULL;
 }
 
-/* "[1-3,7]", from the bracket on. */
-static const char *count_bracket(const char **at, uint64_t *out, uint32_t *ranges)
+static enum status expand(struct expansion *x, const char *at, size_t n, int brackets);
+
+/* Expands what begins with the bracket at `at`. */
+static enum status expand_bracket(struct expansion *x, const char *at, size_t n, int brackets)
 {
-    struct range r;
-    const char *why;
-
-    *out = 0;
-    do {
-        ++*at;
-        why = read_range(at, &r);
-        if (why)
-            return why;
-        if (++*ranges > HOSTLIST_MOST_RANGES)
-            return "there are more than 4096 ranges";
-        *out += r.high - r.low + 1; /* below 2^12 x 10^12 */
-    } while (**at == ',');
-    if (**at != ']')
-        return "a bracket is not closed";
-    ++*at;
-    return NULL;
-}
-
-/* Up to a comma outside brackets or the end; one more than `most` for any number above it. */
-static const char *count_item(const char **at, uint64_t most, uint64_t *out)
-{
-    const char *const start = *at;
-    const char *why = NULL;
-    uint32_t ranges = 0;
-    uint64_t n;
-
-    *out = 1;
-    for (int parts = 0; !why && **at != '\0' && **at != ','; parts++) {
-        if (parts == HOSTLIST_MOST_PARTS)
-            return "there are more than 8 parts";
-        *at += strcspn(*at, "[],");
-        if (**at == ']')
-            return "a bracket is closed that was not opened";
-        if (**at != '[')
-            continue;
-        why = count_bracket(at, &n, &ranges);
-        *out = why || n > most / *out ? most + 1 : *out * n;
-    }
-    return why ? why : *at == start ? "a name is missing" : NULL;
-}
-
-/* All hosts of an item from `at` on, behind the `n` bytes that `host` has already. */
-static enum status write_item(const struct writing *w, const char *at, char *host, size_t n)
-{
-    const size_t text = strcspn(at, "[,");
+    const char *rest = at;
+    struct range r = {.digits = 0};
     enum status s = STATUS_OK;
-    const char *rest;
-    struct range r;
 
-    if (text + HOSTLIST_MOST_DIGITS >= HOST_BYTES - n)
-        return refuse(w->err, at, "a name is too long");
-    memcpy(host + n, at, text);
-    n += text;
-    at += text;
-    host[n] = '\0';
-    if (*at != '[')
-        return w->each(w->self, host, w->err);
-    rest = strchr(at, ']') + 1;
+    if (brackets == MOST_BRACKETS)
+        return refuse(x, at, "there are more than 8 parts");
+    do {
+        const char *const begin = ++rest;
+        const char *const why = parse_range(&rest, &r);
+        if (why)
+            return refuse(x, begin, why);
+    } while (*rest == ',');
+    if (*rest++ != ']')
+        return refuse(x, at, "a bracket is not closed");
     do {
         at++;
-        (void)read_range(&at, &r);
+        (void)parse_range(&at, &r);
         for (uint64_t v = r.low; s == STATUS_OK && v <= r.high; v++)
-            s = write_item(
-                w, rest, host,
-                n + (size_t)snprintf(host + n, HOST_BYTES - n, "%0*" PRIu64, r.digits, v));
+            s = expand(x, rest, n + (size_t)sprintf(x->host + n, "%0*" PRIu64, r.digits, v),
+                       brackets + 1);
     } while (s == STATUS_OK && *at == ',');
     return s;
+}
+
+/* Expands an item from `at` on, after the `n` bytes that the host has already and as many brackets.
+ */
+static enum status expand(struct expansion *x, const char *at, size_t n, int brackets)
+{
+    const size_t plain = strcspn(at, "[],");
+
+    if (plain + MOST_DIGITS >= HOST_BYTES - n)
+        return refuse(x, at, "a name is too long");
+    memcpy(x->host + n, at, plain);
+    n += plain;
+    at += plain;
+    if (*at == '[')
+        return expand_bracket(x, at, n, brackets);
+    if (*at == ']')
+        return refuse(x, at, "a bracket is closed that was not opened");
+    if (n == 0)
+        return refuse(x, at, "a name is missing");
+    if (x->count++ == x->most)
+        return err_set(x->err, STATUS_FULL, "the host list has more than %" PRIu64 " hosts",
+                       x->most);
+    fwrite(x->host, 1, n, x->out);
+    fputc('\0', x->out);
+    x->end = at;
+    return STATUS_OK;
 }
 
 enum status hostlist_expand(const char *expression, uint64_t most, hostlist_fn *each, void *self,
                             struct err *err)
 {
-    const struct writing w = {each, self, err};
-    char host[HOST_BYTES];
-    uint64_t total = 0;
-    uint64_t n;
-    enum status s = STATUS_OK;
+    char *hosts = NULL;
+    size_t bytes = 0;
+    struct expansion x = {.out = open_memstream(&hosts, &bytes), .most = most, .err = err};
+    enum status s = x.out ? expand(&x, expression, 0, 0)
+                          : err_set(err, STATUS_NO_MEMORY, "no memory for hosts");
 
-    for (const char *at = expression, *item = at;; item = ++at) {
-        const char *const why = count_item(&at, most, &n);
-        if (why)
-            return refuse(err, item, why);
-        total += n;
-        if (total > most)
-            return err_set(err, STATUS_FULL, "the host list has more than %" PRIu64 " hosts", most);
-        if (*at == '\0')
-            break;
-    }
-    for (const char *at = expression; s == STATUS_OK; at++) {
-        s = write_item(&w, at, host, 0);
-        (void)count_item(&at, most, &n); /* to its end */
-        if (*at == '\0')
-            break;
-    }
+    while (s == STATUS_OK && *x.end == ',')
+        s = expand(&x, x.end + 1, 0, 0);
+    if (x.out && fclose(x.out) != 0 && s == STATUS_OK)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory for hosts");
+    for (const char *host = hosts; s == STATUS_OK && host < hosts + bytes; host += strlen(host) + 1)
+        s = each(self, host, err);
+    free(hosts);
     return s;
 }

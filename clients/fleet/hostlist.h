@@ -11,14 +11,11 @@
 
 #include <stdint.h>
 
-enum { HOSTLIST_MOST_PARTS = 8, HOSTLIST_MOST_RANGES = 4096, HOSTLIST_MOST_DIGITS = 12 };
-
 /* Called with each host; other than STATUS_OK ends it with that. */
 typedef enum status hostlist_fn(void *self, const char *host, struct err *err);
 
-/* In the order of Slurm: the last bracket runs fastest. STATUS_INVALID_ARGUMENT: it is no such
- * expression, with what is wrong; STATUS_FULL: it has more than `most` hosts, and nothing was
- * called. */
+/* In the order of Slurm: the last bracket varies fastest. STATUS_INVALID_ARGUMENT: what is wrong
+ * with the expression; STATUS_FULL: it has more than `most` hosts. Then nothing was called. */
 enum status hostlist_expand(const char *expression, uint64_t most, hostlist_fn *each, void *self,
                             struct err *err);
 

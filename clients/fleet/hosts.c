@@ -12,6 +12,7 @@
 #include "base/text.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <search.h>
 #include <stdio.h>
@@ -21,8 +22,7 @@
 #include <sys/un.h>
 
 enum {
-    LINE_BYTES = HOSTS_NAME_BYTES + 64, /* of a file, longer ones are no host */
-    MOST_NAME = 253,                    /* of a DNS name */
+    MOST_NAME = 253, /* of a DNS name */
     MOST_PORT = 65535,
     ROOM = 1024, /* of names, at a time */
     SHOWN_BYTES = 80
@@ -57,67 +57,60 @@ void hosts_free(struct hosts *take)
     *take = (struct hosts){.port = take->port};
 }
 
-static enum status refuse(struct err *err, const char *text, const char *why)
-{
-    char shown[SHOWN_BYTES];
-
-    snprintf(shown, sizeof(shown), "%s", text);
-    text_sanitize(shown);
-    return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not a host: %s", shown, why);
-}
-
 /* ---- one host ---- */
 
-/* Moves `*at` behind the host. Brackets, or without a port a bare IPv6 address. */
-static const char *read_host(const char **at, size_t bytes, struct place *out)
+/* "[fe80::17]"; false if the text is not an IPv6 address. */
+static bool parse_v6(const char *text, struct place *out)
 {
-    char text[MOST_NAME + 1];
     struct in6_addr v6;
-    const bool brackets = **at == '[';
-    const size_t room = bytes - (size_t)brackets;
-    size_t n = brackets ? strcspn(*at + 1, "]") : strspn(*at, NAME_CHARACTERS);
+    char clean[INET6_ADDRSTRLEN];
 
-    if (n == 0 || n > room || n > MOST_NAME)
-        return n == 0 ? "the name is missing or has characters that no name has"
-                      : "the name is too long";
-    memcpy(text, *at + brackets, n);
-    text[n] = '\0';
-    if (brackets) {
-        if (inet_pton(AF_INET6, text, &v6) != 1 || n + 1 > room || (*at)[n + 1] != ']')
-            return "what is in brackets is not an IPv6 address";
-        out->host[0] = '[';
-        inet_ntop(AF_INET6, &v6, out->host + 1, sizeof(out->host) - 2);
-        strcat(out->host, "]");
-        *at += n + 2;
-        return NULL;
-    }
+    if (inet_pton(AF_INET6, text, &v6) != 1)
+        return false;
+    snprintf(out->host, sizeof(out->host), "[%s]", inet_ntop(AF_INET6, &v6, clean, sizeof(clean)));
+    return true;
+}
+
+/* Moves `*at` past the host. Returns NULL, or what is wrong; so do the following functions. */
+static const char *parse_host(const char **at, struct place *out)
+{
+    const bool brackets = **at == '[';
+    const size_t n = brackets ? strcspn(*at + 1, "]") : strspn(*at, NAME_CHARACTERS);
+    char text[MOST_NAME + 1];
+
+    if (n == 0)
+        return "the name is missing or has characters that no name has";
+    if (n > MOST_NAME)
+        return "the name is too long";
+    snprintf(text, sizeof(text), "%.*s", (int)n, *at + brackets);
+    *at += brackets + n;
+    if (brackets)
+        return **at == ']' && parse_v6(text, out) ? (++*at, NULL)
+                                                  : "the text in brackets is not an IPv6 address";
     if (text[0] == '-' || text[0] == '.' || strstr(text, ".."))
         return "a name does not begin with - or ., and has no two dots side by side";
     for (size_t i = 0; i <= n; i++)
-        out->host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
-    *at += n;
+        out->host[i] = (char)tolower((unsigned char)text[i]);
     return NULL;
 }
 
-static const char *read_port(const char **at, struct place *out)
+static const char *parse_port(const char **at, struct place *out)
 {
-    uint32_t port = 0;
+    unsigned long port;
 
     if (**at != ':')
         return NULL;
-    do {
-        (*at)++;
-        if (**at >= '0' && **at <= '9')
-            port = port * 10 + (uint32_t)(**at - '0');
-    } while (**at >= '0' && **at <= '9' && port <= MOST_PORT);
+    ++*at;
+    port = strtoul(isdigit((unsigned char)**at) ? *at : "", NULL, 10);
     if (port == 0 || port > MOST_PORT)
         return "a port is a number from 1 to 65535";
+    *at += strspn(*at, "0123456789");
     out->port = (uint16_t)port;
     return NULL;
 }
 
 /* Up to the end; slashes at the end do not count. */
-static const char *read_path(const char *at, struct place *out)
+static const char *parse_path(const char *at, struct place *out)
 {
     size_t n = 0;
 
@@ -136,30 +129,25 @@ static const char *read_path(const char *at, struct place *out)
     return NULL;
 }
 
-static const char *read_place(const char *text, uint16_t port, struct place *out)
+static const char *parse_place(const char *text, uint16_t port, struct place *out)
 {
     const bool tls = strncasecmp(text, HTTPS, sizeof(HTTPS) - 1) == 0;
     const bool url = tls || strncasecmp(text, HTTP, sizeof(HTTP) - 1) == 0;
     const char *at = text + (tls ? sizeof(HTTPS) - 1 : url ? sizeof(HTTP) - 1 : 0);
-    struct in6_addr v6;
     const char *why;
 
     *out = (struct place){.tls = tls, .port = tls ? 443 : url ? 80 : port, .path = ""};
-    if (!url && inet_pton(AF_INET6, at, &v6) == 1) {
-        out->host[0] = '[';
-        inet_ntop(AF_INET6, &v6, out->host + 1, sizeof(out->host) - 2);
-        strcat(out->host, "]");
+    if (!url && parse_v6(at, out))
         return NULL;
-    }
-    why = read_host(&at, strlen(at), out);
+    why = parse_host(&at, out);
     if (!why)
-        why = read_port(&at, out);
+        why = parse_port(&at, out);
     if (!why && *at != '\0' && *at != '/')
-        why = *at == '@' || strchr(at, '@') ? "it must not have a user or a password"
-                                            : "unexpected characters after the name";
+        why = strchr(at, '@') ? "it must not have a user or a password"
+                              : "unexpected characters after the name";
     if (!why && *at == '/' && !url)
         why = "with a path it must be a URL: http://...";
-    return why ? why : read_path(at, out);
+    return why ? why : parse_path(at, out);
 }
 
 static bool is_socket(const char *text)
@@ -167,8 +155,22 @@ static bool is_socket(const char *text)
     return strncmp(text, UNIX, sizeof(UNIX) - 1) == 0 && text[sizeof(UNIX) - 1] == '/';
 }
 
-/* The one spelling; NULL, or why it is no host. `out` has HOSTS_NAME_BYTES. */
-static const char *name_of(const char *text, uint16_t port, char *out)
+static const char *check_socket_path(const char *path)
+{
+    if (path[1] == '\0')
+        return "unix: needs a path";
+    if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+        return "the path of a socket has at most 107 bytes";
+    for (; *path != '\0'; path++) {
+        if (*path <= ' ' || *path == 0x7f || *path == '#' || (unsigned char)*path >= 0x80)
+            return "the path of the socket has characters that a list cannot hold";
+    }
+    return NULL;
+}
+
+/* Writes the one spelling of a host to `out`, of HOSTS_NAME_BYTES. `tls`: by https if the text is
+ * not a URL. */
+static const char *parse_name(const char *text, uint16_t port, bool tls, char *out)
 {
     struct place p;
     const char *why;
@@ -176,24 +178,16 @@ static const char *name_of(const char *text, uint16_t port, char *out)
 
     if (strlen(text) >= HOSTS_NAME_BYTES)
         return "it is too long";
-    if (is_socket(text)) {
+    if (is_socket(text) && !tls) {
         const char *path = text + sizeof(UNIX) - 1;
-        while (path[0] == '/' && path[1] == '/')
-            path++;
-        if (path[1] == '\0')
-            return "unix: needs a path";
-        if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-            return "the path of a socket has at most 107 bytes";
-        for (const char *c = path; *c != '\0'; c++) {
-            if (*c <= ' ' || *c == 0x7f || *c == '#' || (unsigned char)*c >= 0x80)
-                return "the path of the socket has characters that a list cannot hold";
-        }
+        path += strspn(path, "/") - 1;
         snprintf(out, HOSTS_NAME_BYTES, "%s%s", UNIX, path);
-        return NULL;
+        return check_socket_path(path);
     }
-    why = read_place(text, port, &p);
+    why = parse_place(text, port, &p);
     if (why)
         return why;
+    p.tls = p.tls || (tls && !strstr(text, "://"));
     n = snprintf(out, HOSTS_NAME_BYTES, "%s%s:%u%.*s",
                  p.tls              ? HTTPS
                  : p.path_bytes > 0 ? HTTP
@@ -243,12 +237,22 @@ static enum status add_name(struct hosts *h, const char *name, struct err *err)
     return STATUS_OK;
 }
 
-enum status hosts_add(struct hosts *h, const char *text, struct err *err)
+static enum status add_host(struct hosts *h, const char *text, bool tls, struct err *err)
 {
     char name[HOSTS_NAME_BYTES];
-    const char *const why = name_of(text, h->port, name);
+    char shown[SHOWN_BYTES];
+    const char *const why = parse_name(text, h->port, tls, name);
 
-    return why ? refuse(err, text, why) : add_name(h, name, err);
+    if (!why)
+        return add_name(h, name, err);
+    snprintf(shown, sizeof(shown), "%s", text);
+    text_sanitize(shown);
+    return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not a host: %s", shown, why);
+}
+
+enum status hosts_add(struct hosts *h, const char *text, struct err *err)
+{
+    return add_host(h, text, false, err);
 }
 
 /* ---- from other forms ---- */
@@ -263,52 +267,38 @@ enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err 
     return hostlist_expand(expression, h->most, add_one, h, err);
 }
 
-enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, struct err *err)
+/* Without the comment, and blanks at both ends. */
+static char *trim(char *line)
 {
-    char line[LINE_BYTES];
-    uint32_t number = 0;
+    char *const begin = line + strspn(line, " \t\r");
+    size_t n = strcspn(begin, "#\n");
 
-    while (bytes > 0) {
-        const char *const feed = memchr(text, '\n', bytes);
-        const size_t whole = feed ? (size_t)(feed - text) + 1 : bytes;
-        const char *const mark = memchr(text, '#', whole);
-        size_t n = mark ? (size_t)(mark - text) : whole;
-        const char *at = text;
-
-        number++;
-        text += whole;
-        bytes -= whole;
-        for (; n > 0 && strchr(" \t\r\n", at[n - 1]) && at[n - 1]; n--)
-            ;
-        for (; n > 0 && (*at == ' ' || *at == '\t'); n--)
-            at++;
-        if (n == 0)
-            continue;
-        if (n >= sizeof(line) || memchr(at, '\0', n))
-            return err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);
-        memcpy(line, at, n);
-        line[n] = '\0';
-        if (hosts_add(h, line, err) != STATUS_OK)
-            return err_prefix(err, "line %u", number);
-    }
-    return STATUS_OK;
+    while (n > 0 && strchr(" \t\r", begin[n - 1]))
+        n--;
+    begin[n] = '\0';
+    return begin;
 }
 
-/* A target with the scheme of its group. */
-static enum status add_target(struct hosts *h, const char *target, const char *scheme,
-                              struct err *err)
+enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, struct err *err)
 {
-    char text[LINE_BYTES];
-    struct place p;
-    const char *why;
+    const char *const end = text + bytes;
+    enum status s = STATUS_OK;
 
-    if (strcmp(scheme, "https") != 0 || strstr(target, "://"))
-        return hosts_add(h, target, err);
-    why = strlen(target) < HOSTS_NAME_BYTES ? read_place(target, h->port, &p) : "it is too long";
-    if (why)
-        return refuse(err, target, why);
-    snprintf(text, sizeof(text), "%s%s:%u", HTTPS, p.host, p.port);
-    return hosts_add(h, text, err);
+    for (uint32_t number = 1; s == STATUS_OK && text < end; number++) {
+        const char *const feed = memchr(text, '\n', (size_t)(end - text));
+        const size_t n = (size_t)((feed ? feed : end) - text);
+        char *const line = strndup(text, n);
+        if (!line)
+            return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
+        const char *const host = trim(line);
+        if (memchr(text, '\0', n))
+            s = err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);
+        else if (*host && hosts_add(h, host, err) != STATUS_OK)
+            s = err_prefix(err, "line %u", number);
+        text += n + 1;
+        free(line);
+    }
+    return s;
 }
 
 static enum status add_group(struct hosts *h, const json_t *group, struct err *err)
@@ -328,7 +318,7 @@ static enum status add_group(struct hosts *h, const json_t *group, struct err *e
         const char *const text = json_string_value(target);
         if (!text)
             return err_set(err, STATUS_INVALID_ARGUMENT, "target %zu is not text", i);
-        if (add_target(h, text, scheme, err) != STATUS_OK)
+        if (add_host(h, text, strcmp(scheme, "https") == 0, err) != STATUS_OK)
             return err_prefix(err, "target %zu", i);
     }
     return STATUS_OK;

@@ -10,127 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF_ROWS = 10 /* of a table of the summary */ };
+enum { BRIEF_ROWS = 10 /* of a table of the summary */, TEXT_BYTES = 512 };
 
-/* A table and where its rows come from. `cells` says how the columns of a row become cells:
+/* A table. Its first statement gives its title for people, its columns, and a note or null; the
+ * others its rows. A column is a name and what its values are:
  *
- *     t text, c count, r real number, p percent, v two columns: a text, or else a real number
- *     ! the last one: 1 is a row for people alone
+ *     name          text
+ *     name:count    an integer; name:real, name:percent: numbers
+ *     name:any      two columns of the row: a text, or else a real number
+ *     :people       not printed: 1 marks a row for people alone
  */
 struct source {
     unsigned bit;
-    struct report_table table;
-    const char *cells;
+    const char *name;
+    const char *part;
     const char *sql;
-    const char *note; /* NULL: none */
-    bool whole;       /* the summary has all rows */
-    bool not_brief;   /* the summary leaves it out */
+    enum { BRIEF = 0, WHOLE, OMITTED } in_summary;
 };
 
-#define KIND "model", "origin"
-
 static const struct source sources[] = {
-    {.bit = FLEET_REPORT_SIGNATURES,
-     .table = {"signatures",
-               "",
-               "Signatures of the disabled SMs",
-               {KIND, "signature", "gpus", "percent", "candidates", "candidate_count"}},
-     .cells = "tttcptc!",
-     .sql = fleet_sql_report_signatures,
-     .note =
-         "A signature is the same on every chip with the same pattern; where several sets of SMs "
-         "would leave it, all of them are candidates."},
-    {.bit = FLEET_REPORT_MAPS,
-     .table =
-         {"maps", "counts", "Different group maps", {KIND, "gpus", "maps", "most_common_percent"}},
-     .cells = "ttccp",
-     .sql = fleet_sql_report_maps_counts},
-    {.bit = FLEET_REPORT_MAPS,
-     .table = {"maps",
-               "",
-               "Group maps: which SMs share a TLB",
-               {KIND, "map", "groups", "gpus", "percent"}},
-     .cells = "tttccp",
-     .sql = fleet_sql_report_maps,
-     .note = "A map's name is a hash of which SM ids go together, whatever the groups are called.",
-     .not_brief = true},
-    /* The spread of every metric is too long for a summary, which has the outliers. */
-    {.bit = FLEET_REPORT_SPREAD,
-     .table = {"spread",
-               "",
-               "Spread of every metric",
-               {KIND, "metric", "gpus", "min", "lower_quartile", "median", "upper_quartile", "max",
-                "deviation", "unknown", "not_observable"}},
-     .cells = "tttcrrrrrrcc",
-     .sql = fleet_sql_report_spread,
-     .note =
-         "Quartiles are values that were measured (nearest rank), the median is the mean of the "
-         "two middle ones, deviation is the median distance from it.",
-     .not_brief = true},
-    {.bit = FLEET_REPORT_OUTLIERS,
-     .table = {"outliers",
-               "",
-               "GPUs that differ from the others of their model",
-               {KIND, "uuid", "host", "slot", "metric", "value", "usual", "deviations"}},
-     .cells = "ttttctvvr",
-     .sql = fleet_sql_report_outliers,
-     .note =
-         "A metric differs where it is more than 6 deviations (1.4826 x the median distance) and "
-         "more than 5% from the median of its model and origin; one of the structure where more "
-         "than half have another."},
-    {.bit = FLEET_REPORT_OUTLIERS,
-     .table = {"outliers",
-               "counts",
-               "How many GPUs differ from the others of their model",
-               {KIND, "gpus", "differ_in_structure", "differ_in_metrics"}},
-     .cells = "ttccc",
-     .sql = fleet_sql_report_outliers_counts,
-     .note = "Fewer than 8 GPUs of a model and origin are not told from each other."},
-    {.bit = FLEET_REPORT_DRIFT,
-     .table = {"drift",
-               "",
-               "What changed since the survey before",
-               {KIND, "uuid", "host", "slot", "since", "what", "before", "after", "change_percent",
-                "fleet_percent"}},
-     .cells = "ttttcctvvpp",
-     .sql = fleet_sql_report_drift,
-     .note =
-         "A change counts where it stands out of the fleet's own by more than 6 deviations and by "
-         "more than 5%; with fewer than 8 GPUs measured again, as \"reachctl diff\" "
-         "has it."},
-    {.bit = FLEET_REPORT_DRIFT,
-     .table = {"drift",
-               "counts",
-               "GPUs that were measured again",
-               {KIND, "again", "changed", "structure", "groups", "metrics", "other_driver"}},
-     .cells = "ttcccccc",
-     .sql = fleet_sql_report_drift_counts},
-    {.bit = FLEET_REPORT_HOSTS,
-     .table = {"hosts",
-               "counts",
-               "Hosts by outcome",
-               {"outcome", "hosts", "gpus", "received_bytes", "slowest_ms"}},
-     .cells = "tcccc",
-     .sql = fleet_sql_report_hosts_counts,
-     .whole = true},
-    {.bit = FLEET_REPORT_HOSTS,
-     .table = {"hosts",
-               "names",
-               "Hosts that did not answer as they should",
-               {"host", "outcome", "detail", "attempts", "elapsed_ms", "last_answered"}},
-     .cells = "tttccc",
-     .sql = fleet_sql_report_hosts,
-     .note = "last_answered is the survey in which the host answered last."},
-    {.bit = FLEET_REPORT_INVENTORY,
-     .table = {"inventory",
-               "",
-               "Inventory: what changed places",
-               {"what", "uuid", "serial", KIND, "host", "slot", "before"}},
-     .cells = "ttttttct",
-     .sql = fleet_sql_report_inventory,
-     .note =
-         "A GPU is its UUID and its serial number. A host that was not reached says nothing: none "
-         "of its GPUs is called gone."},
+    {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
+    {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
+    {FLEET_REPORT_MAPS, "maps", "", fleet_sql_report_maps, OMITTED},
+    {FLEET_REPORT_SPREAD, "spread", "", fleet_sql_report_spread, OMITTED},
+    {FLEET_REPORT_OUTLIERS, "outliers", "", fleet_sql_report_outliers, BRIEF},
+    {FLEET_REPORT_OUTLIERS, "outliers", "counts", fleet_sql_report_outliers_counts, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "counts", fleet_sql_report_drift_counts, BRIEF},
+    {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
+    {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
+    {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
 };
 enum { SOURCE_COUNT = sizeof(sources) / sizeof(*sources) };
 
@@ -141,7 +50,7 @@ bool fleet_report_from_name(const char *name, unsigned *out)
         return true;
     }
     for (int i = 0; i < SOURCE_COUNT; i++) {
-        if (strcmp(name, sources[i].table.name) == 0) {
+        if (strcmp(name, sources[i].name) == 0) {
             *out = sources[i].bit;
             return true;
         }
@@ -177,19 +86,9 @@ static enum status read_head(void *self, int columns, const char *const *values,
     head->survey = strtoll(values[0], NULL, 10);
     (void)snprintf(head->at, sizeof(head->at), "%s", values[1]);
     head->hosts = strtoll(values[2], NULL, 10);
-    return STATUS_OK;
-}
-
-static enum status read_origin(void *self, int columns, const char *const *values, struct err *err)
-{
-    struct report_head *const head = self;
-    const bool simulated = strcmp(values[0], "simulated") == 0;
-
-    (void)columns;
-    (void)err;
-    head->gpus += strtoll(values[1], NULL, 10);
-    head->simulated = head->simulated || simulated;
-    head->measured = head->measured || (!simulated && values[0][0]);
+    head->gpus = strtoll(values[3], NULL, 10);
+    head->simulated = strcmp(values[4], "0") != 0;
+    head->measured = strcmp(values[5], "0") != 0;
     return STATUS_OK;
 }
 
@@ -198,30 +97,19 @@ static enum status find_survey(struct fleet_db *db, int64_t number, const char *
                                struct report_head *head, struct err *err)
 {
     char wanted[FLEET_INTEGER_BYTES];
-    enum status s =
-        fleet_run(db,
-                  "SELECT s.id, s.at, (SELECT COUNT(*) FROM fleet_outcome o WHERE o.survey = s.id) "
-                  "FROM fleet_survey s WHERE s.id = CASE WHEN CAST($1 AS BIGINT) = 0 THEN "
-                  "(SELECT MAX(id) FROM fleet_survey) ELSE CAST($1 AS BIGINT) END",
-                  FLEET_VALUES(fleet_integer_text(number, wanted)), read_head, head, err);
+    const enum status s = fleet_script(
+        db, fleet_sql_report_head, fleet_integer_text(number, wanted), model, read_head, head, err);
 
-    if (s == STATUS_OK && head->survey == 0 && number == 0)
-        return err_set_hint(err, STATUS_NOT_FOUND,
-                            "Make one: reachctl survey HOST.... Or name the database of another "
-                            "with --db.",
-                            "no survey has been made yet");
-    if (s == STATUS_OK && head->survey == 0)
-        return err_set_hint(err, STATUS_NOT_FOUND,
-                            "Leave --survey out for the latest, or name the database with --db.",
-                            "there is no survey %" PRId64, number);
-    if (s == STATUS_OK)
-        s = fleet_run(db,
-                      "SELECT k.origin, COUNT(*) FROM fleet_sighting s JOIN fleet_kind k "
-                      "ON k.id = s.kind WHERE s.survey = $1 AND s.counted = 1 "
-                      "AND (CAST($2 AS TEXT) = '' OR k.model = $2) GROUP BY k.origin",
-                      FLEET_VALUES(fleet_integer_text(head->survey, wanted), model), read_origin,
-                      head, err);
-    return s;
+    if (s != STATUS_OK || head->survey != 0)
+        return s;
+    if (number == 0)
+        return err_set_hint(
+            err, STATUS_NOT_FOUND,
+            "Make one: reachctl survey HOST.... Or name another database with --db.",
+            "no survey has been made yet");
+    return err_set_hint(err, STATUS_NOT_FOUND,
+                        "Omit --survey for the latest, or name another database with --db.",
+                        "there is no survey %" PRId64, number);
 }
 
 /* ---- one table ---- */
@@ -230,22 +118,42 @@ struct printing {
     const struct source *source;
     struct report_out *to;
     bool brief;
-    uint64_t printed;
-    uint64_t more; /* rows that a summary leaves out */
+    struct report_table table;
+    char head[3][TEXT_BYTES];           /* its first row: title, columns, note */
+    char kinds[REPORT_MAX_COLUMNS + 1]; /* of the columns, by their first letters; 't' text */
+    uint64_t rows;                      /* so far, with the first one */
+    uint64_t more;                      /* rows that a summary leaves out */
 };
+
+static void begin_table(struct printing *p, const char *const *values)
+{
+    char *rest = p->head[1];
+    int count = 0;
+
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(p->head[i], sizeof(p->head[i]), "%s", values[i] ? values[i] : "");
+    p->table = (struct report_table){p->source->name, p->source->part, p->head[0], {NULL}};
+    for (char *kind, *name; (kind = strsep(&rest, " ")); count++) {
+        name = strsep(&kind, ":");
+        p->kinds[count] = kind ? *kind : 't';
+        p->table.columns[count] = *name ? name : NULL;
+    }
+    report_table_begin(p->to, &p->table);
+}
 
 /* The cell of the columns from `*at` on. */
 static struct cell cell_of(char kind, const char *const *at)
 {
-    const char *const text = kind == 'v' && !at[0] ? at[1] : at[0];
+    const char *const text = kind == 'a' && !at[0] ? at[1] : at[0];
 
     if (!text)
-        return cell_none;
-    if (kind == 't' || (kind == 'v' && at[0]))
-        return cell_text(text);
-    if (kind == 'c')
-        return cell_count(strtoll(text, NULL, 10));
-    return (struct cell){.kind = kind == 'p' ? CELL_PERCENT : CELL_REAL, .v = strtod(text, NULL)};
+        return (struct cell){.kind = CELL_NONE};
+    if (kind == 't' || (kind == 'a' && at[0]))
+        return (struct cell){.kind = CELL_TEXT, .text = text};
+    return (struct cell){.kind = kind == 'p'   ? CELL_PERCENT
+                                 : kind == 'c' ? CELL_COUNT
+                                               : CELL_REAL,
+                         .v = strtod(text, NULL)};
 }
 
 static enum status print_row(void *self, int columns, const char *const *values, struct err *err)
@@ -257,19 +165,22 @@ static enum status print_row(void *self, int columns, const char *const *values,
 
     (void)columns;
     (void)err;
-    for (const char *kind = p->source->cells; *kind && *kind != '!'; kind++) {
-        cells[count++] = cell_of(*kind, &values[at]);
-        at += *kind == 'v' ? 2 : 1;
+    if (p->rows == 0) {
+        p->rows = 1;
+        begin_table(p, values);
+        return STATUS_OK;
     }
-    if (p->source->cells[count] == '!' && strcmp(values[at], "0") != 0) {
-        if (p->more == 0)
-            report_row_for_people(p->to, cells);
-    } else if (p->brief && p->printed == BRIEF_ROWS && !p->source->whole) {
-        p->more++;
-    } else {
-        p->printed++;
-        report_row(p->to, cells);
+    for (; p->table.columns[count]; count++) {
+        cells[count] = cell_of(p->kinds[count], &values[at]);
+        at += p->kinds[count] == 'a' ? 2 : 1;
     }
+    const bool for_people = p->kinds[count] == 'p' && strcmp(values[at], "0") != 0;
+    const bool hidden = p->brief && p->source->in_summary != WHOLE &&
+                        (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
+    if (!hidden)
+        report_row(p->to, cells, for_people);
+    p->rows += !for_people && !hidden;
+    p->more += !for_people && hidden;
     return STATUS_OK;
 }
 
@@ -278,16 +189,15 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
                                struct err *err)
 {
     struct printing p = {.source = source, .to = to, .brief = brief};
-    enum status s;
+    char more[80];
+    const enum status s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
 
-    report_table_begin(to, &source->table);
-    s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
-    if (source->note)
-        report_note(to, "%s", source->note);
-    if (p.more > 0)
-        report_note(to, "and %" PRIu64 " more: survey report %s", p.more, source->table.name);
-    report_table_end(to);
-    return s;
+    if (s != STATUS_OK)
+        return s;
+    (void)snprintf(more, sizeof(more), "and %" PRIu64 " more: survey report %s", p.more,
+                   source->name);
+    report_table_end(to, p.head[2][0] ? p.head[2] : NULL, p.more > 0 ? more : NULL);
+    return STATUS_OK;
 }
 
 /* ---- all of it ---- */
@@ -295,16 +205,11 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 static enum status print_chart(struct fleet_db *db, const struct report_head *head,
                                const char *survey, const char *model, FILE *out, struct err *err)
 {
-    struct report_chart *const chart = report_chart_new();
-    enum status s = STATUS_NO_MEMORY;
+    struct report_chart chart = {.out = out, .head = head};
+    const enum status s =
+        fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_row, &chart, err);
 
-    if (!chart)
-        return err_set(err, s, "no memory for a chart");
-    s = fleet_script(db, fleet_sql_report_signatures, survey, model, report_chart_row, chart, err);
-    if (s == STATUS_OK)
-        s = report_chart_print(chart, head, out, err);
-    free(chart);
-    return s;
+    return s == STATUS_OK ? report_chart_end(&chart, err) : s;
 }
 
 static enum status print_tables(struct fleet_db *db, unsigned bits, const struct report_head *head,
@@ -316,7 +221,7 @@ static enum status print_tables(struct fleet_db *db, unsigned bits, const struct
     report_begin(to, head);
     for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
         const bool brief = !(bits & sources[i].bit);
-        if (!brief || (bits & FLEET_REPORT_SUMMARY && !sources[i].not_brief))
+        if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
             s = print_table(db, &sources[i], survey, model, brief, to, err);
     }
     return s == STATUS_OK ? report_end(to, err) : s;
@@ -345,18 +250,18 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
     struct report_out *to;
     enum status s;
 
-    if (db->staged)
-        return err_set(err, STATUS_CONFLICT, "a survey is under way");
+    if (db->in_survey)
+        return err_set(err, STATUS_CONFLICT, "a survey is in progress");
     if (options->format == FLEET_FORMAT_SVG &&
         options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
         return err_set(err, STATUS_INVALID_ARGUMENT, "only signatures have a chart");
     to = report_out_new(options->format, out);
     if (!to)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
-    s = db->engine->exec(db->connection, db->engine->begin_read, err);
+    s = fleet_exec(db, db->engine->begin_read, err);
     if (s == STATUS_OK) {
         s = print(db, options, to, out, err);
-        (void)db->engine->exec(db->connection, "ROLLBACK", NULL);
+        (void)fleet_exec(db, "ROLLBACK", NULL);
     }
     report_out_free(to);
     return s;

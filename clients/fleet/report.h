@@ -45,7 +45,7 @@ struct fleet_report_options {
 
 /* Prints the reports in the order of their bits, all from one state of the database.
  * STATUS_NOT_FOUND: no such survey, or none yet. STATUS_INVALID_ARGUMENT: a format that a report
- * does not have. STATUS_IO: `out` cannot be written. Not while a survey is under way in `db`. */
+ * does not have. STATUS_IO: `out` cannot be written. Not while a survey is in progress in `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
 

@@ -1,20 +1,17 @@
-/* report_chart.c: the signatures as a chart: a bar a signature, a panel a model and origin. One SVG
- * file that needs nothing else. Bars are named and counted in words, so that no color has to be
- * told from another. */
+/* report_chart.c: the signatures as a chart in one SVG file that needs nothing else. What is drawn,
+ * and in which order, report_chart.sql says. Bars are named and counted in words, so that no color
+ * has to be told from another. */
 #include "clients/fleet/report_chart.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MAX_BARS = 24, /* of a panel; the rest is one bar more */
-    MAX_PANELS = 12,
-    LABEL_BYTES = 40,
+    MAX_PANELS = 12, /* of report_chart.sql */
     WIDTH = 860,
     LEFT = 250,  /* where the bars begin */
-    RIGHT = 120, /* room for what stands behind a bar */
+    RIGHT = 120, /* room for what follows a bar */
     BAR = 16,
     STEP = 22,
     HEAD = 62,  /* above the first panel */
@@ -23,80 +20,21 @@ enum {
     TICKS = 5
 };
 
+/* A row of report_chart.sql. */
 struct bar {
-    char label[LABEL_BYTES];
-    int64_t count;
-    bool ambiguous;
+    int64_t panel;
+    const char *model;
+    const char *origin;
+    const char *label;
+    int64_t gpus;
+    bool others;    /* all signatures that have no bar */
+    bool ambiguous; /* several sets of SMs would leave this pattern */
+    int64_t panel_gpus;
+    int64_t panel_most; /* GPUs of the longest bar */
+    int64_t panel_bars;
+    int64_t bars;   /* of all panels */
+    int64_t panels; /* those that are left out too */
 };
-
-struct panel {
-    char model[100];
-    char origin[16];
-    int64_t total;
-    uint32_t bar_count;
-    uint32_t rest_count; /* signatures beyond MAX_BARS */
-    int64_t rest;        /* their GPUs */
-    struct bar bars[MAX_BARS];
-};
-
-struct report_chart {
-    struct panel panels[MAX_PANELS];
-    uint32_t count;
-    uint32_t left_out; /* panels */
-};
-
-/* A label that fits: cut between characters. */
-static void label(const char *text, char *out)
-{
-    size_t n = strlen(text);
-
-    if (n < LABEL_BYTES) {
-        memcpy(out, text, n + 1);
-        return;
-    }
-    n = LABEL_BYTES - 4;
-    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    (void)snprintf(out, LABEL_BYTES, "%.*s...", (int)n, text);
-}
-
-enum status report_chart_row(void *self, int columns, const char *const *values, struct err *err)
-{
-    enum { MODEL = 0, ORIGIN, SIGNATURE, GPUS, PERCENT, CANDIDATES, CANDIDATE_COUNT, PEOPLE };
-    struct report_chart *const c = self;
-    struct panel *p = c->count ? &c->panels[c->count - 1] : NULL;
-    const int64_t n = strtoll(values[GPUS], NULL, 10);
-
-    (void)columns;
-    (void)err;
-    if (strcmp(values[PEOPLE], "0") != 0)
-        return STATUS_OK;
-    if (!p || strcmp(p->model, values[MODEL]) != 0 || strcmp(p->origin, values[ORIGIN]) != 0) {
-        if (c->count == MAX_PANELS) {
-            c->left_out++;
-            return STATUS_OK;
-        }
-        p = &c->panels[c->count++];
-        (void)snprintf(p->model, sizeof(p->model), "%s", values[MODEL]);
-        (void)snprintf(p->origin, sizeof(p->origin), "%s", values[ORIGIN]);
-    }
-    p->total += n;
-    if (p->bar_count == MAX_BARS) {
-        p->rest_count++;
-        p->rest += n;
-        return STATUS_OK;
-    }
-    struct bar *const b = &p->bars[p->bar_count++];
-    label(values[SIGNATURE], b->label);
-    b->count = n;
-    b->ambiguous = values[CANDIDATE_COUNT] && strcmp(values[CANDIDATE_COUNT], "1") != 0;
-    return STATUS_OK;
-}
-
-static uint32_t rows_of(const struct panel *p)
-{
-    return p->bar_count + (p->rest_count ? 1 : 0);
-}
 
 /* A round step for the axis, so that there are at most TICKS of them. */
 static int64_t tick_step(int64_t most)
@@ -111,27 +49,38 @@ static int64_t tick_step(int64_t most)
     }
 }
 
-static void put_bar(FILE *out, const struct bar *b, const struct panel *p, double y, double per_gpu,
-                    const char *color)
+static double width_of(const struct bar *b, int64_t gpus)
 {
-    fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, y + BAR - 4);
-    report_put_xml(out, b->label);
-    fprintf(out,
-            "</text><rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>",
-            LEFT, y, (double)b->count * per_gpu, BAR, color);
-    report_put_xml(out, b->label);
-    fprintf(out, ": %" PRId64 "</title></rect>", b->count);
-    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%" PRId64 " (%.1f%%)%s</text>\n",
-            LEFT + (double)b->count * per_gpu + 6, y + BAR - 4, b->count,
-            100.0 * (double)b->count / (double)p->total, b->ambiguous ? " *" : "");
+    return (double)(WIDTH - LEFT - RIGHT) * (double)gpus / (double)b->panel_most;
 }
 
-static void put_axis(FILE *out, int64_t most, double top, double bottom, double per_gpu)
+static void put_head(const struct report_chart *c, int64_t panels, int64_t bars)
 {
-    const int64_t step = tick_step(most);
+    const struct report_head *const head = c->head;
+    const double height = HEAD + 30 + (double)panels * (TITLE + AXIS) + (double)bars * STEP;
 
-    for (int64_t v = 0; v <= most; v += step) {
-        const double x = LEFT + (double)v * per_gpu;
+    fprintf(c->out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+            "viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n"
+            "<title>Signatures of disabled SMs, survey %" PRId64 "</title>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+            "<text x=\"20\" y=\"28\" font-size=\"18\" font-weight=\"bold\">Signatures of the "
+            "disabled SMs</text>\n<text x=\"20\" y=\"48\" fill=\"#555\">survey %" PRId64 " of ",
+            WIDTH, height, WIDTH, height, head->survey, head->survey);
+    report_put_xml(c->out, head->at);
+    fprintf(c->out, ", %" PRId64 " GPUs of %" PRId64 " hosts%s</text>\n", head->gpus, head->hosts,
+            !head->simulated ? ""
+            : head->measured ? "; simulated ones in panels of their own"
+                             : "; all of them SIMULATED");
+}
+
+static void put_axis(FILE *out, const struct bar *b, double top)
+{
+    const double bottom = top + (double)b->panel_bars * STEP;
+
+    for (int64_t v = 0; v <= b->panel_most; v += tick_step(b->panel_most)) {
+        const double x = LEFT + width_of(b, v);
         fprintf(out,
                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>"
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#555\">%" PRId64
@@ -145,71 +94,80 @@ static void put_axis(FILE *out, int64_t most, double top, double bottom, double 
             (LEFT + WIDTH - RIGHT) / 2, bottom + 36, LEFT - 8, bottom + 18);
 }
 
-static void put_panel(FILE *out, const struct panel *p, double y)
+static void put_title(FILE *out, const struct bar *b, double y)
 {
-    const bool simulated = strcmp(p->origin, "simulated") == 0;
-    const char *const color = simulated ? "#b07a2a" : "#2f6ea5";
-    const double top = y + TITLE;
-    const double bottom = top + (double)rows_of(p) * STEP;
-    int64_t most = p->rest;
-
-    for (uint32_t i = 0; i < p->bar_count; i++)
-        most = p->bars[i].count > most ? p->bars[i].count : most;
-    const double per_gpu = (double)(WIDTH - LEFT - RIGHT) / (double)(most > 0 ? most : 1);
     fprintf(out, "<text x=\"20\" y=\"%.1f\" font-size=\"15\" font-weight=\"bold\">", y + 18);
-    report_put_xml(out, p->model);
-    fprintf(out, ", %s: %" PRId64 " GPUs</text>\n", simulated ? "SIMULATED" : p->origin, p->total);
-    put_axis(out, most, top, bottom, per_gpu);
-    for (uint32_t i = 0; i < p->bar_count; i++)
-        put_bar(out, &p->bars[i], p, top + i * STEP + 3, per_gpu, color);
-    if (p->rest_count) {
-        struct bar rest = {.count = p->rest};
-        (void)snprintf(rest.label, sizeof(rest.label), "(%u others)", p->rest_count);
-        put_bar(out, &rest, p, top + p->bar_count * STEP + 3, per_gpu, "#999");
-    }
+    report_put_xml(out, b->model);
+    fprintf(out, ", %s: %" PRId64 " GPUs</text>\n",
+            strcmp(b->origin, "simulated") == 0 ? "SIMULATED" : b->origin, b->panel_gpus);
 }
 
-static void put_chart(FILE *out, const struct report_chart *c, const struct report_head *head)
+static void put_bar(FILE *out, const struct bar *b, double y)
 {
-    double height = HEAD + 30;
-    double y = HEAD;
+    const double width = width_of(b, b->gpus);
+    const char *const color = b->others                             ? "#999"
+                              : strcmp(b->origin, "simulated") == 0 ? "#b07a2a"
+                                                                    : "#2f6ea5";
 
-    for (uint32_t i = 0; i < c->count; i++)
-        height += TITLE + AXIS + (double)rows_of(&c->panels[i]) * STEP;
+    fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, y + BAR - 4);
+    report_put_xml(out, b->label);
     fprintf(out,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-            "viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n"
-            "<title>Signatures of disabled SMs, survey %" PRId64 "</title>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-            "<text x=\"20\" y=\"28\" font-size=\"18\" font-weight=\"bold\">Signatures of the "
-            "disabled SMs</text>\n<text x=\"20\" y=\"48\" fill=\"#555\">survey %" PRId64 " of ",
-            WIDTH, height, WIDTH, height, head->survey, head->survey);
-    report_put_xml(out, head->at);
-    fprintf(out, ", %" PRId64 " GPUs of %" PRId64 " hosts%s</text>\n", head->gpus, head->hosts,
-            !head->simulated ? ""
-            : head->measured ? "; simulated ones in panels of their own"
-                             : "; all of them SIMULATED");
-    for (uint32_t i = 0; i < c->count; i++) {
-        put_panel(out, &c->panels[i], y);
-        y += TITLE + AXIS + (double)rows_of(&c->panels[i]) * STEP;
+            "</text><rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>",
+            LEFT, y, width, BAR, color);
+    report_put_xml(out, b->label);
+    fprintf(out, ": %" PRId64 "</title></rect>", b->gpus);
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%" PRId64 " (%.1f%%)%s</text>\n", LEFT + width + 6,
+            y + BAR - 4, b->gpus, 100.0 * (double)b->gpus / (double)b->panel_gpus,
+            b->ambiguous ? " *" : "");
+}
+
+enum status report_chart_row(void *self, int columns, const char *const *values, struct err *err)
+{
+    struct report_chart *const c = self;
+    const struct bar b = {strtoll(values[0], NULL, 10),
+                          values[1],
+                          values[2],
+                          values[3],
+                          strtoll(values[4], NULL, 10),
+                          values[5][0] == '1',
+                          values[6][0] == '1',
+                          strtoll(values[7], NULL, 10),
+                          strtoll(values[8], NULL, 10),
+                          strtoll(values[9], NULL, 10),
+                          strtoll(values[10], NULL, 10),
+                          strtoll(values[11], NULL, 10)};
+
+    (void)columns;
+    (void)err;
+    c->left_out = b.panels > MAX_PANELS;
+    if (c->panels == 0) {
+        put_head(c, c->left_out ? MAX_PANELS : b.panels, b.bars);
+        c->y = HEAD - AXIS;
     }
-    fprintf(out,
+    if (b.panel > c->panels) {
+        c->panels = b.panel;
+        c->y += AXIS;
+        put_title(c->out, &b, c->y);
+        c->y += TITLE;
+        put_axis(c->out, &b, c->y);
+    }
+    put_bar(c->out, &b, c->y + 3);
+    c->y += STEP;
+    return STATUS_OK;
+}
+
+enum status report_chart_end(struct report_chart *chart, struct err *err)
+{
+    if (chart->panels == 0) {
+        put_head(chart, 0, 0);
+        chart->y = HEAD - AXIS;
+    }
+    fprintf(chart->out,
             "<text x=\"20\" y=\"%.1f\" fill=\"#555\">* several sets of SMs would leave this "
             "pattern%s</text>\n</svg>\n",
-            y + 14, c->left_out ? "; more models than fit here: --model shows one" : "");
-}
-
-struct report_chart *report_chart_new(void)
-{
-    return calloc(1, sizeof(struct report_chart));
-}
-
-enum status report_chart_print(const struct report_chart *chart, const struct report_head *head,
-                               FILE *out, struct err *err)
-{
-    put_chart(out, chart, head);
-    if (fflush(out) != 0 || ferror(out))
-        return err_set(err, STATUS_IO, "the chart cannot be written");
+            chart->y + AXIS + 14,
+            chart->left_out ? "; more models than fit here: --model shows one" : "");
+    if (fflush(chart->out) != 0 || ferror(chart->out))
+        return err_set(err, STATUS_IO, "cannot write the chart");
     return STATUS_OK;
 }

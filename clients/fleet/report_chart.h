@@ -4,13 +4,17 @@
 
 #include "clients/fleet/report_out.h"
 
-struct report_chart;
-/* Free with free(). NULL without memory. */
-struct report_chart *report_chart_new(void);
-/* A fleet_row_fn: a row of report_signatures.sql; `self` is the chart. */
+struct report_chart {
+    FILE *out; /* borrowed */
+    const struct report_head *head;
+    int64_t panels; /* so far; 0: nothing is printed yet */
+    bool left_out;  /* there are more than are printed */
+    double y;       /* of the next bar */
+};
+
+/* A fleet_row_fn: a row of report_chart.sql; `self` is the chart. */
 enum status report_chart_row(void *self, int columns, const char *const *values, struct err *err);
-/* STATUS_IO: `out` cannot be written. */
-enum status report_chart_print(const struct report_chart *chart, const struct report_head *head,
-                               FILE *out, struct err *err);
+/* After the last row. STATUS_IO: `out` cannot be written. */
+enum status report_chart_end(struct report_chart *chart, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
-/* report_out.h: tables that are printed while their rows come, in any format.
+/* report_out.h: prints tables row by row, in any format but SVG (report_chart.h).
  *
- * Texts come from hosts that may lie, so each format escapes what it gives a meaning to: control
- * and direction characters for terminals, pipes and markup for Markdown, quotes and what begins a
- * formula for CSV, markup for SVG.
+ * Texts come from hosts that may be hostile, so each format escapes what it gives a meaning to:
+ * control and direction characters for terminals, pipes and markup for Markdown, quotes and what
+ * begins a formula for CSV, markup for SVG.
  */
 #ifndef REACH_CLIENTS_FLEET_REPORT_OUT_H
 #define REACH_CLIENTS_FLEET_REPORT_OUT_H
@@ -11,22 +11,17 @@
 
 enum { REPORT_MAX_COLUMNS = 16 };
 
-enum cell_kind {
-    CELL_NONE = 0, /* "-", null, or nothing */
-    CELL_TEXT,
-    CELL_COUNT,  /* an integer */
-    CELL_REAL,   /* all its digits in JSON and CSV, six elsewhere */
-    CELL_PERCENT /* of 100; one digit for people */
-};
-
 struct cell {
-    enum cell_kind kind;
+    enum {
+        CELL_NONE = 0, /* "-", null, or nothing */
+        CELL_TEXT,
+        CELL_COUNT,  /* an integer */
+        CELL_REAL,   /* all its digits in JSON and CSV, six elsewhere */
+        CELL_PERCENT /* of 100; one digit for people */
+    } kind;
     const char *text; /* borrowed */
     double v;         /* counts below 2^53 */
 };
-struct cell cell_text(const char *text); /* NULL: none */
-struct cell cell_count(int64_t v);
-extern const struct cell cell_none;
 
 /* What is the same on every page. */
 struct report_head {
@@ -39,10 +34,10 @@ struct report_head {
 };
 
 struct report_table {
-    const char *name;  /* of the report: "signatures" */
-    const char *part;  /* of its parts, where there are several: "counts"; "" */
-    const char *title; /* for people */
-    const char *columns[REPORT_MAX_COLUMNS]; /* NULL behind the last */
+    const char *name;                        /* of the report: "signatures" */
+    const char *part;                        /* of its parts, if there are several: "counts"; "" */
+    const char *title;                       /* for people */
+    const char *columns[REPORT_MAX_COLUMNS]; /* NULL after the last */
 };
 
 struct report_out;
@@ -53,19 +48,13 @@ void report_out_free(struct report_out *take);
 
 void report_begin(struct report_out *r, const struct report_head *head);
 void report_table_begin(struct report_out *r, const struct report_table *table);
-/* As many cells as there are columns. */
-void report_row(struct report_out *r, const struct cell *cells);
-/* A row for people alone, a total say: JSON and CSV leave it out. */
-void report_row_for_people(struct report_out *r, const struct cell *cells);
-/* A sentence below the table. */
-void report_note(struct report_out *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void report_table_end(struct report_out *r);
+/* A cell for each column. `for_people`: a total, say; JSON and CSV leave it out. */
+void report_row(struct report_out *r, const struct cell *cells, bool for_people);
+/* With sentences below the table; NULL: none. */
+void report_table_end(struct report_out *r, const char *note, const char *more);
 /* STATUS_IO, STATUS_NO_MEMORY: something of all that could not be written. */
 enum status report_end(struct report_out *r, struct err *err);
 
-/* For terminals: escapes control and direction characters as \x1b. `out_size` is at least 5. */
-char *report_escape(const char *text, char *out, size_t out_size);
 /* For XML: as text or attribute value; what XML cannot have becomes a question mark. */
 void report_put_xml(FILE *out, const char *text);
 

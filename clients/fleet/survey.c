@@ -19,7 +19,6 @@ struct work {
     struct host_answer *answer; /* one at a time */
     uint32_t done;
     uint32_t failed;
-    struct err query_err; /* of is_known, which cannot return one; STATUS_OK: none */
 };
 
 bool survey_is_fine(enum fleet_outcome outcome)
@@ -44,47 +43,25 @@ static enum status tag_of(void *self, uint32_t host, char *out, struct err *err)
     return fleet_last_etag(w->db, w->hosts->names[host], out, err);
 }
 
-static bool is_known(void *self, const char *uuid, const char *fingerprint_id)
-{
-    struct work *const w = self;
-    bool known = false;
-
-    return w->query_err.status == STATUS_OK &&
-           fleet_has_fingerprint(w->db, uuid, fingerprint_id, &known, &w->query_err) == STATUS_OK &&
-           known;
-}
-
 /* Adds what a host answered, or why it did not. An answer that cannot be used ends the host, not
  * the survey. */
 static enum status add_host(struct work *w, uint32_t index, struct fleet_host *host,
                             const json_t *document, struct err *err)
 {
-    struct err why = {.status = STATUS_OK};
     enum status s = STATUS_OK;
 
     if (document)
-        s = host_answer_read(document, is_known, w, w->answer, &why);
-    if (s == STATUS_OK && w->query_err.status != STATUS_OK)
-        why = w->query_err;
-    else if (s == STATUS_OK)
-        s = fleet_survey_add(w->db, index + 1, host, document ? w->answer : NULL, &why);
+        s = host_answer_read(document, w->answer, err);
+    if (s == STATUS_OK)
+        s = fleet_survey_add(w->db, index + 1, host, document ? w->answer : NULL, err);
     if (document)
         host_answer_free(w->answer);
-    if (w->query_err.status != STATUS_OK) {
-        *err = w->query_err;
-        return err->status;
-    }
-    if (s == STATUS_CONFLICT || s == STATUS_PROTOCOL || s == STATUS_CORRUPT) {
-        struct fleet_host instead = *host;
-        host->outcome = s == STATUS_CONFLICT ? FLEET_INCONSISTENT : FLEET_BAD_RESPONSE;
-        instead.outcome = host->outcome;
-        instead.detail = why.text;
-        instead.etag = "";
-        return fleet_survey_add(w->db, index + 1, &instead, NULL, err);
-    }
-    if (s != STATUS_OK)
-        *err = why;
-    return s;
+    if (s != STATUS_CONFLICT && s != STATUS_PROTOCOL && s != STATUS_CORRUPT)
+        return s;
+    host->outcome = s == STATUS_CONFLICT ? FLEET_INCONSISTENT : FLEET_BAD_RESPONSE;
+    host->detail = err->text;
+    host->etag = "";
+    return fleet_survey_add(w->db, index + 1, host, NULL, err);
 }
 
 static enum status on_done(void *self, uint32_t index, const struct collect_result *result,
@@ -92,19 +69,13 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
 {
     struct work *const w = self;
     struct survey_host *const h = &w->survey->hosts[index];
-    struct fleet_host host = {.name = h->name,
-                              .outcome = result->outcome,
-                              .detail = result->detail,
-                              .etag = result->etag,
-                              .attempts = result->attempts,
-                              .received_bytes = result->received_bytes,
-                              .elapsed_ms = result->elapsed_ms};
+    struct fleet_host host = result->host;
     const enum status s = add_host(w, index, &host, result->document, err);
 
-    h->attempts = result->attempts;
-    h->elapsed_ms = result->elapsed_ms;
-    h->received_bytes = result->received_bytes;
-    w->survey->received_bytes += result->received_bytes;
+    h->attempts = host.attempts;
+    h->elapsed_ms = host.elapsed_ms;
+    h->received_bytes = host.received_bytes;
+    w->survey->received_bytes += host.received_bytes;
     w->done++;
     w->failed += !survey_is_fine(host.outcome);
     if (s == STATUS_OK && w->settings->progress)

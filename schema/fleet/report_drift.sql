@@ -1,5 +1,11 @@
 -- What changed since the same GPU was surveyed last: of each kind first what most of it has in common, then
 -- its GPUs. $1 survey, $2 model ('': all).
+SELECT 'What changed since the survey before',
+       'model origin uuid host slot:count since:count what before:any after:any change_percent:percent ' ||
+       'fleet_percent:percent',
+       'A change counts where it stands out of the fleet''s own by more than 6 deviations and by more ' ||
+       'than 5%; with fewer than 8 GPUs measured again, as "reachctl diff" has it.';
+
 WITH pair AS (
     SELECT s.kind, s.gpu, s.host, s.slot, s.was_survey, s.fingerprint, s.was_fingerprint,
            COUNT(*) OVER (PARTITION BY s.kind) AS pairs

@@ -1,4 +1,8 @@
 -- GPUs that were measured again, by kind, and in what they changed. $1 survey, $2 model ('': all).
+SELECT 'GPUs that were measured again',
+       'model origin again:count changed:count structure:count groups:count metrics:count other_driver:count',
+       NULL;
+
 WITH pair AS (
     SELECT s.kind, s.fingerprint, a.structure AS was_structure, b.structure, b.driver <> a.driver AS driver,
            w.hash <> '' AND n.hash <> '' AND w.hash <> n.hash AS map,

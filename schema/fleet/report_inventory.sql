@@ -2,6 +2,10 @@
 -- that GPU. A host that is not reached says nothing about its GPUs. $1 survey, $2 model ('': all).
 --
 -- A plus sign before a column keeps an index out that is the wrong one where few GPUs are looked for.
+SELECT 'Inventory: what changed places',
+       'what uuid serial model origin host slot:count before',
+       'A GPU is its UUID and its serial number. A host that was not reached says nothing: none of ' ||
+       'its GPUs is called gone.';
 
 -- Another GPU than last time in this slot, and where it came from, if it was seen elsewhere.
 SELECT 'new GPU in an old slot', g.uuid, NULLIF(g.serial, ''), k.model, CASE k.origin WHEN '' THEN 'unknown' ELSE k.origin END, h.name, s.slot,

@@ -1,4 +1,8 @@
 -- How many different group maps a kind has. $1 survey, $2 model ('': all).
+SELECT 'Different group maps',
+       'model origin gpus:count maps:count most_common_percent:percent',
+       NULL;
+
 SELECT k.model, k.origin, SUM(c.n), COUNT(*), CAST(100 AS DOUBLE PRECISION) * MAX(c.n) / SUM(c.n)
 FROM (SELECT kind, map, COUNT(*) AS n FROM fleet_sighting
       WHERE survey = $1 AND counted = 1 AND map IS NOT NULL GROUP BY kind, map) c

@@ -1,6 +1,12 @@
 -- GPUs that differ from the others of their kind: in the structure from what more than half of those with
 -- a value have, else as outliers.sql has it. $1 survey, $2 model ('': all). The joins are written in the
 -- order in which SQLite is to make them.
+SELECT 'GPUs that differ from the others of their model',
+       'model origin uuid host slot:count metric value:any usual:any deviations:real',
+       'A metric differs where it is more than 6 deviations (1.4826 x the median distance) and more ' ||
+       'than 5% from the median of its model and origin; one of the structure where more than half ' ||
+       'have another.';
+
 WITH used AS (
     SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting
     WHERE survey = $1 AND counted = 1 AND structure IS NOT NULL

@@ -1,4 +1,8 @@
 -- How many GPUs of each kind differ from the others. $1 survey, $2 model ('': all).
+SELECT 'How many GPUs differ from the others of their model',
+       'model origin gpus:count differ_in_structure:count differ_in_metrics:count',
+       'Fewer than 8 GPUs of a model and origin are not told from each other.';
+
 WITH used AS (
     SELECT kind, structure, COUNT(*) AS gpus FROM fleet_sighting
     WHERE survey = $1 AND counted = 1 AND structure IS NOT NULL

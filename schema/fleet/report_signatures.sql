@@ -1,4 +1,9 @@
 -- Patterns of disabled SMs, with a row for people at the end of each kind. $1 survey, $2 model ('': all).
+SELECT 'Signatures of the disabled SMs',
+       'model origin signature gpus:count percent:percent candidates candidate_count:count :people',
+       'A signature is the same on every chip with the same pattern; where several sets of SMs would ' ||
+       'leave it, all of them are candidates.';
+
 WITH found AS (
     SELECT c.kind, g.signature, SUM(c.n) AS gpus, MIN(g.candidates) AS candidates,
            MAX(g.candidate_count) AS candidate_count

@@ -1,5 +1,5 @@
 -- Where the answers of one survey wait, in temporary tables of its connection: nothing is stored
--- until all hosts have answered or failed. Their metrics wait in a file of db_ingest.c.
+-- until all hosts have answered or failed. staging.c fills them.
 
 CREATE TEMP TABLE fleet_new_host (
     seq            INTEGER PRIMARY KEY,      -- the order of the survey, from 1
@@ -71,6 +71,13 @@ CREATE TEMP TABLE fleet_new_series (
     origin TEXT    NOT NULL,
     name   TEXT    NOT NULL,
     series INTEGER
+);
+
+CREATE TEMP TABLE fleet_new_metric (
+    series      INTEGER NOT NULL,            -- fleet_new_series
+    fingerprint INTEGER NOT NULL,            -- fleet_new_fingerprint
+    value       DOUBLE PRECISION,
+    absent      TEXT
 );
 
 -- The highest id before this survey.

@@ -166,7 +166,7 @@ static void add_answer(struct fleet_db *db, uint64_t first, json_t *document)
     struct err err = {0};
 
     (void)snprintf(name, sizeof(name), "synthetic-%llu:1", (unsigned long long)first);
-    must(host_answer_read(document, NULL, NULL, &answer, &err), &err);
+    must(host_answer_read(document, &answer, &err), &err);
     must(fleet_survey_add(db, (uint32_t)(first / GPUS_PER_HOST + 1), &host, &answer, &err), &err);
     host_answer_free(&answer);
 }

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     document = json_loadb((const char *)data + 1, size - 1, JSON_REJECT_DUPLICATES, NULL);
     if (document && data[0] == 'm')
         mend(document);
-    s = host_answer_read(document, NULL, NULL, &answer, &err);
+    s = host_answer_read(document, &answer, &err);
     REACH_ASSERT(s == STATUS_OK || s == STATUS_PROTOCOL || s == STATUS_CONFLICT);
     REACH_ASSERT(s == STATUS_OK || (err.status == s && err.text[0] != '\0'));
     if (s == STATUS_OK)

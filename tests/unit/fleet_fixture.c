@@ -209,7 +209,7 @@ enum status fleet_fixture_add(struct fleet_db *db, uint32_t place, const struct 
 
     if (!document || !answer)
         abort();
-    s = host_answer_read(document, NULL, NULL, answer, err);
+    s = host_answer_read(document, answer, err);
     if (s == STATUS_OK)
         s = fleet_survey_add(db, place, host, answer, err);
     host_answer_free(answer);

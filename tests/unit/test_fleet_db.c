@@ -108,6 +108,28 @@ static void test_two_surveys(void **state)
     free(fp);
 }
 
+/* An answer with a fingerprint that is stored already and a new one: only the new one is sent. */
+static void test_known_fingerprint(void **state)
+{
+    struct fleet_db *const db = fleet_fixture_fresh();
+    struct fingerprint *const fp = calloc(2, sizeof(*fp));
+
+    (void)state;
+    fleet_fixture_chip(&fp[0], "GPU-1", "K80", ORIGIN_SIMULATED, 10, 11, 1000);
+    fleet_fixture_chip(&fp[1], "GPU-2", "K80", ORIGIN_SIMULATED, 10, 13, 1000);
+    begin(db);
+    must_add(db, 1, "a:1", fp, 1);
+    (void)fleet_fixture_end(db);
+    begin(db);
+    must_add(db, 1, "a:1", fp, 2);
+    assert_int_equal(fleet_fixture_end(db).new_fingerprints, 1);
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_new_fingerprint"), 1);
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_fingerprint"), 2);
+    assert_int_equal(number(db, "SELECT COUNT(DISTINCT fingerprint) FROM fleet_metric"), 2);
+    fleet_close(db);
+    free(fp);
+}
+
 /* What was measured comes back to the last bit, as a person would ask for it. */
 struct wanted {
     struct fleet_db *db;
@@ -463,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_surveys),
+        cmocka_unit_test(test_known_fingerprint),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_extreme_values),
         cmocka_unit_test(test_aborted),

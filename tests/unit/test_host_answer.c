@@ -64,7 +64,7 @@ static struct host_answer *read(const json_t *document, enum status wanted, cons
     struct err err = {0};
 
     host_answer_free(&answer); /* the one before */
-    const enum status s = host_answer_read(document, NULL, NULL, &answer, &err);
+    const enum status s = host_answer_read(document, &answer, &err);
 
     if (s != wanted || (why && !strstr(err.text, why)))
         fail_msg("%s: %s, not %s: %s", status_info(s)->slug, err.text, status_info(wanted)->slug,
@@ -228,32 +228,6 @@ static void no_answer_of_a_daemon(void **state)
     json_decref(document);
 }
 
-static bool knows(void *self, const char *uuid, const char *fingerprint_id)
-{
-    ++*(int *)self;
-    return strncmp(uuid, "GPU-", 4) == 0 && fingerprint_id[0] == 'f';
-}
-
-/* Of a fingerprint that is known, id and GPU are still looked at. */
-static void known_ones(void **state)
-{
-    static struct host_answer answer;
-    json_t *const document = make_document();
-    struct err err = {0};
-    int asked = 0;
-
-    (void)state;
-    assert_int_equal(host_answer_read(document, knows, &asked, &answer, &err), STATUS_OK);
-    assert_int_equal(asked, 2);
-    assert_null(answer.gpus[0].fingerprint);
-    host_answer_free(&answer);
-    json_object_set_new(json_object_get(gpu_of(document, 2), "fingerprint"), "duration_ms",
-                        json_integer(77777777));
-    assert_int_equal(host_answer_read(document, knows, &asked, &answer, &err), STATUS_CONFLICT);
-    host_answer_free(&answer);
-    json_decref(document);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,7 +235,6 @@ int main(void)
         cmocka_unit_test(a_later_release),
         cmocka_unit_test(lies),
         cmocka_unit_test(no_answer_of_a_daemon),
-        cmocka_unit_test(known_ones),
     };
     const char *const given = getenv("TEST_SEED");
 
