@@ -8,7 +8,6 @@
  */
 #include "analysis/structure/sets.h"
 
-#include "analysis/structure/steps.h"
 #include "base/assert.h"
 
 #include <math.h>
