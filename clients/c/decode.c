@@ -303,12 +303,13 @@ static void read_placement(struct json_reader *in, struct answer_content *answer
 
 static bool parse_strategy(const char *word, enum reach_strategy *out)
 {
-    enum strategy strategy;
-
-    if (!word || !strategy_from_name(word, &strategy))
-        return false;
-    *out = (enum reach_strategy)strategy;
-    return true;
+    for (unsigned s = 0; word && s < STRATEGY_COUNT; s++) {
+        if (strcmp(word, strategy_name((enum strategy)s)) == 0) {
+            *out = (enum reach_strategy)s;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void read_option(struct json_reader *in, struct answer_content *answer, void *to)

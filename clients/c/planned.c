@@ -4,7 +4,7 @@
 #include "clients/c/answer.h"
 
 #include "api/encode/encode.h"
-#include "base/maybe_json.h"
+#include "base/maybe.h"
 #include "base/round.h"
 
 #include <stdio.h>
@@ -19,8 +19,8 @@ static struct reach_number number(struct answer_content *answer, struct maybe_f6
     if (n.known)
         return n;
     n.value = 0;
-    reason = answer_alloc(answer, 1, MAYBE_JSON_REASON_BYTES);
-    n.reason = reason ? maybe_json_reason(m.known, m.reason, reason, MAYBE_JSON_REASON_BYTES) : "";
+    reason = answer_alloc(answer, 1, REASON_TEXT_BYTES);
+    n.reason = reason ? reason_text(m.known, m.reason, reason) : "";
     return n;
 }
 

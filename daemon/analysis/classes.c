@@ -41,23 +41,32 @@ static int widest_first(const void *left, const void *right)
     return (a->width < b->width) - (a->width > b->width);
 }
 
-/* Do `splits` gaps leave enough in every class? */
-static bool all_have_members(const struct gap *gaps, uint32_t splits, uint32_t n)
+/* Sorts the values; `out` has n elements. */
+static void rank(const double *values, uint32_t n, struct ranked *out)
+{
+    REACH_ASSERT(n >= 1 && n <= CLASSES_MAX_VALUES);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (struct ranked){.value = values[i], .place = i};
+    qsort(out, n, sizeof out[0], by_value);
+}
+
+/* Writes the class of each rank. Do these gaps leave enough values in every class? */
+static bool make_classes(const struct gap *gaps, uint32_t splits, uint32_t n, uint32_t *class_of)
 {
     bool border[CLASSES_MAX_VALUES] = {false};
-    uint32_t members = 0;
+    uint32_t members[CLASSES_MAX] = {0};
+    uint32_t class = 0;
 
     for (uint32_t i = 0; i < splits; i++)
         border[gaps[i].after] = true;
-    for (uint32_t rank = 0; rank < n; rank++) {
-        members += 1;
-        if (!border[rank] && rank + 1 < n)
-            continue;
-        if (members < FEWEST_OF_A_CLASS)
-            return false;
-        members = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        class_of[r] = class;
+        members[class] += 1;
+        class += border[r];
     }
-    return true;
+    while (class > 0 && members[class] >= FEWEST_OF_A_CLASS)
+        class --;
+    return members[class] >= FEWEST_OF_A_CLASS;
 }
 
 /* How many of the widest gaps are clear: the fewest after which comes a far narrower one. */
@@ -69,7 +78,7 @@ static uint32_t count_splits(const struct gap *gaps, uint32_t n, double noise)
         if (clear <= NOISE_TIMES * noise || !(clear > 0))
             return 0;
         if (clear > CLEAR_TIMES * inside)
-            return all_have_members(gaps, k, n) ? k : 0;
+            return k;
     }
     return 0;
 }
@@ -78,24 +87,19 @@ uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t 
 {
     struct ranked ranked[CLASSES_MAX_VALUES] = {{0}};
     struct gap gaps[CLASSES_MAX_VALUES];
-    bool border[CLASSES_MAX_VALUES] = {false};
-    uint32_t class = 0;
+    uint32_t class_of[CLASSES_MAX_VALUES];
 
-    REACH_ASSERT(n >= 1 && n <= CLASSES_MAX_VALUES);
-    for (uint32_t i = 0; i < n; i++)
-        ranked[i] = (struct ranked){.value = values[i], .place = i};
-    qsort(ranked, n, sizeof ranked[0], by_value);
+    rank(values, n, ranked);
     for (uint32_t i = 0; i + 1 < n; i++)
         gaps[i] = (struct gap){.width = ranked[i + 1].value - ranked[i].value, .after = i};
-    if (n > 1)
-        qsort(gaps, n - 1, sizeof gaps[0], widest_first);
-    const uint32_t splits = n > 1 ? count_splits(gaps, n, noise) : 0;
-    for (uint32_t i = 0; i < splits; i++)
-        border[gaps[i].after] = true;
-    for (uint32_t rank = 0; rank < n; rank++) {
-        out_class[ranked[rank].place] = class;
-        class += border[rank];
+    qsort(gaps, n - 1, sizeof gaps[0], widest_first);
+    uint32_t splits = count_splits(gaps, n, noise);
+    if (!make_classes(gaps, splits, n, class_of) && splits > 0) {
+        splits = 0;
+        (void)make_classes(gaps, 0, n, class_of);
     }
+    for (uint32_t r = 0; r < n; r++)
+        out_class[ranked[r].place] = class_of[r];
     return splits + 1;
 }
 
@@ -106,10 +110,7 @@ double classes_margin(const double *values, uint32_t n, double noise, const uint
     double inside = 0;       /* the widest within one, and the next */
     double next = 0;
 
-    REACH_ASSERT(n >= 1 && n <= CLASSES_MAX_VALUES);
-    for (uint32_t i = 0; i < n; i++)
-        ranked[i] = (struct ranked){.value = values[i], .place = i};
-    qsort(ranked, n, sizeof ranked[0], by_value);
+    rank(values, n, ranked);
     for (uint32_t i = 0; i + 1 < n; i++) {
         const double width = ranked[i + 1].value - ranked[i].value;
         if (class[ranked[i + 1].place] != class[ranked[i].place]) {

@@ -49,10 +49,7 @@ static const struct {
     [DEPTH_MATRIX] = {0.25, 0.5, 1.0},
 };
 
-static void describe(struct campaign_step *out, double progress, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void describe(struct campaign_step *out, double progress, const char *format, ...)
+void campaign_describe(struct campaign_step *out, double progress, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -161,18 +158,19 @@ static enum status schedule_structure(const struct observation_set *set, const s
 {
     schedule_sweeps(set, sm, out);
     if (out->spec_count > 0) {
-        describe(out, 0.05 * share, "footprint sweep at %llu MiB",
-                 (unsigned long long)(levels_sweep_stride(&set->limits) / MIB));
+        campaign_describe(out, 0.05 * share, "footprint sweep at %llu MiB",
+                          (unsigned long long)(levels_sweep_stride(&set->limits) / MIB));
         return STATUS_OK;
     }
     schedule_entries(set, s, sm, out);
     if (out->spec_count > 0) {
-        describe(out, 0.15 * share, "bytes an entry translates, %u levels", s->level_count);
+        campaign_describe(out, 0.15 * share, "bytes an entry translates, %u levels",
+                          s->level_count);
         return STATUS_OK;
     }
     schedule_refinements(set, s, sm, out);
     if (out->spec_count > 0) {
-        describe(out, 0.3 * share, "onset and saturation of %u levels", s->level_count);
+        campaign_describe(out, 0.3 * share, "onset and saturation of %u levels", s->level_count);
         return STATUS_OK;
     }
     return sharing_probes_next(set, s, share, out, err);
@@ -196,7 +194,7 @@ static enum status schedule_confirmations(const struct observation_set *set,
             out->specs[out->spec_count++] = row->spec;
     }
     if (out->spec_count > 0)
-        describe(out, progress, "what was found, once more");
+        campaign_describe(out, progress, "what was found, once more");
     return STATUS_OK;
 }
 
@@ -225,7 +223,7 @@ static void schedule_traces(const struct observation_set *set, const struct stru
         add_traces(set, fill.asks, fill.ask_count, sm, out);
     }
     if (out->spec_count > 0)
-        describe(out, progress, "sets, ways and replacement of %u levels", s->level_count);
+        campaign_describe(out, progress, "sets, ways and replacement of %u levels", s->level_count);
 }
 
 /* The progress goes from `from` to `to`. */
@@ -244,9 +242,9 @@ static void schedule_groups(const struct observation_set *set, const struct stru
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
     if (asks.missing == 0)
         done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
-    describe(out, from + (to - from) * done,
-             "random reads of each group and of pairs of groups, %u of %u",
-             asks.total - asks.missing, asks.total);
+    campaign_describe(out, from + (to - from) * done,
+                      "random reads of each group and of pairs of groups, %u of %u",
+                      asks.total - asks.missing, asks.total);
 }
 
 /* What depth full adds. */
@@ -258,12 +256,12 @@ static void schedule_full(const struct observation_set *set, const struct struct
         return;
     read_probes_next(set, s, out);
     if (out->spec_count > 0) {
-        describe(out, from, "random reads, with and without windows");
+        campaign_describe(out, from, "random reads, with and without windows");
         return;
     }
     read_probes_rates(set, s, out);
     if (out->spec_count > 0)
-        describe(out, from, "random reads of other lengths, atomics and writes");
+        campaign_describe(out, from, "random reads of other lengths, atomics and writes");
     else
         schedule_groups(set, s, from, to, out);
 }
@@ -279,7 +277,7 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
     memset(out, 0, sizeof *out);
     if (sharing_sm_ids(set, sm_ids) == 0) {
         campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS, out);
-        describe(out, 0, "warming up");
+        campaign_describe(out, 0, "warming up");
         return STATUS_OK;
     }
     structure_estimate(set, &s);
@@ -295,6 +293,6 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
         sharing_probes_matrix(set, &s, shares[depth].full_share, out);
     if (out->spec_count > 0)
         return STATUS_OK;
-    describe(out, 1, "done");
+    campaign_describe(out, 1, "done");
     return STATUS_OK;
 }

@@ -26,4 +26,8 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
 /* Appends a read that brings the clocks up before the probes that count. */
 void campaign_warm_up(uint32_t duration_us, uint32_t repeats, struct campaign_step *out);
 
+/* Sets the progress and the message of a step. */
+void campaign_describe(struct campaign_step *out, double progress, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -8,7 +8,6 @@
  */
 #include "campaign/read_probes.h"
 
-#include "analysis/throughput/rates.h"
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 

@@ -12,7 +12,7 @@
 void read_probes_next(const struct observation_set *set, const struct structure *s,
                       struct campaign_step *out);
 
-/* All that are missing of each other kind (analysis/throughput/rates.h): one region within the
+/* All that are missing of each other kind (analysis/throughput/throughput.h): one region within the
  * reach of a group and at most five beyond it, naive, and the largest by group. None if the curve
  * has none. */
 void read_probes_rates(const struct observation_set *set, const struct structure *s,

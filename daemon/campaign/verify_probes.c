@@ -8,7 +8,6 @@
 
 #include "analysis/check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -88,7 +87,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     }
     if (out->spec_count == 1)
         out->spec_count = 0; /* nothing to warm up for */
-    snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
+    campaign_describe(out, 0, "is it still the chip that was measured?");
 }
 
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,

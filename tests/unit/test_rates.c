@@ -1,5 +1,4 @@
 /* test_rates.c: throughput of other kinds of access, from observations made by hand. */
-#include "analysis/throughput/rates.h"
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "tests/unit/paper_gpu.h"

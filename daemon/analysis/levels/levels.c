@@ -18,7 +18,6 @@
  */
 #include "analysis/levels/levels.h"
 
-#include "analysis/levels/refine.h"
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"
 #include "base/stats.h"

@@ -1,4 +1,4 @@
-/* refine.c: see refine.h.
+/* refine.c: see levels.h.
  *
  * Does a footprint fit? Not by counting slow loads: nine pages of 2049 that miss are fewer than the
  * outliers of a noisy chip. But LRU is strict. The pages of a set that overflows miss in every lap,
@@ -21,7 +21,7 @@
  * a level is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, meets the
  * same in the L1 of Fermi).
  */
-#include "analysis/levels/refine.h"
+#include "analysis/levels/levels.h"
 
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"

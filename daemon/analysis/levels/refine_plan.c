@@ -1,11 +1,11 @@
 /* refine_plan.c: which footprints to walk next, for the onset and the saturation of a level whose
- * entry is known. See refine.h, levels.h.
+ * entry is known. See levels.h.
  *
  * The bracket that the sweep gave is cut in four again and again. On a quiet chip a lap of each
  * point is enough while it is wide; where noise confuses loads, so many laps are walked that a page
  * which misses outweighs the number of pages there are.
  */
-#include "analysis/levels/refine.h"
+#include "analysis/levels/levels.h"
 
 #include <math.h>
 

@@ -48,7 +48,6 @@ struct search {
     uint16_t next_of_group[REACH_MAX_SMS]; /* the next unit of the same group; `units`: none */
     uint16_t first_of_group[REACH_MAX_GROUPS];
     bool starts_row[REACH_MAX_SMS];
-    uint16_t waits[REACH_MAX_GROUPS]; /* rows in which the group before is not placed yet */
     bool placed[REACH_MAX_GROUPS];
     uint16_t column[REACH_MAX_GROUPS];
     uint32_t work;  /* steps left */
@@ -112,43 +111,36 @@ static bool has_edge(const struct search *s, uint32_t i, uint32_t end)
     return i + 1 < end && !s->starts_row[i + 1];
 }
 
-static void count_waits(struct search *s, uint32_t end)
+/* Is every unit of group `g` the first of its row, or behind a unit of a placed group? */
+static bool is_next(const struct search *s, uint32_t g)
 {
-    memset(s->waits, 0, sizeof(s->waits));
-    memset(s->placed, 0, sizeof(s->placed));
-    for (uint32_t i = 0; i < end; i++) {
-        if (has_edge(s, i, end))
-            s->waits[s->group_at[i + 1]]++;
-    }
-}
-
-/* Group `g` gets its column, or (`by` = 1) loses it again. */
-static void release(struct search *s, uint32_t g, uint32_t end, int by)
-{
-    s->placed[g] = by < 0;
-    for (uint32_t i = s->first_of_group[g]; i < end; i = s->next_of_group[i]) {
-        if (has_edge(s, i, end))
-            s->waits[s->group_at[i + 1]] = (uint16_t)(s->waits[s->group_at[i + 1]] + by);
-    }
+    for (uint32_t i = s->first_of_group[g]; i < s->units; i = s->next_of_group[i])
+        if (i > 0 && !s->starts_row[i] && !s->placed[s->group_at[i - 1]])
+            return false;
+    return true;
 }
 
 /* Does one order of the groups suit all rows up to unit `end`? */
 static bool has_order(struct search *s, uint32_t end)
 {
+    uint16_t waits[REACH_MAX_GROUPS] = {0}; /* rows in which the group before is not ready yet */
     uint16_t ready[REACH_MAX_GROUPS];
     uint32_t count = 0;
     uint32_t done = 0;
 
     if (!spend(s, 2 * end + s->groups))
         return false;
-    count_waits(s, end);
+    for (uint32_t i = 0; i < end; i++) {
+        if (has_edge(s, i, end))
+            waits[s->group_at[i + 1]]++;
+    }
     for (uint32_t g = 0; g < s->groups; g++) {
-        if (s->waits[g] == 0)
+        if (waits[g] == 0)
             ready[count++] = (uint16_t)g;
     }
     for (; done < count; done++) {
         for (uint32_t i = s->first_of_group[ready[done]]; i < end; i = s->next_of_group[i]) {
-            if (has_edge(s, i, end) && --s->waits[s->group_at[i + 1]] == 0)
+            if (has_edge(s, i, end) && --waits[s->group_at[i + 1]] == 0)
                 ready[count++] = s->group_at[i + 1];
         }
     }
@@ -209,12 +201,12 @@ static void place_columns(struct search *s, uint32_t column)
         return;
     }
     for (uint32_t g = 0; g < s->groups && spend(s, 1); g++) {
-        if (s->placed[g] || s->waits[g] > 0)
+        if (s->placed[g] || !is_next(s, g))
             continue;
         s->column[g] = (uint16_t)column;
-        release(s, g, s->units, -1);
+        s->placed[g] = true;
         place_columns(s, column + 1);
-        release(s, g, s->units, 1);
+        s->placed[g] = false;
     }
 }
 
@@ -235,7 +227,6 @@ static void cut_rows(struct search *s, uint32_t start, uint32_t rows)
         if (rows > 1) {
             cut_rows(s, start + n, rows - 1);
         } else if (n == rest) {
-            count_waits(s, s->units);
             place_columns(s, 0);
         }
     }

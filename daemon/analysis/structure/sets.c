@@ -8,7 +8,6 @@
  */
 #include "analysis/structure/sets.h"
 
-#include "analysis/structure/steps.h"
 #include "base/assert.h"
 
 #include <math.h>
@@ -281,29 +280,24 @@ static enum shift_answer ask_shifts(const struct work *w, const struct steps *st
 
 /* ---- conclusions ---- */
 
+/* Most ways first. */
 static void add_sets(struct sets_estimate *out, uint32_t ways, uint32_t sets)
 {
-    for (uint32_t i = 0; i < out->run_count; i++) {
-        if (out->runs[i].ways != ways)
-            continue;
-        out->runs[i].sets += sets;
+    uint32_t at = 0;
+
+    while (at < out->run_count && out->runs[at].ways > ways)
+        at++;
+    if (at < out->run_count && out->runs[at].ways == ways) {
+        out->runs[at].sets += sets;
         return;
     }
     if (out->run_count == FINGERPRINT_MAX_SET_RUNS) {
         give_up(out, REASON_TOO_LITTLE_DATA);
         return;
     }
-    out->runs[out->run_count++] = (struct set_run){.ways = ways, .sets = sets};
-}
-
-static void sort_runs(struct sets_estimate *out)
-{
-    for (uint32_t i = 1; i < out->run_count; i++)
-        for (uint32_t k = i; k > 0 && out->runs[k].ways > out->runs[k - 1].ways; k--) {
-            const struct set_run swap = out->runs[k];
-            out->runs[k] = out->runs[k - 1];
-            out->runs[k - 1] = swap;
-        }
+    memmove(&out->runs[at + 1], &out->runs[at], (out->run_count - at) * sizeof out->runs[0]);
+    out->runs[at] = (struct set_run){.ways = ways, .sets = sets};
+    out->run_count += 1;
 }
 
 /* The cycle with the fewest laps, and the least certain page of any. */
@@ -335,7 +329,6 @@ static void derive(struct work *w, const struct steps *steps, uint32_t missing, 
     }
     if (missing > 0)
         add_sets(out, steps->size[steps->count - 1] - 1, missing);
-    sort_runs(out);
     for (uint32_t i = 0; i < out->run_count; i++)
         sets += out->runs[i].sets;
     if (out->run_count == 0)

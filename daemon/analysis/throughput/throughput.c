@@ -7,6 +7,9 @@
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
 
+/* How the SMs of a READ were assigned to windows. */
+enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
+
 /* The columns are also the places of their evidence. */
 _Static_assert((int)THROUGHPUT_NAIVE == (int)CURVE_EVIDENCE_NAIVE_GBPS &&
                    (int)THROUGHPUT_BY_GROUP == (int)CURVE_EVIDENCE_BY_GROUP_GBPS &&
@@ -33,8 +36,8 @@ bool throughput_all_sms_read(const struct observation *o)
     return true;
 }
 
-enum throughput_column throughput_column_of(const struct probe_spec *spec,
-                                            const struct sm_partition *partition)
+static enum throughput_column column_of(const struct probe_spec *spec,
+                                        const struct sm_partition *partition)
 {
     uint32_t window_of_group[REACH_MAX_GROUPS];
     if (spec->window_count == 1)
@@ -83,33 +86,7 @@ static struct curve_point *point_for(struct throughput *t, uint64_t region_bytes
     return &t->curve[at];
 }
 
-static void read_read(const struct observation_set *set, const struct observation *o,
-                      const struct sm_partition *partition, struct throughput *t)
-{
-    const enum throughput_column column = throughput_column_of(&o->spec, partition);
-    for (uint32_t p = 0; p < o->spec.point_count; p++) {
-        struct curve_point *c = throughput_region_counts(set, o->spec.points[p])
-                                    ? point_for(t, o->spec.points[p])
-                                    : NULL;
-        struct evidence evidence;
-        const struct maybe_f64 gbps =
-            KNOWN_F64(throughput_median_gbps(o, p, EVIDENCE_RANDOM_READS, &evidence));
-        if (!c)
-            continue;
-        c->evidence[column] = evidence;
-        if (column == THROUGHPUT_NAIVE) {
-            c->naive_gbps = gbps;
-            continue;
-        }
-        c->windows = o->spec.window_count;
-        if (column == THROUGHPUT_BY_GROUP)
-            c->by_group_gbps = gbps;
-        else
-            c->by_sm_gbps = gbps;
-    }
-}
-
-/* What each group read in a naive run inside the reach, all groups at work. */
+/* What each group read in a naive measurement within the reach, all groups at work. */
 static void read_groups(const struct observation *o, uint32_t point, struct topology *topology)
 {
     double gbps[REACH_MAX_GROUPS][PROBE_MAX_REPEATS] = {{0}};
@@ -127,39 +104,60 @@ static void read_groups(const struct observation *o, uint32_t point, struct topo
     }
 }
 
-/* The largest naive region within the reach (or at all, where no reach limits) makes the plateau.
- */
-static void read_plateau(const struct observation_set *set, struct fingerprint *out)
+/* Of the plateau and of the whole memory so far. */
+struct largest {
+    uint64_t plateau_bytes;
+    uint64_t memory_bytes;
+};
+
+/* The largest naive region within the reach (or at all, if no reach limits) makes the plateau. */
+static void read_naive(const struct observation *o, uint32_t p, struct maybe_f64 gbps,
+                       struct evidence evidence, struct largest *largest, struct fingerprint *out)
 {
     const struct maybe_u64 reach = out->windows.reach_bytes;
-    struct evidence *const evidence = out->throughput.evidence;
-    uint64_t best_bytes = 0;
-    uint64_t most_bytes = 0;
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
-        if (!probe_is_line_read(&o->spec) || o->spec.window_count != 1 ||
-            !throughput_all_sms_read(o))
+    const uint64_t bytes = o->spec.points[p];
+
+    if (bytes >= largest->plateau_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
+        largest->plateau_bytes = bytes;
+        out->throughput.plateau_gbps = gbps;
+        out->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS] = evidence;
+        read_groups(o, p, &out->topology);
+    }
+    if (bytes >= largest->memory_bytes) {
+        largest->memory_bytes = bytes;
+        out->throughput.whole_memory_gbps = gbps;
+        out->throughput.evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS] = evidence;
+    }
+}
+
+static void read_curve(const struct observation_set *set, const struct observation *o,
+                       struct largest *largest, struct fingerprint *out)
+{
+    const enum throughput_column column = column_of(&o->spec, &out->topology.partition);
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        struct evidence evidence;
+        if (!throughput_region_counts(set, o->spec.points[p]))
             continue;
-        for (uint32_t p = 0; p < o->spec.point_count; p++) {
-            const uint64_t bytes = o->spec.points[p];
-            if (!throughput_region_counts(set, bytes))
-                continue;
-            if (bytes >= best_bytes && (!IS_KNOWN(reach) || bytes <= reach.v)) {
-                best_bytes = bytes;
-                out->throughput.plateau_gbps = KNOWN_F64(throughput_median_gbps(
-                    o, p, EVIDENCE_RANDOM_READS, &evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]));
-                read_groups(o, p, &out->topology);
-            }
-            if (bytes >= most_bytes) {
-                most_bytes = bytes;
-                out->throughput.whole_memory_gbps = KNOWN_F64(throughput_median_gbps(
-                    o, p, EVIDENCE_RANDOM_READS, &evidence[THROUGHPUT_EVIDENCE_WHOLE_MEMORY_GBPS]));
-            }
-        }
+        struct curve_point *c = point_for(&out->throughput, o->spec.points[p]);
+        const struct maybe_f64 gbps =
+            KNOWN_F64(throughput_median_gbps(o, p, EVIDENCE_RANDOM_READS, &evidence));
+        if (column == THROUGHPUT_NAIVE)
+            read_naive(o, p, gbps, evidence, largest, out);
+        if (!c)
+            continue;
+        c->evidence[column] = evidence;
+        *(column == THROUGHPUT_NAIVE      ? &c->naive_gbps
+          : column == THROUGHPUT_BY_GROUP ? &c->by_group_gbps
+                                          : &c->by_sm_gbps) = gbps;
+        if (column != THROUGHPUT_NAIVE)
+            c->windows = o->spec.window_count;
     }
 }
 
 void throughput_derive(const struct observation_set *set, struct fingerprint *out)
 {
+    struct largest largest = {0};
+
     if (!throughput_is_from_memory(set)) {
         out->throughput.plateau_gbps = UNKNOWN_F64(REASON_NO_DEVICE_MEMORY);
         out->throughput.whole_memory_gbps = UNKNOWN_F64(REASON_NO_DEVICE_MEMORY);
@@ -167,6 +165,115 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
     }
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));)
         if (probe_is_line_read(&o->spec) && throughput_all_sms_read(o))
-            read_read(set, o, &out->topology.partition, &out->throughput);
-    read_plateau(set, out);
+            read_curve(set, o, &largest, out);
+}
+
+/* ---- other kinds of access ---- */
+
+const struct rate_kind rate_kinds[RATE_KINDS] = {
+    {ACCESS_READ, PROBE_SECTOR_BYTES},
+    {ACCESS_READ, PROBE_BLOCK_BYTES},
+    {ACCESS_ATOMIC, PROBE_SECTOR_BYTES},
+    {ACCESS_WRITE, PROBE_SECTOR_BYTES},
+};
+
+/* The point of this region, in ascending order; NULL where there is no room for one more. */
+static struct rate_point *rate_point_for(struct access_rate *rate, uint64_t region_bytes)
+{
+    uint32_t at = 0;
+
+    while (at < rate->point_count && rate->points[at].region_bytes < region_bytes)
+        at++;
+    if (at < rate->point_count && rate->points[at].region_bytes == region_bytes)
+        return &rate->points[at];
+    if (rate->point_count == FINGERPRINT_MAX_RATE_POINTS)
+        return NULL;
+    for (uint32_t i = rate->point_count++; i > at; i--)
+        rate->points[i] = rate->points[i - 1];
+    rate->points[at] = (struct rate_point){.region_bytes = region_bytes,
+                                           .naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                           .by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED)};
+    return &rate->points[at];
+}
+
+/* One region beyond the reach. */
+static void read_beyond(const struct observation *o, uint32_t p,
+                        const struct sm_partition *partition, struct access_rate *rate)
+{
+    const enum throughput_column column = column_of(&o->spec, partition);
+    struct rate_point *point = NULL;
+    struct evidence evidence;
+    const struct maybe_f64 gbps =
+        KNOWN_F64(throughput_median_gbps(o, p, EVIDENCE_RANDOM_ACCESSES, &evidence));
+
+    if (column != THROUGHPUT_BY_SM)
+        point = rate_point_for(rate, o->spec.points[p]);
+    if (!point)
+        return;
+    if (column == THROUGHPUT_NAIVE) {
+        point->naive_gbps = gbps;
+        point->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS] = evidence;
+    } else {
+        point->by_group_gbps = gbps;
+        point->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = evidence;
+    }
+}
+
+/* The largest naive region within the reach (or at all, if no reach limits) makes the plateau.
+ * `*plateau_bytes` is that of the rate so far. */
+static void read_within(const struct observation *o, uint32_t p, uint64_t *plateau_bytes,
+                        struct access_rate *rate)
+{
+    if (o->spec.window_count != 1 || o->spec.points[p] < *plateau_bytes)
+        return;
+    *plateau_bytes = o->spec.points[p];
+    rate->plateau_gbps = KNOWN_F64(throughput_median_gbps(
+        o, p, EVIDENCE_RANDOM_ACCESSES, &rate->evidence[RATE_EVIDENCE_PLATEAU_GBPS]));
+}
+
+/* By group is reported at the largest region alone: everywhere else the plateau shows it. */
+static void keep_last_by_group(struct access_rate *rate)
+{
+    for (uint32_t k = 0; k + 1 < rate->point_count; k++) {
+        rate->points[k].by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+        rate->points[k].evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = (struct evidence){0};
+    }
+}
+
+/* The kinds come in the order of the rates. */
+static void read_kind(const struct observation_set *set, struct fingerprint *out,
+                      const struct rate_kind *kind)
+{
+    const struct maybe_u64 reach = out->windows.reach_bytes;
+    uint64_t plateau_bytes = 0;
+    struct access_rate *rate = NULL;
+
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
+        if (o->spec.access != kind->access ||
+            probe_access_bytes(&o->spec) != kind->transaction_bytes || !throughput_all_sms_read(o))
+            continue;
+        if (!rate) {
+            rate = &out->throughput.rates[out->throughput.rate_count++];
+            rate->access = kind->access;
+            rate->transaction_bytes = kind->transaction_bytes;
+        }
+        for (uint32_t p = 0; p < o->spec.point_count; p++) {
+            if (!throughput_region_counts(set, o->spec.points[p]))
+                continue;
+            if (!IS_KNOWN(reach) || o->spec.points[p] <= reach.v)
+                read_within(o, p, &plateau_bytes, rate);
+            else
+                read_beyond(o, p, &out->topology.partition, rate);
+        }
+    }
+    if (rate)
+        keep_last_by_group(rate);
+}
+
+void rates_derive(const struct observation_set *set, struct fingerprint *out)
+{
+    if (!throughput_is_from_memory(set))
+        return;
+    for (uint32_t k = 0; k < RATE_KINDS; k++)
+        read_kind(set, out, &rate_kinds[k]);
 }

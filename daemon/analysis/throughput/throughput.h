@@ -22,16 +22,33 @@ bool throughput_region_counts(const struct observation_set *set, uint64_t bytes)
 /* Do all SMs of this READ observation read? Those of single groups do not (group_reads.h). */
 bool throughput_all_sms_read(const struct observation *o);
 
-/* By whom a READ in which all SMs work was made. */
-enum throughput_column { THROUGHPUT_NAIVE = 0, THROUGHPUT_BY_GROUP, THROUGHPUT_BY_SM };
-enum throughput_column throughput_column_of(const struct probe_spec *spec,
-                                            const struct sm_partition *partition);
 /* GB/s at one point, the median of the repeats, and how well they agree. */
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);
 
-/* Fills the curve of out->throughput and the groups' random_read_gbps. The partition and
- * windows.reach_bytes must have been filled in before. */
+/* Fills in the curve of out->throughput and the groups' random_read_gbps. The partition and
+ * windows.reach_bytes must be there. */
 void throughput_derive(const struct observation_set *set, struct fingerprint *out);
+
+/* ---- random accesses of other kinds than the curve's ----
+ *
+ * What one random access costs depends on what it moves (memory) and on whether it has to be
+ * translated (a walk, whatever it moves). A prediction for a job needs both for its own kind: so
+ * each kind is measured once within the reach of a group, at a few regions beyond, and with windows
+ * by group at the largest (Karnagel 2017, section 5, compares reads and atomics; Walker 2024, 2.4,
+ * windows). The kinds are named here, so that the campaign and the analysis agree. */
+
+struct rate_kind {
+    enum access access;
+    uint32_t transaction_bytes;
+};
+
+enum { RATE_KINDS = 4 };
+/* By access, then by bytes; without the curve's. */
+extern const struct rate_kind rate_kinds[RATE_KINDS];
+
+/* Fills in out->throughput.rates, which must be empty. The partition and windows.reach_bytes must
+ * be there. Without observations of other kinds, as from older releases, it stays empty. */
+void rates_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif
