@@ -3,7 +3,6 @@
 
 #include "base/units.h"
 #include "fingerprint/diff.h"
-#include "fingerprint/parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,19 +1,5 @@
-/* access_cost.c: from GB/s at some sizes to nanoseconds at any size.
- *
- * Time, not throughput, is what adds up, and over n pages of which e are translated a random access
- * misses 1 - e/n of the time: its time is a straight line in 1 / bytes. So between two measured
- * points ns are interpolated linearly in 1 / bytes. Where the line bends between two points because
- * another resource takes over, the line of the next two points is extrapolated backwards, and an
- * access costs the larger of that and of the point before the bend.
- *
- * Sizes that were not measured: between two measured ones of the same kind, ns are linear in the
- * bytes of a transaction. Of larger ones memory takes as much for a byte as of the largest
- * measured. Smaller ones are taken to cost as much as the smallest measured, which is the most that
- * they can: a quarter of the bytes takes four fifths of the time on an H200, not a quarter of it.
- * Translation takes as much for an access of any kind and size; if memory hides it, or nothing
- * is measured of this kind, it is that of the fastest accesses that are measured; and if memory
- * hides it there too, it follows from their first point that shows it, on the line through the
- * reach.
+/* access_cost.c: from GB/s at some sizes to nanoseconds at any size, as in docs/planner.md ("An
+ * access"): time and not throughput adds up, and that of translation is linear in 1 / bytes.
  */
 #include "planner/access_cost.h"
 

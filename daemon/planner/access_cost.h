@@ -2,10 +2,8 @@
  * footprint, from the rates of a fingerprint. Pure; no allocation; any thread.
  *
  * There are two costs. Memory takes in_reach_ns per access, whatever its address. Translation takes
- * a time that depends on the footprint only. An access costs the larger of the two: on an H200
- * 128-byte reads over B bytes take max(0.0304, 0.315 (1 - reach / B)) ns within half a percent,
- * from 64 to 140 GiB (docs/measurements/nvidia-h200-b76f831d-2026-11-21), and reads, writes and
- * atomics of 4 to 512 bytes all reach the same number of translations per second there.
+ * a time that depends on the footprint only. An access costs the larger of the two
+ * (docs/planner.md).
  */
 #ifndef REACH_PLANNER_ACCESS_COST_H
 #define REACH_PLANNER_ACCESS_COST_H

@@ -1,16 +1,5 @@
-/* explain.c: how much of what a job loses is due to translation?
- *
- * Three times of an access: within the reach, over these bytes with any SM anywhere, and as the job
- * observes it. Translation accounts for what the second exceeds the first by; the loss is what the
- * third does. In time and not in GB/s, since time is what adds up: a job at a tenth of what
- * naive reaches loses nearly all of its GB/s to something else.
- *
- *     share = (1 / expected - 1 / in_reach) / (1 / observed - 1 / in_reach)
- *
- * From 0.85 on the verdict is translation (predictions are good to a tenth), below 0.4 it is
- * something else: then the job would be as slow without a single miss, since what is busy longest
- * hides the rest. A job that is faster than naive should be is not as random as it says, or has
- * placed itself already: some of the loss may still be translation.
+/* explain.c: of the time that an access of the job takes longer than one within the reach, how much
+ * is due to translation? docs/planner.md has the formula and the thresholds ("Explain").
  */
 #include "planner/explain.h"
 

@@ -1,18 +1,10 @@
-/* split.c: groups to jobs, then windows for each job.
+/* split.c: assigns groups to jobs, then makes windows for each job.
  *
- * Two jobs that share a TLB evict each other's translations, so both together must fit its
- * reach. With whole groups, every job has the reach of its groups for itself, as on a smaller GPU.
- *
- * A job needs as many groups as its bytes have windows. So each first claims that many (the
- * largest claims are dropped if there are too few groups: those jobs miss, in one window). Then
- * groups are assigned one by one, the largest first, to the job that is furthest below its share of
- * the SMs; if the remaining groups are all claimed, only to jobs with a claim.
- *
- * Worked example: 8 groups of 16 and 18 SMs, 64 GiB of reach; 40 GiB with weight 1 beside 100 GiB
- * with weight 1. The first needs one group, the second two; each gets four groups, 66 SMs.
- *
- * Limits: one pass, no exchange, so parts may be off by up to the largest group. Memory's speed and
- * levels that all SMs share are not split by this: a job that moves more gets more.
+ * A job needs as many groups as its bytes have windows. So each first claims that many; the largest
+ * claims are dropped if there are too few groups: those jobs miss, in one window. Then groups are
+ * assigned one by one, the largest first, to the job that is furthest below its share of the SMs;
+ * if the remaining groups are all claimed, only to jobs with a claim. There is no exchange
+ * afterwards, so shares may be off by up to the largest group.
  */
 #include "planner/split.h"
 

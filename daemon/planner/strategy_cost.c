@@ -1,19 +1,6 @@
-/* strategy_cost.c: four resources, and the one that is busy longest.
- *
- *   scan         positions that are read, to skip most of them or not
- *   input        what comes from elsewhere (a host link), beside all else
- *   memory       accesses, and what else moves in this GPU's memory: bytes add up
- *   translation  accesses out of reach
- *
- * A job that says what it reaches itself has a limit of its own in place of memory's, and that is
- * not as hard: where the two are near, a miss also keeps its threads waiting. There they add up by
- * their sixth powers: on an H200, 2 % off what a gather was measured to reach and 6 % off a
- * grouping job, where the larger alone is 12 % off.
- *
- * Input that comes over a link comes once: what is scanned again is kept, chunk by chunk (the copy
- * approach of Karnagel 2017, section 5.3), and the link works on the next chunk meanwhile. If the
- * SMs of several windows scan the same input at the same time, the L2 cache reads it once for all
- * of them (an H200: within 3 % of no cost for 8 bytes of input beside 128).
+/* strategy_cost.c: four resources work at the same time, and a pass takes as long as the busiest:
+ * the scan of positions, the link that brings input, memory, translation. docs/planner.md has the
+ * formulas ("A pass", "The strategies") and what they were compared with.
  */
 #include "planner/strategy_cost.h"
 
