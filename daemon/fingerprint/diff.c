@@ -37,7 +37,7 @@ static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const
     va_end(args);
 }
 
-/* A text that one side may not tell. */
+/* A text that one side may not have. */
 static void compare_text(struct fingerprint_diff *out, enum fingerprint_class c, const char *what,
                          const char *a, const char *b)
 {
@@ -62,7 +62,7 @@ static void compare_identity(const struct gpu_identity *a, const struct gpu_iden
     compare_count(out, other, "compute capability",
                   (uint64_t)a->compute_major * 10 + a->compute_minor,
                   (uint64_t)b->compute_major * 10 + b->compute_minor);
-    /* MIG leaves a part of the SMs and of the memory, and ECC takes some of it. */
+    /* MIG leaves a part of the SMs and of the memory, and ECC uses some memory. */
     compare_count(out, a->mig == b->mig ? other : FINGERPRINT_CHANGED, "SMs", a->sm_count,
                   b->sm_count);
     compare_text(out, FINGERPRINT_CHANGED, "MIG", a->mig ? "on" : "off", b->mig ? "on" : "off");

@@ -1,10 +1,10 @@
-/* diff.h: two fingerprints side by side: the same, a change that can be described, or another piece
- * of hardware. Pure. The class does not depend on which of the two comes first.
+/* diff.h: compares two fingerprints: the same, changed in ways that can be described, or other
+ * hardware. Pure. The class does not depend on their order.
  *
  * Other hardware is another UUID, serial number or origin, and also other SM groups under the same
- * UUID: which SMs share a TLB is burnt into the die. What only one side knows (a quick measurement
- * looks for less) is no difference, and neither is what two measurements of one quiet chip differ
- * by: times, notes, the last cycles of a penalty, the last percents of a throughput.
+ * UUID: which SMs share a TLB is fixed in the die. What only one side knows (a quick measurement
+ * finds less) is no difference, and neither is the noise between two measurements of one quiet
+ * chip: times, notes, the last cycles of a penalty, the last percents of a throughput.
  */
 #ifndef REACH_FINGERPRINT_DIFF_H
 #define REACH_FINGERPRINT_DIFF_H
@@ -19,7 +19,7 @@ enum { FINGERPRINT_MAX_DIFFERENCES = 40, FINGERPRINT_DIFFERENCE_BYTES = 160 };
 
 struct fingerprint_diff {
     enum fingerprint_class result; /* the worst of all differences */
-    uint32_t count; /* at most FINGERPRINT_MAX_DIFFERENCES; what is more is dropped */
+    uint32_t count;                /* at most FINGERPRINT_MAX_DIFFERENCES; more are dropped */
     char sentences[FINGERPRINT_MAX_DIFFERENCES][FINGERPRINT_DIFFERENCE_BYTES];
 };
 
@@ -27,7 +27,7 @@ struct fingerprint_diff {
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out);
 
-/* Do the two agree on which SMs share, as far as both know? If not, SMs `*first` and `*second`
+/* Do the two agree on which SMs share, as far as both know? Otherwise SMs `*first` and `*second`
  * share in one and not in the other. */
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second);

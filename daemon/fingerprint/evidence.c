@@ -1,5 +1,5 @@
-/* evidence.c: see evidence.h. Margins are cut to thousandths, so that they do not depend on the
- * last digit of a logarithm. */
+/* evidence.c: see evidence.h. Margins are truncated to thousandths, so that they do not depend on
+ * the last digit of a logarithm. */
 #include "fingerprint/evidence.h"
 
 #include "base/name_of.h"

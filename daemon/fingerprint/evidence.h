@@ -1,8 +1,8 @@
-/* evidence.h: what a number of a fingerprint rests on: which method found it, how often that was
- * repeated, and how far it was from saying something else. docs/methods.md tells for each method
- * what counts as a repeat and what the margin measures.
+/* evidence.h: what a number of a fingerprint rests on: the method that found it, the number of
+ * repeats, and the distance from another result. docs/methods.md defines for each method what
+ * counts as a repeat and what the margin measures.
  *
- * A number that is not known has no evidence, and neither has one that the driver told or that
+ * A number that is not known has no evidence, and neither has one that the driver reported or that
  * follows from others by arithmetic.
  */
 #ifndef REACH_FINGERPRINT_EVIDENCE_H
@@ -12,19 +12,19 @@
 #include <stdint.h>
 
 enum evidence_method {
-    EVIDENCE_NONE = 0,         /* there is none */
+    EVIDENCE_NONE = 0,         /* no evidence */
     EVIDENCE_ENTRY_SEARCH,     /* strides halved until not all loads miss */
     EVIDENCE_ENTRY_TEST,       /* latency beyond saturation less latency that fits */
-    EVIDENCE_REFINE,           /* footprints judged page by page */
-    EVIDENCE_ROUNDS,           /* one SM evicts, all others look */
-    EVIDENCE_PAIRS,            /* one SM evicts, one looks */
+    EVIDENCE_REFINE,           /* footprints classified page by page */
+    EVIDENCE_ROUNDS,           /* one SM evicts, all others check */
+    EVIDENCE_PAIRS,            /* one SM evicts, one checks */
     EVIDENCE_ROUNDS_AND_PAIRS, /* both, and they agree */
     EVIDENCE_TRACES,           /* every load of a cycle with its page */
     EVIDENCE_STRIDES,          /* walks below and above an entry's length */
     EVIDENCE_FLOOR_PLAN,       /* the smallest regular die that explains the groups */
     EVIDENCE_RANDOM_READS,     /* throughput of random reads */
     EVIDENCE_CLASSES,          /* gaps between the groups' numbers */
-    EVIDENCE_GROUP_PAIRS,      /* two groups read side by side, against each alone */
+    EVIDENCE_GROUP_PAIRS,      /* two groups reading at the same time, against each alone */
     EVIDENCE_MEAN_CURVES,      /* published means over footprints, at three strides */
     EVIDENCE_MEAN_PAIRS,       /* a published matrix of means */
     EVIDENCE_RANDOM_ACCESSES,  /* throughput of random accesses of another kind */
@@ -33,29 +33,29 @@ enum evidence_method {
 
 /* "entry-search", "refine", ..; "none". */
 const char *evidence_method_name(enum evidence_method m);
-/* False where no method is called so; `*out` is then untouched. */
+/* False if no method has this name; `*out` is then unchanged. */
 bool evidence_method_from_name(const char *name, enum evidence_method *out);
 
 struct evidence {
     enum evidence_method method;
     uint32_t repeats; /* 1 or more; 0 with EVIDENCE_NONE */
-    double margin;    /* 0..1: 0 at the threshold, 1 as far from it as can be */
+    double margin;    /* 0..1: 0 at the threshold, 1 as far from it as possible */
 };
 
-/* With the margin brought into 0..1 and cut to thousandths (what is not a number becomes 0), and
- * one repeat at least. */
+/* With the margin clamped to 0..1 and truncated to thousandths (NaN becomes 0), and at least one
+ * repeat. */
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin);
-/* Of two that a number needs both of: the weaker margin, the fewer repeats, the method of `a`. */
+/* For a number that needs both: the smaller margin, the fewer repeats, the method of `a`. */
 struct evidence evidence_weaker(struct evidence a, struct evidence b);
-/* Of measurements that should all give one number: how well the repeats agree, 1 less their range
- * as a share of their median; with one repeat 0, because nothing is known of a range. */
+/* For repeated measurements of one number: how well they agree, 1 less their range over their
+ * median; 0 with one repeat, because the range is unknown. */
 struct evidence evidence_of_repeats(enum evidence_method method, const double *values,
                                     uint32_t count);
 
-/* What is wrong with it, as in "has no repeats"; NULL: nothing. `known`: is the number there? */
+/* What is wrong with it, as in "has no repeats"; NULL if nothing. `known`: the number is known. */
 const char *evidence_fault(struct evidence e, bool known);
 
-/* Which numbers of one object have evidence: the places in its array, and their names in JSON. */
+/* The numbers of one object that have evidence: indexes into its array, and their names in JSON. */
 enum {
     LEVEL_EVIDENCE_ENTRY_BYTES = 0,
     LEVEL_EVIDENCE_REACH_BYTES, /* and entries, and onset_bytes: they are known together */

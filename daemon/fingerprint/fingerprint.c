@@ -2,8 +2,8 @@
  *
  * The id (fingerprint_json.c) is the hash of the canonical JSON: sorted keys, no blanks, floats
  * with 17 digits (which give every double back exactly). So the id of a value does not depend on
- * padding, on bytes behind the end of a text or on slots that are not in use, and it is the same
- * after a round trip through the store. The text is hashed as it is written, without ever being
+ * padding, on bytes after the end of a text or on unused slots, and it is the same
+ * after a round trip through the store. The text is hashed as it is written and never
  * held whole.
  */
 #include "fingerprint/fingerprint.h"
@@ -84,7 +84,7 @@ static uint64_t hash_number(uint64_t h, uint64_t v)
     return hash_bytes(h, bytes, sizeof(bytes));
 }
 
-/* With its end, so that "ab","c" and "a","bc" differ. */
+/* With its NUL, so that "ab","c" and "a","bc" differ. */
 static uint64_t hash_string(uint64_t h, const char *s)
 {
     return hash_bytes(h, s, strlen(s) + 1);
@@ -108,9 +108,8 @@ static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
     return h;
 }
 
-/* Onset and saturation are left out: they are points of the sweep, which need not be the same ones
- * at every depth. */
-/* What every depth finds: sets, ways and replacement are known to some. */
+/* What every depth finds. Onset and saturation are points of the sweep, which differ between
+ * depths; sets, ways and replacement are known at some depths only. */
 static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
 {
     h = hash_number(h, l->level);
@@ -122,7 +121,7 @@ static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
     return hash_partition(h, &l->sharing);
 }
 
-/* The slot (PCI) and the driver's versions are not of the chip. */
+/* The PCI slot and the versions of the driver are not properties of the chip. */
 static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
 {
     h = hash_string(h, id->uuid);

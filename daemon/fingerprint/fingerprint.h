@@ -1,7 +1,7 @@
-/* fingerprint.h: what analysis concluded about one GPU. A flat value without pointers: copy it by
- * assignment, compare and hash it by its content. It does not know how anything was found.
+/* fingerprint.h: what analysis derived about one GPU. A flat value without pointers: copy it by
+ * assignment, compare and hash it by its content. It does not depend on how anything was found.
  *
- * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes a second).
+ * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes per second).
  * Every number is known, unknown or not observable (base/maybe.h).
  */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_H
@@ -20,11 +20,11 @@ enum {
     FINGERPRINT_MAX_CURVE = 32,
     FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the curve's */
     FINGERPRINT_MAX_RATE_POINTS = 12,
-    FINGERPRINT_CURVE_BYTES = 128, /* that one read of the curve moves */
+    FINGERPRINT_CURVE_BYTES = 128, /* moved by one read of the curve */
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
-    FINGERPRINT_MAX_CANDIDATES = 32, /* listed; their number may be larger */
+    FINGERPRINT_MAX_CANDIDATES = 32, /* listed; there may be more */
     FINGERPRINT_MAX_SLOW_PAIRS = 32,
     FINGERPRINT_SIGNATURE_BYTES = 512,
     FINGERPRINT_ID_BYTES = 20, /* "fp" and 16 hex digits, and the end */
@@ -37,11 +37,11 @@ const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu"
 enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
 const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
 
-/* Does one miss fill all that an entry translates, or a part of it? */
+/* Does one miss fill a whole entry or a part of it? */
 enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
 const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
 
-/* A question that was asked, or was not. */
+/* The answer to a question, if it was examined. */
 enum finding { FINDING_UNKNOWN = 0, FINDING_YES, FINDING_NO };
 const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 
@@ -49,7 +49,7 @@ const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
 const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
 
-/* How memory comes to a process: the virtual memory API, a plain allocation, managed memory. */
+/* How a process allocates memory: the virtual memory API, a plain allocation, managed memory. */
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
 const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
 
@@ -77,9 +77,9 @@ struct tlb_level {
     struct maybe_u64 page_bytes;       /* page the driver mapped the probe's memory with */
     struct maybe_u64 reach_bytes;      /* largest cyclic footprint without a miss */
     struct maybe_u64 onset_bytes;      /* smallest probed footprint with misses */
-    struct maybe_u64 saturation_bytes; /* smallest probed footprint where every load misses */
+    struct maybe_u64 saturation_bytes; /* smallest probed footprint of which every load misses */
     struct maybe_u32 sets;             /* all of them */
-    struct maybe_u32 ways;             /* where every set has as many */
+    struct maybe_u32 ways;             /* if all sets have the same number */
     uint32_t run_count;                /* the sets by their ways, most ways first; 0: not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
     struct maybe_u32 victim_entries; /* behind the sets, for what they evict */
@@ -89,7 +89,7 @@ struct tlb_level {
     struct maybe_u64 tag_bytes;   /* filled in parts: all of an entry; entry_bytes is a part */
     struct maybe_f64 miss_penalty_cycles; /* on top of a hit in this level */
     enum shared_by shared_by;
-    struct sm_partition sharing; /* where shared_by is SHARED_GROUP */
+    struct sm_partition sharing; /* if shared_by is SHARED_GROUP */
     struct maybe_f64 confidence; /* 0..1 */
     struct evidence evidence[LEVEL_EVIDENCE_COUNT];
 };
@@ -97,7 +97,7 @@ struct tlb_level {
 struct sm_group {
     uint32_t sm_count;
     struct maybe_f64 miss_penalty_cycles;
-    struct maybe_f64 random_read_gbps; /* all its SMs, inside the reach, others working too */
+    struct maybe_f64 random_read_gbps; /* all its SMs, within the reach, others working too */
     struct maybe_f64 alone_gbps;       /* the same with all other SMs idle */
     struct maybe_f64 beyond_gbps;      /* alone, over up to two reaches */
     struct maybe_u32 penalty_class;    /* 0: the group's misses cost least. By clear gaps only */
@@ -123,18 +123,18 @@ struct group_pairs {
     struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
 };
 
-/* The SMs of the full die that this chip does without, as far as the groups show it. Each number is
- * that of the smallest regular die that explains the groups: what is lost without a trace (a group
- * of every cluster, say) is not in it. */
+/* The SMs of the full die that this chip lacks, as far as the groups show it. Each number is
+ * that of the smallest regular die that explains the groups: a regular loss (one group of every
+ * cluster, say) is not visible in it. */
 struct disabled_sms {
-    struct maybe_u32 sm_count;    /* full_sm_count less the SMs that are there */
-    struct maybe_u32 unit_sms;    /* SMs with neighbouring ids that always go together (a TPC) */
+    struct maybe_u32 sm_count; /* full_sm_count less the SMs that are there */
+    struct maybe_u32 unit_sms; /* SMs with adjacent ids that are always enabled together (a TPC) */
     struct maybe_u32 lost_groups; /* groups of the die of which nothing is left */
     /* Chips with the same pattern have the same: "5x3/10,11" (five groups of three, the first
      * candidate) or "24x6/4:2,13:2" (groups 4 and 13 lack two each). "": not known. */
     char signature[FINGERPRINT_SIGNATURE_BYTES];
-    /* Sets of SM ids of the full die that give the same pattern. Not observable where the ids were
-     * dealt to what is left: then there is no list. */
+    /* Sets of SM ids of the full die that give the same pattern. Not observable if the ids were
+     * assigned to the remaining SMs: then there is no list. */
     struct maybe_u32 candidate_count;
     uint32_t listed; /* the latest ids first */
     /* each has sm_count ids, rising; the rest of a slot is 0 */
@@ -161,8 +161,8 @@ struct curve_point {
     uint64_t region_bytes;
     struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
     struct maybe_f64 by_group_gbps; /* each group in its own window */
-    struct maybe_f64 by_sm_gbps; /* control: as many windows, SMs dealt without regard to groups */
-    uint32_t windows;            /* of the two columns before */
+    struct maybe_f64 by_sm_gbps;    /* control: same windows, SMs assigned regardless of groups */
+    uint32_t windows;               /* of the two columns before */
     struct evidence evidence[CURVE_EVIDENCE_COUNT];
 };
 
@@ -173,24 +173,25 @@ struct rate_point {
     struct evidence evidence[RATE_POINT_EVIDENCE_COUNT];
 };
 
-/* Random accesses of one kind by all SMs. GB/s are accesses a second x transaction_bytes / 10^9. */
+/* Random accesses of one kind by all SMs. GB/s are accesses per second x transaction_bytes / 10^9.
+ */
 struct access_rate {
     enum access access;
     uint32_t transaction_bytes;    /* moved by one: 32 (each lane a sector of its own), 512 (a warp
                                       four lines side by side) */
-    struct maybe_f64 plateau_gbps; /* inside the reach of a group */
+    struct maybe_f64 plateau_gbps; /* within the reach of a group */
     uint32_t point_count;
-    struct rate_point points[FINGERPRINT_MAX_RATE_POINTS]; /* beyond it, by rising region_bytes */
+    struct rate_point points[FINGERPRINT_MAX_RATE_POINTS]; /* out of it, by rising region_bytes */
     struct evidence evidence[RATE_EVIDENCE_COUNT];
 };
 
 struct throughput {
-    struct maybe_f64 plateau_gbps;      /* random 128-byte reads inside the reach */
+    struct maybe_f64 plateau_gbps;      /* random 128-byte reads within the reach */
     struct maybe_f64 whole_memory_gbps; /* naive, over the largest region probed */
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
-    /* By access, then by transaction_bytes; 0 where nobody asked. Reads of 128 bytes are the curve
-     * and are not here again. */
+    /* By access, then by transaction_bytes; none if not measured. Reads of 128 bytes are the curve
+     * and are not repeated here. */
     uint32_t rate_count;
     struct access_rate rates[FINGERPRINT_MAX_RATES];
     struct evidence evidence[THROUGHPUT_EVIDENCE_COUNT];
@@ -207,8 +208,8 @@ struct fingerprint_conditions {
     char notes[FINGERPRINT_MAX_NOTES][160];
 };
 
-/* What a measurement finds or leaves open as a whole, and what merge.h therefore takes from one
- * measurement or from another as a whole. Every level has the parts of enum level_part. */
+/* What a measurement determines as a whole or not at all, and what merge.h therefore takes from one
+ * measurement as a whole. Every level has the parts of enum level_part. */
 enum level_part {
     LEVEL_PART_SIZE = 0, /* entries, entry, page, reach, onset, saturation, confidence */
     LEVEL_PART_PENALTY,  /* miss_penalty_cycles */
@@ -234,7 +235,7 @@ enum { PART_NAME_BYTES = 40 };
  * PART_NAME_BYTES; returns it. */
 const char *fingerprint_part_name(enum fingerprint_part part, char *out);
 
-/* The measurement that something was found by. */
+/* The measurement that found something. */
 struct fingerprint_source {
     char id[FINGERPRINT_ID_BYTES]; /* of the measurement as it was made; "": no such measurement */
     enum depth depth;
@@ -245,16 +246,16 @@ struct fingerprint {
     struct gpu_identity gpu;
     enum depth depth;
     int64_t taken_at;     /* seconds since 1970, UTC */
-    uint32_t duration_ms; /* of the whole measurement, context and all */
-    uint32_t probe_ms;    /* of the probes alone, after the context existed */
+    uint32_t duration_ms; /* of the whole measurement, context included */
+    uint32_t probe_ms;    /* of the probes alone, after the context was created */
     uint64_t device_memory_bytes;
     uint32_t level_count;
     struct tlb_level levels[FINGERPRINT_MAX_LEVELS];
-    /* What lies beyond the last level that was seen. */
+    /* Beyond the last level that was observed. */
     struct fingerprint_beyond {
         uint64_t probed_bytes;        /* largest footprint that was walked */
         struct maybe_u64 reach_bytes; /* of one level more */
-        struct maybe_f64 walk_cycles; /* of a page walk that no level spares */
+        struct maybe_f64 walk_cycles; /* of a page walk that misses in every level */
     } beyond;
     struct maybe_u64 page_bytes[ALLOCATION_COUNT]; /* by enum allocation */
     struct topology topology;
@@ -265,19 +266,19 @@ struct fingerprint {
     } windows;
     struct throughput throughput;
     struct fingerprint_conditions conditions;
-    /* Parts that an earlier measurement has found and this one has not (merge.h). Where there are
-     * any, measurement_id names this measurement without them; otherwise it is "". */
+    /* Parts that an earlier measurement found and this one did not (merge.h). If there are any,
+     * measurement_id is the id of this measurement without them; otherwise "". */
     struct fingerprint_source kept[PART_COUNT];
     char measurement_id[FINGERPRINT_ID_BYTES];
-    /* An earlier measurement that this one has contradicted, and how; nothing of it is left. */
+    /* An earlier measurement that this one contradicts, and how; nothing of it is kept. */
     struct fingerprint_source dropped;
     char dropped_reason[160];
 };
 
-/* Knows nothing, and says "not measured" for every number; use this to start. */
+/* Every number becomes unknown, "not measured". Call it before filling in a fingerprint. */
 void fingerprint_init(struct fingerprint *out);
 
-/* Adds a sentence to the conditions' notes; one too many is left out. */
+/* Adds a sentence to the notes of the conditions; dropped if there is no room. */
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -287,16 +288,16 @@ void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
  * STATUS_CORRUPT names the field. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
 
-/* When a part was measured: taken_at, or that of the measurement it was kept from. */
+/* When a part was measured: taken_at of this measurement, or of the one it was kept from. */
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part);
 
-/* The name of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES.
+/* The id of this value: a hash of everything in it. `out` needs FINGERPRINT_ID_BYTES.
  * STATUS_NO_MEMORY: `out` is "". */
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err);
 
-/* Hash of what describes the chip alone: identity, levels' structure, groups. Two measurements of
- * one quiet chip have the same. Numbers with noise (penalties, throughput, times, confidence) are
- * left out. */
+/* Hash of what describes the chip only: identity, structure of the levels, groups. Two measurements
+ * of one quiet chip have the same. Numbers with noise (penalties, throughput, times, confidence)
+ * are left out. */
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
 
 enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map" and 16 hex digits, and the end */

@@ -295,7 +295,7 @@ static void check_candidates(struct check *c, const struct disabled_sms *d, uint
 {
     require(c, d->listed <= FINGERPRINT_MAX_CANDIDATES, "candidates", "has too many elements");
     require(c, d->listed == 0 || (IS_KNOWN(d->sm_count) && full > 0), "candidates",
-            "are there without a die");
+            "are known without the full die");
     require(c, d->sm_count.v <= FINGERPRINT_MAX_DISABLED || d->listed == 0, "candidates",
             "have too many SMs");
     require(c, !IS_KNOWN(d->candidate_count) || d->listed <= d->candidate_count.v, "candidates",
@@ -388,7 +388,7 @@ static void check_rate_points(struct check *c, const struct access_rate *r, uint
         at(c, "throughput.rates[%u].points[%u].", i, k);
         check_region(c, r->points[k].region_bytes, &last);
         require(c, k + 1 == r->point_count || !IS_KNOWN(r->points[k].by_group_gbps),
-                "by_group_gbps", "is there below the largest region");
+                "by_group_gbps", "is known below the largest region");
     }
 }
 
@@ -404,7 +404,7 @@ static void check_rate(struct check *c, const struct access_rate *r,
     require(c,
             !before || r->access > before->access ||
                 (r->access == before->access && r->transaction_bytes > before->transaction_bytes),
-            "transaction_bytes", "is not in order, or there twice");
+            "transaction_bytes", "is out of order or a duplicate");
     check_rate_points(c, r, i);
 }
 
@@ -439,7 +439,7 @@ static void check_kept(struct check *c, const struct fingerprint *fp)
     check_source(c, "dropped", &fp->dropped);
     check_text(c, "measurement_id", fp->measurement_id, sizeof(fp->measurement_id));
     require(c, any == (fp->measurement_id[0] != '\0'), "measurement_id",
-            "is there without anything kept, or missing");
+            "is set without anything kept, or missing");
     check_text(c, "dropped.reason", fp->dropped_reason, sizeof(fp->dropped_reason));
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/units.h"
 #include "fingerprint/diff.h"
-#include "fingerprint/parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@ enum {
     SEEN_QUARTERS = 5 /* a level is seen if 5/4 of its onset were walked */
 };
 
-/* Fills `reason` and returns true, so that a comparison can end with it. */
+/* Writes `reason` and returns true, so that a comparison can return it. */
 __attribute__((format(printf, 2, 3))) static bool differs(char *reason, const char *format, ...)
 {
     va_list args;
@@ -27,8 +26,7 @@ __attribute__((format(printf, 2, 3))) static bool differs(char *reason, const ch
     return true;
 }
 
-/* ---- contradictions ---------------------------------------------------------------------------
- */
+/* ---- contradictions ---- */
 static bool identities_differ(const struct gpu_identity *a, const struct gpu_identity *b,
                               char *reason)
 {
@@ -113,7 +111,7 @@ static bool level_counts_differ(const struct fingerprint *earlier, const struct 
 {
     const uint32_t a = earlier->level_count, b = newer->level_count;
 
-    /* An earlier level of which nothing was found out is no knowledge to contradict. */
+    /* An earlier level of which nothing is known cannot be contradicted. */
     if (b < a && level_is_known(earlier, b) &&
         should_have_seen(newer, earlier, &earlier->levels[b]))
         return differs(reason, "level %u was there and is not seen any more", b + 1);
@@ -152,7 +150,7 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
     for (uint32_t k = 0; k < fp->level_count; k++)
         if (IS_KNOWN(fp->levels[k].reach_bytes))
             return true;
-    /* What was walked is noted at depth full alone; the range is that of every depth. */
+    /* Only depth full notes what was walked; every depth has the range. */
     if (fp->level_count == 0 && (fp->conditions.range_bytes > 0 || fp->beyond.probed_bytes > 0))
         return true;
     if (fp->level_count == 0)
@@ -161,8 +159,8 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
                     fp->level_count);
 }
 
-/* ---- merging ----------------------------------------------------------------------------------
- */
+/* ---- merging ---- */
+
 /* The measurement that a part of `fp` is from; `id` is that of `fp` as it was measured. */
 static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
                                            const char *id)
@@ -184,7 +182,7 @@ static enum status measurement_id(const struct fingerprint *fp, char *out, struc
     return STATUS_OK;
 }
 
-/* How the groups of the two stand to each other. */
+/* How the groups of the two relate. */
 struct group_choice {
     bool same;         /* the same groups under the same numbers */
     bool from_earlier; /* they are kept */
@@ -202,7 +200,7 @@ static struct group_choice choose_groups(const struct fingerprint *earlier,
         .from_earlier = part_known(earlier, PART_GROUPS) > part_known(newer, PART_GROUPS)};
 }
 
-/* What is beyond the last level was seen by the one that saw more levels, or walked further. */
+/* The measurement that saw more levels, or walked further, knows what is beyond the last one. */
 static bool keep_beyond(const struct fingerprint *earlier, const struct fingerprint *newer,
                         uint32_t newer_levels)
 {
@@ -213,8 +211,8 @@ static bool keep_beyond(const struct fingerprint *earlier, const struct fingerpr
     return a > b || (a == b && earlier->beyond.probed_bytes > newer->beyond.probed_bytes);
 }
 
-/* Has the newer measurement found the same reach, and a saturation that is only known less closely?
- * It is the smallest footprint probed of which every load missed: beside a load fewer are clear. */
+/* Did the newer measurement find the same reach and a less precise saturation? That is the smallest
+ * footprint probed of which every load missed; beside other work fewer footprints are clear. */
 static bool is_coarser(const struct tlb_level *earlier, const struct tlb_level *newer)
 {
     return IS_KNOWN(earlier->reach_bytes) && IS_KNOWN(newer->reach_bytes) &&
@@ -248,7 +246,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
         return groups->from_earlier;
     case PART_GROUP_PENALTIES:
     case PART_GROUP_SPEEDS:
-    case PART_GROUP_PAIRS: /* by the numbers of groups: they follow their groups */
+    case PART_GROUP_PAIRS: /* indexed by group: they follow their groups */
         return groups->same ? more : groups->from_earlier;
     case PART_PAGE_BYTES:
     case PART_CURVE:
@@ -259,7 +257,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     }
 }
 
-/* Gives `newer` the levels that it has not seen, with nothing known of them yet. */
+/* Adds to `newer` the levels that it has not seen, with nothing known of them. */
 static void add_levels(const struct fingerprint *earlier, struct fingerprint *newer)
 {
     for (uint32_t k = newer->level_count; k < earlier->level_count && level_is_known(earlier, k);

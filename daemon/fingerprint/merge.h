@@ -1,12 +1,12 @@
-/* merge.h: joins a new measurement of a GPU with what earlier ones have found, so that a node never
- * knows less after a measurement than before it. Pure.
+/* merge.h: merges a new measurement of a GPU with what earlier ones found, so that a measurement
+ * never reduces what is known. Pure.
  *
- * The fingerprint is joined part by part (enum fingerprint_part). A part is taken from the newer
+ * The fingerprint is merged part by part (enum fingerprint_part). A part is taken from the newer
  * measurement if that knows at least as many numbers of it, and otherwise kept from the earlier one
  * with the date and depth it was measured at. Parts are never mixed: the points of one curve are of
- * one measurement. A saturation that is known less closely, of the same reach, counts as less.
+ * one measurement. A less precise saturation of the same reach counts as less.
  *
- * Where the newer measurement contradicts the levels or the group map, nothing is kept: the chip,
+ * If the newer measurement contradicts the levels or the group map, nothing is kept: the chip,
  * its mode or its driver has changed.
  */
 #ifndef REACH_FINGERPRINT_MERGE_H
@@ -23,9 +23,9 @@ enum { MERGE_REASON_BYTES = 160 };
 bool fingerprint_contradicts(const struct fingerprint *earlier, const struct fingerprint *newer,
                              char *reason);
 
-/* Adds to `newer` the parts that `earlier` knows more of, and says so in newer->kept. The two must
- * not contradict each other. On failure `newer` is unchanged: STATUS_NO_MEMORY; STATUS_CONFLICT if
- * the parts of the two do not fit together, which is a contradiction too. */
+/* Adds to `newer` the parts that `earlier` knows more of, and records them in newer->kept. The two
+ * must not contradict each other. On failure `newer` is unchanged: STATUS_NO_MEMORY;
+ * STATUS_CONFLICT if the parts of the two do not fit together, which is a contradiction too. */
 enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerprint *newer,
                               struct err *err);
 
@@ -33,8 +33,14 @@ enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerpr
 enum status fingerprint_drop(const struct fingerprint *earlier, const char *reason,
                              struct fingerprint *newer, struct err *err);
 
-/* Does it say what reachd is for: how far at least one level reaches, or that no level has an end
- * within the range that was walked? `reason` (MERGE_REASON_BYTES) says what is missing, else "". */
+/* Does it answer the basic question: the reach of at least one level, or that no level ends within
+ * the range that was walked? `reason` (MERGE_REASON_BYTES) says what is missing, else "". */
 bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason);
+
+/* Numbers and findings of a part that are known (parts.c). */
+uint32_t part_known(const struct fingerprint *fp, enum fingerprint_part part);
+
+/* Copies the part from `from` to `to`. A level that `to` lacks must have been added before. */
+void part_copy(const struct fingerprint *from, enum fingerprint_part part, struct fingerprint *to);
 
 #endif

@@ -1,5 +1,6 @@
-/* parts.c: see parts.h. Evidence belongs to the numbers it is of and is copied with them. */
-#include "fingerprint/parts.h"
+/* parts.c: the parts of a fingerprint that merge.c merges, by the tables of members.h. Evidence
+ * belongs to the numbers it is of and is copied with them. */
+#include "fingerprint/merge.h"
 
 #include "fingerprint/members.h"
 

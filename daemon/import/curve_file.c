@@ -5,7 +5,7 @@
  *     49,250,,,            49 MiB are a whole number of 1 MiB strides alone
  *
  * The benchmark prints footprints with six digits. 1500.0625 comes out as 1500.06: the number of
- * pages is the nearest whole one, and the distance must be no more than the digits explain.
+ * pages is the nearest integer, and the difference must be no more than the rounding explains.
  */
 #include "import/formats.h"
 
@@ -13,7 +13,7 @@
 
 enum { MILLION = 1000000, KIB_PER_MIB = 1024, MAX_FOOTPRINT_MIB = 16 << 20 };
 
-/* The points of one stride that wait for their observation. */
+/* The points of one stride that are not in an observation yet. */
 struct column {
     uint64_t stride_kib;
     uint32_t count;
@@ -44,7 +44,7 @@ static enum status read_strides(struct lines *l, struct table *t, struct err *er
             break;
         }
         if (!field_u64(f, IMPORT_MAX_STRIDE_KIB, &kib) || kib == 0)
-            return lines_wrong(l, err, "the stride '%s' is no number of KiB from 1 to %d",
+            return lines_wrong(l, err, "the stride '%s' is not a number of KiB from 1 to %d",
                                field_text(f, shown), IMPORT_MAX_STRIDE_KIB);
         if (t->columns == IMPORT_MAX_STRIDES)
             return lines_wrong(l, err, "has more than %d strides", IMPORT_MAX_STRIDES);
@@ -52,10 +52,10 @@ static enum status read_strides(struct lines *l, struct table *t, struct err *er
             return lines_wrong(l, err, "the strides do not ascend");
         t->column[t->columns++].stride_kib = kib;
     }
-    return t->columns > 0 ? STATUS_OK : lines_wrong(l, err, "names no stride");
+    return t->columns > 0 ? STATUS_OK : lines_wrong(l, err, "has no strides");
 }
 
-/* Hands the waiting points of a column over as one observation. */
+/* Makes one observation of the points of a column. */
 static enum status flush(struct column *c, struct observation_set *set, struct err *err)
 {
     struct observation o = {0};
@@ -97,10 +97,11 @@ static enum status count_pages(const struct lines *l, uint64_t mib_millionths, u
     const uint64_t off = exact > bytes_like ? exact - bytes_like : bytes_like - exact;
 
     if (slack >= stride / 4)
-        return lines_wrong(l, err, "six digits do not tell the footprint to a page of %llu KiB",
+        return lines_wrong(l, err,
+                           "six digits do not determine the footprint to one page of %llu KiB",
                            (unsigned long long)stride_kib);
     if (pages == 0 || off > slack)
-        return lines_wrong(l, err, "the footprint is no multiple of the stride %llu KiB",
+        return lines_wrong(l, err, "the footprint is not a multiple of the stride %llu KiB",
                            (unsigned long long)stride_kib);
     *out = pages;
     return STATUS_OK;
@@ -119,7 +120,7 @@ static enum status read_cell(const struct lines *l, struct column *c, uint64_t m
     if (s != STATUS_OK)
         return s;
     if (!field_cycles(f, &c->values[c->count]))
-        return lines_wrong(l, err, "'%s' is no number of cycles above 0 and up to %d",
+        return lines_wrong(l, err, "'%s' is not a number of cycles above 0 and up to %d",
                            field_text(f, shown), IMPORT_MAX_CYCLES);
     c->count += 1;
     return STATUS_OK;
@@ -138,12 +139,12 @@ static enum status read_row(struct lines *l, struct table *t, struct observation
     (void)field_cut(&rest, ',', &f);
     f = field_trim(f);
     if (!field_millionths(f, MAX_FOOTPRINT_MIB, &mib) || mib == 0)
-        return lines_wrong(l, err, "'%s' is no footprint in MiB above 0 and up to %d",
+        return lines_wrong(l, err, "'%s' is not a footprint in MiB above 0 and up to %d",
                            field_text(f, shown), MAX_FOOTPRINT_MIB);
     if (mib <= t->last_mib)
         return lines_wrong(l, err, "the footprints do not ascend");
     if (t->rows++ == IMPORT_MAX_ROWS)
-        return lines_wrong(l, err, "is row %d, and no more are read", IMPORT_MAX_ROWS + 1);
+        return lines_wrong(l, err, "is behind the last of %d rows that are read", IMPORT_MAX_ROWS);
     t->last_mib = mib;
     while (s == STATUS_OK && field_cut(&rest, ',', &f)) {
         f = field_trim(f);
@@ -154,11 +155,13 @@ static enum status read_row(struct lines *l, struct table *t, struct observation
         s = read_cell(l, &t->column[seen++], mib, f, set, err);
     }
     if (s == STATUS_OK && (seen < t->columns || t->closed))
-        s = lines_wrong(l, err, "has less than the %u columns of the head: cut short?", t->columns);
+        s = lines_wrong(l, err, "has fewer than the %u columns of the head: cut short?",
+                        t->columns);
     return s;
 }
 
-/* An open row (without a comma at its end) that the text ends in may be cut inside a number. */
+/* If the text ends in an open row (without a comma at its end), its last number may be truncated.
+ */
 static enum status check_end(const struct lines *l, const struct table *t, struct err *err)
 {
     if (t->rows == 0)

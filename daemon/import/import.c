@@ -1,5 +1,5 @@
-/* import.c: see import.h. Tells the two kinds of text apart, and puts what they say about the GPU
- * together: all files must speak of the same one. */
+/* import.c: see import.h. Distinguishes the two kinds of text and combines what they say about the
+ * GPU: all files must be about the same one. */
 #include "import/import.h"
 
 #include "analysis/analysis.h"
@@ -59,11 +59,11 @@ static enum status read_head(struct lines *l, struct import_head *out, struct er
     rest.bytes = (size_t)(l->at + l->bytes - rest.at);
     (void)field_cut(&rest, ',', &version);
     if (!read_version(field_trim(version), out))
-        return lines_wrong(l, err, "has no compute capability like 3.7 behind 'cuda'");
+        return lines_wrong(l, err, "has no compute capability like 3.7 after 'cuda'");
     return rest.at ? read_mode(l, rest, out, err) : STATUS_OK;
 }
 
-/* The second part of a text: what its first telling line is. */
+/* The rest of a text: its first line that is not empty says which kind it is. */
 static enum status read_body(struct lines *l, struct import_head *head, struct observation_set *set,
                              struct err *err)
 {
@@ -107,7 +107,7 @@ static enum status read_file(const struct import_file *file, struct import_head 
     return s == STATUS_OK ? read_body(&l, head, set, err) : s;
 }
 
-/* Does this file speak of the GPU that the files before it did? */
+/* Is this file about the same GPU as the files before it? */
 static enum status check_same(const struct import_file *file, const struct import_head *head,
                               const struct import_head *first, struct err *err)
 {
@@ -117,7 +117,7 @@ static enum status check_same(const struct import_file *file, const struct impor
     if (strcmp(head->name, first->name) == 0 && head->compute_major == first->compute_major &&
         head->compute_minor == first->compute_minor)
         return STATUS_OK;
-    return lines_wrong(&l, err, "is about '%s', the files before it about '%s'", head->name,
+    return lines_wrong(&l, err, "is about '%s', but the files before it are about '%s'", head->name,
                        first->name);
 }
 
@@ -186,7 +186,7 @@ static void set_conditions(const struct import_options *options, struct observat
                                       .xid = UNKNOWN_U64(REASON_NOT_REPORTED)};
 }
 
-/* A name that somebody gives is text, and fits. */
+/* A name from the command line is printable, and fits. */
 static enum status check_name(const char *name, struct err *err)
 {
     const size_t n = name ? strlen(name) : 1;
@@ -197,7 +197,8 @@ static enum status check_name(const char *name, struct err *err)
                        sizeof((struct gpu_identity *)0)->name - 1);
     for (size_t i = 0; name && i < n; i++) {
         if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
-            return err_set(err, STATUS_INVALID_ARGUMENT, "the GPU's name does not print");
+            return err_set(err, STATUS_INVALID_ARGUMENT,
+                           "the GPU's name contains a control character");
     }
     return STATUS_OK;
 }
@@ -212,8 +213,8 @@ enum status import_read(const struct import_file *files, size_t count,
 
     *out = (struct observation_set){0};
     if (s == STATUS_OK && (count == 0 || count > IMPORT_MAX_FILES))
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "%zu files are given, 1 to %d are read at once",
-                    count, IMPORT_MAX_FILES);
+        s = err_set(err, STATUS_INVALID_ARGUMENT,
+                    "%zu files are given, 1 to %d can be read at once", count, IMPORT_MAX_FILES);
     for (size_t i = 0; i < count && s == STATUS_OK; i++) {
         s = read_file(&files[i], &head, out, err);
         if (i == 0)

@@ -1,4 +1,4 @@
-/* import.h: other people's measurements as observations. Pure: texts in, values out.
+/* import.h: published measurements of others as observations. Pure: texts in, values out.
  *
  * What is read is the output of the public benchmark cuda-gpu-tlb (Karnagel and Werner 2017), two
  * kinds of text:
@@ -11,11 +11,11 @@
  *                                                    000 284 276      row: the SM that is timed
  *                                                    001 279 287
  *
- * The sharing text does not tell how far apart its pages were, nor how many: the file's name must.
+ * The sharing text does not contain the stride and the number of its pages: the file name must.
  * Its second part, marks that the benchmark derived from the numbers, is not read.
  *
- * The texts come from strangers. Every line is checked, everything has a limit, and what is wrong
- * is told as a sentence with file and line (STATUS_INVALID_ARGUMENT).
+ * The texts are not trusted. Every line is checked, everything has a limit, and an error names the
+ * file and the line (STATUS_INVALID_ARGUMENT).
  */
 #ifndef REACH_IMPORT_IMPORT_H
 #define REACH_IMPORT_IMPORT_H
@@ -42,8 +42,7 @@ struct import_file {
 
 struct import_options {
     const char *gpu_name; /* what to call the GPU; NULL: as the files do */
-    int64_t
-        imported_at; /* seconds since 1970, UTC: the files do not tell when they were measured */
+    int64_t imported_at;  /* seconds since 1970, UTC: the files have no time of measurement */
 };
 
 /* Reads 1..IMPORT_MAX_FILES files about one GPU into `*out`, which the caller then owns
@@ -54,8 +53,8 @@ enum status import_read(const struct import_file *files, size_t count,
                         const struct import_options *options, struct observation_set *out,
                         struct err *err);
 
-/* The same, and what the analysis concludes from it. The depth is quick: levels and groups, as far
- * as the files tell. */
+/* The same, and what the analysis derives from it. The depth is quick: levels and groups, as far as
+ * the files show them. */
 enum status import_derive(const struct import_file *files, size_t count,
                           const struct import_options *options, struct observation_set *out_set,
                           struct fingerprint *out_fp, struct err *err);

@@ -29,7 +29,7 @@ enum status lines_wrong(const struct lines *l, struct err *err, const char *form
                    l->number ? l->number : 1, what);
 }
 
-/* Printing ASCII, tabs, and whatever lies above: names may have any of these. */
+/* Printable ASCII, tabs, and all bytes above: names may have any of these. */
 static bool is_text(const char *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -58,7 +58,7 @@ enum status lines_next(struct lines *l, struct err *err)
         return lines_wrong(l, err, "has %zu bytes, at most %d are read", l->bytes,
                            IMPORT_MAX_LINE_BYTES);
     if (!is_text(l->at, l->bytes))
-        return lines_wrong(l, err, "has bytes that are no text");
+        return lines_wrong(l, err, "contains bytes that are not text");
     return STATUS_OK;
 }
 

@@ -1,7 +1,8 @@
 /* sharing_file.c: the sharing text: a matrix of mean latencies, one row and column an SM.
  *
- * What its name must tell, and why only means are read: with reduction mode min the benchmark takes
- * the smallest of all loads of a walk, and one load that still hits says nothing about the others.
+ * Its name must contain the stride and the pages. Only means are read: with reduction mode min the
+ * benchmark reports the smallest of all loads of a walk, and one load that still hits says nothing
+ * about the others.
  */
 #include "import/formats.h"
 
@@ -57,7 +58,7 @@ static enum status read_id(const struct lines *l, struct field f, uint16_t *out,
     uint64_t id = 0;
 
     if (!field_u64(f, REACH_MAX_SMS - 1, &id))
-        return lines_wrong(l, err, "'%s' is no SM from 0 to %d", field_text(f, shown),
+        return lines_wrong(l, err, "'%s' is not an SM id from 0 to %d", field_text(f, shown),
                            REACH_MAX_SMS - 1);
     *out = (uint16_t)id;
     return STATUS_OK;
@@ -77,7 +78,7 @@ static enum status read_ids(struct lines *l, struct matrix *m, struct err *err)
             return lines_wrong(l, err, "the SMs do not ascend");
         m->ids[m->sms++] = id; /* ascending and below REACH_MAX_SMS: they fit */
     }
-    return m->sms > 0 ? STATUS_OK : lines_wrong(l, err, "names no SM");
+    return m->sms > 0 ? STATUS_OK : lines_wrong(l, err, "has no SMs");
 }
 
 static enum status read_row(struct lines *l, struct matrix *m, uint32_t row, struct err *err)
@@ -100,7 +101,7 @@ static enum status read_row(struct lines *l, struct matrix *m, uint32_t row, str
         if (seen == m->sms)
             return lines_wrong(l, err, "has more than the %u columns of the head", m->sms);
         if (!field_cycles(f, &m->values[(size_t)row * m->sms + seen++]))
-            return lines_wrong(l, err, "'%s' is no number of cycles above 0 and up to %d",
+            return lines_wrong(l, err, "'%s' is not a number of cycles above 0 and up to %d",
                                field_text(f, shown), IMPORT_MAX_CYCLES);
     }
     if (seen < m->sms || (!l->ended && l->bytes > 0 && l->at[l->bytes - 1] != ' '))
@@ -141,10 +142,11 @@ enum status import_read_sharing(struct lines *l, const struct import_head *head,
     if (!read_name(l->file, &stride_kib, &pages))
         return lines_wrong(l, err,
                            "the file's name must end in the stride in KiB and the number of pages, "
-                           "as in TLBsharing-2048-65.txt: the text does not tell them");
+                           "as in TLBsharing-2048-65.txt: the text does not contain them");
     if (head->smallest)
-        return lines_wrong(l, err,
-                           "reduction mode min tells one load of a walk, which is no use here");
+        return lines_wrong(
+            l, err,
+            "reduction mode min reports a single load of a walk, which says nothing of the others");
     s = read_matrix(l, &m, err);
     if (s != STATUS_OK) {
         free(m.values);

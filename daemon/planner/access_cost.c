@@ -1,26 +1,12 @@
-/* access_cost.c: from GB/s at some sizes to nanoseconds at any size.
- *
- * Time, not throughput, is what adds up, and over n pages of which e are translated a random access
- * misses 1 - e/n of the time: its time is a straight line in 1 / bytes. So between two measured
- * points ns are interpolated linearly in 1 / bytes. Where the line bends between two points because
- * another resource takes over, the line of the next two points is drawn backwards, and an access
- * costs the dearer of that and of the point before the bend.
- *
- * Sizes that were not measured: between two measured ones of the same kind, ns are linear in the
- * bytes of a transaction. Of larger ones memory takes as much for a byte as of the largest
- * measured. Smaller ones are taken to cost as much as the smallest measured, which is the most that
- * they can: a quarter of the bytes takes four fifths of the time on an H200, not a quarter of it.
- * Translation takes as much for an access of any kind and size; where memory hides it, or nothing
- * is measured of this kind, it is that of the fastest accesses that are measured; and where memory
- * hides it there too, it is read off their first point that shows it, along the line through the
- * reach.
+/* access_cost.c: from GB/s at some sizes to nanoseconds at any size, as in docs/planner.md ("An
+ * access"): time and not throughput adds up, and that of translation is linear in 1 / bytes.
  */
 #include "planner/access_cost.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/* Beyond the last point a line is believed for an eighth of its size, as reach_limit.c does. */
+/* Beyond the last point a line counts for an eighth of its size, as in predict_gbps. */
 enum { BEYOND_DIVISOR = 8 };
 
 /* Writes against reads: the size that both are measured at, and what is assumed otherwise. */
@@ -95,7 +81,7 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
     return true;
 }
 
-/* ---- which measurements speak for this kind and size ---- */
+/* ---- the measurements nearest to this kind and size ---- */
 
 enum { NO_NEIGHBOR = UINT32_MAX };
 
@@ -168,7 +154,7 @@ static void find_clear(const struct throughput *t, struct access_cost *p)
     }
 }
 
-/* A sector that is written in part is read first, and goes back to memory later. */
+/* A sector that is written in part is read first and written back later. */
 static double write_factor(const struct throughput *t)
 {
     double reads = 0;
@@ -314,7 +300,7 @@ struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t byte
     return ns;
 }
 
-/* By how much an access in windows was measured to be slower than one inside the reach. */
+/* By how much an access in windows was measured to be slower than one within the reach. */
 static double slowdown_by_group(const struct access_cost_source *s, uint64_t bytes)
 {
     double ns;

@@ -1,12 +1,9 @@
-/* access_cost.h: what one random access costs, in nanoseconds of the whole GPU, by kind, size and
- * the memory it is spread over: read off a fingerprint's rates. Pure; no allocation; any thread.
- * Part of placement.
+/* access_cost.h: the cost of one random access in nanoseconds of the whole GPU, by kind, size and
+ * footprint, from the rates of a fingerprint. Pure; no allocation; any thread.
  *
- * Two prices are kept apart. Memory takes in_reach_ns for an access, wherever it goes. Translation
- * takes a time that depends on the bytes alone. An access costs the dearer of the two: on an H200
- * 128-byte reads over B bytes take max(0.0304, 0.315 (1 - reach / B)) ns within half a percent,
- * from 64 to 140 GiB (docs/measurements/nvidia-h200-b76f831d-2026-11-21), and reads, writes and
- * atomics of 4 to 512 bytes all come to the same number of translations a second there.
+ * There are two costs. Memory takes in_reach_ns per access, whatever its address. Translation takes
+ * a time that depends on the footprint only. An access costs the larger of the two
+ * (docs/planner.md).
  */
 #ifndef REACH_PLANNER_ACCESS_COST_H
 #define REACH_PLANNER_ACCESS_COST_H
@@ -40,17 +37,17 @@ struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
     uint64_t reach_bytes;         /* of one group; 0: no limit seen */
-    struct maybe_f64 in_reach_ns; /* of one access inside the reach */
+    struct maybe_f64 in_reach_ns; /* of one access within the reach */
     double stream_ns;             /* of one byte read in order; 0: not known */
-    double write_factor; /* what a scattered byte written costs more than one read; 2 unless
-                            writes and reads of 32 bytes are measured */
-    /* Of what it is put together: `part` of the way from low to high. sources: 0, 1 or 2. */
+    double write_factor; /* cost of a scattered write over that of a read; 2 unless writes and
+                            reads of 32 bytes are measured */
+    /* Interpolated between `sources` (0, 1 or 2) of them: `part` of the way from low to high. */
     uint32_t sources;
     double part;
     struct access_cost_source low;
     struct access_cost_source high;
-    /* Accesses of any kind of which most fit into a second inside the reach, so that memory hides
-     * least of what translation takes. transaction_bytes 0: none. */
+    /* The kind of access that memory serves fastest within the reach, so that it hides least of
+     * translation. transaction_bytes 0: none. */
     struct access_cost_source clear;
 };
 
@@ -59,16 +56,16 @@ void access_cost_read(const struct fingerprint *fp, const struct reach_limit *li
                       enum access access, uint32_t transaction_bytes, double in_reach_gbps,
                       struct access_cost *out);
 
-/* ns that translation takes for an access of any SM anywhere in `bytes`; 0 inside the reach.
- * Unknown, with the reason, where no measurement speaks of that many bytes. */
+/* ns that translation takes for an access of any SM anywhere in `bytes`; 0 within the reach.
+ * Unknown, with the reason, if no measurement covers that many bytes. */
 struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes);
 
-/* ns of an access of any SM anywhere in `bytes`: what translation takes or memory, whichever is more.
- * Unknown, with the reason, if either is. */
+/* ns of an access of any SM anywhere in `bytes`: what translation takes or memory, whichever is
+ * more. Unknown, with the reason, if either is. */
 struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes);
 
-/* By how much an access is slower than inside the reach where each group stays in its own window,
- * `bytes` in all: as measured, 1 where nobody did. */
+/* By how much an access is slower than within the reach if each group stays in its own window,
+ * `bytes` in all: as measured, 1 if it was not. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);
 
 #endif

@@ -1,18 +1,17 @@
-/* active_groups.c: groups by their SMs, weighed by what they were seen to read where that differs.
- */
+/* active_groups.c: groups by their SMs, weighted by their measured throughput if that differs. */
 #include "planner/active_groups.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Groups whose throughput by SM differs by less are taken for equally fast. */
+/* Groups whose throughput per SM differs by less count as equally fast. */
 #define SPEED_TOLERANCE 0.05
 
 enum { WEIGHT_OF_AN_SM = 64 };
 
-/* Where groups were seen to read, all at work, in other proportions than their SMs, windows follow
- * what they read: then all groups are done with their windows at the same time. Within noise the
- * number of SMs is as good, and the same on every chip of a kind. */
+/* If the groups, all at work, were measured to read in other proportions than their SMs, windows
+ * follow what they read: then all groups finish their windows at the same time. Within noise the
+ * number of SMs is as good, and the same on every chip of a model. */
 static void score_groups(const struct fingerprint *fp, struct active_groups *active)
 {
     const struct sm_partition *p = &fp->topology.partition;
@@ -39,8 +38,8 @@ static void score_groups(const struct fingerprint *fp, struct active_groups *act
             (uint32_t)lround(per_sm[i] * active->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
 }
 
-/* One past the last SM id that may have a group. The table is longer than any chip, and what is
- * behind its SMs is skipped four at a time. */
+/* One past the last SM id that may have a group. The table is longer than any chip, and unused ids
+ * are skipped four at a time. */
 static uint32_t ids_end(const struct sm_partition *p)
 {
     uint32_t end = REACH_MAX_SMS;

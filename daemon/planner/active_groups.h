@@ -1,5 +1,5 @@
-/* active_groups.h: the SM groups that can be given work, and how much each can take. Pure; no
- * allocation; any thread. Part of placement. */
+/* active_groups.h: the SM groups that can get work, and how much work each can do. Pure; no
+ * allocation; any thread. */
 #ifndef REACH_PLANNER_ACTIVE_GROUPS_H
 #define REACH_PLANNER_ACTIVE_GROUPS_H
 
@@ -14,7 +14,7 @@ struct active_groups {
     bool in[REACH_MAX_GROUPS];           /* likewise: is it one of these? */
     uint32_t weights[REACH_MAX_GROUPS];  /* what windows are balanced by */
     bool weighted;                       /* by throughput; otherwise by SMs */
-    bool chosen;                         /* some groups were left out on purpose */
+    bool chosen;                         /* the caller excluded some groups */
     uint32_t sms;                        /* in all of them */
     uint32_t slots;                      /* highest SM id + 1 */
 };

@@ -1,16 +1,5 @@
-/* explain.c: how much of what a job loses is translation's?
- *
- * Three times of an access: inside the reach, over these bytes with any SM anywhere, and as the job
- * sees it. What translation accounts for is what the second is longer than the first; the loss is
- * what the third is. In time and not in GB/s, since time is what adds up: a job at a tenth of what
- * naive reaches loses nearly all of its GB/s to something else.
- *
- *     share = (1 / expected - 1 / in_reach) / (1 / observed - 1 / in_reach)
- *
- * From 0.85 on the verdict is translation (predictions are good to a tenth), below 0.4 it is
- * something else: then the job would be as slow without a single miss, since what is busy longest
- * hides the rest. A job that is faster than naive should be is not as random as it says, or has
- * placed itself already: some of the loss may still be translation.
+/* explain.c: of the time that an access of the job takes longer than one within the reach, how much
+ * is due to translation? docs/planner.md has the formula and the thresholds ("Explain").
  */
 #include "planner/explain.h"
 
@@ -23,7 +12,7 @@
 
 static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
-static const double ABOVE_EXPECTED = 1.1; /* seen over here: faster than naive can be */
+static const double ABOVE_EXPECTED = 1.1; /* observed over expected: faster than naive can be */
 
 struct explaining {
     const struct fingerprint *fp;
@@ -95,7 +84,7 @@ static void write_cannot_say(const struct explaining *e)
     snprintf(out->reason, sizeof(out->reason),
              "Cannot say: fingerprint %s does not know what %ss of %u bytes reach %s%s (%s).",
              out->fingerprint_id, access_name(e->request->access), out->transaction_bytes,
-             kind ? "inside the reach" : "over ", kind ? "" : format_size(e->request->bytes, asked),
+             kind ? "within the reach" : "over ", kind ? "" : format_size(e->request->bytes, asked),
              reason_slug(missing->reason));
     snprintf(out->checks[0], sizeof(out->checks[0]),
              "Measure this GPU with depth full: POST /v1/gpus/{gpu}/measurements with {\"depth\": "
@@ -105,9 +94,10 @@ static void write_cannot_say(const struct explaining *e)
 static void write_verdict(const struct explaining *e)
 {
     static const char *const verdicts[] = {[BOTTLENECK_CANNOT_SAY] = "Cannot say",
-                                           [BOTTLENECK_TRANSLATION] = "It is translation",
-                                           [BOTTLENECK_PARTLY] = "Partly translation",
-                                           [BOTTLENECK_NOT] = "It is not translation"};
+                                           [BOTTLENECK_TRANSLATION] =
+                                               "Translation is the bottleneck",
+                                           [BOTTLENECK_PARTLY] = "Translation is a part of it",
+                                           [BOTTLENECK_NOT] = "Translation is not the bottleneck"};
     struct explain_answer *out = e->out;
     const double observed = e->request->observed_gbps;
     char asked[FORMAT_SIZE_BYTES];
@@ -119,29 +109,29 @@ static void write_verdict(const struct explaining *e)
     else if (observed > out->expected_gbps.v * ABOVE_EXPECTED)
         snprintf(more, sizeof(more),
                  "the job is faster than random accesses anywhere can be, so it is less random, or "
-                 "some of it is placed");
+                 "a part of it is placed already");
     else
         snprintf(more, sizeof(more),
                  "translation accounts for %.0f%% of the time that an access takes longer",
                  out->translation_share.v * 100);
     snprintf(out->reason, sizeof(out->reason),
-             "%s: %.4g GB/s seen, %.4g expected over %s with any SM anywhere, %.4g inside the "
+             "%s: %.4g GB/s observed, %.4g expected over %s with any SM anywhere, %.4g inside the "
              "reach; %s (fingerprint %s).",
              verdicts[out->bottleneck], observed, out->expected_gbps.v, asked, out->in_reach_gbps.v,
              more, out->fingerprint_id);
 }
 
-/* What would prove it: the same job where no translation misses, and one that differs in nothing
- * but the thing that should not matter. */
+/* What would prove it: the same job without translation misses, and a control that differs only in
+ * what should not matter. */
 static void write_checks(const struct explaining *e)
 {
     struct explain_answer *out = e->out;
-    const bool guilty = out->bottleneck != BOTTLENECK_NOT;
+    const bool is_bottleneck = out->bottleneck != BOTTLENECK_NOT;
     char half[FORMAT_SIZE_BYTES] = "half of the reach";
 
     if (e->limit.observed)
         format_size(e->limit.usable_bytes / 2, half);
-    if (guilty) {
+    if (is_bottleneck) {
         snprintf(out->checks[0], sizeof(out->checks[0]),
                  "Run the same job over %s, half of the reach: it should reach some %.4g GB/s.",
                  half, out->in_reach_gbps.v);
@@ -149,27 +139,27 @@ static void write_checks(const struct explaining *e)
                  "Run it with windows by group, as the plan for these bytes has them: about the "
                  "same there.");
         snprintf(out->checks[2], sizeof(out->checks[2]),
-                 "Control: as many windows, but dealt to SMs without regard to groups. That must "
-                 "not help; if it does, it was not the TLB.");
+                 "Control: the same number of windows, assigned to SMs without regard to groups. "
+                 "If that helps too, it was not the TLB.");
         if (out->bottleneck == BOTTLENECK_PARTLY)
             snprintf(out->checks[3], sizeof(out->checks[3]),
-                     "What is still lost over half of the reach is not translation's: see there "
+                     "What is still lost over half of the reach has another cause: find that "
                      "first.");
         return;
     }
     snprintf(out->checks[0], sizeof(out->checks[0]),
-             "To make sure: run the same job over %s. It should be no faster there.", half);
+             "To verify, run the same job over %s: it should be no faster there.", half);
     if (!IS_KNOWN(out->translation_share))
         return;
     snprintf(out->checks[1], sizeof(out->checks[1]),
-             "Look at what the job does besides: its input and the link it comes over, work "
-             "for each access, too few warps, many atomics at one address.");
+             "Check what else the job does: its input and the link that brings it, work per "
+             "access, too few warps, many atomics on one address.");
     snprintf(out->checks[2], sizeof(out->checks[2]),
-             "Look at what memory really moves for an access (a profiler's sectors for each "
+             "Check how much memory moves per access (a profiler's sectors per "
              "request): uncoalesced ones move more than %u bytes.",
              out->transaction_bytes);
     snprintf(out->checks[3], sizeof(out->checks[3]),
-             "Look for other work on the GPU, and for clocks below those of the fingerprint.");
+             "Check for other work on the GPU, and for clocks below those of the fingerprint.");
 }
 
 enum status explain_loss(const struct fingerprint *fp, const struct explain_request *request,

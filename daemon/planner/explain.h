@@ -1,5 +1,5 @@
-/* explain.h: "is it the TLB?" What a job sees against what the fingerprint expects. Pure; no
- * allocation; any thread. Part of placement. */
+/* explain.h: is the TLB the bottleneck? Compares what a job observes with what the fingerprint
+ * predicts. Pure; no allocation; any thread. */
 #ifndef REACH_PLANNER_EXPLAIN_H
 #define REACH_PLANNER_EXPLAIN_H
 
@@ -19,7 +19,7 @@ struct explain_request {
     enum access access;
     uint32_t element_bytes;     /* as in job_request */
     uint32_t transaction_bytes; /* as in job_request */
-    double observed_gbps;       /* transaction bytes a second, 10^9; above 0 */
+    double observed_gbps;       /* 10^9 transaction bytes per second; above 0 */
     const char *fingerprint_id; /* as in job_request */
 };
 
@@ -31,14 +31,14 @@ struct explain_answer {
     uint32_t transaction_bytes;
     enum basis basis;
     enum bottleneck bottleneck;
-    struct maybe_f64 in_reach_gbps; /* expected of such accesses inside the reach */
+    struct maybe_f64 in_reach_gbps; /* expected of such accesses within the reach */
     struct maybe_f64 expected_gbps; /* expected of them over `bytes`, any SM anywhere */
-    struct maybe_f64 loss_gbps;     /* in_reach less observed; 0 where the job sees more */
-    /* Of the time by which an access takes longer than inside the reach, what translation accounts
+    struct maybe_f64 loss_gbps;     /* in_reach less observed; 0 if the job observes more */
+    /* Of the time by which an access takes longer than within the reach, what translation accounts
      * for, 0..1: (1/expected - 1/in_reach) / (1/observed - 1/in_reach). Unknown without a loss. */
     struct maybe_f64 translation_share;
     char reason[400]; /* what was compared with what */
-    /* What would prove it, or what else to look at: a sentence each; "" behind the last. */
+    /* What would prove it, or what else to check: one sentence each; "" after the last. */
     char checks[EXPLAIN_CHECKS][EXPLAIN_CHECK_BYTES];
 };
 

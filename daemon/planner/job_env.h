@@ -1,9 +1,9 @@
-/* job_env.h: what a job is given into its environment before it starts, for one GPU: all of a
- * fingerprint that the planner reads, as one line of text, and what a script can use without a
- * planner. Values in, value out; any thread. The daemon writes it, libreach reads it.
+/* job_env.h: the environment variables of a job for one GPU: all of a fingerprint that the planner
+ * reads, as one line of text, and what a script can use without a planner. The daemon writes them,
+ * libreach reads the line. Pure; any thread.
  *
- * A line and not a window table alone, because a table is right for one allocation size: from the
- * line libreach plans for any, with the very code of the daemon, and says what the daemon says.
+ * A table of windows is right for one allocation size only; from the line libreach plans for any
+ * size, with the code of the daemon and the same answers.
  *
  *     v1 gpu=GPU-.. name=.. driver=.. mig=0 origin=measured sms=132 memory=.. id=fp..
  *     depth=full taken=SECONDS verdict=clean range=.. reach=.. entry=.. recommended=..
@@ -13,10 +13,10 @@
  *
  * One blank between words, each word once and in this order. A number that is not known is
  * "?reason", one that is not observable "!reason" (base/maybe.h). `groups` is the group of SM 0, of
- * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of all that
- * stands before its blank, so that a line that was cut or edited is found out. Words that a newer
- * release adds stand before `check` and are skipped by those that do not know them; what changes
- * the meaning of a word makes it v2. Numbers are written so that reading gives the same ones.
+ * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of
+ * everything before its blank, which detects a truncated or edited line. A newer release adds words
+ * before `check`, and older ones skip them; a change to the meaning of a word makes it v2. Numbers
+ * are written so that reading gives the same ones.
  */
 #ifndef REACH_PLANNER_JOB_ENV_H
 #define REACH_PLANNER_JOB_ENV_H
@@ -41,8 +41,8 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
  *     REACH_WINDOW_OF_SM     the window of each SM id, likewise; -1: none
  *     REACH_JOB              the line
  *
- * The two window variables are left out where there are no windows, and all but the id and the line
- * where the memory of the GPU is not known. `out` needs JOB_ENV_BYTES.
+ * The two window variables are omitted if there are no windows, and all but the id and the line if
+ * the memory of the GPU is not known. `out` needs JOB_ENV_BYTES.
  * Errors: those of placement_scope (the fingerprint knows too little). */
 enum status job_env_variables(const struct fingerprint *fp, const char *id, char *out,
                               struct err *err);

@@ -36,7 +36,7 @@ static void fail(struct reader *r, const char *what)
 
 /* ---- parts of a value ---- */
 
-/* Cuts off what stands before the separator; all of it where there is none. False: nothing left. */
+/* Cuts off the text before the separator, or all of it. False: nothing is left. */
 static bool cut(struct span *rest, char separator, struct span *out)
 {
     const char *to;

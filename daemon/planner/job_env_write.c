@@ -1,4 +1,4 @@
-/* job_env_write.c: a fingerprint -> the words of job_env.h. */
+/* job_env_write.c: writes a fingerprint as the words of job_env.h. */
 #include "planner/job_env.h"
 
 #include "base/hash.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text that grows inside a fixed room. */
+/* A text that grows within a fixed buffer. */
 struct room {
     char *text;
     size_t room;
@@ -185,8 +185,9 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
     put_throughput(&r, &fp->throughput);
     put(&r, " check=%016" PRIx64, hash_bytes(HASH_START, out, r.bytes));
     if (r.full)
-        return err_set(err, STATUS_INTERNAL, "what a job is given of %s is longer than %d bytes",
-                       fp->gpu.uuid, (int)JOB_ENV_LINE_BYTES);
+        return err_set(err, STATUS_INTERNAL,
+                       "the environment line of GPU %s is longer than %d bytes", fp->gpu.uuid,
+                       (int)JOB_ENV_LINE_BYTES);
     return STATUS_OK;
 }
 
@@ -205,7 +206,7 @@ static void put_windows(struct room *r, const struct placement_answer *answer)
     put(r, "\n");
 }
 
-/* What scripts use; nothing of a GPU whose memory nobody knows (it was imported). */
+/* What scripts use; nothing for a GPU whose memory is not known (an imported one). */
 static enum status put_whole(struct room *r, const struct fingerprint *fp, const char *id,
                              struct err *err)
 {
@@ -239,7 +240,8 @@ enum status job_env_variables(const struct fingerprint *fp, const char *id, char
         return s;
     put(&r, "REACH_JOB=");
     if (r.room - r.bytes < (size_t)JOB_ENV_LINE_BYTES + 2)
-        return err_set(err, STATUS_INTERNAL, "what a job is given of %s is too long", fp->gpu.uuid);
+        return err_set(err, STATUS_INTERNAL, "the environment variables of GPU %s are too long",
+                       fp->gpu.uuid);
     s = job_env_line(fp, id, out + r.bytes, err);
     if (s == STATUS_OK)
         strcat(out + r.bytes, "\n");

@@ -25,7 +25,7 @@
 /* More steps than any real chip needs; a bound on the time of an answer, not on its quality. */
 enum { IMPROVE_STEPS = 512 };
 
-static const uint32_t NOBODY = UINT32_MAX;
+static const uint32_t NO_GROUP = UINT32_MAX;
 
 struct assignment {
     const uint32_t *sizes;
@@ -36,7 +36,8 @@ struct assignment {
     uint32_t members[REACH_MAX_GROUPS]; /* groups in each window */
 };
 
-/* One exchange: `give` changes to the window of `get`; NOBODY: nothing comes back. */
+/* One exchange: `give` moves to the window of `get`, and `get` back; NO_GROUP: only `give` moves.
+ */
 struct change {
     uint32_t give;
     uint32_t get;
@@ -95,10 +96,10 @@ static void consider_window(const struct assignment *d, uint16_t w, struct chang
                 *best = (struct change){.give = g, .get = h, .to = to, .gain = gain};
             gain = gain_of(d->totals[w], d->totals[to], d->sizes[g]);
             if (gain > best->gain && d->members[w] > 1)
-                *best = (struct change){.give = g, .get = NOBODY, .to = to, .gain = gain};
+                *best = (struct change){.give = g, .get = NO_GROUP, .to = to, .gain = gain};
             gain = gain_of(d->totals[to], d->totals[w], d->sizes[h]);
             if (gain > best->gain && d->members[to] > 1)
-                *best = (struct change){.give = h, .get = NOBODY, .to = w, .gain = gain};
+                *best = (struct change){.give = h, .get = NO_GROUP, .to = w, .gain = gain};
         }
     }
 }
@@ -110,7 +111,7 @@ static void apply(struct assignment *d, const struct change *c)
     d->window_of[c->give] = c->to;
     d->totals[from] -= d->sizes[c->give];
     d->totals[c->to] += d->sizes[c->give];
-    if (c->get == NOBODY) {
+    if (c->get == NO_GROUP) {
         d->members[from]--;
         d->members[c->to]++;
         return;
@@ -122,7 +123,7 @@ static void apply(struct assignment *d, const struct change *c)
 
 static bool improve(struct assignment *d)
 {
-    struct change best = {.give = NOBODY, .get = NOBODY, .to = 0, .gain = 0};
+    struct change best = {.give = NO_GROUP, .get = NO_GROUP, .to = 0, .gain = 0};
     uint16_t fullest = 0;
     uint16_t emptiest = 0;
 
@@ -133,7 +134,7 @@ static bool improve(struct assignment *d)
             emptiest = (uint16_t)w;
     }
     if (d->totals[fullest] - d->totals[emptiest] < 2)
-        return false; /* whole SMs cannot be dealt more evenly */
+        return false; /* whole SMs cannot be divided more evenly */
     consider_window(d, fullest, &best);
     consider_window(d, emptiest, &best);
     if (best.gain <= 0)
@@ -142,7 +143,7 @@ static bool improve(struct assignment *d)
     return true;
 }
 
-/* Gives the windows the order of their lowest groups, so that equal plans look equal. */
+/* Numbers the windows by their lowest group, so that equal plans compare equal. */
 static void number_by_lowest(struct assignment *d)
 {
     uint32_t old_totals[REACH_MAX_GROUPS];

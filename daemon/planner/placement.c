@@ -1,16 +1,16 @@
 /* placement.c: which SM should work in which window?
  *
  * Walker: A100 80 GB memory beyond 64 GB, 2024, section 2.4. The SMs of one group share a TLB that
- * translates `reach` bytes. Tell all of a group to stay in one window no longer than that, and no
- * load misses, although all groups together reach far more. (Dealing single SMs to windows without
- * regard to groups gains nothing: then each TLB sees every window.)
+ * translates `reach` bytes. If all of a group stay in one window no longer than that, no load
+ * misses, although all groups together reach far more. (Assigning single SMs to windows without
+ * regard to groups gains nothing: then each TLB serves every window.)
  *
  *   memory   |<------ window 0 ------>|<------ window 1 ------>|<-- window 2 -->|
  *   groups    0  3  5                  1  4  7                  2  6
  *   SMs       50                       48                       34
  *
- * As few windows as the reach allows; groups dealt so that windows have equal numbers of SMs
- * (partition.c), or equal throughput where the fingerprint says that groups of as many SMs are not
+ * As few windows as the reach allows; groups assigned so that windows have equal numbers of SMs
+ * (partition.c), or equal throughput if the fingerprint says that groups of the same size are not
  * equally fast; lengths in proportion to these numbers (window_bounds.c). Where groups are few and
  * the memory large, the fullest window can be beyond the reach though equal ones would not. Then
  * more windows are tried first: smaller ones cost nothing, and SMs still finish together. Only
@@ -20,7 +20,7 @@
  * Worked example: 132 SMs in 8 groups of 16 and 18, reach 64 GiB, 2 MiB entries, 137 GiB: three
  * windows, since two would need 68.5 GiB each.
  *
- * Groups of which nobody is sure (FINGERPRINT_NO_GROUP) get no work where there is more than one
+ * SMs whose group is not certain (FINGERPRINT_NO_GROUP) get no work if there is more than one
  * window: one SM in the wrong window makes its whole group miss.
  */
 #include "planner/placement.h"
@@ -55,7 +55,7 @@ struct plan {
     struct candidate best;
 };
 
-/* Deals and cuts for one number of windows. */
+/* Assigns groups and cuts bounds for one number of windows. */
 static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
 {
     struct window_bounds_request request = {.bytes = plan->request->bytes,
@@ -96,7 +96,7 @@ static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empt
     return found;
 }
 
-/* One window for everybody. */
+/* One window for all SMs. */
 static void single_window(const struct plan *plan, struct placement_answer *out)
 {
     const struct sm_partition *p = &plan->fp->topology.partition;
@@ -260,8 +260,8 @@ static enum status check_request(const struct plan *plan, struct err *err)
     return STATUS_OK;
 }
 
-/* What is wrong here is a bug, and no job may work by it. libreach links this: it is an error, and
- * does not end the process. */
+/* A failure here is a bug, and no job may use the answer. An error and not an assertion, because
+ * libreach must not end the process. */
 static enum status check_answer(const struct placement_request *r,
                                 const struct placement_answer *out, struct err *err)
 {

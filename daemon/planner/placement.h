@@ -1,6 +1,6 @@
-/* placement.h: the two answers that the project exists for. Values in, value out: no I/O, no
- * hidden state; any thread. libreach links this too. To work out the id of a fingerprint takes some
- * 200 us and memory, the rest a few us and none: a caller that answers often hands the id in.
+/* placement.h: the two basic answers of the planner. Pure; any thread. libreach links this too.
+ * Computing the id of a fingerprint takes some 200 us and memory, the rest a few us and none: a
+ * caller that answers often passes the id.
  *
  *   scope      how many bytes may one pass touch at random before translation sets the speed?
  *              (Karnagel 2017, section 5: passes over TLB scopes)
@@ -8,9 +8,9 @@
  *              speed? (Walker 2024, section 2.4: groups in windows)
  *
  * Windows are balanced by SM count (a window is as long as its SMs' share), or by what the groups
- * read where that was measured and differs from their SMs' share beyond noise; aligned to the TLB
- * entry (or to the asked granularity, if that is coarser), and no longer than the reach less one
- * entry, so that they fit whatever the alignment of the job's base address.
+ * read if that was measured and differs from their SMs' share beyond noise; aligned to the TLB
+ * entry (or to the requested granularity, if that is coarser), and no longer than the reach less
+ * one entry, so that they fit whatever the alignment of the job's base address.
  */
 #ifndef REACH_PLANNER_PLACEMENT_H
 #define REACH_PLANNER_PLACEMENT_H
@@ -20,10 +20,10 @@
 
 enum { PLACEMENT_MAX_WINDOWS = 256 };
 
-/* Most that a request may speak of: 2^50 bytes (1 PiB). More is absurd: STATUS_INVALID_ARGUMENT. */
+/* The most bytes of a request: 2^50 (1 PiB). More is STATUS_INVALID_ARGUMENT. */
 #define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
 
-/* What an answer rests on. A closed set, so that programs can branch on it. */
+/* What the answer recommends. A closed set, so that programs can branch on it. */
 enum advice {
     ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach: any SM may work anywhere */
     ADVICE_SCOPES,            /* passes over scopes */
@@ -36,18 +36,18 @@ const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows",
 struct scope_request {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: what the job touches at random */
     enum access access;
-    const char *fingerprint_id; /* of the fingerprint, where the caller has it; NULL: worked out */
+    const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
 };
 
 struct scope_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     enum advice advice;
-    uint64_t scope_bytes; /* largest range one pass should touch; `bytes` where it fits */
+    uint64_t scope_bytes; /* largest range one pass should touch; `bytes` if that fits */
     uint64_t passes;      /* ceil(bytes / scope_bytes) */
     struct maybe_f64
-        predicted_gbps; /* predicted for useful lines, passes over skipped ones not counted */
-    struct maybe_f64 naive_gbps; /* predicted for one pass over everything */
-    char reason[320];            /* for a person: what was compared with what */
+        predicted_gbps;          /* of useful lines; scanning the skipped ones is not included */
+    struct maybe_f64 naive_gbps; /* of one pass over everything */
+    char reason[320];            /* one sentence: what was compared with what */
 };
 
 struct placement_request {
@@ -72,18 +72,17 @@ struct placement_answer {
     enum advice advice;
     uint32_t window_count;
     struct placement_window windows[PLACEMENT_MAX_WINDOWS];
-    uint32_t sm_slots; /* length of window_of_sm: highest SM id + 1 */
-    int16_t
-        window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: this id does not exist, or give it no work */
-    uint64_t headroom_bytes;         /* reach less the longest window and the reserve */
-    double imbalance; /* work of the busiest window over that of all, SM by SM; 1 is even */
+    uint32_t sm_slots;                   /* length of window_of_sm: highest SM id + 1 */
+    int16_t window_of_sm[REACH_MAX_SMS]; /* by SM id; -1: no such SM, or assign it no work */
+    uint64_t headroom_bytes;             /* reach less the longest window and the reserve */
+    double imbalance; /* work per SM in the busiest window over that in all; 1 is even */
     struct maybe_f64 predicted_gbps; /* predicted with this placement */
     struct maybe_f64 naive_gbps;     /* predicted without */
     char reason[320];
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (the fingerprint
- * knows too little; the sentence says what is missing and how to get it). */
+/* Errors: STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_NOT_APPLICABLE
+ * (the fingerprint knows too little; the message says what is missing and how to get it). */
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err);
 

@@ -1,10 +1,11 @@
-/* reach_limit.c: the facts that both answers need, or a sentence about what is missing.
+/* reach_limit.c: the facts that every answer needs, or a message about what is missing.
  *
  * A window must fit the level that groups share. A pass may go further: on a K80 a group reaches
- * 130 MiB, and beyond it a level that all SMs share reaches 2 GiB. Its misses are the dear ones, so
- * few passes of 2 GiB beat many of 128 MiB (Karnagel 2017, section 5). What "translation sets the
- * speed" means is taken by its word: it costs more time than memory does, that is, reads are slower
- * than half of the plateau. That needs a measured curve; without one the group's reach stands.
+ * 130 MiB, and beyond it a level that all SMs share reaches 2 GiB. Its misses are the
+ * expensive ones, so few passes of 2 GiB are faster than many of 128 MiB (Karnagel 2017, section
+ * 5). Translation limits the speed if it takes more time than memory, that is, if reads are slower
+ * than half of the plateau. That needs a measured curve; without one the reach of the group is
+ * used.
  */
 #include "planner/reach_limit.h"
 
@@ -18,7 +19,7 @@ static enum status check_bytes(uint64_t bytes, struct err *err)
 {
     if (bytes == 0)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
-                             "bytes is 0: say how many the job touches");
+                             "bytes is 0: give the number of bytes that the job touches");
     if (bytes > PLACEMENT_MAX_BYTES)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
                              "bytes is more than 1 PiB, which no GPU has: check the number");

@@ -13,20 +13,21 @@ struct reach_limit {
     uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */
 };
 
-/* Checks `bytes` and reads the limit. `id` is the fingerprint's, NULL: worked out. Errors:
- * STATUS_INVALID_ARGUMENT (bytes zero or absurd), STATUS_NOT_APPLICABLE (unknown reach). */
+/* Checks `bytes` and reads the limit. `id` is that of the fingerprint; NULL: computed. Errors:
+ * STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_NOT_APPLICABLE (unknown
+ * reach). */
 enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
                              struct reach_limit *out, struct err *err);
 
-/* How much of a reach another range of `reserve_bytes` (0: none) takes, at any alignment: whole
+/* How much of a reach another range of `reserve_bytes` (0: none) uses, at any alignment: whole
  * entries, and one more. */
 uint64_t reach_limit_taken(uint64_t entry_bytes, uint64_t reserve_bytes);
 
-/* Takes the reserve off usable_bytes; STATUS_INVALID_ARGUMENT where it is absurd,
- * STATUS_NOT_APPLICABLE where it leaves nothing. */
+/* Subtracts the reserve from usable_bytes; STATUS_INVALID_ARGUMENT if it is above
+ * PLACEMENT_MAX_BYTES, STATUS_NOT_APPLICABLE if it leaves nothing. */
 enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_bytes, struct err *err);
 
-/* How far one pass may go: what one group reaches or, where a wider level was measured to cost less
+/* The scope of one pass: what one group reaches or, if a wider level was measured to cost less
  * than half of the speed of reads, that level's reach less one entry. */
 uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reach_limit *limit);
 

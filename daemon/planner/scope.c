@@ -1,7 +1,7 @@
 /* scope.c: how many bytes may one pass touch at random?
  *
  * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
- * section 5. Instead of one pass over everything, a job makes several: each looks at all its
+ * section 5. Instead of one pass over everything, a job makes several: each scans all its
  * positions but touches only those within the scope of this pass, so that translation always hits.
  * It pays if the passes over skipped positions cost less than the misses did.
  *
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The curve speaks of reads: what atomics or writes would reach does not follow from it. */
+/* The curve is of reads: the throughput of atomics or writes does not follow from it. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
                                   uint64_t bytes)
 {
@@ -80,7 +80,7 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
     out->passes = (request->bytes - 1) / scope_bytes + 1;
     out->predicted_gbps = in_scope_gbps(fp, request, scope_bytes);
     snprintf(out->reason, sizeof(out->reason),
-             "%s are more than the %s %s, one entry of margin kept: %llu passes, each inside one "
+             "%s are more than the %s %s, one entry of margin kept: %llu passes, each within one "
              "scope of at most %s (fingerprint %s).",
              asked, scope, bound_text(limit, scope_bytes), (unsigned long long)out->passes, scope,
              out->fingerprint_id);

@@ -1,19 +1,10 @@
-/* split.c: groups to jobs, then windows for each job.
+/* split.c: assigns groups to jobs, then makes windows for each job.
  *
- * Two jobs that share a TLB evict each other's translations, so that both together must fit its
- * reach. With whole groups for each, every job has the reach of its groups for itself, as if it had
- * a smaller GPU.
- *
- * A job needs as many groups as its bytes have windows. So each first has a claim to that many (the
- * largest claims are given up where there are too few groups: those jobs miss, in one window). Then
- * groups are dealt one by one, the largest first, to the job that is furthest below its part of the
- * SMs; where the groups that are left are all claimed, only to jobs with a claim.
- *
- * Worked example: 8 groups of 16 and 18 SMs, 64 GiB of reach; 40 GiB with weight 1 beside 100 GiB
- * with weight 1. The first needs one group, the second two; each gets four groups, 66 SMs.
- *
- * Limits: one pass, no exchange, so parts may be off by up to the largest group. Memory's speed and
- * levels that all SMs share are not split by this: a job that moves more gets more.
+ * A job needs as many groups as its bytes have windows. So each first claims that many; the largest
+ * claims are dropped if there are too few groups: those jobs miss, in one window. Then groups are
+ * assigned one by one, the largest first, to the job that is furthest below its share of the SMs;
+ * if the remaining groups are all claimed, only to jobs with a claim. There is no exchange
+ * afterwards, so shares may be off by up to the largest group.
  */
 #include "planner/split.h"
 
@@ -30,9 +21,9 @@ struct splitting {
     const struct split_request *request;
     struct split_answer *out;
     struct reach_limit limit;
-    struct active_groups active;            /* everybody */
+    struct active_groups active;            /* all groups */
     struct access_cost access_cost;         /* of 128-byte reads */
-    uint32_t claims[SPLIT_MAX_JOBS];        /* groups not yet dealt that a job needs */
+    uint32_t claims[SPLIT_MAX_JOBS];        /* groups not yet assigned that a job needs */
     double targets[SPLIT_MAX_JOBS];         /* SMs */
     double have[SPLIT_MAX_JOBS];            /* SMs */
     int16_t job_of_group[REACH_MAX_GROUPS]; /* by the fingerprint's number */
@@ -111,7 +102,7 @@ static void claim(struct splitting *s)
     }
 }
 
-/* The largest group that nobody has; REACH_MAX_GROUPS where there is none. */
+/* The largest group without a job; REACH_MAX_GROUPS if there is none. */
 static uint32_t next_group(const struct splitting *s)
 {
     uint32_t best = REACH_MAX_GROUPS;
@@ -156,7 +147,7 @@ static void assign_groups(struct splitting *s)
 
 /* ---- each job's part ---- */
 
-/* GB/s of so many SMs out of all, at `ns` for an access of the whole GPU. */
+/* GB/s of a share of the SMs, at `ns` per access of the whole GPU. */
 static struct maybe_f64 part_gbps(struct maybe_f64 ns, double share)
 {
     if (IS_KNOWN(ns) && ns.v > 0)
@@ -208,8 +199,8 @@ static void write_part(const struct splitting *s, uint32_t j, const struct place
                  part->sm_count);
     else
         snprintf(part->why, sizeof(part->why),
-                 "%s are more than %u groups reach, each in its own window: they miss, but no "
-                 "other job does for it.",
+                 "%s are more than %u groups reach, each in its own window: it misses, but makes "
+                 "no other job miss.",
                  asked, part->group_count);
 }
 
@@ -255,7 +246,7 @@ static void write_reason(const struct splitting *s)
     }
     snprintf(out->reason, sizeof(out->reason),
              "%u job%s, %u groups, %u SMs: each group works for one job, so no two jobs share a "
-             "TLB of the groups; %u of %u stay inside the reach (fingerprint %s).%s",
+             "TLB of the groups; %u of %u stay within the reach (fingerprint %s).%s",
              out->job_count, out->job_count == 1 ? "" : "s", s->active.count, s->active.sms,
              fitting, out->job_count, out->fingerprint_id, shared);
 }

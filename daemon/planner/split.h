@@ -1,9 +1,10 @@
-/* split.h: one GPU for several jobs, by whole groups, so that none evicts another's translations.
- * Pure; no allocation; any thread. Part of placement.
+/* split.h: divides one GPU among several jobs by whole groups, so that none evicts another's
+ * translations.
+ * Pure; no allocation; any thread.
  *
  * Each group works for one job. What a job does with its groups is the planner's windows: its own
  * allocation, cut by its own groups. Levels that all SMs share cannot be split; the answer says
- * where there is one.
+ * if there is one.
  */
 #ifndef REACH_PLANNER_SPLIT_H
 #define REACH_PLANNER_SPLIT_H
@@ -16,7 +17,7 @@ enum { SPLIT_MAX_JOBS = 16 };
 
 struct split_job {
     uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: its own allocation, touched at random */
-    double weight;  /* its part of the SMs; 0: 1 */
+    double weight;  /* its share of the SMs; 0: 1 */
 };
 
 struct split_request {
@@ -26,13 +27,13 @@ struct split_request {
 };
 
 struct split_part {
-    bool fits; /* its windows are inside the reach; if not, there is one window of all its bytes */
+    bool fits; /* its windows are within the reach; if not, there is one window of all its bytes */
     uint32_t sm_count;
     uint32_t group_count;
     uint32_t window_count;
     uint32_t first_window;         /* in windows[] of the answer */
     struct maybe_f64 gbps;         /* predicted, 128-byte reads, the others at work too */
-    struct maybe_f64 unsplit_gbps; /* its part of the SMs, any of them, each job anywhere: all the
+    struct maybe_f64 unsplit_gbps; /* its share of the SMs, any of them, each job anywhere: all the
                                       bytes of all jobs behind every TLB */
     char why[200];
 };
@@ -45,13 +46,13 @@ struct split_answer {
     /* first_byte is in the job's own allocation */
     struct placement_window windows[PLACEMENT_MAX_WINDOWS];
     uint32_t sm_slots;                   /* highest SM id + 1 */
-    int16_t job_of_sm[REACH_MAX_SMS];    /* -1: no such SM, or give it no work */
+    int16_t job_of_sm[REACH_MAX_SMS];    /* -1: no such SM, or assign it no work */
     int16_t window_of_sm[REACH_MAX_SMS]; /* within its job's windows, from 0; -1 as above */
     char reason[400];
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT (no job, too many, more jobs than groups, a size or a weight that
- * makes no sense), STATUS_NOT_APPLICABLE (the fingerprint knows no groups or no reach). */
+/* Errors: STATUS_INVALID_ARGUMENT (no job, too many, more jobs than groups, a size or a weight out
+ * of range), STATUS_NOT_APPLICABLE (the fingerprint knows no groups or no reach). */
 enum status split_jobs(const struct fingerprint *fp, const struct split_request *request,
                        struct split_answer *out, struct err *err);
 

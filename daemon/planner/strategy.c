@@ -108,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static void because(struct strategy_option
 /* What follows a sentence about a scan. */
 static const char *free_scan_text(const struct costing *c)
 {
-    return c->scan_ns > 0 ? "" : ", looking taken as free";
+    return c->scan_ns > 0 ? "" : ", assuming the scan costs nothing";
 }
 
 static void set_possible(struct planner *p, enum strategy s, const struct cost *cost,
@@ -145,7 +145,7 @@ static void add_naive(struct planner *p)
         fits_text(&p->costing, fits);
         because(o, "One pass, any SM anywhere: %s%s; %s.", rate, bound_text(o->bound), fits);
     } else {
-        because(o, "One pass, any SM anywhere: %s%s; such accesses inside the reach: %s.", rate,
+        because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s.", rate,
                 bound_text(o->bound), rate_text(p->out->in_reach_gbps, in_reach));
     }
 }
@@ -183,7 +183,7 @@ static void add_scopes(struct planner *p)
         set_possible(p, STRATEGY_SCOPES, &s.cost, s.passes);
         o->passes = p->out->passes = s.passes;
         o->scope_bytes = p->out->scope_bytes = s.scope_bytes;
-        because(o, "%llu passes over at most %s each: %s%s; each pass looks at every position%s.",
+        because(o, "%llu passes over at most %s each: %s%s; each pass scans every position%s.",
                 (unsigned long long)s.passes, format_size(s.scope_bytes, scope),
                 rate_text(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
     }
@@ -215,9 +215,9 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
     for (uint32_t i = 0; i < w->window_count; i++)
         longest = w->windows[i].length_bytes > longest ? w->windows[i].length_bytes : longest;
     if (filtered)
-        snprintf(how, sizeof(how), "the SMs of each look at all the input and keep what is theirs");
+        snprintf(how, sizeof(how), "the SMs of each scan all the input and keep what is theirs");
     if (o->strategy == STRATEGY_PARTITIONED_WINDOWS)
-        snprintf(how, sizeof(how), "the input is dealt to them first, %.3g bytes more an access",
+        snprintf(how, sizeof(how), "the input is partitioned first, %.3g extra bytes per access",
                  o->extra_bytes);
     because(o, "%u windows of whole groups, at most %s each: %s%s; %s%s.", w->window_count,
             format_size(longest, longest_text), rate_text(o->gbps, rate), bound_text(o->bound), how,
@@ -258,7 +258,8 @@ static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *
     } else if (p->job->no_sm_binding) {
         because(o, "The job says that its work cannot be bound to SMs.");
     } else if (s == STRATEGY_WINDOWS && p->job->input_bytes > 0) {
-        because(o, "The input says where to go, so no SM can draw work of its own window alone.");
+        because(
+            o, "Positions come from the input, so an SM cannot draw work for its own window only.");
     } else if (s == STRATEGY_FILTERED_WINDOWS && p->job->single_pass) {
         not_twice(o);
     } else {
@@ -284,7 +285,7 @@ static uint32_t effort_of(const struct planner *p, enum strategy s)
     return s == STRATEGY_WINDOWS && !p->naive.known ? 0 : effort[s];
 }
 
-/* What an option ranks by. Where naive is not known it may be as fast as inside the reach, and so
+/* What an option ranks by. Where naive is not known it may be as fast as within the reach, and so
  * may windows of which nothing is known. */
 static double rank_ns(const struct planner *p, enum strategy s)
 {
@@ -360,13 +361,13 @@ static void nothing_to_do(const struct planner *p)
                  naive, out->fingerprint_id);
     } else if (!IS_KNOWN(out->options[0].gbps)) {
         snprintf(out->reason, sizeof(out->reason),
-                 "What naive would reach is %s, so nothing that costs passes, looks or bytes is "
-                 "worth recommending (fingerprint %s).",
+                 "The throughput of naive is %s, so nothing that costs passes, scans or bytes can "
+                 "be recommended (fingerprint %s).",
                  naive, out->fingerprint_id);
     } else {
         snprintf(out->reason, sizeof(out->reason),
                  "Nothing is worth doing: naive is predicted to reach %s, the best of the others, "
-                 "%s, %s, and less than 3%% more is nothing (fingerprint %s).",
+                 "%s, %s, and 3%% is the error of a prediction (fingerprint %s).",
                  naive, strategy_name(next->strategy), rate_text(next->gbps, other),
                  out->fingerprint_id);
     }

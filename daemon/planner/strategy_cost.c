@@ -1,19 +1,6 @@
-/* strategy_cost.c: four resources, and the one that is busy longest.
- *
- *   looking      positions that are looked at, to skip most of them or not
- *   input        what comes from elsewhere (a host link), beside all else
- *   memory       accesses, and what else moves in this GPU's memory: bytes add up
- *   translation  accesses beyond the reach
- *
- * A job that says what it reaches itself has a limit of its own in place of memory's, and that is
- * not as hard: where the two are near, a miss also keeps its threads waiting. There they add up by
- * their sixth powers: on an H200, 2 % off what a gather was measured to reach and 6 % off a
- * grouping job, where the larger alone is 12 % off.
- *
- * Input that comes over a link comes once: what is looked at again is kept, chunk by chunk (his
- * copy approach, section 5.3), and the link works on the next chunk meanwhile. Where the SMs of
- * several windows look at the same input at the same time, the L2 cache reads it once for all of
- * them (an H200: within 3 % of no cost for 8 bytes of input beside 128).
+/* strategy_cost.c: four resources work at the same time, and a pass takes as long as the busiest:
+ * the scan of positions, the link that brings input, memory, translation. docs/planner.md has the
+ * formulas ("A pass", "The strategies") and what they were compared with.
  */
 #include "planner/strategy_cost.h"
 
@@ -95,10 +82,8 @@ enum status costing_check(const struct job_request *job, struct err *err)
                                  "%s must be a number from 0 to %.0f: check it", f->name, f->most);
     }
     if (job->input_gbps > 0 && !(job->input_bytes > 0))
-        return err_set_field(
-            err, STATUS_INVALID_ARGUMENT, "input_gbps",
-            "input_gbps is there without input_bytes: say how many bytes of input an "
-            "access has");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "input_gbps",
+                             "input_gbps needs input_bytes: give the bytes of input per access");
     return STATUS_OK;
 }
 
@@ -127,7 +112,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->access = out->access_cost.in_reach_ns;
     if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0))
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
-    /* What the job measured has one reading of its input in it. */
+    /* What the job measured includes one reading of its input. */
     if (IS_KNOWN(out->access) && job->in_reach_gbps > 0 && out->local)
         out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
 }
@@ -198,7 +183,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     return s;
 }
 
-/* Known before unknown, cheap before dear, few passes before many. */
+/* Known before unknown, cheap before expensive, few passes before many. */
 static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
 {
     if (a->cost.known != b->cost.known)
@@ -222,7 +207,7 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
         uint64_t taken;
         if (!IS_KNOWN(level->reach_bytes) || !IS_KNOWN(level->entry_bytes) || entry == 0)
             continue;
-        /* Misses of nearer levels are in the price of an access inside the reach. */
+        /* Misses of nearer levels are part of the cost of an access within the reach. */
         if (level->reach_bytes.v <= c->limit.reach_bytes)
             continue;
         taken = entry + reach_limit_taken(entry, reserve);
@@ -256,7 +241,7 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
     return IS_KNOWN(access) ? busiest(&l) : unknown(access.reason);
 }
 
-/* How much longer the smallest window takes to look at everything than all SMs together. */
+/* How much longer the smallest window takes to scan everything than all SMs together. */
 static double scan_alone(const struct placement_answer *w)
 {
     uint32_t all = 0;

@@ -1,4 +1,4 @@
-/* strategy_cost.h: what each way to do a job costs, in nanoseconds of the whole GPU for an access.
+/* strategy_cost.h: the cost of each way to do a job, in nanoseconds of the whole GPU per access.
  * Pure; no allocation; any thread. Part of placement. docs/planner.md explains the formulas. */
 #ifndef REACH_PLANNER_STRATEGY_COST_H
 #define REACH_PLANNER_STRATEGY_COST_H
@@ -6,22 +6,22 @@
 #include "planner/access_cost.h"
 #include "planner/strategy.h"
 
-/* A job and the prices of what it does. */
+/* A job and the costs of what it does. */
 struct costing {
     const struct fingerprint *fp;
     const struct job_request *job;
     struct reach_limit limit; /* usable_bytes: the reserve is off */
     struct access_cost access_cost;
-    double scan_ns;          /* to look at one position */
+    double scan_ns;          /* to scan one position */
     double host_ns;          /* to bring one access' input over the link, beside all else */
     double read_ns;          /* to read it from this GPU's memory */
-    bool local;              /* it lies there as a whole; otherwise it is kept where read again */
+    bool local;              /* it is there as a whole; otherwise it is kept if it is read again */
     double keep_ns;          /* to keep it there */
-    double partition_ns;     /* to write what a partition deals for one access */
+    double partition_ns;     /* to write the partitioned input of one access */
     double partitioned_ns;   /* to read that again */
     double add_ns;           /* for one more pass or window to add to the output of one access */
     bool streams_known;      /* all of these but the first two */
-    struct maybe_f64 access; /* ns of an access inside the reach, its input not counted */
+    struct maybe_f64 access; /* ns of an access within the reach, its input not counted */
 };
 
 /* `known` false: `ns` is 0 and `why` says why. */
@@ -39,11 +39,10 @@ struct scope_cost {
     uint64_t passes;
 };
 
-/* Are the numbers of the job ones that can be? STATUS_INVALID_ARGUMENT names the one that is not.
- */
+/* Are the numbers of the job in range? STATUS_INVALID_ARGUMENT names the one that is not. */
 enum status costing_check(const struct job_request *job, struct err *err);
 
-/* Prices a checked job. `limit` as reach_limit_read gave it, less the reserve. */
+/* Computes the costs of a checked job. `limit`: from reach_limit_read, less the reserve. */
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct reach_limit *limit, uint32_t transaction_bytes,
                    struct costing *out);
@@ -53,7 +52,7 @@ struct cost cost_naive(const struct costing *c);
 /* Passes of at most `longest` bytes each, as equal as whole entries of `entry_bytes` allow. */
 struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes);
 
-/* The cheapest over the levels of the TLB. False where no level leaves room for a scope. */
+/* The cheapest over the levels of the TLB. False if no level leaves room for a scope. */
 bool cost_best_scopes(const struct costing *c, struct scope_cost *out);
 
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows);

@@ -2,16 +2,16 @@
  *
  * A window gets bytes in proportion to its SMs, so that all SMs finish together: with 50, 48 and
  * 34 SMs, 132 GiB fall into 50, 48 and 34 GiB. Lengths are counted in whole units (the TLB entry,
- * or the asked granularity), bound k at floor(units * SMs so far / all SMs); what is left over
+ * or the requested granularity), bound k at floor(units * SMs so far / all SMs); what is left over
  * behind the last whole unit belongs to the last window.
  *
- * Where a proportional window would pass the limit it is cut at the limit, and what it loses is
- * spread over the others, again in proportion, until nobody is over.
+ * A proportional window that would exceed the limit is cut at the limit, and what it loses is
+ * spread over the others, again in proportion, until none exceeds it.
  *
  * Why the limit is reach less one entry: a range of L bytes at any base touches at most
  * ceil(L / entry) + 1 entries. With L <= reach - entry these are at most as many as there are, for
- * bounds and bases of any alignment. Borders on entries only keep two windows from sharing one.
- * That is why an odd granularity may break that alignment without harm.
+ * bounds and bases of any alignment. Bounds at entries only keep two windows from sharing one, so
+ * an odd granularity may break that alignment without harm.
  */
 #include "planner/window_bounds.h"
 
@@ -56,7 +56,7 @@ struct cut {
     const struct window_bounds_request *request;
     uint64_t units;                   /* whole units in all */
     uint64_t rest_bytes;              /* behind the last whole unit; of the last window */
-    bool full[PLACEMENT_MAX_WINDOWS]; /* stands at its cap */
+    bool full[PLACEMENT_MAX_WINDOWS]; /* at its cap */
 };
 
 static uint64_t cap_of(const struct cut *c, uint32_t w)

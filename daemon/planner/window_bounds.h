@@ -1,5 +1,5 @@
-/* window_bounds.h: cuts [0, bytes) into windows whose lengths follow the SMs that work in them.
- * Pure; no allocation; any thread. Part of placement. */
+/* window_bounds.h: cuts [0, bytes) into windows whose lengths are in proportion to their SMs.
+ * Pure; no allocation; any thread. */
 #ifndef REACH_PLANNER_WINDOW_BOUNDS_H
 #define REACH_PLANNER_WINDOW_BOUNDS_H
 
@@ -21,8 +21,8 @@ struct window_bounds_result {
     double imbalance;  /* bytes per SM of the worst window over those of all; 1 is even */
 };
 
-/* The unit for an asked granularity (0: none asked): a multiple of both granularity and entry where
- * that is fine enough for windows of limit_bytes, else the smallest multiple of the granularity
+/* The unit for a requested granularity (0: none): a multiple of both granularity and entry if that
+ * is fine enough for windows of limit_bytes, else the smallest multiple of the granularity
  * that is not below the entry. */
 uint64_t window_bounds_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes);
 

@@ -11,7 +11,7 @@
  * repeats a run.
  */
 #include "base/log.h"
-#include "fingerprint/parts.h"
+#include "fingerprint/merge.h"
 #include "gpu/sim/sim_profiles.h"
 #include "measure/knowledge.h"
 #include "tests/share.h"

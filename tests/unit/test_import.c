@@ -238,37 +238,37 @@ static void bad_files_are_refused(void **state)
         {"a.csv", "#GPU: cuda 8.0, reduction mode: max\n", "neither avg nor min"},
         {"a.csv", HEAD, "line 1: ends before any number"},
         {"a.csv", HEAD "1,2,3\n", "line 2: is neither the head"},
-        {"a.csv", HEAD "#,\n", "line 2: names no stride"},
+        {"a.csv", HEAD "#,\n", "line 2: has no strides"},
         {"a.csv", HEAD "#,64,32,\n", "line 2: the strides do not ascend"},
         {"a.csv", HEAD "#,64,-1,\n", "line 2: the stride '-1'"},
         {"a.csv", HEAD "#,99999999999999999999,\n", "line 2: the stride"},
         {"a.csv", HEAD "#,64,\n", "line 2: has no rows"},
-        {"a.csv", HEAD "#,64,\n0,241,\n", "line 3: '0' is no footprint"},
-        {"a.csv", HEAD "#,64,\n-1,241,\n", "line 3: '-1' is no footprint"},
-        {"a.csv", HEAD "#,64,\nnan,241,\n", "line 3: 'nan' is no footprint"},
-        {"a.csv", HEAD "#,64,\n1e9,241,\n", "line 3: '1e9' is no footprint"},
-        {"a.csv", HEAD "#,64,\n1,NaN,\n", "line 3: 'NaN' is no number of cycles"},
-        {"a.csv", HEAD "#,64,\n1,-241,\n", "line 3: '-241' is no number of cycles"},
-        {"a.csv", HEAD "#,64,\n1,0,\n", "line 3: '0' is no number of cycles"},
-        {"a.csv", HEAD "#,64,\n1,99999999,\n", "is no number of cycles"},
-        {"a.csv", HEAD "#,64,\n1,241\n", "line 3: has less than the 1 columns"},
+        {"a.csv", HEAD "#,64,\n0,241,\n", "line 3: '0' is not a footprint"},
+        {"a.csv", HEAD "#,64,\n-1,241,\n", "line 3: '-1' is not a footprint"},
+        {"a.csv", HEAD "#,64,\nnan,241,\n", "line 3: 'nan' is not a footprint"},
+        {"a.csv", HEAD "#,64,\n1e9,241,\n", "line 3: '1e9' is not a footprint"},
+        {"a.csv", HEAD "#,64,\n1,NaN,\n", "line 3: 'NaN' is not a number of cycles"},
+        {"a.csv", HEAD "#,64,\n1,-241,\n", "line 3: '-241' is not a number of cycles"},
+        {"a.csv", HEAD "#,64,\n1,0,\n", "line 3: '0' is not a number of cycles"},
+        {"a.csv", HEAD "#,64,\n1,99999999,\n", "is not a number of cycles"},
+        {"a.csv", HEAD "#,64,\n1,241\n", "line 3: has fewer than the 1 columns"},
         {"a.csv", HEAD "#,64,\n1,241,242,\n", "line 3: has more than the 1 columns"},
         {"a.csv", HEAD "#,64,\n1,241,\n1,241,\n", "line 4: the footprints do not ascend"},
-        {"a.csv", HEAD "#,64,\n1.01,241,\n", "line 3: the footprint is no multiple"},
+        {"a.csv", HEAD "#,64,\n1.01,241,\n", "line 3: the footprint is not a multiple"},
         {"a.csv", HEAD "#,64\n1,24", "does not end: cut short?"},
-        {"a.csv", HEAD "#,1,\n12345.6,241,\n", "six digits do not tell"},
+        {"a.csv", HEAD "#,1,\n12345.6,241,\n", "six digits do not determine"},
         {"TLBsharing.txt", HEAD "#  000\n000 1 \n", "the file's name must end"},
         {"s-0-1.txt", HEAD "#  000\n000 1 \n", "the file's name must end"},
         {"s-64-1.txt", "#G: cuda 8.0, reduction mode: min\n#  000\n000 1 \n", "reduction mode min"},
-        {"s-64-1.txt", HEAD "#  \n", "line 2: names no SM"},
+        {"s-64-1.txt", HEAD "#  \n", "line 2: has no SMs"},
         {"s-64-1.txt", HEAD "#  001 000\n", "line 2: the SMs do not ascend"},
-        {"s-64-1.txt", HEAD "#  000 512\n", "line 2: '512' is no SM"},
+        {"s-64-1.txt", HEAD "#  000 512\n", "line 2: '512' is not an SM id"},
         {"s-64-1.txt", HEAD "#  000 001\n000 1 2 \n", "line 3: ends after 1 rows"},
         {"s-64-1.txt", HEAD "#  000 001\n001 1 2 \n", "line 3: is the row of SM 1"},
         {"s-64-1.txt", HEAD "#  000 001\n000 1 \n", "line 3: has 1 whole columns of 2"},
         {"s-64-1.txt", HEAD "#  000 001\n000 1 2 3 \n", "line 3: has more than the 2 columns"},
         {"s-64-1.txt", HEAD "#  000\n000 28", "line 3: has 0 whole columns of 1"},
-        {"s-64-1.txt", HEAD "#  000\n000 x \n", "line 3: 'x' is no number of cycles"},
+        {"s-64-1.txt", HEAD "#  000\n000 x \n", "line 3: 'x' is not a number of cycles"},
     };
 
     (void)state;
@@ -297,7 +297,7 @@ static void odd_bytes_and_long_lines_are_refused(void **state)
     assert_non_null(text);
     assert_int_equal(read_one("a.csv", with_nul, sizeof with_nul - 1, &set, &err),
                      STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.text, "line 3: has bytes that are no text"));
+    assert_non_null(strstr(err.text, "line 3: contains bytes that are not text"));
     memset(text, '1', bytes);
     memcpy(text, HEAD, sizeof HEAD - 1);
     assert_int_equal(read_one("a.csv", text, bytes, &set, &err), STATUS_INVALID_ARGUMENT);

@@ -4,7 +4,6 @@
 #include "any_fingerprint.h"
 #include "base/units.h"
 #include "fingerprint/merge.h"
-#include "fingerprint/parts.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
