@@ -1,5 +1,5 @@
-/* json_writer.c: one growing buffer and one flag. A comma is written before whatever follows
- * something; opening a bracket says that nothing has come yet, closing one that something has. */
+/* json_writer.c: one growing buffer. A comma is written before a value that `follows` another one;
+ * opening a bracket clears that flag, closing one sets it. */
 #include "base/json_writer.h"
 
 #include "base/format_number.h"
@@ -37,7 +37,7 @@ static void append(struct json_writer *t, const char *s, size_t n)
     t->bytes += n;
 }
 
-/* A new line where lines are wanted, but for the very first. */
+/* A new line, unless all is on one line or it is the first value. */
 static char *write_line(const struct json_writer *t, char *at)
 {
     if (!t->indent || t->depth == 0)
@@ -47,8 +47,8 @@ static char *write_line(const struct json_writer *t, char *at)
     return at + (size_t)t->indent * t->depth;
 }
 
-/* Writes the comma, and the name where there is one, and sees to it that `more` bytes fit behind
- * it. Where to go on; NULL without memory. */
+/* Writes the comma and the name, if any, and reserves `more` bytes after them. Returns their place,
+ * or NULL without memory. */
 static char *write_name(struct json_writer *t, const char *name, size_t more)
 {
     size_t n = name ? strlen(name) : 0;
@@ -57,13 +57,17 @@ static char *write_name(struct json_writer *t, const char *name, size_t more)
     if (!make_room(t, n + 6 + (size_t)t->indent * t->depth + more))
         return NULL;
     at = t->text + t->bytes;
+    if (t->named) {
+        t->named = false;
+        return at;
+    }
     if (t->follows)
         *at++ = ',';
     t->follows = true;
     at = write_line(t, at);
     if (name) {
         *at++ = '"';
-        at = stpcpy(at, name); /* its end is written over */
+        at = stpcpy(at, name); /* the terminator is overwritten */
         *at++ = '"';
         *at++ = ':';
         if (t->indent)
@@ -73,7 +77,7 @@ static char *write_name(struct json_writer *t, const char *name, size_t more)
     return at;
 }
 
-/* Writes the comma, and the name where there is one. */
+/* Writes the comma and the name, if any. */
 static void append_name(struct json_writer *t, const char *name)
 {
     (void)write_name(t, name, 0);
@@ -132,7 +136,7 @@ void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
 
     if (v > INT64_MAX) {
         t->failed = true;
-    } else if (at && v < 10) { /* most are: the windows of SMs */
+    } else if (at && v < 10) { /* the most frequent: windows of SMs */
         *at = (char)('0' + v);
         t->bytes++;
     } else if (at) {
@@ -140,7 +144,7 @@ void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
     }
 }
 
-/* There is one such list in most answers, with an entry for each SM, so it is written in one go. */
+/* Most answers have one such list, with an element per SM, so it is written without other calls. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count)
 {
     static const char nothing[] = {'n', 'u', 'l', 'l'};
@@ -163,7 +167,7 @@ void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *va
         }
         *at++ = ',';
     }
-    at[count > 0 ? -1 : 0] = ']'; /* over the last comma */
+    at[count > 0 ? -1 : 0] = ']'; /* replaces the last comma */
     t->bytes = (size_t)(at - t->text) + (count > 0 ? 0 : 1);
 }
 
@@ -181,7 +185,7 @@ void json_writer_real(struct json_writer *t, const char *name, double v)
     append(t, number, bytes);
 }
 
-/* What stands for one byte that may not stand for itself. */
+/* Escapes one byte. */
 static void append_escaped(struct json_writer *t, unsigned char c)
 {
     static const char from[] = "\"\\\b\f\n\r\t";
@@ -198,7 +202,7 @@ static void append_escaped(struct json_writer *t, unsigned char c)
     }
 }
 
-/* Is all of it ASCII, or else UTF-8 as jansson would take it? */
+/* Is it ASCII, or UTF-8 that jansson accepts? */
 static bool is_valid(const char *v, size_t n)
 {
     json_t *text;
@@ -213,9 +217,9 @@ static bool is_valid(const char *v, size_t n)
     return text != NULL;
 }
 
-/* How many of the first bytes may stand for themselves: ASCII but for quotes, backslashes and
- * control characters. Eight at a time, by the bit that a borrow or the byte itself puts at its top.
- */
+/* The number of bytes at the start that need no escape: ASCII without quotes, backslashes and
+ * control characters. Eight at a time, by the top bit of each byte, which the byte itself or a
+ * borrow sets. */
 static size_t plain_bytes(const char *v, size_t n)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -228,7 +232,7 @@ static size_t plain_bytes(const char *v, size_t n)
         const uint64_t quote = w ^ ('"' * ones);
         const uint64_t slash = w ^ ('\\' * ones);
         if ((w | (w - 0x20 * ones) | (quote - ones) | (slash - ones)) & tops)
-            break; /* perhaps: what follows looks closer */
+            break; /* perhaps: the loop below decides */
     }
     while (i < n && (unsigned char)v[i] >= 0x20 && (unsigned char)v[i] < 0x80 && v[i] != '"' &&
            v[i] != '\\')
@@ -242,7 +246,7 @@ static void append_text(struct json_writer *t, const char *v)
     size_t n = strlen(v);
     size_t start = plain_bytes(v, n);
     bool valid = start == n || is_valid(v, n);
-    size_t plain = 0; /* since here nothing had to be changed */
+    size_t plain = 0; /* the first byte that is not written yet */
 
     append(t, "\"", 1);
     for (size_t i = start; i < n; i++) {
@@ -300,38 +304,6 @@ void json_writer_figure_maybe(struct json_writer *t, const char *name, struct ma
     json_writer_f64_maybe(t, name, v);
 }
 
-/* What append_text writes, without the quotes; NULL without memory. The caller frees it. */
-static char *escaped(const char *v)
-{
-    struct json_writer t;
-
-    json_writer_begin(&t, 0);
-    append_text(&t, v);
-    if (t.failed) {
-        free(t.text);
-        return NULL;
-    }
-    memmove(t.text, t.text + 1, t.bytes - 2);
-    t.text[t.bytes - 2] = '\0';
-    return t.text;
-}
-
-static void append_member(struct json_writer *t, const char *name, const json_t *v)
-{
-    char *other;
-
-    if (plain_bytes(name, strlen(name)) == strlen(name)) {
-        json_writer_value(t, name, v);
-        return;
-    }
-    other = escaped(name);
-    if (other)
-        json_writer_value(t, other, v);
-    else
-        t->failed = true;
-    free(other);
-}
-
 static void append_members(struct json_writer *t, const char *name, const json_t *object)
 {
     json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
@@ -341,7 +313,10 @@ static void append_members(struct json_writer *t, const char *name, const json_t
     json_writer_open(t, name, '{');
     json_object_foreach(list, key, v)
     {
-        append_member(t, key, v);
+        json_writer_text(t, NULL, key);
+        append(t, ": ", t->indent ? 2 : 1);
+        t->named = true;
+        json_writer_value(t, NULL, v);
     }
     json_writer_close(t, '}');
 }
@@ -402,7 +377,7 @@ char *json_writer_end(struct json_writer *t, size_t *out_bytes)
 {
     char *text;
 
-    append(t, "\n", 2); /* and its end */
+    append(t, "\n", 2); /* with the terminator */
     text = t->text;
     t->text = NULL;
     if (t->failed) {

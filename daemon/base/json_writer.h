@@ -1,6 +1,6 @@
-/* json_writer.h: writes JSON straight into a buffer, for answers that are worked out for each
- * request. jansson's way over a tree of values costs tens of microseconds for an answer with a
- * number for each SM; this costs one or two.
+/* json_writer.h: writes JSON into a buffer, for answers that are computed per request. A tree of
+ * jansson's values costs tens of microseconds for an answer with a number per SM; this costs one or
+ * two.
  *
  *     struct json_writer t;
  *     json_writer_begin(&t, 2048);
@@ -10,11 +10,11 @@
  *     json_writer_u64(&t, NULL, 1);             (no names inside a list)
  *     json_writer_close(&t, ']');
  *     json_writer_close(&t, '}');
- *     char *text = json_writer_end(&t, &bytes); (NULL where anything failed)
+ *     char *text = json_writer_end(&t, &bytes); (NULL if anything failed)
  *
- * What it writes is what jansson writes of the same values, but for real numbers: those have as few
- * digits as are read as the same number, so that 0.911 is not 0.91100000000000003. Names are the
- * program's own: plain ASCII that needs no escape.
+ * The text is that of jansson, except for real numbers: those have the fewest digits that are read
+ * as the same number, so that 0.911 is not 0.91100000000000003. Names are the program's own: ASCII
+ * that needs no escape.
  */
 #ifndef REACH_BASE_JSON_WRITER_H
 #define REACH_BASE_JSON_WRITER_H
@@ -30,13 +30,14 @@ struct json_writer {
     char *text; /* owned until json_writer_end */
     size_t bytes;
     size_t room;
-    uint32_t indent; /* blanks a level, each value on a line of its own; 0: all on one line */
+    uint32_t indent; /* blanks per level, one value per line; 0: all on one line */
     uint32_t depth;
-    bool follows; /* something stands before in this object or list */
+    bool follows; /* a value was written before in this object or list */
+    bool named;   /* the name of the next value was written */
     bool failed;
 };
 
-/* `room` is a guess at the length; more is made as it is needed. */
+/* `room` is an estimate of the length; the buffer grows. */
 void json_writer_begin(struct json_writer *t, size_t room);
 void json_writer_open(struct json_writer *t, const char *name, char bracket);
 void json_writer_close(struct json_writer *t, char bracket);
@@ -44,18 +45,18 @@ void json_writer_null(struct json_writer *t, const char *name);
 void json_writer_bool(struct json_writer *t, const char *name, bool v);
 void json_writer_u64(struct json_writer *t, const char *name, uint64_t v); /* 2^63 and above fail */
 void json_writer_real(struct json_writer *t, const char *name, double v);  /* infinities fail */
-/* Bytes of a text that is no UTF-8 become '?'. */
+/* Bytes that are not UTF-8 become '?'. */
 void json_writer_text(struct json_writer *t, const char *name, const char *v);
-/* A list of numbers; null where one is negative. */
+/* A list of numbers; a negative one is null. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
 /* As maybe.h has it. */
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
 /* The same of a prediction, to six significant digits. */
 void json_writer_figure_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
-/* All of a value of jansson's; names and texts in it may be anything. */
+/* A value of jansson's; its names and texts may be any. */
 void json_writer_value(struct json_writer *t, const char *name, const json_t *v);
-/* The text with one line feed at its end, terminated, from malloc: the caller's. */
+/* The text with a line feed at its end, terminated. The caller frees it. */
 char *json_writer_end(struct json_writer *t, size_t *out_bytes);
 
 #endif

@@ -146,13 +146,6 @@ static double quantile(const struct values *v, double q)
     return select_between(v, k, k);
 }
 
-static double mad(struct values v)
-{
-    v.center = median(&v);
-    v.distances = true;
-    return median(&v);
-}
-
 double stats_median_f64(const double *v, size_t n)
 {
     return median(&(struct values){.f64 = v, .n = n});
@@ -175,10 +168,9 @@ uint32_t stats_quantile_u32(const uint32_t *v, size_t n, double q)
 
 double stats_mad_f64(const double *v, size_t n)
 {
-    return mad((struct values){.f64 = v, .n = n});
-}
+    struct values values = {.f64 = v, .n = n};
 
-double stats_mad_u32(const uint32_t *v, size_t n)
-{
-    return mad((struct values){.u32 = v, .n = n});
+    values.center = median(&values);
+    values.distances = true;
+    return median(&values);
 }

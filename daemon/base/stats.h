@@ -19,6 +19,5 @@ uint32_t stats_quantile_u32(const uint32_t *v, size_t n, double q);
 double stats_quantile_f64(const double *v, size_t n, double q);
 /* Median absolute deviation from the median (unscaled). */
 double stats_mad_f64(const double *v, size_t n);
-double stats_mad_u32(const uint32_t *v, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "measure/measure.h"
 #include "measure/verify.h"
+#include "worker/reap.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -156,11 +157,12 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
     const bool known = gpu->has_fingerprint && !gpu->fingerprint_stale;
 
     snapshot_release(s);
-    if (known || !p->measure_unknown || !may_pass(status)) {
+    if (known || !p->options.measure_unknown || !may_pass(status)) {
         thread->retry_at = 0;
         return;
     }
-    const nsec_t pause = thread->retry_pause ? 2 * thread->retry_pause : p->retry_ns;
+    const nsec_t pause =
+        thread->retry_pause ? 2 * thread->retry_pause : p->options.retry_ms * NSEC_PER_MSEC;
 
     thread->retry_pause = pause < GPU_THREAD_LONGEST_PAUSE ? pause : GPU_THREAD_LONGEST_PAUSE;
     thread->retry_at = clock_monotonic() + thread->retry_pause;
@@ -266,7 +268,7 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
 /* A worker that was abandoned still has the driver: a second one would hang as well. */
 static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
 {
-    if (*hung_pid && worker_is_abandoned(*hung_pid)) {
+    if (*hung_pid && reap_is_abandoned(*hung_pid)) {
         err_set(err, STATUS_GPU_HUNG, "the measurement process %d still hangs in the driver",
                 *hung_pid);
         return true;
@@ -278,7 +280,7 @@ static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
 uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                               struct gpu_identity *out, struct err *why)
 {
-    const struct worker_timeouts timeouts = {.grace_ns = p->grace_ns ? p->grace_ns : MEASURE_GRACE,
+    const struct worker_timeouts timeouts = {.grace_ns = p->options.grace_ms * NSEC_PER_MSEC,
                                              .stopping_ns = MEASURE_GRACE_STOPPING,
                                              .stopping = pipeline_is_stopping,
                                              .self = p};
@@ -286,7 +288,7 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
     uint32_t count = 0;
     enum status status = gpu_thread_still_hangs(hung_pid, why)
                              ? STATUS_GPU_HUNG
-                             : worker_start(p->executable, &p->gpu, &worker, why);
+                             : worker_start(p->options.executable, &p->options.gpu, &worker, why);
 
     pthread_mutex_lock(&p->mutex);
     if (!status && p->stopping) {
@@ -300,7 +302,7 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
     *slot = NULL;
     pthread_mutex_unlock(&p->mutex);
     if (worker) {
-        *hung_pid = worker_abandon(worker, &timeouts);
+        *hung_pid = worker_stop(worker, &timeouts);
     }
     if (!status && count == 0) {
         err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
@@ -350,7 +352,7 @@ static void gpu_thread_checked(struct gpu_thread *thread, const struct check *ch
     if (changed) {
         err_set_hint(&update.error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->message);
     }
-    if (changed && thread->pipeline->measure_unknown &&
+    if (changed && thread->pipeline->options.measure_unknown &&
         gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL)) {
         log_warning("gpu %u is stale, and its queue is full", thread->index);
     }
@@ -386,8 +388,8 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
 static void gpu_thread_work(struct gpu_thread *thread, const struct measurement *measurement)
 {
     struct pipeline *p = thread->pipeline;
-    struct measure_request request = {.executable = p->executable,
-                                      .gpu = &p->gpu,
+    struct measure_request request = {.executable = p->options.executable,
+                                      .gpu = &p->options.gpu,
                                       .store = p->store,
                                       .uuid = thread->identity.uuid,
                                       .depth = measurement->depth,
@@ -396,8 +398,8 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
                                       .attach = gpu_thread_attach,
                                       .stopping = gpu_thread_is_stopping,
                                       .hung = gpu_thread_hung,
-                                      .open_deadline_ns = p->open_ns,
-                                      .grace_ns = p->grace_ns};
+                                      .open_deadline_ns = p->options.open_ms * NSEC_PER_MSEC,
+                                      .grace_ns = p->options.grace_ms * NSEC_PER_MSEC};
     struct err err = {0};
 
     if (!gpu_thread_still_hangs(&thread->hung_pid, &err)) {
@@ -465,7 +467,7 @@ static void gpu_thread_rediscover(struct gpu_thread *thread)
     snapshot_release(s);
     thread->lost = false;
     log_info("gpu %u %s is back", thread->index, thread->identity.uuid);
-    if (known ? p->check_known : p->measure_unknown) {
+    if (known ? p->options.check_known : p->options.measure_unknown) {
         (void)gpu_thread_queue(thread, known ? MEASUREMENT_CHECK : MEASUREMENT_NEW, DEPTH_FULL,
                                &measurement, NULL);
     } else {
@@ -492,7 +494,8 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
         }
     } else {
         if (thread->rediscover_at == 0) {
-            thread->rediscover_at = clock_monotonic() + thread->pipeline->rediscover_ns;
+            thread->rediscover_at =
+                clock_monotonic() + thread->pipeline->options.rediscover_ms * NSEC_PER_MSEC;
         }
         if (gpu_thread_wait(thread, thread->rediscover_at)) {
             gpu_thread_rediscover(thread);

@@ -61,16 +61,8 @@ struct pipeline {
     pthread_mutex_t mutex;
     struct store *store;
     struct snapshot_cell *cell;
-    const char *executable; /* borrowed, as the strings in `gpu` */
-    struct gpu_options gpu;
+    struct pipeline_options options; /* with defaults instead of zeros */
     bool stopping;
-    bool stored_only;
-    bool measure_unknown;
-    bool check_known;
-    nsec_t rediscover_ns;
-    nsec_t retry_ns;
-    nsec_t open_ns;
-    nsec_t grace_ns;
     struct measurement_queue queue;
     struct discovery discovery;
     uint32_t gpu_thread_count; /* 0, or all: they are started together */

@@ -174,10 +174,7 @@ enum status measure_open(const struct measure_request *r, struct worker **out,
     if (!status && !r->attach(r->self, *out)) {
         status = err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
     }
-    return status ? status
-                  : worker_open(*out, r->uuid,
-                                r->open_deadline_ns ? r->open_deadline_ns : MEASURE_OPEN_DEADLINE,
-                                identity, limits, err);
+    return status ? status : worker_open(*out, r->uuid, r->open_deadline_ns, identity, limits, err);
 }
 
 /* Opens the GPU and begins a run in the store. */
@@ -255,7 +252,7 @@ enum status measure_abandon(const struct measure_request *request, struct worker
                             struct err *err)
 {
     const struct worker_timeouts timeouts = {
-        .grace_ns = request->grace_ns ? request->grace_ns : MEASURE_GRACE,
+        .grace_ns = request->grace_ns,
         .stopping_ns = MEASURE_GRACE_STOPPING,
         .stopping = request->stopping,
         .self = request->self,
@@ -265,7 +262,7 @@ enum status measure_abandon(const struct measure_request *request, struct worker
         return STATUS_OK;
     }
     request->attach(request->self, NULL);
-    const int pid = worker_abandon(take, &timeouts);
+    const int pid = worker_stop(take, &timeouts);
 
     if (pid == 0) {
         return STATUS_OK;

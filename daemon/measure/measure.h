@@ -24,14 +24,10 @@ struct measure_request {
     bool (*stopping)(void *self);
     /* The worker does not end and is abandoned: this process. */
     void (*hung)(void *self, int pid);
-    nsec_t open_deadline_ns; /* 0: MEASURE_OPEN_DEADLINE */
-    nsec_t grace_ns;         /* for a worker to end; 0: MEASURE_GRACE */
+    nsec_t open_deadline_ns;
+    nsec_t grace_ns; /* for a worker to end */
 };
 
-/* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
-#define MEASURE_OPEN_DEADLINE (120 * NSEC_PER_SEC)
-/* A probe under way is finished first, and a driver that is slow to close does not hang. */
-#define MEASURE_GRACE          (60 * NSEC_PER_SEC)
 #define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this, and a margin, is a second */
 
 /* Starts a worker for a request, to be ended by measure_abandon also on failure, and opens the GPU.

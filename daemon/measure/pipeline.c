@@ -7,8 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIPELINE_REDISCOVER_MS (30 * 1000) /* for a GPU that is lost */
-#define PIPELINE_RETRY_MS      (60 * 1000) /* for one that was busy, or failed */
+enum {
+    PIPELINE_REDISCOVER_MS = 30 * 1000, /* of a GPU that is lost */
+    PIPELINE_RETRY_MS = 60 * 1000,      /* of one that was busy, or failed */
+    /* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
+    PIPELINE_OPEN_MS = 120 * 1000,
+    /* A probe under way is finished first, and a driver that is slow to close does not hang. */
+    PIPELINE_GRACE_MS = 60 * 1000
+};
 
 /* Everything but the threads. */
 static enum status pipeline_make(const struct pipeline_options *options, struct store *store,
@@ -24,16 +30,19 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     pthread_cond_init(&p->discovery.wake, NULL);
     p->store = store;
     p->cell = cell;
-    p->stored_only = options->stored_only;
-    p->measure_unknown = options->measure_unknown;
-    p->check_known = options->check_known;
-    p->rediscover_ns =
-        (options->rediscover_ms ? options->rediscover_ms : PIPELINE_REDISCOVER_MS) * NSEC_PER_MSEC;
-    p->retry_ns = (options->retry_ms ? options->retry_ms : PIPELINE_RETRY_MS) * NSEC_PER_MSEC;
-    p->open_ns = options->open_ms * NSEC_PER_MSEC;
-    p->grace_ns = options->grace_ms * NSEC_PER_MSEC;
-    p->executable = options->executable;
-    p->gpu = options->gpu;
+    p->options = *options;
+    if (!options->rediscover_ms) {
+        p->options.rediscover_ms = PIPELINE_REDISCOVER_MS;
+    }
+    if (!options->retry_ms) {
+        p->options.retry_ms = PIPELINE_RETRY_MS;
+    }
+    if (!options->open_ms) {
+        p->options.open_ms = PIPELINE_OPEN_MS;
+    }
+    if (!options->grace_ms) {
+        p->options.grace_ms = PIPELINE_GRACE_MS;
+    }
     return STATUS_OK;
 }
 
@@ -116,7 +125,7 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     if ((unsigned)depth >= DEPTH_COUNT) {
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
     }
-    if (p->stored_only) {
+    if (p->options.stored_only) {
         return err_set_hint(err, STATUS_NOT_SUPPORTED,
                             "Start reachd without --no-gpus where the GPU is.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");

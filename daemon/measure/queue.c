@@ -1,6 +1,8 @@
-/* queue.c: the table of measurements. 256 slots, searched from one end to the other: a submission
- * is rare and a look at 256 small numbers is nothing beside it. See queue.h. */
+/* queue.c: see queue.h. The 256 slots are searched one by one: requests are rare, and the search is
+ * cheap beside one. */
 #include "measure/queue.h"
+
+#include "base/name_of.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,7 @@ const char *measurement_state_name(enum measurement_state s)
                                         [MEASUREMENT_DONE] = "done",
                                         [MEASUREMENT_FAILED] = "failed"};
 
-    return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
+    return NAME_OF(names, s);
 }
 
 const char *measurement_kind_name(enum measurement_kind k)

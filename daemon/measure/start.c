@@ -55,7 +55,7 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
         return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
     }
     snprintf(draft->source, sizeof draft->source, "%s",
-             p->gpu.simulated && p->gpu.simulated[0] ? "simulated" : "cuda");
+             p->options.gpu.simulated && p->options.gpu.simulated[0] ? "simulated" : "cuda");
     for (uint32_t i = 0; i < count; i++) {
         pipeline_recall(p, &gpus[i], &draft->gpus[i]);
     }
@@ -98,7 +98,7 @@ static void pipeline_begin(struct pipeline *p)
         struct measurement measurement;
         struct err err = {0};
 
-        if ((ready ? p->check_known : p->measure_unknown) &&
+        if ((ready ? p->options.check_known : p->options.measure_unknown) &&
             gpu_thread_queue(&p->threads[i], ready ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
                              DEPTH_FULL, &measurement, &err)) {
             log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
@@ -135,7 +135,7 @@ static void requeue_gpu(struct gpu_thread *thread)
 void pipeline_requeue(struct pipeline *p)
 {
     pthread_mutex_lock(&p->mutex);
-    const uint32_t count = p->measure_unknown ? p->gpu_thread_count : 0;
+    const uint32_t count = p->options.measure_unknown ? p->gpu_thread_count : 0;
 
     pthread_mutex_unlock(&p->mutex);
     const struct snapshot *s = snapshot_acquire(p->cell);

@@ -182,11 +182,6 @@ void store_close(struct store *take)
         free_store(take);
 }
 
-bool store_is_volatile(const struct store *store)
-{
-    return store->in_memory;
-}
-
 void store_set_limits(struct store *store, const struct store_limits *limits)
 {
     store->limits = *limits;

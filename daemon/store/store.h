@@ -36,9 +36,6 @@ enum status store_open(const char *path, struct store **out, struct err *err);
 enum status store_open_degraded(const char *path, struct store **out, struct err *err);
 void store_close(struct store *take);
 
-/* True for ":memory:". */
-bool store_is_volatile(const struct store *store);
-
 struct store_health {
     struct err last_error;    /* why nothing can be written; STATUS_OK: nothing is wrong */
     int64_t last_error_since; /* wall clock, seconds; 0 without an error */

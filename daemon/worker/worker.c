@@ -252,7 +252,7 @@ out:
     if (pair[1] >= 0) {
         close(pair[1]);
     }
-    worker_stop(w, NSEC_PER_SEC);
+    worker_stop(w, &(struct worker_timeouts){.grace_ns = NSEC_PER_SEC, .may_kill = true});
     return status;
 }
 
@@ -386,7 +386,7 @@ static bool worker_kill(struct worker *w, nsec_t grace_ns)
 }
 
 /* Ends the process: closes, SIGTERM, then SIGKILL if allowed. False: it is abandoned. */
-static bool worker_end_process(struct worker *w, const struct worker_timeouts *p, bool may_kill)
+static bool worker_end_process(struct worker *w, const struct worker_timeouts *p)
 {
     bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
 
@@ -399,14 +399,14 @@ static bool worker_end_process(struct worker *w, const struct worker_timeouts *p
     }
     const bool stopping = p->stopping && p->stopping(p->self);
 
-    if ((may_kill || stopping) && worker_kill(w, stopping ? p->stopping_ns : p->grace_ns)) {
+    if ((p->may_kill || stopping) && worker_kill(w, stopping ? p->stopping_ns : p->grace_ns)) {
         return true;
     }
     reap_abandon(w->pid);
     return false;
 }
 
-static int worker_finish(struct worker *take, const struct worker_timeouts *p, bool may_kill)
+int worker_stop(struct worker *take, const struct worker_timeouts *timeouts)
 {
     int left = 0;
 
@@ -414,9 +414,9 @@ static int worker_finish(struct worker *take, const struct worker_timeouts *p, b
         return 0;
     }
     if (take->fd >= 0) {
-        close(take->fd); /* the worker's way to know that it may close its GPU and exit */
+        close(take->fd); /* tells the worker to close its GPU and exit */
     }
-    if (take->pid > 0 && !take->reaped && !worker_end_process(take, p, may_kill)) {
+    if (take->pid > 0 && !take->reaped && !worker_end_process(take, timeouts)) {
         left = (int)take->pid;
     }
     if (take->wake_fd >= 0) {
@@ -426,19 +426,4 @@ static int worker_finish(struct worker *take, const struct worker_timeouts *p, b
     free(take);
     reap_leftovers();
     return left;
-}
-
-void worker_stop(struct worker *take, nsec_t grace_ns)
-{
-    (void)worker_finish(take, &(struct worker_timeouts){.grace_ns = grace_ns}, true);
-}
-
-int worker_abandon(struct worker *take, const struct worker_timeouts *timeouts)
-{
-    return worker_finish(take, timeouts, false);
-}
-
-bool worker_is_abandoned(int pid)
-{
-    return reap_is_abandoned(pid);
 }

@@ -56,24 +56,19 @@ int worker_pid(const struct worker *w);
 /* Makes the call that waits in another thread, and every later one, end with STATUS_CANCELLED. */
 void worker_cancel(struct worker *w);
 
-/* Closes the connection and waits `grace_ns` for the worker to exit, then sends SIGTERM and waits
- * as long again, then SIGKILL; a worker that is stuck in the driver is abandoned and logged. NULL
- * is fine. */
-void worker_stop(struct worker *take, nsec_t grace_ns);
-
 /* How long to wait for a worker that may hang in the driver. */
 struct worker_timeouts {
     nsec_t grace_ns;
     nsec_t stopping_ns; /* instead, as soon as `stopping` says that the daemon is stopping */
     bool (*stopping)(void *self); /* NULL: never */
     void *self;
+    bool may_kill; /* false: SIGKILL only if the daemon is stopping, for a process that is killed in
+                      the middle of a driver call may freeze the GPU */
 };
-/* The same for a worker that had a GPU, with SIGKILL only if the daemon is stopping: a process that
- * is killed in the middle of a driver call may freeze the GPU. Returns the process id of a worker
- * that does not end and is abandoned, or 0. NULL is fine. */
-int worker_abandon(struct worker *take, const struct worker_timeouts *timeouts);
-/* Is this abandoned process still there? Any thread. */
-bool worker_is_abandoned(int pid);
+/* Closes the connection and waits for the worker to exit, then sends SIGTERM and waits as long
+ * again, then SIGKILL. A worker that does not end is abandoned and logged (reap.h): its process id
+ * is returned, else 0. NULL is fine. */
+int worker_stop(struct worker *take, const struct worker_timeouts *timeouts);
 
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
  * the former is closed. Both are 3 if the daemon has started it, 0 and 1 if a person drives it

@@ -73,7 +73,6 @@ static void test_in_memory(void **state)
     struct store *const store = fixture_open(":memory:");
 
     (void)state;
-    assert_true(store_is_volatile(store));
     story(store);
     store_close(store);
     store_close(NULL);
@@ -86,7 +85,6 @@ static void test_in_a_file(void **state)
     struct fingerprint fp;
     struct err err = {0};
 
-    assert_false(store_is_volatile(store));
     story(store);
     store_close(store);
     store = fixture_open(path);

@@ -246,7 +246,6 @@ static void test_starts_without_a_directory(void **state)
     (void)snprintf(path, sizeof(path), "%s/later/it", (const char *)*state);
     assert_int_equal(store_open_degraded(path, &store, &err), STATUS_OK);
     assert_int_equal(health_of(store).last_error.status, STATUS_IO);
-    assert_false(store_is_volatile(store));
     assert_int_equal(current(store, FIXTURE_UUID), 0);
     assert_int_equal(fixture_store_run(store, FIXTURE_UUID, 1, 1, &run, &err), STATUS_IO);
     keep(store, STATUS_IO);

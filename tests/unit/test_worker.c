@@ -192,12 +192,17 @@ static enum status list(struct worker *w, nsec_t deadline, struct err *err)
     return worker_list(w, deadline, gpus, 2, &count, err);
 }
 
+static void stop_within(struct worker *w, nsec_t grace_ns)
+{
+    worker_stop(w, &(struct worker_timeouts){.grace_ns = grace_ns, .may_kill = true});
+}
+
 /* Stops it and makes sure that it has gone: reaped, not a zombie. */
 static void stop(struct worker *w)
 {
     pid_t pid = (pid_t)worker_pid(w);
 
-    worker_stop(w, strcmp(getenv("REACH_TEST_WORKER"), "real") == 0 ? GRACE : SHORT_GRACE);
+    stop_within(w, strcmp(getenv("REACH_TEST_WORKER"), "real") == 0 ? GRACE : SHORT_GRACE);
     assert_int_equal(kill(pid, 0), -1);
     assert_int_equal(errno, ESRCH);
 }
@@ -378,7 +383,7 @@ static void test_a_stubborn_worker_is_killed(void **state)
 
     (void)state;
     assert_int_equal(list(w, PLENTY, &err), STATUS_OK);
-    worker_stop(w, SHORT_GRACE);
+    stop_within(w, SHORT_GRACE);
     assert_int_equal(kill(pid, 0), -1);
 }
 
@@ -405,7 +410,7 @@ static void test_no_executable(void **state)
     assert_int_equal(worker_start("/nowhere/reachd", &options, &w, &err), STATUS_IO);
     assert_null(w);
     assert_non_null(strstr(err.text, "/nowhere/reachd"));
-    worker_stop(NULL, GRACE);
+    stop_within(NULL, GRACE);
 }
 
 /* ---- worker_main by hand: lines in, lines out --------------------------------------------- */
