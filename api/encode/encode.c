@@ -24,7 +24,7 @@ json_t *encode_err(const struct err *err)
 
 static json_t *links_to_json(const char *uuid)
 {
-    static const char *const parts[] = {"fingerprint", "fingerprints", "observations", "scope",
+    static const char *const parts[] = {"fingerprint", "history", "observations", "scope",
                                         "placement",   "plan",         "split",        "explain"};
     struct json_builder o;
     char link[LINK_BYTES];

@@ -1,28 +1,25 @@
-/* connections.c: cuts connections that take too long.
+/* connections.c: ends connections that take too long.
  *
- * libmicrohttpd's own timeout counts silence, so a client that sends one byte a second holds its
- * place indefinitely. Here every connection has one clock that only a complete answer sets back:
+ * libmicrohttpd's own timeout counts silence, so a client that sends one byte per second holds its
+ * slot indefinitely. Here every connection has one clock that only a complete answer resets:
  *
  *   opened ----- request ----- answer | idle ----- request line ----- rest ----- answer | idle ...
  *   ^ clock starts                    ^ starts     ^ starts again
  *
- * A first request must be over within the deadline from the opening of the connection. An idle
- * connection is closed after the deadline too; the time it was idle is not counted against
- * the request that follows. So nobody holds a place for more than twice the deadline without
- * getting a complete answer.
+ * A first request must be complete within the deadline from the opening of the connection. An idle
+ * connection is closed after the deadline too; its idle time does not count against the next
+ * request. So no client holds a slot for more than twice the deadline without a complete answer.
  *
- * A clock is one number, so a request writes to its own connection's memory and to no other's. Who
- * is due is found by looking at all, which happens when somebody may be, and seldom enough to cost
- * nothing beside the requests.
+ * A clock is one number, so a request writes only to its own connection. All connections are
+ * scanned when one may be due, which is rare enough to cost nothing beside the requests.
  */
 #include "api/server/connections.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum {
-    CHECKS_PER_DEADLINE = 128
-}; /* at most: so no connection ends later by more than this part of it */
+/* At most; no connection ends later than by this part of the deadline. */
+enum { CHECKS_PER_DEADLINE = 128 };
 
 struct connection *connections_add(struct connections *all, int fd, nsec_t now)
 {
@@ -84,7 +81,7 @@ nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadli
         if (now - c->since >= deadline) {
             shutdown(c->fd, SHUT_RDWR);
             *timed_out += 1;
-            c->since = now; /* should it linger, it is shut down again */
+            c->since = now; /* if it lingers, it is shut down again */
         }
         if (c->since + deadline < due)
             due = c->since + deadline;

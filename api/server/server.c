@@ -1,15 +1,14 @@
-/* server.c: libmicrohttpd, tamed.
+/* server.c: libmicrohttpd, driven by an epoll loop.
  *
  *   a loop --waits on--> epoll fd of the server --nests--> epoll fd of each MHD daemon
  *                                               \--------> timer of the request deadline
- *                                                \-------> to be woken by another thread
+ *                                                \-------> eventfd with which other threads wake it
  *
- * One MHD daemon a listening socket, so that each has connection slots of its own. All run in
- * external epoll mode.
- * The library's own epoll thread waits with its blocking timeout after a batch of exactly 128
- * ready connections; MHD_run always polls, so here nobody can cause that.
+ * One MHD daemon per listening socket, so that each has connection slots of its own. All run in
+ * external epoll mode: the library's own epoll thread waits with its blocking timeout after a batch
+ * of exactly 128 ready connections, and MHD_run always polls.
  *
- * Its inactivity timeout is off, since one byte a second defeats it: connections.c keeps the time.
+ * Its inactivity timeout is off, since one byte per second defeats it: see connections.c.
  */
 #include "api/server/server.h"
 
@@ -39,13 +38,13 @@
 enum {
     DEFAULT_LIMIT = 1024,
     DEFAULT_PROBE_LIMIT = 64,
-    RESERVED_FDS = 64, /* for everything that is no connection */
+    RESERVED_FDS = 64, /* for everything but connections */
     /* Request line and header fields of one request, and a piece of its body. The library clears it
-     * once or twice for every request, so that with 256 connections its size is felt: at 10 KiB an
-     * answer takes a tenth more CPU. RFC 9110, section 4.1, recommends room for a target of 8000
-     * bytes; the longest that means something here has less than 1000, and 4000 fit. */
+     * once or twice per request: with 256 connections an answer takes 10 % more CPU time if it is
+     * 10 KiB. RFC 9110, section 4.1, recommends room for a target of 8000 bytes; the longest that
+     * is valid here has less than 1000, and 4000 fit. */
     CONNECTION_MEMORY = 5 << 10,
-    TIMER_EVENT = API_MAX_LISTENERS, /* tags beside the numbers of the listeners */
+    TIMER_EVENT = API_MAX_LISTENERS, /* tags after the numbers of the listeners */
     WAKE_EVENT,
     MAX_EVENTS
 };
@@ -66,7 +65,7 @@ struct api_server {
     int timer_fd;
     int wake_fd;
     nsec_t timer_due; /* 0: not set */
-    nsec_t now;       /* when this turn of the loop began; deadlines need no more */
+    nsec_t now;       /* when this turn of the loop began: exact enough for deadlines */
     nsec_t deadline_ns;
     bool finished;
     bool place_freed; /* a connection was closed since the last run */
@@ -85,7 +84,7 @@ struct api_server {
     struct stats *stats;
     struct stats own_stats;
     struct db_thread *db_thread;
-    uint64_t number; /* of the next call, scattered */
+    uint64_t number; /* of the last call; request ids are made from it */
 };
 
 /* ---- what libmicrohttpd calls ---- */
@@ -134,8 +133,8 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
     return client->transaction;
 }
 
-/* The newest view, held until the end of this turn: only for the first request of a turn, and after
- * a publication, does this cost more than a look. */
+/* The newest view, held until the end of this turn: acquired for the first request of a turn and
+ * after a publication. */
 static const struct snapshot *newest_view(struct api_server *server)
 {
     if (server->view && server->view->generation == snapshot_generation(server->cell))
@@ -188,7 +187,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
     connections_end(&server->clients, client, server->now);
 }
 
-/* The target is decoded by request.c: leave it alone. */
+/* request.c decodes the target. */
 static size_t on_unescape(void *cls, struct MHD_Connection *connection, char *text)
 {
     (void)cls;
@@ -210,15 +209,14 @@ static void on_log(void *cls, const char *format, va_list args)
 
 /* ---- start ---- */
 
-static uint32_t asked_limit(const struct api_listener *l)
+static uint32_t limit_of(const struct api_listener *l)
 {
     if (l->connection_limit)
         return l->connection_limit;
     return l->role == API_FOR_PROBES ? DEFAULT_PROBE_LIMIT : DEFAULT_LIMIT;
 }
 
-/* As many connection slots as asked for; where the process may not open so many files, each socket
- * gets its share. A connection that finds no descriptor would hang, so none is promised. */
+/* A connection without a descriptor would hang, so there are never more slots than descriptors. */
 void api_share_slots(struct api_listener *listeners, uint32_t count)
 {
     struct rlimit files;
@@ -226,7 +224,7 @@ void api_share_slots(struct api_listener *listeners, uint32_t count)
     uint64_t room;
 
     for (uint32_t i = 0; i < count; i++) {
-        listeners[i].connection_limit = asked_limit(&listeners[i]);
+        listeners[i].connection_limit = limit_of(&listeners[i]);
         sum += listeners[i].connection_limit;
     }
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY ||
@@ -237,7 +235,7 @@ void api_share_slots(struct api_listener *listeners, uint32_t count)
         uint64_t share = listeners[i].connection_limit * room / sum;
         listeners[i].connection_limit = share > 0 ? (uint32_t)share : 1;
     }
-    log_warning("http: at most %llu connections and not %llu, since only %llu files may be open",
+    log_warning("http: at most %llu connections instead of %llu, since only %llu files may be open",
                 (unsigned long long)room, (unsigned long long)sum,
                 (unsigned long long)files.rlim_cur);
 }
@@ -263,7 +261,7 @@ static enum status watch(struct api_server *server, int fd, uint32_t tag, struct
     return STATUS_OK;
 }
 
-/* The library gets a descriptor of its own, so that it is clear who closes which. */
+/* The library gets a descriptor of its own and closes that. */
 static enum status add_listener(struct api_server *server, const struct api_listener *asked,
                                 struct err *err)
 {
@@ -384,7 +382,7 @@ int api_server_fd(const struct api_server *server)
     return server->epoll_fd;
 }
 
-/* Has the library work left that no descriptor tells of? */
+/* Does the library have work that no descriptor announces? */
 static bool has_work(const struct listener *listener)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
@@ -413,7 +411,7 @@ static void set_timer(struct api_server *server, nsec_t due)
     server->timer_due = due;
 }
 
-/* The timer is set once and asks again when it is due, so that a request costs no system call. */
+/* The timer is set once and moved when it expires, so that a request costs no system call. */
 static void on_timer(struct api_server *server)
 {
     uint64_t expirations;
@@ -427,7 +425,7 @@ static void on_timer(struct api_server *server)
     set_timer(server, due);
 }
 
-/* Perhaps an answer is there, and only a run finds out whose. */
+/* An answer may be ready: only a run finds out on which connection. */
 static bool on_wake(struct api_server *server)
 {
     uint64_t count;
@@ -454,8 +452,8 @@ static void serve(struct api_server *server, int wait_ms)
         else
             run_all = on_wake(server);
     }
-    /* With all slots taken the library stops watching its listening socket, and takes it up again
-     * not when a place is freed but at the next run, for which no descriptor might ever ask. */
+    /* With all slots taken the library stops watching its listening socket, and resumes not when a
+     * slot is freed but at the next run, which no descriptor might trigger. */
     server->place_freed = false;
     for (uint32_t i = 0; i < server->listener_count; i++) {
         struct listener *listener = &server->listeners[i];
@@ -512,7 +510,7 @@ static void finish_answers(struct api_server *server)
         int wait_ms = api_server_timeout_ms(server);
         if (now >= end)
             return;
-        if (wait_ms < 0)
+        if (wait_ms < 0 || (nsec_t)wait_ms * NSEC_PER_MSEC > end - now)
             wait_ms = (int)((end - now) / NSEC_PER_MSEC) + 1;
         serve(server, wait_ms);
     }
@@ -533,7 +531,7 @@ void api_server_free(struct api_server *take)
         return;
     api_server_finish(take);
     pthread_mutex_destroy(&take->token_mutex);
-    db_thread_free(take->db_thread); /* libmicrohttpd wants none suspended at the end */
+    db_thread_free(take->db_thread); /* libmicrohttpd requires that none is suspended at the end */
     for (uint32_t i = 0; i < take->listener_count; i++)
         MHD_stop_daemon(take->listeners[i].daemon);
     cache_free(take->cache);

@@ -1,7 +1,6 @@
-/* server.h: the HTTP server. libmicrohttpd driven by external epoll: a loop of the daemon calls
- * api_server_wait again and again. (MHD's internal epoll thread stalls when exactly 128 connections
- * are ready at once.) A server is used by one thread, but for the functions that say otherwise;
- * several may serve one cell and one backend.
+/* server.h: the HTTP server: libmicrohttpd, driven by a loop of the daemon that calls
+ * api_server_wait again and again. One thread uses a server, except for the functions that say
+ * otherwise; several servers may share one cell and one backend.
  */
 #ifndef REACH_API_SERVER_SERVER_H
 #define REACH_API_SERVER_SERVER_H
@@ -14,10 +13,10 @@
 struct api_server;
 struct stats;
 
-/* Whom a listening socket is for. */
+/* The requests that a listening socket accepts. */
 enum api_listener_role {
     API_FOR_ALL = 0,
-    API_FOR_PROBES /* those who watch the daemon: /healthz, /readyz and /metrics, nothing of /v1 */
+    API_FOR_PROBES /* of health probes and monitoring: everything but /v1 */
 };
 
 struct api_listener {
@@ -33,13 +32,12 @@ struct api_options {
     uint32_t listen_count;
     nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
     const char *daemon_version; /* static string */
-    const char *token; /* what changes something must bring it; copied. NULL or "": nothing need */
-    struct stats *stats; /* counts into this (stats.h), borrowed; NULL: into its own */
+    const char *token;          /* required for POST and DELETE; copied. NULL or "": none */
+    struct stats *stats;        /* counts into this (stats.h), borrowed; NULL: into its own */
 };
 
-/* Sets the limit of each listener to its default where it has none, and where the process may not
- * open so many files to its share. For all sockets of the process together, before their servers.
- */
+/* Sets the limit of each listener: to its default if it has none, and to its share if the process
+ * may not open so many files. For all sockets of the process together, before their servers. */
 void api_share_slots(struct api_listener *listeners, uint32_t count);
 
 /* Borrows cell and backend until api_server_free. */
@@ -50,11 +48,11 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
 /* Another token for every request that is served from now on. From any thread. */
 void api_server_set_token(struct api_server *server, const char *token);
 
-/* Sleeps until something is ready or somebody wakes it, then serves what is ready. */
+/* Sleeps until something is ready, due, or another thread wakes it; then serves what is ready. */
 void api_server_wait(struct api_server *server);
 /* Ends the sleep of api_server_wait. From any thread. */
 void api_server_wake(struct api_server *server);
-/* Does its reader move (db_thread.h)? From any thread, one at a time. */
+/* Does its db_thread make progress (db_thread.h)? From any thread, one at a time. */
 bool api_server_db_thread_is_alive(struct api_server *server);
 
 /* For a loop that watches other things too: the descriptor to watch for reading, */
@@ -64,7 +62,7 @@ void api_server_run(struct api_server *server);
 /* and the milliseconds until it is to be called even if nothing is ready; -1: never. */
 int api_server_timeout_ms(const struct api_server *server);
 
-/* Takes no more connections and finishes answers under way, for at most 1 s. */
+/* Accepts no more connections and finishes answers in progress, for at most 1 s. */
 void api_server_finish(struct api_server *server);
 /* The same, unless that was done, and closes everything. NULL is fine. */
 void api_server_free(struct api_server *take);

@@ -64,6 +64,14 @@ def service_routes_answer():
 
 
 @case
+def links_of_a_gpu_lead_to_routes():
+    for gpu in daemon.gpus():
+        for name, path in gpu["links"].items():
+            status = daemon.get(path).status
+            assert status != 404, (name, path)
+
+
+@case
 def index_and_uuid_name_the_same_gpu():
     for gpu in daemon.gpus():
         by_index = daemon.json(f"/v1/gpus/{gpu['index']}")
