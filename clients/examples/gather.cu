@@ -161,21 +161,20 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
 {
     state *s = (state *)user;
     const bool partitioned = way->strategy == REACH_PARTITIONED_WINDOWS;
-    if (!job_device_load(&s->device, passes, way->pass_count, why))
-        return false;
-    TRY(cudaMemset(s->out, 0xff, (u64)s->bags * s->row_bytes));
-    TRY(cudaMemset(s->sum, 0, sizeof *s->sum));
-    if (!job_device_begin(&s->device, why))
-        return false;
-    for (int batch = 0; batch < BATCHES; batch++) {
-        for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
-            if (!launch(s, p, s->numbers, NULL, p > 0, why))
+    const auto batches = [=] {
+        for (int batch = 0; batch < BATCHES; batch++) {
+            for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
+                if (!launch(s, p, s->numbers, NULL, p > 0, why))
+                    return false;
+            }
+            if (partitioned && !run_partitioned(s, why))
                 return false;
         }
-        if (partitioned && !run_partitioned(s, why))
-            return false;
-    }
-    if (!job_device_end(&s->device, ms, why))
+        return true;
+    };
+    TRY(cudaMemset(s->out, 0xff, (u64)s->bags * s->row_bytes));
+    TRY(cudaMemset(s->sum, 0, sizeof *s->sum));
+    if (!job_device_run(&s->device, passes, way->pass_count, batches, ms, why))
         return false;
     gather_check<<<job_blocks(&s->device) * 4, 256>>>(s->out, (u64)s->bags * s->row_bytes / 4,
                                                       s->sum);

@@ -54,11 +54,9 @@ struct state {
 
 /* ---- streaming ------------------------------------------------------------------------------- */
 
-/* Processes one chunk that kernels can read. */
-typedef bool chunk_fn(state *s, const job_way *way, const u32 *values, u32 round, char *why);
-
-/* All chunks of all rounds; `copy`: to the device, ahead of their use. */
-static bool stream(state *s, const job_way *way, bool copy, chunk_fn *use, char *why)
+/* Calls use(values, round) for all chunks of all rounds, on the device; `copy`: copied there ahead
+ * of their use. */
+template <class Use> static bool stream(state *s, bool copy, Use use, char *why)
 {
     for (u32 n = 0; n < s->rounds * CHUNKS; n++) {
         const u32 round = n / CHUNKS, buffer = n % BUFFERS;
@@ -72,7 +70,7 @@ static bool stream(state *s, const job_way *way, bool copy, chunk_fn *use, char 
             TRY(cudaStreamWaitEvent(s->work, s->copied[buffer], 0));
             values = target;
         }
-        if (!use(s, way, values, round, why))
+        if (!use(values, round))
             return false;
         TRY(cudaEventRecord(s->used[buffer], s->work));
     }
@@ -89,38 +87,39 @@ static bool launch(state *s, u32 pass, group_input in, char *why)
     return true;
 }
 
-/* A chunk in all passes of a way: one, except for staged scopes. */
-static bool use_passes(state *s, const job_way *way, const u32 *values, u32 round, char *why)
+/* All chunks, each in the passes from `first` to `end`. */
+static bool stream_passes(state *s, bool copy, u32 first, u32 end, char *why)
 {
-    for (u32 p = 0; p < way->pass_count; p++) {
-        if (!launch(s, p, {values, CHUNK, round}, why))
-            return false;
-    }
-    return true;
-}
-
-static bool use_partitioned(state *s, const job_way *, const u32 *values, u32 round, char *why)
-{
-    const group_number numbers = {values, s->buckets, round};
-    const partition_lists &lists = s->lists;
-    return partition_run(&s->device, s->device.tables[0], numbers, CHUNK, &s->lists, s->work,
-                         why) &&
-           launch(s, 0, {lists.numbers, 0, round, lists.counts, lists.capacity}, why);
+    const auto all = [=](const u32 *values, u32 round) {
+        for (u32 p = first; p < end; p++) {
+            if (!launch(s, p, {values, CHUNK, round}, why))
+                return false;
+        }
+        return true;
+    };
+    return stream(s, copy, all, why);
 }
 
 /* Karnagel's naive variant: the whole input again for each scope. */
-static bool stream_again(state *s, const job_way *way, char *why)
+static bool stream_again(state *s, u32 pass_count, char *why)
 {
-    job_way one = *way;
-    one.pass_count = 1;
-    for (u32 p = 0; p < way->pass_count; p++) {
-        std::swap(s->device.tables[0], s->device.tables[p]);
-        const bool done = stream(s, &one, true, use_passes, why);
-        std::swap(s->device.tables[0], s->device.tables[p]);
-        if (!done)
+    for (u32 p = 0; p < pass_count; p++) {
+        if (!stream_passes(s, true, p, p + 1, why))
             return false;
     }
     return true;
+}
+
+static bool stream_partitioned(state *s, char *why)
+{
+    const auto use = [=](const u32 *values, u32 round) {
+        const group_number numbers = {values, s->buckets, round};
+        const partition_lists &lists = s->lists;
+        return partition_run(&s->device, s->device.tables[0], numbers, CHUNK, &s->lists, s->work,
+                             why) &&
+               launch(s, 0, {lists.numbers, 0, round, lists.counts, lists.capacity}, why);
+    };
+    return stream(s, s->host_input, use, why);
 }
 
 /* ---- the job --------------------------------------------------------------------------------- */
@@ -201,10 +200,10 @@ static bool clear(state *s, char *why)
 static bool do_way(state *s, const job_way *way, char *why)
 {
     if (way->strategy == REACH_PARTITIONED_WINDOWS)
-        return stream(s, way, s->host_input, use_partitioned, why);
+        return stream_partitioned(s, why);
     if (way->variant == STREAMED_AGAIN)
-        return stream_again(s, way, why);
-    return stream(s, way, s->host_input && way->variant != ZERO_COPY, use_passes, why);
+        return stream_again(s, way->pass_count, why);
+    return stream_passes(s, s->host_input && way->variant != ZERO_COPY, 0, way->pass_count, why);
 }
 
 static bool time_way(state *s, const job_way *way, double *ms, char *why)
@@ -256,9 +255,11 @@ static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *wh
     state *s = (state *)user;
     job_device *d = &s->device;
     const job_way way = {REACH_SCOPES, PLAIN, "in reach", 1};
+    static job_pass one;
+    job_one_window(0, d->in_reach_bytes, REACH_SM_MAX, &one);
     s->buckets = d->in_reach_bytes / 16;
-    const bool done = job_device_load_one(d, 0, d->in_reach_bytes, why) &&
-                      choose_shape(s, &way, IN_REACH, why) && time_way(s, &way, in_reach_ms, why);
+    const bool done = job_device_load(d, &one, 1, why) && choose_shape(s, &way, IN_REACH, why) &&
+                      time_way(s, &way, in_reach_ms, why);
     s->buckets = d->bytes / 16;
     return done && job_device_time(
                        d, d->bytes, 0, [=] { return scan(s, why); }, scan_ms, why);

@@ -146,14 +146,6 @@ static inline bool job_device_load(job_device *d, const job_pass *passes, u32 co
     return true;
 }
 
-/* One window for all SMs in the first table. */
-static inline bool job_device_load_one(job_device *d, u64 first_byte, u64 length_bytes, char *why)
-{
-    static job_pass one;
-    job_one_window(first_byte, length_bytes, REACH_SM_MAX, &one);
-    return job_device_load(d, &one, 1, why);
-}
-
 static inline bool job_device_begin(job_device *d, char *why)
 {
     TRY(cudaEventRecord(d->before));
@@ -176,18 +168,24 @@ static inline bool job_device_end(job_device *d, double *out_milliseconds, char 
     return true;
 }
 
-/* Milliseconds of launch(), a bool function, with one window for all SMs. The first of two runs
- * warms up. */
+/* Milliseconds of launch(), a bool function, with `count` passes loaded. */
+template <class Launch>
+static bool job_device_run(job_device *d, const job_pass *passes, u32 count, Launch launch,
+                           double *out_milliseconds, char *why)
+{
+    return job_device_load(d, passes, count, why) && job_device_begin(d, why) && launch() &&
+           job_device_end(d, out_milliseconds, why);
+}
+
+/* The same with one window for all SMs. The first of two runs warms up. */
 template <class Launch>
 static bool job_device_time(job_device *d, u64 first_byte, u64 length_bytes, Launch launch,
                             double *out_milliseconds, char *why)
 {
-    for (int i = 0; i < 2; i++) {
-        if (!job_device_load_one(d, first_byte, length_bytes, why) || !job_device_begin(d, why) ||
-            !launch() || !job_device_end(d, out_milliseconds, why))
-            return false;
-    }
-    return true;
+    static job_pass one;
+    job_one_window(first_byte, length_bytes, REACH_SM_MAX, &one);
+    return job_device_run(d, &one, 1, launch, out_milliseconds, why) &&
+           job_device_run(d, &one, 1, launch, out_milliseconds, why);
 }
 
 /* The `close` of a job. */

@@ -1,33 +1,8 @@
-/* A kernel with persistent blocks, as many are: one block an SM, warps that draw pieces of work from
- * a queue until it is empty. It reads random 4-byte words of all of the GPU's memory and adds them
- * up. There are two of this program, sample_before.cu and sample_after.cu, which has moved to
- * windows; docs/moving-to-windows.md shows the difference. */
-#include "element.h"
-
-#include <cstdio>
-#include <cstdlib>
-#include <cuda_runtime.h>
-
-typedef uint32_t u32;
-typedef unsigned long long u64;
-
-enum { PIECE = 4096 };
-static const u64 SAMPLES = 1ull << 28;
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const cudaError_t result = (call);                                                         \
-        if (result != cudaSuccess) {                                                               \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result));                        \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-__global__ void fill(u32 *memory, u64 words)
-{
-    for (u64 i = blockIdx.x * 1024ull + threadIdx.x; i < words; i += gridDim.x * 1024ull)
-        memory[i] = element_word(i);
-}
+/* A kernel with persistent blocks: one block per SM, whose warps draw pieces of work from a queue until
+ * it is empty. It reads random 4-byte words from all of the GPU's memory and adds them up.
+ * sample_before.cu is the original, sample_after.cu works in windows; docs/moving-to-windows.md shows
+ * the difference. */
+#include "sample.cuh"
 
 __global__ void __launch_bounds__(1024, 1)
     sample(const u32 *memory, u64 words, u32 *queue, u64 *total)

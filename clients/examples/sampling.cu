@@ -193,16 +193,15 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
 {
     state *s = (state *)user;
     const bool partitioned = way->strategy == REACH_PARTITIONED_WINDOWS;
-    if (!job_device_load(&s->device, passes, way->pass_count, why))
-        return false;
+    const auto all = [=] {
+        for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
+            if (!launch(s, p, s->device.bytes / 4, why))
+                return false;
+        }
+        return !partitioned || run_partitioned(s, why);
+    };
     TRY(cudaMemset(s->total, 0, sizeof *s->total));
-    if (!job_device_begin(&s->device, why))
-        return false;
-    for (u32 p = 0; p < way->pass_count && !partitioned; p++) {
-        if (!launch(s, p, s->device.bytes / 4, why))
-            return false;
-    }
-    if ((partitioned && !run_partitioned(s, why)) || !job_device_end(&s->device, ms, why) ||
+    if (!job_device_run(&s->device, passes, way->pass_count, all, ms, why) ||
         (partitioned && !partition_check(&s->lists, s->device.tables[0].window_count, why)))
         return false;
     TRY(cudaMemcpy(&out->number[0], s->total, sizeof(u64), cudaMemcpyDeviceToHost));

@@ -1,7 +1,5 @@
-/* main.c: reachctl, the command line of reachd.
- *
- * A row of the table is a command: its name, what it takes, what it does. Options may stand before
- * or behind the command; one that a command does not take is refused, not ignored.
+/* main.c: reachctl, the command line of reachd. Options may precede or follow the command; an
+ * option that a command does not take is an error.
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/options.h"
@@ -14,7 +12,7 @@
 
 struct command {
     const char *name;
-    const char *operand; /* NULL: none; "[ID]": may be left out; "A B": two; "FILE...": or more */
+    const char *operand; /* NULL: none; "[ID]": optional; "A B": two; "FILE...": one or more */
     uint64_t options;    /* BIT()s of those it takes besides --json, --socket, --url */
     command_fn *run;
     const char *usage;
@@ -29,13 +27,14 @@ static const struct command commands[] = {
     {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
      "measure [--depth quick|full|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
-    {"diff", "A B", BIT(GPU), command_diff, "diff A B", "compare two: ids, \"current\", or files"},
+    {"diff", "A B", BIT(GPU), command_diff, "diff A B",
+     "compare two fingerprints: ids, \"current\", or files"},
     {"show", NULL, BIT(GPU) | BIT(AT) | BIT(EVIDENCE), command_show, "show [--at ID] [--evidence]",
-     "the current fingerprint, or an older one; --evidence says how sure each number is"},
+     "the current fingerprint or an older one; --evidence adds the evidence of each number"},
     {"map", "[FILE]", BIT(GPU) | BIT(AT), command_map, "map [FILE] [--at ID]",
-     "a chip as text: SMs by group, windows, what is disabled; of an exported file too"},
+     "a chip as text: SMs by group, windows, what is disabled; also of an exported file"},
     {"scope", "BYTES", BIT(GPU) | BIT(ACCESS), command_answer,
-     "scope BYTES [--access read|atomic|write]", "how many bytes may one pass touch at random?"},
+     "scope BYTES [--access read|atomic|write]", "how many bytes may one pass access at random?"},
     {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_answer,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},
@@ -44,88 +43,85 @@ static const struct command commands[] = {
          BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) | BIT(INPUT_BYTES) | BIT(INPUT_GBPS) |
          BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) | BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) |
          BIT(WINDOWS) | BIT(GRANULARITY),
-     command_answer, "plan BYTES [what the job says of itself, see below]",
+     command_answer, "plan BYTES [description of the job, see below]",
      "every way to do a job, best first"},
     {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
      "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
     {"explain", "BYTES", BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS),
      command_answer, "explain BYTES --gbps N [--access A --element B --transaction B]",
-     "is it the TLB? N is what the job sees"},
+     "is it the TLB? N is the throughput of the job"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
-     "observations [--run N] | ID [--csv]", "the raw measurements, or one of them whole"},
+     "observations [--run N] | ID [--csv]", "the raw measurements, or all values of one"},
     {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,
      "import FILE... [--gpu-name NAME] [--export DIR]",
-     "conclude from files of the public cuda-gpu-tlb benchmark; takes --evidence too"},
+     "derive a fingerprint from files of the public cuda-gpu-tlb benchmark; takes --evidence"},
     {"nfd", NULL, BIT(DIR) | BIT(NAMESPACE) | BIT(INTERVAL) | BIT(TTL), command_nfd,
      "nfd [--dir DIR|-] [--namespace NS] [--interval S] [--ttl S]",
-     "this node as a feature file of Kubernetes' NFD; --interval repeats it"},
+     "a feature file of this node for Kubernetes' NFD; --interval renews it"},
     {"hwloc", "[FILE...]", BIT(MERGE), command_hwloc, "hwloc [FILE...] [--merge TOPOLOGY]",
      "the GPUs as an hwloc topology in XML, or in one that lstopo wrote"},
     {"backup", "FILE", BIT(STATE), command_backup, "backup FILE [--state PATH]",
-     "copy the daemon's database, which goes on; asks no daemon"},
+     "copy the daemon's database while it is in use; needs no daemon"},
     {"survey", "[HOST...]",
      BIT(HOSTS) | BIT(FILE_SD) | BIT(SLURM) | BIT(DB) | BIT(PORT) | BIT(CA) | BIT(DEADLINE) |
          BIT(HOST_LIMIT) | BIT(AT_ONCE) | BIT(ATTEMPTS),
      command_survey, "survey [HOST...] [--hosts FILE] [--slurm LIST]",
-     "ask many daemons for their GPUs' fingerprints, and keep them"},
+     "collect the fingerprints of many daemons in a database"},
     {"survey report", "[REPORT...]", BIT(DB) | BIT(FORMAT) | BIT(SURVEY) | BIT(MODEL),
      command_survey_report, "survey report [REPORT...] [--format F]",
-     "what surveys found: signatures, maps, spread, outliers, drift"},
+     "results of surveys: signatures, maps, spread, outliers, drift"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands), COMMAND_NAME_BYTES = 128 };
 
 static void print_help(void)
 {
-    puts("reachctl asks reachd how far the GPUs of this node reach at full speed.\n");
+    puts("reachctl queries reachd: how much memory each GPU of a node accesses at full speed.\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         printf("  reachctl %-52s %s\n", commands[i].usage, commands[i].about);
     puts(
         "\n"
-        "  --gpu G        index or UUID of the GPU; 0 unless given\n"
-        "  --json         print the daemon's answer as it is\n"
-        "  --socket PATH  ask on this Unix socket\n"
-        "  --url URL      ask there; the environment's REACHD_URL does the same\n"
-        "                 a daemon with a token wants it for what changes something: the\n"
-        "                 environment's REACHD_TOKEN_FILE names the file with it\n"
-        "  --help         this text\n"
-        "  --version      of reachctl\n"
+        "  --gpu G        index or UUID of the GPU; default 0\n"
+        "  --json         print the daemon's response as it is\n"
+        "  --socket PATH  connect to this Unix socket\n"
+        "  --url URL      connect to this URL; default: the environment's REACHD_URL, else the\n"
+        "                 socket /run/reachd/reachd.sock if it exists, else\n"
+        "                 http://127.0.0.1:17322\n"
+        "  --help         print this text\n"
+        "  --version      print the version of reachctl\n"
+        "\n"
+        "BYTES and B are sizes: 137GiB, 80G, 1048576. If the daemon requires a token to measure,\n"
+        "the environment's REACHD_TOKEN_FILE names the file that contains it.\n"
         "\n"
         "plan takes --access read|atomic|write, --element B and --transaction B (of one access),\n"
-        "--reserve B (touched besides), --accesses N, --no-sm-binding (work cannot be bound to "
-        "SMs), "
-        "--single-pass\n"
-        "(the input cannot be read again), --input-bytes N (for one access), --input-gbps N (of "
-        "one\n"
-        "reading over a link), --scan-gps N (10^9 positions scanned per second), --in-reach-gbps N "
-        "(what\n"
-        "the job reaches inside the reach), --output-bytes N (for one access, that several add "
-        "to),\n"
-        "--partition-bytes N (that a partition writes for one), --windows N, --granularity B.\n"
-        "import asks no daemon. A sharing file's name must end in its stride in KiB and its "
-        "number\n"
-        "of pages: TLBsharing-2048-65.txt.\n"
-        "survey asks HOSTs (names with a port or without, addresses, URLs, unix:/path, - for "
-        "standard\n"
-        "input), those of files (--hosts FILE, one a line), of Prometheus (--file-sd FILE) and of\n"
-        "Slurm (--slurm 'n[001-256]'), on --port P where none is named, trusting --ca FILE, with\n"
-        "--concurrency N at once, --attempts N, --host-deadline S for each and --deadline S for "
-        "all,\n"
-        "and stores what they report in --db WHERE, a file or postgresql://...\n"
-        "survey report prints REPORTs of the latest survey or of --survey N, of all GPUs or those "
-        "of\n"
-        "--model NAME: signatures, maps, spread, outliers, drift, hosts, inventory, or without one "
-        "the\n"
-        "summary, with --format table|json|csv|markdown|svg.\n"
-        "BYTES and B are sizes: 137GiB, 80G, 1048576. Without --socket, --url and REACHD_URL the\n"
-        "socket /run/reachd/reachd.sock is asked, and where there is none http://127.0.0.1:17322.\n"
+        "--reserve B (accessed at random besides), --accesses N, --no-sm-binding (work cannot be\n"
+        "bound to SMs), --single-pass (the input cannot be read again), --input-bytes N (per\n"
+        "access), --input-gbps N (of one reading of the input over a link), --scan-gps N (10^9\n"
+        "positions scanned per second), --in-reach-gbps N (what the job itself attains within the\n"
+        "reach), --output-bytes N (per access, if several accesses add to it), --partition-bytes "
+        "N\n"
+        "(written per access by a partition), --windows N, --granularity B.\n"
         "\n"
-        "Exit code: 0 done, 1 the daemon refused or the measurement failed, 2 wrong usage,\n"
-        "3 no daemon answers. Of diff: 0 the same, 1 changed, 2 different hardware,\n"
-        "3 anything else. Of survey: 4 where some hosts were not heard, 3 where none was.");
+        "import needs no daemon. The name of a sharing file must end in its stride in KiB and its\n"
+        "number of pages: TLBsharing-2048-65.txt.\n"
+        "\n"
+        "survey takes HOSTs (names or addresses, with or without a port, URLs, unix:/path, - for\n"
+        "standard input), --hosts FILE (one per line), --file-sd FILE (of Prometheus), --slurm "
+        "LIST\n"
+        "('n[001-256]'), --port P (the default port), --ca FILE (trusted certificates),\n"
+        "--concurrency N, --attempts N, --host-deadline S (per host), --deadline S (in all) and\n"
+        "--db WHERE (where the fingerprints are stored: a file or postgresql://...).\n"
+        "survey report prints REPORTs (signatures, maps, spread, outliers, drift, hosts, "
+        "inventory;\n"
+        "without one a summary) of the latest survey or of --survey N, of all GPUs or those of\n"
+        "--model NAME, as --format table|json|csv|markdown|svg.\n"
+        "\n"
+        "Exit status: 0 success, 1 the request was refused or the measurement failed, 2 invalid\n"
+        "usage, 3 no daemon responds. Of diff: 0 same, 1 changed, 2 different hardware, 3 any\n"
+        "failure. Of survey: 4 if some hosts did not answer, 3 if none did.");
 }
 
-/* The command that begins at `words`, which NULL ends, and of how many words its name is. The name
- * of two words wins over the one it begins with. */
+/* Finds the command at the beginning of `words`, which NULL ends, and the number of words of its
+ * name. A name of two words is preferred. */
 static const struct command *find_command(char **words, int *out_words)
 {
     const struct command *found = NULL;
@@ -191,7 +187,7 @@ static enum parsed parse(int argc, char **argv, struct options *o)
         case OPT_VERSION:
             return PARSED_VERSION;
         case '?':
-            return PARSED_WRONG; /* getopt has said why */
+            return PARSED_WRONG; /* getopt has printed the reason */
         default:
             set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
         }
@@ -199,7 +195,7 @@ static enum parsed parse(int argc, char **argv, struct options *o)
     return PARSED_RUN;
 }
 
-/* Everything that can be wrong without asking the daemon. */
+/* All checks that need no daemon. */
 static enum exit_code check(const struct command *c, const struct options *o, int operands)
 {
     const bool many = c->operand && strstr(c->operand, "...");
@@ -265,15 +261,15 @@ int main(int argc, char **argv)
         puts("reachctl " REACHD_VERSION);
         return EXIT_DONE;
     case PARSED_WRONG:
-        return client_usage_error("the command line makes no sense", NULL);
+        return client_usage_error("invalid command line", NULL);
     case PARSED_RUN:
         break;
     }
     if (optind == argc)
-        return client_usage_error("a command is missing", NULL);
+        return client_usage_error("command missing", NULL);
     command = find_command(&argv[optind], &words);
     if (!command)
-        return client_usage_error("there is no command", argv[optind]);
+        return client_usage_error("unknown command", argv[optind]);
     optind += words;
     exit_code = check(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)

@@ -300,56 +300,6 @@ out:
     return good;
 }
 
-static enum exit_code add_files(struct export *e, const struct options *options)
-{
-    struct fingerprint *fp = calloc(1, sizeof(*fp));
-    enum exit_code exit_code = fp ? EXIT_DONE : EXIT_FAILED;
-
-    for (int i = 0; i < options->operand_count && exit_code == EXIT_DONE; i++) {
-        char id[FINGERPRINT_ID_BYTES];
-        exit_code = client_get_fingerprint(NULL, options, options->operands[i], fp, id);
-        if (exit_code == EXIT_DONE && !add(e, fp, id))
-            exit_code = EXIT_FAILED;
-    }
-    free(fp);
-    return exit_code;
-}
-
-static uint32_t count_known(const json_t *gpus)
-{
-    uint32_t count = 0;
-    size_t i;
-    json_t *gpu;
-
-    json_array_foreach(gpus, i, gpu)
-    {
-        count += json_is_object(json_object_get(gpu, "fingerprint"));
-    }
-    return count;
-}
-
-static enum exit_code add_known(struct export *e, const json_t *gpus)
-{
-    struct fingerprint *fp = calloc(1, sizeof(*fp));
-    enum exit_code exit_code = fp ? EXIT_DONE : EXIT_FAILED;
-    size_t i;
-    json_t *gpu;
-
-    json_array_foreach(gpus, i, gpu)
-    {
-        const json_t *json = json_object_get(gpu, "fingerprint");
-        const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
-        char id[FINGERPRINT_ID_BYTES];
-        if (exit_code != EXIT_DONE || !json_is_object(json))
-            continue;
-        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", fp, id);
-        if (exit_code == EXIT_DONE && !add(e, fp, id))
-            exit_code = EXIT_FAILED;
-    }
-    free(fp);
-    return exit_code;
-}
-
 /* ---- the command ---- */
 
 static enum exit_code print(const struct export *e)
@@ -368,30 +318,61 @@ static enum exit_code print(const struct export *e)
     return exit_code;
 }
 
-static enum exit_code of_files(const struct options *options, struct export *e)
+/* The fingerprints to export. */
+struct source {
+    uint32_t count;
+    struct fingerprint *fps;           /* owned */
+    char (*ids)[FINGERPRINT_ID_BYTES]; /* owned */
+};
+
+static enum exit_code allocate(struct source *s, size_t count)
 {
-    if (!load(e, options->merge, (uint32_t)options->operand_count))
-        return EXIT_FAILED;
-    return add_files(e, options);
+    s->fps = calloc(count, sizeof(*s->fps));
+    s->ids = calloc(count, sizeof(*s->ids));
+    if (s->fps && s->ids)
+        return EXIT_DONE;
+    fputs("reachctl: no memory\n", stderr);
+    return EXIT_FAILED;
 }
 
-static enum exit_code of_daemon(struct client *client, const struct options *options,
-                                struct export *e)
+static enum exit_code read_operands(struct client *client, const struct options *options,
+                                    struct source *s)
+{
+    const uint32_t count = (uint32_t)options->operand_count;
+    enum exit_code exit_code = allocate(s, count);
+
+    for (; s->count < count && exit_code == EXIT_DONE; s->count++)
+        exit_code = client_get_fingerprint(client, options, options->operands[s->count],
+                                           &s->fps[s->count], s->ids[s->count]);
+    return exit_code;
+}
+
+static enum exit_code read_daemon(struct client *client, struct source *s)
 {
     struct client_answer answer;
-    const json_t *gpus;
     enum exit_code exit_code = client_get(client, "/v1/fingerprints", NULL, &answer);
-    uint32_t count;
+    const json_t *gpus;
+    size_t i;
+    json_t *gpu;
 
     if (exit_code != EXIT_DONE)
         return exit_code;
     gpus = json_object_get(answer.json, "gpus");
-    count = count_known(gpus);
-    exit_code = EXIT_FAILED;
-    if (count == 0)
+    exit_code = allocate(s, json_array_size(gpus) + 1);
+    json_array_foreach(gpus, i, gpu)
+    {
+        const json_t *json = json_object_get(gpu, "fingerprint");
+        const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+        if (exit_code != EXIT_DONE || !json_is_object(json))
+            continue;
+        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", &s->fps[s->count],
+                                            s->ids[s->count]);
+        s->count++;
+    }
+    if (exit_code == EXIT_DONE && s->count == 0) {
         fputs("reachctl: no GPU there has a fingerprint\n  next step: reachctl gpus\n", stderr);
-    else if (load(e, options->merge, count))
-        exit_code = add_known(e, gpus);
+        exit_code = EXIT_FAILED;
+    }
     client_answer_free(&answer);
     return exit_code;
 }
@@ -399,14 +380,22 @@ static enum exit_code of_daemon(struct client *client, const struct options *opt
 enum exit_code command_hwloc(struct client *client, const struct options *options)
 {
     struct export e = {.topology = NULL};
+    struct source s = {.count = 0};
     enum exit_code exit_code;
 
     if (options->json)
         return client_usage_error("hwloc writes XML, no JSON", NULL);
-    exit_code = options->operand_count > 0 ? of_files(options, &e) : of_daemon(client, options, &e);
+    exit_code =
+        options->operand_count > 0 ? read_operands(client, options, &s) : read_daemon(client, &s);
+    if (exit_code == EXIT_DONE && !load(&e, options->merge, s.count))
+        exit_code = EXIT_FAILED;
+    for (uint32_t i = 0; i < s.count && exit_code == EXIT_DONE; i++)
+        exit_code = add(&e, &s.fps[i], s.ids[i]) ? EXIT_DONE : EXIT_FAILED;
     if (exit_code == EXIT_DONE)
         exit_code = print(&e);
     if (e.topology)
         hwloc_topology_destroy(e.topology);
+    free(s.fps);
+    free(s.ids);
     return exit_code;
 }

@@ -151,6 +151,10 @@ def the_daemon_is_asked_for_all_its_gpus():
     devices = objects(ElementTree.fromstring(text), type="OSDev")
     equal([infos(d)["ReachUUID"] for d in devices], [g["uuid"] for g in daemon.gpus()])
     equal([len(objects(d, subtype="SMGroup")) for d in devices], [5, 5])
+    status, text, log = run(REACHCTL, "--socket", daemon.socket, "hwloc", "current", H100)
+    equal(status, 0, log)
+    devices = objects(ElementTree.fromstring(text), type="OSDev")
+    equal(infos(devices[0])["ReachUUID"], daemon.gpus()[0]["uuid"], "an operand that is no file")
     daemon.stop()
 
 
