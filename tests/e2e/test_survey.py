@@ -326,7 +326,7 @@ def reports_are_printed_from_what_is_kept():
     assert "--format" in report("--format", "yaml", code=2)
     assert "--survey" in report("--survey", "0", code=2)
     assert "exclude" in report("--json", "--format", "csv", code=2)
-    assert "asks no daemon" in report("--url", "http://" + REAL, code=2)
+    assert "reads a database" in report("--url", "http://" + REAL, code=2)
     assert "--hosts" in report("--hosts", "x", code=2)
     report("--survey", "9", code=1)
     equal(common.run(common.REACHCTL, "survey", "report", "--db", os.path.join(common.folder, "none.db"))[0], 1)
