@@ -136,38 +136,20 @@ static enum status store(struct fleet_db *db, const char *at, nsec_t began,
         s = fleet_script(db, fleet_sql_ingest, survey, NULL, NULL, NULL, err);
     if (s == STATUS_OK)
         s = compute(db, survey, err);
-    if (s == STATUS_OK)
-        s = fleet_run(db,
-                      "SELECT (SELECT COUNT(*) FROM fleet_new_gpu WHERE conflict = 0), "
-                      "(SELECT COUNT(DISTINCT LOWER(uuid)) FROM fleet_new_gpu WHERE conflict = 1), "
-                      "(SELECT COUNT(*) FROM fleet_fingerprint f JOIN fleet_new_base b "
-                      "ON f.id > b.fingerprint)",
-                      0, NULL, read_counts, out, err);
     out->elapsed_ms = (uint32_t)((clock_monotonic() - began) / NSEC_PER_MSEC);
     if (s == STATUS_OK)
-        s = fleet_run(db, "UPDATE fleet_survey SET elapsed_ms = $2 WHERE id = $1",
-                      FLEET_VALUES(survey, fleet_integer_text(out->elapsed_ms, elapsed)), NULL,
-                      NULL, err);
+        s = fleet_script(db, fleet_sql_finish, survey, fleet_integer_text(out->elapsed_ms, elapsed),
+                         read_counts, out, err);
     return s;
 }
 
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err)
 {
-    static const char empty[] = "DELETE FROM fleet_new_host;\n"
-                                "DELETE FROM fleet_new_gpu;\n"
-                                "DELETE FROM fleet_new_fingerprint;\n"
-                                "DELETE FROM fleet_new_structure;\n"
-                                "DELETE FROM fleet_new_line;\n"
-                                "DELETE FROM fleet_new_series;\n"
-                                "DELETE FROM fleet_new_metric;\n"
-                                "DELETE FROM fleet_new_base;\n"
-                                "DELETE FROM fleet_new_fleet;\n"
-                                "DELETE FROM fleet_new_pair";
     enum status s;
 
     if (db->in_survey)
         return err_set(err, STATUS_CONFLICT, "a survey is in progress");
-    s = fleet_exec(db, db->has_staging ? empty : fleet_sql_staging, err);
+    s = fleet_exec(db, db->has_staging ? fleet_sql_staging_empty : fleet_sql_staging, err);
     db->has_staging = db->has_staging || s == STATUS_OK;
     if (s == STATUS_OK && db->engine->begin_staging)
         s = fleet_exec(db, db->engine->begin_staging, err);

@@ -1,16 +1,19 @@
-/* survey.c: reachctl survey: asks the daemons of many nodes, and says who was heard and who not. */
+/* survey.c: reachctl survey requests from the daemons of many nodes what they know, and stores it;
+ * reachctl survey report prints what is stored. */
 #include "clients/reachctl/client.h"
-#include "clients/reachctl/survey_db.h"
 
+#include "clients/fleet/report.h"
 #include "clients/fleet/survey.h"
 
 #include "base/clock.h"
 #include "base/json_builder.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_FILE_BYTES = 16 << 20, MOST_SECONDS = 86400, MS = 1000 };
@@ -21,13 +24,54 @@ static enum exit_code fail(const struct err *err)
     return EXIT_FAILED;
 }
 
-static enum exit_code wrong(const char *text, const char *what)
+static enum exit_code usage_error(const char *text, const char *what)
 {
     fprintf(stderr, "reachctl: %s%s\n  next step: reachctl --help\n", text, what);
     return EXIT_USAGE;
 }
 
-/* ---- whom ---- */
+/* ---- the database ---- */
+
+/* Creates each directory on the way to a file. */
+static enum status make_directories(char *path, struct err *err)
+{
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+            return err_set(err, STATUS_IO, "cannot create %.200s: %s", path, strerror(errno));
+        *at = '/';
+    }
+    return STATUS_OK;
+}
+
+/* The database of --db, or of the environment's REACHD_FLEET_DB, or fleet.db in the user's
+ * directory for data (XDG_DATA_HOME, else ~/.local/share). */
+static enum status open_db(const char *where, struct fleet_db **out, struct err *err)
+{
+    const char *const data = getenv("XDG_DATA_HOME");
+    const char *const home = getenv("HOME");
+    const bool has_data = data && *data == '/';
+    char path[PATH_MAX];
+    enum status s;
+    int n;
+
+    *out = NULL;
+    if (!where)
+        where = getenv("REACHD_FLEET_DB");
+    if (where && *where)
+        return fleet_open(where, out, err);
+    if (!has_data && !(home && *home == '/'))
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "there is no home directory: name a database with --db");
+    n = snprintf(path, sizeof(path), "%s%s/reachd/fleet.db", has_data ? data : home,
+                 has_data ? "" : "/.local/share");
+    s = (size_t)n < sizeof(path)
+            ? make_directories(path, err)
+            : err_set(err, STATUS_INVALID_ARGUMENT, "the path of the home directory is too long");
+    return s == STATUS_OK ? fleet_open(path, out, err) : s;
+}
+
+/* ---- which hosts ---- */
 
 static enum status read_whole(const char *path, char **out, size_t *out_bytes, struct err *err)
 {
@@ -87,32 +131,51 @@ static enum status add_hosts(struct hosts *hosts, const struct options *o, struc
     for (int i = 0; i < o->source_count && s == STATUS_OK; i++)
         s = add_source(hosts, &o->sources[i], err);
     if (s == STATUS_OK && hosts->count == 0)
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "no host is named");
+        s = err_set(err, STATUS_INVALID_ARGUMENT, "no host is given");
     return s;
 }
 
-/* ---- how ---- */
+/* ---- limits ---- */
 
-/* A number from `least` to `most`, in units of which there are `parts` to one; false where it is
- * none. An option that is not there leaves its place as it is. */
-static bool take_number(const char *text, double least, double most, double parts, uint32_t *out)
+/* A number of which there are `scale` to one; an option that is not there leaves `*out` as it is.
+ */
+struct limit {
+    const char *text;
+    double least;
+    double most;
+    double scale;
+    uint32_t *out;
+    const char *what; /* what is expected, in a message that ends with `text` */
+};
+
+static bool parse_limit(const struct limit *limit)
 {
     char *end;
     double v;
 
-    if (!text)
+    if (!limit->text)
         return true;
-    v = strtod(text, &end);
-    if (end == text || *end != '\0' || !(v >= least && v <= most))
+    v = strtod(limit->text, &end);
+    if (end == limit->text || *end != '\0' || !(v >= limit->least && v <= limit->most))
         return false;
-    *out = (uint32_t)(v * parts + 0.5);
-    return *out >= 1;
+    *limit->out = (uint32_t)(v * limit->scale + 0.5);
+    return *limit->out >= 1;
 }
 
-static enum exit_code take_settings(const struct options *o, struct collect_settings *out,
-                                    uint16_t *out_port)
+static enum exit_code parse_settings(const struct options *o, struct collect_settings *out,
+                                     uint16_t *out_port)
 {
     uint32_t port = HOSTS_DEFAULT_PORT;
+    const struct limit limits[] = {
+        {o->port, 1, 65535, 1, &port, "--port is a number from 1 to 65535, not "},
+        {o->at_once, 1, COLLECT_MOST_AT_ONCE, 1, &out->at_once,
+         "--concurrency is a number from 1 to 1024, not "},
+        {o->attempts, 1, 100, 1, &out->attempts, "--attempts is a number from 1 to 100, not "},
+        {o->deadline, 0, MOST_SECONDS, MS, &out->all_ms,
+         "--deadline is in seconds, up to a day, not "},
+        {o->host_limit, 0, MOST_SECONDS, MS, &out->host_ms,
+         "--host-deadline is in seconds, up to a day, not "},
+    };
 
     *out = (struct collect_settings){.at_once = COLLECT_AT_ONCE,
                                      .attempts = COLLECT_ATTEMPTS,
@@ -121,25 +184,19 @@ static enum exit_code take_settings(const struct options *o, struct collect_sett
                                      .most_bytes = COLLECT_MOST_BYTES,
                                      .ca_path = o->ca,
                                      .seed = clock_monotonic() ^ (uint64_t)getpid()};
-    if (!take_number(o->port, 1, 65535, 1, &port))
-        return wrong("--port is a number from 1 to 65535, not ", o->port);
-    if (!take_number(o->at_once, 1, COLLECT_MOST_AT_ONCE, 1, &out->at_once))
-        return wrong("--concurrency is a number from 1 to 1024, not ", o->at_once);
-    if (!take_number(o->attempts, 1, 100, 1, &out->attempts))
-        return wrong("--attempts is a number from 1 to 100, not ", o->attempts);
-    if (!take_number(o->deadline, 0, MOST_SECONDS, MS, &out->all_ms))
-        return wrong("--deadline is in seconds, up to a day, not ", o->deadline);
-    if (!take_number(o->host_limit, 0, MOST_SECONDS, MS, &out->host_ms))
-        return wrong("--host-deadline is in seconds, up to a day, not ", o->host_limit);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        if (!parse_limit(&limits[i]))
+            return usage_error(limits[i].what, limits[i].text);
+    }
     if (o->ca && access(o->ca, R_OK) != 0)
-        return wrong("--ca: this file cannot be read: ", o->ca);
+        return usage_error("--ca: this file cannot be read: ", o->ca);
     *out_port = (uint16_t)port;
     return EXIT_DONE;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
-/* On a terminal one line that is written over; elsewhere nothing. */
+/* One line on a terminal, which is overwritten. */
 static void show_progress(void *self, uint32_t done, uint32_t failed, uint32_t of)
 {
     nsec_t *const last = self;
@@ -148,13 +205,13 @@ static void show_progress(void *self, uint32_t done, uint32_t failed, uint32_t o
     if (done < of && now - *last < 100 * NSEC_PER_MSEC)
         return;
     *last = now;
-    fprintf(stderr, "\r%u of %u hosts, %u not heard ", done, of, failed);
+    fprintf(stderr, "\r%u of %u hosts, %u failed ", done, of, failed);
     if (done == of)
         fputs("\r\x1b[K", stderr);
     (void)fflush(stderr);
 }
 
-static uint32_t heard(const struct survey *s)
+static uint32_t succeeded(const struct survey *s)
 {
     return s->counts[FLEET_ANSWERED] + s->counts[FLEET_UNCHANGED];
 }
@@ -163,14 +220,15 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
 {
     int width = 0;
 
-    printf("survey %lld: %u hosts, %u heard, %u GPUs, %u new fingerprints, %.2f s, %llu bytes\n",
-           (long long)s->stored.number, s->host_count, heard(s), s->stored.gpu_count,
-           s->stored.new_fingerprints, s->stored.elapsed_ms / 1000.0,
-           (unsigned long long)s->received_bytes);
+    printf(
+        "survey %lld: %u hosts, %u succeeded, %u GPUs, %u new fingerprints, %.2f s, %llu bytes\n",
+        (long long)s->stored.number, s->host_count, succeeded(s), s->stored.gpu_count,
+        s->stored.new_fingerprints, s->stored.elapsed_ms / 1000.0,
+        (unsigned long long)s->received_bytes);
     if (hosts->again > 0)
-        printf("  %u were named more than once and asked once\n", hosts->again);
+        printf("  %u named more than once, requested once\n", hosts->again);
     if (s->stored.conflict_count > 0)
-        printf("  %u UUIDs are reported by more than one host and count for none\n",
+        printf("  %u UUIDs reported by more than one host: those GPUs do not count\n",
                s->stored.conflict_count);
     for (int i = 0; i < FLEET_OUTCOME_COUNT; i++) {
         if (s->counts[i] > 0)
@@ -181,7 +239,7 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
         width = n > width ? n : width;
     }
     if (width > 0)
-        puts("not heard, or inconsistent:");
+        puts("failed:");
     for (uint32_t i = 0; i < s->host_count; i++) {
         const struct survey_host *const h = &s->hosts[i];
         if (!survey_is_fine(h->outcome))
@@ -219,14 +277,14 @@ static enum status print_json(const struct survey *s, const struct hosts *hosts,
     return failed ? err_set(err, STATUS_IO, "cannot write the answer") : STATUS_OK;
 }
 
-static enum exit_code run(const struct options *o, const struct hosts *hosts,
-                          const struct survey_settings *settings)
+static enum exit_code run_survey(const struct options *o, const struct hosts *hosts,
+                                 const struct survey_settings *settings)
 {
     struct fleet_db *db = NULL;
     struct survey survey = {0};
     struct err err = {0};
     enum exit_code exit_code = EXIT_DONE;
-    enum status s = survey_db_open(o->db, &db, &err);
+    enum status s = open_db(o->db, &db, &err);
 
     if (s == STATUS_OK)
         s = survey_run(db, hosts, settings, &survey, &err);
@@ -236,9 +294,9 @@ static enum exit_code run(const struct options *o, const struct hosts *hosts,
         print_text(&survey, hosts);
     if (s != STATUS_OK)
         exit_code = fail(&err);
-    else if (heard(&survey) == 0)
+    else if (succeeded(&survey) == 0)
         exit_code = EXIT_UNREACHABLE;
-    else if (heard(&survey) < survey.host_count)
+    else if (succeeded(&survey) < survey.host_count)
         exit_code = EXIT_PARTLY;
     survey_free(&survey);
     fleet_close(db);
@@ -253,20 +311,70 @@ enum exit_code command_survey(struct client *client, const struct options *optio
     struct hosts hosts;
     struct err err = {0};
     uint16_t port = 0;
-    enum exit_code exit_code = take_settings(options, &settings.collect, &port);
+    enum exit_code exit_code = parse_settings(options, &settings.collect, &port);
 
-    (void)client; /* whom it would ask is not among them */
+    (void)client;
     if (options->url || options->socket_path)
-        return wrong("survey takes neither --url nor --socket: name hosts", "");
+        return usage_error("survey takes hosts, not --url or --socket", "");
     if (exit_code != EXIT_DONE)
         return exit_code;
     hosts_begin(&hosts, port);
     if (add_hosts(&hosts, options, &err) == STATUS_OK)
-        exit_code = run(options, &hosts, &settings);
+        exit_code = run_survey(options, &hosts, &settings);
     else
         exit_code = err.status == STATUS_INVALID_ARGUMENT || err.status == STATUS_FULL
-                        ? wrong(err.text, "")
+                        ? usage_error(err.text, "")
                         : fail(&err);
     hosts_free(&hosts);
     return exit_code;
+}
+
+/* ---- survey report ---- */
+
+static enum exit_code parse_report(const struct options *o, struct fleet_report_options *out)
+{
+    char *end = NULL;
+    unsigned bit;
+
+    *out = (struct fleet_report_options){.model = o->model};
+    for (int i = 0; i < o->operand_count; i++) {
+        if (!fleet_report_from_name(o->operands[i], &bit))
+            return usage_error("there is no report ", o->operands[i]);
+        out->reports |= bit;
+    }
+    if (o->json && o->format)
+        return usage_error("--json and --format exclude each other", "");
+    if (o->json)
+        out->format = FLEET_FORMAT_JSON;
+    if (o->format && !fleet_format_from_name(o->format, &out->format))
+        return usage_error("--format is table, json, csv, markdown or svg, not ", o->format);
+    if (o->survey)
+        out->survey = strtoll(o->survey, &end, 10);
+    if (o->survey && (*end != '\0' || out->survey < 1))
+        return usage_error("--survey is the number of a survey, from 1, not ", o->survey);
+    return EXIT_DONE;
+}
+
+enum exit_code command_survey_report(struct client *client, const struct options *options)
+{
+    struct fleet_report_options how;
+    struct fleet_db *db = NULL;
+    struct err err = {0};
+    enum exit_code exit_code = parse_report(options, &how);
+    enum status s;
+
+    (void)client;
+    if (options->url || options->socket_path)
+        return usage_error("survey report reads a database: it does not take --url or --socket",
+                           "");
+    if (exit_code != EXIT_DONE)
+        return exit_code;
+    s = open_db(options->db, &db, &err);
+    if (s == STATUS_OK)
+        s = fleet_report(db, &how, stdout, &err);
+    fleet_close(db);
+    if (s == STATUS_OK)
+        return EXIT_DONE;
+    (void)fail(&err);
+    return s == STATUS_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }

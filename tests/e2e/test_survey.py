@@ -326,14 +326,14 @@ def reports_are_printed_from_what_is_kept():
     assert "--format" in report("--format", "yaml", code=2)
     assert "--survey" in report("--survey", "0", code=2)
     assert "exclude" in report("--json", "--format", "csv", code=2)
-    assert "asks no daemon" in report("--url", "http://" + REAL, code=2)
+    assert "reads a database" in report("--url", "http://" + REAL, code=2)
     assert "--hosts" in report("--hosts", "x", code=2)
     report("--survey", "9", code=1)
     equal(common.run(common.REACHCTL, "survey", "report", "--db", os.path.join(common.folder, "none.db"))[0], 1)
 
 
 @case
-def a_person_sees_how_far_it_is_and_who_was_not_heard():
+def a_person_sees_the_progress_and_which_hosts_failed():
     hand, terminal = pty.openpty()
     gone = zoo.dead()
     with subprocess.Popen([common.REACHCTL, "survey", REAL, gone, REAL, "--db", os.path.join(common.folder, "p.db"),
@@ -343,11 +343,11 @@ def a_person_sees_how_far_it_is_and_who_was_not_heard():
     shown = os.read(hand, 65536).decode()
     os.close(hand)
     equal(process.returncode, 4)
-    assert "2 of 2 hosts, 1 not heard" in shown and shown.endswith("\r\x1b[K"), shown
+    assert "2 of 2 hosts, 1 failed" in shown and shown.endswith("\r\x1b[K"), shown
     lines = out.splitlines()
-    assert re.match(r"survey 1: 2 hosts, 1 heard, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$", lines[0]), out
-    equal(lines[1:5], ["  1 were named more than once and asked once", "  answered     1", "  refused      1",
-                       "not heard, or inconsistent:"])
+    assert re.match(r"survey 1: 2 hosts, 1 succeeded, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$", lines[0]), out
+    equal(lines[1:5], ["  1 named more than once, requested once", "  answered     1", "  refused      1",
+                       "failed:"])
     assert re.match(rf"  {gone}  refused      \w", lines[5]), out
     equal(len(lines), 6)
 
