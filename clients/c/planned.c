@@ -5,7 +5,7 @@
 
 #include "api/encode/encode.h"
 #include "base/maybe.h"
-#include "base/round.h"
+#include "base/format_number.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "analysis/throughput/throughput.h"
 #include "analysis/sharing/sharing.h"
 #include "analysis/sharing/window_level.h"
-#include "base/round.h"
+#include "base/format_number.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -259,7 +259,7 @@ static void class_penalties(struct topology *t)
                 own[members++] = t->sm_miss_penalty_cycles[sm].v;
         if (members == 0)
             return;
-        errors[g] = MEDIAN_ERROR * stats_mad_of_f64(own, members) / sqrt(members);
+        errors[g] = MEDIAN_ERROR * stats_mad_f64(own, members) / sqrt(members);
     }
     if (n == 0)
         return;
