@@ -15,19 +15,20 @@ static const struct job_limits usual_limits = {.sizes = JOB_MAX_SIZES,
                                                .seed = 1u << 20};
 
 static const char common_help[] =
-    "  --reachd WHERE   whom to ask: unix:/path, http://host:port, or "
+    "  --reachd URI     source of answers: unix:/path, http://host:port, or "
     "file:/path/fingerprint.json;\n"
     "                   default: REACHD_URL, the daemon's socket, http://127.0.0.1:17322\n"
     "  --gpu N          CUDA's index of the GPU, default 0\n"
-    "  --bytes LIST     touched at random: sizes such as 16GiB,64GiB,largest; default: largest\n"
+    "  --bytes LIST     accessed at random: sizes such as 16GiB,64GiB,largest; default: largest\n"
     "  --repeats N      timed repeats of each strategy, default 5\n"
     "  --seed N         of the random sequences, default 1\n"
-    "  --json FILE      write the results as JSON, too\n"
+    "  --json FILE      also write the results as JSON\n"
     "  --dry-run        print the plans and stop; needs no GPU. --gpu is then the daemon's index "
     "or\n"
-    "                   a UUID, and each size has to be named\n"
+    "                   a UUID, and --bytes must name sizes\n"
     "\n"
-    "Exit status: 0 measured and all results the same, 1 not, 2 wrong options.\n";
+    "Exit status: 0 all results are the same, 1 they differ or an error occurred, 2 wrong "
+    "options.\n";
 
 void job_options_help(FILE *out, const struct job *job)
 {

@@ -1,4 +1,4 @@
-/* job_report.c: predictions beside measurements, as a table and as JSON (job.h). */
+/* job_report.c: predictions and measurements, as a table and as JSON (job.h). */
 #include "job.h"
 
 #include <errno.h>

@@ -93,7 +93,7 @@ uint32_t job_best(const struct job_run *run)
     return best;
 }
 
-/* The same as the reference, where that is known, and as the first way. */
+/* The same as the reference, as far as that is known, and as the first way. */
 static bool is_right(const struct job_run *run, const struct job_result *found)
 {
     for (uint32_t i = 0; i < JOB_RESULTS; i++) {

@@ -30,19 +30,18 @@
 #define WORDS_PER_LINE (LINE_BYTES / 4u)
 
 static const char help[] =
-    "random_read: reads random 128-byte lines of one large allocation, in four ways: inside a\n"
-    "region that is in reach, naively over everything, in windows by SM, and as reachd "
-    "recommends.\n"
+    "random_read: reads random 128-byte lines of one large allocation, in four ways: in a region\n"
+    "within reach, naively over everything, in windows by SM, and as reachd recommends.\n"
     "\n"
     "  --reachd URI    source of answers: unix:/path, http://host:port, or\n"
     "                  file:/fingerprint.json; default as libreach chooses\n"
     "  --gpu N         CUDA's index of the GPU, default 0\n"
-    "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest the GPU gives\n"
+    "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest possible\n"
     "  --lines N       lines that each strategy reads, default 2^30\n"
     "  --repeats N     timed repeats, default 5\n"
     "  --seed N        of the random lines, default 1\n"
-    "  --json FILE     write the result as JSON, too\n"
-    "  --dry-run       print who would read where and stop; needs no GPU. --gpu is then the\n"
+    "  --json FILE     also write the result as JSON\n"
+    "  --dry-run       print which SM would read where and stop; needs no GPU. --gpu is then the\n"
     "                  daemon's index or a UUID\n"
     "\n"
     "Exit status: 0 measured, 1 failed, 2 wrong options.\n";

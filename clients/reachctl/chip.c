@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* All SMs of a group work in one window, so any of them tells which. */
+/* All SMs of a group work in one window, so the first one is enough. */
 static void read_windows(struct chip *chip)
 {
     const struct placement_request request = {.bytes = chip->fp->gpu.memory_bytes,

@@ -13,15 +13,15 @@
 enum {
     COLUMNS = 80,
     PLACE_COLUMNS = 4,    /* of an SM id and the blanks before it */
-    SMS_COLUMN = 20,      /* where the SM ids of a group begin */
-    GROUPS_COLUMN = 40,   /* where the groups of a window begin */
+    SMS_COLUMN = 20,      /* of the SM ids of a group */
+    GROUPS_COLUMN = 40,   /* of the groups of a window */
     CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
     LIST_BYTES = 3072,    /* 512 SM ids with commas */
 };
 
 /* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
- * is left out if it is a blank. Ends the line. All lines but the first begin at column `indent`,
- * where the first is already. A part longer than a line gets a line of its own. */
+ * is left out if it is a blank. Ends the line. The first line is at column
+ * `indent` already; the others begin there. A part longer than a line gets a line of its own. */
 static void print_parts(int indent, const char *text, char end, const char *blank)
 {
     const int apart = (int)strlen(blank);

@@ -80,8 +80,8 @@ static bool is_alphanumeric(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Makes `text` fit a label of at most `room` - 1 characters: other characters become '-', what may
- * not stand at an end goes. */
+/* Makes `text` a label of at most `room` - 1 characters: invalid characters become '-', and those
+ * that may not begin or end a label are removed. */
 static void clean(const char *text, char *out, size_t room)
 {
     size_t length = 0;
@@ -130,7 +130,7 @@ static void class_of(const struct chip *chip, char *out)
                  (unsigned long long)((reach.v + unit / 2) / unit), unit == GIB ? "GiB" : "MiB");
 }
 
-/* How many windows cover all of the memory; where windows are no answer, what is. */
+/* The number of windows that cover all of the memory; the advice if there are no windows. */
 static void windows_of(const struct chip *chip, char *out)
 {
     if (!chip->planned)
@@ -155,7 +155,7 @@ static void count_chip(struct labels *labels, const struct chip *chip)
     count_word(labels, LABELS_WINDOWS, word);
 }
 
-/* Is what is known of this GPU still true, as far as the daemon can tell? */
+/* Whether the fingerprint still describes the GPU, as far as the daemon knows. */
 static bool is_current(const json_t *gpu, const char *state)
 {
     return json_is_object(json_object_get(gpu, "fingerprint")) &&

@@ -10,7 +10,7 @@
 
 enum { FIELD_CHARACTERS = 72 };
 
-/* One line a field, long arrays cut. The reasons of absent numbers stand beside them already. */
+/* One line per field, long arrays cut. The reason of an absent number is printed in its place. */
 static void print_fields(const char *title, json_t *object)
 {
     const char *name;
@@ -59,7 +59,7 @@ static enum exit_code one(struct client *client, const struct options *options)
     return EXIT_DONE;
 }
 
-/* All pages as one array; NULL where one failed. */
+/* All pages as one array; NULL if one failed. */
 static json_t *all_pages(struct client *client, const struct options *options,
                          enum exit_code *out_exit)
 {
