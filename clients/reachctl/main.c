@@ -164,12 +164,12 @@ static void set_option(struct options *o, enum option_id id, const char *value)
         o->sources[o->source_count - 1] = (struct option_source){id, value};
 }
 
-enum parsed { PARSED_RUN = 0, PARSED_HELP, PARSED_VERSION, PARSED_WRONG };
-
-static enum parsed parse(int argc, char **argv, struct options *o)
+/* False if there is nothing to run: help or version are printed, or the command line is invalid. */
+static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
 {
     int code;
 
+    *out = EXIT_DONE;
     while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         switch (code) {
         case OPT_SOCKET:
@@ -183,16 +183,19 @@ static enum parsed parse(int argc, char **argv, struct options *o)
             break;
         case 'h':
         case OPT_HELP:
-            return PARSED_HELP;
+            print_help();
+            return false;
         case OPT_VERSION:
-            return PARSED_VERSION;
-        case '?':
-            return PARSED_WRONG; /* getopt has printed the reason */
+            puts("reachctl " REACHD_VERSION);
+            return false;
+        case '?': /* getopt has printed the reason */
+            *out = client_usage_error("invalid command line", NULL);
+            return false;
         default:
             set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
         }
     }
-    return PARSED_RUN;
+    return true;
 }
 
 /* All checks that need no daemon. */
@@ -253,18 +256,8 @@ int main(int argc, char **argv)
     enum exit_code exit_code;
     int words = 1;
 
-    switch (parse(argc, argv, &options)) {
-    case PARSED_HELP:
-        print_help();
-        return EXIT_DONE;
-    case PARSED_VERSION:
-        puts("reachctl " REACHD_VERSION);
-        return EXIT_DONE;
-    case PARSED_WRONG:
-        return client_usage_error("invalid command line", NULL);
-    case PARSED_RUN:
-        break;
-    }
+    if (!parse(argc, argv, &options, &exit_code))
+        return exit_code;
     if (optind == argc)
         return client_usage_error("command missing", NULL);
     command = find_command(&argv[optind], &words);

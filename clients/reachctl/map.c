@@ -16,11 +16,11 @@ enum {
     SMS_COLUMN = 20,      /* of the SM ids of a group */
     GROUPS_COLUMN = 40,   /* of the groups of a window */
     CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
-    LIST_BYTES = 3072,    /* 512 SM ids with commas */
+    LIST_BYTES = 3072,    /* 512 SM ids */
 };
 
 /* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
- * is left out if it is a blank. Ends the line. The first line is at column
+ * is printed only if it is a comma. Ends the line. The first line is at column
  * `indent` already; the others begin there. A part longer than a line gets a line of its own. */
 static void print_parts(int indent, const char *text, char end, const char *blank)
 {
@@ -29,7 +29,7 @@ static void print_parts(int indent, const char *text, char end, const char *blan
 
     while (*text) {
         const char *found = strchrnul(text, end);
-        const int length = (int)(found - text) + (*found && end != ' ');
+        const int length = (int)(found - text) + (*found == ',');
         if (column > indent && column + apart + length > COLUMNS)
             column = printf("\n%*s", indent, "") - 1;
         else if (column > indent)
@@ -75,16 +75,6 @@ static void print_head(const struct chip *chip)
     printf("; %s\n", chip->map);
 }
 
-static int print_place(int column, const char *text)
-{
-    if (column + PLACE_COLUMNS > COLUMNS) {
-        printf("\n%*s", SMS_COLUMN, "");
-        column = SMS_COLUMN;
-    }
-    printf("%*s", PLACE_COLUMNS, text);
-    return column + PLACE_COLUMNS;
-}
-
 /* A number for each SM, and a dash for each place of a full group that is not there. */
 static void print_group(const struct chip *chip, uint32_t group)
 {
@@ -92,19 +82,18 @@ static void print_group(const struct chip *chip, uint32_t group)
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t count = chip_group_sms(chip, group, sms);
     const uint32_t lacks = chip_group_lacks(chip, group);
-    char text[16] = "-";
-    int column = SMS_COLUMN;
+    char window_text[16] = "-";
+    char text[LIST_BYTES] = "";
+    size_t at = 0;
 
     if (window != CHIP_NO_WINDOW)
-        snprintf(text, sizeof(text), "%d", window);
-    printf("%5u  %6s  %3u  ", group, text, count);
-    for (uint32_t i = 0; i < count; i++) {
-        snprintf(text, sizeof(text), "%u", sms[i]);
-        column = print_place(column, text);
-    }
-    for (uint32_t i = 0; i < lacks; i++)
-        column = print_place(column, "-");
-    putchar('\n');
+        snprintf(window_text, sizeof(window_text), "%d", window);
+    printf("%5u  %6s  %3u  ", group, window_text, count);
+    for (uint32_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%*u\n", PLACE_COLUMNS, sms[i]);
+    for (uint32_t i = 0; i < lacks && at < sizeof(text); i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%*s\n", PLACE_COLUMNS, "-");
+    print_parts(SMS_COLUMN, text, '\n', "");
 }
 
 static void print_groups(const struct chip *chip)

@@ -59,18 +59,16 @@ static void print_progress(const json_t *measurement)
 
 static enum exit_code print_end(const json_t *measurement, bool failed)
 {
-    const json_t *error = json_object_get(measurement, "error");
-    const char *id = json_string_value(json_object_get(measurement, "fingerprint_id"));
+    char text[TEXT_LINE_BYTES] = "";
 
     if (!failed) {
-        printf("done: fingerprint %s\n", id ? id : "-");
+        text_print(measurement, "done: fingerprint {fingerprint_id}\n");
         return EXIT_DONE;
     }
-    fputs("reachctl: the measurement failed\n", stderr);
-    if (json_is_object(error))
-        fprintf(stderr, "  %s\n  next step: %s\n",
-                json_string_value(json_object_get(error, "text")),
-                json_string_value(json_object_get(error, "next_step")));
+    if (json_is_object(json_object_get(measurement, "error")))
+        text_expand(measurement, "  {error.text}\n  next step: {error.next_step}\n", text,
+                    sizeof(text));
+    fprintf(stderr, "reachctl: the measurement failed\n%s", text);
     return EXIT_FAILED;
 }
 
