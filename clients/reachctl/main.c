@@ -5,6 +5,7 @@
 #include "clients/reachctl/options.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -242,11 +243,19 @@ static enum exit_code run(const struct command *c, const struct options *o)
         exit_code = EXIT_FAILED;
     client_free(client);
     curl_global_cleanup();
-    if (fflush(stdout) != 0 && exit_code == EXIT_DONE) {
-        perror("reachctl: cannot write");
-        exit_code = EXIT_FAILED;
-    }
     return exit_code;
+}
+
+/* A long output may have failed before its end: then fflush has nothing left to report. */
+static enum exit_code check_output(enum exit_code exit_code)
+{
+    const bool failed = fflush(stdout) != 0;
+
+    if ((!failed && !ferror(stdout)) || exit_code != EXIT_DONE)
+        return exit_code;
+    fprintf(stderr, "reachctl: cannot write%s%s\n", failed ? ": " : " all of the output",
+            failed ? strerror(errno) : "");
+    return EXIT_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -257,7 +266,7 @@ int main(int argc, char **argv)
     int words = 1;
 
     if (!parse(argc, argv, &options, &exit_code))
-        return exit_code;
+        return check_output(exit_code);
     if (optind == argc)
         return client_usage_error("command missing", NULL);
     command = find_command(&argv[optind], &words);
@@ -276,5 +285,5 @@ int main(int argc, char **argv)
     options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
-    return run(command, &options);
+    return check_output(run(command, &options));
 }

@@ -125,12 +125,14 @@ enum exit_code command_observations(struct client *client, const struct options 
         return exit_code;
     if (options->json) {
         json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
-        if (json_print(document, 0, stdout) != 0)
+        if (json_print(document, 0, stdout) != 0) {
+            fputs("reachctl: cannot write the list, or out of memory\n", stderr);
             exit_code = EXIT_FAILED;
+        }
         json_decref(document);
     } else {
         print_list(all);
     }
     json_decref(all);
-    return EXIT_DONE;
+    return exit_code;
 }
