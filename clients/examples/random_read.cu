@@ -179,15 +179,12 @@ static bool load_strategy(device *d, const strategy *s, u64 lines, u64 *out_chun
 static bool check_tally(const tally *t, const strategy *s, u64 chunks, char *why)
 {
     for (int sm = 0; sm < REACH_SM_MAX; sm++) {
-        if (t->blocks_on_sm[sm] > 1) {
-            snprintf(why, JOB_TEXT_BYTES, "two blocks ran on one SM: is another job on this GPU?");
-            return false;
-        }
+        if (t->blocks_on_sm[sm] > 1)
+            return job_fail(why, "two blocks ran on one SM: is another job on this GPU?");
     }
-    if (t->chunks_done != chunks)
-        snprintf(why, JOB_TEXT_BYTES, "%s: %llu of %llu chunks were read; a window has no SM",
-                 s->name, (unsigned long long)t->chunks_done, (unsigned long long)chunks);
-    return t->chunks_done == chunks;
+    return t->chunks_done == chunks ||
+           job_fail(why, "%s: %llu of %llu chunks were read; a window has no SM", s->name,
+                    (unsigned long long)t->chunks_done, (unsigned long long)chunks);
 }
 
 /* One timed launch. */
@@ -234,15 +231,12 @@ static bool get_answers(struct reach *reach, const char *gpu, u64 bytes, answers
     const reach_placement_request request = {sizeof request, bytes};
     reach_error error;
     if (reach_get_scope(reach, gpu, &scope, &out->scope, &error) != REACH_OK ||
-        reach_get_placement(reach, gpu, &request, &out->placement, &error) != REACH_OK) {
-        snprintf(why, JOB_TEXT_BYTES, "%s", error.text);
-        return false;
-    }
+        reach_get_placement(reach, gpu, &request, &out->placement, &error) != REACH_OK)
+        return job_fail(why, "%s", error.text);
     const reach_placement *placement = reach_answer_placement(out->placement);
-    if (placement->windows.window_count == 0)
-        snprintf(why, JOB_TEXT_BYTES, "there are no windows (%s): %.400s",
-                 reach_advice_name(placement->advice), placement->reason);
-    return placement->windows.window_count != 0;
+    return placement->windows.window_count != 0 ||
+           job_fail(why, "there are no windows (%s): %.400s", reach_advice_name(placement->advice),
+                    placement->reason);
 }
 
 /* Everything after the options. False also if words were read wrong. */
@@ -260,10 +254,8 @@ static bool run(device *d, const job_options *options, struct reach **reach, ans
     if (!dry && !job_device_open(&d->base, index, gpu, why))
         return false;
     if (reach_open(options->uri, reach, &error) != REACH_OK ||
-        reach_get_fingerprint(*reach, gpu, &found->fingerprint, &error) != REACH_OK) {
-        snprintf(why, JOB_TEXT_BYTES, "%s", error.text);
-        return false;
-    }
+        reach_get_fingerprint(*reach, gpu, &found->fingerprint, &error) != REACH_OK)
+        return job_fail(why, "%s", error.text);
     if (dry && bytes == 0)
         bytes =
             reach_answer_fingerprint(found->fingerprint)->memory_bytes / LINE_BYTES * LINE_BYTES;
@@ -279,9 +271,8 @@ static bool run(device *d, const job_options *options, struct reach **reach, ans
         return false;
     for (const timing &t : timings)
         mismatches += t.mismatches;
-    if (mismatches)
-        snprintf(why, JOB_TEXT_BYTES, "%llu words were read wrong", (unsigned long long)mismatches);
-    return mismatches == 0;
+    return mismatches == 0 ||
+           job_fail(why, "%llu words were read wrong", (unsigned long long)mismatches);
 }
 
 int main(int argc, char **argv)

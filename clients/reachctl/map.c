@@ -56,8 +56,8 @@ static void print_absent(enum known known, enum reason reason)
 
 static void print_head(const struct chip *chip)
 {
-    const struct gpu_identity *gpu = &chip->fp->gpu;
-    const struct maybe_u32 level = chip->fp->topology.level;
+    const struct gpu_identity *gpu = &chip->fp.gpu;
+    const struct maybe_u32 level = chip->fp.topology.level;
 
     printf("%s\n%s, fingerprint %s\n", gpu->name, gpu->uuid, chip->id);
     if (gpu->origin != ORIGIN_MEASURED)
@@ -98,7 +98,7 @@ static void print_group(const struct chip *chip, uint32_t group)
 
 static void print_groups(const struct chip *chip)
 {
-    const struct maybe_u32 lost = chip->fp->topology.disabled.lost_groups;
+    const struct maybe_u32 lost = chip->fp.topology.disabled.lost_groups;
 
     if (chip->group_count == 0)
         return;
@@ -139,7 +139,7 @@ static void print_windows(const struct chip *chip)
         print_reason(chip->why.text);
         return;
     }
-    format_size(chip->fp->gpu.memory_bytes, memory);
+    format_size(chip->fp.gpu.memory_bytes, memory);
     if (chip->plan.window_count == 0) {
         printf("\nwindows over all of its %s: none (%s)\n", memory, advice_name(chip->plan.advice));
         print_reason(chip->plan.reason);
@@ -196,6 +196,15 @@ static void print_die(const struct topology *topology)
         print_candidates(disabled);
 }
 
+static enum exit_code print_text(const struct chip *chip)
+{
+    print_head(chip);
+    print_groups(chip);
+    print_windows(chip);
+    print_die(&chip->fp.topology);
+    return EXIT_DONE;
+}
+
 /* ---- JSON ---- */
 
 static json_t *numbers_to_json(const uint16_t *values, uint32_t count)
@@ -242,8 +251,8 @@ static json_t *windows_to_json(const struct chip *chip)
 /* Groups and windows by number, null for what is not known. */
 static enum exit_code print_json(const struct chip *chip)
 {
-    const struct gpu_identity *gpu = &chip->fp->gpu;
-    const char *signature = chip->fp->topology.disabled.signature;
+    const struct gpu_identity *gpu = &chip->fp.gpu;
+    const char *signature = chip->fp.topology.disabled.signature;
     json_t *json = json_pack(
         "{s:s,s:s,s:s,s:s,s:s?,s:i,s:o,s:s?,s:s,s:o,s:s?}", "fingerprint_id", chip->id, "uuid",
         gpu->uuid, "name", gpu->name, "origin", origin_name(gpu->origin), "map",
@@ -265,33 +274,21 @@ static enum exit_code print_json(const struct chip *chip)
 enum exit_code command_map(struct client *client, const struct options *options)
 {
     const char *which = options->operand ? options->operand : options->at ? options->at : "current";
-    struct fingerprint *fp = calloc(1, sizeof(*fp));
-    struct chip *chip = calloc(1, sizeof(*chip));
-    char id[FINGERPRINT_ID_BYTES];
-    enum exit_code exit_code = EXIT_FAILED;
+    struct chip *chip;
+    enum exit_code exit_code;
 
-    if (options->operand && options->at) {
-        exit_code = client_usage_error("map takes a file or --at, not both", NULL);
-        goto out;
-    }
-    if (!fp || !chip) {
+    if (options->operand && options->at)
+        return client_usage_error("map takes a file or --at, not both", NULL);
+    chip = calloc(1, sizeof(*chip));
+    if (!chip) {
         fputs("reachctl: no memory\n", stderr);
-        goto out;
+        return EXIT_FAILED;
     }
-    exit_code = client_get_fingerprint(client, options, which, fp, id);
-    if (exit_code != EXIT_DONE)
-        goto out;
-    chip_read(fp, id, chip);
-    if (options->json) {
-        exit_code = print_json(chip);
-    } else {
-        print_head(chip);
-        print_groups(chip);
-        print_windows(chip);
-        print_die(&fp->topology);
+    exit_code = client_get_fingerprint(client, options, which, &chip->fp, chip->id);
+    if (exit_code == EXIT_DONE) {
+        chip_derive(chip);
+        exit_code = options->json ? print_json(chip) : print_text(chip);
     }
-out:
     free(chip);
-    free(fp);
     return exit_code;
 }
