@@ -1,5 +1,5 @@
-/* reach.cuh: on the device, the answer of a plan: which window am I in, who else is in it, what is
- * left to do there. Header only; needs reach.h (libreach) and nothing else.
+/* reach.cuh: a plan on the device: the window of an SM, the other SMs in it, and its remaining work.
+ * Header only; needs nothing but reach.h (libreach).
  *
  * A kernel that works in windows differs from one that does not in three lines:
  *
@@ -14,10 +14,10 @@
  *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
  * launch, reach_table_check after it, reach_table_free. Launch as many blocks as the GPU holds at a
- * time (one an SM, or more), so that every SM gets one: which SM a block gets nobody can say.
+ * time (one per SM, or more), so that every SM gets one: the SM of a block is not predictable.
  *
  * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
- * is never sent to some window. All pointers of a table are device memory that the table owns.
+ * is never sent to an arbitrary window. All pointers of a table are device memory that the table owns.
  */
 #ifndef REACH_CUH
 #define REACH_CUH
@@ -49,7 +49,7 @@ struct reach_table {
     uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
 };
 
-/* Where the calling thread works. */
+/* The window of the calling thread. */
 struct reach_me {
     uint32_t sm;
     uint32_t window;
@@ -68,7 +68,7 @@ static __device__ __forceinline__ uint32_t reach_sm_id(void)
     return id;
 }
 
-/* All threads of a block call it, first of all. False: return from the kernel, there is no work for
+/* All threads of a block call it first. False: return from the kernel, because there is no work for
  * this SM, or it is not in the table (and counted). */
 static __device__ __forceinline__ bool reach_enter(const reach_table &table, reach_me *me)
 {
@@ -91,9 +91,9 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
     return true;
 }
 
-/* The next piece of work of my window, the same for all 32 lanes of a warp, which all call it.
- * Pieces are 0, 1, 2, ..; each is handed out once in every window. To ask is quick, to take waits
- * for the answer: a warp whose pieces are long asks for the next before it does the one it has. */
+/* The next piece of work of this window, the same for all 32 lanes of a warp, which all call it.
+ * Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, reach_take waits
+ * for the result: a warp with long pieces asks for the next one before it processes the current. */
 static __device__ __forceinline__ uint32_t reach_ask(const reach_table &table, const reach_me &me)
 {
     uint32_t piece = 0;
@@ -112,13 +112,13 @@ static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, 
     return reach_take(reach_ask(table, me));
 }
 
-/* A loop over the pieces that this warp gets. In blocks of one dimension, by whole warps. */
+/* A loop over the pieces that this warp draws. For one-dimensional blocks of whole warps. */
 #define REACH_PIECES(table, me, pieces, piece)                                                     \
     for (uint32_t piece = reach_draw(table, me); piece < (pieces); piece = reach_draw(table, me))
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* Releases what reach_table_make got; a table that is all zero is fine. */
+/* Releases what reach_table_make allocated; an all-zero table is valid. */
 static inline void reach_table_free(reach_table *table)
 {
     cudaFree(table->windows);
@@ -146,8 +146,8 @@ static inline cudaError_t reach_table_make(reach_table *out)
     return result;
 }
 
-/* Puts the windows of a plan into a table; waits for what runs. cudaErrorInvalidValue for windows
- * that contradict themselves: the table is then empty, and every SM is unknown to it. */
+/* Copies the windows of a plan to a table; waits for running kernels. cudaErrorInvalidValue for
+ * inconsistent windows: the table is then empty, and every SM is unknown to it. */
 static inline cudaError_t reach_table_load(reach_table *table, const struct reach_windows *windows)
 {
     static_assert(REACH_SM_MAX <= 0xffff, "ranks have 16 bits");
@@ -180,10 +180,9 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
     return cudaSuccess;
 }
 
-/* All of the above in one: a table for an allocation of `bytes` on the current device, as the
- * reachd at `uri` (as reach_open takes it; NULL: its default) places it. Needs libreach. False, and
- * one sentence in `why`, if there is no such answer, or if it is not about this GPU. The caller
- * frees the table. */
+/* Makes and loads a table for an allocation of `bytes` on the current device, with the placement of
+ * the reachd at `uri` (for reach_open; NULL: its default). Needs libreach. False, with a message in
+ * `why`, if there is no placement, or if it is for another GPU. The caller frees the table. */
 static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table *out, char *why,
                                    size_t why_bytes)
 {
@@ -226,15 +225,15 @@ static inline bool reach_table_get(const char *uri, uint64_t bytes, reach_table 
     return good;
 }
 
-/* All pieces are there again: before each launch that draws from the queues, in its stream. */
+/* Refills the queues: before each launch that draws from them, in its stream. */
 static inline cudaError_t reach_table_start(const reach_table *table, cudaStream_t stream)
 {
     const size_t bytes = table->window_count * REACH_QUEUE_WORDS * sizeof(uint32_t);
     return cudaMemsetAsync(table->queues, 0, bytes, stream);
 }
 
-/* Waits for the device. False, and one sentence in `why`, where a block has run on an SM that is
- * not in the table: its work is not lost (others drew it), but the table is not of this GPU. */
+/* Waits for the device. False, with a message in `why`, if a block ran on an SM that is not in the
+ * table: its work is not lost (others drew it), but the table is not of this GPU. */
 static inline bool reach_table_check(const reach_table *table, char *why, size_t why_bytes)
 {
     uint32_t unknown = 0;
@@ -246,7 +245,7 @@ static inline bool reach_table_check(const reach_table *table, char *why, size_t
     else if (unknown)
         snprintf(why, why_bytes,
                  "%u blocks ran on SMs that are not in the table of windows (it ends at SM %u): it "
-                 "is not of this GPU, or the GPU has to be measured again",
+                 "is not of this GPU, or the GPU must be measured again",
                  unknown, table->sm_slots);
     return result == cudaSuccess && unknown == 0;
 }

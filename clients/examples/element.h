@@ -1,6 +1,6 @@
-/* element.h: what the jobs do with one element: where the next sample lies, what memory holds
- * there, which bucket a value belongs to. Host and device compile the same lines, so the CPU
- * references check what the kernels run. Murmur3's finalisers: Appleby, MurmurHash3, public domain.
+/* element.h: the computations of the jobs per element: the position of a sample, the contents of
+ * memory there, the bucket of a value. Host and device compile the same lines, so the references on
+ * the CPU check what the kernels run. Murmur3's finalizers: Appleby, MurmurHash3, public domain.
  */
 #ifndef REACH_CLIENTS_EXAMPLES_ELEMENT_H
 #define REACH_CLIENTS_EXAMPLES_ELEMENT_H
@@ -24,7 +24,7 @@ ELEMENT_FN uint64_t element_scale(uint64_t hash, uint64_t range)
 #endif
 }
 
-/* Murmur3's 64-bit finaliser: one to one. */
+/* Murmur3's 64-bit finalizer: one to one. */
 ELEMENT_FN uint64_t element_mix(uint64_t k)
 {
     k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
@@ -50,13 +50,13 @@ ELEMENT_FN uint64_t element_random(uint64_t i, uint32_t seed, uint64_t range)
     return element_scale(x, range);
 }
 
-/* Does it lie in [first, first + length)? */
+/* Whether `at` is in [first, first + length). */
 ELEMENT_FN bool element_inside(uint64_t at, uint64_t first, uint64_t length)
 {
     return at - first < length;
 }
 
-/* Sampling: what memory holds in its word `at`. */
+/* Sampling: the contents of word `at` of memory. */
 ELEMENT_FN uint32_t element_word(uint64_t at)
 {
     return (uint32_t)at * 0x9e3779b1u + (uint32_t)(at >> 32) * 0x85ebca6bu + 1;
@@ -74,13 +74,13 @@ struct element_bucket {
     unsigned long long count;
 };
 
-/* Every round over the same input has keys of its own. */
+/* Each round over the same input has different keys. */
 ELEMENT_FN uint64_t element_key(uint32_t value, uint32_t round)
 {
     return (uint64_t)(round + 1) << 32 | value;
 }
 
-/* The bucket where the search for a key starts. */
+/* The first bucket of the search for a key. */
 ELEMENT_FN uint64_t element_bucket_of(uint64_t key, uint64_t buckets)
 {
     return element_scale(element_mix(key), buckets);
@@ -92,7 +92,7 @@ ELEMENT_FN uint64_t element_next_bucket(uint64_t at, uint64_t first, uint64_t le
     return element_inside(at + 1, first, length) ? at + 1 : first;
 }
 
-/* What a group adds to the checksum, and (count times) each of its values on the way in. */
+/* The contribution of each value of a group to the checksum. */
 ELEMENT_FN uint64_t element_check(uint64_t key)
 {
     return element_mix(key ^ 0x5bd1e9955bd1e995ull);

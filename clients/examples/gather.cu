@@ -43,10 +43,8 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
     s->bags = (u32)(options->count / GATHER_PIECE * GATHER_PIECE);
     s->row_bytes = options->row_bytes;
     s->seed = options->seed;
-    if (s->bags == 0 || options->count > 1u << 24) {
-        snprintf(why, JOB_TEXT_BYTES, "--bags must be from 16 to 16M");
-        return false;
-    }
+    if (s->bags == 0 || options->count > 1u << 24)
+        return job_fail(why, "--bags must be from 16 to 16M");
     const u64 list_bytes = (u64)s->bags * GATHER_BAG * sizeof(u32);
     const u64 count_bytes = (u64)s->bags * sizeof(uint16_t);
     return job_device_open(d, index, uuid, why) &&
@@ -72,11 +70,9 @@ static bool check_bags(state *s, char *why)
             float sum = 0;
             for (u32 r = 0; r < GATHER_BAG; r++)
                 sum += element_cell(element_random((u64)bag * GATHER_BAG + r, s->seed, rows), c);
-            if (sum != found[(size_t)bag * columns + c]) {
-                snprintf(why, JOB_TEXT_BYTES, "bag %u, column %u: %g instead of %g", bag, c,
-                         (double)found[(size_t)bag * columns + c], (double)sum);
-                return false;
-            }
+            if (sum != found[(size_t)bag * columns + c])
+                return job_fail(why, "bag %u, column %u: %g instead of %g", bag, c,
+                                (double)found[(size_t)bag * columns + c], (double)sum);
         }
     }
     return true;
@@ -144,12 +140,9 @@ static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *wh
 static bool run_partitioned(state *s, char *why)
 {
     const reach_table &table = s->device.tables[0];
-    if (table.window_count > MAX_PARTITIONS) {
-        snprintf(why, JOB_TEXT_BYTES,
-                 "the plan has %u windows, and bags are partitioned to %d at most",
-                 table.window_count, MAX_PARTITIONS);
-        return false;
-    }
+    if (table.window_count > MAX_PARTITIONS)
+        return job_fail(why, "the plan has %u windows, and bags are partitioned to %d at most",
+                        table.window_count, MAX_PARTITIONS);
     gather_partition<<<job_blocks(&s->device) * 2, 1024>>>(table, s->numbers, s->bags, s->row_bytes,
                                                            s->partitioned, s->in_window);
     TRY(cudaGetLastError());

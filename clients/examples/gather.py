@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The embedding gather of gather.cu, from Python and with the standard library alone: reach.py asks,
+"""The embedding gather of gather.cu, from Python with the standard library alone: reach.py gets the plan,
 ctypes launches the very kernels of gather.cu (gather.fatbin, built beside it).
 
   gather.py [--reachd WHERE] [--gpu N] [--bytes SIZE|largest] [--bags N] [--row-bytes N] [--repeats N]
@@ -23,7 +23,7 @@ import reach  # noqa: E402
 
 BAG, PIECE, LAG, THREADS = 64, 16, 1024, 1024
 QUEUE_BYTES = 64 * 4
-SPARE_BYTES = 1 << 30  # that the driver takes when kernels are loaded
+SPARE_BYTES = 1 << 30  # taken by the driver when kernels are loaded
 ENTRY = 32 << 20
 GIB = float(1 << 30)
 STRATEGIES = ("naive", "scopes", "filtered-windows", "partitioned-windows")

@@ -179,10 +179,8 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
     s->reach_bytes = reach_bytes;
     memset(s->shapes, 0, sizeof s->shapes);
     const u64 distinct = *bytes / 16 / 2 / s->rounds; /* per round; all rounds fill one half */
-    if (distinct > 0xffffffffull) {
-        snprintf(why, JOB_TEXT_BYTES, "so large a table needs more --values");
-        return false;
-    }
+    if (distinct > 0xffffffffull)
+        return job_fail(why, "so large a table needs more --values");
     group_values<<<job_blocks(&s->device) * 4, 256>>>(s->values, ROUND, distinct, s->seed);
     TRY(cudaMemcpy(s->host, s->values, ROUND * 4ull, cudaMemcpyDeviceToHost));
     find_reference(s, run);

@@ -69,8 +69,7 @@ struct job_way {
     uint32_t windows;
     struct reach_number predicted_gbps;
     double milliseconds[JOB_MAX_REPEATS];
-    double median_milliseconds;
-    double gbps; /* measured */
+    double gbps; /* of the median */
     struct job_result result;
     bool right; /* every repeat computed the same as the first way and the reference */
 };
@@ -134,6 +133,8 @@ struct job {
 };
 
 /* ---- job_options.c ---- */
+/* Formats a message into `why`; returns false. */
+bool job_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Needs name, help, unit, default_count and limits of `job`. */
 bool job_options_parse(int argc, char **argv, const struct job *job, struct job_options *out,
                        char *why);

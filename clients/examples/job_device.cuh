@@ -15,14 +15,12 @@ typedef uint64_t u64;
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         const cudaError_t result_ = (call);                                                        \
-        if (result_ != cudaSuccess) {                                                              \
-            snprintf(why, JOB_TEXT_BYTES, "%s: %s", #call, cudaGetErrorString(result_));           \
-            return false;                                                                          \
-        }                                                                                          \
+        if (result_ != cudaSuccess)                                                                \
+            return job_fail(why, "%s: %s", #call, cudaGetErrorString(result_));                    \
     } while (0)
 
 /* One block per SM keeps 32 warps with 64 registers each; more warps gained nothing. */
-enum { JOB_THREADS = 1024, JOB_WARPS = JOB_THREADS / 32 };
+enum { JOB_THREADS = 1024 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
@@ -62,11 +60,8 @@ static inline bool job_device_open(job_device *d, int index, char uuid[REACH_UUI
 {
     cudaDeviceProp properties;
     const cudaError_t result = cudaSetDevice(index);
-    if (result != cudaSuccess) {
-        snprintf(why, JOB_TEXT_BYTES, "CUDA's GPU %d cannot be used: %s", index,
-                 cudaGetErrorString(result));
-        return false;
-    }
+    if (result != cudaSuccess)
+        return job_fail(why, "CUDA's GPU %d cannot be used: %s", index, cudaGetErrorString(result));
     TRY(cudaGetDeviceProperties(&properties, index));
     TRY(cudaEventCreate(&d->before));
     TRY(cudaEventCreate(&d->after));
@@ -79,12 +74,11 @@ static inline bool job_device_open(job_device *d, int index, char uuid[REACH_UUI
 template <class T> static bool job_device_allocate(job_device *d, T **out, u64 bytes, char *why)
 {
     const cudaError_t result = cudaMalloc((void **)out, bytes);
-    if (result == cudaSuccess)
-        d->owned.push_back(*out);
-    else
-        snprintf(why, JOB_TEXT_BYTES, "cannot allocate %llu bytes on the GPU: %s",
-                 (unsigned long long)bytes, cudaGetErrorString(result));
-    return result == cudaSuccess;
+    if (result != cudaSuccess)
+        return job_fail(why, "cannot allocate %llu bytes on the GPU: %s", (unsigned long long)bytes,
+                        cudaGetErrorString(result));
+    d->owned.push_back(*out);
+    return true;
 }
 
 /* Allocates all free memory except `spare_bytes`, once; the driver keeps some for itself. */
@@ -106,8 +100,7 @@ static inline bool job_device_allocate_largest(job_device *d, u64 spare_bytes, c
             TRY(result);
         (void)cudaGetLastError(); /* "out of memory" is expected here */
     }
-    snprintf(why, JOB_TEXT_BYTES, "there is no free memory on this GPU");
-    return false;
+    return job_fail(why, "there is no free memory on this GPU");
 }
 
 /* Allocates the memory and chooses the size: `*bytes`, or all of it for 0, in multiples of 512. */
@@ -116,11 +109,9 @@ static inline bool job_device_prepare(job_device *d, u64 *bytes, u64 reach_bytes
     const u64 spare = 768ull << 20; /* taken by the driver when kernels are loaded */
     if (!job_device_allocate_largest(d, spare, why))
         return false;
-    if (*bytes > d->memory_bytes) {
-        snprintf(why, JOB_TEXT_BYTES, "%.2f GiB do not fit: %.2f GiB are left for the job's data",
-                 (double)*bytes / (1 << 30), (double)d->memory_bytes / (1 << 30));
-        return false;
-    }
+    if (*bytes > d->memory_bytes)
+        return job_fail(why, "%.2f GiB do not fit: %.2f GiB are left for the job's data",
+                        (double)*bytes / (1 << 30), (double)d->memory_bytes / (1 << 30));
     d->bytes = *bytes = (*bytes ? *bytes : d->memory_bytes) / 512 * 512;
     d->in_reach_bytes = d->bytes < reach_bytes / 2 ? d->bytes : reach_bytes / 2 / 512 * 512;
     return true;

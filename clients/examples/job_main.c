@@ -17,12 +17,6 @@ struct course {
     struct job_run runs[JOB_MAX_SIZES];
 };
 
-static bool failed(const struct reach_error *error, char *why)
-{
-    snprintf(why, JOB_TEXT_BYTES, "%s", error->text);
-    return false;
-}
-
 /* The reach of one group, and the number of SM ids. */
 static bool get_fingerprint(struct course *c, char *why)
 {
@@ -31,12 +25,12 @@ static bool get_fingerprint(struct course *c, char *why)
     struct reach_error error;
 
     if (reach_get_fingerprint(c->reach, c->gpu, &answer, &error) != REACH_OK)
-        return failed(&error, why);
+        return job_fail(why, "%s", error.text);
     fingerprint = reach_answer_fingerprint(answer);
     c->sm_slots = fingerprint->sm_slots;
     c->reach_bytes = (uint64_t)fingerprint->recommended_bytes.value;
     if (!c->reach_bytes)
-        snprintf(why, JOB_TEXT_BYTES, "the fingerprint of %s has no reach (%s)", c->gpu,
+        job_fail(why, "the fingerprint of %s has no reach (%s)", c->gpu,
                  fingerprint->recommended_bytes.reason);
     reach_answer_free(answer);
     return c->reach_bytes != 0;
@@ -63,7 +57,7 @@ static bool get_plan(const struct course *c, struct job_run *run, char *why)
     request.scan_gps = run->scan_rate;
     if (reach_get_plan(c->reach, c->gpu, &request, &run->plan, &error) != REACH_OK ||
         (run->repeats && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
-        return failed(&error, why);
+        return job_fail(why, "%s", error.text);
     run->way_count = job_ways_make(variants, run->plan, run->ways);
     return true;
 }
@@ -91,8 +85,8 @@ static bool do_size(const struct course *c, uint32_t i, struct job_run *run, cha
                job_measure(c->job, run, c->sm_slots, why);
     }
     if (run->bytes == 0)
-        snprintf(why, JOB_TEXT_BYTES, "--dry-run has no GPU with a largest size: name sizes");
-    return run->bytes != 0 && get_plan(c, run, why);
+        return job_fail(why, "--dry-run has no GPU with a largest size: name sizes");
+    return get_plan(c, run, why);
 }
 
 static bool all_right(const struct job_run *run)
@@ -118,9 +112,7 @@ static bool do_sizes(struct course *c, char *why)
     if (c->options->json &&
         !job_write_json(c->options->json, c->job, c->options, c->runs, c->options->size_count, why))
         return false;
-    if (!right)
-        snprintf(why, JOB_TEXT_BYTES, "not all strategies computed the same result");
-    return right;
+    return right || job_fail(why, "not all strategies computed the same result");
 }
 
 static bool open_all(struct course *c, char *why)
@@ -128,7 +120,7 @@ static bool open_all(struct course *c, char *why)
     struct reach_error error;
 
     if (reach_open(c->options->uri, &c->reach, &error) != REACH_OK)
-        return failed(&error, why);
+        return job_fail(why, "%s", error.text);
     snprintf(c->gpu, sizeof c->gpu, "%s", c->options->gpu);
     if (!c->options->dry_run &&
         !c->job->open(c->job->state, c->options, atoi(c->options->gpu), c->gpu, why)) // NOLINT

@@ -4,6 +4,7 @@
 #include "base/units.h"
 
 #include <getopt.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum { LIST_BYTES = 1024 };
@@ -15,19 +16,30 @@ static const struct job_limits usual_limits = {.sizes = JOB_MAX_SIZES,
                                                .seed = 1u << 20};
 
 static const char common_help[] =
-    "  --reachd WHERE   whom to ask: unix:/path, http://host:port, or "
+    "  --reachd URI     source of answers: unix:/path, http://host:port, or "
     "file:/path/fingerprint.json;\n"
     "                   default: REACHD_URL, the daemon's socket, http://127.0.0.1:17322\n"
     "  --gpu N          CUDA's index of the GPU, default 0\n"
-    "  --bytes LIST     touched at random: sizes such as 16GiB,64GiB,largest; default: largest\n"
+    "  --bytes LIST     accessed at random: sizes such as 16GiB,64GiB,largest; default: largest\n"
     "  --repeats N      timed repeats of each strategy, default 5\n"
     "  --seed N         of the random sequences, default 1\n"
-    "  --json FILE      write the results as JSON, too\n"
+    "  --json FILE      also write the results as JSON\n"
     "  --dry-run        print the plans and stop; needs no GPU. --gpu is then the daemon's index "
     "or\n"
-    "                   a UUID, and each size has to be named\n"
+    "                   a UUID, and --bytes must name sizes\n"
     "\n"
-    "Exit status: 0 measured and all results the same, 1 not, 2 wrong options.\n";
+    "Exit status: 0 all results are the same, 1 they differ or an error occurred, 2 wrong "
+    "options.\n";
+
+bool job_fail(char *why, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(why, JOB_TEXT_BYTES, format, arguments);
+    va_end(arguments);
+    return false;
+}
 
 void job_options_help(FILE *out, const struct job *job)
 {
@@ -150,26 +162,17 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
     opterr = 0;
     optind = 1;
     while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
-        if (option == '?') {
-            snprintf(why, JOB_TEXT_BYTES,
-                     "%.60s: unknown option, or its value is missing; try --help",
-                     argv[optind - 1]);
-            return false;
-        }
-        if (!applies(job, known[index].name)) {
-            snprintf(why, JOB_TEXT_BYTES, "--%s is not an option of %s; try --help",
-                     known[index].name, job->name);
-            return false;
-        }
-        if (!parse_option(option, optarg, limits, out)) {
-            snprintf(why, JOB_TEXT_BYTES, "--%s: invalid value \"%.60s\"; try --help",
-                     known[index].name, optarg);
-            return false;
-        }
+        if (option == '?')
+            return job_fail(why, "%.60s: unknown option, or its value is missing; try --help",
+                            argv[optind - 1]);
+        if (!applies(job, known[index].name))
+            return job_fail(why, "--%s is not an option of %s; try --help", known[index].name,
+                            job->name);
+        if (!parse_option(option, optarg, limits, out))
+            return job_fail(why, "--%s: invalid value \"%.60s\"; try --help", known[index].name,
+                            optarg);
     }
-    if (optind < argc) {
-        snprintf(why, JOB_TEXT_BYTES, "unexpected argument \"%.60s\"; try --help", argv[optind]);
-        return false;
-    }
+    if (optind < argc)
+        return job_fail(why, "unexpected argument \"%.60s\"; try --help", argv[optind]);
     return true;
 }

@@ -1,4 +1,4 @@
-/* job_report.c: predictions beside measurements, as a table and as JSON (job.h). */
+/* job_report.c: predictions and measurements, as a table and as JSON (job.h). */
 #include "job.h"
 
 #include <errno.h>
@@ -109,8 +109,7 @@ bool job_json_write(json_t *take, const char *path, char *why)
         take && json_dump_file(take, path, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
 
     if (!written)
-        snprintf(why, JOB_TEXT_BYTES, "cannot write %.300s: %s", path,
-                 take ? strerror(errno) : "out of memory");
+        job_fail(why, "cannot write %.300s: %s", path, take ? strerror(errno) : "out of memory");
     json_decref(take);
     return written;
 }

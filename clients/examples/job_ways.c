@@ -93,7 +93,7 @@ uint32_t job_best(const struct job_run *run)
     return best;
 }
 
-/* The same as the reference, where that is known, and as the first way. */
+/* The same as the reference, as far as that is known, and as the first way. */
 static bool is_right(const struct job_run *run, const struct job_result *found)
 {
     for (uint32_t i = 0; i < JOB_RESULTS; i++) {
@@ -122,9 +122,8 @@ static bool run_way(const struct job *job, struct job_run *run, struct job_way *
     double milliseconds = 0;
 
     if (!passes)
-        snprintf(why, JOB_TEXT_BYTES, "out of memory for the windows of %u passes",
-                 way->pass_count);
-    const bool ran = passes && job->run(job->state, way, passes, &milliseconds, &found, why);
+        return job_fail(why, "out of memory for the windows of %u passes", way->pass_count);
+    const bool ran = job->run(job->state, way, passes, &milliseconds, &found, why);
 
     free(passes);
     if (!ran)
@@ -150,8 +149,7 @@ bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, 
     for (uint32_t i = 0; i < run->way_count; i++) {
         struct job_way *way = &run->ways[i];
 
-        way->median_milliseconds = stats_median_f64(way->milliseconds, run->repeats);
-        way->gbps = run->useful_bytes / (way->median_milliseconds * 1e6);
+        way->gbps = run->useful_bytes / (stats_median_f64(way->milliseconds, run->repeats) * 1e6);
     }
     return true;
 }

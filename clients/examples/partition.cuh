@@ -112,9 +112,7 @@ static inline bool partition_check(const partition_lists *lists, u32 windows, ch
 {
     u32 lost = 0;
     TRY(cudaMemcpy(&lost, lists->counts + windows, sizeof lost, cudaMemcpyDeviceToHost));
-    if (lost)
-        snprintf(why, JOB_TEXT_BYTES, "%u numbers did not fit into the list of their window", lost);
-    return lost == 0;
+    return lost == 0 || job_fail(why, "%u numbers did not fit into the list of their window", lost);
 }
 
 #endif

@@ -30,19 +30,18 @@
 #define WORDS_PER_LINE (LINE_BYTES / 4u)
 
 static const char help[] =
-    "random_read: reads random 128-byte lines of one large allocation, in four ways: inside a\n"
-    "region that is in reach, naively over everything, in windows by SM, and as reachd "
-    "recommends.\n"
+    "random_read: reads random 128-byte lines of one large allocation, in four ways: in a region\n"
+    "within reach, naively over everything, in windows by SM, and as reachd recommends.\n"
     "\n"
     "  --reachd URI    source of answers: unix:/path, http://host:port, or\n"
     "                  file:/fingerprint.json; default as libreach chooses\n"
     "  --gpu N         CUDA's index of the GPU, default 0\n"
-    "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest the GPU gives\n"
+    "  --bytes SIZE    of the allocation, such as 79GiB; default: the largest possible\n"
     "  --lines N       lines that each strategy reads, default 2^30\n"
     "  --repeats N     timed repeats, default 5\n"
     "  --seed N        of the random lines, default 1\n"
-    "  --json FILE     write the result as JSON, too\n"
-    "  --dry-run       print who would read where and stop; needs no GPU. --gpu is then the\n"
+    "  --json FILE     also write the result as JSON\n"
+    "  --dry-run       print which SM would read where and stop; needs no GPU. --gpu is then the\n"
     "                  daemon's index or a UUID\n"
     "\n"
     "Exit status: 0 measured, 1 failed, 2 wrong options.\n";
@@ -180,15 +179,12 @@ static bool load_strategy(device *d, const strategy *s, u64 lines, u64 *out_chun
 static bool check_tally(const tally *t, const strategy *s, u64 chunks, char *why)
 {
     for (int sm = 0; sm < REACH_SM_MAX; sm++) {
-        if (t->blocks_on_sm[sm] > 1) {
-            snprintf(why, JOB_TEXT_BYTES, "two blocks ran on one SM: is another job on this GPU?");
-            return false;
-        }
+        if (t->blocks_on_sm[sm] > 1)
+            return job_fail(why, "two blocks ran on one SM: is another job on this GPU?");
     }
-    if (t->chunks_done != chunks)
-        snprintf(why, JOB_TEXT_BYTES, "%s: %llu of %llu chunks were read; a window has no SM",
-                 s->name, (unsigned long long)t->chunks_done, (unsigned long long)chunks);
-    return t->chunks_done == chunks;
+    return t->chunks_done == chunks ||
+           job_fail(why, "%s: %llu of %llu chunks were read; a window has no SM", s->name,
+                    (unsigned long long)t->chunks_done, (unsigned long long)chunks);
 }
 
 /* One timed launch. */
@@ -235,15 +231,12 @@ static bool get_answers(struct reach *reach, const char *gpu, u64 bytes, answers
     const reach_placement_request request = {sizeof request, bytes};
     reach_error error;
     if (reach_get_scope(reach, gpu, &scope, &out->scope, &error) != REACH_OK ||
-        reach_get_placement(reach, gpu, &request, &out->placement, &error) != REACH_OK) {
-        snprintf(why, JOB_TEXT_BYTES, "%s", error.text);
-        return false;
-    }
+        reach_get_placement(reach, gpu, &request, &out->placement, &error) != REACH_OK)
+        return job_fail(why, "%s", error.text);
     const reach_placement *placement = reach_answer_placement(out->placement);
-    if (placement->windows.window_count == 0)
-        snprintf(why, JOB_TEXT_BYTES, "there are no windows (%s): %.400s",
-                 reach_advice_name(placement->advice), placement->reason);
-    return placement->windows.window_count != 0;
+    return placement->windows.window_count != 0 ||
+           job_fail(why, "there are no windows (%s): %.400s", reach_advice_name(placement->advice),
+                    placement->reason);
 }
 
 /* Everything after the options. False also if words were read wrong. */
@@ -261,10 +254,8 @@ static bool run(device *d, const job_options *options, struct reach **reach, ans
     if (!dry && !job_device_open(&d->base, index, gpu, why))
         return false;
     if (reach_open(options->uri, reach, &error) != REACH_OK ||
-        reach_get_fingerprint(*reach, gpu, &found->fingerprint, &error) != REACH_OK) {
-        snprintf(why, JOB_TEXT_BYTES, "%s", error.text);
-        return false;
-    }
+        reach_get_fingerprint(*reach, gpu, &found->fingerprint, &error) != REACH_OK)
+        return job_fail(why, "%s", error.text);
     if (dry && bytes == 0)
         bytes =
             reach_answer_fingerprint(found->fingerprint)->memory_bytes / LINE_BYTES * LINE_BYTES;
@@ -280,9 +271,8 @@ static bool run(device *d, const job_options *options, struct reach **reach, ans
         return false;
     for (const timing &t : timings)
         mismatches += t.mismatches;
-    if (mismatches)
-        snprintf(why, JOB_TEXT_BYTES, "%llu words were read wrong", (unsigned long long)mismatches);
-    return mismatches == 0;
+    return mismatches == 0 ||
+           job_fail(why, "%llu words were read wrong", (unsigned long long)mismatches);
 }
 
 int main(int argc, char **argv)

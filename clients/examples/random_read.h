@@ -21,7 +21,7 @@ struct answers {
     struct reach_answer *placement;
 };
 
-/* Which SM reads where. `windows` may point to the two arrays: do not copy or move. */
+/* The window of each SM. `windows` may point to the two arrays: do not copy or move. */
 struct strategy {
     const char *name;
     struct reach_windows windows;

@@ -127,10 +127,8 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
     state *s = (state *)user;
     s->samples = options->count / PIECE * PIECE;
     s->seed = options->seed;
-    if (!s->samples) {
-        snprintf(why, JOB_TEXT_BYTES, "--samples must be at least %u", (unsigned)PIECE);
-        return false;
-    }
+    if (!s->samples)
+        return job_fail(why, "--samples must be at least %u", (unsigned)PIECE);
     return job_device_open(&s->device, index, uuid, why) &&
            job_device_allocate(&s->device, &s->total, sizeof *s->total, why) &&
            partition_make(&s->device, &s->lists, PARTITION_BYTES, why);

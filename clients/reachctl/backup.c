@@ -1,8 +1,8 @@
-/* backup.c: reachctl backup: a copy of the state file, while the daemon works or without one.
+/* backup.c: reachctl backup: a copy of the state file, with or without a running daemon.
  *
- * The daemon is not asked. The file is read beside it, as SQLite allows, so no request has to wait
- * for megabytes, no route can make the daemon write to a path, and who may read the state file may
- * copy it: the permission of the file is the permission to copy.
+ * The daemon takes no part. The file is read concurrently, as SQLite allows, so no request waits
+ * for megabytes, no route can make the daemon write to a path, and the permission to read the state
+ * file is the permission to copy it.
  */
 #include "clients/reachctl/client.h"
 
@@ -18,7 +18,7 @@ enum exit_code command_backup(struct client *client, const struct options *optio
     uint64_t rows = 0;
     enum status s;
 
-    (void)client; /* nobody is asked */
+    (void)client; /* needs no daemon */
     s = store_backup(state, options->operand, &rows, &err);
     if (s != STATUS_OK) {
         if (s == STATUS_NOT_FOUND)

@@ -1,18 +1,18 @@
-/* chip.c: the group map of a fingerprint with the windows of the whole memory laid over it. */
+/* chip.c: the SM groups of a fingerprint and their windows over the whole memory (chip.h). */
 #include "clients/reachctl/chip.h"
 
 #include <stdio.h>
 
-/* All SMs of a group work in one window, so any of them tells which. */
-static void read_windows(struct chip *chip)
+/* All SMs of a group work in one window, so the first one is enough. */
+static void derive_windows(struct chip *chip)
 {
-    const struct placement_request request = {.bytes = chip->fp->gpu.memory_bytes,
+    const struct placement_request request = {.bytes = chip->fp.gpu.memory_bytes,
                                               .fingerprint_id = chip->id};
 
     if (request.bytes == 0)
         err_set(&chip->why, STATUS_NOT_APPLICABLE, "how much memory it has is not known");
     else
-        chip->planned = placement_plan(chip->fp, &request, &chip->plan, &chip->why) == STATUS_OK;
+        chip->planned = placement_plan(&chip->fp, &request, &chip->plan, &chip->why) == STATUS_OK;
     for (uint32_t g = 0; g < chip->group_count; g++) {
         uint16_t sms[REACH_MAX_SMS];
         if (chip_group_sms(chip, g, sms) > 0 && chip->planned && chip->plan.window_count > 0 &&
@@ -23,12 +23,11 @@ static void read_windows(struct chip *chip)
     }
 }
 
-void chip_read(const struct fingerprint *fp, const char *id, struct chip *out)
+void chip_derive(struct chip *chip)
 {
-    *out = (struct chip){.fp = fp, .group_count = fp->topology.partition.group_count};
-    snprintf(out->id, sizeof(out->id), "%s", id);
-    fingerprint_map_hash(&fp->topology.partition, out->map);
-    read_windows(out);
+    chip->group_count = chip->fp.topology.partition.group_count;
+    fingerprint_map_hash(&chip->fp.topology.partition, chip->map);
+    derive_windows(chip);
 }
 
 uint32_t chip_group_sms(const struct chip *chip, uint32_t group, uint16_t *out)
@@ -36,7 +35,7 @@ uint32_t chip_group_sms(const struct chip *chip, uint32_t group, uint16_t *out)
     uint32_t count = 0;
 
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-        if (chip->fp->topology.partition.group_of_sm[sm] == group)
+        if (chip->fp.topology.partition.group_of_sm[sm] == group)
             out[count++] = (uint16_t)sm;
     }
     return count;
@@ -55,8 +54,8 @@ uint32_t chip_window_groups(const struct chip *chip, int window, uint16_t *out)
 
 uint32_t chip_group_lacks(const struct chip *chip, uint32_t group)
 {
-    const struct maybe_u32 full = chip->fp->topology.nominal_group_sms;
-    const uint32_t there = chip->fp->topology.groups[group].sm_count;
+    const struct maybe_u32 full = chip->fp.topology.nominal_group_sms;
+    const uint32_t there = chip->fp.topology.groups[group].sm_count;
 
     return IS_KNOWN(full) && full.v > there ? full.v - there : 0;
 }

@@ -11,8 +11,9 @@
 enum { CHIP_NO_WINDOW = -1 };
 
 struct chip {
-    const struct fingerprint *fp; /* borrowed */
-    char id[FINGERPRINT_ID_BYTES];
+    struct fingerprint fp;
+    char id[FINGERPRINT_ID_BYTES]; /* of fp */
+    /* The rest is derived from fp: */
     char map[FINGERPRINT_MAP_HASH_BYTES]; /* "": no groups are known */
     uint32_t group_count;
     /* The windows over all of the GPU's memory. If they cannot be planned, `why` has the reason. */
@@ -22,8 +23,8 @@ struct chip {
     int window_of_group[REACH_MAX_GROUPS]; /* CHIP_NO_WINDOW: none */
 };
 
-/* Derives the rest from `fp`, which must outlive `out`. `id` is its name. */
-void chip_read(const struct fingerprint *fp, const char *id, struct chip *out);
+/* Fills in everything except fp and id. */
+void chip_derive(struct chip *chip);
 
 /* Writes the SMs of one group in ascending order to out[REACH_MAX_SMS]; returns their number. */
 uint32_t chip_group_sms(const struct chip *chip, uint32_t group, uint16_t *out);

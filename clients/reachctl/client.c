@@ -49,7 +49,7 @@ struct client *client_new(const struct options *options)
         client = NULL;
     } else {
         reach_set_timeout_ms(client->reach, TIMEOUT_MS, NULL);
-        /* What is printed says that it is stale; and to wait for GPUs is told (below). */
+        /* A stale answer is printed as such, and waiting for GPUs is reported (below). */
         reach_allow(client->reach, REACH_ALLOW_STALE | REACH_ALLOW_DISCOVERY, NULL);
     }
     free(uri);
@@ -111,7 +111,7 @@ static bool read_token(char *out, size_t out_size)
     return out[0] != '\0';
 }
 
-/* A request that has no answer: the problem document if there is one, else what libreach says. */
+/* Reports a failed request: the problem document if there is one, else the error of libreach. */
 static enum exit_code failed(enum reach_status status, const struct reach_error *error,
                              const json_t *problem)
 {
@@ -128,8 +128,8 @@ static enum exit_code failed(enum reach_status status, const struct reach_error 
 
 /* ---- GPU discovery ---- */
 
-/* The daemon serves before the driver has answered which GPUs there are. Its list says so itself,
- * and a request for one GPU is answered with "not-ready". */
+/* The daemon serves before the driver has listed the GPUs. Its own list has a field for that, and a
+ * request for one GPU fails with "not-ready". */
 static bool is_discovering(const struct reach_answer *answer, const json_t *json)
 {
     const char *discovery = json_string_value(json_object_get(json, "discovery"));
@@ -144,9 +144,9 @@ static enum exit_code still_discovering(void)
 {
     fprintf(stderr,
             "reachctl: GPU discovery is still running after %d s\n"
-            "  the NVIDIA driver does not answer which GPUs there are\n"
-            "  next step: see whether nvidia-smi answers, and look for Xid lines in the kernel "
-            "log\n",
+            "  the NVIDIA driver does not list its GPUs\n"
+            "  next step: check whether nvidia-smi responds, and search the kernel log for Xid "
+            "lines\n",
             TIMEOUT_MS / 1000);
     return EXIT_FAILED;
 }
@@ -170,7 +170,8 @@ static enum reach_status send_discovered(struct client *client, const struct rea
         if (!is_discovering(*out, *out_json) || waited >= TIMEOUT_MS * NSEC_PER_MSEC)
             return status;
         if (!told && waited >= NSEC_PER_SEC)
-            fputs("reachctl: waiting for GPU discovery: the driver has not yet answered\n", stderr);
+            fputs("reachctl: waiting for GPU discovery: the driver has not responded yet\n",
+                  stderr);
         told = told || waited >= NSEC_PER_SEC;
         json_decref(*out_json);
         reach_answer_free(*out);
@@ -256,7 +257,7 @@ enum exit_code client_print(struct client *client, const struct options *options
 
 /* ---- paths ---- */
 
-/* Everything but unreserved characters as %XX (RFC 3986); cut where there is no room. */
+/* All but unreserved characters as %XX (RFC 3986); cut if there is no room. */
 static void append_escaped(char *path, const char *text)
 {
     size_t at = strlen(path);

@@ -27,8 +27,8 @@ struct client *client_new(const struct options *options);
 void client_free(struct client *take);
 
 /* GET and POST, made again while the daemon's GPU discovery runs. A `json_body` of NULL posts
- * nothing; `accept` of NULL takes JSON. What is not a 2xx is printed to stderr and returned as its
- * exit code; `*out` is then empty. */
+ * nothing; `accept` of NULL means JSON. A status other than 2xx is printed to stderr and returned
+ * as an exit code; `*out` is then empty. */
 enum exit_code client_get(struct client *client, const char *path, const char *accept,
                           struct client_answer *out);
 enum exit_code client_post(struct client *client, const char *path, const char *json_body,

@@ -5,6 +5,7 @@
 #include "clients/reachctl/options.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -164,12 +165,12 @@ static void set_option(struct options *o, enum option_id id, const char *value)
         o->sources[o->source_count - 1] = (struct option_source){id, value};
 }
 
-enum parsed { PARSED_RUN = 0, PARSED_HELP, PARSED_VERSION, PARSED_WRONG };
-
-static enum parsed parse(int argc, char **argv, struct options *o)
+/* False if there is nothing to run: help or version are printed, or the command line is invalid. */
+static bool parse(int argc, char **argv, struct options *o, enum exit_code *out)
 {
     int code;
 
+    *out = EXIT_DONE;
     while ((code = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         switch (code) {
         case OPT_SOCKET:
@@ -183,16 +184,19 @@ static enum parsed parse(int argc, char **argv, struct options *o)
             break;
         case 'h':
         case OPT_HELP:
-            return PARSED_HELP;
+            print_help();
+            return false;
         case OPT_VERSION:
-            return PARSED_VERSION;
-        case '?':
-            return PARSED_WRONG; /* getopt has printed the reason */
+            puts("reachctl " REACHD_VERSION);
+            return false;
+        case '?': /* getopt has printed the reason */
+            *out = client_usage_error("invalid command line", NULL);
+            return false;
         default:
             set_option(o, (enum option_id)(code - OPT_LIMITED), optarg);
         }
     }
-    return PARSED_RUN;
+    return true;
 }
 
 /* All checks that need no daemon. */
@@ -239,11 +243,19 @@ static enum exit_code run(const struct command *c, const struct options *o)
         exit_code = EXIT_FAILED;
     client_free(client);
     curl_global_cleanup();
-    if (fflush(stdout) != 0 && exit_code == EXIT_DONE) {
-        perror("reachctl: cannot write");
-        exit_code = EXIT_FAILED;
-    }
     return exit_code;
+}
+
+/* A long output may have failed before its end: then fflush has nothing left to report. */
+static enum exit_code check_output(enum exit_code exit_code)
+{
+    const bool failed = fflush(stdout) != 0;
+
+    if ((!failed && !ferror(stdout)) || exit_code != EXIT_DONE)
+        return exit_code;
+    fprintf(stderr, "reachctl: cannot write%s%s\n", failed ? ": " : " all of the output",
+            failed ? strerror(errno) : "");
+    return EXIT_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -253,18 +265,8 @@ int main(int argc, char **argv)
     enum exit_code exit_code;
     int words = 1;
 
-    switch (parse(argc, argv, &options)) {
-    case PARSED_HELP:
-        print_help();
-        return EXIT_DONE;
-    case PARSED_VERSION:
-        puts("reachctl " REACHD_VERSION);
-        return EXIT_DONE;
-    case PARSED_WRONG:
-        return client_usage_error("invalid command line", NULL);
-    case PARSED_RUN:
-        break;
-    }
+    if (!parse(argc, argv, &options, &exit_code))
+        return check_output(exit_code);
     if (optind == argc)
         return client_usage_error("command missing", NULL);
     command = find_command(&argv[optind], &words);
@@ -283,5 +285,5 @@ int main(int argc, char **argv)
     options.command = command->name;
     options.operand_count = argc - optind;
     options.operands = argv + optind;
-    return run(command, &options);
+    return check_output(run(command, &options));
 }

@@ -13,15 +13,15 @@
 enum {
     COLUMNS = 80,
     PLACE_COLUMNS = 4,    /* of an SM id and the blanks before it */
-    SMS_COLUMN = 20,      /* where the SM ids of a group begin */
-    GROUPS_COLUMN = 40,   /* where the groups of a window begin */
+    SMS_COLUMN = 20,      /* of the SM ids of a group */
+    GROUPS_COLUMN = 40,   /* of the groups of a window */
     CANDIDATES_SHOWN = 8, /* the pattern represents all of them */
-    LIST_BYTES = 3072,    /* 512 SM ids with commas */
+    LIST_BYTES = 3072,    /* 512 SM ids */
 };
 
 /* Prints the parts of a text, `blank` apart, on lines of 80 columns. A part ends with `end`, which
- * is left out if it is a blank. Ends the line. All lines but the first begin at column `indent`,
- * where the first is already. A part longer than a line gets a line of its own. */
+ * is printed only if it is a comma. Ends the line. The first line is at column
+ * `indent` already; the others begin there. A part longer than a line gets a line of its own. */
 static void print_parts(int indent, const char *text, char end, const char *blank)
 {
     const int apart = (int)strlen(blank);
@@ -29,7 +29,7 @@ static void print_parts(int indent, const char *text, char end, const char *blan
 
     while (*text) {
         const char *found = strchrnul(text, end);
-        const int length = (int)(found - text) + (*found && end != ' ');
+        const int length = (int)(found - text) + (*found == ',');
         if (column > indent && column + apart + length > COLUMNS)
             column = printf("\n%*s", indent, "") - 1;
         else if (column > indent)
@@ -56,8 +56,8 @@ static void print_absent(enum known known, enum reason reason)
 
 static void print_head(const struct chip *chip)
 {
-    const struct gpu_identity *gpu = &chip->fp->gpu;
-    const struct maybe_u32 level = chip->fp->topology.level;
+    const struct gpu_identity *gpu = &chip->fp.gpu;
+    const struct maybe_u32 level = chip->fp.topology.level;
 
     printf("%s\n%s, fingerprint %s\n", gpu->name, gpu->uuid, chip->id);
     if (gpu->origin != ORIGIN_MEASURED)
@@ -75,16 +75,6 @@ static void print_head(const struct chip *chip)
     printf("; %s\n", chip->map);
 }
 
-static int print_place(int column, const char *text)
-{
-    if (column + PLACE_COLUMNS > COLUMNS) {
-        printf("\n%*s", SMS_COLUMN, "");
-        column = SMS_COLUMN;
-    }
-    printf("%*s", PLACE_COLUMNS, text);
-    return column + PLACE_COLUMNS;
-}
-
 /* A number for each SM, and a dash for each place of a full group that is not there. */
 static void print_group(const struct chip *chip, uint32_t group)
 {
@@ -92,24 +82,23 @@ static void print_group(const struct chip *chip, uint32_t group)
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t count = chip_group_sms(chip, group, sms);
     const uint32_t lacks = chip_group_lacks(chip, group);
-    char text[16] = "-";
-    int column = SMS_COLUMN;
+    char window_text[16] = "-";
+    char text[LIST_BYTES] = "";
+    size_t at = 0;
 
     if (window != CHIP_NO_WINDOW)
-        snprintf(text, sizeof(text), "%d", window);
-    printf("%5u  %6s  %3u  ", group, text, count);
-    for (uint32_t i = 0; i < count; i++) {
-        snprintf(text, sizeof(text), "%u", sms[i]);
-        column = print_place(column, text);
-    }
-    for (uint32_t i = 0; i < lacks; i++)
-        column = print_place(column, "-");
-    putchar('\n');
+        snprintf(window_text, sizeof(window_text), "%d", window);
+    printf("%5u  %6s  %3u  ", group, window_text, count);
+    for (uint32_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%*u\n", PLACE_COLUMNS, sms[i]);
+    for (uint32_t i = 0; i < lacks && at < sizeof(text); i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%*s\n", PLACE_COLUMNS, "-");
+    print_parts(SMS_COLUMN, text, '\n', "");
 }
 
 static void print_groups(const struct chip *chip)
 {
-    const struct maybe_u32 lost = chip->fp->topology.disabled.lost_groups;
+    const struct maybe_u32 lost = chip->fp.topology.disabled.lost_groups;
 
     if (chip->group_count == 0)
         return;
@@ -150,7 +139,7 @@ static void print_windows(const struct chip *chip)
         print_reason(chip->why.text);
         return;
     }
-    format_size(chip->fp->gpu.memory_bytes, memory);
+    format_size(chip->fp.gpu.memory_bytes, memory);
     if (chip->plan.window_count == 0) {
         printf("\nwindows over all of its %s: none (%s)\n", memory, advice_name(chip->plan.advice));
         print_reason(chip->plan.reason);
@@ -207,6 +196,15 @@ static void print_die(const struct topology *topology)
         print_candidates(disabled);
 }
 
+static enum exit_code print_text(const struct chip *chip)
+{
+    print_head(chip);
+    print_groups(chip);
+    print_windows(chip);
+    print_die(&chip->fp.topology);
+    return EXIT_DONE;
+}
+
 /* ---- JSON ---- */
 
 static json_t *numbers_to_json(const uint16_t *values, uint32_t count)
@@ -253,8 +251,8 @@ static json_t *windows_to_json(const struct chip *chip)
 /* Groups and windows by number, null for what is not known. */
 static enum exit_code print_json(const struct chip *chip)
 {
-    const struct gpu_identity *gpu = &chip->fp->gpu;
-    const char *signature = chip->fp->topology.disabled.signature;
+    const struct gpu_identity *gpu = &chip->fp.gpu;
+    const char *signature = chip->fp.topology.disabled.signature;
     json_t *json = json_pack(
         "{s:s,s:s,s:s,s:s,s:s?,s:i,s:o,s:s?,s:s,s:o,s:s?}", "fingerprint_id", chip->id, "uuid",
         gpu->uuid, "name", gpu->name, "origin", origin_name(gpu->origin), "map",
@@ -276,33 +274,21 @@ static enum exit_code print_json(const struct chip *chip)
 enum exit_code command_map(struct client *client, const struct options *options)
 {
     const char *which = options->operand ? options->operand : options->at ? options->at : "current";
-    struct fingerprint *fp = calloc(1, sizeof(*fp));
-    struct chip *chip = calloc(1, sizeof(*chip));
-    char id[FINGERPRINT_ID_BYTES];
-    enum exit_code exit_code = EXIT_FAILED;
+    struct chip *chip;
+    enum exit_code exit_code;
 
-    if (options->operand && options->at) {
-        exit_code = client_usage_error("map takes a file or --at, not both", NULL);
-        goto out;
-    }
-    if (!fp || !chip) {
+    if (options->operand && options->at)
+        return client_usage_error("map takes a file or --at, not both", NULL);
+    chip = calloc(1, sizeof(*chip));
+    if (!chip) {
         fputs("reachctl: no memory\n", stderr);
-        goto out;
+        return EXIT_FAILED;
     }
-    exit_code = client_get_fingerprint(client, options, which, fp, id);
-    if (exit_code != EXIT_DONE)
-        goto out;
-    chip_read(fp, id, chip);
-    if (options->json) {
-        exit_code = print_json(chip);
-    } else {
-        print_head(chip);
-        print_groups(chip);
-        print_windows(chip);
-        print_die(&fp->topology);
+    exit_code = client_get_fingerprint(client, options, which, &chip->fp, chip->id);
+    if (exit_code == EXIT_DONE) {
+        chip_derive(chip);
+        exit_code = options->json ? print_json(chip) : print_text(chip);
     }
-out:
     free(chip);
-    free(fp);
     return exit_code;
 }

@@ -1,7 +1,7 @@
-/* measure.c: reachctl measure: starts a measurement, and follows it if asked to.
+/* measure.c: reachctl measure: starts a measurement, and waits for its end with --wait.
  *
  * On a terminal progress is one line that is written over and over; elsewhere a line is printed
- * whenever the daemon says something new, so that a log stays readable.
+ * whenever the message of the daemon changes, so that a log stays readable.
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
@@ -29,7 +29,7 @@ static void print_bar(double progress, const char *message)
     memset(bar + full, '.', (size_t)(BAR_CELLS - full));
     bar[BAR_CELLS] = '\0';
     printf("\r[%s] %3.0f%%  %s\033[K", bar, progress * 100,
-           message); /* and clear what was behind */
+           message); /* and clear the rest of the line */
     fflush(stdout);
 }
 
@@ -59,18 +59,16 @@ static void print_progress(const json_t *measurement)
 
 static enum exit_code print_end(const json_t *measurement, bool failed)
 {
-    const json_t *error = json_object_get(measurement, "error");
-    const char *id = json_string_value(json_object_get(measurement, "fingerprint_id"));
+    char text[TEXT_LINE_BYTES] = "";
 
     if (!failed) {
-        printf("done: fingerprint %s\n", id ? id : "-");
+        text_print(measurement, "done: fingerprint {fingerprint_id}\n");
         return EXIT_DONE;
     }
-    fputs("reachctl: the measurement failed\n", stderr);
-    if (json_is_object(error))
-        fprintf(stderr, "  %s\n  next step: %s\n",
-                json_string_value(json_object_get(error, "text")),
-                json_string_value(json_object_get(error, "next_step")));
+    if (json_is_object(json_object_get(measurement, "error")))
+        text_expand(measurement, "  {error.text}\n  next step: {error.next_step}\n", text,
+                    sizeof(text));
+    fprintf(stderr, "reachctl: the measurement failed\n%s", text);
     return EXIT_FAILED;
 }
 

@@ -80,8 +80,8 @@ static bool is_alphanumeric(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Makes `text` fit a label of at most `room` - 1 characters: other characters become '-', what may
- * not stand at an end goes. */
+/* Makes `text` a label of at most `room` - 1 characters: invalid characters become '-', and those
+ * that may not begin or end a label are removed. */
 static void clean(const char *text, char *out, size_t room)
 {
     size_t length = 0;
@@ -119,9 +119,9 @@ static void count_word(struct labels *labels, enum labels_property p, const char
  * or less makes no other class. Chips of one class need not have the same map. */
 static void class_of(const struct chip *chip, char *out)
 {
-    const struct maybe_u64 reach = chip->fp->windows.reach_bytes;
+    const struct maybe_u64 reach = chip->fp.windows.reach_bytes;
     const uint64_t unit = reach.v >= GIB ? GIB : MIB;
-    size_t at = (size_t)snprintf(out, LABEL_BYTES, "%usm", chip->fp->gpu.sm_count);
+    size_t at = (size_t)snprintf(out, LABEL_BYTES, "%usm", chip->fp.gpu.sm_count);
 
     if (chip->group_count > 0)
         at += (size_t)snprintf(out + at, LABEL_BYTES - at, "-%ug", chip->group_count);
@@ -130,7 +130,7 @@ static void class_of(const struct chip *chip, char *out)
                  (unsigned long long)((reach.v + unit / 2) / unit), unit == GIB ? "GiB" : "MiB");
 }
 
-/* How many windows cover all of the memory; where windows are no answer, what is. */
+/* The number of windows that cover all of the memory; the advice if there are no windows. */
 static void windows_of(const struct chip *chip, char *out)
 {
     if (!chip->planned)
@@ -146,7 +146,7 @@ static void count_chip(struct labels *labels, const struct chip *chip)
 {
     char word[LABEL_BYTES];
 
-    count_word(labels, LABELS_ORIGIN, origin_name(chip->fp->gpu.origin));
+    count_word(labels, LABELS_ORIGIN, origin_name(chip->fp.gpu.origin));
     class_of(chip, word);
     count_word(labels, LABELS_CLASS, word);
     snprintf(word, sizeof(word), "%.*s", SHORT_HASH, chip->map[0] ? chip->map + strlen("map") : "");
@@ -155,7 +155,7 @@ static void count_chip(struct labels *labels, const struct chip *chip)
     count_word(labels, LABELS_WINDOWS, word);
 }
 
-/* Is what is known of this GPU still true, as far as the daemon can tell? */
+/* Whether the fingerprint still describes the GPU, as far as the daemon knows. */
 static bool is_current(const json_t *gpu, const char *state)
 {
     return json_is_object(json_object_get(gpu, "fingerprint")) &&
@@ -167,9 +167,7 @@ static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *
     const char *state = json_string_value(json_object_get(gpu, "state"));
     const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
     const char *id = json_string_value(json_object_get(gpu, "fingerprint_id"));
-    struct fingerprint *fp = NULL;
-    struct chip *chip = NULL;
-    enum status status = STATUS_OK;
+    struct chip *chip;
 
     if (!state || !uuid)
         return err_set(err, STATUS_PROTOCOL, "a GPU of the answer has no state or no UUID");
@@ -179,20 +177,18 @@ static enum status count_gpu(const json_t *gpu, struct labels *out, struct err *
                                   id ? strlen(id) : 0);
     if (!is_current(gpu, state))
         return STATUS_OK;
-    fp = calloc(1, sizeof(*fp));
     chip = calloc(1, sizeof(*chip));
-    if (!fp || !chip) {
-        status = err_set(err, STATUS_NO_MEMORY, "no memory");
-    } else if (fingerprint_from_json(json_object_get(gpu, "fingerprint"), fp, &out->why) ==
-               STATUS_OK) {
-        chip_read(fp, id ? id : "", chip);
+    if (!chip)
+        return err_set(err, STATUS_NO_MEMORY, "no memory");
+    if (fingerprint_from_json(json_object_get(gpu, "fingerprint"), &chip->fp, &out->why) ==
+        STATUS_OK) {
+        chip_derive(chip);
         count_chip(out, chip);
     } else {
         out->skipped++;
     }
     free(chip);
-    free(fp);
-    return status;
+    return STATUS_OK;
 }
 
 /* Reads the response to GET /v1/fingerprints. A GPU that is lost, or whose fingerprint is stale or

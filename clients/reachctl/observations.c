@@ -10,7 +10,7 @@
 
 enum { FIELD_CHARACTERS = 72 };
 
-/* One line a field, long arrays cut. The reasons of absent numbers stand beside them already. */
+/* One line per field, long arrays cut. The reason of an absent number is printed in its place. */
 static void print_fields(const char *title, json_t *object)
 {
     const char *name;
@@ -59,7 +59,7 @@ static enum exit_code one(struct client *client, const struct options *options)
     return EXIT_DONE;
 }
 
-/* All pages as one array; NULL where one failed. */
+/* All pages as one array; NULL if one failed. */
 static json_t *all_pages(struct client *client, const struct options *options,
                          enum exit_code *out_exit)
 {
@@ -125,12 +125,14 @@ enum exit_code command_observations(struct client *client, const struct options 
         return exit_code;
     if (options->json) {
         json_t *document = json_pack("{s:O,s:n}", "observations", all, "next");
-        if (json_print(document, 0, stdout) != 0)
+        if (json_print(document, 0, stdout) != 0) {
+            fputs("reachctl: cannot write the list, or out of memory\n", stderr);
             exit_code = EXIT_FAILED;
+        }
         json_decref(document);
     } else {
         print_list(all);
     }
     json_decref(all);
-    return EXIT_DONE;
+    return exit_code;
 }

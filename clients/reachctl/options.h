@@ -9,14 +9,14 @@
 enum exit_code {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
-    EXIT_USAGE = 2,       /* the command line makes no sense */
+    EXIT_USAGE = 2,       /* invalid command line */
     EXIT_UNREACHABLE = 3, /* no daemon answers */
     EXIT_PARTLY = 4,      /* of survey: some hosts were not heard */
 
-    /* diff speaks as diff does: 0 the same. */
+    /* Of diff, as of diff(1): 0 the same. */
     EXIT_DIFF_CHANGED = 1,
     EXIT_DIFF_OTHER = 2,
-    EXIT_DIFF_TROUBLE = 3, /* whatever kept the two from being compared, wrong usage too */
+    EXIT_DIFF_TROUBLE = 3, /* they could not be compared, or invalid usage */
 };
 
 /* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).

@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-/* Prints the document that GET /v1/gpus/{gpu}/fingerprint gives to stdout. */
+/* Prints the document of GET /v1/gpus/{gpu}/fingerprint to stdout. */
 void show_fingerprint(const json_t *fp);
 
-/* What each of its numbers rests on, as a table; a part of the above on request. */
+/* Prints the evidence of each of its numbers as a table. */
 void show_evidence(const json_t *fp);
 
 #endif

@@ -12,7 +12,7 @@ enum { FIELD_BYTES = 1024, SPEC_BYTES = 64 };
 
 static const char NOT_OBSERVABLE_PREFIX[] = "not-observable: ";
 
-/* Why a number is null, from the field beside it. */
+/* Why a number is null, from its field NAME_reason. */
 static void put_absent(const json_t *object, const char *name, char *out)
 {
     const size_t prefix = sizeof(NOT_OBSERVABLE_PREFIX) - 1;
@@ -89,7 +89,7 @@ static const json_t *member(const json_t *object, const char *name)
                                  : json_object_get(object, name);
 }
 
-/* The field whose `length` characters stand between the braces. */
+/* The field with these `length` characters between its braces. */
 static void put_field(const json_t *object, size_t row, const char *spec, int length, char *out)
 {
     char path[SPEC_BYTES];

@@ -58,7 +58,7 @@ static hwloc_obj_t add_misc(struct adding *a, hwloc_obj_t parent, const char *su
 
 static void add_group(struct adding *a, hwloc_obj_t parent, const struct chip *chip, uint32_t group)
 {
-    const struct maybe_f64 gbps = chip->fp->topology.groups[group].random_read_gbps;
+    const struct maybe_f64 gbps = chip->fp.topology.groups[group].random_read_gbps;
     const uint32_t lacks = chip_group_lacks(chip, group);
     uint16_t sms[REACH_MAX_SMS];
     const uint32_t count = chip_group_sms(chip, group, sms);
@@ -103,7 +103,7 @@ static void add_windows(struct adding *a, hwloc_obj_t device, const struct chip 
  * of memory, and only some of it is there. */
 static bool add_chip(hwloc_topology_t topology, hwloc_obj_t device, const struct chip *chip)
 {
-    const struct fingerprint *fp = chip->fp;
+    const struct fingerprint *fp = &chip->fp;
     struct adding a = {.topology = topology};
 
     add_info(&a, device, "Backend", "reachd");
@@ -277,27 +277,18 @@ static hwloc_obj_t device_for(struct export *e, const struct fingerprint *fp)
     return NULL;
 }
 
-static bool add(struct export *e, const struct fingerprint *fp, const char *id)
+static bool add(struct export *e, struct chip *chip)
 {
-    struct chip *chip = calloc(1, sizeof(*chip));
-    hwloc_obj_t device = NULL;
-    bool good = false;
+    hwloc_obj_t device = device_for(e, &chip->fp);
 
-    if (!chip) {
-        fputs("reachctl: no memory\n", stderr);
-        goto out;
-    }
-    device = device_for(e, fp);
     if (!device)
-        goto out;
-    chip_read(fp, id, chip);
-    good = add_chip(e->topology, device, chip);
-    if (!good)
-        fprintf(stderr, "reachctl: no memory for GPU %s\n", fp->gpu.uuid);
+        return false;
+    chip_derive(chip);
     e->count++;
-out:
-    free(chip);
-    return good;
+    if (add_chip(e->topology, device, chip))
+        return true;
+    fprintf(stderr, "reachctl: no memory for GPU %s\n", chip->fp.gpu.uuid);
+    return false;
 }
 
 /* ---- the command ---- */
@@ -318,18 +309,16 @@ static enum exit_code print(const struct export *e)
     return exit_code;
 }
 
-/* The fingerprints to export. */
+/* The GPUs to export. */
 struct source {
     uint32_t count;
-    struct fingerprint *fps;           /* owned */
-    char (*ids)[FINGERPRINT_ID_BYTES]; /* owned */
+    struct chip *chips; /* owned */
 };
 
 static enum exit_code allocate(struct source *s, size_t count)
 {
-    s->fps = calloc(count, sizeof(*s->fps));
-    s->ids = calloc(count, sizeof(*s->ids));
-    if (s->fps && s->ids)
+    s->chips = calloc(count, sizeof(*s->chips));
+    if (s->chips)
         return EXIT_DONE;
     fputs("reachctl: no memory\n", stderr);
     return EXIT_FAILED;
@@ -343,7 +332,7 @@ static enum exit_code read_operands(struct client *client, const struct options 
 
     for (; s->count < count && exit_code == EXIT_DONE; s->count++)
         exit_code = client_get_fingerprint(client, options, options->operands[s->count],
-                                           &s->fps[s->count], s->ids[s->count]);
+                                           &s->chips[s->count].fp, s->chips[s->count].id);
     return exit_code;
 }
 
@@ -365,8 +354,8 @@ static enum exit_code read_daemon(struct client *client, struct source *s)
         const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
         if (exit_code != EXIT_DONE || !json_is_object(json))
             continue;
-        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", &s->fps[s->count],
-                                            s->ids[s->count]);
+        exit_code = client_read_fingerprint(json, uuid ? uuid : "a GPU", &s->chips[s->count].fp,
+                                            s->chips[s->count].id);
         s->count++;
     }
     if (exit_code == EXIT_DONE && s->count == 0) {
@@ -390,12 +379,11 @@ enum exit_code command_hwloc(struct client *client, const struct options *option
     if (exit_code == EXIT_DONE && !load(&e, options->merge, s.count))
         exit_code = EXIT_FAILED;
     for (uint32_t i = 0; i < s.count && exit_code == EXIT_DONE; i++)
-        exit_code = add(&e, &s.fps[i], s.ids[i]) ? EXIT_DONE : EXIT_FAILED;
+        exit_code = add(&e, &s.chips[i]) ? EXIT_DONE : EXIT_FAILED;
     if (exit_code == EXIT_DONE)
         exit_code = print(&e);
     if (e.topology)
         hwloc_topology_destroy(e.topology);
-    free(s.fps);
-    free(s.ids);
+    free(s.chips);
     return exit_code;
 }

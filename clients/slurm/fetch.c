@@ -84,7 +84,7 @@ static bool try_connect(struct fetch *f, const struct sockaddr_un *to)
         if (errno != EAGAIN && errno != EINTR)
             return fail(f, "no daemon", errno);
         if (left(f) <= RETRY_NS)
-            return fail(f, "the daemon takes no connection within the deadline", 0);
+            return fail(f, "the daemon accepts no connection within the deadline", 0);
         nanosleep(&pause, NULL);
     }
     return true;

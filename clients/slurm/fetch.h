@@ -23,9 +23,9 @@ struct fetch {
  * descriptor closes on exec. False: see why; nothing is open. */
 bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms);
 
-/* GET `target`, which is printable and without blanks. The body goes to `body`, with an end: 0.
- * `*out_status` is the HTTP status, 200 only with text/plain. False: no answer in time, or one that
- * is none; the connection is closed. */
+/* GET `target`, which is printable and without blanks. Writes the body to `body`, terminated.
+ * `*out_status` is the HTTP status, 200 only with text/plain. False: no valid response in time; the
+ * connection is closed. */
 bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int *out_status);
 
 /* Twice is fine. */

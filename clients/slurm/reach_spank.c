@@ -88,7 +88,7 @@ static int on_option(int val, const char *word, int remote)
         return 0;
     if (remote) /* accepted at submission: too late to reject */
         return 0;
-    slurm_error("--reach takes auto or off, not \"%.40s\"", word ? word : "");
+    slurm_error("--reach must be auto or off, not \"%.40s\"", word ? word : "");
     return -1;
 }
 
