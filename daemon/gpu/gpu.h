@@ -38,6 +38,7 @@ struct gpu_ops {
      */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
                         struct err *err);
+    /* Either output may be NULL. */
     void (*describe)(const struct gpu *gpu, struct gpu_identity *identity,
                      struct gpu_limits *limits);
     /* Runs a checked spec. On success the caller owns out->values. */
