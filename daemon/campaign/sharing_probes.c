@@ -1,6 +1,7 @@
 /* sharing_probes.c: see sharing_probes.h. */
 #include "campaign/sharing_probes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ROUND_REPEATS = 3, BLIND_FLUSH = 512, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
@@ -139,10 +140,11 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
             return err_set(err, STATUS_DISTURBED,
                            "level %u: %u rounds did not put every SM into a group", k + 1,
                            sharing->rounds);
-        campaign_describe(
-            out, share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count),
-            "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
-            sharing->found.group_count);
+        out->progress =
+            share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);
+        snprintf(out->message, sizeof out->message,
+                 "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
+                 sharing->found.group_count);
         return STATUS_OK;
     }
     return STATUS_OK;
@@ -168,6 +170,6 @@ void sharing_probes_matrix(const struct observation_set *set, const struct struc
     if (spec->sm_count == 0)
         return;
     out->spec_count = 1;
-    campaign_describe(out, from_progress + (1 - from_progress) * done / sms,
-                      "pair matrix, %u of %u rows", done, sms);
+    out->progress = from_progress + (1 - from_progress) * done / sms;
+    snprintf(out->message, sizeof out->message, "pair matrix, %u of %u rows", done, sms);
 }

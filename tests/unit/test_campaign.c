@@ -1,6 +1,7 @@
 /* test_campaign.c: what the plan asks, whatever the answers are: it ends, it never asks the same
  * twice, its fraction never falls, and it keeps no state. Over GPUs on paper. */
 #include "analysis/sharing/confirm.h"
+#include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "campaign/campaign.h"
 #include "tests/unit/paper_gpu.h"
