@@ -12,7 +12,7 @@ enum { CAMPAIGN_MAX_SPECS = 32 };
 struct campaign_step {
     uint32_t spec_count; /* 0: no probe is missing */
     struct probe_spec specs[CAMPAIGN_MAX_SPECS];
-    /* Of the whole measurement done before this step, 0..1. Falls only where a confirmation did not
+    /* Of the whole measurement done before this step, 0..1. Falls only if a confirmation did not
      * hold, so that a part is done again. */
     double progress;
     char message[96]; /* what this step does: "SM groups: round 3 of about 8" */

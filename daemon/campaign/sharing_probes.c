@@ -38,7 +38,7 @@ static bool has_row(const struct observation_set *set, const struct structure *s
     return false;
 }
 
-/* The first rows: neighbours, and far apart, so that a level shared by two or by a cluster shows.
+/* The first rows: neighbors, and far apart, so that a level shared by two or by a cluster shows.
  */
 static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
 {
@@ -84,7 +84,7 @@ static void schedule_unsettled(const struct observation_set *set, const struct s
 }
 
 /* The next probes of level k. False: neither method fits. Of the SMs that are in no group yet every
- * second is a pivot: neighbours often share a group, and a round that finds a known one is wasted
+ * second is a pivot: neighbors often share a group, and a round that finds a known one is wasted
  * but for the second opinion. */
 static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
                            struct campaign_step *step)

@@ -152,7 +152,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
                      sizeof positions);
 }
 
-/* More than half of an SM's shared memory for one block, so that no second one fits beside it. */
+/* More than half of an SM's shared memory for one block, so that no second one fits. */
 static enum status choose_shared(const struct cuda_api *api, cu_device device, unsigned *out,
                                  struct err *err)
 {

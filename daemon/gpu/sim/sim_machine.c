@@ -22,7 +22,7 @@ double sim_gauss(struct rng *rng)
 /* Loads until the neighbor's next turn. */
 static uint32_t next_turn(struct sim_machine *m)
 {
-    return 1 + (uint32_t)rng_below(&m->others, (uint64_t)m->desc.neighbour_loads * 2 + 1);
+    return 1 + (uint32_t)rng_below(&m->others, (uint64_t)m->desc.neighbor_loads * 2 + 1);
 }
 
 struct sim_machine *sim_machine_new(const struct sim_desc *desc)
@@ -65,12 +65,12 @@ static uint32_t let_others(struct sim_machine *m)
         m->reclocked = !m->reclocked;
         m->loads_to_reclock = m->desc.reclock_loads;
     }
-    if (m->desc.neighbour_loads == 0 || --m->loads_to_turn > 0)
+    if (m->desc.neighbor_loads == 0 || --m->loads_to_turn > 0)
         return 0;
     m->loads_to_turn = next_turn(m);
     m->turns += 1;
     sim_mmu_flush(m->mmu);
-    return m->desc.neighbour_cycles;
+    return m->desc.neighbor_cycles;
 }
 
 uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uint32_t *away_cycles)
