@@ -47,26 +47,16 @@ static const struct {
 } done_at[DEPTH_COUNT] = {
     [DEPTH_QUICK] = {1.0, 1.0}, [DEPTH_FULL] = {0.5, 1.0}, [DEPTH_MATRIX] = {0.25, 0.5}};
 
-void campaign_describe(struct campaign_step *out, double progress, const char *format, ...)
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(out->message, sizeof out->message, format, args);
     va_end(args);
     out->progress = progress;
-}
-
-/* All SMs read one MiB, which stays in L2: this measures no TLB level. */
-void campaign_warm_up(uint32_t duration_us, uint32_t repeats, struct campaign_step *out)
-{
-    out->specs[out->spec_count++] = (struct probe_spec){.kind = PROBE_READ,
-                                                        .point_count = 1,
-                                                        .points = {MIB},
-                                                        .repeats = repeats,
-                                                        .duration_us = duration_us,
-                                                        .seed = 1,
-                                                        .window_count = 1,
-                                                        .window_sms = REACH_MAX_SMS};
 }
 
 /* What every phase gets. */
@@ -117,8 +107,8 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     add_sweep(p, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
     if (most > LINE_SWEEP_PAGES)
         add_sweep(p, BULK_SWEEP_FIRST, most, out);
-    campaign_describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
-                      (unsigned long long)(stride / MIB));
+    describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
+             (unsigned long long)(stride / MIB));
     return STATUS_OK;
 }
 
@@ -143,8 +133,7 @@ static enum status schedule_entries(const struct phase *p, struct campaign_step 
             levels_entry_test(&level->wanted, &p->set->limits, p->sm, &out->specs[out->spec_count]))
             keep_new(out);
     }
-    campaign_describe(out, 0.15 * p->quick, "bytes an entry translates, %u levels",
-                      p->s->level_count);
+    describe(out, 0.15 * p->quick, "bytes an entry translates, %u levels", p->s->level_count);
     return STATUS_OK;
 }
 
@@ -159,7 +148,7 @@ static enum status schedule_refinements(const struct phase *p, struct campaign_s
             !levels_find_chase(p->set, spec))
             keep_new(out);
     }
-    campaign_describe(out, 0.3 * p->quick, "onset and saturation of %u levels", p->s->level_count);
+    describe(out, 0.3 * p->quick, "onset and saturation of %u levels", p->s->level_count);
     return STATUS_OK;
 }
 
@@ -185,7 +174,7 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
         if (row)
             out->specs[out->spec_count++] = row->spec;
     }
-    campaign_describe(out, p->quick, "what was found, once more");
+    describe(out, p->quick, "what was found, once more");
     return STATUS_OK;
 }
 
@@ -212,21 +201,21 @@ static enum status schedule_traces(const struct phase *p, struct campaign_step *
         sectored_estimate(p->set, p->s, k, &fill);
         add_traces(p->set, fill.asks, fill.ask_count, p->sm, out);
     }
-    campaign_describe(out, p->quick, "sets, ways and replacement of %u levels", p->s->level_count);
+    describe(out, p->quick, "sets, ways and replacement of %u levels", p->s->level_count);
     return STATUS_OK;
 }
 
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
-    campaign_describe(out, p->quick, "random reads, with and without windows");
+    describe(out, p->quick, "random reads, with and without windows");
     return STATUS_OK;
 }
 
 static enum status schedule_rates(const struct phase *p, struct campaign_step *out)
 {
     read_probes_rates(p->set, p->s, out);
-    campaign_describe(out, p->quick, "random reads of other lengths, atomics and writes");
+    describe(out, p->quick, "random reads of other lengths, atomics and writes");
     return STATUS_OK;
 }
 
@@ -244,9 +233,9 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
     if (asks.missing == 0)
         done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
-    campaign_describe(out, p->quick + (p->full - p->quick) * done,
-                      "random reads of each group and of pairs of groups, %u of %u",
-                      asks.total - asks.missing, asks.total);
+    describe(out, p->quick + (p->full - p->quick) * done,
+             "random reads of each group and of pairs of groups, %u of %u",
+             asks.total - asks.missing, asks.total);
     return STATUS_OK;
 }
 
@@ -276,8 +265,8 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
 
     memset(out, 0, sizeof *out);
     if (sharing_sm_ids(set, sm_ids) == 0) {
-        campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS, out);
-        campaign_describe(out, 0, "warming up");
+        out->specs[out->spec_count++] = campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS);
+        describe(out, 0, "warming up");
         return STATUS_OK;
     }
     structure_estimate(set, &s);
@@ -289,6 +278,6 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
         if (status != STATUS_OK || out->spec_count > 0)
             return status;
     }
-    campaign_describe(out, 1, "done");
+    describe(out, 1, "done");
     return STATUS_OK;
 }
