@@ -69,7 +69,7 @@ struct reach_window {
  *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
  *   reach_write          each lane stores 4 bytes of 0 into such a sector
  *
- * They go on for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that nobody counts
+ * They go on for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no SM counts
  * while others have stopped already.
  *
  * Where the same memory is mapped again and again (period_lines > 0), a line would be found in L2

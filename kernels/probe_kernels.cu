@@ -33,7 +33,7 @@ static __device__ __forceinline__ u64 timer_ns()
     return t;
 }
 
-/* A load that L1 cannot answer. The assembler drops a load whose value nobody uses, "volatile" or
+/* A load that L1 cannot answer. The assembler drops a load whose value is not used, "volatile" or
  * not, so every value must end in something that is stored (see keep). */
 static __device__ __forceinline__ u32 load_line(u64 address)
 {
@@ -471,7 +471,7 @@ struct read_blocks {
     }
 };
 
-/* What comes back is used: an add whose result nobody wants is sent off and not waited for. */
+/* What comes back is used: an add without a use of its result does not wait. */
 struct atomics {
     static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -564,7 +564,7 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
         const u64 now = timer_ns();
         ((u32 *)a.lines)[me] = total;
         ((u64 *)a.started)[me] = start;
-        /* What is late by more than its last few accesses was held up by somebody else. */
+        /* What is late by more than its last few accesses was held up by another process. */
         ((u64 *)a.ended)[me] = now > stop + a.run_ns / 4 ? now : end;
     }
 }

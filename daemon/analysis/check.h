@@ -1,8 +1,8 @@
 /* check.h: does a stored fingerprint still describe this chip? Pure: the fingerprint, who the GPU
  * says it is now, and a handful of observations in; still true, changed or cannot say out.
  *
- * What the observations ask is defined here, so that the plan that asks (campaign/verify_probes.h)
- * and the judge cannot drift apart:
+ * What the observations ask is defined here, so that the campaign (campaign/verify_probes.h) and
+ * the verdict agree:
  *
  *   level     a CHASE at a stride of one entry, of three points: well within, the most pages that
  *             fit, and a quarter beyond saturation. The first two must hit, the last must miss by
@@ -30,23 +30,22 @@ struct check {
     enum check_result result;
     char message[VERDICT_MESSAGE_BYTES]; /* the first reason for the worst; always terminated */
     uint32_t moved_sms; /* SMs seen in another group than before, by all rounds together */
-    uint32_t looked_at; /* levels and groups that were compared: 0: identity alone */
+    uint32_t looked_at; /* levels and groups that were compared; 0: identity alone */
 };
 
-/* Who it is, without a probe: UUID, serial, driver, MIG, SMs, memory. What one side does not tell
- * is not compared. */
+/* Compares the identity, without a probe: UUID, serial, driver, MIG, SMs, memory. What one side
+ * does not report is not compared. */
 void check_identity(const struct gpu_identity *then, const struct gpu_identity *now,
                     struct check *out);
 
-/* The question about level `k` (an index) of the fingerprint; false where it knows too little. */
+/* The question about level `k` (an index) of the fingerprint; false if it knows too little. */
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
-/* The question about the group of SM `pivot`; false where there is none, or it does not fit. */
+/* The question about the group of SM `pivot`; false if there is none, or it does not fit. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out);
 
-/* What the observations say; `*out` starts as holding. Observations of other questions are passed
- * over. */
+/* Derives the verdict from the observations; observations of other probes are skipped. */
 void check_observations(const struct fingerprint *fp, const struct observation_set *set,
                         struct check *out);
 

@@ -95,7 +95,7 @@ static void classify_loads(const struct observation *o, struct assessment *out)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took no time", nothing, n);
     if (away > 0)
         blame(out, VERDICT_DISTURBED,
-              "%zu of %zu loads took more than %u cycles: the GPU was somebody else's in between",
+              "%zu of %zu loads took more than %u cycles: another process had the GPU in between",
               away, n, DISTURBANCE_AWAY_CYCLES);
 }
 
@@ -198,7 +198,7 @@ static void classify_reads(const struct observation *o, struct assessment *out)
             most = fmax(most, gbps);
             if (ns > READ_OVERTIME * 1000.0 * o->spec.duration_us)
                 blame(out, VERDICT_DISTURBED,
-                      "a read of %u us took %.0f: the GPU was somebody else's in between",
+                      "a read of %u us took %.0f: another process had the GPU in between",
                       o->spec.duration_us, ns / 1000);
         }
         if (most - least > READ_TOLERANCE * most)

@@ -1,13 +1,14 @@
-/* disturbance.h: had something else a hand in this observation? Pure: one observation in, a verdict
- * and a sentence out. What it looks at, and why, is told in docs/disturbance.md.
+/* disturbance.h: decides whether other work on the GPU affected an observation. Pure: one
+ * observation in, a verdict and a sentence out. docs/disturbance.md has the rules and their
+ * reasons.
  *
  *   conditions   memory errors, the driver's Xid events, the SM clock before and after, throttling
- *   values       loads during which the SM was taken away; a footprint curve that falls; repeats
- *                that disagree
+ *   values       loads during which another process had the SM; a footprint curve that falls;
+ * repeats that disagree
  *
  * A process that holds memory is no disturbance, nor is a clock that rises during the warm-up, a
- * power cap or an idle GPU: only what can change a result counts. Judging looks at one observation
- * alone; that observations contradict each other is found where they are put together
+ * power cap or an idle GPU: only what can change a result counts. Each observation is
+ * classified alone; contradictions between observations are found where they are combined
  * (analysis.h, confirm.h).
  */
 #ifndef REACH_ANALYSIS_DISTURBANCE_H
@@ -20,7 +21,7 @@
  * microseconds long. */
 #define DISTURBANCE_AWAY_CYCLES 100000u
 
-/* Judges by what the observation itself shows; its own assessment is not read. */
+/* Classifies by the values and conditions; the assessment in `o` is not read. */
 void disturbance_classify(const struct observation *o, struct assessment *out);
 
 #endif

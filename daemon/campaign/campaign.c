@@ -40,13 +40,33 @@ enum {
 /* Of the groups' reads: each group alone and each pair once. */
 #define GROUPS_FIRST_PART 0.9
 
-/* Done before each phase, of a quick measurement; the deeper ones take about as long again. */
+/* Share of the measurement that is done at the end of the phases of depth quick, and of full; those
+ * of a deeper one take about as long again. */
 static const struct {
-    double quick_share, full_share, matrix_share; /* at the end of: structure, reads, pairs */
-} shares[DEPTH_COUNT] = {
-    [DEPTH_QUICK] = {1.0, 1.0, 1.0},
-    [DEPTH_FULL] = {0.5, 1.0, 1.0},
-    [DEPTH_MATRIX] = {0.25, 0.5, 1.0},
+    double quick, full;
+} done_at[DEPTH_COUNT] = {
+    [DEPTH_QUICK] = {1.0, 1.0}, [DEPTH_FULL] = {0.5, 1.0}, [DEPTH_MATRIX] = {0.25, 0.5}};
+
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void describe(struct campaign_step *out, double progress, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
+    out->progress = progress;
+}
+
+/* What every phase gets. */
+struct phase {
+    const struct observation_set *set;
+    const struct structure *s;
+    uint16_t sm;  /* works in what one SM does */
+    double quick; /* share of the measurement that is done at the end of each depth */
+    double full;
+    struct err *err;
 };
 
 /* Points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
@@ -63,34 +83,33 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-static void schedule_sweep(const struct observation_set *set, uint16_t sm, uint64_t first,
-                           uint64_t last, struct probe_spec *out)
+/* The sweep from `first` to `last` pages, unless it is there. */
+static void add_sweep(const struct phase *p, uint64_t first, uint64_t last,
+                      struct campaign_step *out)
 {
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = levels_sweep_stride(&set->limits),
-                               .samples = LEVELS_SWEEP_SAMPLES,
-                               .warm_laps = 1,
-                               .sm_count = 1,
-                               .sms = {sm}};
-    add_points(out, first, last);
+    struct probe_spec *spec = &out->specs[out->spec_count];
+    *spec = (struct probe_spec){.kind = PROBE_CHASE,
+                                .stride_bytes = levels_sweep_stride(&p->set->limits),
+                                .samples = LEVELS_SWEEP_SAMPLES,
+                                .warm_laps = 1,
+                                .sm_count = 1,
+                                .sms = {p->sm}};
+    add_points(spec, first, last);
+    out->spec_count += spec->point_count >= LEVELS_SWEEP_POINTS && !levels_find_chase(p->set, spec);
 }
 
-/* The sweeps that are missing. */
-static void schedule_sweeps(const struct observation_set *set, uint16_t sm,
-                            struct campaign_step *out)
+static enum status schedule_sweeps(const struct phase *p, struct campaign_step *out)
 {
-    uint64_t most = set->limits.range_bytes / levels_sweep_stride(&set->limits);
-    struct probe_spec spec;
+    const uint64_t stride = levels_sweep_stride(&p->set->limits);
+    uint64_t most = p->set->limits.range_bytes / stride;
 
     most = most < SWEEP_PAGES ? most : SWEEP_PAGES;
-    schedule_sweep(set, sm, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, &spec);
-    if (spec.point_count >= LEVELS_SWEEP_POINTS && !levels_find_chase(set, &spec))
-        out->specs[out->spec_count++] = spec;
-    if (most <= LINE_SWEEP_PAGES)
-        return;
-    schedule_sweep(set, sm, BULK_SWEEP_FIRST, most, &spec);
-    if (!levels_find_chase(set, &spec))
-        out->specs[out->spec_count++] = spec;
+    add_sweep(p, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
+    if (most > LINE_SWEEP_PAGES)
+        add_sweep(p, BULK_SWEEP_FIRST, most, out);
+    describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
+             (unsigned long long)(stride / MIB));
+    return STATUS_OK;
 }
 
 /* Two levels that look alike may ask for the same: once is enough. */
@@ -106,73 +125,56 @@ static void keep_new(struct campaign_step *out)
 }
 
 /* One entry test for each level whose search is not over. */
-static void schedule_entries(const struct observation_set *set, const struct structure *s,
-                             uint16_t sm, struct campaign_step *out)
+static enum status schedule_entries(const struct phase *p, struct campaign_step *out)
 {
-    for (uint32_t k = 0; k < s->level_count; k++) {
-        const struct level_estimate *level = &s->levels[k];
+    for (uint32_t k = 0; k < p->s->level_count; k++) {
+        const struct level_estimate *level = &p->s->levels[k];
         if (level->test_wanted &&
-            levels_entry_test(&level->wanted, &set->limits, sm, &out->specs[out->spec_count]))
+            levels_entry_test(&level->wanted, &p->set->limits, p->sm, &out->specs[out->spec_count]))
             keep_new(out);
     }
+    describe(out, 0.15 * p->quick, "bytes an entry translates, %u levels", p->s->level_count);
+    return STATUS_OK;
 }
 
-/* One refinement for each level that can be told finer. A test that is there already would be
- * asked indefinitely: then the level is as fine as it gets. */
-static void schedule_refinements(const struct observation_set *set, const struct structure *s,
-                                 uint16_t sm, struct campaign_step *out)
+/* One refinement for each level that can be known more finely. A test that is there already would
+ * be repeated indefinitely: then the level is as fine as it gets. */
+static enum status schedule_refinements(const struct phase *p, struct campaign_step *out)
 {
-    for (uint32_t k = 0; k < s->level_count; k++) {
+    for (uint32_t k = 0; k < p->s->level_count; k++) {
+        const struct level_estimate *level = &p->s->levels[k];
         struct probe_spec *spec = &out->specs[out->spec_count];
-        if (s->levels[k].entry_known && levels_refine_test(&s->levels[k], &set->limits, sm, spec) &&
-            !levels_find_chase(set, spec))
+        if (level->entry_known && levels_refine_test(level, &p->set->limits, p->sm, spec) &&
+            !levels_find_chase(p->set, spec))
             keep_new(out);
     }
+    describe(out, 0.3 * p->quick, "onset and saturation of %u levels", p->s->level_count);
+    return STATUS_OK;
 }
 
-static enum status schedule_structure(const struct observation_set *set, const struct structure *s,
-                                      uint16_t sm, double share, struct campaign_step *out,
-                                      struct err *err)
+static enum status schedule_sharing(const struct phase *p, struct campaign_step *out)
 {
-    schedule_sweeps(set, sm, out);
-    if (out->spec_count > 0) {
-        campaign_describe(out, 0.05 * share, "footprint sweep at %llu MiB",
-                          (unsigned long long)(levels_sweep_stride(&set->limits) / MIB));
-        return STATUS_OK;
-    }
-    schedule_entries(set, s, sm, out);
-    if (out->spec_count > 0) {
-        campaign_describe(out, 0.15 * share, "bytes an entry translates, %u levels",
-                          s->level_count);
-        return STATUS_OK;
-    }
-    schedule_refinements(set, s, sm, out);
-    if (out->spec_count > 0) {
-        campaign_describe(out, 0.3 * share, "onset and saturation of %u levels", s->level_count);
-        return STATUS_OK;
-    }
-    return sharing_probes_next(set, s, share, out, err);
+    return sharing_probes_next(p->set, p->s, p->quick, out, p->err);
 }
 
 /* The confirmations that are missing. */
-static enum status schedule_confirmations(const struct observation_set *set,
-                                          const struct structure *s, uint16_t sm, double progress,
-                                          struct campaign_step *out, struct err *err)
+static enum status schedule_confirmations(const struct phase *p, struct campaign_step *out)
 {
+    const struct structure *s = p->s;
     for (uint32_t k = 0; k < s->level_count && out->spec_count + 2 <= CAMPAIGN_MAX_SPECS; k++) {
-        const struct observation *row = confirm_pairs(set, s, k);
-        const enum confirmation state = confirm_level(set, &s->levels[k]);
+        const struct observation *row = confirm_pairs(p->set, s, k);
+        const enum confirmation state = confirm_level(p->set, &s->levels[k]);
 
         if (state == CONFIRMATION_REFUTED)
-            return err_set(err, STATUS_DISTURBED,
+            return err_set(p->err, STATUS_DISTURBED,
                            "level %u: where it overflowed once it does not overflow again", k + 1);
         if (state == CONFIRMATION_OPEN)
-            out->spec_count += confirm_test(set, &s->levels[k], sm, &out->specs[out->spec_count]);
+            out->spec_count +=
+                confirm_test(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]);
         if (row)
             out->specs[out->spec_count++] = row->spec;
     }
-    if (out->spec_count > 0)
-        campaign_describe(out, progress, "what was found, once more");
+    describe(out, p->quick, "what was found, once more");
     return STATUS_OK;
 }
 
@@ -188,89 +190,94 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
     }
 }
 
-static void schedule_traces(const struct observation_set *set, const struct structure *s,
-                            uint16_t sm, double progress, struct campaign_step *out)
+static enum status schedule_traces(const struct phase *p, struct campaign_step *out)
 {
     struct sets_estimate sets[LEVELS_MAX];
     struct sectored_estimate fill;
 
-    sets_estimate_all(set, s, sets);
-    for (uint32_t k = 0; k < s->level_count; k++) {
-        add_traces(set, sets[k].asks, sets[k].ask_count, sm, out);
-        sectored_estimate(set, s, k, &fill);
-        add_traces(set, fill.asks, fill.ask_count, sm, out);
+    sets_estimate_all(p->set, p->s, sets);
+    for (uint32_t k = 0; k < p->s->level_count; k++) {
+        add_traces(p->set, sets[k].asks, sets[k].ask_count, p->sm, out);
+        sectored_estimate(p->set, p->s, k, &fill);
+        add_traces(p->set, fill.asks, fill.ask_count, p->sm, out);
     }
-    if (out->spec_count > 0)
-        campaign_describe(out, progress, "sets, ways and replacement of %u levels", s->level_count);
+    describe(out, p->quick, "sets, ways and replacement of %u levels", p->s->level_count);
+    return STATUS_OK;
 }
 
-/* The progress goes from `from` to `to`. */
-static void schedule_groups(const struct observation_set *set, const struct structure *s,
-                            double from, double to, struct campaign_step *out)
+static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
+{
+    read_probes_next(p->set, p->s, out);
+    describe(out, p->quick, "random reads, with and without windows");
+    return STATUS_OK;
+}
+
+static enum status schedule_rates(const struct phase *p, struct campaign_step *out)
+{
+    read_probes_rates(p->set, p->s, out);
+    describe(out, p->quick, "random reads of other lengths, atomics and writes");
+    return STATUS_OK;
+}
+
+static enum status schedule_groups(const struct phase *p, struct campaign_step *out)
 {
     struct group_asks asks;
 
-    group_reads_missing(set, s, &asks);
+    group_reads_missing(p->set, p->s, &asks);
     for (uint32_t i = 0; i < asks.count && out->spec_count < CAMPAIGN_MAX_SPECS; i++)
-        if (probe_check(&asks.specs[i], &set->limits, NULL) == STATUS_OK)
+        if (probe_check(&asks.specs[i], &p->set->limits, NULL) == STATUS_OK)
             out->specs[out->spec_count++] = asks.specs[i];
     if (out->spec_count == 0)
-        return;
+        return STATUS_OK;
     /* How many pairs are slow is known for certain only once all of them are there. */
     double done = GROUPS_FIRST_PART * (asks.total - asks.missing) / asks.total;
     if (asks.missing == 0)
         done += (1 - GROUPS_FIRST_PART) * (asks.closer - asks.closer_missing) / asks.closer;
-    campaign_describe(out, from + (to - from) * done,
-                      "random reads of each group and of pairs of groups, %u of %u",
-                      asks.total - asks.missing, asks.total);
+    describe(out, p->quick + (p->full - p->quick) * done,
+             "random reads of each group and of pairs of groups, %u of %u",
+             asks.total - asks.missing, asks.total);
+    return STATUS_OK;
 }
 
-/* What depth full adds. */
-static void schedule_full(const struct observation_set *set, const struct structure *s, uint16_t sm,
-                          double from, double to, struct campaign_step *out)
+static enum status schedule_matrix(const struct phase *p, struct campaign_step *out)
 {
-    schedule_traces(set, s, sm, from, out);
-    if (out->spec_count > 0)
-        return;
-    read_probes_next(set, s, out);
-    if (out->spec_count > 0) {
-        campaign_describe(out, from, "random reads, with and without windows");
-        return;
-    }
-    read_probes_rates(set, s, out);
-    if (out->spec_count > 0)
-        campaign_describe(out, from, "random reads of other lengths, atomics and writes");
-    else
-        schedule_groups(set, s, from, to, out);
+    sharing_probes_matrix(p->set, p->s, p->full, out);
+    return STATUS_OK;
 }
+
+/* In order, and the depth from which on each is done. */
+static const struct {
+    enum status (*schedule)(const struct phase *p, struct campaign_step *out);
+    enum depth depth;
+} phases[] = {
+    {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
+    {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
+    {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
+    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
+    {schedule_groups, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+};
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_step *out, struct err *err)
 {
     uint16_t sm_ids[REACH_MAX_SMS];
-    const double found = shares[depth].quick_share;
     struct structure s;
-    enum status status;
 
     memset(out, 0, sizeof *out);
     if (sharing_sm_ids(set, sm_ids) == 0) {
-        campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS, out);
-        campaign_describe(out, 0, "warming up");
+        out->specs[out->spec_count++] = campaign_warm_up(WARM_UP_US, WARM_UP_REPEATS);
+        describe(out, 0, "warming up");
         return STATUS_OK;
     }
     structure_estimate(set, &s);
-    status = schedule_structure(set, &s, sm_ids[0], found, out, err);
-    if (status != STATUS_OK || out->spec_count > 0)
-        return status;
-    status = schedule_confirmations(set, &s, sm_ids[0], found, out, err);
-    if (status != STATUS_OK || out->spec_count > 0)
-        return status;
-    if (depth >= DEPTH_FULL)
-        schedule_full(set, &s, sm_ids[0], found, shares[depth].full_share, out);
-    if (depth == DEPTH_MATRIX && out->spec_count == 0)
-        sharing_probes_matrix(set, &s, shares[depth].full_share, out);
-    if (out->spec_count > 0)
-        return STATUS_OK;
-    campaign_describe(out, 1, "done");
+    const struct phase p = {set, &s, sm_ids[0], done_at[depth].quick, done_at[depth].full, err};
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        if (depth < phases[i].depth)
+            continue;
+        const enum status status = phases[i].schedule(&p, out);
+        if (status != STATUS_OK || out->spec_count > 0)
+            return status;
+    }
+    describe(out, 1, "done");
     return STATUS_OK;
 }

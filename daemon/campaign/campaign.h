@@ -12,7 +12,7 @@ enum { CAMPAIGN_MAX_SPECS = 32 };
 struct campaign_step {
     uint32_t spec_count; /* 0: no probe is missing */
     struct probe_spec specs[CAMPAIGN_MAX_SPECS];
-    /* Of the whole measurement done before this step, 0..1. Falls only where a confirmation did not
+    /* Of the whole measurement done before this step, 0..1. Falls only if a confirmation did not
      * hold, so that a part is done again. */
     double progress;
     char message[96]; /* what this step does: "SM groups: round 3 of about 8" */
@@ -23,11 +23,17 @@ struct campaign_step {
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_step *out, struct err *err);
 
-/* Appends a read that brings the clocks up before the probes that count. */
-void campaign_warm_up(uint32_t duration_us, uint32_t repeats, struct campaign_step *out);
-
-/* Sets the progress and the message of a step. */
-void campaign_describe(struct campaign_step *out, double progress, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* All SMs read one MiB, which stays in L2: this raises the clocks and measures no TLB level. */
+static inline struct probe_spec campaign_warm_up(uint32_t duration_us, uint32_t repeats)
+{
+    return (struct probe_spec){.kind = PROBE_READ,
+                               .point_count = 1,
+                               .points = {1 << 20},
+                               .repeats = repeats,
+                               .duration_us = duration_us,
+                               .seed = 1,
+                               .window_count = 1,
+                               .window_sms = REACH_MAX_SMS};
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include "campaign/campaign.h"
 
 /* All READ probes of the curve that are missing: naive over every region, and beyond the reach by
- * group and, as the control that must show no gain, by SM. None where the memory behind the range
+ * group and, as the control that must show no gain, by SM. None if the memory behind the range
  * is too small for throughput to mean anything. */
 void read_probes_next(const struct observation_set *set, const struct structure *s,
                       struct campaign_step *out);

@@ -1,6 +1,7 @@
 /* sharing_probes.c: see sharing_probes.h. */
 #include "campaign/sharing_probes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ROUND_REPEATS = 3, BLIND_FLUSH = 512, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
@@ -37,7 +38,7 @@ static bool has_row(const struct observation_set *set, const struct structure *s
     return false;
 }
 
-/* The first rows: neighbours, and far apart, so that a level shared by two or by a cluster shows.
+/* The first rows: neighbors, and far apart, so that a level shared by two or by a cluster shows.
  */
 static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
 {
@@ -83,7 +84,7 @@ static void schedule_unsettled(const struct observation_set *set, const struct s
 }
 
 /* The next probes of level k. False: neither method fits. Of the SMs that are in no group yet every
- * second is a pivot: neighbours often share a group, and a round that finds a known one is wasted
+ * second is a pivot: neighbors often share a group, and a round that finds a known one is wasted
  * but for the second opinion. */
 static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
                            struct campaign_step *step)
@@ -139,10 +140,11 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
             return err_set(err, STATUS_DISTURBED,
                            "level %u: %u rounds did not put every SM into a group", k + 1,
                            sharing->rounds);
-        campaign_describe(
-            out, share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count),
-            "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
-            sharing->found.group_count);
+        out->progress =
+            share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);
+        snprintf(out->message, sizeof out->message,
+                 "level %u: SM groups, %u of %u SMs placed in %u", k + 1, sharing->grouped_sms, sms,
+                 sharing->found.group_count);
         return STATUS_OK;
     }
     return STATUS_OK;
@@ -168,6 +170,6 @@ void sharing_probes_matrix(const struct observation_set *set, const struct struc
     if (spec->sm_count == 0)
         return;
     out->spec_count = 1;
-    campaign_describe(out, from_progress + (1 - from_progress) * done / sms,
-                      "pair matrix, %u of %u rows", done, sms);
+    out->progress = from_progress + (1 - from_progress) * done / sms;
+    snprintf(out->message, sizeof out->message, "pair matrix, %u of %u rows", done, sms);
 }

@@ -1,4 +1,4 @@
-/* sharing_probes.h: which sharing probe next. Pure; a part of campaign.c. */
+/* sharing_probes.h: chooses the next sharing probes. Pure; a part of campaign.c. */
 #ifndef REACH_CAMPAIGN_SHARING_PROBES_H
 #define REACH_CAMPAIGN_SHARING_PROBES_H
 
@@ -6,7 +6,7 @@
 #include "campaign/campaign.h"
 
 /* The next round or pair rows of the first level whose sharing is not known; none where all are, or
- * where neither probe fits a level. STATUS_DISTURBED where a level contradicts itself, or where its
+ * if neither probe fits a level. STATUS_DISTURBED if a level contradicts itself, or if its
  * groups do not close after as many rounds as there are SMs. */
 enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
                                 double share, struct campaign_step *out, struct err *err);

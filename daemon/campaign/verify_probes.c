@@ -8,6 +8,7 @@
 
 #include "analysis/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -69,7 +70,8 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     uint32_t rounds = 0;
 
     memset(out, 0, sizeof *out);
-    campaign_warm_up(WARM_UP_US, 1, out); /* a chip at rest has a low clock */
+    spec = campaign_warm_up(WARM_UP_US, 1); /* a chip at rest has a low clock */
+    add(out, &spec);
     for (uint32_t k = 0; k < fp->level_count; k++) {
         if (!check_level_test(fp, k, limits, sm, &spec))
             continue;
@@ -87,7 +89,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     }
     if (out->spec_count == 1)
         out->spec_count = 0; /* nothing to warm up for */
-    campaign_describe(out, 0, "is it still the chip that was measured?");
+    snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
 }
 
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,

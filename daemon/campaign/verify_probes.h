@@ -9,12 +9,12 @@
 enum { CHECK_BUDGET_US = 35000 };
 
 /* A warm-up, a probe for each level that the fingerprint knows, and rounds for as many of its
- * groups as the budget allows, at least one. No probes where it knows nothing that can be asked. */
+ * groups as the budget allows, at least one. No probes if it knows nothing that can be checked. */
 void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
                    struct campaign_step *out);
 
-/* A fingerprint without groups names no SM, and ids need not begin with 0: its levels are asked on
- * an SM that the warm-up, the first probe of the step, has seen. */
+/* A fingerprint without groups names no SM, and ids need not begin with 0: its levels are checked
+ * on an SM that the warm-up, the first probe of the step, has seen. */
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,
                          struct campaign_step *step);
 

@@ -32,10 +32,7 @@ enum status gpu_open(const struct gpu_options *options, const char *uuid, struct
 
 void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct gpu_limits *limits)
 {
-    struct gpu_identity unwanted_identity;
-    struct gpu_limits unwanted_limits;
-    gpu->ops->describe(gpu, identity ? identity : &unwanted_identity,
-                       limits ? limits : &unwanted_limits);
+    gpu->ops->describe(gpu, identity, limits);
 }
 
 enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,

@@ -1,4 +1,4 @@
-/* gpu.h: one GPU, wherever it comes from. The narrow contract: list, open, describe, run, close.
+/* gpu.h: one GPU, real or simulated: list, open, describe, run, close.
  *
  * Two sources implement it:
  *   cuda       cuda/cuda_gpu.c   a real device through libcuda.so.1, loaded at run time
@@ -24,20 +24,21 @@ struct gpu_options {
     const char *libcuda;         /* file name or path; NULL: "libcuda.so.1" */
     uint64_t memory_limit_bytes; /* most that the probes may hold on the device; 0: 1.1 GiB */
     uint32_t deadline_ms;        /* most that one probe may take on the device; 0: 30 000 */
-    bool no_vmm;                 /* do without the virtual memory API, as if it were missing */
+    bool no_vmm;                 /* do not use the virtual memory API, as if it were missing */
 };
 
 /* Operations of one source. Every slot is required. */
 struct gpu_ops {
     const char *name; /* "cuda", "simulated" */
     /* Fills at most `max` identities, in the source's order, and their number. No context is
-     * made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD where there is nothing to ask. */
+     * made on any device. STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD if there is no usable driver. */
     enum status (*list)(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                         uint32_t *out_count, struct err *err);
-    /* Opens the GPU with this UUID: context, kernels, arena. Everything is given back on failure.
+    /* Opens the GPU with this UUID: context, kernels, arena. Releases everything on failure.
      */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
                         struct err *err);
+    /* Either output may be NULL. */
     void (*describe)(const struct gpu *gpu, struct gpu_identity *identity,
                      struct gpu_limits *limits);
     /* Runs a checked spec. On success the caller owns out->values. */
@@ -65,7 +66,7 @@ enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out
 enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
                      struct err *err);
 
-/* Who it is and how far it can be asked to go. Either output may be NULL. */
+/* Its identity and its limits. Either output may be NULL. */
 void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct gpu_limits *limits);
 
 /* Runs one probe and waits for it, at most options.deadline_ms. Checks the spec first
@@ -74,7 +75,7 @@ void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct g
 enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                     struct err *err);
 
-/* Gives back all device memory, the context and the library. NULL is fine. */
+/* Releases all device memory, the context and the library. NULL is fine. */
 void gpu_close(struct gpu *take);
 
 #endif

@@ -259,34 +259,21 @@ static uint64_t largest_point(const struct probe_spec *spec)
 
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 {
-    unsigned __int128 pages = 0;
-    switch (spec->kind) {
-    case PROBE_CHASE:
-    case PROBE_MEANS:
-        pages = largest_point(spec);
-        break;
-    case PROBE_MEAN_PAIRS:
+    const uint64_t slices =
+        (uint64_t)spec->slice_pages * (spec->kind == PROBE_ROUND ? sm_count : 1);
+    unsigned __int128 pages = largest_point(spec);
+
+    if (spec->kind == PROBE_READ)
+        return saturate((unsigned __int128)spec->base_bytes + pages);
+    if (spec->kind == PROBE_MEAN_PAIRS)
         pages = (unsigned __int128)spec->thrash_pages * 2;
-        break;
-    case PROBE_ROUND:
-        pages = (unsigned __int128)sm_count * spec->slice_pages + spec->flush_pages +
-                spec->thrash_pages;
-        break;
-    case PROBE_PAIRS:
-        pages = (unsigned __int128)spec->slice_pages + spec->flush_pages + spec->thrash_pages;
-        break;
-    case PROBE_READ:
-        return saturate((unsigned __int128)spec->base_bytes + largest_point(spec));
-    case PROBE_KIND_COUNT:
-        break;
-    }
+    else if (spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
+        pages = (unsigned __int128)slices + spec->flush_pages + spec->thrash_pages;
     if (pages == 0)
         return 0;
     /* pages and stride are both below 2^64, so only the line on top could overflow 128 bits. */
     unsigned __int128 last = (pages - 1) * spec->stride_bytes;
-    if (last > UINT64_MAX)
-        return UINT64_MAX;
-    return saturate(last + spec->base_bytes + PROBE_LINE_BYTES);
+    return last > UINT64_MAX ? UINT64_MAX : saturate(last + spec->base_bytes + PROBE_LINE_BYTES);
 }
 
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,

@@ -1,11 +1,11 @@
-/* probe.h: what can be asked of a GPU, and the shape of the answer.
+/* probe.h: the probes that a GPU can run, and the shape of their answers.
  *
  * A probe is a flat value (`struct probe_spec`). Every source, a real GPU or the MMU model, answers
  * the same probes. A probe decides nothing: it returns raw cycles and raw counts.
  *
  * Addresses. A probe speaks of *pages*: page i of a probe with stride S is the one 128-byte line at
  * virtual offset `base_bytes + i * S` of the arena. How the source backs the range with memory is
- * its own affair and is reported in the conditions (probe_conditions.arena).
+ * not specified, and is reported in the conditions (probe_conditions.arena).
  *
  *   kind    who works            what it does                                   values[..]
  *   CHASE   one SM, one thread   for every point n: walks pages 0..n-1 as a     [point][sample]
@@ -27,12 +27,12 @@
  *                                and times pages 0..s-1 (control); primes and   cycles of one load
  *                                walks once more; p walks `thrash_pages` pages
  *                                beyond those, `warm_laps` times; k times pages
- *                                0..s-1 again. Nobody else touches memory.
+ *                                0..s-1 again. All other SMs are idle.
  *                                Karnagel 2017, section 4.2. For k == p one SM
  *                                does it all.
  *
- * flush_pages are there to push the slice out of the levels nearer to the SM than the one that is
- * asked about: their hits would hide the eviction. They are walked before priming too: a page that
+ * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
+ * is probed: their hits would hide the eviction. They are walked before priming too: a page that
  * still hits in a nearer level is not filled into the farther one.
  *
  *   READ    all SMs, all warps   for every point R (bytes): every SM reads      [point][repeat]
@@ -52,7 +52,7 @@
  *
  * Memory is zero before and after.
  *
- * Two more kinds are never asked of a GPU. They hold what others have measured and published
+ * Two more kinds never run on a GPU. They hold what others have measured and published
  * (daemon/import), in thousandths of a cycle:
  *
  *   MEANS       one unnamed SM   a walk like CHASE of every point n, of which    [point]
@@ -103,7 +103,7 @@ enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
-/* One question. Zero what a kind does not use; probe_check says what each kind needs. */
+/* One probe. Zero what a kind does not use; probe_check has what each kind needs. */
 struct probe_spec {
     enum probe_kind kind;
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
@@ -135,7 +135,7 @@ enum arena_kind {
 const char *arena_kind_name(enum arena_kind kind); /* "alias", "plain", "simulated" */
 bool arena_kind_from_name(const char *name, enum arena_kind *out);
 
-/* How far a source can be asked to go; known once it is open. */
+/* The limits of a source; known once it is open. */
 struct gpu_limits {
     enum arena_kind arena;
     uint64_t range_bytes;         /* base + points * stride (or + region) must stay within this */
@@ -146,7 +146,7 @@ struct gpu_limits {
     uint32_t sm_count;
 };
 
-/* The circumstances of one run. What the source cannot tell is unknown with the reason. */
+/* The circumstances of one run. What the source does not report is unknown with the reason. */
 struct probe_conditions {
     int64_t started_at; /* wall clock, seconds since 1970 UTC */
     nsec_t duration_ns; /* of the whole run: launch, kernel, copy back */
@@ -189,7 +189,7 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
  * at UINT64_MAX. */
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
 
-/* READ: bytes that one access moves: transaction_bytes, or 128 where that is 0. */
+/* READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
 /* READ: is it the curve's kind, reads of 128 bytes? */
 bool probe_is_line_read(const struct probe_spec *spec);

@@ -131,7 +131,7 @@ static void an_absent_sm_is_seen(void **state)
     expect(&o, VERDICT_DISTURBED, "1 of 256 loads");
     o = new_round();
     o.result.values[rng_below(&rng, o.result.value_count)] = 2000000;
-    expect(&o, VERDICT_DISTURBED, "somebody else's");
+    expect(&o, VERDICT_DISTURBED, "another process");
     o = new_chase();
     o.result.values[5] = 20000; /* an outlier such as every GPU has */
     expect(&o, VERDICT_CLEAN, "");

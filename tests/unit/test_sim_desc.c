@@ -223,8 +223,8 @@ static void random_desc(struct rng *rng, struct sim_desc *d)
     if (rng_below(rng, 2)) {
         (void)snprintf(d->uuid, sizeof d->uuid, "SIM-%u", (unsigned)rng_below(rng, 1000));
         (void)snprintf(d->driver, sizeof d->driver, "580.%u", (unsigned)rng_below(rng, 1000));
-        d->neighbour_loads = 1 + (uint32_t)rng_below(rng, 1000000);
-        d->neighbour_cycles = (uint32_t)rng_below(rng, 1000000);
+        d->neighbor_loads = 1 + (uint32_t)rng_below(rng, 1000000);
+        d->neighbor_cycles = (uint32_t)rng_below(rng, 1000000);
         d->reclock_loads = 1 + (uint32_t)rng_below(rng, 1000000);
         d->reclock_factor = rng_unit(rng);
     }

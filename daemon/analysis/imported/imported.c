@@ -96,13 +96,11 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
 static int window_level(const struct fingerprint *fp)
 {
     int found = -1;
-    for (uint32_t k = 0; k < fp->level_count; k++) {
-        if (fp->levels[k].shared_by == SHARED_GROUP)
-            found = (int)k;
-    }
-    for (uint32_t k = fp->level_count; k-- > 0 && found < 0;) {
-        if (fp->levels[k].shared_by == SHARED_SM)
-            found = (int)k;
+    for (int k = 0; k < (int)fp->level_count; k++) {
+        const enum shared_by by = fp->levels[k].shared_by;
+        if (by == SHARED_GROUP ||
+            (by == SHARED_SM && (found < 0 || fp->levels[found].shared_by == SHARED_SM)))
+            found = k;
     }
     return found;
 }

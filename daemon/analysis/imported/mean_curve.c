@@ -24,7 +24,7 @@
 #define INNER_SPAN_DENSE 1.25
 #define GAP_SPAN         1.25
 
-/* A first rise of so many tolerances is the first: where misses grow as pages do, one that hid
+/* A first rise of this many tolerances is the first: where misses grow as pages do, one that hid
  * below the tolerance a page before would have been half as high, give or take the scatter. If the
  * next point falls again, this one was an outlier. */
 #define SHARP 3.0
@@ -71,7 +71,7 @@ static void order_points(struct mean_curve *c)
     c->count = kept + 1;
 }
 
-/* The scatter of neighbours, of which a slope takes nothing away: the median slope is subtracted.
+/* The scatter of neighboring points, without the slope: the median slope is subtracted.
  * `scratch` has room for count values. */
 static double tolerance_of(const struct mean_curve *c, double *scratch)
 {

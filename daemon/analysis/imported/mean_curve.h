@@ -11,7 +11,7 @@
  *         +--------------------------> pages
  *
  * The tolerance within which two means count as equal comes from the curve itself: four times the
- * scatter of neighbouring points, and no less than two cycles, because the benchmarks that publish
+ * scatter of neighboring points, and no less than two cycles, because the benchmarks that publish
  * such curves cut their means to whole cycles, once or twice.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H

@@ -148,8 +148,8 @@ static bool is_doubtful(const struct matrix *m, const struct sm_partition *p)
     return any_of_two && false_pairs(m, sizes, p->group_count) > MOST_FALSE_PAIRS;
 }
 
-/* Makes groups of the pairs. False where they are no groups: sharing must hold for every two of a
- * group and for nobody else. */
+/* Makes groups of the pairs. False if they form none: sharing must hold for every two SMs
+ * of a group and for no others. */
 static bool make_groups(const struct matrix *m, struct mean_sharing *out)
 {
     uint16_t group[REACH_MAX_SMS];

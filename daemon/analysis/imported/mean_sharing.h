@@ -10,7 +10,7 @@
  * evicts itself: what it loses there is what a lost walk costs, and it must be the level's penalty.
  * Each row is judged by itself, because SMs lie at different distances from memory.
  *
- * Where all SMs share one level no row has a low value. Then only the absolute latency tells
+ * If all SMs share one level no row has a low value. Then only the absolute latency shows
  * whether all was lost or nothing: against a matrix that has contrast and the curve's hit and miss
  * latency, which say how much slower the sharing test reads than the curve's.
  */

@@ -27,7 +27,7 @@
 
 enum {
     MOST_SWEEP_PAGES = 8192,
-    FEWEST_TEST_PAGES = 4, /* fewer loads tell nothing about a cycle */
+    FEWEST_TEST_PAGES = 4, /* fewer loads show nothing of a cycle */
     MOST_DOUBLINGS = 4     /* of the first stride, where the sweep's share misled */
 };
 
@@ -50,7 +50,7 @@ enum {
 /* Of the entry test's loads, for its median to be that of misses. */
 #define TEST_ALL_MISS 0.96
 
-/* Hits may grow slower by so many times what the nearer levels cost. */
+/* Hits may grow slower by this many times what the nearer levels cost. */
 #define EXPLAINED 1.1
 
 /* Hits of one level that differ by no more than this are of that level. */

@@ -1,7 +1,7 @@
 /* levels.h: TLB levels from footprint walks. Pure.
  *
- * Three kinds of CHASE observations are understood; what they ask is defined here, so that the plan
- * that asks and the analysis that concludes cannot drift apart:
+ * Three kinds of CHASE observations are understood; what they ask is defined here, so that the
+ * campaign that schedules them and the analysis that reads them agree:
  *
  *   sweep   LEVELS_SWEEP_POINTS points or more at one large stride. Each step of the median latency
  *           from one plateau to the next is a level that overflows (Karnagel 2017, section 3.1).
@@ -61,19 +61,19 @@ struct level_estimate {
     uint64_t sat_hi_pages; /* fewest known where every load misses */
     double
         onset_penalty_cycles; /* of the first pages that miss; 0: too few of them, or too noisy */
-    /* lo_pages and hi_pages are neighbours, and nothing speaks against them: the number of entries.
-     * Where this is false they are good enough to choose other probes by, and no more. */
+    /* lo_pages and hi_pages are neighbors, and nothing contradicts them: the number of entries.
+     * If this is false they are good enough to choose other probes by, and no more. */
     bool counted;
     bool non_lru; /* a page that hits in one lap misses in the next: not LRU, or disturbed */
     bool masked;  /* hits grew slower on the way to the entry than nearer levels explain: there is
-                       one more, and who shares this level cannot be told through it */
+                       one more, which hides who shares this level */
     bool merged;  /* a nearer level overflows within this step: neither is seen by itself */
     /* For the fingerprint (docs/methods.md); of what is known by the above. */
     struct evidence entry_evidence;
     struct evidence reach_evidence;
     struct evidence saturation_evidence;
     struct evidence onset_penalty_evidence;
-    uint64_t undecided_pages; /* between the two: neither to be said; 0: none, or asked twice */
+    uint64_t undecided_pages; /* between the two: undecided; 0: none, or probed twice */
 };
 
 /* All levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
@@ -82,7 +82,7 @@ uint32_t levels_estimate(const struct observation_set *set, struct level_estimat
 /* What a miss costs: by the first pages that miss or, where they are too few to tell, by the entry
  * test. Unknown where noise hides it, or where two levels overflow together. */
 struct maybe_f64 levels_penalty(const struct level_estimate *level);
-/* What that rests on, where it is known. */
+/* Its evidence, if it is known. */
 struct evidence levels_penalty_evidence(const struct level_estimate *level);
 
 /* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the
@@ -102,22 +102,22 @@ static inline uint64_t levels_well_beyond(uint64_t full_pages)
     return full_pages + full_pages / 4 + 1;
 }
 
-/* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False where it has no meaning
+/* The entry test of a bracket (level_estimate.wanted) on SM `sm`. False if it has no meaning
  * (too few pages) or is out of range. */
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,
                        uint16_t sm, struct probe_spec *out);
 
-/* The next refinement of a level whose entry is known. False where it is as fine as it gets. */
+/* The next refinement of a level whose entry is known. False if it is as fine as it gets. */
 bool levels_refine_test(const struct level_estimate *level, const struct gpu_limits *limits,
                         uint16_t sm, struct probe_spec *out);
 
 /* Do the pages of this point of a CHASE observation fit, whose point 0 does, or do some miss? A
- * level's miss costs `penalty_cycles`. Outliers are told from misses; where that cannot be done
- * neither is true. Point 0 itself fits unless it shows misses of its own. */
+ * level's miss costs `penalty_cycles`. Outliers are distinguished from misses; if that is
+ * impossible neither is true. Point 0 itself fits unless it shows misses of its own. */
 bool levels_fit(const struct observation *o, uint32_t point, double penalty_cycles);
 bool levels_miss(const struct observation *o, uint32_t point, double penalty_cycles);
 
-/* How many timed laps of so many pages it takes to tell: three on a quiet chip. */
+/* The number of timed laps that decide about this many pages: three on a quiet chip. */
 uint64_t levels_laps(const struct level_estimate *level, uint64_t pages);
 
 /* Are kind, stride and points the same? */
@@ -140,7 +140,7 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
 
 /* The reference of a level's refinements: a footprint that fits, in pages of its entry. */
 uint64_t refine_reference(const struct level_estimate *level);
-/* Are lo_pages and hi_pages there, and neighbours or as good as? */
+/* Are lo_pages and hi_pages there, and neighbors or nearly? */
 bool refine_onset_is_fine(const struct level_estimate *level);
 
 #endif

@@ -38,7 +38,7 @@ enum {
 };
 
 #define BY_CHANCE              1e-5 /* so improbable is not by chance */
-#define LIKELY_SEEN            0.98 /* of the pages that miss, at least so many must look like it */
+#define LIKELY_SEEN            0.98 /* of the pages that miss, at least this share must look like it */
 #define SETTLING               0.004 /* of the pages may still miss once after the warm lap (H200: 5 of 2049) */
 #define FULL_SHARE             0.95 /* of the loads that miss: every load */
 #define SMALL_MISSES           0.05 /* between these shares of misses LRU and chance look different */
@@ -48,7 +48,7 @@ enum {
 #define MOST_NOISE_FOR_PENALTY 0.04
 #define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
 #define ERROR_OF_MEDIAN        1.8   /* of a difference of two, in sigmas of one load */
-#define PENALTY_CYCLES         2.0   /* known to so many cycles, or to such a part */
+#define PENALTY_CYCLES         2.0   /* known to this many cycles, or to this part */
 #define PENALTY_PART           0.05
 #define MOST_SHIFT             4.0 /* cycles; a level that costs less is not told from none (sweep.c) */
 

@@ -41,7 +41,7 @@ static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
             add_point(spec, lo + (hi - lo) * q / 4);
 }
 
-/* Fine enough? Then the two numbers are neighbours, or as good as. */
+/* Fine enough? Then the two numbers are neighbors, or nearly. */
 static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
 {
     const uint64_t step = lo / parts > 1 ? lo / parts : 1;

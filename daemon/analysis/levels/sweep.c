@@ -129,7 +129,7 @@ static double spread_of(const struct observation *o, uint32_t point)
     return sweep_spread(o, point, 1 - STEP_QUANTILE, STEP_QUANTILE);
 }
 
-/* The share of loads of point `to` that took longer, by more than so many cycles, than the same
+/* The share of loads of point `to` that took longer, by more than `cycles`, than the same
  * page did at point `from`. Load k is of page k modulo the footprint. */
 static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
 {

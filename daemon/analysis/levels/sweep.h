@@ -31,9 +31,9 @@ struct sweep_step {
 
 /* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`:
  * every page was probed on a line of its own (a plain allocation), at a distance of its own. A step
- * then counts only where pages that were there before it have grown slower themselves: an overflow
- * evicts those too, lines further away leave them alone. Where pages share near lines that is not
- * asked: a disturbance of the smaller footprint could hide a level. */
+ * then counts only if pages that were there before it have grown slower themselves: an overflow
+ * evicts those too, lines further away leave them alone. If pages share near lines that is not
+ * required: a disturbance of the smaller footprint could hide a level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
 /* The median of the loads of one point, the quantile `q`, and the distance of two quantiles; in

@@ -14,26 +14,6 @@ enum {
 
 #define HIT_QUANTILE 0.25
 
-/* A step of the sweep whose entry is not known: does it step again? */
-static bool step_test(const struct level_estimate *level, const struct gpu_limits *limits,
-                      uint16_t sm, struct probe_spec *out)
-{
-    const uint64_t full = level->sweep.full_pages;
-
-    *out = (struct probe_spec){.kind = PROBE_CHASE,
-                               .stride_bytes = level->sweep.stride_bytes,
-                               .point_count = 2,
-                               .points = {level->sweep.last_fit_pages, full + full / 4 + 1},
-                               .samples = LEVELS_ENTRY_SAMPLES,
-                               .warm_laps = 1,
-                               .sm_count = 1,
-                               .sms = {sm}};
-    if (probe_check(out, limits, NULL) == STATUS_OK)
-        return true;
-    out->points[1] = full;
-    return probe_check(out, limits, NULL) == STATUS_OK;
-}
-
 /* The kernel's own code and data take entries too, now in this set and now in that. So the first
  * pages beyond the onset miss at one time and not at another (H200: 2049 and 2050 pages of 2048
  * entries); somewhat further on they always do. A measurement that was disturbed is asked exactly:
@@ -47,27 +27,30 @@ static uint64_t beyond_onset(const struct observation_set *set, const struct lev
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
                   uint16_t sm, struct probe_spec *out)
 {
-    const uint64_t beyond = beyond_onset(set, level);
-    uint64_t samples;
+    const uint64_t full = level->sweep.full_pages;
+    const uint64_t beyond =
+        level->entry_known ? beyond_onset(set, level) : levels_well_beyond(full);
+    uint64_t samples = LEVELS_ENTRY_SAMPLES;
 
-    if (level->merged)
+    if (level->merged || (level->entry_known && !level->counted))
         return false;
-    if (!level->entry_known)
-        return step_test(level, &set->limits, sm, out);
-    if (!level->counted)
-        return false;
-    samples = beyond * levels_laps(level, beyond);
+    if (level->entry_known)
+        samples = beyond * levels_laps(level, beyond);
     samples = samples < MIN_SAMPLES ? MIN_SAMPLES : samples;
     *out = (struct probe_spec){
         .kind = PROBE_CHASE,
-        .stride_bytes = level->entry_bytes,
+        .stride_bytes = level->entry_known ? level->entry_bytes : level->sweep.stride_bytes,
         .point_count = 2,
-        .points = {level->lo_pages, beyond},
+        .points = {level->entry_known ? level->lo_pages : level->sweep.last_fit_pages, beyond},
         .samples = (uint32_t)(samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES),
         .warm_laps = 1,
         .sm_count = 1,
         .sms = {sm}};
-    return probe_check(out, &set->limits, NULL) == STATUS_OK;
+    if (probe_check(out, &set->limits, NULL) == STATUS_OK)
+        return true;
+    /* A step of the sweep whose entry is not known: at least the points that showed it. */
+    out->points[1] = full;
+    return !level->entry_known && probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
 /* Would a miss stand out of what hits cost? Where every page lies on a line of its own (the plain

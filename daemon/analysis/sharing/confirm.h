@@ -1,19 +1,19 @@
-/* confirm.h: what was found, seen again. Pure; shared by the plan that asks and the analysis that
- * concludes.
+/* confirm.h: repeats the probes on which a result rests. Pure; shared by the campaign, which
+ * schedules them, and the analysis, which reads them.
  *
  * A time slice of another process that begins and ends between two timed loads leaves no long load
  * behind, but an empty TLB: pages that fit miss once, and the onset comes out too low. What was
  * found about a refined level {the most pages that fit, somewhat more than the fewest that do not}
- * is therefore asked for once more. An onset that was made by chance is not there again. Nothing
+ * is therefore probed once more. An onset that was made by chance does not come back. Nothing
  * makes pages hit that do not fit.
  *
- * Where those pages fit, the onset is looked for again beyond them (levels.c).
+ * If those pages fit, the onset is searched for again beyond them (levels.c).
  *
  * A step of the sweep that led to no entry is walked again likewise: one that a change of the clock
  * has made does not come back.
  *
- * A quiet measurement asks once; one in which some answer was disturbed wants two that agree, and a
- * second vote of every row of pairs.
+ * A quiet measurement confirms once; one in which some observation was disturbed needs two that
+ * agree, and a second vote of every row of pairs.
  */
 #ifndef REACH_ANALYSIS_SHARING_CONFIRM_H
 #define REACH_ANALYSIS_SHARING_CONFIRM_H
@@ -23,12 +23,12 @@
 enum { CONFIRM_MOST_ASKED = 5 }; /* times for one level */
 
 enum confirmation {
-    CONFIRMATION_DONE = 0, /* agreed, or nothing to ask about */
-    CONFIRMATION_OPEN,     /* ask (again) */
-    CONFIRMATION_REFUTED   /* asked often enough, and it does not hold */
+    CONFIRMATION_DONE = 0, /* agreed, or nothing to confirm */
+    CONFIRMATION_OPEN,     /* probe (again) */
+    CONFIRMATION_REFUTED   /* probed often enough, and it does not hold */
 };
 
-/* The question about one level, put to SM `sm`; false where there is none (an entry without a
+/* The confirmation of one level, on SM `sm`; false if there is none (an entry without a
  * bracket, or out of range). */
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
                   uint16_t sm, struct probe_spec *out);

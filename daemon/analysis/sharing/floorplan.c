@@ -1,6 +1,6 @@
 /* floorplan.c: see floorplan.h.
  *
- * SMs with neighbouring ids that always go together are one unit (a TPC). A regular die of G groups
+ * SMs with neighboring ids that always go together are one unit (a TPC). A regular die of G groups
  * has its units in rows: the k-th unit of each group, in one order of the groups that is the same
  * in every row. Two ways of numbering the SMs that are left are looked for.
  *
@@ -32,7 +32,7 @@ struct chip {
     uint32_t groups;
     uint32_t largest;                 /* SMs of the largest group */
     uint32_t largest_count;           /* groups as large as that */
-    uint32_t runs;                    /* stretches of neighbours in one group */
+    uint32_t runs;                    /* stretches of neighbors in one group */
     uint32_t run_gcd;                 /* every stretch is a multiple of this */
     uint32_t budget;                  /* most hypothetical SMs */
     uint16_t group_at[REACH_MAX_SMS]; /* by place */

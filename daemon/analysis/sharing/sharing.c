@@ -14,7 +14,7 @@ enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
 enum {
     MAX_VOTES = 16,     /* of one pivot: what is beyond is not counted */
-    SETTLED_VOTES = 15, /* a verdict of so many is taken as it is */
+    SETTLED_VOTES = 15, /* more do not change a verdict */
 };
 
 /* A verdict is settled before that when no SM is nearer to the threshold than this share of it. */

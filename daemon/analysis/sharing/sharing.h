@@ -1,20 +1,19 @@
 /* sharing.h: which SMs share one TLB level. Pure.
  *
  * A pivot evicts; an SM whose own pages were evicted by that shares the level with it. What an SM
- * sees is judged against itself: the same pages, timed without thrashing just before (the control).
+ * loses is compared with itself: the same pages, timed without thrashing just before (the control).
  * So neither the distance to a page's slice of L2 nor that to the next level matters.
  *
  *   ROUND  finds the whole group of one pivot: as many rounds as there are groups
- *   PAIRS  one row finds it too, SM by SM, with nobody else at work (Karnagel 2017, section 4.2):
+ *   PAIRS  one row finds it too, SM by SM, with all other SMs idle (Karnagel 2017, section 4.2):
  *          the second method that the rounds are checked against
  *
  * Each repeat of a round, and each row of pairs, is a vote: the median over the slice of (after -
  * control). The median of an SM's votes is held against half of what the pivot itself lost, which
  * was evicted for certain. Medians, because a mean over a dozen loads puts one to three of 132 SMs
- * into a wrong group. Where any SM is near the threshold, or its pages one by one do not speak for
- * one side beyond doubt, the pivot is not settled and wants more votes. After fifteen it is settled
- * by the pages alone or, where those leave a doubt too, not at all: who shares the level is then
- * not known.
+ * into a wrong group. If any SM is near the threshold, or its single pages leave a doubt, the
+ * pivot is not settled and needs more votes. After fifteen it is settled by the pages alone or, if
+ * those leave a doubt too, not at all: who shares the level is then not known.
  */
 #ifndef REACH_ANALYSIS_SHARING_SHARING_H
 #define REACH_ANALYSIS_SHARING_SHARING_H
@@ -27,16 +26,16 @@ enum { SHARING_MAX_UNSETTLED = 8 };
 
 /* What the rounds and pairs of one level say. */
 struct sharing_estimate {
-    uint32_t rounds;           /* pivots judged, by either method */
-    uint32_t lone_pivots;      /* of these: nobody else was evicted */
-    bool whole_gpu;            /* of these, every one: everybody was evicted */
+    uint32_t rounds;           /* pivots classified, by either method */
+    uint32_t lone_pivots;      /* of these: no other SM was evicted */
+    bool whole_gpu;            /* of these, every one: all SMs were evicted */
     bool conflict;             /* an SM in two groups */
     bool doubtful;             /* a pivot whose votes, all that there may be, do not settle */
     struct sm_partition found; /* groups so far, numbered by their lowest SM id; others NO_GROUP */
     uint32_t grouped_sms;
-    uint32_t unsettled_count; /* pivots that need more votes: ask the same again */
+    uint32_t unsettled_count; /* pivots that need more votes: repeat the probe */
     uint16_t unsettled[SHARING_MAX_UNSETTLED];
-    uint32_t least_votes; /* of a pivot that was judged */
+    uint32_t least_votes; /* of a pivot that was classified */
     double margin;        /* 0..1: of any SM in any round, the least (docs/methods.md) */
     bool by_rounds, by_pairs;
     double agreement; /* 0..1: of any SM's votes in any round, the worst */
@@ -46,7 +45,7 @@ struct sharing_estimate {
 
 enum sharing_method { SHARING_ROUNDS = 1, SHARING_PAIRS = 2, SHARING_BOTH = 3 };
 
-/* Judges the observations of `methods` that ask about level `k` of `levels`. */
+/* Evaluates the observations of `methods` that ask about level `k` of `levels`. */
 void sharing_estimate(const struct observation_set *set, const struct level_estimate *levels,
                       uint32_t level_count, uint32_t k, enum sharing_method methods,
                       struct sharing_estimate *out);
@@ -65,7 +64,7 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
                   uint64_t sms, uint64_t least_flush, struct probe_spec *out);
 
-/* What the groups rest on, where any pivot was judged. */
+/* The evidence of the groups, if any pivot was classified. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
 
 /* What an SM lost when evicted, by SM id (0: not seen), and its evidence: fills in the groups of
@@ -77,7 +76,7 @@ void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, str
 int sharing_level_of(const struct probe_spec *spec, uint32_t sm_count,
                      const struct level_estimate *levels, uint32_t level_count);
 
-/* The SM ids of the GPU as the observations saw them; 0 where there are none. */
+/* The SM ids of the GPU as the observations saw them; 0 if there are none. */
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out);
 
 #endif

@@ -40,7 +40,7 @@ void structure_estimate(const struct observation_set *set, struct structure *out
     }
     if (out->window_level < 0)
         out->window_level = private_level;
-    /* A farther level of which nobody knows who shares it might be the groups' own. */
+    /* A farther level whose sharing is not known might be the groups' own. */
     for (uint32_t k = 0; k < out->level_count; k++) {
         if ((int)k > out->window_level && out->shared_by[k] == SHARED_UNKNOWN)
             out->window_level = -1;

@@ -1,5 +1,5 @@
 /* window_level.h: which TLB level limits the window of a group. Pure. Shared by the analysis that
- * reports it and the plan that measures throughput with it. */
+ * reports it and the campaign that measures throughput with it. */
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 
@@ -18,7 +18,7 @@ struct structure {
 void structure_estimate(const struct observation_set *set, struct structure *out);
 
 /* What a sharing estimate amounts to on a GPU with `sm_count` SMs. Private to an SM is concluded
- * from all SMs, or from SHARING_SAMPLE pivots that all evicted nobody but themselves. */
+ * from all SMs, or from SHARING_SAMPLE pivots that evicted only themselves. */
 enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count);
 enum { SHARING_SAMPLE = 8 };
 

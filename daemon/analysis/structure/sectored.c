@@ -140,7 +140,7 @@ static enum above ask_above(const struct observation_set *set, const struct stru
     return share < NONE_SHARE ? ABOVE_AS_MANY : share > SOME_SHARE ? ABOVE_FEWER : ABOVE_UNSURE;
 }
 
-enum neighbours { NEIGHBOURS_UNSURE, NEIGHBOURS_APART, NEIGHBOURS_TOGETHER };
+enum neighbors { NEIGHBORS_UNSURE, NEIGHBORS_APART, NEIGHBORS_TOGETHER };
 
 static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t block)
 {
@@ -153,9 +153,9 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
 
 /* In the first cycle that misses, do pages 2 i and 2 i + 1 always do the same? `out_block`: pages
  * that leave together; 0 where all do, which tells nothing of how many belong together. */
-static enum neighbours ask_neighbours(const struct observation_set *set,
-                                      const struct level_estimate *level, uint32_t *out_block,
-                                      struct evidence *out_evidence)
+static enum neighbors ask_neighbors(const struct observation_set *set,
+                                    const struct level_estimate *level, uint32_t *out_block,
+                                    struct evidence *out_evidence)
 {
     const uint64_t lo = level->lo_pages;
     const struct trace_ask first = {.stride_bytes = level->entry_bytes,
@@ -164,14 +164,14 @@ static enum neighbours ask_neighbours(const struct observation_set *set,
     struct trace t;
 
     if (lo + 1 > TRACE_MAX_PAGES)
-        return NEIGHBOURS_UNSURE;
+        return NEIGHBORS_UNSURE;
     trace_read(set, &first, level->penalty_cycles, &t);
     if (t.attempts == 0 || t.unsure_pages > 0 || t.missed_pages < 3)
-        return NEIGHBOURS_UNSURE;
+        return NEIGHBORS_UNSURE;
     *out_block = 0;
     *out_evidence = evidence_make(EVIDENCE_STRIDES, t.laps, t.margin);
     if (t.missed_pages == lo + 1)
-        return NEIGHBOURS_TOGETHER;
+        return NEIGHBORS_TOGETHER;
     uint32_t together = 0;
     uint32_t apart = 0;
     for (uint32_t i = 0; i + 1 < lo; i += 2) {
@@ -181,13 +181,13 @@ static enum neighbours ask_neighbours(const struct observation_set *set,
         apart += a != b;
     }
     if (together == 0)
-        return NEIGHBOURS_APART;
+        return NEIGHBORS_APART;
     if (apart > 0)
-        return NEIGHBOURS_UNSURE;
+        return NEIGHBORS_UNSURE;
     *out_block = 2;
     while (*out_block * 2 <= lo && blocks_are_uniform(&t, lo, *out_block * 2))
         *out_block *= 2;
-    return NEIGHBOURS_TOGETHER;
+    return NEIGHBORS_TOGETHER;
 }
 
 static void derive_sectored(const struct observation_set *set, const struct level_estimate *level,
@@ -226,15 +226,15 @@ void sectored_estimate(const struct observation_set *set, const struct structure
     const enum above above = ask_above(set, s, k, out);
     if (below == BELOW_PENDING || above == ABOVE_PENDING)
         return;
-    const enum neighbours neighbours = ask_neighbours(set, level, &block, &traced);
-    if (above == ABOVE_FEWER && neighbours != NEIGHBOURS_UNSURE)
+    const enum neighbors neighbors = ask_neighbors(set, level, &block, &traced);
+    if (above == ABOVE_FEWER && neighbors != NEIGHBORS_UNSURE)
         out->pages_evidence = evidence_weaker(out->pages_evidence, traced);
-    if (above == ABOVE_FEWER && neighbours == NEIGHBOURS_TOGETHER) {
+    if (above == ABOVE_FEWER && neighbors == NEIGHBORS_TOGETHER) {
         out->fill_evidence = out->pages_evidence;
         derive_sectored(set, level, block, out);
         return;
     }
-    if (above != ABOVE_AS_MANY && !(above == ABOVE_FEWER && neighbours == NEIGHBOURS_APART))
+    if (above != ABOVE_AS_MANY && !(above == ABOVE_FEWER && neighbors == NEIGHBORS_APART))
         return;
     out->tag_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
     if (page > 0 && level->entry_bytes % page == 0)

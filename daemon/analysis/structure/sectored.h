@@ -1,13 +1,13 @@
 /* sectored.h: how many allocation pages one entry covers, and whether a miss fills all of it. Pure.
  *
- * Three strides tell (Karnagel 2017, figure 2, read load by load):
+ * Three strides show it (Karnagel 2017, figure 2, read load by load):
  *
  *   at      E, the shortest stride at which every load of an overflowing walk misses
  *   below   one allocation page, E / r: if a miss fills the whole entry, one of r pages misses and
  *           the others hit
  *   above   2 E: of an entry that is filled in parts of E, half as many parts fit; and the parts of
  *           one entry leave together. Sets that are chosen by the low bits of the page number also
- *           hold half as many, but there neighbours are in different sets
+ *           hold half as many, but there neighbors are in different sets
  */
 #ifndef REACH_ANALYSIS_STRUCTURE_SECTORED_H
 #define REACH_ANALYSIS_STRUCTURE_SECTORED_H
@@ -28,7 +28,7 @@ struct sectored_estimate {
     struct trace_ask asks[SECTORED_MAX_ASKS];
 };
 
-/* Level k of `s`, with what its sets said. Settled once neither has asks left. */
+/* Level k of `s`, by its walks and traces. Settled once no ask is left. */
 void sectored_estimate(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct sectored_estimate *out);
 

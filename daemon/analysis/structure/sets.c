@@ -18,7 +18,7 @@ enum {
     WINDOW = 12,        /* cycles past the onset */
     FEW_SAMPLES = 2048, /* timed loads of a short cycle */
     CHEAP_LOADS = 512 * 1024,
-    NEARER_TIMES = 16, /* so many times its entries, and an arbitrary level keeps nothing */
+    NEARER_TIMES = 16, /* this many times its entries, and a level of any policy keeps nothing */
     SHIFTS = 3,
     SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
     WARM_LAPS = 2,
@@ -413,7 +413,7 @@ static void estimate_complete(struct work *w)
 
 /* ---- sampled: what the first steps foretell, checked ---- */
 
-/* Pages that miss in a cycle of so many, if every page from the onset on overflows one more set. */
+/* Pages that miss in a cycle of `pages`, if every page from the onset on overflows one more set. */
 static uint64_t predicted(const struct steps *steps, uint64_t pages)
 {
     if (pages < steps->first_at)
@@ -557,7 +557,7 @@ static void estimate_level(struct work *w)
         return;
     }
     const uint64_t full = w->level->sat_hi_pages ? w->level->sat_hi_pages : 2 * w->level->lo_pages;
-    w->count -= 1; /* the cycle for the replacement has no neighbour */
+    w->count -= 1; /* the cycle for the replacement has no neighbor */
     if (!settle(w)) {
         out->replacement = REPLACEMENT_UNKNOWN;
         report_unsettled(w);

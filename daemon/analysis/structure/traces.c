@@ -23,10 +23,10 @@ enum {
 /* Of a control of a thousand loads nothing below this can be known. */
 #define LEAST_RATE 0.002
 #define QUIET_RATE 0.001
-/* Beyond so many penalties, and some cycles, a load tells of something else. */
+/* Beyond this many penalties, and some cycles, a load is no miss but something else. */
 #define MISS_AT_MOST 2.0
 #define MISS_SLACK   30.0
-/* Slices of L2 at different distances: where so many loads of the control are misjudged by one
+/* Slices of L2 at different distances: if this share of the control's loads is misjudged by one
  * threshold for all, every page gets its own. */
 #define SCATTER_RATE 0.03
 

@@ -12,7 +12,7 @@
 #include "observe/observe.h"
 
 enum {
-    TRACE_MAX_PAGES = 4096, /* of a cycle that is judged page by page */
+    TRACE_MAX_PAGES = 4096, /* of a cycle that is classified page by page */
     TRACE_WORDS = TRACE_MAX_PAGES / 64,
     TRACE_MAX_ATTEMPTS = 6, /* observations of one cycle; then it stays as unsure as it is */
     TRACE_MIN_LAPS = 2
@@ -30,7 +30,7 @@ struct trace_ask {
 
 /* What all observations of one cycle say together. Bit i stands for page i. */
 struct trace {
-    uint32_t attempts; /* observations; 0: nobody asked */
+    uint32_t attempts; /* observations; 0: there are none */
     uint32_t laps;     /* timed, of all of them */
     uint32_t pages;
     uint32_t missed_pages; /* pages that miss in every lap, for certain */
@@ -58,14 +58,14 @@ bool trace_is(const struct probe_spec *spec);
 void trace_read(const struct observation_set *set, const struct trace_ask *which,
                 double penalty_cycles, struct trace *out);
 
-/* A trace of this cycle, and its point; NULL where there is none. */
+/* A trace of this cycle, and its point; NULL if there is none. */
 const struct observation *trace_find(const struct observation_set *set,
                                      const struct trace_ask *which, uint32_t *out_point);
 
 /* The middle between hit and miss in this observation, from its control; in cycles. */
 double trace_threshold(const struct observation *o, double penalty_cycles);
 
-/* Laps that make a page's votes certain where so large a share of loads is misjudged. */
+/* Laps that make a page's votes certain if this share of loads is misjudged. */
 uint32_t trace_laps_needed(double error_rate);
 
 /* The probe for asks[first] and those after it that go with it (same stride, base and control);
@@ -97,8 +97,8 @@ struct steps {
     uint64_t first_at;               /* pages of the cycle at the first */
 };
 
-/* How many pages join the misses between two cycles that differ by one page; -1 where that cannot
- * be: pages join without the new one, or one leaves. */
+/* How many pages join the misses between two cycles that differ by one page; -1 if that is
+ * impossible: pages join without the new one, or one leaves. */
 int steps_joined(const struct cycle *before, const struct cycle *after);
 
 /* The steps of `count` cycles that follow each other page by page; the first must not miss. */

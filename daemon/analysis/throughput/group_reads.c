@@ -164,10 +164,8 @@ struct pair {
 };
 
 struct readings {
-    bool alone_known[REACH_MAX_GROUPS];
-    bool beyond_known[REACH_MAX_GROUPS];
-    double alone[REACH_MAX_GROUPS];
-    double beyond[REACH_MAX_GROUPS];
+    struct maybe_f64 alone[REACH_MAX_GROUPS];
+    struct maybe_f64 beyond[REACH_MAX_GROUPS];
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
     double noise; /* usual spread of repeats, a share */
@@ -203,13 +201,11 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         const struct observation *o = answer_to(c, &spec, false, asks);
         if (!o)
             continue;
-        r->alone_known[g] = true;
-        r->alone[g] = gbps_of(o, 0, &r->alone_evidence[g]);
+        r->alone[g] = KNOWN_F64(gbps_of(o, 0, &r->alone_evidence[g]));
+        r->beyond[g] = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
         spreads[n++] = spread_of(o, 0);
-        if (spec.point_count < 2)
-            continue;
-        r->beyond_known[g] = true;
-        r->beyond[g] = gbps_of(o, 1, &r->beyond_evidence[g]);
+        if (spec.point_count > 1)
+            r->beyond[g] = KNOWN_F64(gbps_of(o, 1, &r->beyond_evidence[g]));
     }
     if (n > 0)
         r->noise = stats_median_f64(spreads, n);
@@ -225,7 +221,7 @@ static double slow_below(const struct readings *r)
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
-    const double alone = r->alone[a] + r->alone[b];
+    const double alone = r->alone[a].v + r->alone[b].v;
     struct evidence unused;
     struct probe_spec spec;
 
@@ -233,7 +229,7 @@ static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct 
         return;
     r->pairs_wanted += 1;
     const struct observation *o = answer_to(c, &spec, false, asks);
-    if (!o || !r->alone_known[a] || !r->alone_known[b] || !(alone > 0))
+    if (!o || !IS_KNOWN(r->alone[a]) || !IS_KNOWN(r->alone[b]) || !(alone > 0))
         return;
     struct pair *p = &r->pairs[r->pair_count++];
     *p = (struct pair){.a = (uint16_t)a,
@@ -274,12 +270,6 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 
 /* ---- conclusions ---- */
 
-/* Per SM, so that groups of all sizes compare. */
-static double alone_per_sm(const struct group_set *c, const struct readings *r, uint32_t g)
-{
-    return r->alone[g] / c->sizes[g];
-}
-
 /* How far a ratio is from what counts as slow: 1 where nothing is lost, or as much as may be. */
 static double margin_of(const struct readings *r, double ratio)
 {
@@ -298,9 +288,9 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     double high = 0;
 
     for (uint32_t g = 0; g < n; g++) {
-        if (!r->alone_known[g])
+        if (!IS_KNOWN(r->alone[g]))
             return;
-        per_sm[g] = alone_per_sm(c, r, g);
+        per_sm[g] = r->alone[g].v / c->sizes[g]; /* so that groups of all sizes compare */
         low = fmin(low, per_sm[g]);
         high = fmax(high, per_sm[g]);
         smallest = c->sizes[g] < smallest ? c->sizes[g] : smallest;
@@ -375,12 +365,10 @@ void group_reads_derive(const struct observation_set *set, const struct structur
         /* what is not known has none */
         group->evidence[GROUP_EVIDENCE_ALONE_GBPS] = r.alone_evidence[g];
         group->evidence[GROUP_EVIDENCE_BEYOND_GBPS] = r.beyond_evidence[g];
-        if (r.alone_known[g])
-            group->alone_gbps = KNOWN_F64(r.alone[g]);
-        if (r.beyond_known[g])
-            group->beyond_gbps = KNOWN_F64(r.beyond[g]);
-        else if (r.alone_known[g])
-            group->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+        if (!IS_KNOWN(r.alone[g]))
+            continue;
+        group->alone_gbps = r.alone[g];
+        group->beyond_gbps = r.beyond[g];
     }
     derive_speed(&c, &r, out);
     derive_pairs(&r, out);

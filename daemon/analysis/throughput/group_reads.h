@@ -3,11 +3,11 @@
  * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
  * inside its reach and beyond it. Two groups read side by side, each in a window of its own that it
  * reaches, while both windows together are more than one reach: two groups that shared a TLB would
- * slow each other down. A pair that is slow is asked again with both windows inside one reach: what
- * it loses there too is not a TLB's doing, but that of bandwidth the two share.
+ * slow each other down. A pair that is slow is measured again with both windows inside one reach:
+ * what it loses there too is not a TLB's doing, but that of bandwidth the two share.
  *
- * The probes are defined here, so that the plan that asks and the analysis that concludes cannot
- * drift apart.
+ * The probes are defined here, so that the campaign that schedules them and the analysis that reads
+ * them agree.
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
 #define REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
@@ -17,7 +17,7 @@
 #include "observe/observe.h"
 
 enum {
-    GROUP_READS_MAX_PAIRS = 500, /* more are not asked */
+    GROUP_READS_MAX_PAIRS = 500, /* more are not measured */
     GROUP_READS_MAX_ASKS = 32
 };
 

@@ -13,10 +13,10 @@
 #include "observe/observe.h"
 
 /* Is the memory behind the range large enough for its data not to stay in L2? At least four times
- * as large, so that at most a quarter of the reads hit there. True where the L2 is not known. */
+ * as large, so that at most a quarter of the reads hit there. True if the L2 is not known. */
 bool throughput_is_from_memory(const struct observation_set *set);
 
-/* Is a region of so many bytes long enough to tell of memory rather than of the cache? */
+/* Is a region of this length determined by memory rather than by the cache? */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes);
 
 /* Do all SMs of this READ observation read? Those of single groups do not (group_reads.h). */

@@ -131,9 +131,7 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     const struct cuda_api *api = arena->api;
     const struct cu_mem_allocation_prop prop = device_memory(arena->device);
     size_t granule = 0;
-    enum status s;
-
-    s = CUDA_CALL(api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
+    enum status s = CUDA_CALL(api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)
         return s;
     arena->granule_bytes = granule;
@@ -186,9 +184,7 @@ enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t lim
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     int vmm = 0;
-    enum status s;
-
-    s = CUDA_CALL(api, err, cuMemGetInfo, &free_bytes, &total_bytes);
+    enum status s = CUDA_CALL(api, err, cuMemGetInfo, &free_bytes, &total_bytes);
     if (s != STATUS_OK)
         goto out;
     if (!plain && api->has_vmm &&

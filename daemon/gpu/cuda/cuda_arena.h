@@ -8,11 +8,11 @@
  * slice of L2 adds some ten cycles of scatter. So there are two ranges over two handles:
  *   bulk   a large handle (1 GiB, or what is free): random reads must miss in L2, and
  *          go round it in an order that lets them (random_share in cuda_probe.c)
- *   line   a handle of one granule (2 MiB), mapped just where a probe will touch: page i at
+ *   line   a handle of one granule (2 MiB), mapped only where a probe touches it: page i at
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
- * Plain arena. Where the virtual memory API is missing, both are one plain allocation.
+ * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *
  * All memory is zero. One thread.
  */
@@ -22,7 +22,7 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/probe.h"
 
-/* Free device memory without which no arena is made: it takes half of what is free. */
+/* The least free device memory for an arena, which takes half of it. */
 enum { CUDA_ARENA_LEAST_BYTES = 128 << 20 };
 
 /* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
@@ -53,14 +53,14 @@ struct cuda_arena {
 
 /* Takes at most `limit_bytes` of device memory and not more than half of what is free; maps
  * `range_bytes` of virtual range (bulk at once, line as it is needed).
- * STATUS_GPU_NO_MEMORY where not even 64 MiB can be had. */
+ * STATUS_GPU_NO_MEMORY if less than 64 MiB are available. */
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
                             uint64_t range_bytes, bool plain, struct cuda_arena *out,
                             struct err *err);
 void cuda_arena_close(struct cuda_arena *arena);
 
 /* Where page 0 of a latency probe is, for `pages` pages at this stride from `first_byte` on: in the
- * line range where that pays, in the bulk range otherwise. */
+ * line range if that pays, in the bulk range otherwise. */
 enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byte,
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);

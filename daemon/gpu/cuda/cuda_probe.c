@@ -91,9 +91,7 @@ static enum status launch(const struct cuda_probe *p, enum cuda_kernel kernel, u
     const char *name = kernel_names[kernel];
     void *parameters[] = {args};
     uint32_t gave_up = 0;
-    enum status s;
-
-    s = CUDA_CALL(api, err, cuMemsetD8, p->scratch, 0, AT_POSITIONS);
+    enum status s = CUDA_CALL(api, err, cuMemsetD8, p->scratch, 0, AT_POSITIONS);
     if (s != STATUS_OK)
         return s;
     s = cuda_api_check(api,
@@ -132,9 +130,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
     uint32_t seen[REACH_MAX_SMS] = {0};
     uint32_t positions[REACH_MAX_SMS] = {0};
     uint32_t n = 0;
-    enum status s;
-
-    s = put_table(p, seen, sizeof seen, err);
+    enum status s = put_table(p, seen, sizeof seen, err);
     if (s == STATUS_OK)
         s = launch(p, KERNEL_CENSUS, WARP, &args, err);
     if (s == STATUS_OK)
@@ -156,16 +152,14 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
                      sizeof positions);
 }
 
-/* More than half of an SM's shared memory for one block, so that no second one fits beside it. */
+/* More than half of an SM's shared memory for one block, so that no second one fits. */
 static enum status choose_shared(const struct cuda_api *api, cu_device device, unsigned *out,
                                  struct err *err)
 {
     int per_sm = 0;
     int per_block = 0;
-    enum status s;
-
-    s = CUDA_CALL(api, err, cuDeviceGetAttribute, &per_sm,
-                  CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR, device);
+    enum status s = CUDA_CALL(api, err, cuDeviceGetAttribute, &per_sm,
+                              CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR, device);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuDeviceGetAttribute, &per_block,
                       CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
@@ -209,10 +203,8 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
 {
     struct cuda_probe p = {.api = api, .deadline_ns = deadline_ns};
     int sms = 0;
-    enum status s;
-
-    s = CUDA_CALL(api, err, cuDeviceGetAttribute, &sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                  device);
+    enum status s = CUDA_CALL(api, err, cuDeviceGetAttribute, &sms,
+                              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (s == STATUS_OK && (sms < 1 || sms > REACH_MAX_SMS))
         s = err_set(err, STATUS_NOT_SUPPORTED, "%d SMs; at most %d are supported", sms,
                     REACH_MAX_SMS);
@@ -424,9 +416,7 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
     };
     uint64_t first = UINT64_MAX;
     uint64_t last = 0;
-    enum status s;
-
-    s = put_table(p, windows, sizeof windows, err);
+    enum status s = put_table(p, windows, sizeof windows, err);
     if (s == STATUS_OK)
         s = launch(p, read_kernel(spec), REACH_READ_THREADS, &args, err);
     if (s == STATUS_OK)

@@ -123,8 +123,8 @@ struct sim_desc {
     uint32_t latency_cycles;
     uint32_t spread_cycles;
     uint32_t outlier_cycles;
-    uint32_t neighbour_loads; /* between two turns of the neighbor, on average; 0: none */
-    uint32_t neighbour_cycles;
+    uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
+    uint32_t neighbor_cycles;
     uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;
     uint32_t sm_count;

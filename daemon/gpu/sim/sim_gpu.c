@@ -168,8 +168,10 @@ static void sim_describe(const struct gpu *gpu, struct gpu_identity *identity,
                          struct gpu_limits *limits)
 {
     const struct sim_gpu *sim = (const struct sim_gpu *)gpu;
-    *identity = sim->identity;
-    *limits = sim->limits;
+    if (identity)
+        *identity = sim->identity;
+    if (limits)
+        *limits = sim->limits;
 }
 
 static struct maybe_u32 clock_of(const struct sim_gpu *gpu)

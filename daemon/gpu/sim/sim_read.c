@@ -31,7 +31,7 @@ enum {
 };
 
 static const double ELAPSED_JITTER = 0.01;
-static const double CYCLE_NS = 0.5; /* of the cycles that a neighbour takes */
+static const double CYCLE_NS = 0.5; /* of the cycles that a neighbor takes */
 
 /* One point: which SM reads where, and the result. */
 struct reading {
@@ -195,7 +195,7 @@ static void write_row(struct sim_machine *m, const struct reading *r, uint32_t d
                       uint64_t turns, uint32_t *row)
 {
     double elapsed_ns = duration_us * 1e3 * (1 + ELAPSED_JITTER * rng_unit(&m->rng));
-    double away_ns = (double)turns * m->desc.neighbour_cycles * CYCLE_NS;
+    double away_ns = (double)turns * m->desc.neighbor_cycles * CYCLE_NS;
     row[0] = (uint32_t)lround(elapsed_ns);
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
         double noise = 1 + r->desc->read_noise * sim_gauss(&m->rng);
