@@ -192,20 +192,22 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
     const struct maybe_f64 by_group =
         predict_gbps(&plan->fp->throughput, PREDICT_BY_GROUP, plan->request->bytes);
     const bool needed = plan->request->bytes > plan->limit.usable_bytes;
-    char uneven[64] = "";
+    const char *const by = plan->active.weighted ? ", by throughput" : "";
+    char uneven[64];
 
     write_windows(plan, out);
     out->advice = ADVICE_WINDOWS;
     out->predicted_gbps = IS_KNOWN(by_group) ? by_group : plan->fp->throughput.plateau_gbps;
+    snprintf(uneven, sizeof(uneven), "%s", by);
     if (!plan->best.cut.proportional)
-        snprintf(uneven, sizeof(uneven), ", uneven by %.0f%% to stay within it",
+        snprintf(uneven, sizeof(uneven), "%s, uneven by %.0f%% to stay within it", by,
                  (plan->best.cut.imbalance - 1) * 100);
     snprintf(out->reason, sizeof(out->reason),
              "%s %s the %s that an SM group reaches without a miss, one entry of margin kept: %u "
-             "windows%s, %u SMs of %u groups, each group in one window%s%s (fingerprint %s).",
+             "windows%s, %u SMs of %u groups, each group in one window%s (fingerprint %s).",
              plan->bytes_text, needed ? "are more than" : "would fit", plan->limit_text,
              out->window_count, needed ? "" : ", as asked", plan->active.sms, plan->active.count,
-             plan->active.weighted ? ", by throughput" : "", uneven, out->fingerprint_id);
+             uneven, out->fingerprint_id);
 }
 
 /* Which parameter to change so that bounds fit; NULL: neither was given. */
