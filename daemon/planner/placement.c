@@ -191,7 +191,7 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
     const struct maybe_f64 by_group =
         predict_gbps(&plan->fp->throughput, PREDICT_BY_GROUP, plan->request->bytes);
     const bool needed = plan->request->bytes > plan->limit.usable_bytes;
-    const char *const by = plan->active.weighted ? ", by throughput" : "";
+    const char *by = plan->active.weighted ? ", by throughput" : "";
     char uneven[64];
 
     write_windows(plan, out);
