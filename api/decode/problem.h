@@ -2,7 +2,7 @@
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
  *      "title": "The request asks for something that has no meaning.", "status": 400,
- *      "detail": "bytes is 0: give the number of bytes that the job touches", "instance": "/v1/gpus/0/scope",
+ *      "detail": "bytes is 0: say how many the job touches", "instance": "/v1/gpus/0/scope",
  *      "next_step": "Correct the value that the detail names and ask again.",
  *      "errors": [{"parameter": "bytes", "detail": "..."}]}
  *

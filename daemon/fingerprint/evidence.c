@@ -26,8 +26,17 @@ static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
     [EVIDENCE_GROUP_PAIRS] = "group-pairs",
     [EVIDENCE_MEAN_CURVES] = "mean-curves",
     [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
-    [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
-};
+    [EVIDENCE_RANDOM_ACCESSES] = "random-accesses"};
+
+const char *evidence_method_name(enum evidence_method m)
+{
+    return NAME_OF(method_names, m);
+}
+
+bool evidence_method_from_name(const char *name, enum evidence_method *out)
+{
+    return FROM_NAME(method_names, name, out);
+}
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -70,22 +79,6 @@ const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
     [RATE_POINT_EVIDENCE_NAIVE_GBPS] = "naive_gbps",
     [RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
 };
-
-const char *evidence_method_name(enum evidence_method m)
-{
-    return NAME_OF(method_names, m);
-}
-
-bool evidence_method_from_name(const char *name, enum evidence_method *out)
-{
-    for (int m = EVIDENCE_NONE; name && m < EVIDENCE_METHOD_COUNT; m++) {
-        if (strcmp(name, method_names[m]) == 0) {
-            *out = (enum evidence_method)m;
-            return true;
-        }
-    }
-    return false;
-}
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)
 {

@@ -16,12 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const depth_names[] = {
-    [DEPTH_QUICK] = "quick",
-    [DEPTH_FULL] = "full",
-    [DEPTH_MATRIX] = "matrix",
-};
-
 NAME_FUNCTION(shared_by_name, enum shared_by, [SHARED_UNKNOWN] = "unknown", [SHARED_SM] = "sm",
               [SHARED_GROUP] = "group", [SHARED_GPU] = "gpu")
 
@@ -41,6 +35,9 @@ NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLO
 NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
               [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
+static const char *const depth_names[] = {
+    [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix"};
+
 const char *depth_name(enum depth d)
 {
     return NAME_OF(depth_names, d);
@@ -48,13 +45,7 @@ const char *depth_name(enum depth d)
 
 bool depth_from_name(const char *name, enum depth *out)
 {
-    for (unsigned d = 0; name && d < DEPTH_COUNT; d++) {
-        if (strcmp(name, depth_names[d]) == 0) {
-            *out = (enum depth)d;
-            return true;
-        }
-    }
-    return false;
+    return FROM_NAME(depth_names, name, out);
 }
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)

@@ -32,9 +32,9 @@
 #define DERIVED(key, how)           .name = #key, .type = (how)
 
 /* Attributes of a row. */
-#define IN(p)                .part = PART_##p + 1
-#define IN_LEVEL(p)          .part = LEVEL_PART_##p + 1
-#define EVIDENCE(of, number) .evidence = of##_EVIDENCE_##number + 1
+#define IN(p)                .part = (PART_##p + 1)
+#define IN_LEVEL(p)          .part = (LEVEL_PART_##p + 1)
+#define EVIDENCE(of, number) .evidence = (of##_EVIDENCE_##number + 1)
 
 #define DEFINE(s, rows)                                                                            \
     {                                                                                              \

@@ -10,8 +10,8 @@
  *   SMs       50                       48                       34
  *
  * As few windows as the reach allows; groups assigned so that windows have equal numbers of SMs
- * (partition.c), or equal throughput if the fingerprint says that groups of the same size are not
- * equally fast; lengths in proportion to these numbers (window_bounds.c). Where groups are few and
+ * (windows.c), or equal throughput if the fingerprint says that groups of the same size are not
+ * equally fast; lengths in proportion to these numbers. Where groups are few and
  * the memory large, the fullest window can be beyond the reach though equal ones would not. Then
  * more windows are tried first: smaller ones cost nothing, and SMs still finish together. Only
  * where no number of windows helps are windows cut at the limit, with the number that is least
@@ -25,10 +25,9 @@
  */
 #include "planner/placement.h"
 
-#include "planner/window_bounds.h"
+#include "planner/windows.h"
 #include "planner/active_groups.h"
 #include "planner/reach_limit.h"
-#include "planner/partition.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
@@ -40,7 +39,7 @@ struct candidate {
     uint16_t window_of[REACH_MAX_GROUPS];
     uint32_t totals[REACH_MAX_GROUPS]; /* weights in each window */
     uint64_t lengths[PLACEMENT_MAX_WINDOWS];
-    struct window_bounds_result cut;
+    struct windows_result cut;
 };
 
 struct plan {
@@ -58,17 +57,17 @@ struct plan {
 /* Assigns groups and cuts bounds for one number of windows. */
 static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
 {
-    struct window_bounds_request request = {.bytes = plan->request->bytes,
-                                            .unit_bytes = plan->unit_bytes,
-                                            .limit_bytes = plan->limit.usable_bytes,
-                                            .shares = out->totals,
-                                            .windows = windows};
+    struct windows_request request = {.bytes = plan->request->bytes,
+                                      .unit_bytes = plan->unit_bytes,
+                                      .limit_bytes = plan->limit.usable_bytes,
+                                      .shares = out->totals,
+                                      .windows = windows};
 
     out->windows = windows;
-    out->cut = (struct window_bounds_result){.fits = false};
-    if (partition_balance(plan->active.weights, plan->active.count, windows, out->window_of,
-                          out->totals))
-        out->cut = window_bounds_cut(&request, out->lengths);
+    out->cut = (struct windows_result){.fits = false};
+    if (windows_assign(plan->active.weights, plan->active.count, windows, out->window_of,
+                       out->totals))
+        out->cut = windows_cut(&request, out->lengths);
 }
 
 /* The first proportional number of windows from `from` to `to`, else the least uneven one. False
@@ -299,7 +298,7 @@ static enum status several_windows(struct plan *plan, struct placement_answer *o
         return STATUS_OK;
     }
     plan->unit_bytes =
-        window_bounds_unit(plan->limit.entry_bytes, r->granularity_bytes, plan->limit.usable_bytes);
+        windows_unit(plan->limit.entry_bytes, r->granularity_bytes, plan->limit.usable_bytes);
     if (r->windows != 0) {
         if (!search(plan, r->windows, r->windows, &empty))
             return refuse(plan, needed, empty, err);

@@ -408,7 +408,8 @@ static void wrong_values_are_refused(void **state)
     (void)state;
     expect_refused(COLUMN("\"guess\"", "3", "0.5"), AT ".method: is unknown to this release");
     expect_refused(COLUMN("\"none\"", "3", "0.5"), AT ".method: is unknown to this release");
-    expect_refused(COLUMN("[\"rounds\",\"guess\",\"pairs\"]", "3", "0.5"), AT ".method: is unknown");
+    expect_refused(COLUMN("[\"rounds\",\"guess\",\"pairs\"]", "3", "0.5"),
+                   AT ".method: is unknown");
     expect_refused(COLUMN("7", "3", "0.5"), AT ".method: must be a text");
     expect_refused(COLUMN("null", "3", "0.5"), AT ".method: must be a text");
     expect_refused(COLUMN("{}", "3", "0.5"), AT ".method: must be a text");

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "planner/window_bounds.h"
+#include "planner/windows.h"
 #include "planner/reach_limit.h"
 #include "planner/format_size.h"
 
@@ -335,13 +335,13 @@ static void test_granularity(void **state)
 static void test_borders_unit(void **state)
 {
     (void)state;
-    assert_int_equal(window_bounds_unit(2 * MIB, 0, GIB), 2 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 1, GIB), 2 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 2 * MIB, GIB), 2 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 6 * MIB, GIB), 6 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 3 * MIB, GIB), 6 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 3 * MIB, 64 * MIB), 3 * MIB);
-    assert_int_equal(window_bounds_unit(2 * MIB, 999, 64 * MIB), 2100 * 999);
+    assert_int_equal(windows_unit(2 * MIB, 0, GIB), 2 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 1, GIB), 2 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 2 * MIB, GIB), 2 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 6 * MIB, GIB), 6 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 3 * MIB, GIB), 6 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 3 * MIB, 64 * MIB), 3 * MIB);
+    assert_int_equal(windows_unit(2 * MIB, 999, 64 * MIB), 2100 * 999);
 }
 
 static void test_windows_asked_though_not_needed(void **state)

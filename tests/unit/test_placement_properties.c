@@ -3,8 +3,7 @@
 #include "tests/unit/placement_fixture.h"
 
 #include "base/rng.h"
-#include "planner/window_bounds.h"
-#include "planner/partition.h"
+#include "planner/windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ static void test_partition_example(void **state)
     uint32_t totals[3];
 
     (void)state;
-    partition_balance(sizes, 9, 3, window_of, totals);
+    windows_assign(sizes, 9, 3, window_of, totals);
     assert_int_equal(totals[0], 16);
     assert_int_equal(totals[1], 16);
     assert_int_equal(totals[2], 16);
@@ -31,17 +30,17 @@ static void test_partition_example(void **state)
 static void test_partition_out_of_range(void **state)
 {
     static const uint32_t sizes[] = {7, 7};
-    struct window_bounds_request request = {.bytes = 1, .unit_bytes = 1, .limit_bytes = 1};
+    struct windows_request request = {.bytes = 1, .unit_bytes = 1, .limit_bytes = 1};
     uint16_t window_of[2];
     uint32_t totals[2];
     uint64_t lengths[2];
 
     (void)state;
-    assert_false(partition_balance(sizes, 2, 0, window_of, totals));
-    assert_false(partition_balance(sizes, 2, 3, window_of, totals));
-    assert_false(window_bounds_cut(&request, lengths).fits);
+    assert_false(windows_assign(sizes, 2, 0, window_of, totals));
+    assert_false(windows_assign(sizes, 2, 3, window_of, totals));
+    assert_false(windows_cut(&request, lengths).fits);
     request.windows = PLACEMENT_MAX_WINDOWS + 1;
-    assert_false(window_bounds_cut(&request, lengths).fits);
+    assert_false(windows_cut(&request, lengths).fits);
 }
 
 /* Least possible difference of two sums, by looking at every subset. */
@@ -79,7 +78,7 @@ static void test_partition_against_all_subsets(void **state)
         uint32_t gap;
         for (uint32_t i = 0; i < count; i++)
             sizes[i] = base + 2 * (uint32_t)rng_below(&rng, 2);
-        partition_balance(sizes, count, 2, window_of, totals);
+        windows_assign(sizes, count, 2, window_of, totals);
         gap = totals[0] > totals[1] ? totals[0] - totals[1] : totals[1] - totals[0];
         assert_int_equal(gap, best_split(sizes, count));
     }
@@ -141,9 +140,8 @@ static void check_answer(const struct fingerprint *fp, const struct placement_re
         placement_check_cover(a, r->bytes);
         return;
     }
-    placement_check_windows(
-        fp, a, r->bytes,
-        window_bounds_unit(fp->windows.entry_bytes.v, r->granularity_bytes, limit));
+    placement_check_windows(fp, a, r->bytes,
+                            windows_unit(fp->windows.entry_bytes.v, r->granularity_bytes, limit));
     placement_check_sms(fp, a);
     placement_check_balance(fp, a);
 }

@@ -1,0 +1,40 @@
+/* windows.h: assigns groups of SMs to windows, and cuts [0, bytes) into windows whose lengths are
+ * in proportion to their SMs. Pure; no allocation; any thread. */
+#ifndef REACH_PLANNER_WINDOWS_H
+#define REACH_PLANNER_WINDOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Puts each of `count` groups (sizes >= 1, at most REACH_MAX_GROUPS of them) into one of `windows`
+ * windows, 1 <= windows <= count. No window stays empty, and no two windows differ by more than
+ * the largest group. Windows are numbered by their lowest group. The same input always gives the
+ * same answer. `window_of` has `count` elements, `totals` has `windows`. False, and nothing is
+ * done, for numbers out of these ranges. */
+bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uint16_t *window_of,
+                    uint32_t *totals);
+
+struct windows_request {
+    uint64_t bytes;
+    uint64_t unit_bytes;    /* every bound but the last is a multiple of this */
+    uint64_t limit_bytes;   /* no window is longer */
+    const uint32_t *shares; /* SMs of each window, each >= 1 */
+    uint32_t windows;       /* 1..PLACEMENT_MAX_WINDOWS */
+};
+
+struct windows_result {
+    bool fits;         /* all within the limit; if not, the rest says nothing */
+    bool empty;        /* fits, but some window has no byte */
+    bool proportional; /* no window had to be cut short at the limit */
+    double imbalance;  /* bytes per SM of the worst window over those of all; 1 is even */
+};
+
+/* The unit for a requested granularity (0: none): a multiple of both granularity and entry if that
+ * is fine enough for windows of limit_bytes, else the smallest multiple of the granularity
+ * that is not below the entry. */
+uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes);
+
+/* Writes the length of each window to `lengths`. */
+struct windows_result windows_cut(const struct windows_request *request, uint64_t *lengths);
+
+#endif
