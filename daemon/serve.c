@@ -1,9 +1,9 @@
 /* serve.c: the daemon proper.
  *
- * One thread waits in epoll for a signal, a publication (only where the service manager wants to
- * know) and a point in time (only for its watchdog). At rest it does not wake at all. Everything
- * else happens in other threads: one a socket serves (http_threads.c), one a GPU measures
- * (pipeline), one keeps the store.
+ * One thread waits in epoll for a signal, a publication (only with a service manager)
+ * and a point in time (only for its watchdog). When idle it does not wake at all. Everything else
+ * happens in other threads: one per socket serves (http_threads.c), one per GPU measures
+ * (pipeline), one maintains the store.
  */
 #include "serve.h"
 
@@ -33,7 +33,7 @@ enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
 
 /* All that lives while the daemon serves. */
 struct serve {
-    struct config *config; /* of whoever started it; SIGHUP renews it */
+    struct config *config; /* the caller's; SIGHUP renews it */
     int argc;
     char **argv;
     struct store *store;
@@ -46,7 +46,7 @@ struct serve {
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
     struct sd_notify sd_notify;
-    int publication_fd; /* the cell's; -1: nobody wants to be told */
+    int publication_fd; /* the cell's; -1: no service manager */
     int signal_fd;
     int epoll_fd;
     bool announced; /* --demo: the lines to try were printed */
@@ -151,7 +151,7 @@ static enum status serve_signals(struct serve *s, struct err *err)
     sigaction(SIGXFSZ, &ignore, NULL); /* a file at its limit is an error of one write */
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->signal_fd < 0
-               ? err_set(err, STATUS_IO, "no descriptor for signals: %s", strerror(errno))
+               ? err_set(err, STATUS_IO, "cannot create a signalfd: %s", strerror(errno))
                : STATUS_OK;
 }
 
@@ -164,8 +164,8 @@ static enum status serve_watch(struct serve *s, int fd, struct err *err)
                : STATUS_OK;
 }
 
-/* Connections are files. The usual limit of 1024 is for programs that use select, and this is
- * none; what the daemon starts may open as many as it likes. */
+/* Connections are files. The usual limit of 1024 protects programs that use select; the daemon does
+ * not. */
 static void serve_raise_file_limit(void)
 {
     struct rlimit files;
@@ -209,7 +209,7 @@ void serve_set_log(const struct config *config)
     log_set_rate(config->log_rate);
 }
 
-/* Tells the service manager how the GPUs are. */
+/* Sends the state of the GPUs to the service manager. */
 static void serve_report_status(struct serve *s,
                                 void (*say)(struct sd_notify *, const struct snapshot *))
 {
@@ -219,19 +219,20 @@ static void serve_report_status(struct serve *s,
     snapshot_release(view);
 }
 
-/* The token as its file has it now. Once there is one it does not go away: who may change something
- * must not become everybody. */
+/* Reads the token again. Once there is one it cannot be removed: otherwise every user could
+ * measure.
+ */
 static enum status serve_read_token(const struct serve *s, char *out, struct err *err)
 {
     enum status status = token_load(s->config->token_file, out, err);
 
     if (!status && s->token[0] && !out[0]) {
-        status = err_set(err, STATUS_NOT_FOUND, "the token is gone");
+        status = err_set(err, STATUS_NOT_FOUND, "the token file was removed");
     }
     return status;
 }
 
-/* SIGHUP: everything is read again; where something is wrong, all stays as it is. */
+/* SIGHUP: everything is read again; after an error all stays as it is. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
@@ -258,7 +259,7 @@ static int serve_sooner(int a_ms, int b_ms)
     return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
+/* Does what is due; returns the milliseconds until the next time, or -1. */
 static int serve_due(struct serve *s)
 {
     int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);
@@ -277,7 +278,7 @@ static int serve_due(struct serve *s)
     return wait_ms;
 }
 
-/* What a signal asks for. False: the end. */
+/* Handles a signal. False: the daemon ends. */
 static bool serve_signalled(struct serve *s)
 {
     struct signalfd_siginfo info;
@@ -323,14 +324,14 @@ static enum status serve_loop(struct serve *s, struct err *err)
     }
 }
 
-/* Everything in order; what has been made is in `s`, whatever comes of it. */
+/* Starts everything in order; what was made is in `s`, also after a failure. */
 static enum status serve_start(struct serve *s, const char *version, struct err *err)
 {
     enum status status = serve_signals(s, err);
 
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (!status && s->epoll_fd < 0) {
-        status = err_set(err, STATUS_IO, "no epoll: %s", strerror(errno));
+        status = err_set(err, STATUS_IO, "cannot create an epoll instance: %s", strerror(errno));
     }
     status = status ? status : serve_watch(s, s->signal_fd, err);
     status = status ? status : serve_sockets(s, err);

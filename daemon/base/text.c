@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Bytes of the UTF-8 character at `s`, a terminated string; 0 where there is none (RFC 3629: no
+/* Bytes of the UTF-8 character at `s`, a terminated string; 0 if it is invalid (RFC 3629: no
  * overlong forms, no surrogates, nothing above U+10FFFF). */
 static size_t character_bytes(const unsigned char *s)
 {

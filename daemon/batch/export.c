@@ -1,4 +1,4 @@
-/* export.c: what one run found, as files. See export.h.
+/* export.c: the results of one run, as files. See export.h.
  *
  * Files are written whole under another name and then renamed, so that a folder never holds half
  * of one.
@@ -48,7 +48,7 @@ enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64
                           size_t out_size, struct err *err)
 {
     char slug[EXPORT_SLUG_BYTES], date[32];
-    const char *dash = strchr(gpu->uuid, '-'); /* behind "GPU-" */
+    const char *dash = strchr(gpu->uuid, '-'); /* after "GPU-" */
     const char *uuid = dash ? dash + 1 : gpu->uuid;
     enum status status = export_mkdir(dir, err);
 
@@ -78,7 +78,7 @@ static FILE *export_begin(const char *path, char *temporary, size_t size, struct
     return file;
 }
 
-/* Closes it and gives it its name, or removes it where something failed. Takes `file`. */
+/* Closes the file and renames it, or removes it after a failure. */
 static enum status export_end(FILE *take, enum status status, const char *temporary,
                               const char *path, struct err *err)
 {

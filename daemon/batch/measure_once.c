@@ -1,5 +1,5 @@
-/* measure_once.c: measure (and export), conclude. The same pipeline, store and analysis as the
- * daemon has, without the serving. */
+/* measure_once.c: measures (and exports), or analyzes, and exits. Uses the daemon's pipeline, store
+ * and analysis, and serves nothing. */
 #include "batch/measure_once.h"
 
 #include "analysis/analysis.h"
@@ -101,7 +101,7 @@ static void measure_once_conditions(struct measure_once *o, const char *folder, 
             "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
             o->version);
     for (int a = 0; a < o->argc; a++) {
-        /* Of the program its name: where it lies says nothing about the measurement. */
+        /* The program's name without its folder. */
         const char *slash = a == 0 ? strrchr(o->argv[a], '/') : NULL;
         fprintf(out, " %s", slash ? slash + 1 : o->argv[a]);
     }
@@ -132,7 +132,7 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
 }
 
 /* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
- * run has failed; what it saw is then the more wanted). */
+ * run has failed; its observations are then needed most). */
 static enum status measure_once_export(struct measure_once *o, uint32_t i,
                                        const struct fingerprint *fp, struct err *err)
 {
@@ -239,7 +239,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
     return status;
 }
 
-/* All rounds, then one line a GPU about how alike they were. */
+/* All rounds, then one line per GPU about how they differ. */
 static enum status measure_once_rounds(struct measure_once *o, struct err *err)
 {
     const uint32_t repeats = o->config->repeats ? o->config->repeats : 1;
@@ -290,7 +290,7 @@ enum status measure_once_run(const struct config *config, const char *version, i
     return status;
 }
 
-/* What the pipeline adds to a conclusion, as far as observations can tell. */
+/* What the pipeline adds to a derived fingerprint, as far as observations have it. */
 static void measure_once_complete(const struct observation_set *set, struct fingerprint *fp)
 {
     nsec_t total = 0;

@@ -1,8 +1,8 @@
-/* config.c: from where the options come, and which of them wins.
+/* config.c: reads the options, and decides which of them wins.
  *
  * The three places are read one after the other over the defaults: file, environment, command
- * line. Each option stores its own value (config_table.c); what is wrong is told with the name that
- * the option has in that place.
+ * line. Each option stores its own value (config_table.c); errors have the name that the option has
+ * in that place.
  */
 #include "config/config.h"
 
@@ -21,9 +21,9 @@ enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 #define CONFIG_PREFIX "REACHD_"
 /* What the unit puts on the command line; its environment file names it. */
 #define CONFIG_OF_UNIT "REACHD_OPTIONS="
-/* Where the clients ask. */
+/* Of the clients: the daemon's address. */
 #define CONFIG_OF_CLIENTS "REACHD_URL="
-/* What a daemon tells its workers: not the same, or it would win over the file at SIGHUP. */
+/* Of a daemon's workers: another prefix, or these variables would win over the file at SIGHUP. */
 #define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
 /* A text that lives as long as the configuration. */
@@ -84,7 +84,7 @@ static const struct config_option *config_find(const char *name, size_t length)
     return NULL;
 }
 
-/* Stores and, where that fails, says who it was: "--repeat takes a number ...". */
+/* Stores a value; an error begins with `who`: "--repeat takes a number ...". */
 static enum status config_put(struct config *c, const struct config_option *o, const char *value,
                               enum config_source source, const char *who, struct err *err)
 {
@@ -387,7 +387,7 @@ static enum status config_check(const struct config *c, struct err *err)
     return wrong ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", wrong) : STATUS_OK;
 }
 
-/* `reachd --worker`, which is told its options by the daemon. */
+/* `reachd --worker`, which gets its options from the daemon. */
 static bool config_is_worker(int argc, char **argv, struct config *out)
 {
     if (argc == 2 && strcmp(argv[1], "--worker") == 0) {

@@ -81,7 +81,7 @@ const struct config_option config_options[] = {
      .help = "database, default /var/lib/reachd/reachd.db; \":memory:\"\n"
              "forgets"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
-     .help = "go on in memory where the database cannot be used"},
+     .help = "continue in memory if the database cannot be used"},
     {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
      .help = "ask no driver: serve the GPUs that the database knows, and\n"
              "measure nothing"},
@@ -91,8 +91,8 @@ const struct config_option config_options[] = {
     {"check-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(check_on_start), .on = true,
      .help = "do not check whether stored fingerprints are still true"},
     {"demo", CONFIG_SERVING, CONFIG_SWITCH, AT(demo),
-     .help = "make the state directory, simulate an H200 where there is\n"
-             "no GPU, print lines to try"},
+     .help = "make the state directory, simulate an H200 if there is\n"
+             "no GPU, print requests to try"},
     {"simulate", CONFIG_GPUS, CONFIG_LIST, AT(simulated), .argument = "TEXT",
      .help = "a simulated GPU instead of the real ones: a profile (k80,\n"
              "p100, a100-80g, h100-80g, h200) or a description; may be\n"

@@ -114,11 +114,11 @@ static void *discover_main(void *self)
 enum status discover_start(struct pipeline *p, struct err *err)
 {
     pthread_attr_t attributes;
-    struct err looking = {0};
+    struct err running = {0};
 
-    err_set(&looking, STATUS_NOT_READY,
+    err_set(&running, STATUS_NOT_READY,
             "GPU discovery is running: the driver has not yet answered which GPUs there are");
-    enum status status = discover_publish_none(p, &looking, err);
+    enum status status = discover_publish_none(p, &running, err);
 
     if (status) {
         return status;

@@ -127,7 +127,7 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     }
     if (p->options.stored_only) {
         return err_set_hint(err, STATUS_NOT_SUPPORTED,
-                            "Start reachd without --no-gpus where the GPU is.",
+                            "Start reachd without --no-gpus on the host of the GPU.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");
     }
     store_health(p->store, &health);

@@ -327,7 +327,7 @@ static void values_from_json(struct json_reader *in, struct observation *o)
         return;
     wanted = probe_value_count(&o->spec, o->result.sm_count);
     if (count != wanted) {
-        json_reader_fail(in, "values", "has %zu elements where the probe gives %zu", count, wanted);
+        json_reader_fail(in, "values", "has %zu elements, the probe gives %zu", count, wanted);
         return;
     }
     o->result.values = calloc(count, sizeof(*o->result.values));

@@ -1,9 +1,10 @@
-/* http_threads.c: one HTTP server (api/server.h) and one thread a socket.
+/* http_threads.c: one HTTP server (api/server.h) and one thread per socket.
  *
- *     thread: serve what is ready, beat, sleep        watcher: has it moved? wake it
+ *     thread: serve what is ready, beat, sleep        watcher: check the heartbeat, wake the thread
  *
- * They share the snapshot cell, the backend and what is counted; each renders and keeps documents
- * of its own. Places are shared out among all of them first, since files are the process's.
+ * They share the snapshot cell, the backend and the counters; each renders and caches documents of
+ * its own. Connection slots are divided among them first, because file descriptors belong to the
+ * process.
  */
 #include "service/http_threads.h"
 
@@ -74,9 +75,7 @@ static void http_threads_connection_slots(const struct listen_set *sockets,
     api_share_slots(out, sockets->count);
 }
 
-/* Opens the next thread for this socket. On failure the socket is still the caller's, or closed
- * where
- * `*out_taken` says so. */
+/* Starts the next thread for this socket. `*out_taken`: the socket is the thread's, or closed. */
 static enum status http_threads_add(struct http_threads *http_threads,
                                     const struct http_threads_options *options,
                                     const struct api_listener *listener, bool *out_taken,
@@ -99,7 +98,7 @@ static enum status http_threads_add(struct http_threads *http_threads,
 
     if (error) {
         api_server_free(d->server);
-        return err_set(err, STATUS_NO_MEMORY, "no thread to serve %s: %s", d->address,
+        return err_set(err, STATUS_NO_MEMORY, "cannot create the HTTP thread of %s: %s", d->address,
                        strerror(error));
     }
     http_threads->count++;

@@ -1,8 +1,8 @@
 /* listen.c: the sockets that the daemon serves. See listen.h.
  *
- * Jobs ask on the loopback, which every local user may. The Unix socket and the port for health
- * probes are for those who look after the node, and have connection slots that no job can take.
- * A name left behind by a daemon that was killed is told from a living one by trying to connect.
+ * Jobs use the loopback, which every local user may. The Unix socket and the port for health probes
+ * are for administrators, and have connection slots that no job can take.
+ * The name of a socket that a killed daemon has left is recognized by trying to connect.
  */
 #include "service/listen.h"
 
@@ -172,7 +172,7 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
     return status;
 }
 
-/* Removes a socket's name that nobody listens on any more. */
+/* Removes the name of a socket on which no process listens any more. */
 static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
 {
     struct stat st;
@@ -248,7 +248,7 @@ static enum status listen_tolerate(enum status status, bool given, const struct 
     return STATUS_OK;
 }
 
-/* The address of `listen` with the next port; a free one beside a free one. "" where none is left.
+/* The address of `listen` with the next port; a free one beside a free one. "" if none is left.
  */
 static void listen_next_port(const char *listen, char *out, size_t out_size)
 {
@@ -292,7 +292,7 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
         return status;
     }
     if (config->listen) {
-        /* The port is how everybody finds the daemon: without it only where it was not wanted. */
+        /* Clients find the daemon by its port: it is left out only if that was asked for. */
         status = listen_tcp(config->listen, LISTEN_TCP, out, err);
     }
     if (!status && config->socket) {

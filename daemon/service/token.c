@@ -1,5 +1,5 @@
-/* token.c: reads a small secret and refuses what is none: an empty file, a file with two lines, one
- * that everybody can read. See token.h. */
+/* token.c: reads a small secret; refuses an empty file, a file with two lines, and one that every
+ * user can read. See token.h. */
 #include "service/token.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static enum status token_read(int fd, const char *path, char out[TOKEN_BYTES], s
     for (size_t i = 0; i < length; i++) {
         if (text[i] <= ' ' || text[i] > '~') {
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the token in %s has a character that is no visible ASCII one", path);
+                           "the token in %s has a character that is not visible ASCII", path);
         }
     }
     if (length < TOKEN_MIN_CHARS || length > TOKEN_MAX_CHARS) {

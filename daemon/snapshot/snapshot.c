@@ -2,11 +2,10 @@
  *
  *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
  *
- * A reader must not load the pointer and then find that the view behind it has gone before it could
+ * A reader must not load the pointer and then find that the view was freed before it could
  * raise the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held
  * across anything that waits). Reading and giving back need no lock: a published view never
- * changes, and the counter is atomic. Whoever brings it to zero frees the view, in whatever thread
- * that is.
+ * changes, and the counter is atomic. The thread that brings it to zero frees the view.
  */
 #include "snapshot/snapshot.h"
 
@@ -31,7 +30,7 @@ struct snapshot_cell {
     pthread_mutex_t mutex;
     struct holder *newest;       /* guarded by mutex; one reference is the cell's */
     _Atomic uint64_t generation; /* of the newest */
-    int watch_fd;                /* -1: nobody watches */
+    int watch_fd;                /* -1: no watcher */
 };
 
 static const char *const state_names[] = {

@@ -1,4 +1,4 @@
-/* store.c: opening and closing, and what is known about how the file does.
+/* store.c: opens and closes the store.
  *
  * A write that fails leaves the old state to this process. If the failure was an fsync and the
  * process dies before its next write, the next one may find the new state, whole: the log may have
@@ -49,7 +49,6 @@ static struct store *new_store(const char *path)
     return store;
 }
 
-/* The file cannot be used: out of the way with it. */
 enum status store_quarantine(struct store *store, const struct err *why, struct err *err)
 {
     char name[sizeof(err->text) / 2];
@@ -148,7 +147,8 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
     *out = NULL;
     /* "" would be a file that vanishes, "file:.." a URI with switches of its own. */
     if (path[0] == '\0' || strncmp(path, "file:", strlen("file:")) == 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is no path of a state file", path);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not the path of a state file",
+                       path);
     store = new_store(path);
     if (!store)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the store");

@@ -2,8 +2,8 @@
  *
  * An SQLite database begins with 16 bytes "SQLite format 3\0"; bytes 60..63 are user_version and
  * 68..71 application_id, big-endian. A database of ours has both from its very first commit, which
- * is made with a rollback journal before the switch to WAL. So a file that lacks them is somebody
- * else's, with one exception: a power cut inside that first commit may leave a torn file and a
+ * is made with a rollback journal before the switch to WAL. So a file that lacks them is
+ * not ours, with one exception: a power cut inside that first commit may leave a torn file and a
  * journal that undoes it. Then, and only then, SQLite is let at a file without a header.
  */
 #include "store/store_file.h"
@@ -54,7 +54,7 @@ static enum status fail(struct err *err, int error_number, const char *what, con
                    strerror(error_number));
 }
 
-/* One try. `*out_fd` stays -1, with STATUS_OK, where the file vanished on the way. */
+/* One try. `*out_fd` stays -1, with STATUS_OK, if the file was removed meanwhile. */
 static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made, struct err *err)
 {
     struct stat by_fd;
@@ -80,7 +80,7 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
                            "another reachd uses this state file (it holds %s)", lock_path);
         return fail(err, why, "lock", lock_path);
     }
-    /* The holder before may have removed the file: then this lock keeps nobody out. */
+    /* The holder before may have removed the file: then this lock excludes no process. */
     if (fstat(fd, &by_fd) != 0 || stat(lock_path, &by_path) != 0 || by_fd.st_ino != by_path.st_ino)
         close(fd);
     else
@@ -116,7 +116,7 @@ void store_file_unlock(const char *path, int fd, bool remove_file)
     char *const lock_path = remove_file ? with_suffix(path, "-lock") : NULL;
 
     if (lock_path)
-        (void)unlink(lock_path); /* while it is still held, so that nobody else relies on it */
+        (void)unlink(lock_path); /* while it is still held, so that no other process relies on it */
     free(lock_path);
     if (fd >= 0)
         close(fd);
@@ -176,7 +176,7 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
     ssize_t n;
 
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? STATUS_OK : fail(err, errno, "look at", path);
+        return errno == ENOENT ? STATUS_OK : fail(err, errno, "read", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not a regular file", path);
     n = read_start(path, header, sizeof(header));

@@ -155,7 +155,7 @@ void jsonl_reader_free(struct jsonl_reader *take)
     *take = (struct jsonl_reader){.fd = -1};
 }
 
-/* Sends without SIGPIPE where `fd` is a socket, writes where it is a pipe or a terminal. */
+/* Sends without SIGPIPE to a socket, writes to a pipe or a terminal. */
 static ssize_t jsonl_send(int fd, const char *data, size_t n)
 {
     ssize_t sent = send(fd, data, n, MSG_NOSIGNAL);

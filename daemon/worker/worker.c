@@ -374,7 +374,7 @@ static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
     }
 }
 
-/* Kills a process that does not end. False: it is stuck where nothing can kill it. */
+/* Kills a process that does not end. False: it is stuck in the driver. */
 static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
     if (reap_is_stuck(w->pid)) {
