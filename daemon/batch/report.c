@@ -11,40 +11,36 @@ struct cell {
     char text[REPORT_CELL_BYTES];
 };
 
+static struct cell cell_reason(enum reason reason)
+{
+    struct cell c;
+
+    snprintf(c.text, sizeof c.text, "%s", reason_slug(reason));
+    return c;
+}
+
 static struct cell cell_bytes(struct maybe_u64 m)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        units_format_bytes(m.v, c.text, sizeof c.text);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    units_format_bytes(m.v, c.text, sizeof c.text);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 static struct cell cell_u32(struct maybe_u32 m)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        snprintf(c.text, sizeof c.text, "%u", m.v);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    snprintf(c.text, sizeof c.text, "%u", m.v);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 static struct cell cell_f64(struct maybe_f64 m, int digits)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 /* "L2: 7 sets (1 of 17 ways, 6 of 8 ways), lru, an entry of 16 pages filled whole". */

@@ -92,23 +92,20 @@ void snapshot_release(const struct snapshot *take)
 
 struct snapshot_cell *snapshot_cell_new(void)
 {
-    struct snapshot_cell *cell = NULL;
+    struct snapshot_cell *cell = calloc(1, sizeof(*cell));
     struct snapshot *empty = snapshot_draft(0);
 
-    cell = calloc(1, sizeof(*cell));
-    if (!cell || !empty)
-        goto out;
-    if (pthread_mutex_init(&cell->mutex, NULL) != 0)
-        goto out;
+    if (!cell || !empty) {
+        snapshot_discard(empty);
+        free(cell);
+        return NULL;
+    }
+    pthread_mutex_init(&cell->mutex, NULL);
     empty->generation = 1;
     atomic_init(&cell->generation, 1);
     cell->watch_fd = -1;
     cell->newest = holder_of(empty);
     return cell;
-out:
-    snapshot_discard(empty);
-    free(cell);
-    return NULL;
 }
 
 void snapshot_cell_free(struct snapshot_cell *take)

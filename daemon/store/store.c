@@ -34,19 +34,18 @@ static struct store *new_store(const char *path)
         return NULL;
     store->lock_fd = -1;
     store->path = strdup(path);
-    if (!store->path || pthread_mutex_init(&store->writing.mutex, NULL) != 0 ||
-        pthread_mutex_init(&store->reading_apart.mutex, NULL) != 0 ||
-        pthread_mutex_init(&store->state_mutex, NULL) != 0 ||
-        pthread_cond_init(&store->wake, NULL) != 0) {
-        free(store->path);
-        free(store);
-        return NULL;
-    }
+    pthread_mutex_init(&store->writing.mutex, NULL); /* with default attributes these cannot fail */
+    pthread_mutex_init(&store->reading_apart.mutex, NULL);
+    pthread_mutex_init(&store->state_mutex, NULL);
+    pthread_cond_init(&store->wake, NULL);
     store->in_memory = strcmp(path, STORE_MEMORY_PATH) == 0;
     store->reading = store->in_memory ? &store->writing : &store->reading_apart;
     store->limits = STORE_LIMITS_DEFAULT;
     store->work.scan = !store->in_memory;
-    return store;
+    if (store->path)
+        return store;
+    free_store(store);
+    return NULL;
 }
 
 enum status store_quarantine(struct store *store, const struct err *why, struct err *err)
