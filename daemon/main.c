@@ -41,12 +41,10 @@ static enum status main_check(const struct config *config, struct err *err)
     enum status status =
         gpus ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
 
-    if (!status && options.simulated) {
+    if (!status && options.simulated)
         status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, err);
-    }
-    if (!status) {
+    if (!status)
         config_print(config, stdout);
-    }
     free(gpus);
     return status;
 }
@@ -128,9 +126,8 @@ static void main_reserve_stdio(void)
     do {
         fd = open("/dev/null", O_RDWR);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
 }
 
 int main(int argc, char **argv)
@@ -145,14 +142,12 @@ int main(int argc, char **argv)
         return config.blame == CONFIG_COMMAND_LINE ? EX_USAGE : EX_CONFIG;
     }
     serve_set_log(&config);
-    if (config.mode == CONFIG_WORKER || config.mode == CONFIG_WORKER_STDIO) {
+    if (config.mode == CONFIG_WORKER || config.mode == CONFIG_WORKER_STDIO)
         return main_worker(config.mode == CONFIG_WORKER_STDIO);
-    }
     enum status status = main_run(&config, argc, argv, &err);
 
-    if (status) {
+    if (status)
         log_error("%s", err.text);
-    }
     config_free(&config);
     return config.mode == CONFIG_CHECK && status ? EX_CONFIG : main_exit_code(status);
 }

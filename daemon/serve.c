@@ -62,9 +62,8 @@ static bool demo_is_ready(const struct snapshot *s)
         enum gpu_state state = s->gpus[i].state;
 
         if (state == GPU_STATE_UNKNOWN || state == GPU_STATE_QUEUED ||
-            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING) {
+            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING)
             return false;
-        }
     }
     return true;
 }
@@ -113,9 +112,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
-    if (status || !s->config->demo || options.gpu.simulated || options.stored_only) {
+    if (status || !s->config->demo || options.gpu.simulated || options.stored_only)
         return status;
-    }
     const struct snapshot *view = snapshot_acquire(s->cell);
     uint32_t count = view->gpu_count;
 
@@ -126,9 +124,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
         fflush(stdout);
     }
     snapshot_release(view);
-    if (count > 0) {
+    if (count > 0)
         return STATUS_OK;
-    }
     pipeline_stop(s->pipeline);
     s->pipeline = NULL;
     options.gpu.simulated = stand_in;
@@ -181,9 +178,8 @@ static enum status serve_sockets(struct serve *s, struct err *err)
     enum status status = token_load(s->config->token_file, s->token, err);
 
     status = status ? status : listen_open(s->config, &s->sockets, err);
-    if (!status && !s->token[0]) {
+    if (!status && !s->token[0])
         status = listen_check_local(&s->sockets, err);
-    }
     return status;
 }
 
@@ -226,9 +222,8 @@ static enum status serve_read_token(const struct serve *s, char *out, struct err
 {
     enum status status = token_load(s->config->token_file, out, err);
 
-    if (!status && s->token[0] && !out[0]) {
+    if (!status && s->token[0] && !out[0])
         status = err_set(err, STATUS_NOT_FOUND, "the token file was removed");
-    }
     return status;
 }
 
@@ -297,9 +292,8 @@ static void serve_published(struct serve *s)
 {
     uint64_t count;
 
-    if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count) {
+    if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count)
         serve_report_status(s, sd_notify_state);
-    }
 }
 
 /* Serves until a signal ends it. */
@@ -310,16 +304,13 @@ static enum status serve_loop(struct serve *s, struct err *err)
     for (;;) {
         int n = epoll_wait(s->epoll_fd, events, SERVE_MAX_EVENTS, serve_due(s));
 
-        if (n < 0 && errno != EINTR) {
+        if (n < 0 && errno != EINTR)
             return err_set(err, STATUS_IO, "epoll: %s", strerror(errno));
-        }
         for (int i = 0; i < n; i++) {
-            if (events[i].data.fd == s->signal_fd && !serve_signalled(s)) {
+            if (events[i].data.fd == s->signal_fd && !serve_signalled(s))
                 return STATUS_OK;
-            }
-            if (events[i].data.fd == s->publication_fd) {
+            if (events[i].data.fd == s->publication_fd)
                 serve_published(s);
-            }
         }
     }
 }
@@ -330,9 +321,8 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     enum status status = serve_signals(s, err);
 
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!status && s->epoll_fd < 0) {
+    if (!status && s->epoll_fd < 0)
         status = err_set(err, STATUS_IO, "cannot create an epoll instance: %s", strerror(errno));
-    }
     status = status ? status : serve_watch(s, s->signal_fd, err);
     status = status ? status : serve_sockets(s, err);
     status = status ? status : state_file_open(s->config, &s->store, err);
@@ -349,11 +339,10 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     status = status ? status
                     : store_maintenance_start(s->store, s->pipeline, &s->store_maintenance, err);
     if (!status) {
-        for (uint32_t i = 0; i < s->sockets.count; i++) {
+        for (uint32_t i = 0; i < s->sockets.count; i++)
             log_info("serving %s%s",
                      s->sockets.roles[i] == LISTEN_HEALTH ? "health probes on " : "",
                      s->sockets.addresses[i]);
-        }
     }
     return status ? status : serve_start_api(s, version, err);
 }
@@ -363,9 +352,8 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 {
     struct serve *s = calloc(1, sizeof *s);
 
-    if (!s) {
+    if (!s)
         return err_set(err, STATUS_NO_MEMORY, "no memory to start");
-    }
     s->config = config;
     s->argc = argc;
     s->argv = argv;
@@ -374,9 +362,8 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->publication_fd = -1;
     s->sd_notify = sd_notify_open();
     serve_raise_file_limit();
-    if (config->unknown_variable[0]) {
+    if (config->unknown_variable[0])
         log_warning("%s in the environment is not an option", config->unknown_variable);
-    }
     enum status status = serve_start(s, version, err);
 
     if (!status) {
@@ -392,12 +379,10 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     store_close(s->store);
     listen_close(&s->sockets);
     sd_notify_close(&s->sd_notify);
-    if (s->epoll_fd >= 0) {
+    if (s->epoll_fd >= 0)
         close(s->epoll_fd);
-    }
-    if (s->signal_fd >= 0) {
+    if (s->signal_fd >= 0)
         close(s->signal_fd);
-    }
     free(s);
     return status;
 }

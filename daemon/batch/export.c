@@ -31,9 +31,8 @@ static void export_slug(const char *name, char *out, size_t out_size)
             out[n++] = '-';
         }
     }
-    while (n > 0 && out[n - 1] == '-') {
+    while (n > 0 && out[n - 1] == '-')
         n--;
-    }
     out[n] = '\0';
 }
 
@@ -52,17 +51,15 @@ enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64
     const char *uuid = dash ? dash + 1 : gpu->uuid;
     enum status status = export_mkdir(dir, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     export_slug(gpu->name, slug, sizeof slug);
     clock_rfc3339(now, date, sizeof date);
     int n = snprintf(out, out_size, "%s/%s-%.*s-%.*s", dir, slug[0] ? slug : "gpu",
                      EXPORT_UUID_CHARS, uuid, EXPORT_DATE_CHARS, date);
 
-    if (n < 0 || (size_t)n >= out_size) {
+    if (n < 0 || (size_t)n >= out_size)
         return err_set(err, STATUS_INVALID_ARGUMENT, "the path of %s is too long", dir);
-    }
     return export_mkdir(out, err);
 }
 
@@ -72,9 +69,8 @@ static FILE *export_begin(const char *path, char *temporary, size_t size, struct
     snprintf(temporary, size, "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
 
-    if (!file) {
+    if (!file)
         err_set(err, STATUS_IO, "cannot write %s: %s", temporary, strerror(errno));
-    }
     return file;
 }
 
@@ -85,21 +81,18 @@ static enum status export_end(FILE *take, enum status status, const char *tempor
     bool broken = ferror(take) != 0;
 
     broken = fclose(take) != 0 || broken;
-    if (!status && (broken || rename(temporary, path) < 0)) {
+    if (!status && (broken || rename(temporary, path) < 0))
         status = err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    }
-    if (status) {
+    if (status)
         unlink(temporary);
-    }
     return status;
 }
 
 /* One document on one line; takes it. */
 static enum status export_line(FILE *out, json_t *take, struct err *err)
 {
-    if (!take) {
+    if (!take)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    }
     const int failed = json_print(take, 0, out);
 
     json_decref(take);
@@ -132,17 +125,14 @@ enum status export_observations(const char *path, const struct observation_set *
     char temporary[EXPORT_PATH_BYTES];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
-    if (!file) {
+    if (!file)
         return STATUS_IO;
-    }
     enum status status = export_line(file, export_header(set, depth), err);
 
-    for (size_t i = 0; i < set->count && !status; i++) {
+    for (size_t i = 0; i < set->count && !status; i++)
         status = export_line(file, observation_to_json(&set->items[i]), err);
-    }
-    for (size_t i = 0; i < set->excluded.count && !status; i++) {
+    for (size_t i = 0; i < set->excluded.count && !status; i++)
         status = export_line(file, observation_to_json(&set->excluded.items[i]), err);
-    }
     return export_end(file, status, temporary, path, err);
 }
 
@@ -151,9 +141,8 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
     char temporary[EXPORT_PATH_BYTES];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
-    if (!file) {
+    if (!file)
         return STATUS_IO;
-    }
     json_t *json = fingerprint_to_json(fp);
     enum status status = export_json(file, json, err);
 
@@ -171,19 +160,16 @@ static enum status export_read_header(const json_t *json, struct observation_set
     const char *format = json_reader_word(&in, "format");
     const char *name = json_reader_word(&in, "depth");
 
-    if (format && strcmp(format, "reachd-observations-1") != 0) {
+    if (format && strcmp(format, "reachd-observations-1") != 0)
         json_reader_fail(&in, "format", "is not reachd-observations-1");
-    }
-    if (name && !depth_from_name(name, depth)) {
+    if (name && !depth_from_name(name, depth))
         json_reader_fail(&in, "depth", "is not quick, full or matrix");
-    }
     const json_t *gpu = json_reader_object(&in, "gpu");
     const json_t *limits = json_reader_object(&in, "limits");
 
     if (json_reader_ok(&in) && (gpu_identity_from_json(gpu, &out->gpu, &inner) ||
-                                gpu_limits_from_json(limits, &out->limits, &inner))) {
+                                gpu_limits_from_json(limits, &out->limits, &inner)))
         return err_set(err, inner.status, "%s", inner.text);
-    }
     return json_reader_end(&in);
 }
 
@@ -219,17 +205,14 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
             status = observation_from_json(json, &o, err);
             status = status ? status : observation_set_add(out, &o, err);
         }
-        if (status && json) {
+        if (status && json)
             err_prefix(err, "line %zu", number);
-        }
         json_decref(json);
     }
-    if (!status && number == 0) {
+    if (!status && number == 0)
         status = err_set(err, STATUS_PROTOCOL, "the file is empty");
-    }
     free(line);
-    if (status) {
+    if (status)
         observation_set_free(out);
-    }
     return status;
 }

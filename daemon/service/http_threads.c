@@ -91,9 +91,8 @@ static enum status http_threads_add(struct http_threads *http_threads,
     enum status status = api_server_new(&api, options->cell, options->backend, &d->server, err);
 
     *out_taken = !status;
-    if (status) {
+    if (status)
         return status;
-    }
     int error = pthread_create(&d->thread, NULL, http_threads_main, d);
 
     if (error) {
@@ -114,9 +113,8 @@ enum status http_threads_open(struct listen_set *sockets,
     enum status status = STATUS_OK;
 
     *out = NULL;
-    if (!http_threads) {
+    if (!http_threads)
         return err_set(err, STATUS_NO_MEMORY, "no memory to serve");
-    }
     http_threads->stats.started_at = clock_wall_seconds();
     http_threads_connection_slots(sockets, options, listeners);
     for (uint32_t i = 0; i < sockets->count; i++) {
@@ -125,12 +123,10 @@ enum status http_threads_open(struct listen_set *sockets,
 
         d->role = sockets->roles[i];
         memcpy(d->address, sockets->addresses[i], sizeof d->address);
-        if (!status) {
+        if (!status)
             status = http_threads_add(http_threads, options, &listeners[i], &taken, err);
-        }
-        if (!taken) {
+        if (!taken)
             close(sockets->fds[i]);
-        }
     }
     sockets->count = 0;
     if (status) {
@@ -162,16 +158,14 @@ bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, 
 
 void http_threads_set_token(struct http_threads *http_threads, const char *token)
 {
-    for (uint32_t i = 0; i < http_threads->count; i++) {
+    for (uint32_t i = 0; i < http_threads->count; i++)
         api_server_set_token(http_threads->threads[i].server, token);
-    }
 }
 
 void http_threads_close(struct http_threads *take)
 {
-    if (!take) {
+    if (!take)
         return;
-    }
     for (uint32_t i = 0; i < take->count; i++) {
         atomic_store(&take->threads[i].stop, true);
         api_server_wake(take->threads[i].server);

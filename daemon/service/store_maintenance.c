@@ -48,13 +48,11 @@ static void *store_maintenance_main(void *self)
         struct err err = {0};
         bool renewed = false;
 
-        if (store_maintain(k->store, &renewed, &err)) {
+        if (store_maintain(k->store, &renewed, &err))
             log_debug("state file: %s", err.text);
-        }
         store_health(k->store, &now);
-        if (lost_or_found(&before, &now, renewed)) {
+        if (lost_or_found(&before, &now, renewed))
             pipeline_requeue(k->pipeline);
-        }
         before = now;
         malloc_trim(0);
         heartbeat_beat();
@@ -76,9 +74,8 @@ enum status store_maintenance_start(struct store *store, struct pipeline *pipeli
     pthread_attr_t attributes;
 
     *out = NULL;
-    if (!k) {
+    if (!k)
         return err_set(err, STATUS_NO_MEMORY, "no memory to maintain the state file");
-    }
     k->store = store;
     k->pipeline = pipeline;
     pthread_attr_init(&attributes);
@@ -106,9 +103,8 @@ bool store_maintenance_is_alive(struct store_maintenance *k)
 
 void store_maintenance_stop(struct store_maintenance *take)
 {
-    if (!take) {
+    if (!take)
         return;
-    }
     atomic_store(&take->stop, true);
     store_wake(take->store);
     pthread_join(take->thread, NULL);
