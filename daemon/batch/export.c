@@ -114,7 +114,7 @@ static json_t *export_header(const struct observation_set *set, enum depth depth
     json_builder_begin(&o);
     json_builder_text(&o, "format", "reachd-observations-1");
     json_builder_text(&o, "depth", depth_name(depth));
-    json_builder_value(&o, "gpu", gpu_identity_to_json(&set->gpu));
+    json_builder_value(&o, "gpu", identity_json_new(&set->gpu));
     json_builder_value(&o, "limits", gpu_limits_to_json(&set->limits));
     return json_builder_end(&o);
 }
@@ -173,17 +173,6 @@ static enum status export_read_header(const json_t *json, struct observation_set
     return json_reader_end(&in);
 }
 
-/* The line as a document; an error names its number. */
-static enum status export_parse_line(const char *line, size_t length, size_t number, json_t **out,
-                                     struct err *err)
-{
-    json_error_t error;
-
-    *out = json_load_whole(line, length, &error);
-    return *out ? STATUS_OK
-                : err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
-}
-
 enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
                                      struct err *err)
 {
@@ -194,14 +183,16 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
 
     *out = (struct observation_set){0};
     while (!status && (n = getline(&line, &capacity, in)) > 0) {
-        json_t *json = NULL;
+        json_error_t error;
+        json_t *json = json_load_whole(line, (size_t)n, &error);
         struct observation o = {0};
 
         number++;
-        status = export_parse_line(line, (size_t)n, number, &json, err);
-        if (!status && number == 1) {
+        if (!json) {
+            status = err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
+        } else if (number == 1) {
             status = export_read_header(json, out, depth, err);
-        } else if (!status) {
+        } else {
             status = observation_from_json(json, &o, err);
             status = status ? status : observation_set_add(out, &o, err);
         }

@@ -66,9 +66,3 @@ void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *upda
     gpu_thread_add_update(&thread->pending, update);
     gpu_thread_publish_pending(thread);
 }
-
-void gpu_thread_forget(struct gpu_thread *thread)
-{
-    free(thread->pending.fingerprint);
-    thread->pending.fingerprint = NULL;
-}

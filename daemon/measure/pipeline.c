@@ -91,7 +91,7 @@ static void pipeline_end_threads(struct pipeline *p)
         if (p->threads[i].started)
             pthread_join(p->threads[i].pthread, NULL);
         pthread_cond_destroy(&p->threads[i].wake);
-        gpu_thread_forget(&p->threads[i]);
+        free(p->threads[i].pending.fingerprint);
     }
 }
 

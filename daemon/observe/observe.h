@@ -9,7 +9,7 @@
 #ifndef REACH_OBSERVE_OBSERVE_H
 #define REACH_OBSERVE_OBSERVE_H
 
-#include "base/identity.h"
+#include "base/identity_json.h"
 #include "base/status.h"
 #include "base/verdict.h"
 #include "gpu/probe.h"
@@ -36,7 +36,6 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
 /* Specs travel alone too, from the daemon to the worker. The same strictness. */
 json_t *probe_spec_to_json(const struct probe_spec *spec);
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err);
-json_t *gpu_identity_to_json(const struct gpu_identity *id);
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err);
 json_t *gpu_limits_to_json(const struct gpu_limits *limits);
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);

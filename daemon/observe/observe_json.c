@@ -121,11 +121,6 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     return s;
 }
 
-json_t *gpu_identity_to_json(const struct gpu_identity *id)
-{
-    return identity_json_new(id);
-}
-
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err)
 {
     struct json_reader in;

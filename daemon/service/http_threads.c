@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { HTTP_THREADS_UNIX_CONNECTIONS = 256 };
 
@@ -75,11 +74,11 @@ static void http_threads_connection_slots(const struct listen_set *sockets,
     api_share_slots(out, sockets->count);
 }
 
-/* Starts the next thread for this socket. `*out_taken`: the socket is the thread's, or closed. */
+/* Starts the next thread, for socket `i` of the set, which it takes out. */
 static enum status http_threads_add(struct http_threads *http_threads,
                                     const struct http_threads_options *options,
-                                    const struct api_listener *listener, bool *out_taken,
-                                    struct err *err)
+                                    const struct api_listener *listener, struct listen_set *sockets,
+                                    uint32_t i, struct err *err)
 {
     const struct api_options api = {.listeners = {*listener},
                                     .listen_count = 1,
@@ -90,9 +89,11 @@ static enum status http_threads_add(struct http_threads *http_threads,
     struct http_thread *d = &http_threads->threads[http_threads->count];
     enum status status = api_server_new(&api, options->cell, options->backend, &d->server, err);
 
-    *out_taken = !status;
     if (status)
         return status;
+    sockets->fds[i] = -1;
+    d->role = sockets->roles[i];
+    memcpy(d->address, sockets->addresses[i], sizeof d->address);
     int error = pthread_create(&d->thread, NULL, http_threads_main, d);
 
     if (error) {
@@ -109,32 +110,16 @@ enum status http_threads_open(struct listen_set *sockets,
                               struct err *err)
 {
     struct api_listener listeners[LISTEN_MAX];
-    struct http_threads *http_threads = calloc(1, sizeof *http_threads);
+    struct http_threads *http_threads = *out = calloc(1, sizeof *http_threads);
     enum status status = STATUS_OK;
 
-    *out = NULL;
     if (!http_threads)
         return err_set(err, STATUS_NO_MEMORY, "no memory to serve");
     http_threads->stats.started_at = clock_wall_seconds();
     http_threads_connection_slots(sockets, options, listeners);
-    for (uint32_t i = 0; i < sockets->count; i++) {
-        struct http_thread *d = &http_threads->threads[http_threads->count];
-        bool taken = false;
-
-        d->role = sockets->roles[i];
-        memcpy(d->address, sockets->addresses[i], sizeof d->address);
-        if (!status)
-            status = http_threads_add(http_threads, options, &listeners[i], &taken, err);
-        if (!taken)
-            close(sockets->fds[i]);
-    }
-    sockets->count = 0;
-    if (status) {
-        http_threads_close(http_threads);
-        return status;
-    }
-    *out = http_threads;
-    return STATUS_OK;
+    for (uint32_t i = 0; i < sockets->count && !status; i++)
+        status = http_threads_add(http_threads, options, &listeners[i], sockets, i, err);
+    return status;
 }
 
 bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, size_t size)

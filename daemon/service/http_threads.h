@@ -19,7 +19,8 @@ struct http_threads_options {
     uint32_t max_connections;          /* of each TCP socket */
 };
 
-/* Serves all sockets of the set, and owns them from then on, also if it fails. */
+/* Serves all sockets of the set, and takes them out of it. `*out` is to be closed also after a
+ * failure. */
 enum status http_threads_open(struct listen_set *sockets,
                               const struct http_threads_options *options, struct http_threads **out,
                               struct err *err);

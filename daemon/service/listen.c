@@ -320,8 +320,10 @@ enum status listen_check_local(const struct listen_set *set, struct err *err)
 
 void listen_close(struct listen_set *set)
 {
-    for (uint32_t i = 0; i < set->count; i++)
-        close(set->fds[i]);
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->fds[i] >= 0)
+            close(set->fds[i]);
+    }
     set->count = 0;
     if (set->unlink_path[0])
         unlink(set->unlink_path);

@@ -14,7 +14,7 @@ enum listen_role { LISTEN_TCP = 0, LISTEN_UNIX, LISTEN_HEALTH };
 
 struct listen_set {
     uint32_t count;
-    int fds[LISTEN_MAX]; /* http_threads_open takes them over */
+    int fds[LISTEN_MAX]; /* -1: taken over by http_threads_open */
     enum listen_role roles[LISTEN_MAX];
     char addresses[LISTEN_MAX]
                   [LISTEN_TEXT_BYTES];   /* "127.0.0.1:17322", "/run/reachd/reachd.sock" */

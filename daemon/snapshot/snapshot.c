@@ -11,6 +11,7 @@
 
 #include "base/name_of.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -159,29 +160,17 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
         return; /* full: it is readable already */
 }
 
-/* "0", "12": digits alone and no leading zero, so that no UUID and no typing error passes. */
-static bool parse_index(const char *text, uint32_t *out)
-{
-    uint32_t v = 0;
-
-    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
-        return false;
-    for (const char *p = text; *p; p++) {
-        if (*p < '0' || *p > '9' || v >= REACH_MAX_GPUS)
-            return false;
-        v = v * 10 + (uint32_t)(*p - '0');
-    }
-    *out = v;
-    return true;
-}
-
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index)
 {
-    uint32_t index;
+    unsigned long index;
+    char *end;
 
     if (!uuid_or_index || uuid_or_index[0] == '\0')
         return NULL;
-    if (parse_index(uuid_or_index, &index))
+    index = strtoul(uuid_or_index, &end, 10);
+    /* Digits alone and no leading zero: neither a UUID nor a typing error. */
+    if (isdigit((unsigned char)uuid_or_index[0]) && *end == '\0' &&
+        (uuid_or_index[0] != '0' || end == uuid_or_index + 1))
         return index < s->gpu_count ? &s->gpus[index] : NULL;
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         if (strcasecmp(s->gpus[i].identity.uuid, uuid_or_index) == 0)

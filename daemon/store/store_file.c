@@ -48,7 +48,7 @@ enum status store_file_status(int error_number)
     }
 }
 
-static enum status fail(struct err *err, int error_number, const char *what, const char *path)
+enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path)
 {
     return err_set(err, store_file_status(error_number), "cannot %s %s: %s", what, path,
                    strerror(error_number));
@@ -71,14 +71,14 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
     if (fd < 0 && errno == ENOENT)
         return err_set(err, STATUS_IO, "the directory of %s does not exist", lock_path);
     if (fd < 0)
-        return fail(err, errno, "make the lock file", lock_path);
+        return store_file_fail(err, errno, "make the lock file", lock_path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         const int why = errno;
         close(fd);
         if (why == EWOULDBLOCK)
             return err_set(err, STATUS_CONFLICT,
                            "another reachd uses this state file (it holds %s)", lock_path);
-        return fail(err, why, "lock", lock_path);
+        return store_file_fail(err, why, "lock", lock_path);
     }
     /* The holder before may have removed the file: then this lock excludes no process. */
     if (fstat(fd, &by_fd) != 0 || stat(lock_path, &by_path) != 0 || by_fd.st_ino != by_path.st_ino)
@@ -176,12 +176,12 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
     ssize_t n;
 
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? STATUS_OK : fail(err, errno, "read", path);
+        return errno == ENOENT ? STATUS_OK : store_file_fail(err, errno, "read", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not a regular file", path);
     n = read_start(path, header, sizeof(header));
     if (n < 0)
-        return fail(err, errno, "read", path);
+        return store_file_fail(err, errno, "read", path);
     if (n == 0)
         return STATUS_OK;
     if (n == HEADER_BYTES && memcmp(header, magic, MAGIC_BYTES) == 0)

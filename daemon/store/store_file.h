@@ -36,7 +36,9 @@ enum status store_file_move(const char *from, const char *to, struct err *err);
 /* A log or journal without its database, left by an interrupted move: moved as well. */
 enum status store_file_quarantine_orphans(const char *path, struct err *err);
 
-/* The status that a failed system call amounts to: no room, read-only, or input/output. */
+/* The status of a failed system call: no room, read-only, or I/O error. */
 enum status store_file_status(int error_number);
+/* The same with a message: "cannot WHAT PATH: ...". */
+enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path);
 
 #endif

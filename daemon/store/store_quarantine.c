@@ -101,8 +101,7 @@ static enum status move_companions(const char *path, const char *to, struct err 
             continue;
         error = move(from_name, to_name);
         if (error != 0)
-            return err_set(err, store_file_status(error), "cannot quarantine %s: %s", from_name,
-                           strerror(error));
+            return store_file_fail(err, error, "quarantine", from_name);
     }
     sync_directory(path);
     return STATUS_OK;
@@ -118,8 +117,7 @@ enum status store_file_quarantine(const char *path, char *out_name, size_t out_s
         return err_set(err, STATUS_IO, "there is no free name to quarantine %s", path);
     error = move(path, name);
     if (error != 0)
-        return err_set(err, store_file_status(error), "cannot quarantine %s: %s", path,
-                       strerror(error));
+        return store_file_fail(err, error, "quarantine", path);
     if (out_name)
         (void)snprintf(out_name, out_size, "%s", name);
     return move_companions(path, name, err);
@@ -132,7 +130,7 @@ enum status store_file_move(const char *from, const char *to, struct err *err)
     if (error == EEXIST)
         return err_set(err, STATUS_CONFLICT, "%s is there already", to);
     if (error != 0)
-        return err_set(err, store_file_status(error), "cannot make %s: %s", to, strerror(error));
+        return store_file_fail(err, error, "make", to);
     sync_directory(to);
     return STATUS_OK;
 }

@@ -89,18 +89,6 @@ static bool jsonl_reserve(struct jsonl_reader *r)
     return true;
 }
 
-/* Returns the line that ends at `newline`. */
-static enum jsonl_event jsonl_next(struct jsonl_reader *r, char *newline, char **out,
-                                   size_t *out_length)
-{
-    *newline = '\0';
-    *out = r->buffer + r->start;
-    *out_length = (size_t)(newline - *out);
-    r->start += *out_length + 1;
-    r->scanned = r->start;
-    return JSONL_DONE;
-}
-
 enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
                             size_t *out_length)
 {
@@ -109,9 +97,12 @@ enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wai
             r->end > r->scanned ? memchr(r->buffer + r->scanned, '\n', r->end - r->scanned) : NULL;
 
         if (newline) {
-            if ((size_t)(newline - (r->buffer + r->start)) > JSONL_MAX_BYTES)
-                return JSONL_TOO_LONG;
-            return jsonl_next(r, newline, out, out_length);
+            *newline = '\0';
+            *out = r->buffer + r->start;
+            *out_length = (size_t)(newline - *out);
+            r->start += *out_length + 1;
+            r->scanned = r->start;
+            return *out_length > JSONL_MAX_BYTES ? JSONL_TOO_LONG : JSONL_DONE;
         }
         r->scanned = r->end;
         if (r->end - r->start > JSONL_MAX_BYTES)

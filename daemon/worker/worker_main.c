@@ -148,7 +148,7 @@ static enum status session_do_list(struct session *s, struct json_reader *in)
         json_t *list = json_array();
 
         for (uint32_t i = 0; i < count; i++)
-            json_builder_append(&list, gpu_identity_to_json(&gpus[i]));
+            json_builder_append(&list, identity_json_new(&gpus[i]));
         session_reply(s, json_pack("{s:s,s:o}", "ok", "list", "gpus", list));
     }
     return status;
@@ -183,9 +183,9 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     nsec_t open_ns = clock_monotonic() - start;
 
     gpu_describe(s->gpu, &identity, &limits);
-    session_reply(s, json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu",
-                               gpu_identity_to_json(&identity), "limits",
-                               gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
+    session_reply(s,
+                  json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu", identity_json_new(&identity),
+                            "limits", gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
     return STATUS_OK;
 }
 
