@@ -206,12 +206,11 @@ void serve_set_log(const struct config *config)
 }
 
 /* Sends the state of the GPUs to the service manager. */
-static void serve_report_status(struct serve *s,
-                                void (*say)(struct sd_notify *, const struct snapshot *))
+static void serve_report_status(struct serve *s, bool ready)
 {
     const struct snapshot *view = snapshot_acquire(s->cell);
 
-    say(&s->sd_notify, view);
+    sd_notify_state(&s->sd_notify, view, ready);
     snapshot_release(view);
 }
 
@@ -246,12 +245,7 @@ static void serve_reload(struct serve *s)
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
-    serve_report_status(s, sd_notify_ready);
-}
-
-static int serve_sooner(int a_ms, int b_ms)
-{
-    return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+    serve_report_status(s, true);
 }
 
 /* Does what is due; returns the milliseconds until the next time, or -1. */
@@ -265,8 +259,8 @@ static int serve_due(struct serve *s)
         s->announced = demo_is_ready(view);
         if (s->announced) {
             demo_announce(&s->sockets, view);
-        } else {
-            wait_ms = serve_sooner(wait_ms, SERVE_DEMO_POLL_MS);
+        } else if (wait_ms < 0 || wait_ms > SERVE_DEMO_POLL_MS) {
+            wait_ms = SERVE_DEMO_POLL_MS;
         }
         snapshot_release(view);
     }
@@ -293,7 +287,7 @@ static void serve_published(struct serve *s)
     uint64_t count;
 
     if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count)
-        serve_report_status(s, sd_notify_state);
+        serve_report_status(s, false);
 }
 
 /* Serves until a signal ends it. */
@@ -368,7 +362,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 
     if (!status) {
         malloc_trim(0);
-        serve_report_status(s, sd_notify_ready);
+        serve_report_status(s, true);
         status = serve_loop(s, err);
         sd_notify_send(&s->sd_notify, "STOPPING=1\nSTATUS=stopping");
     }

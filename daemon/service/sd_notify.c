@@ -96,29 +96,16 @@ static void sd_notify_describe(const struct snapshot *s, char *out, size_t size)
     }
 }
 
-static void sd_notify_status(struct sd_notify *n, const char *before)
+void sd_notify_state(struct sd_notify *n, const struct snapshot *s, bool ready)
 {
-    char lines[sizeof n->status + 40];
-
-    snprintf(lines, sizeof lines, "%sSTATUS=%s", before, n->status);
-    sd_notify_send(n, lines);
-}
-
-void sd_notify_ready(struct sd_notify *n, const struct snapshot *s)
-{
-    sd_notify_describe(s, n->status, sizeof n->status);
-    sd_notify_status(n, "READY=1\n");
-}
-
-void sd_notify_state(struct sd_notify *n, const struct snapshot *s)
-{
-    char now[sizeof n->status];
+    char now[sizeof n->status], lines[sizeof n->status + 40];
 
     sd_notify_describe(s, now, sizeof now);
-    if (strcmp(now, n->status) != 0) {
-        memcpy(n->status, now, sizeof now);
-        sd_notify_status(n, "");
-    }
+    if (!ready && strcmp(now, n->status) == 0)
+        return;
+    memcpy(n->status, now, sizeof now);
+    snprintf(lines, sizeof lines, "%sSTATUS=%s", ready ? "READY=1\n" : "", now);
+    sd_notify_send(n, lines);
 }
 
 void sd_notify_reloading(struct sd_notify *n)
