@@ -303,16 +303,17 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
 static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_request *request,
                                       struct err *err)
 {
+    struct measure_result result = {.known = calloc(1, sizeof *result.known)};
     struct pipeline *p = thread->pipeline;
+
+    if (!result.known)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     const struct snapshot *s = snapshot_acquire(p->cell);
     const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    struct measure_result result = {.known = calloc(1, sizeof *result.known)};
 
     request->known = gpu->has_fingerprint ? &gpu->fingerprint : NULL;
     request->known_stale = gpu->fingerprint_stale;
-    enum status status = result.known
-                             ? measure_gpu(request, &result, err)
-                             : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    const enum status status = measure_gpu(request, &result, err);
 
     snapshot_release(s);
     if (status) {
