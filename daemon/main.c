@@ -1,8 +1,8 @@
-/* main.c: the start of every process of the daemon, and what its end is called.
+/* main.c: starts every process of the daemon, and turns its status into an exit code.
  *
  *     reachd                    serves (serve.c)
  *     reachd --measure DEPTH    measures and exits (measure_once.c)
- *     reachd --analyze FILE    concludes again from exported observations (measure_once.c)
+ *     reachd --analyze FILE     derives a fingerprint from exported observations (measure_once.c)
  *     reachd --worker           one measurement process (worker/worker_main.c)
  */
 #include "base/log.h"
@@ -21,7 +21,7 @@
 
 enum { MAIN_WORKER_FD = 3, MAIN_ALLOCATION_KEPT = 128 * 1024 };
 
-/* The worker's main: over descriptor 3 where the daemon has put a socket there, else over standard
+/* The worker's main: over descriptor 3 if the daemon has put a socket there, else over standard
  * input and output. */
 static int main_worker(bool stdio)
 {
@@ -41,12 +41,10 @@ static enum status main_check(const struct config *config, struct err *err)
     enum status status =
         gpus ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
 
-    if (!status && options.simulated) {
+    if (!status && options.simulated)
         status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, err);
-    }
-    if (!status) {
+    if (!status)
         config_print(config, stdout);
-    }
     free(gpus);
     return status;
 }
@@ -85,7 +83,7 @@ static enum status main_run(struct config *config, int argc, char **argv, struct
     return serve_run(config, argc, argv, REACHD_VERSION, err);
 }
 
-/* What the end is called, for whoever decides whether to start again. */
+/* The exit code, from which a service manager decides whether to start again. */
 static int main_exit_code(enum status status)
 {
     switch (status) {
@@ -93,7 +91,7 @@ static int main_exit_code(enum status status)
         return EX_OK;
     case STATUS_CONFLICT:
         return EX_TEMPFAIL;
-    case STATUS_INVALID_ARGUMENT: /* an option that reads well and cannot be had */
+    case STATUS_INVALID_ARGUMENT: /* a valid option that cannot be satisfied */
         return EX_CONFIG;
     case STATUS_NO_DRIVER:
     case STATUS_DRIVER_TOO_OLD:
@@ -128,9 +126,8 @@ static void main_reserve_stdio(void)
     do {
         fd = open("/dev/null", O_RDWR);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
 }
 
 int main(int argc, char **argv)
@@ -145,14 +142,12 @@ int main(int argc, char **argv)
         return config.blame == CONFIG_COMMAND_LINE ? EX_USAGE : EX_CONFIG;
     }
     serve_set_log(&config);
-    if (config.mode == CONFIG_WORKER || config.mode == CONFIG_WORKER_STDIO) {
+    if (config.mode == CONFIG_WORKER || config.mode == CONFIG_WORKER_STDIO)
         return main_worker(config.mode == CONFIG_WORKER_STDIO);
-    }
     enum status status = main_run(&config, argc, argv, &err);
 
-    if (status) {
+    if (status)
         log_error("%s", err.text);
-    }
     config_free(&config);
     return config.mode == CONFIG_CHECK && status ? EX_CONFIG : main_exit_code(status);
 }

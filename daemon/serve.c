@@ -1,9 +1,9 @@
 /* serve.c: the daemon proper.
  *
- * One thread waits in epoll for a signal, a publication (only where the service manager wants to
- * know) and a point in time (only for its watchdog). At rest it does not wake at all. Everything
- * else happens in other threads: one a socket serves (http_threads.c), one a GPU measures
- * (pipeline), one keeps the store.
+ * One thread waits in epoll for a signal, a publication (only with a service manager)
+ * and a point in time (only for its watchdog). When idle it does not wake at all. Everything else
+ * happens in other threads: one per socket serves (http_threads.c), one per GPU measures
+ * (pipeline), one maintains the store.
  */
 #include "serve.h"
 
@@ -33,7 +33,7 @@ enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50 };
 
 /* All that lives while the daemon serves. */
 struct serve {
-    struct config *config; /* of whoever started it; SIGHUP renews it */
+    struct config *config; /* the caller's; SIGHUP renews it */
     int argc;
     char **argv;
     struct store *store;
@@ -46,7 +46,7 @@ struct serve {
     struct listen_set sockets;
     char token[TOKEN_BYTES]; /* "": none */
     struct sd_notify sd_notify;
-    int publication_fd; /* the cell's; -1: nobody wants to be told */
+    int publication_fd; /* the cell's; -1: no service manager */
     int signal_fd;
     int epoll_fd;
     bool announced; /* --demo: the lines to try were printed */
@@ -62,9 +62,8 @@ static bool demo_is_ready(const struct snapshot *s)
         enum gpu_state state = s->gpus[i].state;
 
         if (state == GPU_STATE_UNKNOWN || state == GPU_STATE_QUEUED ||
-            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING) {
+            state == GPU_STATE_MEASURING || state == GPU_STATE_CHECKING)
             return false;
-        }
     }
     return true;
 }
@@ -113,9 +112,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);
 
-    if (status || !s->config->demo || options.gpu.simulated || options.stored_only) {
+    if (status || !s->config->demo || options.gpu.simulated || options.stored_only)
         return status;
-    }
     const struct snapshot *view = snapshot_acquire(s->cell);
     uint32_t count = view->gpu_count;
 
@@ -126,9 +124,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
         fflush(stdout);
     }
     snapshot_release(view);
-    if (count > 0) {
+    if (count > 0)
         return STATUS_OK;
-    }
     pipeline_stop(s->pipeline);
     s->pipeline = NULL;
     options.gpu.simulated = stand_in;
@@ -151,7 +148,7 @@ static enum status serve_signals(struct serve *s, struct err *err)
     sigaction(SIGXFSZ, &ignore, NULL); /* a file at its limit is an error of one write */
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->signal_fd < 0
-               ? err_set(err, STATUS_IO, "no descriptor for signals: %s", strerror(errno))
+               ? err_set(err, STATUS_IO, "cannot create a signalfd: %s", strerror(errno))
                : STATUS_OK;
 }
 
@@ -164,8 +161,8 @@ static enum status serve_watch(struct serve *s, int fd, struct err *err)
                : STATUS_OK;
 }
 
-/* Connections are files. The usual limit of 1024 is for programs that use select, and this is
- * none; what the daemon starts may open as many as it likes. */
+/* Connections are files. The usual limit of 1024 protects programs that use select; the daemon does
+ * not. */
 static void serve_raise_file_limit(void)
 {
     struct rlimit files;
@@ -181,9 +178,8 @@ static enum status serve_sockets(struct serve *s, struct err *err)
     enum status status = token_load(s->config->token_file, s->token, err);
 
     status = status ? status : listen_open(s->config, &s->sockets, err);
-    if (!status && !s->token[0]) {
+    if (!status && !s->token[0])
         status = listen_check_local(&s->sockets, err);
-    }
     return status;
 }
 
@@ -209,29 +205,28 @@ void serve_set_log(const struct config *config)
     log_set_rate(config->log_rate);
 }
 
-/* Tells the service manager how the GPUs are. */
-static void serve_report_status(struct serve *s,
-                                void (*say)(struct sd_notify *, const struct snapshot *))
+/* Sends the state of the GPUs to the service manager. */
+static void serve_report_status(struct serve *s, bool ready)
 {
     const struct snapshot *view = snapshot_acquire(s->cell);
 
-    say(&s->sd_notify, view);
+    sd_notify_state(&s->sd_notify, view, ready);
     snapshot_release(view);
 }
 
-/* The token as its file has it now. Once there is one it does not go away: who may change something
- * must not become everybody. */
+/* Reads the token again. Once there is one it cannot be removed: otherwise every user could
+ * measure.
+ */
 static enum status serve_read_token(const struct serve *s, char *out, struct err *err)
 {
     enum status status = token_load(s->config->token_file, out, err);
 
-    if (!status && s->token[0] && !out[0]) {
-        status = err_set(err, STATUS_NOT_FOUND, "the token is gone");
-    }
+    if (!status && s->token[0] && !out[0])
+        status = err_set(err, STATUS_NOT_FOUND, "the token file was removed");
     return status;
 }
 
-/* SIGHUP: everything is read again; where something is wrong, all stays as it is. */
+/* SIGHUP: everything is read again; after an error all stays as it is. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
@@ -250,15 +245,10 @@ static void serve_reload(struct serve *s)
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
-    serve_report_status(s, sd_notify_ready);
+    serve_report_status(s, true);
 }
 
-static int serve_sooner(int a_ms, int b_ms)
-{
-    return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
-}
-
-/* Does what is due by the clock; returns the milliseconds until the next such thing, or -1. */
+/* Does what is due; returns the milliseconds until the next time, or -1. */
 static int serve_due(struct serve *s)
 {
     int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);
@@ -269,15 +259,15 @@ static int serve_due(struct serve *s)
         s->announced = demo_is_ready(view);
         if (s->announced) {
             demo_announce(&s->sockets, view);
-        } else {
-            wait_ms = serve_sooner(wait_ms, SERVE_DEMO_POLL_MS);
+        } else if (wait_ms < 0 || wait_ms > SERVE_DEMO_POLL_MS) {
+            wait_ms = SERVE_DEMO_POLL_MS;
         }
         snapshot_release(view);
     }
     return wait_ms;
 }
 
-/* What a signal asks for. False: the end. */
+/* Handles a signal. False: the daemon ends. */
 static bool serve_signalled(struct serve *s)
 {
     struct signalfd_siginfo info;
@@ -296,9 +286,8 @@ static void serve_published(struct serve *s)
 {
     uint64_t count;
 
-    if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count) {
-        serve_report_status(s, sd_notify_state);
-    }
+    if (read(s->publication_fd, &count, sizeof count) == (ssize_t)sizeof count)
+        serve_report_status(s, false);
 }
 
 /* Serves until a signal ends it. */
@@ -309,29 +298,25 @@ static enum status serve_loop(struct serve *s, struct err *err)
     for (;;) {
         int n = epoll_wait(s->epoll_fd, events, SERVE_MAX_EVENTS, serve_due(s));
 
-        if (n < 0 && errno != EINTR) {
+        if (n < 0 && errno != EINTR)
             return err_set(err, STATUS_IO, "epoll: %s", strerror(errno));
-        }
         for (int i = 0; i < n; i++) {
-            if (events[i].data.fd == s->signal_fd && !serve_signalled(s)) {
+            if (events[i].data.fd == s->signal_fd && !serve_signalled(s))
                 return STATUS_OK;
-            }
-            if (events[i].data.fd == s->publication_fd) {
+            if (events[i].data.fd == s->publication_fd)
                 serve_published(s);
-            }
         }
     }
 }
 
-/* Everything in order; what has been made is in `s`, whatever comes of it. */
+/* Starts everything in order; what was made is in `s`, also after a failure. */
 static enum status serve_start(struct serve *s, const char *version, struct err *err)
 {
     enum status status = serve_signals(s, err);
 
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!status && s->epoll_fd < 0) {
-        status = err_set(err, STATUS_IO, "no epoll: %s", strerror(errno));
-    }
+    if (!status && s->epoll_fd < 0)
+        status = err_set(err, STATUS_IO, "cannot create an epoll instance: %s", strerror(errno));
     status = status ? status : serve_watch(s, s->signal_fd, err);
     status = status ? status : serve_sockets(s, err);
     status = status ? status : state_file_open(s->config, &s->store, err);
@@ -348,11 +333,10 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     status = status ? status
                     : store_maintenance_start(s->store, s->pipeline, &s->store_maintenance, err);
     if (!status) {
-        for (uint32_t i = 0; i < s->sockets.count; i++) {
+        for (uint32_t i = 0; i < s->sockets.count; i++)
             log_info("serving %s%s",
                      s->sockets.roles[i] == LISTEN_HEALTH ? "health probes on " : "",
                      s->sockets.addresses[i]);
-        }
     }
     return status ? status : serve_start_api(s, version, err);
 }
@@ -362,9 +346,8 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
 {
     struct serve *s = calloc(1, sizeof *s);
 
-    if (!s) {
+    if (!s)
         return err_set(err, STATUS_NO_MEMORY, "no memory to start");
-    }
     s->config = config;
     s->argc = argc;
     s->argv = argv;
@@ -373,14 +356,13 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     s->publication_fd = -1;
     s->sd_notify = sd_notify_open();
     serve_raise_file_limit();
-    if (config->unknown_variable[0]) {
+    if (config->unknown_variable[0])
         log_warning("%s in the environment is not an option", config->unknown_variable);
-    }
     enum status status = serve_start(s, version, err);
 
     if (!status) {
         malloc_trim(0);
-        serve_report_status(s, sd_notify_ready);
+        serve_report_status(s, true);
         status = serve_loop(s, err);
         sd_notify_send(&s->sd_notify, "STOPPING=1\nSTATUS=stopping");
     }
@@ -391,12 +373,10 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     store_close(s->store);
     listen_close(&s->sockets);
     sd_notify_close(&s->sd_notify);
-    if (s->epoll_fd >= 0) {
+    if (s->epoll_fd >= 0)
         close(s->epoll_fd);
-    }
-    if (s->signal_fd >= 0) {
+    if (s->signal_fd >= 0)
         close(s->signal_fd);
-    }
     free(s);
     return status;
 }

@@ -29,9 +29,9 @@ size_t format_u64(uint64_t v, char *out)
     return (size_t)(digits + sizeof(digits) - at);
 }
 
-/* Where `v` is what six decimals say: most figures are. `v` times a million is below 10^15, so
- * these are at most fifteen digits, and no others of fifteen are read as the same double. 0: it is
- * not. */
+/* Writes a number of at most six decimals, as most are; 0 if `v` has more. `v` times a million is
+ * below 10^15, so these are at most fifteen digits, and no others of fifteen are read as the same
+ * double. */
 static size_t write_decimal(double v, char *out)
 {
     size_t n;
@@ -60,7 +60,7 @@ static size_t write_decimal(double v, char *out)
     return n + places + 1;
 }
 
-/* "%g" as jansson has it: ".0" behind a whole number, an exponent without "+" and zeros before it.
+/* "%g" as jansson has it: ".0" after a whole number, an exponent without "+" and zeros before it.
  */
 static size_t tidy(const char *number, char *out)
 {

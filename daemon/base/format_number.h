@@ -9,8 +9,8 @@
 enum { FORMAT_DOUBLE_BYTES = 32 };
 
 /* Writes `v`, which is finite, and a NUL to `out`, which has FORMAT_DOUBLE_BYTES; how many without
- * the NUL. A whole number has ".0" behind it, so that readers see that it is real. Numbers that six
- * decimals say take a twentieth of a microsecond, others up to two. */
+ * the NUL. A whole number has ".0" after it, so that readers see that it is real. Numbers of at
+ * most six decimals take a twentieth of a microsecond, others up to two. */
 size_t format_double(double v, char *out);
 /* `v` to six significant digits: more than repeats of a measurement agree to, and few enough to
  * read. The double that is nearest to that decimal number. 0 and what is not finite stay. */

@@ -1,7 +1,6 @@
-/* heartbeat.h: does a thread still move? Each loop has a heartbeat, which it beats whenever it
- * comes round and while it waits for something slow; whoever watches looks now and then whether
- * there was a beat. A thread that sleeps until it is needed must be woken by its watcher, or it
- * seems dead. */
+/* heartbeat.h: detects threads that hang. Each loop beats its heartbeat in every round and while it
+ * waits for something slow; a watcher checks from time to time whether there was a beat. The
+ * watcher must wake a thread that sleeps until it is needed, or the thread seems dead. */
 #ifndef REACH_BASE_HEARTBEAT_H
 #define REACH_BASE_HEARTBEAT_H
 
@@ -21,7 +20,7 @@ void heartbeat_adopt(struct heartbeat *p);
 void heartbeat_beat(void);
 /* Does this thread have one? */
 bool heartbeat_is_watched(void);
-/* Was there a beat since the last time it was asked? For one watcher. */
+/* Was there a beat since the last call? For one watcher. */
 bool heartbeat_is_alive(struct heartbeat *p);
 
 #endif

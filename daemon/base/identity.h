@@ -16,25 +16,25 @@ enum {
 enum origin {
     ORIGIN_MEASURED = 0, /* on hardware */
     ORIGIN_SIMULATED,    /* by the MMU model, or through the stand-in driver */
-    ORIGIN_IMPORTED      /* somebody else's raw numbers */
+    ORIGIN_IMPORTED      /* published raw numbers of others */
 };
 /* "measured", "simulated", "imported". */
 const char *origin_name(enum origin o);
-/* False where the name is none of these; `*out` is then untouched. */
+/* False if the name is none of these; `*out` is then unchanged. */
 bool origin_from_name(const char *name, enum origin *out);
 
 struct gpu_identity {
-    char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." where simulated,
-                               "IMPORTED-..." where imported */
-    char name[96];          /* as the driver says it; never used for a decision */
-    char serial[32];        /* "" where the driver does not tell */
-    char pci_bus_id[32];    /* "0000:3b:00.0", "" where there is none */
+    char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." if simulated,
+                               "IMPORTED-..." if imported */
+    char name[96];          /* from the driver; never used for a decision */
+    char serial[32];        /* "" if the driver does not report it */
+    char pci_bus_id[32];    /* "0000:3b:00.0", "" if there is none */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
     uint32_t sm_count;
-    uint64_t memory_bytes;   /* total, as the driver says it */
-    uint64_t l2_cache_bytes; /* data cache; 0 where the driver does not tell */
-    char driver_version[32]; /* "580.159.04"; the CUDA version where NVML is missing */
+    uint64_t memory_bytes;   /* total, from the driver */
+    uint64_t l2_cache_bytes; /* data cache; 0 if the driver does not report it */
+    char driver_version[32]; /* "580.159.04"; the CUDA version without NVML */
     char cuda_version[16];   /* of the driver: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
     enum origin origin;      /* imported: not a GPU of this node */

@@ -1,5 +1,5 @@
-/* json_builder.c: one flag instead of one check a field. jansson takes NULL values as failures and
- * releases what it is given either way, so nothing leaks on the way to json_builder_end. */
+/* json_builder.c: one flag instead of one check per field. jansson treats NULL values as failures
+ * and releases what it is given either way, so nothing leaks before json_builder_end. */
 #include "base/json_builder.h"
 
 #include "base/clock.h"

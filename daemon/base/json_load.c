@@ -1,5 +1,5 @@
-/* json_load.c: see json_load.h. A counter of this thread rises with each allocation of jansson that
- * fails; where it has risen while a text was read, what came of it is thrown away. */
+/* json_load.c: see json_load.h. A counter per thread counts the failed allocations of jansson; a
+ * value during whose decoding it has changed is thrown away. */
 #include "base/json_load.h"
 
 #include <stdio.h>

@@ -113,6 +113,7 @@ static double select_between(const struct values *v, size_t below, size_t k)
     double *const copy = v->n <= STACK_VALUES ? few : malloc(v->n * sizeof(*copy));
     double upper, lower = 0;
 
+    REACH_ASSERT(v->n >= 1 && (v->f64 || v->u32));
     if (copy) {
         for (size_t i = 0; i < v->n; i++)
             copy[i] = value_at(v, i);
@@ -132,7 +133,6 @@ static double select_between(const struct values *v, size_t below, size_t k)
 
 static double median(const struct values *v)
 {
-    REACH_ASSERT(v->n >= 1);
     return select_between(v, (v->n - 1) / 2, v->n / 2);
 }
 
@@ -142,7 +142,7 @@ static double quantile(const struct values *v, double q)
     const double rank = ceil((q - rank_slack) * (double)v->n);
     const size_t k = rank < 1 ? 0 : (size_t)rank - 1;
 
-    REACH_ASSERT(v->n >= 1 && q >= 0 && q <= 1);
+    REACH_ASSERT(q >= 0 && q <= 1);
     return select_between(v, k, k);
 }
 

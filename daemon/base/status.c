@@ -1,7 +1,7 @@
 /* status.c: the table of everything that can go wrong, and the two calls that fill a struct err.
  *
- * The table is what a client sees: the API prints slug, sentence and next step, reachctl the same.
- * So each next step is something that the reader can do, and slugs never change. */
+ * The table is what a client sees: the API and reachctl print slug, message and next step. So each
+ * next step is something that the reader can do, and slugs never change. */
 #include "base/status.h"
 
 #include "base/text.h"
@@ -36,7 +36,7 @@ static const struct status_info table[STATUS_COUNT] = {
                           "without a GPU, use a simulated one."},
     [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", "The NVIDIA driver is too old.",
                                "Install a driver at least as new as the detail says."},
-    [STATUS_GPU_BUSY] = {"gpu-busy", "The GPU is held by somebody else.",
+    [STATUS_GPU_BUSY] = {"gpu-busy", "Another process holds the GPU.",
                          "Wait until the other process is done, or set the compute mode to "
                          "default, and measure again."},
     [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory",
@@ -56,7 +56,7 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_DEADLINE] = {"deadline", "It took longer than it may.",
                          "Try again when the GPU is less busy; if nvidia-smi does not answer "
                          "either, look for Xid lines in the kernel log."},
-    [STATUS_CANCELLED] = {"cancelled", "Somebody asked to stop it.",
+    [STATUS_CANCELLED] = {"cancelled", "It was cancelled.",
                           "Start it again if it is still wanted."},
     [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
                           "Measure again when no other job runs on the GPU."},

@@ -24,12 +24,12 @@ enum status {
     STATUS_INVALID_ARGUMENT, /* the caller asked for something that has no meaning */
     STATUS_NOT_FOUND,
     STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
-    STATUS_NOT_OBSERVABLE, /* asked for, looked for, and not there to be seen */
+    STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */
     STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
     STATUS_NO_MEMORY,      /* of the host */
     STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
     STATUS_DRIVER_TOO_OLD,
-    STATUS_GPU_BUSY,      /* exclusive or prohibited compute mode, or somebody else's */
+    STATUS_GPU_BUSY,      /* exclusive or prohibited compute mode, or another process */
     STATUS_GPU_NO_MEMORY, /* not enough free memory on the device for a useful probe */
     STATUS_GPU_LOST,      /* the device or its context is gone; only a new process helps */
     STATUS_GPU_FAULT,     /* a driver call or kernel failed */
@@ -38,18 +38,18 @@ enum status {
     STATUS_CANCELLED,
     STATUS_DISTURBED,    /* the measurement contradicts itself; measure again */
     STATUS_INCONCLUSIVE, /* the measurement found no answer; measure again */
-    STATUS_PROTOCOL,     /* a peer said something that makes no sense */
+    STATUS_PROTOCOL,     /* unexpected message from a peer */
     STATUS_IO,
     STATUS_CORRUPT,   /* stored data fails its check */
     STATUS_READ_ONLY, /* the state file cannot be written */
     STATUS_FULL,      /* no room: disk, queue, table */
     STATUS_CONFLICT,  /* another instance holds it, or it changed meanwhile */
-    STATUS_NOT_READY, /* it is still being found out */
+    STATUS_NOT_READY, /* not known yet */
     STATUS_INTERNAL,  /* a bug in reachd */
     STATUS_COUNT
 };
 
-/* One failure, told to a person. Plain value: copy it by assignment. */
+/* One failure, as a message to a person. Plain value: copy it by assignment. */
 struct err {
     enum status status;
     const char *field; /* static: the parameter of the request that is to blame; NULL: none */
@@ -67,7 +67,7 @@ struct status_info {
 /* Describes `s`; an unknown value is described as STATUS_INTERNAL. */
 const struct status_info *status_info(enum status s);
 
-/* The status with this slug, or STATUS_INTERNAL where no status has it. */
+/* The status with this slug, or STATUS_INTERNAL if no status has it. */
 enum status status_from_slug(const char *slug);
 
 /* Fills `*err` (if not NULL) and returns `s`, so that a failing call can `return err_set(...)`. */

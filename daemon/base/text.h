@@ -1,4 +1,4 @@
-/* text.h: texts from elsewhere, made fit to be shown. */
+/* text.h: makes texts from outside printable. */
 #ifndef REACH_BASE_TEXT_H
 #define REACH_BASE_TEXT_H
 
@@ -9,7 +9,7 @@
 size_t text_character_bytes(const char *text);
 
 /* Makes a terminated text one printable line of valid UTF-8, in place: control characters become
- * blanks, and bytes that are no UTF-8 question marks. */
+ * blanks, and bytes that are not UTF-8 question marks. */
 void text_sanitize(char *text);
 
 #endif

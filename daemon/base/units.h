@@ -17,7 +17,7 @@
  * (empty, negative, not a number, unknown unit, not a whole number of bytes, too large). */
 enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err);
 
-/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit behind the point) to `out`; returns
+/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`; returns
  * `out`. Needs 24 bytes. */
 char *units_format_bytes(uint64_t bytes, char *out, size_t out_size);
 

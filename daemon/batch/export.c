@@ -1,4 +1,4 @@
-/* export.c: what one run found, as files. See export.h.
+/* export.c: the results of one run, as files. See export.h.
  *
  * Files are written whole under another name and then renamed, so that a folder never holds half
  * of one.
@@ -31,9 +31,8 @@ static void export_slug(const char *name, char *out, size_t out_size)
             out[n++] = '-';
         }
     }
-    while (n > 0 && out[n - 1] == '-') {
+    while (n > 0 && out[n - 1] == '-')
         n--;
-    }
     out[n] = '\0';
 }
 
@@ -48,21 +47,19 @@ enum status export_folder(const char *dir, const struct gpu_identity *gpu, int64
                           size_t out_size, struct err *err)
 {
     char slug[EXPORT_SLUG_BYTES], date[32];
-    const char *dash = strchr(gpu->uuid, '-'); /* behind "GPU-" */
+    const char *dash = strchr(gpu->uuid, '-'); /* after "GPU-" */
     const char *uuid = dash ? dash + 1 : gpu->uuid;
     enum status status = export_mkdir(dir, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     export_slug(gpu->name, slug, sizeof slug);
     clock_rfc3339(now, date, sizeof date);
     int n = snprintf(out, out_size, "%s/%s-%.*s-%.*s", dir, slug[0] ? slug : "gpu",
                      EXPORT_UUID_CHARS, uuid, EXPORT_DATE_CHARS, date);
 
-    if (n < 0 || (size_t)n >= out_size) {
+    if (n < 0 || (size_t)n >= out_size)
         return err_set(err, STATUS_INVALID_ARGUMENT, "the path of %s is too long", dir);
-    }
     return export_mkdir(out, err);
 }
 
@@ -72,34 +69,30 @@ static FILE *export_begin(const char *path, char *temporary, size_t size, struct
     snprintf(temporary, size, "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
 
-    if (!file) {
+    if (!file)
         err_set(err, STATUS_IO, "cannot write %s: %s", temporary, strerror(errno));
-    }
     return file;
 }
 
-/* Closes it and gives it its name, or removes it where something failed. Takes `file`. */
+/* Closes the file and renames it, or removes it after a failure. */
 static enum status export_end(FILE *take, enum status status, const char *temporary,
                               const char *path, struct err *err)
 {
     bool broken = ferror(take) != 0;
 
     broken = fclose(take) != 0 || broken;
-    if (!status && (broken || rename(temporary, path) < 0)) {
+    if (!status && (broken || rename(temporary, path) < 0))
         status = err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    }
-    if (status) {
+    if (status)
         unlink(temporary);
-    }
     return status;
 }
 
 /* One document on one line; takes it. */
 static enum status export_line(FILE *out, json_t *take, struct err *err)
 {
-    if (!take) {
+    if (!take)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
-    }
     const int failed = json_print(take, 0, out);
 
     json_decref(take);
@@ -121,7 +114,7 @@ static json_t *export_header(const struct observation_set *set, enum depth depth
     json_builder_begin(&o);
     json_builder_text(&o, "format", "reachd-observations-1");
     json_builder_text(&o, "depth", depth_name(depth));
-    json_builder_value(&o, "gpu", gpu_identity_to_json(&set->gpu));
+    json_builder_value(&o, "gpu", identity_json_new(&set->gpu));
     json_builder_value(&o, "limits", gpu_limits_to_json(&set->limits));
     return json_builder_end(&o);
 }
@@ -132,17 +125,14 @@ enum status export_observations(const char *path, const struct observation_set *
     char temporary[EXPORT_PATH_BYTES];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
-    if (!file) {
+    if (!file)
         return STATUS_IO;
-    }
     enum status status = export_line(file, export_header(set, depth), err);
 
-    for (size_t i = 0; i < set->count && !status; i++) {
+    for (size_t i = 0; i < set->count && !status; i++)
         status = export_line(file, observation_to_json(&set->items[i]), err);
-    }
-    for (size_t i = 0; i < set->excluded.count && !status; i++) {
+    for (size_t i = 0; i < set->excluded.count && !status; i++)
         status = export_line(file, observation_to_json(&set->excluded.items[i]), err);
-    }
     return export_end(file, status, temporary, path, err);
 }
 
@@ -151,9 +141,8 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
     char temporary[EXPORT_PATH_BYTES];
     FILE *file = export_begin(path, temporary, sizeof temporary, err);
 
-    if (!file) {
+    if (!file)
         return STATUS_IO;
-    }
     json_t *json = fingerprint_to_json(fp);
     enum status status = export_json(file, json, err);
 
@@ -171,31 +160,17 @@ static enum status export_read_header(const json_t *json, struct observation_set
     const char *format = json_reader_word(&in, "format");
     const char *name = json_reader_word(&in, "depth");
 
-    if (format && strcmp(format, "reachd-observations-1") != 0) {
+    if (format && strcmp(format, "reachd-observations-1") != 0)
         json_reader_fail(&in, "format", "is not reachd-observations-1");
-    }
-    if (name && !depth_from_name(name, depth)) {
+    if (name && !depth_from_name(name, depth))
         json_reader_fail(&in, "depth", "is not quick, full or matrix");
-    }
     const json_t *gpu = json_reader_object(&in, "gpu");
     const json_t *limits = json_reader_object(&in, "limits");
 
     if (json_reader_ok(&in) && (gpu_identity_from_json(gpu, &out->gpu, &inner) ||
-                                gpu_limits_from_json(limits, &out->limits, &inner))) {
+                                gpu_limits_from_json(limits, &out->limits, &inner)))
         return err_set(err, inner.status, "%s", inner.text);
-    }
     return json_reader_end(&in);
-}
-
-/* The line as a document; an error names its number. */
-static enum status export_parse_line(const char *line, size_t length, size_t number, json_t **out,
-                                     struct err *err)
-{
-    json_error_t error;
-
-    *out = json_load_whole(line, length, &error);
-    return *out ? STATUS_OK
-                : err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
 }
 
 enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
@@ -208,28 +183,27 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
 
     *out = (struct observation_set){0};
     while (!status && (n = getline(&line, &capacity, in)) > 0) {
-        json_t *json = NULL;
+        json_error_t error;
+        json_t *json = json_load_whole(line, (size_t)n, &error);
         struct observation o = {0};
 
         number++;
-        status = export_parse_line(line, (size_t)n, number, &json, err);
-        if (!status && number == 1) {
+        if (!json) {
+            status = err_set(err, STATUS_PROTOCOL, "line %zu is not JSON: %s", number, error.text);
+        } else if (number == 1) {
             status = export_read_header(json, out, depth, err);
-        } else if (!status) {
+        } else {
             status = observation_from_json(json, &o, err);
             status = status ? status : observation_set_add(out, &o, err);
         }
-        if (status && json) {
+        if (status && json)
             err_prefix(err, "line %zu", number);
-        }
         json_decref(json);
     }
-    if (!status && number == 0) {
+    if (!status && number == 0)
         status = err_set(err, STATUS_PROTOCOL, "the file is empty");
-    }
     free(line);
-    if (status) {
+    if (status)
         observation_set_free(out);
-    }
     return status;
 }

@@ -1,5 +1,5 @@
-/* export.h: what one run found, as files for docs/measurements and tests/replay. The formats are in
- * docs/formats.md. */
+/* export.h: the results of one run, as files for docs/measurements and tests/replay. The formats
+ * are in docs/formats.md. */
 #ifndef REACH_BATCH_EXPORT_H
 #define REACH_BATCH_EXPORT_H
 

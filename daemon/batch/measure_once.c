@@ -1,5 +1,5 @@
-/* measure_once.c: measure (and export), conclude. The same pipeline, store and analysis as the
- * daemon has, without the serving. */
+/* measure_once.c: measures (and exports), or analyzes, and exits. Uses the daemon's pipeline, store
+ * and analysis, and serves nothing. */
 #include "batch/measure_once.h"
 
 #include "analysis/analysis.h"
@@ -55,9 +55,8 @@ static enum status measure_once_round(struct measure_once *o, enum depth depth, 
     const struct timespec step = {.tv_nsec = (long)(ONESHOT_POLL_MS * NSEC_PER_MSEC)};
     enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < o->gpu_count && !status; i++) {
+    for (uint32_t i = 0; i < o->gpu_count && !status; i++)
         status = pipeline_submit(o->pipeline, o->gpus[i].uuid, depth, &o->queue[i], err);
-    }
     for (uint32_t i = 0; i < o->gpu_count && !status;) {
         status = pipeline_measurement(o->pipeline, o->queue[i].id, &o->queue[i], err);
         if (!status && measure_once_ended(&o->queue[i])) {
@@ -101,7 +100,7 @@ static void measure_once_conditions(struct measure_once *o, const char *folder, 
             "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
             o->version);
     for (int a = 0; a < o->argc; a++) {
-        /* Of the program its name: where it lies says nothing about the measurement. */
+        /* The program's name without its folder. */
         const char *slash = a == 0 ? strrchr(o->argv[a], '/') : NULL;
         fprintf(out, " %s", slash ? slash + 1 : o->argv[a]);
     }
@@ -123,16 +122,15 @@ static enum status measure_once_table(const char *folder, const struct fingerpri
     snprintf(path, sizeof path, "%s/table-%s.txt", folder, depth_name(fp->depth));
     FILE *out = fopen(path, "we");
 
-    if (!out) {
+    if (!out)
         return err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    }
     report_print(out, fp);
     return fclose(out) ? err_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno))
                        : STATUS_OK;
 }
 
 /* Exports the newest run of GPU `i`: its observations in any case, and its fingerprint (NULL: the
- * run has failed; what it saw is then the more wanted). */
+ * run has failed; its observations are then needed most). */
 static enum status measure_once_export(struct measure_once *o, uint32_t i,
                                        const struct fingerprint *fp, struct err *err)
 {
@@ -143,9 +141,8 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
     enum status status = export_folder(o->config->export_dir, &o->gpus[i], clock_wall_seconds(),
                                        folder, sizeof folder, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     measure_once_conditions(o, folder, i);
     if (run) {
         snprintf(path, sizeof path, "%s/observations-%s%s.jsonl", folder, depth,
@@ -159,9 +156,8 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
         status = export_fingerprint(path, fp, err);
         status = status ? status : measure_once_table(folder, fp, err);
     }
-    if (!status) {
+    if (!status)
         printf("exported to %s\n", folder);
-    }
     return status;
 }
 
@@ -200,9 +196,8 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
             report_print(stdout, fp);
         }
     }
-    if (!status && o->config->export_dir) {
+    if (!status && o->config->export_dir)
         status = measure_once_export(o, i, fp, err);
-    }
     fflush(stdout);
     free(fp);
     return status;
@@ -215,31 +210,26 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
     enum status status = o->config->state_given ? state_file_open(o->config, &o->store, err)
                                                 : store_open(":memory:", &o->store, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     o->cell = snapshot_cell_new();
-    if (!o->cell) {
+    if (!o->cell)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
-    }
     status = pipeline_start(&options, o->store, o->cell, &o->pipeline, err);
-    if (status) {
+    if (status)
         return status;
-    }
     const struct snapshot *view = snapshot_acquire(o->cell);
 
     o->gpu_count = view->gpu_count;
-    for (uint32_t i = 0; i < view->gpu_count; i++) {
+    for (uint32_t i = 0; i < view->gpu_count; i++)
         o->gpus[i] = view->gpus[i].identity;
-    }
-    if (view->gpu_count == 0) {
+    if (view->gpu_count == 0)
         status = err_set(err, view->source_error.status, "%s", view->source_error.text);
-    }
     snapshot_release(view);
     return status;
 }
 
-/* All rounds, then one line a GPU about how alike they were. */
+/* All rounds, then one line per GPU about how they differ. */
 static enum status measure_once_rounds(struct measure_once *o, struct err *err)
 {
     const uint32_t repeats = o->config->repeats ? o->config->repeats : 1;
@@ -248,20 +238,17 @@ static enum status measure_once_rounds(struct measure_once *o, struct err *err)
     for (uint32_t d = 0; d < o->config->depth_count; d++) {
         for (uint32_t r = 0; r < repeats && !status; r++) {
             status = measure_once_round(o, o->config->depths[d], err);
-            for (uint32_t i = 0; i < o->gpu_count && !status; i++) {
+            for (uint32_t i = 0; i < o->gpu_count && !status; i++)
                 status = measure_once_result(o, i, err);
-            }
         }
     }
     for (uint32_t i = 0; i < o->gpu_count; i++) {
-        if (o->measured[i] > 1) {
+        if (o->measured[i] > 1)
             printf("gpu %u %s: %u fingerprints, %u of them with another structure than the first\n",
                    i, o->gpus[i].uuid, o->measured[i], o->different[i]);
-        }
     }
-    if (!status && o->failures) {
+    if (!status && o->failures)
         status = err_set(err, STATUS_GPU_FAULT, "%u measurements have failed", o->failures);
-    }
     return status;
 }
 
@@ -271,9 +258,8 @@ enum status measure_once_run(const struct config *config, const char *version, i
     const struct sigaction stop = {.sa_handler = measure_once_on_signal};
     struct measure_once *o = calloc(1, sizeof *o);
 
-    if (!o) {
+    if (!o)
         return err_set(err, STATUS_NO_MEMORY, "no memory to start");
-    }
     o->config = config;
     o->version = version;
     o->argc = argc;
@@ -290,14 +276,13 @@ enum status measure_once_run(const struct config *config, const char *version, i
     return status;
 }
 
-/* What the pipeline adds to a conclusion, as far as observations can tell. */
+/* What the pipeline adds to a derived fingerprint, as far as observations have it. */
 static void measure_once_complete(const struct observation_set *set, struct fingerprint *fp)
 {
     nsec_t total = 0;
 
-    for (size_t i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->count; i++)
         total += set->items[i].result.conditions.duration_ns;
-    }
     fp->probe_ms = (uint32_t)(total / NSEC_PER_MSEC);
     fp->duration_ms = fp->probe_ms;
     fp->device_memory_bytes = set->limits.device_memory_bytes;
@@ -318,9 +303,8 @@ enum status measure_once_analyze(const struct config *config, struct err *err)
         status = err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     }
     status = status ? status : export_read_observations(in, &set, &depth, err);
-    if (config->analyze_depth_given) {
+    if (config->analyze_depth_given)
         depth = config->analyze_depth;
-    }
     status = status ? status : analysis_derive(&set, depth, fp, err);
     if (!status) {
         measure_once_complete(&set, fp);
@@ -334,8 +318,7 @@ enum status measure_once_analyze(const struct config *config, struct err *err)
     }
     observation_set_free(&set);
     free(fp);
-    if (in && !from_stdin) {
+    if (in && !from_stdin)
         fclose(in);
-    }
     return status;
 }

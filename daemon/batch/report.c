@@ -11,40 +11,36 @@ struct cell {
     char text[REPORT_CELL_BYTES];
 };
 
+static struct cell cell_reason(enum reason reason)
+{
+    struct cell c;
+
+    snprintf(c.text, sizeof c.text, "%s", reason_slug(reason));
+    return c;
+}
+
 static struct cell cell_bytes(struct maybe_u64 m)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        units_format_bytes(m.v, c.text, sizeof c.text);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    units_format_bytes(m.v, c.text, sizeof c.text);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 static struct cell cell_u32(struct maybe_u32 m)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        snprintf(c.text, sizeof c.text, "%u", m.v);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    snprintf(c.text, sizeof c.text, "%u", m.v);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 static struct cell cell_f64(struct maybe_f64 m, int digits)
 {
-    struct cell c = {.text = ""};
+    struct cell c;
 
-    if (IS_KNOWN(m)) {
-        snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
-    } else {
-        snprintf(c.text, sizeof c.text, "%s", reason_slug(m.reason));
-    }
-    return c;
+    snprintf(c.text, sizeof c.text, "%.*f", digits, m.v);
+    return IS_KNOWN(m) ? c : cell_reason(m.reason);
 }
 
 /* "L2: 7 sets (1 of 17 ways, 6 of 8 ways), lru, an entry of 16 pages filled whole". */
@@ -68,10 +64,9 @@ static void report_group_reads(FILE *out, const struct fingerprint *fp)
     fprintf(out, "pairs of groups: %u, worst %s of alone (%u and %u), %u slow, share a TLB: %s\n",
             p->measured, cell_f64(p->worst_ratio, 3).text, p->worst[0], p->worst[1], p->slow_count,
             finding_name(p->share_tlb));
-    for (uint32_t i = 0; i < p->listed; i++) {
+    for (uint32_t i = 0; i < p->listed; i++)
         fprintf(out, "  groups %u and %u: %.3f, by %s\n", p->slow[i].groups[0],
                 p->slow[i].groups[1], p->slow[i].ratio, slow_cause_name(p->slow[i].cause));
-    }
 }
 
 static void report_sets(FILE *out, const struct fingerprint *fp)
@@ -80,16 +75,14 @@ static void report_sets(FILE *out, const struct fingerprint *fp)
         const struct tlb_level *l = &fp->levels[i];
 
         fprintf(out, "L%u: sets %s", l->level, cell_u32(l->sets).text);
-        for (uint32_t k = 0; k < l->run_count; k++) {
+        for (uint32_t k = 0; k < l->run_count; k++)
             fprintf(out, "%s%u of %u ways", k == 0 ? " (" : ", ", l->runs[k].sets, l->runs[k].ways);
-        }
         fprintf(out, "%s, victim entries %s, replacement %s", l->run_count > 0 ? ")" : "",
                 cell_u32(l->victim_entries).text, replacement_name(l->replacement));
         fprintf(out, "; pages of an entry %s, filled: %s", cell_u32(l->entry_pages).text,
                 fill_name(l->fill));
-        if (IS_KNOWN(l->tag_bytes)) {
+        if (IS_KNOWN(l->tag_bytes))
             fprintf(out, " of %s", cell_bytes(l->tag_bytes).text);
-        }
         fputc('\n', out);
     }
     fprintf(out, "beyond: walked up to %s; one level more: %s\n",
@@ -120,9 +113,8 @@ static void report_evidence(FILE *out, const char *of, const char *const *names,
 
     fprintf(out, "evidence %s:", of);
     for (uint32_t i = 0; i < count; i++) {
-        if (e[i].method == EVIDENCE_NONE) {
+        if (e[i].method == EVIDENCE_NONE)
             continue;
-        }
         fprintf(out, "%s %s %s x%u %.2f", comma, names[i], evidence_method_name(e[i].method),
                 e[i].repeats, e[i].margin);
         comma = ",";
@@ -152,9 +144,8 @@ static void report_groups(FILE *out, const struct fingerprint *fp)
 
     fprintf(out, "SM groups: %u, sharing level %s, sizes", t->partition.group_count,
             cell_u32(t->level).text);
-    for (uint32_t g = 0; g < t->partition.group_count; g++) {
+    for (uint32_t g = 0; g < t->partition.group_count; g++)
         fprintf(out, " %u", t->groups[g].sm_count);
-    }
     fprintf(out, "; nominal %s, full die %s SMs, confidence %s\n",
             cell_u32(t->nominal_group_sms).text, cell_u32(t->full_sm_count).text,
             cell_f64(t->confidence, 2).text);
@@ -165,9 +156,8 @@ static void report_groups(FILE *out, const struct fingerprint *fp)
     for (uint32_t g = 0; g < t->partition.group_count; g++) {
         fprintf(out, "  group %u: SMs", g);
         for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++) {
-            if (t->partition.group_of_sm[sm] == g) {
+            if (t->partition.group_of_sm[sm] == g)
                 fprintf(out, " %u", sm);
-            }
         }
         fprintf(out, "\n");
     }
@@ -179,10 +169,9 @@ static void report_throughput(FILE *out, const struct fingerprint *fp)
 
     fprintf(out, "random 128-byte reads: plateau %s GB/s, whole memory %s GB/s\n",
             cell_f64(t->plateau_gbps, 1).text, cell_f64(t->whole_memory_gbps, 1).text);
-    if (t->curve_count) {
+    if (t->curve_count)
         fprintf(out, "%-12s %-8s %-18s %-18s %s\n", "region", "windows", "naive GB/s",
                 "by group GB/s", "by SM GB/s (control)");
-    }
     for (uint32_t i = 0; i < t->curve_count; i++) {
         const struct curve_point *p = &t->curve[i];
         char region[REPORT_CELL_BYTES];
@@ -201,12 +190,11 @@ static void report_rates(FILE *out, const struct throughput *t)
 
         fprintf(out, "random %s of %u bytes: plateau %s GB/s\n", access_name(r->access),
                 r->transaction_bytes, cell_f64(r->plateau_gbps, 1).text);
-        for (uint32_t k = 0; k < r->point_count; k++) {
+        for (uint32_t k = 0; k < r->point_count; k++)
             fprintf(out, "  over %s: naive %s GB/s, by group %s\n",
                     cell_bytes(KNOWN_U64(r->points[k].region_bytes)).text,
                     cell_f64(r->points[k].naive_gbps, 1).text,
                     cell_f64(r->points[k].by_group_gbps, 1).text);
-        }
     }
 }
 
@@ -228,17 +216,14 @@ void report_print(FILE *out, const struct fingerprint *fp)
             verdict_name(c->verdict), c->arena,
             units_format_bytes(c->range_bytes, range, sizeof range), cell_u32(c->sm_clock_khz).text,
             cell_u32(c->other_processes).text);
-    for (uint32_t i = 0; i < c->note_count; i++) {
+    for (uint32_t i = 0; i < c->note_count; i++)
         fprintf(out, "note: %s\n", c->notes[i]);
-    }
     report_levels(out, fp);
-    if (fp->depth >= DEPTH_FULL) {
+    if (fp->depth >= DEPTH_FULL)
         report_sets(out, fp);
-    }
     report_groups(out, fp);
-    if (fp->depth >= DEPTH_FULL) {
+    if (fp->depth >= DEPTH_FULL)
         report_group_reads(out, fp);
-    }
     fprintf(out, "windows: reach %s, entry %s, recommended %s\n",
             cell_bytes(fp->windows.reach_bytes).text, cell_bytes(fp->windows.entry_bytes).text,
             cell_bytes(fp->windows.recommended_bytes).text);

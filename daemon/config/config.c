@@ -1,8 +1,8 @@
-/* config.c: from where the options come, and which of them wins.
+/* config.c: reads the options, and decides which of them wins.
  *
  * The three places are read one after the other over the defaults: file, environment, command
- * line. Each option stores its own value (config_table.c); what is wrong is told with the name that
- * the option has in that place.
+ * line. Each option stores its own value (config_table.c); errors have the name that the option has
+ * in that place.
  */
 #include "config/config.h"
 
@@ -21,9 +21,9 @@ enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 #define CONFIG_PREFIX "REACHD_"
 /* What the unit puts on the command line; its environment file names it. */
 #define CONFIG_OF_UNIT "REACHD_OPTIONS="
-/* Where the clients ask. */
+/* Of the clients: the daemon's address. */
 #define CONFIG_OF_CLIENTS "REACHD_URL="
-/* What a daemon tells its workers: not the same, or it would win over the file at SIGHUP. */
+/* Of a daemon's workers: another prefix, or these variables would win over the file at SIGHUP. */
 #define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
 /* A text that lives as long as the configuration. */
@@ -36,9 +36,8 @@ static const char *config_keep(struct config *c, const char *text, size_t length
 {
     struct config_text *kept = malloc(sizeof *kept + length + 1);
 
-    if (!kept) {
+    if (!kept)
         return NULL;
-    }
     memcpy(kept->text, text, length);
     kept->text[length] = '\0';
     kept->next = c->texts;
@@ -77,14 +76,13 @@ static const struct config_option *config_find(const char *name, size_t length)
     for (size_t i = 0; i < config_option_count; i++) {
         const struct config_option *o = &config_options[i];
 
-        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0) {
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
             return o;
-        }
     }
     return NULL;
 }
 
-/* Stores and, where that fails, says who it was: "--repeat takes a number ...". */
+/* Stores a value; an error begins with `who`: "--repeat takes a number ...". */
 static enum status config_put(struct config *c, const struct config_option *o, const char *value,
                               enum config_source source, const char *who, struct err *err)
 {
@@ -113,9 +111,8 @@ static void config_trim(const char **text, size_t *length)
         (*text)++;
         (*length)--;
     }
-    while (*length > 0 && isspace((unsigned char)(*text)[*length - 1])) {
+    while (*length > 0 && isspace((unsigned char)(*text)[*length - 1]))
         (*length)--;
-    }
 }
 
 static enum status config_parse_line(struct config *c, struct config_line *at, const char *text,
@@ -124,9 +121,8 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
     char who[CONFIG_NAME_BYTES + 200];
 
     config_trim(&text, &length);
-    if (length == 0 || text[0] == '#') {
+    if (length == 0 || text[0] == '#')
         return STATUS_OK;
-    }
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals ? (size_t)(equals - text) : length;
     const char *name = text, *value = equals ? equals + 1 : text;
@@ -138,18 +134,15 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
              name_length < CONFIG_NAME_BYTES ? (int)name_length : CONFIG_NAME_BYTES - 1, name);
     const struct config_option *o = config_find(name, name_length);
 
-    if (!equals) {
+    if (!equals)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s: a line is NAME = VALUE", who);
-    }
-    if (!o || o->section == CONFIG_ONCE) {
+    if (!o || o->section == CONFIG_ONCE)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s %s", who,
                        o ? "belongs on the command line" : "is not an option; see reachd.conf(5)");
-    }
     const uint64_t bit = (uint64_t)1 << (o - config_options);
 
-    if (o->type != CONFIG_LIST && (at->seen & bit)) {
+    if (o->type != CONFIG_LIST && (at->seen & bit))
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s is given twice", who);
-    }
     at->seen |= bit;
     const char *kept = config_keep(c, value, value_length);
 
@@ -162,9 +155,8 @@ enum status config_read_text(struct config *out, const char *name, const char *t
 {
     struct config_line at = {.file = name};
 
-    if (memchr(text, '\0', size)) {
+    if (memchr(text, '\0', size))
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not text: it has a zero byte", name);
-    }
     for (size_t start = 0; start < size;) {
         const char *newline = memchr(text + start, '\n', size - start);
         size_t length = newline ? (size_t)(newline - (text + start)) : size - start;
@@ -172,9 +164,8 @@ enum status config_read_text(struct config *out, const char *name, const char *t
         at.number++;
         enum status status = config_parse_line(out, &at, text + start, length, err);
 
-        if (status) {
+        if (status)
             return status;
-        }
         start += length + 1;
     }
     return STATUS_OK;
@@ -200,9 +191,8 @@ static enum status config_load(const char *path, char *out, size_t *out_size, st
                          CONFIG_MAX_FILE_BYTES);
     }
     *out_size = n > 0 ? (size_t)n : 0;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return status;
 }
 
@@ -227,14 +217,12 @@ static enum status config_parse_file(int argc, char **argv, struct config *out, 
     const char *path = named ? named : CONFIG_DEFAULT_FILE;
     size_t size = 0;
 
-    if (strcmp(path, "none") == 0) {
+    if (strcmp(path, "none") == 0)
         return STATUS_OK;
-    }
     char *text = malloc(CONFIG_MAX_FILE_BYTES + 1);
 
-    if (!text) {
+    if (!text)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the configuration file");
-    }
     out->blame = CONFIG_FILE;
     enum status status = config_load(path, text, &size, err);
 
@@ -257,9 +245,8 @@ static void config_variable(const char *prefix, const struct config_option *o,
 {
     size_t used = (size_t)snprintf(out, CONFIG_NAME_BYTES, "%s", prefix);
 
-    for (const char *s = o->name; *s && used < CONFIG_NAME_BYTES - 1; s++) {
+    for (const char *s = o->name; *s && used < CONFIG_NAME_BYTES - 1; s++)
         out[used++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
-    }
     out[used] = '\0';
 }
 
@@ -277,9 +264,8 @@ static enum status config_parse_list(struct config *c, const struct config_optio
         enum status status = kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
                                   : err_set(err, STATUS_NO_MEMORY, "no memory for %s", who);
 
-        if (status) {
+        if (status)
             return status;
-        }
         item = end ? end + 1 : NULL;
     }
     return STATUS_OK;
@@ -298,10 +284,9 @@ static void config_find_unknown(struct config *c)
             config_variable(CONFIG_PREFIX, &config_options[i], name);
             known = strncmp(*v, name, strlen(name)) == 0 && (*v)[strlen(name)] == '=';
         }
-        if (!known) {
+        if (!known)
             snprintf(c->unknown_variable, sizeof c->unknown_variable, "%.*s", (int)strcspn(*v, "="),
                      *v);
-        }
     }
 }
 
@@ -323,9 +308,8 @@ static enum status config_parse_environment(struct config *out, bool only_live, 
         } else if (value && *value) {
             status = config_put(out, o, value, CONFIG_ENVIRONMENT, name, err);
         }
-        if (status) {
+        if (status)
             return status;
-        }
     }
     config_find_unknown(out);
     return STATUS_OK;
@@ -360,15 +344,13 @@ static enum status config_parse_argument(int argc, char **argv, int *i, struct c
     bool no = false;
     const struct config_option *o = config_match(argument, &no);
 
-    if (!o) {
+    if (!o)
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no option %.60s; try --help",
                        argument);
-    }
     snprintf(who, sizeof who, "--%s%s", no ? "no-" : "", o->name);
-    if (!o->argument) {
+    if (!o->argument)
         return value ? err_set(err, STATUS_INVALID_ARGUMENT, "%s takes no value", who)
                      : config_put(out, o, no ? "no" : "yes", CONFIG_COMMAND_LINE, who, err);
-    }
     value = value ? value + 1 : *i + 1 < argc ? argv[++*i] : "";
     return config_put(out, o, value, CONFIG_COMMAND_LINE, who, err);
 }
@@ -387,7 +369,7 @@ static enum status config_check(const struct config *c, struct err *err)
     return wrong ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", wrong) : STATUS_OK;
 }
 
-/* `reachd --worker`, which is told its options by the daemon. */
+/* `reachd --worker`, which gets its options from the daemon. */
 static bool config_is_worker(int argc, char **argv, struct config *out)
 {
     if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
@@ -401,18 +383,15 @@ static bool config_is_worker(int argc, char **argv, struct config *out)
 enum status config_parse(int argc, char **argv, struct config *out, struct err *err)
 {
     *out = config_defaults();
-    if (config_is_worker(argc, argv, out)) {
+    if (config_is_worker(argc, argv, out))
         return config_parse_environment(out, true, err);
-    }
     /* Help is given whatever else is wrong. */
-    for (int i = 1; i < argc && out->mode == CONFIG_SERVE; i++) {
+    for (int i = 1; i < argc && out->mode == CONFIG_SERVE; i++)
         out->mode = strcmp(argv[i], "--help") == 0      ? CONFIG_HELP
                     : strcmp(argv[i], "--version") == 0 ? CONFIG_VERSION
                                                         : CONFIG_SERVE;
-    }
-    if (out->mode != CONFIG_SERVE) {
+    if (out->mode != CONFIG_SERVE)
         return STATUS_OK;
-    }
     enum status status = config_parse_file(argc, argv, out, err);
 
     status = status ? status : config_parse_environment(out, false, err);
@@ -434,9 +413,8 @@ void config_pass_on(const struct config *config)
         const char *value = o->live ? config_show(config, o, 0, text, sizeof text) : NULL;
 
         config_variable(CONFIG_WORKER_PREFIX, o, name);
-        if (value) {
+        if (value)
             setenv(name, value, 1);
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-/* config.h: the options of reachd, as a value.
+/* config.h: the options of reachd.
  *
  * An option has one name and three places, of which the later wins: the configuration file
  * ("log-level = debug"), the environment (REACHD_LOG_LEVEL=debug) and the command line
@@ -74,13 +74,13 @@ struct config {
     bool analyze_depth_given;
     enum depth analyze_depth;
     enum config_source list_source; /* of `simulated`: a later place replaces the whole list */
-    enum config_source blame;       /* after an error: where it is */
+    enum config_source blame;       /* after an error: its place */
     char unknown_variable[64];      /* a REACHD_ variable that is not an option, "": none */
     struct config_text *texts;      /* owned */
 };
 
 /* Reads file, environment and command line. What is in `*out` is to be given to config_free,
- * whatever is returned. STATUS_INVALID_ARGUMENT names the option and where it stands, and is also
+ * whatever is returned. STATUS_INVALID_ARGUMENT names the option and its place, and is also
  * what a file that cannot be read gives; `out->blame` says which of the three places is at fault.
  */
 enum status config_parse(int argc, char **argv, struct config *out, struct err *err);
@@ -90,11 +90,11 @@ void config_free(struct config *config);
  * value from config_defaults, or {0}). `name` is what the errors call it. */
 enum status config_read_text(struct config *out, const char *name, const char *text, size_t size,
                              struct err *err);
-/* What holds where nothing is said. */
+/* The defaults. */
 struct config config_defaults(void);
 
 /* Puts those options of `from` that may change while the daemon serves into `to`. Names in `others`
- * (space-separated, cut at `size`, "" where there are none) those that differ and need a restart.
+ * (space-separated, cut at `size`, "" if there are none) those that differ and need a restart.
  */
 void config_reload(struct config *to, const struct config *from, char *others, size_t size);
 

@@ -45,9 +45,8 @@ void config_print_help(FILE *out)
     for (int section = 0; section < CONFIG_SECTIONS; section++) {
         fprintf(out, "\n%s\n", titles[section]);
         for (size_t i = 0; i < config_option_count; i++) {
-            if ((int)config_options[i].section == section) {
+            if ((int)config_options[i].section == section)
                 print_row(&config_options[i], out);
-            }
         }
     }
     fputs("\nExit status, as in sysexits.h: 0 fine, 64 wrong command line, 78 wrong configuration\n"
@@ -59,9 +58,8 @@ void config_print_help(FILE *out)
 
 void config_print(const struct config *config, FILE *out)
 {
-    if (config->file) {
+    if (config->file)
         fprintf(out, "# %s, the environment and the command line\n", config->file);
-    }
     for (size_t i = 0; i < config_option_count; i++) {
         const struct config_option *o = &config_options[i];
         char text[40];

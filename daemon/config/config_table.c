@@ -81,7 +81,7 @@ const struct config_option config_options[] = {
      .help = "database, default /var/lib/reachd/reachd.db; \":memory:\"\n"
              "forgets"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
-     .help = "go on in memory where the database cannot be used"},
+     .help = "continue in memory if the database cannot be used"},
     {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
      .help = "ask no driver: serve the GPUs that the database knows, and\n"
              "measure nothing"},
@@ -91,8 +91,8 @@ const struct config_option config_options[] = {
     {"check-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(check_on_start), .on = true,
      .help = "do not check whether stored fingerprints are still true"},
     {"demo", CONFIG_SERVING, CONFIG_SWITCH, AT(demo),
-     .help = "make the state directory, simulate an H200 where there is\n"
-             "no GPU, print lines to try"},
+     .help = "make the state directory, simulate an H200 if there is\n"
+             "no GPU, print requests to try"},
     {"simulate", CONFIG_GPUS, CONFIG_LIST, AT(simulated), .argument = "TEXT",
      .help = "a simulated GPU instead of the real ones: a profile (k80,\n"
              "p100, a100-80g, h100-80g, h200) or a description; may be\n"
@@ -171,10 +171,9 @@ static enum status store_number(struct config *c, const struct config_option *o,
     errno = 0;
     unsigned long long n = strtoull(value, &end, 10);
 
-    if (value[0] < '0' || value[0] > '9' || *end || errno || n < o->least || n > o->most) {
+    if (value[0] < '0' || value[0] > '9' || *end || errno || n < o->least || n > o->most)
         return err_set(err, STATUS_INVALID_ARGUMENT, "takes a number from %u to %u, not \"%.40s\"",
                        o->least, o->most, value);
-    }
     *(uint32_t *)config_field(c, o) = (uint32_t)n;
     return STATUS_OK;
 }
@@ -185,9 +184,8 @@ static enum status store_text(struct config *c, const struct config_option *o, c
     const bool none = o->type == CONFIG_PLACE && strcmp(value, "none") == 0;
     enum status status = none || !o->check ? STATUS_OK : o->check(value, err);
 
-    if (!status) {
+    if (!status)
         *(const char **)config_field(c, o) = none ? NULL : value;
-    }
     return status;
 }
 
@@ -197,12 +195,10 @@ static enum status store_bytes(struct config *c, const struct config_option *o, 
     struct err why = {0};
     uint64_t bytes = 0;
 
-    if (units_parse_bytes(value, &bytes, &why)) {
+    if (units_parse_bytes(value, &bytes, &why))
         return err_set(err, STATUS_INVALID_ARGUMENT, "takes a size: %s", why.text);
-    }
-    if (bytes == 0) {
+    if (bytes == 0)
         return config_wrong(err, "is 0");
-    }
     *(uint64_t *)config_field(c, o) = bytes;
     return STATUS_OK;
 }
@@ -212,9 +208,8 @@ static enum status store_switch(struct config *c, const struct config_option *o,
 {
     bool *field = config_field(c, o);
 
-    if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0) {
+    if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
         return err_set(err, STATUS_INVALID_ARGUMENT, "takes yes or no, not \"%.40s\"", value);
-    }
     *field = value[0] == 'y';
     return STATUS_OK;
 }
@@ -258,12 +253,10 @@ static enum status store_item(struct config *c, const struct config_option *o, c
         memset(items, 0, (REACH_MAX_GPUS + 1) * sizeof *items);
         c->list_source = source;
     }
-    while (items[n]) {
+    while (items[n])
         n++;
-    }
-    if (n == REACH_MAX_GPUS) {
+    if (n == REACH_MAX_GPUS)
         return config_wrong(err, "is given more than 32 times");
-    }
     items[n] = value;
     return STATUS_OK;
 }
@@ -300,21 +293,18 @@ enum status config_store(struct config *c, const struct config_option *o, const 
         status = o->check ? o->check(value, err) : STATUS_OK;
         break;
     }
-    if (!status && o->given_offset) {
+    if (!status && o->given_offset)
         *(bool *)((char *)c + o->given_offset) = true;
-    }
-    if (!status && o->mode) {
+    if (!status && o->mode)
         c->mode = o->mode;
-    }
     return status;
 }
 
 static const char *show_word(const struct config_option *o, const void *value)
 {
     for (const struct config_word *w = o->words; w->name; w++) {
-        if (memcmp(&w->value, value, sizeof w->value) == 0) {
+        if (memcmp(&w->value, value, sizeof w->value) == 0)
             return w->name;
-        }
     }
     return NULL;
 }
@@ -357,12 +347,10 @@ bool config_same(const struct config *a, const struct config *b, const struct co
         const char *x = config_show(a, o, i, one, sizeof one);
         const char *y = config_show(b, o, i, other, sizeof other);
 
-        if (!x || !y || strcmp(x, y) != 0) {
+        if (!x || !y || strcmp(x, y) != 0)
             return !x && !y;
-        }
-        if (o->type != CONFIG_LIST) {
+        if (o->type != CONFIG_LIST)
             return true;
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 enum config_type {
     CONFIG_TEXT = 0, /* const char * */
-    CONFIG_PLACE,    /* const char *; NULL where the text is "none" */
+    CONFIG_PLACE,    /* const char *; NULL if the text is "none" */
     CONFIG_BYTES,    /* uint64_t, a size above 0 */
     CONFIG_NUMBER,   /* uint32_t from `least` to `most` */
     CONFIG_SWITCH,   /* bool: --name, --no-name; "yes" or "no" in file and environment */

@@ -21,13 +21,11 @@ enum status discover_publish_none(struct pipeline *p, const struct err *why, str
     struct snapshot *draft = NULL;
     enum status status = pipeline_draft(p, NULL, 0, &draft, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     draft->discovering = why->status == STATUS_NOT_READY;
-    if (!draft->discovering) {
+    if (!draft->discovering)
         log_warning("no GPUs: %s", why->text);
-    }
     draft->source_error = *why;
     snapshot_publish(p->cell, draft);
     return STATUS_OK;
@@ -41,16 +39,14 @@ enum status discover_stored(struct pipeline *p, struct err *err)
     enum status status = store_list_gpus(p->store, gpus, REACH_MAX_GPUS, &count, err);
 
     status = status ? status : pipeline_draft(p, gpus, count, &draft, err);
-    if (status) {
+    if (status)
         return status;
-    }
     snprintf(draft->source, sizeof draft->source, "stored");
-    if (count == 0) {
+    if (count == 0)
         err_set_hint(&draft->source_error, STATUS_NOT_FOUND,
                      "Start reachd without --no-gpus once, so that it measures, or name another "
                      "state file with --state.",
                      "nothing is stored about any GPU");
-    }
     log_info("serving what is stored: %u GPUs", count);
     snapshot_publish(p->cell, draft);
     return STATUS_OK;
@@ -79,10 +75,9 @@ static void discover_sleep(struct pipeline *p, nsec_t pause)
 {
     const struct timespec at = clock_timespec(clock_monotonic() + pause);
 
-    while (!p->stopping && pthread_cond_clockwait(&p->discovery.wake, &p->mutex, CLOCK_MONOTONIC,
-                                                  &at) != ETIMEDOUT) {
+    while (!p->stopping &&
+           pthread_cond_clockwait(&p->discovery.wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT)
         heartbeat_beat();
-    }
 }
 
 static void *discover_main(void *self)
@@ -100,9 +95,8 @@ static void *discover_main(void *self)
 
         heartbeat_beat();
         pthread_mutex_lock(&p->mutex);
-        if (done) {
+        if (done)
             break;
-        }
         discover_sleep(p, pause);
         pause = 2 * pause < DISCOVER_LAST_PAUSE ? 2 * pause : DISCOVER_LAST_PAUSE;
     }
@@ -114,15 +108,14 @@ static void *discover_main(void *self)
 enum status discover_start(struct pipeline *p, struct err *err)
 {
     pthread_attr_t attributes;
-    struct err looking = {0};
+    struct err running = {0};
 
-    err_set(&looking, STATUS_NOT_READY,
+    err_set(&running, STATUS_NOT_READY,
             "GPU discovery is running: the driver has not yet answered which GPUs there are");
-    enum status status = discover_publish_none(p, &looking, err);
+    enum status status = discover_publish_none(p, &running, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, DISCOVER_STACK_BYTES);
     int error = pthread_create(&p->discovery.pthread, &attributes, discover_main, p);

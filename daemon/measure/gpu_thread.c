@@ -27,9 +27,8 @@ static void gpu_thread_progress(void *self, double progress, const char *message
     pthread_mutex_lock(&p->mutex);
     struct measurement *measurement = &p->queue.items[thread->slot];
 
-    if (progress > measurement->progress) {
+    if (progress > measurement->progress)
         measurement->progress = progress < 1.0 ? progress : 1.0;
-    }
     snprintf(measurement->message, sizeof measurement->message, "%s", message);
     pthread_mutex_unlock(&p->mutex);
     log_debug("gpu %u: %3.0f%% %s", thread->index, progress * 100.0, message);
@@ -74,16 +73,14 @@ static void gpu_thread_log_result(const struct gpu_thread *thread, const struct 
 {
     char when[32], name[PART_NAME_BYTES];
 
-    for (uint32_t i = 0; i < fp->conditions.note_count; i++) {
+    for (uint32_t i = 0; i < fp->conditions.note_count; i++)
         log_info("gpu %u: %s", thread->index, fp->conditions.notes[i]);
-    }
 
     for (uint32_t part = 0; part < PART_COUNT; part++) {
-        if (fp->kept[part].id[0]) {
+        if (fp->kept[part].id[0])
             log_debug("gpu %u: %s is kept from %s of %s", thread->index,
                       fingerprint_part_name((enum fingerprint_part)part, name), fp->kept[part].id,
                       clock_rfc3339(fp->kept[part].taken_at, when, sizeof when));
-        }
     }
 }
 
@@ -224,18 +221,15 @@ enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind ki
         *out = queue->items[slot];
         return STATUS_OK;
     }
-    if (queue_count_waiting(queue, uuid) >= QUEUE_MAX_WAITING) {
+    if (queue_count_waiting(queue, uuid) >= QUEUE_MAX_WAITING)
         return err_set(err, STATUS_FULL, "%d measurements wait for this GPU already",
                        QUEUE_MAX_WAITING);
-    }
     slot = queue_add(queue, uuid, kind, depth, clock_wall_seconds());
-    if (slot == QUEUE_NONE) {
+    if (slot == QUEUE_NONE)
         return err_set(err, STATUS_FULL, "%d measurements are under way on this node", QUEUE_MAX);
-    }
     *out = queue->items[slot];
-    if (thread->slot == QUEUE_NONE) {
+    if (thread->slot == QUEUE_NONE)
         gpu_thread_publish(thread, &(struct gpu_update){.state = GPU_STATE_QUEUED});
-    }
     pthread_cond_signal(&thread->wake);
     return STATUS_OK;
 }
@@ -248,20 +242,17 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
     if (slot == thread->slot) {
         thread->cancelled = true;
         snprintf(measurement->message, sizeof measurement->message, "is being cancelled");
-        if (thread->worker) {
+        if (thread->worker)
             worker_cancel(thread->worker);
-        }
         return STATUS_OK;
     }
-    if (measurement->state != MEASUREMENT_QUEUED) {
+    if (measurement->state != MEASUREMENT_QUEUED)
         return err_set(err, STATUS_CONFLICT, "%s has ended already: it is %s", measurement->id,
                        measurement_state_name(measurement->state));
-    }
     err_set(&why, STATUS_CANCELLED, "cancelled before it began");
     queue_end_cancelled(measurement, &why, clock_wall_seconds());
-    if (thread->slot == QUEUE_NONE) {
+    if (thread->slot == QUEUE_NONE)
         gpu_thread_publish_cancelled(thread, measurement);
-    }
     return STATUS_OK;
 }
 
@@ -291,9 +282,8 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
                              : worker_start(p->options.executable, &p->options.gpu, &worker, why);
 
     pthread_mutex_lock(&p->mutex);
-    if (!status && p->stopping) {
+    if (!status && p->stopping)
         status = err_set(why, STATUS_CANCELLED, "the daemon is stopping");
-    }
     *slot = worker;
     pthread_mutex_unlock(&p->mutex);
     status = status ? status
@@ -304,9 +294,8 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
     if (worker) {
         *hung_pid = worker_stop(worker, &timeouts);
     }
-    if (!status && count == 0) {
+    if (!status && count == 0)
         err_set(why, STATUS_NO_DRIVER, "the driver shows no GPU");
-    }
     return status ? 0 : count;
 }
 
@@ -314,16 +303,17 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
 static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_request *request,
                                       struct err *err)
 {
+    struct measure_result result = {.known = calloc(1, sizeof *result.known)};
     struct pipeline *p = thread->pipeline;
+
+    if (!result.known)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     const struct snapshot *s = snapshot_acquire(p->cell);
     const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    struct measure_result result = {.known = calloc(1, sizeof *result.known)};
 
     request->known = gpu->has_fingerprint ? &gpu->fingerprint : NULL;
     request->known_stale = gpu->fingerprint_stale;
-    enum status status = result.known
-                             ? measure_gpu(request, &result, err)
-                             : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+    const enum status status = measure_gpu(request, &result, err);
 
     snapshot_release(s);
     if (status) {
@@ -349,13 +339,11 @@ static void gpu_thread_checked(struct gpu_thread *thread, const struct check *ch
              "%s: %.100s%s%u levels and groups in %llu ms", check_result_name(check->result),
              check->message, changed ? "; " : "", check->looked_at,
              (unsigned long long)(probe_ns / NSEC_PER_MSEC));
-    if (changed) {
+    if (changed)
         err_set_hint(&update.error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->message);
-    }
     if (changed && thread->pipeline->options.measure_unknown &&
-        gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL)) {
+        gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL))
         log_warning("gpu %u is stale, and its queue is full", thread->index);
-    }
     update.state = gpu_thread_queued_or(thread, changed ? GPU_STATE_STALE : GPU_STATE_READY);
     gpu_thread_publish(thread, &update);
     log_info("gpu %u %s: %s", thread->index, measurement->uuid, measurement->message);
@@ -373,9 +361,8 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
         verify_gpu(request, &s->gpus[thread->index].fingerprint, &check, &probe_ns, err);
 
     snapshot_release(s);
-    if (!status && check.result == CHECK_UNSURE) {
+    if (!status && check.result == CHECK_UNSURE)
         status = err_set(err, STATUS_DISTURBED, "the check was inconclusive: %s", check.message);
-    }
     if (!status) {
         pthread_mutex_lock(&p->mutex);
         gpu_thread_checked(thread, &check, probe_ns);
@@ -402,15 +389,13 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
                                       .grace_ns = p->options.grace_ms * NSEC_PER_MSEC};
     struct err err = {0};
 
-    if (!gpu_thread_still_hangs(&thread->hung_pid, &err)) {
+    if (!gpu_thread_still_hangs(&thread->hung_pid, &err))
         err.status = measurement->kind == MEASUREMENT_CHECK
                          ? gpu_thread_check(thread, &request, &err)
                          : gpu_thread_measure(thread, &request, &err);
-    }
     pthread_mutex_lock(&p->mutex);
-    if (err.status) {
+    if (err.status)
         gpu_thread_failed(thread, &err);
-    }
     thread->slot = QUEUE_NONE;
     thread->cancelled = false;
     pthread_mutex_unlock(&p->mutex);
@@ -426,12 +411,10 @@ static bool gpu_thread_is_back(struct gpu_thread *thread)
     uint32_t count =
         gpu_thread_list_gpus(thread->pipeline, &thread->worker, &thread->hung_pid, gpus, &why);
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         found = found || strcmp(gpus[i].uuid, thread->identity.uuid) == 0;
-    }
-    if (count == 0) {
+    if (count == 0)
         log_debug("gpu %u is still lost: %s", thread->index, why.text);
-    }
     return found;
 }
 
@@ -458,9 +441,8 @@ static void gpu_thread_rediscover(struct gpu_thread *thread)
     const bool back = gpu_thread_is_back(thread);
 
     pthread_mutex_lock(&p->mutex);
-    if (!back || p->stopping) {
+    if (!back || p->stopping)
         return;
-    }
     const struct snapshot *s = snapshot_acquire(p->cell);
     const bool known = s->gpus[thread->index].has_fingerprint;
 
@@ -484,22 +466,19 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
 
     if (thread->pending.any) {
         (void)gpu_thread_wait(thread, clock_monotonic() + GPU_THREAD_PUBLISH_AGAIN);
-        if (thread->pending.any) {
+        if (thread->pending.any)
             gpu_thread_publish_pending(thread);
-        }
     } else if (!thread->lost) {
         if (gpu_thread_wait(thread, thread->retry_at)) {
             thread->retry_at = 0;
             (void)gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, NULL);
         }
     } else {
-        if (thread->rediscover_at == 0) {
+        if (thread->rediscover_at == 0)
             thread->rediscover_at =
                 clock_monotonic() + thread->pipeline->options.rediscover_ms * NSEC_PER_MSEC;
-        }
-        if (gpu_thread_wait(thread, thread->rediscover_at)) {
+        if (gpu_thread_wait(thread, thread->rediscover_at))
             gpu_thread_rediscover(thread);
-        }
     }
 }
 

@@ -76,8 +76,6 @@ void *gpu_thread_main(void *self);
  * (gpu_thread_publish.c) */
 void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
 void gpu_thread_publish_pending(struct gpu_thread *thread);
-/* Frees what is pending. The thread has ended. */
-void gpu_thread_forget(struct gpu_thread *thread);
 
 /* Queues a measurement for `thread`, or joins one that waits. The mutex is held. STATUS_FULL. */
 enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind kind,

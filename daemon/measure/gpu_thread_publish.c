@@ -29,9 +29,8 @@ static void gpu_thread_add_update(struct gpu_update *pending, const struct gpu_u
 static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gpu *gpu)
 {
     gpu->state = update->state;
-    if (update->has_error) {
+    if (update->has_error)
         gpu->last_error = update->error;
-    }
     if (update->fingerprint) {
         gpu->fingerprint_stale = false;
         gpu->has_fingerprint = true;
@@ -66,10 +65,4 @@ void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *upda
 {
     gpu_thread_add_update(&thread->pending, update);
     gpu_thread_publish_pending(thread);
-}
-
-void gpu_thread_forget(struct gpu_thread *thread)
-{
-    free(thread->pending.fingerprint);
-    thread->pending.fingerprint = NULL;
 }

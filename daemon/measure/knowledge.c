@@ -11,9 +11,8 @@ static bool leaves_open(const struct fingerprint *known, const struct fingerprin
     for (uint32_t i = 0; i < measured->level_count; i++) {
         const bool was_open = i < known->level_count && !IS_KNOWN(known->levels[i].reach_bytes);
 
-        if (!IS_KNOWN(measured->levels[i].reach_bytes) && !was_open) {
+        if (!IS_KNOWN(measured->levels[i].reach_bytes) && !was_open)
             return true;
-        }
     }
     return false;
 }
@@ -31,10 +30,9 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
                                      bool quiet, const char *reason, struct fingerprint *out,
                                      struct err *err)
 {
-    if (!k->doubted && !quiet) {
+    if (!k->doubted && !quiet)
         return err_set(err, STATUS_DISTURBED,
                        "beside other work on the GPU it contradicts what is known: %s", reason);
-    }
     if (!is_confirmed(k, measured)) {
         k->suspected = true;
         k->suspect = *measured;
@@ -55,20 +53,16 @@ enum status knowledge_join(struct knowledge *k, const struct fingerprint *measur
     char reason[MERGE_REASON_BYTES];
     struct err why = {0};
 
-    if (!fingerprint_is_conclusive(measured, reason)) {
+    if (!fingerprint_is_conclusive(measured, reason))
         return err_set(err, STATUS_INCONCLUSIVE, "%s", reason);
-    }
     *out = *measured;
-    if (!k->known) {
+    if (!k->known)
         return STATUS_OK;
-    }
-    if (fingerprint_contradicts(k->known, measured, reason)) {
+    if (fingerprint_contradicts(k->known, measured, reason))
         return knowledge_replace(k, measured, quiet, reason, out, err);
-    }
     const enum status status = fingerprint_merge(k->known, out, &why);
 
-    if (status == STATUS_CONFLICT) {
+    if (status == STATUS_CONFLICT)
         return knowledge_replace(k, measured, quiet, why.text, out, err);
-    }
     return status ? err_set(err, status, "%s", why.text) : STATUS_OK;
 }

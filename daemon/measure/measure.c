@@ -84,9 +84,8 @@ static enum status measure_await(struct attempt *a, struct err *err)
     struct observation o = {0};
     enum status status = worker_await(a->worker, a->probe_deadline_ns, &o, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     disturbance_classify(&o, &o.assessment);
     a->last = o.assessment;
     return observation_set_add(&a->set, &o, err);
@@ -100,16 +99,14 @@ static enum status measure_repeat(struct attempt *a, uint32_t tries, struct err 
 
     log_info("gpu %s: %s, repeating the probe: %s", a->request->uuid, verdict_name(why->verdict),
              why->message);
-    if (tries >= MEASURE_TRIES) {
+    if (tries >= MEASURE_TRIES)
         return err_set(err, STATUS_DISTURBED,
                        "a probe was repeated %d times, the last observation was %s: %s",
                        MEASURE_TRIES, verdict_name(why->verdict), why->message);
-    }
-    if (a->set.excluded.count > MEASURE_MAX_EXCLUDED) {
+    if (a->set.excluded.count > MEASURE_MAX_EXCLUDED)
         return err_set(err, STATUS_DISTURBED,
                        "%zu of %zu observations were not clean, the last: %s",
                        a->set.excluded.count, a->set.excluded.count + a->set.count, why->message);
-    }
     nanosleep(&pause, NULL);
     return STATUS_OK;
 }
@@ -123,9 +120,8 @@ static enum status measure_step(struct attempt *a, struct err *err)
     uint32_t asked = 0, taken = 0, queued = step->spec_count;
     enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < queued; i++) {
+    for (uint32_t i = 0; i < queued; i++)
         queue[i] = (uint8_t)i;
-    }
     while (taken < queued && !status) {
         while (!status && asked < queued && asked - taken < WORKER_MAX_PENDING) {
             status =
@@ -151,14 +147,12 @@ static enum status measure_probe(struct attempt *a, struct err *err)
     for (uint32_t i = 0; i < MEASURE_MAX_STEPS; i++) {
         enum status status = campaign_next(&a->set, r->depth, &a->step, err);
 
-        if (status || a->step.spec_count == 0) {
+        if (status || a->step.spec_count == 0)
             return status;
-        }
         r->progress(r->self, a->step.progress, a->step.message);
         status = measure_step(a, err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return err_set(err, STATUS_INTERNAL, "the campaign does not end after %d steps",
                    MEASURE_MAX_STEPS);
@@ -171,9 +165,8 @@ enum status measure_open(const struct measure_request *r, struct worker **out,
 
     r->progress(r->self, 0.0, "opening the GPU");
     status = worker_start(r->executable, r->gpu, out, err);
-    if (!status && !r->attach(r->self, *out)) {
+    if (!status && !r->attach(r->self, *out))
         status = err_set(err, STATUS_CANCELLED, "cancelled, or the daemon is stopping");
-    }
     return status ? status : worker_open(*out, r->uuid, r->open_deadline_ns, identity, limits, err);
 }
 
@@ -226,9 +219,8 @@ static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened
     enum status status = measure_store(a, err);
 
     status = status ? status : analysis_derive(&a->set, r->depth, fp, err);
-    if (status) {
+    if (status)
         return status;
-    }
     fp->taken_at = clock_wall_seconds();
     fp->probe_ms = measure_ms(opened, probed);
     fp->duration_ms = measure_ms(start, clock_monotonic());
@@ -243,9 +235,8 @@ static void measure_fail(struct attempt *a, const struct err *why)
 {
     struct err err = {0};
 
-    if (measure_store(a, &err) || store_fail_run(a->request->store, a->run, why, &err)) {
+    if (measure_store(a, &err) || store_fail_run(a->request->store, a->run, why, &err))
         log_warning("cannot store that run %lld failed: %s", (long long)a->run, err.text);
-    }
 }
 
 enum status measure_abandon(const struct measure_request *request, struct worker *take,
@@ -258,15 +249,13 @@ enum status measure_abandon(const struct measure_request *request, struct worker
         .self = request->self,
     };
 
-    if (!take) {
+    if (!take)
         return STATUS_OK;
-    }
     request->attach(request->self, NULL);
     const int pid = worker_stop(take, &timeouts);
 
-    if (pid == 0) {
+    if (pid == 0)
         return STATUS_OK;
-    }
     request->hung(request->self, pid);
     return err_set(err, STATUS_GPU_HUNG,
                    "the measurement process %d hangs in the driver and is abandoned", pid);
@@ -276,9 +265,8 @@ enum status measure_abandon(const struct measure_request *request, struct worker
  */
 static enum status measure_end(struct attempt *a, enum status status, struct err *err)
 {
-    if (status && a->run) {
+    if (status && a->run)
         measure_fail(a, err);
-    }
     const enum status left = measure_abandon(a->request, a->worker, status ? err : NULL);
 
     observation_set_free(&a->set);
@@ -313,9 +301,8 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
     struct err local = {0};
     enum status status = STATUS_DISTURBED;
 
-    if (!a) {
+    if (!a)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a measurement");
-    }
     a->request = request;
     a->knowledge.known = request->known;
     a->knowledge.doubted = request->known_stale;
@@ -328,10 +315,9 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
          i++) {
         local = (struct err){0};
         status = measure_attempt(a, out, &local);
-        if (is_worth_another(status)) {
+        if (is_worth_another(status))
             log_warning("gpu %s: attempt %d is %s: %s", request->uuid, i, status_info(status)->slug,
                         local.text);
-        }
     }
     free(a);
     return status ? err_set(err, status, "%s", local.text) : status;

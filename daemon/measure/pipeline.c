@@ -23,26 +23,21 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     struct pipeline *p = calloc(1, sizeof *p);
 
     *out = p;
-    if (!p) {
+    if (!p)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
-    }
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->discovery.wake, NULL);
     p->store = store;
     p->cell = cell;
     p->options = *options;
-    if (!options->rediscover_ms) {
+    if (!options->rediscover_ms)
         p->options.rediscover_ms = PIPELINE_REDISCOVER_MS;
-    }
-    if (!options->retry_ms) {
+    if (!options->retry_ms)
         p->options.retry_ms = PIPELINE_RETRY_MS;
-    }
-    if (!options->open_ms) {
+    if (!options->open_ms)
         p->options.open_ms = PIPELINE_OPEN_MS;
-    }
-    if (!options->grace_ms) {
+    if (!options->grace_ms)
         p->options.grace_ms = PIPELINE_GRACE_MS;
-    }
     return STATUS_OK;
 }
 
@@ -81,34 +76,29 @@ static void pipeline_end_threads(struct pipeline *p)
 {
     pthread_mutex_lock(&p->mutex);
     p->stopping = true;
-    if (p->discovery.worker) {
+    if (p->discovery.worker)
         worker_cancel(p->discovery.worker);
-    }
     pthread_cond_signal(&p->discovery.wake);
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
-        if (p->threads[i].worker) {
+        if (p->threads[i].worker)
             worker_cancel(p->threads[i].worker);
-        }
         pthread_cond_signal(&p->threads[i].wake);
     }
     pthread_mutex_unlock(&p->mutex);
-    if (p->discovery.started) {
+    if (p->discovery.started)
         pthread_join(p->discovery.pthread, NULL);
-    }
     for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
-        if (p->threads[i].started) {
+        if (p->threads[i].started)
             pthread_join(p->threads[i].pthread, NULL);
-        }
         pthread_cond_destroy(&p->threads[i].wake);
-        gpu_thread_forget(&p->threads[i]);
+        free(p->threads[i].pending.fingerprint);
     }
 }
 
 void pipeline_stop(struct pipeline *take)
 {
-    if (!take) {
+    if (!take)
         return;
-    }
     pipeline_end_threads(take);
     pthread_cond_destroy(&take->discovery.wake);
     pthread_mutex_destroy(&take->mutex);
@@ -122,26 +112,22 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     enum status status = STATUS_OK;
     uint32_t i = 0;
 
-    if ((unsigned)depth >= DEPTH_COUNT) {
+    if ((unsigned)depth >= DEPTH_COUNT)
         return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
-    }
-    if (p->options.stored_only) {
+    if (p->options.stored_only)
         return err_set_hint(err, STATUS_NOT_SUPPORTED,
-                            "Start reachd without --no-gpus where the GPU is.",
+                            "Start reachd without --no-gpus on the host of the GPU.",
                             "this daemon serves what is stored and measures nothing (--no-gpus)");
-    }
     store_health(p->store, &health);
-    if (health.last_error.status) {
+    if (health.last_error.status)
         return err_set_hint(
             err, STATUS_READ_ONLY,
             "Make the state file writable: GET /readyz says why it is not. Or keep the "
             "state in memory (--state :memory:).",
             "the result could not be stored: %s", health.last_error.text);
-    }
     pthread_mutex_lock(&p->mutex);
-    while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0) {
+    while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0)
         i++;
-    }
     status = i < p->gpu_thread_count
                  ? gpu_thread_queue(&p->threads[i], MEASUREMENT_NEW, depth, out, err)
                  : err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
@@ -154,10 +140,9 @@ static int pipeline_find(struct pipeline *p, const char *id, struct err *err)
 {
     const int slot = queue_find(&p->queue, id);
 
-    if (slot == QUEUE_NONE) {
+    if (slot == QUEUE_NONE)
         err_set(err, STATUS_NOT_FOUND, "there is no measurement %.40s; the last %d are remembered",
                 id, QUEUE_MAX);
-    }
     return slot;
 }
 
@@ -169,9 +154,8 @@ enum status pipeline_cancel(struct pipeline *p, const char *id, struct measureme
     enum status status = slot == QUEUE_NONE ? STATUS_NOT_FOUND : STATUS_OK;
 
     for (uint32_t i = 0; i < p->gpu_thread_count && slot != QUEUE_NONE; i++) {
-        if (strcmp(p->threads[i].identity.uuid, p->queue.items[slot].uuid) == 0) {
+        if (strcmp(p->threads[i].identity.uuid, p->queue.items[slot].uuid) == 0)
             status = gpu_thread_cancel(&p->threads[i], slot, err);
-        }
     }
     if (slot != QUEUE_NONE) {
         *out = p->queue.items[slot];

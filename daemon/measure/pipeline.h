@@ -27,7 +27,7 @@ enum measurement_state {
 };
 const char *measurement_state_name(enum measurement_state s);
 
-/* A check looks whether the stored fingerprint is still true (verify.h). */
+/* A check verifies whether the stored fingerprint is still true (verify.h). */
 enum measurement_kind { MEASUREMENT_NEW = 0, MEASUREMENT_CHECK };
 const char *measurement_kind_name(enum measurement_kind k); /* "measure", "check" */
 
@@ -76,13 +76,13 @@ void pipeline_stop(struct pipeline *take);
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 
-/* Ends a measurement early: one that waits at once, one under way soon, since its worker is told to
- * stop. Either ends as failed with STATUS_CANCELLED. The last good fingerprint stays. `*out` is the
- * measurement as it is now. STATUS_NOT_FOUND; STATUS_CONFLICT: it has ended already. */
+/* Ends a measurement early: a queued one at once, one under way soon, because its worker is
+ * cancelled. Either ends as failed with STATUS_CANCELLED. The last good fingerprint stays. `*out`
+ * is the measurement as it is now. STATUS_NOT_FOUND; STATUS_CONFLICT: it has ended already. */
 enum status pipeline_cancel(struct pipeline *p, const char *id, struct measurement *out,
                             struct err *err);
 
-/* How many measurements are where; ended ones since the start. */
+/* The number of measurements by state; ended ones since the start. */
 struct measurement_counts {
     uint64_t queued;
     uint64_t running;
@@ -91,9 +91,9 @@ struct measurement_counts {
 };
 void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *out);
 
-/* Has every thread moved since the last time this was asked? Wakes those that sleep, so that they
- * can move until the next time; one that waits for a worker moves by itself. `*out_stuck` is what
- * does not ("the thread of GPU 1"), cut at `size`. For one watcher. */
+/* Was every thread alive since the last call? Wakes those that sleep, so that they can beat their
+ * heartbeats. `*out_stuck` names one that was not ("the thread of GPU 1"), cut at `size`. For one
+ * watcher. */
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose

@@ -38,13 +38,11 @@ int queue_add(struct measurement_queue *queue, const char *uuid, enum measuremen
             break;
         }
         if (queue_is_ended(&queue->items[i]) &&
-            (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot])) {
+            (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot]))
             slot = i;
-        }
     }
-    if (slot == QUEUE_NONE) {
+    if (slot == QUEUE_NONE)
         return QUEUE_NONE;
-    }
     struct measurement *measurement = &queue->items[slot];
 
     if (queue->numbers[slot] != 0) {
@@ -63,9 +61,8 @@ int queue_add(struct measurement_queue *queue, const char *uuid, enum measuremen
 int queue_find(const struct measurement_queue *queue, const char *id)
 {
     for (int i = 0; i < QUEUE_MAX; i++) {
-        if (queue->numbers[i] != 0 && strcmp(queue->items[i].id, id) == 0) {
+        if (queue->numbers[i] != 0 && strcmp(queue->items[i].id, id) == 0)
             return i;
-        }
     }
     return QUEUE_NONE;
 }
@@ -82,9 +79,8 @@ int queue_next(const struct measurement_queue *queue, const char *uuid)
 
     for (int i = 0; i < QUEUE_MAX; i++) {
         if (queue_is_waiting(queue, i, uuid) &&
-            (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot])) {
+            (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot]))
             slot = i;
-        }
     }
     return slot;
 }
@@ -94,9 +90,8 @@ int queue_waiting_like(const struct measurement_queue *queue, const char *uuid,
 {
     for (int i = 0; i < QUEUE_MAX; i++) {
         if (queue_is_waiting(queue, i, uuid) && queue->items[i].kind == kind &&
-            queue->items[i].depth == depth) {
+            queue->items[i].depth == depth)
             return i;
-        }
     }
     return QUEUE_NONE;
 }
@@ -114,9 +109,8 @@ void queue_count(const struct measurement_queue *queue, struct measurement_count
     *out = (struct measurement_counts){.done = queue->forgotten_done,
                                        .failed = queue->forgotten_failed};
     for (int i = 0; i < QUEUE_MAX; i++) {
-        if (queue->numbers[i] == 0) {
+        if (queue->numbers[i] == 0)
             continue;
-        }
         const enum measurement_state state = queue->items[i].state;
 
         out->queued += state == MEASUREMENT_QUEUED;
@@ -130,8 +124,7 @@ uint32_t queue_count_waiting(const struct measurement_queue *queue, const char *
 {
     uint32_t count = 0;
 
-    for (int i = 0; i < QUEUE_MAX; i++) {
+    for (int i = 0; i < QUEUE_MAX; i++)
         count += queue_is_waiting(queue, i, uuid);
-    }
     return count;
 }

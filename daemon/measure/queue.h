@@ -19,7 +19,7 @@ struct measurement_queue {
     uint64_t forgotten_failed;
 };
 
-/* Makes a queued measurement, in place of the oldest ended one where the table is full. QUEUE_NONE:
+/* Makes a queued measurement, in place of the oldest ended one if the table is full. QUEUE_NONE:
  * all of them are still under way. */
 int queue_add(struct measurement_queue *queue, const char *uuid, enum measurement_kind kind,
               enum depth depth, int64_t now);
@@ -30,7 +30,7 @@ int queue_next(const struct measurement_queue *queue, const char *uuid);
 /* Slot of the queued measurement of this GPU, kind and depth, or QUEUE_NONE. */
 int queue_waiting_like(const struct measurement_queue *queue, const char *uuid,
                        enum measurement_kind kind, enum depth depth);
-/* Ends a measurement that was cancelled; `why` says where. */
+/* Ends a measurement that was cancelled; `why` has the reason. */
 void queue_end_cancelled(struct measurement *measurement, const struct err *why, int64_t now);
 void queue_count(const struct measurement_queue *queue, struct measurement_counts *out);
 /* How many measurements of this GPU are queued. */

@@ -51,14 +51,12 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
 {
     struct snapshot *draft = *out = snapshot_draft(count);
 
-    if (!draft) {
+    if (!draft)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
-    }
     snprintf(draft->source, sizeof draft->source, "%s",
              p->options.gpu.simulated && p->options.gpu.simulated[0] ? "simulated" : "cuda");
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         pipeline_recall(p, &gpus[i], &draft->gpus[i]);
-    }
     return STATUS_OK;
 }
 
@@ -79,10 +77,9 @@ static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
     int error = pthread_create(&thread->pthread, &attributes, gpu_thread_main, thread);
 
     pthread_attr_destroy(&attributes);
-    if (error) {
+    if (error)
         return err_set(err, STATUS_NO_MEMORY, "cannot create the thread of GPU %u: %s", index,
                        strerror(error));
-    }
     thread->started = true;
     return STATUS_OK;
 }
@@ -100,9 +97,8 @@ static void pipeline_begin(struct pipeline *p)
 
         if ((ready ? p->options.check_known : p->options.measure_unknown) &&
             gpu_thread_queue(&p->threads[i], ready ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
-                             DEPTH_FULL, &measurement, &err)) {
+                             DEPTH_FULL, &measurement, &err))
             log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
-        }
     }
     snapshot_release(s);
 }
@@ -123,13 +119,11 @@ static void requeue_gpu(struct gpu_thread *thread)
     struct err err = {0};
     struct measurement measurement;
 
-    if (thread->slot != QUEUE_NONE && p->queue.items[thread->slot].kind == MEASUREMENT_NEW) {
+    if (thread->slot != QUEUE_NONE && p->queue.items[thread->slot].kind == MEASUREMENT_NEW)
         return;
-    }
     log_info("gpu %u %s is measured again", thread->index, thread->identity.uuid);
-    if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, &err)) {
+    if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, &err))
         log_warning("gpu %u cannot be measured: %s", thread->index, err.text);
-    }
 }
 
 void pipeline_requeue(struct pipeline *p)
@@ -146,13 +140,11 @@ void pipeline_requeue(struct pipeline *p)
         bool lacks = false;
 
         /* Reads the database: without the mutex. */
-        if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err)) {
+        if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
-        }
         pthread_mutex_lock(&p->mutex);
-        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping) {
+        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping)
             requeue_gpu(thread);
-        }
         pthread_mutex_unlock(&p->mutex);
     }
     snapshot_release(s);
@@ -164,17 +156,14 @@ enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity
     struct snapshot *draft = NULL;
     enum status status = pipeline_draft(p, gpus, count, &draft, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
                  draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
-    }
     pthread_mutex_lock(&p->mutex);
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count && !status; i++)
         status = pipeline_start_thread(p, i, &gpus[i], err);
-    }
     if (!status) {
         snapshot_publish(p->cell, draft);
         draft = NULL;

@@ -35,18 +35,15 @@ static enum status verify_probe(struct verification *r, const struct probe_spec 
         struct observation o = {0};
         enum status status = worker_run(r->worker, spec, VERIFY_PROBE_DEADLINE, &o, err);
 
-        if (status) {
+        if (status)
             return status;
-        }
-        if (spec == &r->step.specs[0]) {
+        if (spec == &r->step.specs[0])
             verify_probes_place(r->fp, &o.result, &r->step);
-        }
         disturbance_classify(&o, &o.assessment);
         clean = o.assessment.verdict == VERDICT_CLEAN;
         status = observation_set_add(&r->set, &o, err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return STATUS_OK;
 }
@@ -63,9 +60,8 @@ static enum status verify_once(struct verification *r, struct check *out, struct
     for (uint32_t i = 0; i < r->step.spec_count; i++) {
         enum status status = verify_probe(r, &r->step.specs[i], err);
 
-        if (status) {
+        if (status)
             return status;
-        }
     }
     check_observations(r->fp, &r->set, out);
     /* While the GPU is disturbed a change is not believed, and what has no clean observation is not
@@ -99,9 +95,8 @@ static enum status verify_twice(struct verification *r, struct check *out, nsec_
             *out = before;
             out->result = CHECK_UNSURE;
         }
-        if (out->result != CHECK_CHANGED) {
+        if (out->result != CHECK_CHANGED)
             break;
-        }
     }
     return status;
 }
@@ -113,19 +108,16 @@ enum status verify_gpu(const struct measure_request *request, const struct finge
 
     *probe_ns = 0;
     *out = (struct check){.result = CHECK_UNSURE};
-    if (!r) {
+    if (!r)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a check");
-    }
     r->request = request;
     r->fp = fp;
     enum status status = measure_open(request, &r->worker, &r->set.gpu, &r->set.limits, err);
 
-    if (!status) {
+    if (!status)
         check_identity(&fp->gpu, &r->set.gpu, out);
-    }
-    if (!status && out->result == CHECK_HOLDS) {
+    if (!status && out->result == CHECK_HOLDS)
         status = verify_twice(r, out, probe_ns, err);
-    }
     const enum status left = measure_abandon(request, r->worker, status ? err : NULL);
 
     status = status && left ? left : status;

@@ -1,4 +1,4 @@
-/* observation.c: memory of observations, and where a value lies in the flat array.
+/* observation.c: memory of observations, and the place of a value in the flat array.
  *
  * The axes are those of the table in gpu/probe.h, last one fastest. So value
  * [repeat][half][sm][page] of a ROUND of 132 SMs with slices of 8 pages lies at ((repeat * 2 +

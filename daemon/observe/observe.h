@@ -1,6 +1,6 @@
-/* observe.h: an observation is one probe run: what was asked, every raw number it gave, and the
- * conditions it ran under. Observations are stored before anybody concludes from them, so every
- * conclusion can be computed again from them on a machine without a GPU.
+/* observe.h: an observation is the record of one probe: its specification, every raw number, and
+ * the conditions it ran under. Observations are stored before they are analyzed, so every result
+ * can be derived again on a machine without a GPU.
  *
  * One form for everything: the JSON text that observation_to_json writes travels from the worker
  * to the daemon, lies in the store, is served by the API and is what tests/replay replays. Its
@@ -9,7 +9,7 @@
 #ifndef REACH_OBSERVE_OBSERVE_H
 #define REACH_OBSERVE_OBSERVE_H
 
-#include "base/identity.h"
+#include "base/identity_json.h"
 #include "base/status.h"
 #include "base/verdict.h"
 #include "gpu/probe.h"
@@ -19,7 +19,7 @@
 struct observation {
     struct probe_spec spec;
     struct probe_result result;   /* owned */
-    struct assessment assessment; /* whether something else had a hand in it */
+    struct assessment assessment; /* whether it was disturbed */
 };
 
 /* Deep copy and release. A zeroed observation may be freed. */
@@ -36,7 +36,6 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
 /* Specs travel alone too, from the daemon to the worker. The same strictness. */
 json_t *probe_spec_to_json(const struct probe_spec *spec);
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err);
-json_t *gpu_identity_to_json(const struct gpu_identity *id);
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err);
 json_t *gpu_limits_to_json(const struct gpu_limits *limits);
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);
@@ -48,8 +47,8 @@ struct observation_list {
     size_t capacity;
 };
 
-/* All that one measurement has seen so far, in order: the input of plan and of analysis. What is
- * not clean is set aside: it is kept as evidence, and nobody concludes from it. */
+/* All observations of one measurement so far, in order: the input of campaign and analysis. What is
+ * not clean is in `excluded`: kept as evidence, and not analyzed. */
 struct observation_set {
     struct gpu_identity gpu;
     struct gpu_limits limits;
@@ -59,7 +58,7 @@ struct observation_set {
     struct observation_list excluded; /* disturbed and unusable ones */
 };
 
-/* Appends, or sets aside, as its assessment says; takes the observation also when it fails
+/* Appends to the clean or the excluded ones; takes the observation also if it fails
  * (STATUS_NO_MEMORY). */
 enum status observation_set_add(struct observation_set *set, struct observation *take,
                                 struct err *err);

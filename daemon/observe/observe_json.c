@@ -121,11 +121,6 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     return s;
 }
 
-json_t *gpu_identity_to_json(const struct gpu_identity *id)
-{
-    return identity_json_new(id);
-}
-
 enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out, struct err *err)
 {
     struct json_reader in;
@@ -211,25 +206,12 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
     return 0;
 }
 
-static json_t *shape_to_json(const struct observation *o)
-{
-    uint32_t axes[MAX_AXES];
-    const uint32_t count = shape_of(&o->spec, o->result.sm_count, axes);
-    json_t *array = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (!json_builder_append(&array, json_integer(axes[i])))
-            break;
-    }
-    return array;
-}
-
-static json_t *values_to_json(const struct probe_result *result)
+static json_t *list_to_json(const uint32_t *values, size_t count)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < result->value_count; i++) {
-        if (!json_builder_append(&array, json_integer(result->values[i])))
+    for (size_t i = 0; i < count; i++) {
+        if (!json_builder_append(&array, json_integer(values[i])))
             break;
     }
     return array;
@@ -276,14 +258,16 @@ static json_t *conditions_to_json(const struct probe_conditions *c)
 json_t *observation_to_json(const struct observation *o)
 {
     struct json_builder out;
+    uint32_t axes[MAX_AXES];
 
     if (o->result.sm_count > REACH_MAX_SMS)
         return NULL;
     json_builder_begin(&out);
     json_builder_value(&out, "probe", probe_spec_to_json(&o->spec));
     json_fields_build(&out, &sm_ids, 1, 0, &o->result);
-    json_builder_value(&out, "shape", shape_to_json(o));
-    json_builder_value(&out, "values", values_to_json(&o->result));
+    json_builder_value(&out, "shape",
+                       list_to_json(axes, shape_of(&o->spec, o->result.sm_count, axes)));
+    json_builder_value(&out, "values", list_to_json(o->result.values, o->result.value_count));
     json_builder_value(&out, "conditions", conditions_to_json(&o->result.conditions));
     json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
     json_builder_text_or_null(&out, "verdict_reason", o->assessment.message);
@@ -327,7 +311,7 @@ static void values_from_json(struct json_reader *in, struct observation *o)
         return;
     wanted = probe_value_count(&o->spec, o->result.sm_count);
     if (count != wanted) {
-        json_reader_fail(in, "values", "has %zu elements where the probe gives %zu", count, wanted);
+        json_reader_fail(in, "values", "has %zu elements, the probe gives %zu", count, wanted);
         return;
     }
     o->result.values = calloc(count, sizeof(*o->result.values));

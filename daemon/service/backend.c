@@ -132,9 +132,8 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
-    for (uint32_t i = 0; i < count && i < max; i++) {
+    for (uint32_t i = 0; i < count && i < max; i++)
         json_builder_append(&list, backend_fingerprint_row(&rows[i]));
-    }
     status = backend_emit_page(status, "fingerprints", list,
                                count > max && max ? rows[max - 1].run : 0, out_page, err);
     free(rows);
@@ -176,9 +175,8 @@ static enum status backend_observations(void *self, const char *uuid, int64_t ru
         rows ? store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err)
              : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
 
-    for (uint32_t i = 0; i < count && i < max; i++) {
+    for (uint32_t i = 0; i < count && i < max; i++)
         json_builder_append(&list, backend_observation_row(&rows[i]));
-    }
     status = backend_emit_page(status, "observations", list,
                                count > max && max ? rows[max - 1].id : 0, out_page, err);
     free(rows);
@@ -193,31 +191,26 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
     uint32_t count = 0;
     char *text = NULL;
 
-    if (id < 1 || id == INT64_MAX) {
+    if (id < 1 || id == INT64_MAX)
         return err_set(err, STATUS_NOT_FOUND, "there is no observation %lld", (long long)id);
-    }
     enum status status = store_observation_json(b->store, uuid, id, &text, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     json_t *json = json_load_whole(text, strlen(text), NULL);
 
     free(text);
-    if (!json) {
+    if (!json)
         return json_load_was_short()
                    ? err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id)
                    : err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
-    }
     /* The text does not name its run; the listing does. */
     status = store_list_observations(b->store, uuid, 0, id + 1, &row, 1, &count, err);
-    if (!status && (count == 0 || row.id != id)) {
+    if (!status && (count == 0 || row.id != id))
         status = err_set(err, STATUS_NOT_FOUND, "observation %lld has gone", (long long)id);
-    }
     if (!status && (json_object_set_new(json, "id", json_integer(id)) ||
-                    json_object_set_new(json, "run", json_integer(row.run)))) {
+                    json_object_set_new(json, "run", json_integer(row.run))))
         status = err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
-    }
     if (status) {
         json_decref(json);
     } else {

@@ -1,9 +1,10 @@
-/* http_threads.c: one HTTP server (api/server.h) and one thread a socket.
+/* http_threads.c: one HTTP server (api/server.h) and one thread per socket.
  *
- *     thread: serve what is ready, beat, sleep        watcher: has it moved? wake it
+ *     thread: serve what is ready, beat, sleep        watcher: check the heartbeat, wake the thread
  *
- * They share the snapshot cell, the backend and what is counted; each renders and keeps documents
- * of its own. Places are shared out among all of them first, since files are the process's.
+ * They share the snapshot cell, the backend and the counters; each renders and caches documents of
+ * its own. Connection slots are divided among them first, because file descriptors belong to the
+ * process.
  */
 #include "service/http_threads.h"
 
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { HTTP_THREADS_UNIX_CONNECTIONS = 256 };
 
@@ -74,13 +74,11 @@ static void http_threads_connection_slots(const struct listen_set *sockets,
     api_share_slots(out, sockets->count);
 }
 
-/* Opens the next thread for this socket. On failure the socket is still the caller's, or closed
- * where
- * `*out_taken` says so. */
+/* Starts the next thread, for socket `i` of the set, which it takes out. */
 static enum status http_threads_add(struct http_threads *http_threads,
                                     const struct http_threads_options *options,
-                                    const struct api_listener *listener, bool *out_taken,
-                                    struct err *err)
+                                    const struct api_listener *listener, struct listen_set *sockets,
+                                    uint32_t i, struct err *err)
 {
     const struct api_options api = {.listeners = {*listener},
                                     .listen_count = 1,
@@ -91,15 +89,16 @@ static enum status http_threads_add(struct http_threads *http_threads,
     struct http_thread *d = &http_threads->threads[http_threads->count];
     enum status status = api_server_new(&api, options->cell, options->backend, &d->server, err);
 
-    *out_taken = !status;
-    if (status) {
+    if (status)
         return status;
-    }
+    sockets->fds[i] = -1;
+    d->role = sockets->roles[i];
+    memcpy(d->address, sockets->addresses[i], sizeof d->address);
     int error = pthread_create(&d->thread, NULL, http_threads_main, d);
 
     if (error) {
         api_server_free(d->server);
-        return err_set(err, STATUS_NO_MEMORY, "no thread to serve %s: %s", d->address,
+        return err_set(err, STATUS_NO_MEMORY, "cannot create the HTTP thread of %s: %s", d->address,
                        strerror(error));
     }
     http_threads->count++;
@@ -111,35 +110,16 @@ enum status http_threads_open(struct listen_set *sockets,
                               struct err *err)
 {
     struct api_listener listeners[LISTEN_MAX];
-    struct http_threads *http_threads = calloc(1, sizeof *http_threads);
+    struct http_threads *http_threads = *out = calloc(1, sizeof *http_threads);
     enum status status = STATUS_OK;
 
-    *out = NULL;
-    if (!http_threads) {
+    if (!http_threads)
         return err_set(err, STATUS_NO_MEMORY, "no memory to serve");
-    }
     http_threads->stats.started_at = clock_wall_seconds();
     http_threads_connection_slots(sockets, options, listeners);
-    for (uint32_t i = 0; i < sockets->count; i++) {
-        struct http_thread *d = &http_threads->threads[http_threads->count];
-        bool taken = false;
-
-        d->role = sockets->roles[i];
-        memcpy(d->address, sockets->addresses[i], sizeof d->address);
-        if (!status) {
-            status = http_threads_add(http_threads, options, &listeners[i], &taken, err);
-        }
-        if (!taken) {
-            close(sockets->fds[i]);
-        }
-    }
-    sockets->count = 0;
-    if (status) {
-        http_threads_close(http_threads);
-        return status;
-    }
-    *out = http_threads;
-    return STATUS_OK;
+    for (uint32_t i = 0; i < sockets->count && !status; i++)
+        status = http_threads_add(http_threads, options, &listeners[i], sockets, i, err);
+    return status;
 }
 
 bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, size_t size)
@@ -163,16 +143,14 @@ bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, 
 
 void http_threads_set_token(struct http_threads *http_threads, const char *token)
 {
-    for (uint32_t i = 0; i < http_threads->count; i++) {
+    for (uint32_t i = 0; i < http_threads->count; i++)
         api_server_set_token(http_threads->threads[i].server, token);
-    }
 }
 
 void http_threads_close(struct http_threads *take)
 {
-    if (!take) {
+    if (!take)
         return;
-    }
     for (uint32_t i = 0; i < take->count; i++) {
         atomic_store(&take->threads[i].stop, true);
         api_server_wake(take->threads[i].server);

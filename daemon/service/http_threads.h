@@ -1,6 +1,5 @@
-/* http_threads.h: a thread for each socket that is served. Whoever keeps the thread of the TCP port
- * busy keeps neither health probes waiting nor those who look after the node over the Unix socket.
- */
+/* http_threads.h: one thread per socket, so that clients that keep the TCP port busy delay neither
+ * health probes nor the administrators at the Unix socket. */
 #ifndef REACH_SERVICE_HTTP_THREADS_H
 #define REACH_SERVICE_HTTP_THREADS_H
 
@@ -20,14 +19,15 @@ struct http_threads_options {
     uint32_t max_connections;          /* of each TCP socket */
 };
 
-/* Serves all sockets of the set, which are the threads' from then on, also where it fails. */
+/* Serves all sockets of the set, and takes them out of it. `*out` is to be closed also after a
+ * failure. */
 enum status http_threads_open(struct listen_set *sockets,
                               const struct http_threads_options *options, struct http_threads **out,
                               struct err *err);
-/* Did every thread move since this was asked last? Wakes them, so that they can. Where one did not,
- * `out_stuck` says which. For one watcher. */
+/* Was every thread alive since the last call? Wakes them, so that they can beat their heartbeats.
+ * `out_stuck` names one that was not. For one watcher. */
 bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, size_t size);
-/* Another token for what changes something, for every request that comes after. */
+/* Another token for POST and DELETE, from the next request on. */
 void http_threads_set_token(struct http_threads *http_threads, const char *token);
 /* Finishes answers under way (at most 1 s) and closes everything. NULL is fine. */
 void http_threads_close(struct http_threads *take);

@@ -1,8 +1,8 @@
 /* listen.c: the sockets that the daemon serves. See listen.h.
  *
- * Jobs ask on the loopback, which every local user may. The Unix socket and the port for health
- * probes are for those who look after the node, and have connection slots that no job can take.
- * A name left behind by a daemon that was killed is told from a living one by trying to connect.
+ * Jobs use the loopback, which every local user may. The Unix socket and the port for health probes
+ * are for administrators, and have connection slots that no job can take.
+ * The name of a socket that a killed daemon has left is recognized by trying to connect.
  */
 #include "service/listen.h"
 
@@ -66,9 +66,8 @@ static enum listen_role listen_inherited_role(const char *names, int i, int fd)
     if (names) {
         const char *health = strstr(names, "health");
 
-        if (health && health < names + strcspn(names, ":")) {
+        if (health && health < names + strcspn(names, ":"))
             return LISTEN_HEALTH;
-        }
     }
     bool named = getsockname(fd, (struct sockaddr *)&address, &length) == 0;
 
@@ -84,21 +83,18 @@ static enum status listen_inherited(struct listen_set *set, struct err *err)
     long count = count_text ? strtol(count_text, NULL, 10) : 0;
     bool ours = pid && strtol(pid, NULL, 10) == (long)getpid();
 
-    if (!ours || count <= 0) {
+    if (!ours || count <= 0)
         return STATUS_OK;
-    }
-    if (count > LISTEN_MAX) {
+    if (count > LISTEN_MAX)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%ld sockets were passed; at most %d are used",
                        count, LISTEN_MAX);
-    }
     for (int fd = LISTEN_FIRST_PASSED_FD; fd < LISTEN_FIRST_PASSED_FD + (int)count; fd++) {
         int listening = 0;
         socklen_t length = sizeof listening;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) < 0 || !listening) {
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) < 0 || !listening)
             return err_set(err, STATUS_INVALID_ARGUMENT,
                            "descriptor %d, passed by the service manager, does not listen", fd);
-        }
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
         listen_add(set, fd, listen_inherited_role(names, fd - LISTEN_FIRST_PASSED_FD, fd));
@@ -143,28 +139,24 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
     snprintf(text, sizeof text, "%s", address);
     listen_split(text, &host, &port);
     if (strspn(port, "0123456789") != strlen(port) || !*port ||
-        strtoul(port, NULL, 10) > UINT16_MAX) {
+        strtoul(port, NULL, 10) > UINT16_MAX)
         return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: a port is 0 to 65535",
                        address);
-    }
     int error = getaddrinfo(host, port, &hints, &found);
 
-    if (error) {
+    if (error)
         return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: %s", address,
                        gai_strerror(error));
-    }
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd >= 0) {
+    if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    }
     if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 ||
         listen(fd, LISTEN_BACKLOG) < 0) {
         status = err_set(err, errno == EADDRINUSE ? STATUS_CONFLICT : STATUS_IO,
                          "cannot listen on %s: %s", address, strerror(errno));
-        if (fd >= 0) {
+        if (fd >= 0)
             close(fd);
-        }
     } else {
         listen_add(set, fd, role);
     }
@@ -172,30 +164,25 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
     return status;
 }
 
-/* Removes a socket's name that nobody listens on any more. */
+/* Removes the name of a socket on which no process listens any more. */
 static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
 {
     struct stat st;
 
-    if (lstat(name->sun_path, &st) < 0) {
+    if (lstat(name->sun_path, &st) < 0)
         return STATUS_OK;
-    }
-    if (!S_ISSOCK(st.st_mode)) {
+    if (!S_ISSOCK(st.st_mode))
         return err_set(err, STATUS_CONFLICT, "%s exists and is no socket; it is left alone",
                        name->sun_path);
-    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
 
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
-    if (alive) {
+    if (alive)
         return err_set(err, STATUS_CONFLICT, "another process serves %s", name->sun_path);
-    }
-    if (unlink(name->sun_path) < 0) {
+    if (unlink(name->sun_path) < 0)
         return err_set(err, STATUS_IO, "cannot remove %s: %s", name->sun_path, strerror(errno));
-    }
     return STATUS_OK;
 }
 
@@ -204,30 +191,26 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     char directory[sizeof name.sun_path];
 
-    if (strlen(path) >= sizeof name.sun_path) {
+    if (strlen(path) >= sizeof name.sun_path)
         return err_set(err, STATUS_INVALID_ARGUMENT, "the socket's path is longer than %zu bytes",
                        sizeof name.sun_path - 1);
-    }
     snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
     snprintf(directory, sizeof directory, "%s", path);
     const char *parent = dirname(directory);
 
-    if (mkdir(parent, 0755) < 0 && errno != EEXIST) {
+    if (mkdir(parent, 0755) < 0 && errno != EEXIST)
         return err_set(err, STATUS_IO, "cannot make %s: %s", parent, strerror(errno));
-    }
     enum status status = listen_clear(&name, err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ||
         chmod(path, LISTEN_SOCKET_MODE) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
         status = err_set(err, STATUS_IO, "cannot listen on %s: %s", path, strerror(errno));
-        if (fd >= 0) {
+        if (fd >= 0)
             close(fd);
-        }
         return status;
     }
     listen_add(set, fd, LISTEN_UNIX);
@@ -239,16 +222,14 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
 static enum status listen_tolerate(enum status status, bool given, const struct err *local,
                                    struct err *err)
 {
-    if (status && given) {
+    if (status && given)
         return err_set(err, status, "%s", local->text);
-    }
-    if (status) {
+    if (status)
         log_warning("%s; going on without it", local->text);
-    }
     return STATUS_OK;
 }
 
-/* The address of `listen` with the next port; a free one beside a free one. "" where none is left.
+/* The address of `listen` with the next port; a free one beside a free one. "" if none is left.
  */
 static void listen_next_port(const char *listen, char *out, size_t out_size)
 {
@@ -273,9 +254,8 @@ static enum status listen_health(const struct config *config, struct listen_set 
     } else if (!config->health_given && config->listen) {
         listen_next_port(config->listen, address, sizeof address);
     }
-    if (!address[0]) {
+    if (!address[0])
         return STATUS_OK;
-    }
     return listen_tolerate(listen_tcp(address, LISTEN_HEALTH, set, &local), config->health_given,
                            &local, err);
 }
@@ -288,11 +268,10 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
     *out = (struct listen_set){0};
     status = listen_inherited(out, err);
     listen_forget_inherited();
-    if (status || out->count) {
+    if (status || out->count)
         return status;
-    }
     if (config->listen) {
-        /* The port is how everybody finds the daemon: without it only where it was not wanted. */
+        /* Clients find the daemon by its port: it is left out only if that was asked for. */
         status = listen_tcp(config->listen, LISTEN_TCP, out, err);
     }
     if (!status && config->socket) {
@@ -300,13 +279,11 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
         status = listen_tolerate(status, config->socket_given, &local, err);
     }
     status = status ? status : listen_health(config, out, err);
-    if (!status && out->count == 0) {
+    if (!status && out->count == 0)
         status =
             err_set(err, STATUS_INVALID_ARGUMENT, "there is neither a port nor a socket to serve");
-    }
-    if (status) {
+    if (status)
         listen_close(out);
-    }
     return status;
 }
 
@@ -315,17 +292,15 @@ static bool listen_is_local(int fd)
     struct sockaddr_storage address = {0};
     socklen_t length = sizeof address;
 
-    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
         return false;
-    }
     if (address.ss_family == AF_INET6) {
         const struct in6_addr *a = &((const struct sockaddr_in6 *)&address)->sin6_addr;
 
         return IN6_IS_ADDR_LOOPBACK(a) || (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
     }
-    if (address.ss_family == AF_INET) {
+    if (address.ss_family == AF_INET)
         return ntohl(((const struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == 127;
-    }
     return address.ss_family == AF_UNIX;
 }
 
@@ -334,12 +309,11 @@ enum status listen_check_local(const struct listen_set *set, struct err *err)
     for (uint32_t i = 0; i < set->count; i++) {
         /* Nothing can be changed on the port for probes, and who probes is another machine often.
          */
-        if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i])) {
+        if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i]))
             return err_set(err, STATUS_INVALID_ARGUMENT,
                            "%s can be reached from other machines, and there is no token: serve a "
                            "loopback address, or set --token-file",
                            set->addresses[i]);
-        }
     }
     return STATUS_OK;
 }
@@ -347,10 +321,10 @@ enum status listen_check_local(const struct listen_set *set, struct err *err)
 void listen_close(struct listen_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++) {
-        close(set->fds[i]);
+        if (set->fds[i] >= 0)
+            close(set->fds[i]);
     }
     set->count = 0;
-    if (set->unlink_path[0]) {
+    if (set->unlink_path[0])
         unlink(set->unlink_path);
-    }
 }

@@ -22,9 +22,8 @@ static int sd_notify_watchdog_ms(void)
     const char *pid = getenv("WATCHDOG_PID");
     long long allowed = usec ? strtoll(usec, NULL, 10) : 0;
 
-    if (allowed <= 0 || (pid && strtol(pid, NULL, 10) != (long)getpid())) {
+    if (allowed <= 0 || (pid && strtol(pid, NULL, 10) != (long)getpid()))
         return -1;
-    }
     long long ms = allowed / 2 / NOTIFY_USEC_PER_MSEC;
 
     return ms < 1 ? 1 : ms > INT_MAX ? INT_MAX : (int)ms;
@@ -54,24 +53,21 @@ struct sd_notify sd_notify_open(void)
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
-    if (n.fd < 0) {
+    if (n.fd < 0)
         n.watchdog_ms = -1;
-    }
     return n;
 }
 
 void sd_notify_send(const struct sd_notify *n, const char *lines)
 {
-    if (n->fd >= 0 && send(n->fd, lines, strlen(lines), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (n->fd >= 0 && send(n->fd, lines, strlen(lines), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         log_debug("cannot notify the service manager: %s", strerror(errno));
-    }
 }
 
 void sd_notify_close(struct sd_notify *n)
 {
-    if (n->fd >= 0) {
+    if (n->fd >= 0)
         close(n->fd);
-    }
     *n = (struct sd_notify){.fd = -1, .watchdog_ms = -1};
 }
 
@@ -90,41 +86,26 @@ static void sd_notify_describe(const struct snapshot *s, char *out, size_t size)
                  s->source_error.status ? s->source_error.text : "the source lists none");
         return;
     }
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
+    for (uint32_t i = 0; i < s->gpu_count; i++)
         counts[s->gpus[i].state]++;
-    }
     used = (size_t)snprintf(out, size, "%u GPU%s", s->gpu_count, s->gpu_count == 1 ? "" : "s");
     for (int state = 0, shown = 0; state < NOTIFY_GPU_STATES && used < size; state++) {
-        if (counts[state]) {
+        if (counts[state])
             used += (size_t)snprintf(out + used, size - used, "%s %u %s", shown++ ? "," : ":",
                                      counts[state], gpu_state_name((enum gpu_state)state));
-        }
     }
 }
 
-static void sd_notify_status(struct sd_notify *n, const char *before)
+void sd_notify_state(struct sd_notify *n, const struct snapshot *s, bool ready)
 {
-    char lines[sizeof n->status + 40];
-
-    snprintf(lines, sizeof lines, "%sSTATUS=%s", before, n->status);
-    sd_notify_send(n, lines);
-}
-
-void sd_notify_ready(struct sd_notify *n, const struct snapshot *s)
-{
-    sd_notify_describe(s, n->status, sizeof n->status);
-    sd_notify_status(n, "READY=1\n");
-}
-
-void sd_notify_state(struct sd_notify *n, const struct snapshot *s)
-{
-    char now[sizeof n->status];
+    char now[sizeof n->status], lines[sizeof n->status + 40];
 
     sd_notify_describe(s, now, sizeof now);
-    if (strcmp(now, n->status) != 0) {
-        memcpy(n->status, now, sizeof now);
-        sd_notify_status(n, "");
-    }
+    if (!ready && strcmp(now, n->status) == 0)
+        return;
+    memcpy(n->status, now, sizeof now);
+    snprintf(lines, sizeof lines, "%sSTATUS=%s", ready ? "READY=1\n" : "", now);
+    sd_notify_send(n, lines);
 }
 
 void sd_notify_reloading(struct sd_notify *n)
@@ -165,14 +146,12 @@ int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintena
 {
     const nsec_t now = clock_monotonic();
 
-    if (n->watchdog_ms < 0) {
+    if (n->watchdog_ms < 0)
         return -1;
-    }
     if (now >= n->watchdog_due) {
         /* The first time some threads may not have started yet. */
-        if (n->watchdog_due == 0 || sd_notify_all_alive(n, p, k, http_threads)) {
+        if (n->watchdog_due == 0 || sd_notify_all_alive(n, p, k, http_threads))
             sd_notify_send(n, "WATCHDOG=1");
-        }
         n->watchdog_due = now + (nsec_t)n->watchdog_ms * NSEC_PER_MSEC;
     }
     return (int)((n->watchdog_due - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);

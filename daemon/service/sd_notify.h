@@ -24,11 +24,10 @@ struct sd_notify sd_notify_open(void);
 void sd_notify_send(const struct sd_notify *n, const char *lines);
 void sd_notify_close(struct sd_notify *n);
 
-/* READY=1, with the state of the GPUs. */
-void sd_notify_ready(struct sd_notify *n, const struct snapshot *s);
-/* The state of the GPUs, if it has changed: "2 GPUs: 1 ready, 1 measuring". */
-void sd_notify_state(struct sd_notify *n, const struct snapshot *s);
-/* RELOADING=1; sd_notify_ready follows. */
+/* The state of the GPUs, if it has changed: "2 GPUs: 1 ready, 1 measuring". `ready`: in any case,
+ * and READY=1. */
+void sd_notify_state(struct sd_notify *n, const struct snapshot *s, bool ready);
+/* RELOADING=1; READY=1 follows. */
 void sd_notify_reloading(struct sd_notify *n);
 
 /* Notifies the watchdog if that is due and every thread of `p`, of `http_threads` and that of `k`

@@ -14,9 +14,8 @@ static void state_file_make_directory(const char *path)
 {
     char *copy = strdup(path);
 
-    if (copy && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST) {
+    if (copy && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
         log_warning("cannot make the state directory of %s: %s", path, strerror(errno));
-    }
     free(copy);
 }
 
@@ -26,9 +25,8 @@ enum status state_file_open(const struct config *config, struct store **out, str
     /* A daemon that serves can wait for the disk; one measurement cannot. */
     const bool degraded = config->mode == CONFIG_SERVE && !config->state_fallback_memory;
 
-    if (!in_memory && (config->demo || !config->state_given)) {
+    if (!in_memory && (config->demo || !config->state_given))
         state_file_make_directory(config->state);
-    }
     enum status status = degraded ? store_open_degraded(config->state, out, err)
                                   : store_open(config->state, out, err);
 

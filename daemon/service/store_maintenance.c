@@ -1,7 +1,7 @@
 /* store_maintenance.c: one thread, asleep in store_wait.
  *
- *     keep  ->  is the store back, renewed, or has it lost a fingerprint?  ->  measure what is gone
- *           ->  wait: indefinitely, or a little longer each time while nothing can be written
+ *     maintain  ->  was the file recovered or recreated, was a row lost?  ->  measure again
+ *               ->  wait: indefinitely, or longer each time while nothing can be written
  */
 #include "service/store_maintenance.h"
 
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEPER_FIRST_WAIT  (250 * NSEC_PER_MSEC)
-#define KEEPER_LONGEST     (10 * NSEC_PER_SEC)
-#define KEEPER_STACK_BYTES ((size_t)1 << 20)
+#define MAINTENANCE_FIRST_WAIT  (250 * NSEC_PER_MSEC)
+#define MAINTENANCE_LONGEST     (10 * NSEC_PER_SEC)
+#define MAINTENANCE_STACK_BYTES ((size_t)1 << 20)
 
 struct store_maintenance {
     struct store *store;
@@ -38,8 +38,8 @@ static bool lost_or_found(const struct store_health *before, const struct store_
 static void *store_maintenance_main(void *self)
 {
     struct store_maintenance *k = self;
-    struct store_health before = {0}; /* what was lost before this thread began counts too */
-    nsec_t wait = KEEPER_FIRST_WAIT;
+    struct store_health before = {0}; /* counts what was lost before this thread began */
+    nsec_t wait = MAINTENANCE_FIRST_WAIT;
 
     pthread_setname_np(pthread_self(), "store-maintain");
     heartbeat_adopt(&k->heartbeat);
@@ -48,22 +48,20 @@ static void *store_maintenance_main(void *self)
         struct err err = {0};
         bool renewed = false;
 
-        if (store_maintain(k->store, &renewed, &err)) {
+        if (store_maintain(k->store, &renewed, &err))
             log_debug("state file: %s", err.text);
-        }
         store_health(k->store, &now);
-        if (lost_or_found(&before, &now, renewed)) {
+        if (lost_or_found(&before, &now, renewed))
             pipeline_requeue(k->pipeline);
-        }
         before = now;
         malloc_trim(0);
         heartbeat_beat();
         if (now.last_error.status == STATUS_OK) {
-            wait = KEEPER_FIRST_WAIT;
+            wait = MAINTENANCE_FIRST_WAIT;
             store_wait(k->store, STORE_NO_TIMEOUT);
         } else {
             store_wait(k->store, wait);
-            wait = wait < KEEPER_LONGEST / 2 ? wait * 2 : KEEPER_LONGEST;
+            wait = wait < MAINTENANCE_LONGEST / 2 ? wait * 2 : MAINTENANCE_LONGEST;
         }
     }
     return NULL;
@@ -76,19 +74,19 @@ enum status store_maintenance_start(struct store *store, struct pipeline *pipeli
     pthread_attr_t attributes;
 
     *out = NULL;
-    if (!k) {
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the upkeep of the store");
-    }
+    if (!k)
+        return err_set(err, STATUS_NO_MEMORY, "no memory to maintain the state file");
     k->store = store;
     k->pipeline = pipeline;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, KEEPER_STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, MAINTENANCE_STACK_BYTES);
     int error = pthread_create(&k->thread, &attributes, store_maintenance_main, k);
 
     pthread_attr_destroy(&attributes);
     if (error) {
         free(k);
-        return err_set(err, STATUS_NO_MEMORY, "no thread for the upkeep of the store: %s",
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot create the thread that maintains the state file: %s",
                        strerror(error));
     }
     *out = k;
@@ -105,9 +103,8 @@ bool store_maintenance_is_alive(struct store_maintenance *k)
 
 void store_maintenance_stop(struct store_maintenance *take)
 {
-    if (!take) {
+    if (!take)
         return;
-    }
     atomic_store(&take->stop, true);
     store_wake(take->store);
     pthread_join(take->thread, NULL);

@@ -1,5 +1,4 @@
-/* store_maintenance.h: the thread that does the store's upkeep (store.h) while the daemon serves.
- */
+/* store_maintenance.h: the thread that maintains the store (store.h) while the daemon serves. */
 #ifndef REACH_SERVICE_STORE_MAINTENANCE_H
 #define REACH_SERVICE_STORE_MAINTENANCE_H
 
@@ -12,10 +11,10 @@ struct store_maintenance;
  * tries every few seconds. */
 enum status store_maintenance_start(struct store *store, struct pipeline *pipeline,
                                     struct store_maintenance **out, struct err *err);
-/* Has the thread moved since the last time this was asked? Wakes it for a moment, so that it can
- * move until the next time. For one watcher. */
+/* Was the thread alive since the last call? Wakes it, so that it can beat its heartbeat. For one
+ * watcher. */
 bool store_maintenance_is_alive(struct store_maintenance *k);
-/* Ends it; NULL is fine. Waits for what it is at, which it does not finish. */
+/* Ends it, without finishing its work. NULL is fine. */
 void store_maintenance_stop(struct store_maintenance *take);
 
 #endif

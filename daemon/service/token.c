@@ -1,5 +1,5 @@
-/* token.c: reads a small secret and refuses what is none: an empty file, a file with two lines, one
- * that everybody can read. See token.h. */
+/* token.c: reads a small secret; refuses an empty file, a file with two lines, and one that every
+ * user can read. See token.h. */
 #include "service/token.h"
 
 #include <errno.h>
@@ -21,24 +21,20 @@ static enum status token_read(int fd, const char *path, char out[TOKEN_BYTES], s
     char text[TOKEN_MAX_CHARS + 2];
     ssize_t got = read(fd, text, sizeof text);
 
-    if (got < 0) {
+    if (got < 0)
         return err_set(err, STATUS_IO, "cannot read the token in %s: %s", path, strerror(errno));
-    }
     size_t length = (size_t)got;
 
-    if (length > 0 && text[length - 1] == '\n') {
+    if (length > 0 && text[length - 1] == '\n')
         length--;
-    }
     for (size_t i = 0; i < length; i++) {
-        if (text[i] <= ' ' || text[i] > '~') {
+        if (text[i] <= ' ' || text[i] > '~')
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the token in %s has a character that is no visible ASCII one", path);
-        }
+                           "the token in %s has a character that is not visible ASCII", path);
     }
-    if (length < TOKEN_MIN_CHARS || length > TOKEN_MAX_CHARS) {
+    if (length < TOKEN_MIN_CHARS || length > TOKEN_MAX_CHARS)
         return err_set(err, STATUS_INVALID_ARGUMENT, "the token in %s has not %d to %d characters",
                        path, TOKEN_MIN_CHARS, TOKEN_MAX_CHARS);
-    }
     memcpy(out, text, length);
     out[length] = '\0';
     return STATUS_OK;
@@ -52,24 +48,21 @@ enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err)
     struct stat st;
 
     memset(out, 0, TOKEN_BYTES);
-    if (!given && !folder) {
+    if (!given && !folder)
         return STATUS_OK;
-    }
     if (!given) {
         snprintf(credential, sizeof credential, "%s/%s", folder, TOKEN_CREDENTIAL);
         path = credential;
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-    if (fd < 0 && !given && errno == ENOENT) {
+    if (fd < 0 && !given && errno == ENOENT)
         return STATUS_OK;
-    }
     if (fd < 0 || fstat(fd, &st) < 0) {
         int error = errno;
 
-        if (fd >= 0) {
+        if (fd >= 0)
             close(fd);
-        }
         return err_set(err, error == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
                        "cannot open the token file %s: %s", path, strerror(error));
     }

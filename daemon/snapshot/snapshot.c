@@ -2,16 +2,16 @@
  *
  *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
  *
- * A reader must not load the pointer and then find that the view behind it has gone before it could
+ * A reader must not load the pointer and then find that the view was freed before it could
  * raise the counter, so load and raise happen under the mutex (some twenty nanoseconds, never held
  * across anything that waits). Reading and giving back need no lock: a published view never
- * changes, and the counter is atomic. Whoever brings it to zero frees the view, in whatever thread
- * that is.
+ * changes, and the counter is atomic. The thread that brings it to zero frees the view.
  */
 #include "snapshot/snapshot.h"
 
 #include "base/name_of.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct snapshot_cell {
     pthread_mutex_t mutex;
     struct holder *newest;       /* guarded by mutex; one reference is the cell's */
     _Atomic uint64_t generation; /* of the newest */
-    int watch_fd;                /* -1: nobody watches */
+    int watch_fd;                /* -1: no watcher */
 };
 
 static const char *const state_names[] = {
@@ -93,23 +93,20 @@ void snapshot_release(const struct snapshot *take)
 
 struct snapshot_cell *snapshot_cell_new(void)
 {
-    struct snapshot_cell *cell = NULL;
+    struct snapshot_cell *cell = calloc(1, sizeof(*cell));
     struct snapshot *empty = snapshot_draft(0);
 
-    cell = calloc(1, sizeof(*cell));
-    if (!cell || !empty)
-        goto out;
-    if (pthread_mutex_init(&cell->mutex, NULL) != 0)
-        goto out;
+    if (!cell || !empty) {
+        snapshot_discard(empty);
+        free(cell);
+        return NULL;
+    }
+    pthread_mutex_init(&cell->mutex, NULL);
     empty->generation = 1;
     atomic_init(&cell->generation, 1);
     cell->watch_fd = -1;
     cell->newest = holder_of(empty);
     return cell;
-out:
-    snapshot_discard(empty);
-    free(cell);
-    return NULL;
 }
 
 void snapshot_cell_free(struct snapshot_cell *take)
@@ -163,29 +160,17 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
         return; /* full: it is readable already */
 }
 
-/* "0", "12": digits alone and no leading zero, so that no UUID and no typing error passes. */
-static bool parse_index(const char *text, uint32_t *out)
-{
-    uint32_t v = 0;
-
-    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
-        return false;
-    for (const char *p = text; *p; p++) {
-        if (*p < '0' || *p > '9' || v >= REACH_MAX_GPUS)
-            return false;
-        v = v * 10 + (uint32_t)(*p - '0');
-    }
-    *out = v;
-    return true;
-}
-
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index)
 {
-    uint32_t index;
+    unsigned long index;
+    char *end;
 
     if (!uuid_or_index || uuid_or_index[0] == '\0')
         return NULL;
-    if (parse_index(uuid_or_index, &index))
+    index = strtoul(uuid_or_index, &end, 10);
+    /* Digits alone and no leading zero: neither a UUID nor a typing error. */
+    if (isdigit((unsigned char)uuid_or_index[0]) && *end == '\0' &&
+        (uuid_or_index[0] != '0' || end == uuid_or_index + 1))
         return index < s->gpu_count ? &s->gpus[index] : NULL;
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         if (strcasecmp(s->gpus[i].identity.uuid, uuid_or_index) == 0)

@@ -1,7 +1,7 @@
 /* snapshot.h: an immutable view of the current fingerprints, from which every request is answered.
  *
  * Writers (the pipeline) build a new view and publish it; readers (the API) acquire the newest,
- * read as long as they like without a lock, and release it. Nothing in a published view changes,
+ * read without a lock, and release it. Nothing in a published view changes,
  * not even lazily. The last release frees it. All functions here may be called from any thread.
  */
 #ifndef REACH_SNAPSHOT_SNAPSHOT_H
@@ -34,7 +34,7 @@ struct snapshot_gpu {
 struct snapshot {
     uint64_t generation;     /* rises by one with every publication, from 1 */
     char source[16];         /* "cuda", "simulated" */
-    struct err source_error; /* why there are no GPUs, where there are none; STATUS_OK otherwise */
+    struct err source_error; /* why there are no GPUs; STATUS_OK: there are */
     bool discovering;        /* the source has not answered yet: an empty list claims nothing */
     uint32_t gpu_count;
     struct snapshot_gpu gpus[]; /* in the source's order: the index of the API */
@@ -46,7 +46,7 @@ struct snapshot_cell; /* holds the newest */
 struct snapshot_cell *snapshot_cell_new(void);
 void snapshot_cell_free(struct snapshot_cell *take);
 /* A descriptor (eventfd, non-blocking) that becomes readable with each publication from now on. The
- * cell's; one reader. -1 where none can be had. Before other threads use the cell. */
+ * cell's; one reader. -1 on failure. Before other threads use the cell. */
 int snapshot_cell_watch(struct snapshot_cell *cell);
 
 /* The generation of the newest view, without a lock: is the one at hand still the newest? */
@@ -63,7 +63,7 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take);
 /* Throws a draft away. */
 void snapshot_discard(struct snapshot *take);
 
-/* By UUID (exact, case ignored) or by decimal index ("0"). NULL where there is no such GPU. */
+/* By UUID (exact, case ignored) or by decimal index ("0"). NULL if there is no such GPU. */
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
 
 #endif

@@ -1,4 +1,4 @@
-/* store.c: opening and closing, and what is known about how the file does.
+/* store.c: opens and closes the store.
  *
  * A write that fails leaves the old state to this process. If the failure was an fsync and the
  * process dies before its next write, the next one may find the new state, whole: the log may have
@@ -34,22 +34,20 @@ static struct store *new_store(const char *path)
         return NULL;
     store->lock_fd = -1;
     store->path = strdup(path);
-    if (!store->path || pthread_mutex_init(&store->writing.mutex, NULL) != 0 ||
-        pthread_mutex_init(&store->reading_apart.mutex, NULL) != 0 ||
-        pthread_mutex_init(&store->state_mutex, NULL) != 0 ||
-        pthread_cond_init(&store->wake, NULL) != 0) {
-        free(store->path);
-        free(store);
-        return NULL;
-    }
+    pthread_mutex_init(&store->writing.mutex, NULL); /* with default attributes these cannot fail */
+    pthread_mutex_init(&store->reading_apart.mutex, NULL);
+    pthread_mutex_init(&store->state_mutex, NULL);
+    pthread_cond_init(&store->wake, NULL);
     store->in_memory = strcmp(path, STORE_MEMORY_PATH) == 0;
     store->reading = store->in_memory ? &store->writing : &store->reading_apart;
     store->limits = STORE_LIMITS_DEFAULT;
     store->work.scan = !store->in_memory;
-    return store;
+    if (store->path)
+        return store;
+    free_store(store);
+    return NULL;
 }
 
-/* The file cannot be used: out of the way with it. */
 enum status store_quarantine(struct store *store, const struct err *why, struct err *err)
 {
     char name[sizeof(err->text) / 2];
@@ -148,7 +146,8 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
     *out = NULL;
     /* "" would be a file that vanishes, "file:.." a URI with switches of its own. */
     if (path[0] == '\0' || strncmp(path, "file:", strlen("file:")) == 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is no path of a state file", path);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not the path of a state file",
+                       path);
     store = new_store(path);
     if (!store)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the store");

@@ -1,19 +1,19 @@
-/* store.h: what reachd remembers, in one SQLite file: GPUs, observations, fingerprints.
+/* store.h: the state of reachd in one SQLite file: GPUs, observations, fingerprints.
  *
  * WAL journal, synchronous=FULL, STRICT tables, schema in schema/db/NNNN_*.sql applied by
  * user_version (the migrations are embedded in the binary). Every row has checksums, verified on
- * load: PRAGMA integrity_check misses most flipped bytes. A row that fails is never served; upkeep
- * drops it, counts it and writes down that its GPU must be measured again.
+ * load: PRAGMA integrity_check misses most flipped bytes. A row that fails is never served;
+ * maintenance drops it, counts it and records that its GPU must be measured again.
  *
- * One writer, guarded by a mutex inside: any thread may call anything. A lock file (path + "-lock",
- * flock) keeps a second daemon out: STATUS_CONFLICT. Documents are JSON texts as the observe and
- * fingerprint layers write them.
+ * One writer, guarded by an internal mutex: any thread may call any function. A lock file (path +
+ * "-lock", flock) keeps a second daemon out: STATUS_CONFLICT. Documents are JSON texts as the
+ * observe and fingerprint layers write them.
  *
  * The store never overwrites a file it did not make: what is not a database, or is damaged, or is
- * another application's, is moved to PATH.corrupt-<time>, whole. A newer schema refuses to open.
+ * another application's, is moved to PATH.corrupt-<time>. A newer schema refuses to open.
  *
- * A write that fails changes nothing for the reads. The health says that writing does not work, and
- * why; upkeep tries again until it does. docs/store.md has the promise and how it is tested.
+ * A write that fails changes nothing for the readers. The health has the reason; maintenance
+ * retries until writing works. docs/store.md has the guarantees and their tests.
  */
 #ifndef REACH_STORE_STORE_H
 #define REACH_STORE_STORE_H
@@ -24,15 +24,15 @@
 
 struct store;
 
-/* Opens or makes the database at `path` (":memory:": a trial that ends with the process).
+/* Opens or makes the database at `path` (":memory:": lost at the end of the process).
  * On success the caller owns `*out` (store_close).
  * Errors: STATUS_IO (directory missing, permission), STATUS_READ_ONLY, STATUS_FULL,
- * STATUS_CORRUPT (cannot be used, and cannot be moved aside), STATUS_NOT_SUPPORTED (newer schema),
+ * STATUS_CORRUPT (cannot be used, and cannot be quarantined), STATUS_NOT_SUPPORTED (newer schema),
  * STATUS_CONFLICT (another daemon has it), STATUS_INVALID_ARGUMENT (no path of a file). */
 enum status store_open(const char *path, struct store **out, struct err *err);
-/* The same for a daemon: what may pass (IO, READ_ONLY, FULL, CORRUPT) is no failure. What can be
- * read is read, or the store is empty; writes fail with the reason, which is in the health, until
- * upkeep has found the file usable. */
+/* The same for a daemon: errors that may pass (IO, READ_ONLY, FULL, CORRUPT) are not failures. What
+ * can be read is read, or the store is empty; writes fail with the reason, which is in the health,
+ * until maintenance finds the file usable. */
 enum status store_open_degraded(const char *path, struct store **out, struct err *err);
 void store_close(struct store *take);
 
@@ -45,7 +45,7 @@ struct store_health {
 };
 void store_health(struct store *store, struct store_health *out);
 
-/* How much is kept. */
+/* What is kept. */
 struct store_limits {
     uint32_t runs;     /* of one GPU: older ones go, with their fingerprints */
     uint32_t observed; /* of these, the newest whose observations are kept */
@@ -60,23 +60,21 @@ struct store_limits {
 /* Before the threads start. The run of a GPU's current fingerprint is always kept whole. */
 void store_set_limits(struct store *store, const struct store_limits *limits);
 
-/* Upkeep: what one thread of the daemon does, over and over:
- *     store_maintain(s, ..);  publish store_health;  store_wait(s, last_error ? a little :
- * STORE_NO_TIMEOUT) store_maintain tries to make a file usable that was not, looks at all rows
- * after a start and whenever one was found damaged, and deletes what is beyond the limits.
- * `*out_renewed`: the file was damaged beyond its rows; it was moved aside and the store is empty.
- * Returns the first failure; the health has what a client should know. */
+/* Maintenance, which one thread of the daemon repeats: store_maintain, then store_wait. Tries to
+ * make an unusable file usable, checks all rows after a start and whenever one was found damaged,
+ * and deletes what is beyond the limits. `*out_recreated`: the file was damaged beyond its rows; it
+ * was quarantined and the store is empty. Returns the first failure; the health has what a client
+ * should know. */
 enum status store_maintain(struct store *store, bool *out_recreated, struct err *err);
 #define STORE_NO_TIMEOUT ((nsec_t)UINT64_MAX)
 /* Sleeps until there is something to do, the health has changed, or `most` has passed. */
 void store_wait(struct store *store, nsec_t most);
-/* Who waits shows that it could move (heartbeat_beat) and waits on; store_maintain shows it by
- * itself. */
+/* Makes a thread in store_wait beat its heartbeat; store_maintain beats it by itself. */
 void store_check_alive(struct store *store);
-/* Ends a wait, and what store_maintain is at. */
+/* Ends store_wait, and store_maintain as soon as possible. */
 void store_wake(struct store *store);
 
-/* Must this GPU be measured (again)? Its fingerprint is missing, or a newer one was damaged. */
+/* Must this GPU be measured? Its fingerprint is missing, or a newer one was damaged. */
 enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool *out,
                                     struct err *err);
 
@@ -151,7 +149,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
                                    char **out_json, struct err *err);
 
 /* All observations of one run with the GPU and the limits it ran under, oldest first: the input of
- * analysis, to conclude again. Those that are not clean are set aside in it. The caller owns `*out`
+ * analysis. Those that are not clean are excluded in it. The caller owns `*out`
  * (observation_set_free). */
 enum status store_load_run(struct store *store, int64_t run, struct observation_set *out,
                            struct err *err);

@@ -56,9 +56,7 @@ static enum status make_durable(const char *part, struct err *err)
         error = errno;
     if (fd >= 0)
         close(fd);
-    return error == 0 ? STATUS_OK
-                      : err_set(err, store_file_status(error), "cannot write %s: %s", part,
-                                strerror(error));
+    return error == 0 ? STATUS_OK : store_file_fail(err, error, "write", part);
 }
 
 enum status store_backup(const char *path, const char *to, uint64_t *out_rows, struct err *err)

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; nothing fails */
-#define BUSY_TIMEOUT_MS 2000 /* somebody with a shell may be looking at the file */
+#define BUSY_TIMEOUT_MS 2000                     /* a person with a shell may read the file */
 
 enum { STATEMENT_BYTES = 96 };
 
@@ -71,7 +71,7 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
     if (application != STORE_FILE_APPLICATION_ID)
         return err_set(err, STATUS_CORRUPT, "%s is the database of another application", path);
     if (*out_version < 1)
-        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which never was", path,
+        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which does not exist", path,
                        (long long)*out_version);
     if (*out_version > (int64_t)store_migration_count)
         return err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this reachd knows 1 to %u",
@@ -111,7 +111,8 @@ static enum status migrate(sqlite3 *db, int64_t version, struct err *err)
     return s;
 }
 
-/* WAL: readers do not wait for the writer. A file system that cannot do it says another mode. */
+/* WAL: readers do not wait for the writer. A file system that does not support it gives another
+ * mode. */
 static enum status use_log(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -153,7 +154,7 @@ static enum status prepare(sqlite3 *db, const char *path, struct err *err)
     return s == STATUS_OK ? try_to_write(db, err) : s;
 }
 
-/* Closes what has failed; whatever it was, it is not opened. */
+/* Closes a connection that has failed. */
 static enum status opened(enum status s, sqlite3 **db)
 {
     if (s != STATUS_OK) {

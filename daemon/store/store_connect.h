@@ -23,7 +23,7 @@ enum status store_connect_reader(const char *path, sqlite3 **out, struct err *er
 /* One that reads a file which another process may be writing, and changes nothing. */
 enum status store_connect_external(const char *path, sqlite3 **out, struct err *err);
 
-/* One that reads a file which nobody can write: a read-only disk. STATUS_NOT_SUPPORTED where its
+/* One that reads a file that no process can write: a read-only disk. STATUS_NOT_SUPPORTED if its
  * schema is not the newest, because it cannot be migrated there. */
 enum status store_connect_read_only(const char *path, sqlite3 **out, struct err *err);
 

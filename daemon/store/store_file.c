@@ -2,8 +2,8 @@
  *
  * An SQLite database begins with 16 bytes "SQLite format 3\0"; bytes 60..63 are user_version and
  * 68..71 application_id, big-endian. A database of ours has both from its very first commit, which
- * is made with a rollback journal before the switch to WAL. So a file that lacks them is somebody
- * else's, with one exception: a power cut inside that first commit may leave a torn file and a
+ * is made with a rollback journal before the switch to WAL. So a file that lacks them is
+ * not ours, with one exception: a power cut inside that first commit may leave a torn file and a
  * journal that undoes it. Then, and only then, SQLite is let at a file without a header.
  */
 #include "store/store_file.h"
@@ -48,13 +48,13 @@ enum status store_file_status(int error_number)
     }
 }
 
-static enum status fail(struct err *err, int error_number, const char *what, const char *path)
+enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path)
 {
     return err_set(err, store_file_status(error_number), "cannot %s %s: %s", what, path,
                    strerror(error_number));
 }
 
-/* One try. `*out_fd` stays -1, with STATUS_OK, where the file vanished on the way. */
+/* One try. `*out_fd` stays -1, with STATUS_OK, if the file was removed meanwhile. */
 static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made, struct err *err)
 {
     struct stat by_fd;
@@ -71,16 +71,16 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
     if (fd < 0 && errno == ENOENT)
         return err_set(err, STATUS_IO, "the directory of %s does not exist", lock_path);
     if (fd < 0)
-        return fail(err, errno, "make the lock file", lock_path);
+        return store_file_fail(err, errno, "make the lock file", lock_path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         const int why = errno;
         close(fd);
         if (why == EWOULDBLOCK)
             return err_set(err, STATUS_CONFLICT,
                            "another reachd uses this state file (it holds %s)", lock_path);
-        return fail(err, why, "lock", lock_path);
+        return store_file_fail(err, why, "lock", lock_path);
     }
-    /* The holder before may have removed the file: then this lock keeps nobody out. */
+    /* The holder before may have removed the file: then this lock excludes no process. */
     if (fstat(fd, &by_fd) != 0 || stat(lock_path, &by_path) != 0 || by_fd.st_ino != by_path.st_ino)
         close(fd);
     else
@@ -116,7 +116,7 @@ void store_file_unlock(const char *path, int fd, bool remove_file)
     char *const lock_path = remove_file ? with_suffix(path, "-lock") : NULL;
 
     if (lock_path)
-        (void)unlink(lock_path); /* while it is still held, so that nobody else relies on it */
+        (void)unlink(lock_path); /* while it is still held, so that no other process relies on it */
     free(lock_path);
     if (fd >= 0)
         close(fd);
@@ -176,12 +176,12 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
     ssize_t n;
 
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? STATUS_OK : fail(err, errno, "look at", path);
+        return errno == ENOENT ? STATUS_OK : store_file_fail(err, errno, "read", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not a regular file", path);
     n = read_start(path, header, sizeof(header));
     if (n < 0)
-        return fail(err, errno, "read", path);
+        return store_file_fail(err, errno, "read", path);
     if (n == 0)
         return STATUS_OK;
     if (n == HEADER_BYTES && memcmp(header, magic, MAGIC_BYTES) == 0)

@@ -1,5 +1,6 @@
-/* store_file.h: whose file is this? Answered before SQLite may touch it, because opening a database
- * can already write to it (a journal is rolled back, a log is checkpointed). */
+/* store_file.h: the state file as a file: its lock and its header, which are checked before SQLite
+ * touches it, because opening a database can already write to it (a journal is rolled back, a log
+ * is checkpointed). */
 #ifndef REACH_STORE_STORE_FILE_H
 #define REACH_STORE_STORE_FILE_H
 
@@ -14,7 +15,7 @@
 /* Takes path + "-lock"; never waits. `*out_made`: the lock file was not there before.
  * STATUS_CONFLICT: another process has it. */
 enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struct err *err);
-/* Gives it back. `remove_file` only where it was made for nothing. */
+/* Unlocks. `remove_file`: also removes a lock file that was made for a file that is not used. */
 void store_file_unlock(const char *path, int fd, bool remove_file);
 
 /* STATUS_OK: there is no file, an empty one, or a database of ours that this release can read.
@@ -26,16 +27,18 @@ enum status store_file_writable(const char *path, struct err *err);
 bool store_file_has_log(const char *path);
 
 /* Moves the file and what SQLite has put beside it to names that end in ".corrupt-<time>"; nothing
- * that is there already is overwritten. `out_name` (may be NULL) gets the new name, cut off where
- * it does not fit. Needs the lock. */
+ * that exists is overwritten. `out_name` (may be NULL) gets the new name, cut off if it does not
+ * fit. Needs the lock. */
 enum status store_file_quarantine(const char *path, char *out_name, size_t out_size,
                                   struct err *err);
-/* Renames, durably; STATUS_CONFLICT where `to` is there already. */
+/* Renames, durably; STATUS_CONFLICT if `to` exists. */
 enum status store_file_move(const char *from, const char *to, struct err *err);
-/* A log or journal without its database, left by a move that was cut short: set aside, too. */
+/* A log or journal without its database, left by an interrupted move: moved as well. */
 enum status store_file_quarantine_orphans(const char *path, struct err *err);
 
-/* The status that a failed system call amounts to: no room, read-only, or input/output. */
+/* The status of a failed system call: no room, read-only, or I/O error. */
 enum status store_file_status(int error_number);
+/* The same with a message: "cannot WHAT PATH: ...". */
+enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path);
 
 #endif

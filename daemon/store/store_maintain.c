@@ -1,9 +1,9 @@
-/* store_maintain.c: upkeep, by one thread of the daemon.
+/* store_maintain.c: maintenance, by one thread of the daemon.
  *
  *     nothing can be written?  ->  open what is closed, or again what has failed; try a small write
- *     something was damaged?   ->  look at every row; a file that is damaged beyond its rows is
- *                                  moved aside, and an empty one takes its place
- *     a run has ended?         ->  forget what is beyond the limits
+ *     something was damaged?   ->  check every row; a file that is damaged beyond its rows is
+ *                                  quarantined, and an empty one takes its place
+ *     a run has ended?         ->  delete what is beyond the limits
  *
  * After an input/output error the writing connection is opened afresh: an fsync that has failed is
  * never asked again about the same pages, because the kernel may have dropped them.
@@ -81,7 +81,7 @@ static enum status open_again(struct store *store, const struct err *damage, str
     return s;
 }
 
-/* Whether a write works is found out by writing. */
+/* Finds out whether writing works, by writing. */
 static enum status try_write(struct store *store, struct err *err)
 {
     enum status s = store_write_begin(store, err);
@@ -94,7 +94,7 @@ static enum status try_write(struct store *store, struct err *err)
     return store_write_end(store, s, err);
 }
 
-/* Keeps the reason where opening fails: it may be another one than before. */
+/* Records the reason why opening fails: it may be another one than before. */
 static enum status still_failing(struct store *store, enum status s, const struct err *err)
 {
     pthread_mutex_lock(&store->state_mutex);
@@ -140,7 +140,7 @@ static enum status scan(struct store *store, bool *out_recreated, struct err *er
     return still_failing(store, s, err);
 }
 
-/* What was not done is still to do. */
+/* Keeps what was not done for the next time. */
 static void put_back(struct store *store, const struct store_work *left)
 {
     pthread_mutex_lock(&store->state_mutex);
@@ -164,7 +164,7 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     pthread_mutex_unlock(&store->state_mutex);
     if (has_error)
         s = recover(store, work.reopen, &why);
-    /* A damaged file is no reason to wait for the disk: looking may be what helps. */
+    /* A damaged file is no reason to wait for the disk: the scan may repair it. */
     if (work.scan && store->writing.db && (s == STATUS_OK || s == STATUS_CORRUPT)) {
         s = scan(store, out_recreated, &why);
         work.scan = s != STATUS_OK;

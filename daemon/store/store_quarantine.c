@@ -4,8 +4,8 @@
  *     reachd.db-wal   ->  reachd.db.corrupt-20261121T113000Z-wal      likewise -journal and -shm
  *
  * The database goes first. A move that is cut short then leaves a log without a database, which is
- * never taken for the log of the next one: it is set aside before that is made. The other way round
- * an older state of the database would come back to life.
+ * never mistaken for the log of the next one: it is moved before that is made. The other way round
+ * an older state of the database would reappear.
  */
 #include "store/store_file.h"
 
@@ -42,13 +42,14 @@ static int move(const char *from, const char *to)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return errno;
-    /* A file system without that flag: we hold the lock, so nobody makes the name in between. */
+    /* A file system without that flag: we hold the lock, so no other process makes the name in
+     * between. */
     if (exists(to))
         return EEXIST;
     return rename(from, to) == 0 ? 0 : errno;
 }
 
-/* So that the new names survive a power cut, where the file system can promise that. */
+/* So that the new names survive a power cut, if the file system can guarantee that. */
 static void sync_directory(const char *path)
 {
     char *const copy = strdup(path);
@@ -61,7 +62,7 @@ static void sync_directory(const char *path)
     free(copy);
 }
 
-/* A name that is free, for the file and all its companions. False where there is none. */
+/* A name that is free, for the file and all its companions. False if there is none. */
 static bool free_name(const char *path, char *out, size_t out_size)
 {
     const time_t now = (time_t)clock_wall_seconds();
@@ -100,8 +101,7 @@ static enum status move_companions(const char *path, const char *to, struct err 
             continue;
         error = move(from_name, to_name);
         if (error != 0)
-            return err_set(err, store_file_status(error), "cannot move %s aside: %s", from_name,
-                           strerror(error));
+            return store_file_fail(err, error, "quarantine", from_name);
     }
     sync_directory(path);
     return STATUS_OK;
@@ -114,11 +114,10 @@ enum status store_file_quarantine(const char *path, char *out_name, size_t out_s
     int error;
 
     if (!free_name(path, name, NAME_BYTES - STAMP_BYTES))
-        return err_set(err, STATUS_IO, "there is no free name to move %s to", path);
+        return err_set(err, STATUS_IO, "there is no free name to quarantine %s", path);
     error = move(path, name);
     if (error != 0)
-        return err_set(err, store_file_status(error), "cannot move %s aside: %s", path,
-                       strerror(error));
+        return store_file_fail(err, error, "quarantine", path);
     if (out_name)
         (void)snprintf(out_name, out_size, "%s", name);
     return move_companions(path, name, err);
@@ -131,7 +130,7 @@ enum status store_file_move(const char *from, const char *to, struct err *err)
     if (error == EEXIST)
         return err_set(err, STATUS_CONFLICT, "%s is there already", to);
     if (error != 0)
-        return err_set(err, store_file_status(error), "cannot make %s: %s", to, strerror(error));
+        return store_file_fail(err, error, "make", to);
     sync_directory(to);
     return STATUS_OK;
 }

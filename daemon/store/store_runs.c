@@ -64,7 +64,7 @@ enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
     enum status s;
 
     json_builder_begin(&o);
-    json_builder_value(&o, "gpu", gpu_identity_to_json(gpu));
+    json_builder_value(&o, "gpu", identity_json_new(gpu));
     json_builder_value(&o, "limits", gpu_limits_to_json(limits));
     s = render(json_builder_end(&o), "the GPU", &document, err);
     if (s == STATUS_OK)

@@ -46,28 +46,17 @@ static enum status status_of(sqlite3 *db, int rc)
 
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 {
-    return err_set(err, status_of(db, rc), "the state file: %s failed: %s (SQLite code %d)", what,
-                   db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
-}
+    const int word = (int)strcspn(what, " "); /* of a statement: SELECT, INSERT */
 
-/* The first word of a statement, which is enough for a message. */
-static const char *verb_of(const char *sql)
-{
-    static const char *const verbs[] = {"SELECT", "INSERT", "UPDATE", "PRAGMA",
-                                        "BEGIN",  "COMMIT", "CREATE"};
-
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-        if (strncmp(sql, verbs[i], strlen(verbs[i])) == 0)
-            return verbs[i];
-    }
-    return "a statement";
+    return err_set(err, status_of(db, rc), "the state file: %.*s failed: %s (SQLite code %d)", word,
+                   what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
 }
 
 enum status store_sql_exec(sqlite3 *db, const char *sql, struct err *err)
 {
     const int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? STATUS_OK : store_sql_fail(db, rc, verb_of(sql), err);
+    return rc == SQLITE_OK ? STATUS_OK : store_sql_fail(db, rc, sql, err);
 }
 
 static int bind_values(sqlite3_stmt *stmt, const struct sql_value *values, int count)
@@ -95,7 +84,7 @@ enum status store_sql_query(sqlite3 *db, const char *sql, const struct sql_value
         rc = bind_values(*out, values, count);
     if (rc == SQLITE_OK)
         return STATUS_OK;
-    s = store_sql_fail(db, rc, verb_of(sql), err); /* before errno and message change */
+    s = store_sql_fail(db, rc, sql, err); /* before errno and message change */
     sqlite3_finalize(*out);
     *out = NULL;
     return s;
@@ -109,7 +98,7 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err)
     *out_row = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return STATUS_OK;
-    return store_sql_fail(sqlite3_db_handle(stmt), rc, verb_of(sqlite3_sql(stmt)), err);
+    return store_sql_fail(sqlite3_db_handle(stmt), rc, sqlite3_sql(stmt), err);
 }
 
 enum status store_sql_first(sqlite3 *db, const char *sql, const struct sql_value *values, int count,

@@ -26,7 +26,7 @@ struct sql_value {
     (const struct sql_value[]){__VA_ARGS__},                                                       \
         (int)(sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value))
 
-/* The status of a failed call; the message says what failed and has SQLite's own text. */
+/* The status of a failed call; the message has the first word of `what` and SQLite's own text. */
 enum status store_sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 
 /* Statements without values or rows. */

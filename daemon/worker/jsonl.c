@@ -46,23 +46,18 @@ static enum jsonl_event jsonl_poll(int fd, short events, const struct jsonl_wait
         int n = ppoll(fds, 2, ns == JSONL_NO_DEADLINE ? NULL : &left, wait->mask);
 
         if (n < 0 && errno == EINTR) {
-            if (wait->mask) {
+            if (wait->mask)
                 return JSONL_WOKEN;
-            }
             continue;
         }
-        if (n < 0) {
+        if (n < 0)
             return JSONL_FAILED;
-        }
-        if (fds[1].revents) {
+        if (fds[1].revents)
             return JSONL_WOKEN;
-        }
-        if (fds[0].revents) {
+        if (fds[0].revents)
             return JSONL_DONE;
-        }
-        if (n == 0 && wait->until != JSONL_NO_DEADLINE && clock_monotonic() >= wait->until) {
+        if (n == 0 && wait->until != JSONL_NO_DEADLINE && clock_monotonic() >= wait->until)
             return JSONL_TIMEOUT;
-        }
     }
 }
 
@@ -82,30 +77,16 @@ static bool jsonl_reserve(struct jsonl_reader *r)
     }
     size_t need = r->end + LINE_CHUNK_BYTES;
 
-    if (need <= r->capacity) {
+    if (need <= r->capacity)
         return true;
-    }
     size_t capacity = need > 2 * r->capacity ? need : 2 * r->capacity;
     char *grown = realloc(r->buffer, capacity);
 
-    if (!grown) {
+    if (!grown)
         return false;
-    }
     r->buffer = grown;
     r->capacity = capacity;
     return true;
-}
-
-/* Returns the line that ends at `newline`. */
-static enum jsonl_event jsonl_next(struct jsonl_reader *r, char *newline, char **out,
-                                   size_t *out_length)
-{
-    *newline = '\0';
-    *out = r->buffer + r->start;
-    *out_length = (size_t)(newline - *out);
-    r->start += *out_length + 1;
-    r->scanned = r->start;
-    return JSONL_DONE;
 }
 
 enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wait, char **out,
@@ -116,35 +97,32 @@ enum jsonl_event jsonl_read(struct jsonl_reader *r, const struct jsonl_wait *wai
             r->end > r->scanned ? memchr(r->buffer + r->scanned, '\n', r->end - r->scanned) : NULL;
 
         if (newline) {
-            if ((size_t)(newline - (r->buffer + r->start)) > JSONL_MAX_BYTES) {
-                return JSONL_TOO_LONG;
-            }
-            return jsonl_next(r, newline, out, out_length);
+            *newline = '\0';
+            *out = r->buffer + r->start;
+            *out_length = (size_t)(newline - *out);
+            r->start += *out_length + 1;
+            r->scanned = r->start;
+            return *out_length > JSONL_MAX_BYTES ? JSONL_TOO_LONG : JSONL_DONE;
         }
         r->scanned = r->end;
-        if (r->end - r->start > JSONL_MAX_BYTES) {
+        if (r->end - r->start > JSONL_MAX_BYTES)
             return JSONL_TOO_LONG;
-        }
         if (!jsonl_reserve(r)) {
             errno = ENOMEM;
             return JSONL_FAILED;
         }
         enum jsonl_event event = jsonl_poll(r->fd, POLLIN, wait);
 
-        if (event != JSONL_DONE) {
+        if (event != JSONL_DONE)
             return event;
-        }
         ssize_t n = read(r->fd, r->buffer + r->end, r->capacity - r->end);
 
-        if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        }
-        if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+        if (n == 0 || (n < 0 && errno == ECONNRESET))
             return JSONL_END;
-        }
-        if (n < 0) {
+        if (n < 0)
             return JSONL_FAILED;
-        }
         r->end += (size_t)n;
     }
 }
@@ -155,7 +133,7 @@ void jsonl_reader_free(struct jsonl_reader *take)
     *take = (struct jsonl_reader){.fd = -1};
 }
 
-/* Sends without SIGPIPE where `fd` is a socket, writes where it is a pipe or a terminal. */
+/* Sends without SIGPIPE to a socket, writes to a pipe or a terminal. */
 static ssize_t jsonl_send(int fd, const char *data, size_t n)
 {
     ssize_t sent = send(fd, data, n, MSG_NOSIGNAL);
@@ -171,17 +149,14 @@ static enum jsonl_event jsonl_write_all(int fd, const char *data, size_t n,
     while (done < n) {
         enum jsonl_event event = jsonl_poll(fd, POLLOUT, wait);
 
-        if (event != JSONL_DONE) {
+        if (event != JSONL_DONE)
             return event;
-        }
         ssize_t sent = jsonl_send(fd, data + done, n - done);
 
-        if (sent < 0 && (errno == EINTR || errno == EAGAIN)) {
+        if (sent < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        }
-        if (sent < 0) {
+        if (sent < 0)
             return errno == EPIPE || errno == ECONNRESET ? JSONL_END : JSONL_FAILED;
-        }
         done += (size_t)sent;
     }
     return JSONL_DONE;
@@ -196,9 +171,8 @@ enum jsonl_event jsonl_write(int fd, const json_t *message, const struct jsonl_w
                                  ? JSONL_TOO_LONG
                                  : jsonl_write_all(fd, text, length, wait);
 
-    if (!text) {
+    if (!text)
         errno = ENOMEM;
-    }
     free(text);
     return event;
 }

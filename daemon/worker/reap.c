@@ -34,16 +34,14 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
         pid_t got = waitpid(pid, out_status, WNOHANG);
 
         heartbeat_beat();
-        if (got == pid) {
+        if (got == pid)
             return true;
-        }
         if (got < 0 && errno != EINTR) { /* not ours any more: it was reaped elsewhere */
             *out_status = 0;
             return true;
         }
-        if (clock_monotonic() >= until) {
+        if (clock_monotonic() >= until)
             return false;
-        }
         nanosleep(&step, NULL);
     }
 }
@@ -56,9 +54,8 @@ bool reap_is_stuck(pid_t pid)
     FILE *file = fopen(path, "re");
     const bool any = file && fgets(stat, sizeof stat, file);
 
-    if (file) {
+    if (file)
         fclose(file);
-    }
     /* "pid (name) S ...": the name may hold anything, so the state is after its last parenthesis.
      */
     const char *state = any ? strrchr(stat, ')') : NULL;
@@ -71,9 +68,8 @@ void reap_abandon(pid_t pid)
     pthread_mutex_lock(&leftovers.mutex);
     bool kept = leftovers.count < REAP_MAX_LEFTOVERS;
 
-    if (kept) {
+    if (kept)
         leftovers.pids[leftovers.count++] = pid;
-    }
     pthread_mutex_unlock(&leftovers.mutex);
     log_error("worker %d hangs in the driver; it is abandoned%s", (int)pid,
               kept ? "" : " and will not be reaped: there are too many of them");
@@ -85,9 +81,8 @@ bool reap_is_abandoned(pid_t pid)
 
     reap_leftovers();
     pthread_mutex_lock(&leftovers.mutex);
-    for (size_t i = 0; i < leftovers.count; i++) {
+    for (size_t i = 0; i < leftovers.count; i++)
         left = left || leftovers.pids[i] == pid;
-    }
     pthread_mutex_unlock(&leftovers.mutex);
     return left;
 }

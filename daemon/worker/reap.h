@@ -10,7 +10,7 @@
 
 /* Waits at most `ns` for the end of `pid` and reaps it. False: it has not ended. */
 bool reap_wait(pid_t pid, nsec_t ns, int *out_status);
-/* Is it in uninterruptible sleep (state D), where SIGKILL does nothing but hide it? */
+/* Is it in uninterruptible sleep (state D), in which SIGKILL has no effect? */
 bool reap_is_stuck(pid_t pid);
 /* Stops waiting for `pid`; a later reap_leftovers reaps it if it ever ends. */
 void reap_abandon(pid_t pid);

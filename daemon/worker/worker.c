@@ -63,9 +63,8 @@ static enum status worker_died(struct worker *w, struct err *err)
 {
     char how[100];
 
-    if (!w->reaped) {
+    if (!w->reaped)
         w->reaped = reap_wait(w->pid, WORKER_DEATH_DEADLINE, &w->exit_status);
-    }
     return worker_end(w, err, STATUS_GPU_LOST, "the measurement process %s",
                       w->reaped ? reap_describe(w->exit_status, how, sizeof how)
                                 : "has closed its connection and does not end");
@@ -99,9 +98,8 @@ static enum status worker_send(struct worker *w, json_t *take, nsec_t deadline_n
                                     .wake_fd = w->wake_fd};
     enum status status = STATUS_OK;
 
-    if (!take) {
+    if (!take)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a message to the worker");
-    }
     if (w->ended.status) {
         status = err_set(err, w->ended.status, "%s", w->ended.text);
     } else {
@@ -135,21 +133,18 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
     size_t length = 0;
 
     *out = NULL;
-    if (w->ended.status) {
+    if (w->ended.status)
         return err_set(err, w->ended.status, "%s", w->ended.text);
-    }
     enum status status = worker_event(w, jsonl_read(&w->reader, &wait, &line, &length), err);
 
-    if (status) {
+    if (status)
         return status;
-    }
     json_t *message = jsonl_parse(line, length, why, sizeof why);
 
-    if (!message) {
+    if (!message)
         return json_load_was_short() ? worker_end(w, err, STATUS_NO_MEMORY, "%s", why)
                                      : worker_end(w, err, STATUS_PROTOCOL,
                                                   "invalid message from the worker: %s", why);
-    }
     const char *ok = json_string_value(json_object_get(message, "ok"));
 
     if (ok && strcmp(ok, verb) == 0) {
@@ -169,9 +164,8 @@ static json_t *worker_options_json(const struct gpu_options *options)
     json_t *simulated = json_array();
 
     /* All of them or none: a worker without simulated GPUs uses the driver. */
-    for (const char *const *s = options->simulated; s && *s; s++) {
+    for (const char *const *s = options->simulated; s && *s; s++)
         json_builder_append(&simulated, json_string(*s));
-    }
     return json_pack("{s:s,s:o,s:s*,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
                      "libcuda", options->libcuda, "memory_limit_bytes",
                      (json_int_t)options->memory_limit_bytes, "deadline_ms",
@@ -208,10 +202,9 @@ static enum status worker_spawn(const char *executable, int child_fd, pid_t *out
 
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    if (error) {
+    if (error)
         return err_set(err, error == ENOMEM ? STATUS_NO_MEMORY : STATUS_IO,
                        "cannot start %s as a worker: %s", executable, strerror(error));
-    }
     return STATUS_OK;
 }
 
@@ -224,9 +217,8 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
 
     *out = NULL;
     reap_leftovers();
-    if (!w) {
+    if (!w)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a worker");
-    }
     w->fd = -1;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -240,18 +232,16 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
         goto out;
     }
     status = worker_spawn(executable, pair[1], &w->pid, err);
-    if (status) {
+    if (status)
         goto out;
-    }
     status = worker_send(w, worker_options_json(options), WORKER_SEND_DEADLINE, err);
     if (!status) {
         *out = w;
         w = NULL;
     }
 out:
-    if (pair[1] >= 0) {
+    if (pair[1] >= 0)
         close(pair[1]);
-    }
     worker_stop(w, &(struct worker_timeouts){.grace_ns = NSEC_PER_SEC, .may_kill = true});
     return status;
 }
@@ -265,18 +255,15 @@ enum status worker_list(struct worker *w, nsec_t deadline_ns, struct gpu_identit
 
     *out_count = 0;
     status = status ? status : worker_receive(w, "list", deadline_ns, &answer, err);
-    if (status) {
+    if (status)
         return status;
-    }
     const json_t *list = json_object_get(answer, "gpus");
     size_t count = json_array_size(list);
 
-    if (!json_is_array(list)) {
+    if (!json_is_array(list))
         status = err_set(err, STATUS_PROTOCOL, "the worker's list of GPUs is missing");
-    }
-    for (size_t i = 0; i < count && i < max && !status; i++) {
+    for (size_t i = 0; i < count && i < max && !status; i++)
         status = gpu_identity_from_json(json_array_get(list, i), &out[i], err);
-    }
     if (!status) {
         *out_count = (uint32_t)(count < max ? count : max);
     }
@@ -307,9 +294,8 @@ enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_
         worker_send(w, json_pack("{s:s,s:o}", "do", "run", "probe", probe_spec_to_json(spec)),
                     deadline_ns, err);
 
-    if (!status) {
+    if (!status)
         w->asked++;
-    }
     return status;
 }
 
@@ -322,13 +308,11 @@ enum status worker_await(struct worker *w, nsec_t deadline_ns, struct observatio
     enum status status = worker_receive(w, "run", deadline_ns, &answer, err);
 
     w->asked--;
-    if (status) {
+    if (status)
         return status;
-    }
     status = observation_from_json(json_object_get(answer, "observation"), out, err);
-    if (status) {
+    if (status)
         err_prefix(err, "the worker's answer");
-    }
     json_decref(answer);
     return status;
 }
@@ -365,21 +349,18 @@ static bool worker_wait(struct worker *w, const struct worker_timeouts *p)
         const nsec_t waited = clock_monotonic() - start;
         const nsec_t left = waited < most ? most - waited : 0;
 
-        if (reap_wait(w->pid, left < WORKER_WAIT_STEP ? left : WORKER_WAIT_STEP, &w->exit_status)) {
+        if (reap_wait(w->pid, left < WORKER_WAIT_STEP ? left : WORKER_WAIT_STEP, &w->exit_status))
             return true;
-        }
-        if (left == 0) {
+        if (left == 0)
             return false;
-        }
     }
 }
 
-/* Kills a process that does not end. False: it is stuck where nothing can kill it. */
+/* Kills a process that does not end. False: it is stuck in the driver. */
 static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
-    if (reap_is_stuck(w->pid)) {
+    if (reap_is_stuck(w->pid))
         return false;
-    }
     log_warning("worker %d does not end; killing it", (int)w->pid);
     kill(w->pid, SIGKILL);
     return reap_wait(w->pid, grace_ns, &w->exit_status);
@@ -390,18 +371,15 @@ static bool worker_end_process(struct worker *w, const struct worker_timeouts *p
 {
     bool in_step = w->ended.status == STATUS_OK && w->asked == 0;
 
-    if (in_step && worker_wait(w, p)) {
+    if (in_step && worker_wait(w, p))
         return true;
-    }
     kill(w->pid, SIGTERM);
-    if (worker_wait(w, p)) {
+    if (worker_wait(w, p))
         return true;
-    }
     const bool stopping = p->stopping && p->stopping(p->self);
 
-    if ((p->may_kill || stopping) && worker_kill(w, stopping ? p->stopping_ns : p->grace_ns)) {
+    if ((p->may_kill || stopping) && worker_kill(w, stopping ? p->stopping_ns : p->grace_ns))
         return true;
-    }
     reap_abandon(w->pid);
     return false;
 }
@@ -410,18 +388,15 @@ int worker_stop(struct worker *take, const struct worker_timeouts *timeouts)
 {
     int left = 0;
 
-    if (!take) {
+    if (!take)
         return 0;
-    }
     if (take->fd >= 0) {
         close(take->fd); /* tells the worker to close its GPU and exit */
     }
-    if (take->pid > 0 && !take->reaped && !worker_end_process(take, timeouts)) {
+    if (take->pid > 0 && !take->reaped && !worker_end_process(take, timeouts))
         left = (int)take->pid;
-    }
-    if (take->wake_fd >= 0) {
+    if (take->wake_fd >= 0)
         close(take->wake_fd);
-    }
     jsonl_reader_free(&take->reader);
     free(take);
     reap_leftovers();

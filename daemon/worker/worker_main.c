@@ -78,9 +78,8 @@ static void session_reply(struct session *s, json_t *take)
         event = error ? jsonl_write(s->out_fd, error, &wait) : JSONL_FAILED;
         json_decref(error);
     }
-    if (event != JSONL_DONE) {
+    if (event != JSONL_DONE)
         session_end(s, event == JSONL_END ? WORKER_EXIT_OK : WORKER_EXIT_IO);
-    }
     json_decref(take);
 }
 
@@ -109,9 +108,8 @@ static void session_read_simulated(struct json_reader *in, const char *out[REACH
 
     for (size_t i = 0; i < n; i++) {
         out[i] = json_string_value(json_array_get(list, i));
-        if (!out[i]) {
+        if (!out[i])
             json_reader_fail(in, "simulated", "element %zu must be a text", i);
-        }
     }
     out[n] = NULL;
 }
@@ -127,12 +125,10 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
     json_reader_bool(in, "no_vmm", &options.no_vmm);
     enum status status = json_reader_end(in);
 
-    if (!status && s->gpu) {
+    if (!status && s->gpu)
         status = err_set(in->err, STATUS_CONFLICT, "a GPU is open; close it to change options");
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     json_decref(s->options_json);
     s->options_json = json_incref((json_t *)(uintptr_t)in->object);
     memcpy(s->simulated, simulated, sizeof simulated);
@@ -151,9 +147,8 @@ static enum status session_do_list(struct session *s, struct json_reader *in)
     if (!status) {
         json_t *list = json_array();
 
-        for (uint32_t i = 0; i < count; i++) {
-            json_builder_append(&list, gpu_identity_to_json(&gpus[i]));
-        }
+        for (uint32_t i = 0; i < count; i++)
+            json_builder_append(&list, identity_json_new(&gpus[i]));
         session_reply(s, json_pack("{s:s,s:o}", "ok", "list", "gpus", list));
     }
     return status;
@@ -168,19 +163,16 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     uint32_t count = 0;
     enum status status = json_reader_end(in);
 
-    if (!status && s->gpu) {
+    if (!status && s->gpu)
         status = err_set(in->err, STATUS_CONFLICT, "a GPU is open already");
-    }
     if (!status && !uuid) {
         status = gpu_list(&s->options, &identity, 1, &count, in->err);
-        if (!status && count == 0) {
+        if (!status && count == 0)
             status = err_set(in->err, STATUS_NOT_FOUND, "there is no GPU");
-        }
         uuid = identity.uuid;
     }
-    if (status) {
+    if (status)
         return status;
-    }
     nsec_t start = clock_monotonic();
 
     status = gpu_open(&s->options, uuid, &s->gpu, in->err);
@@ -191,9 +183,9 @@ static enum status session_do_open(struct session *s, struct json_reader *in)
     nsec_t open_ns = clock_monotonic() - start;
 
     gpu_describe(s->gpu, &identity, &limits);
-    session_reply(s, json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu",
-                               gpu_identity_to_json(&identity), "limits",
-                               gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
+    session_reply(s,
+                  json_pack("{s:s,s:o,s:o,s:I}", "ok", "open", "gpu", identity_json_new(&identity),
+                            "limits", gpu_limits_to_json(&limits), "open_ns", (json_int_t)open_ns));
     return STATUS_OK;
 }
 
@@ -203,13 +195,11 @@ static enum status session_do_run(struct session *s, struct json_reader *in)
     struct observation o = {0};
     enum status status = json_reader_end(in);
 
-    if (!status && !s->gpu) {
+    if (!status && !s->gpu)
         status = err_set(in->err, STATUS_CONFLICT, "no GPU is open");
-    }
     status = status ? status : probe_spec_from_json(probe, &o.spec, in->err);
-    if (status) {
+    if (status)
         return status;
-    }
     status = gpu_run(s->gpu, &o.spec, &o.result, in->err);
     if (status == STATUS_GPU_LOST || status == STATUS_DEADLINE) {
         s->gpu_lost = true;
@@ -261,9 +251,8 @@ static void session_handle(struct session *s, const char *line, size_t length)
     const char *verb = json_reader_word(&in, "do");
     size_t i = 0;
 
-    while (i < VERBS && (!verb || strcmp(verb, session_verbs[i].verb) != 0)) {
+    while (i < VERBS && (!verb || strcmp(verb, session_verbs[i].verb) != 0))
         i++;
-    }
     enum status status = i < VERBS ? session_verbs[i].run(s, &in)
                                    : err_set(&err, STATUS_PROTOCOL,
                                              "\"do\" is one of options, list, open, run and close");
@@ -291,9 +280,8 @@ static void session_signals(struct session *s, bool has_daemon)
     sigprocmask(SIG_BLOCK, &blocked, &s->waiting);
     sigdelset(&s->waiting, SIGTERM);
     sigdelset(&s->waiting, SIGINT);
-    if (has_daemon) {
+    if (has_daemon)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-    }
 }
 
 /* Reads messages until the conversation is over. */
@@ -310,9 +298,8 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
             session_handle(s, line, length);
             break;
         case JSONL_END:
-            if (reader->end > reader->start) {
+            if (reader->end > reader->start)
                 session_malformed(s, "the last line has no end");
-            }
             s->ended = true;
             break;
         case JSONL_WOKEN:

@@ -399,11 +399,11 @@ static void test_identity(void **state)
     struct gpu_identity id = a_gpu();
     struct gpu_identity out;
     struct err err = {0};
-    json_t *json = gpu_identity_to_json(&id);
+    json_t *json = identity_json_new(&id);
 
     (void)state;
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
-    assert_same_json(gpu_identity_to_json(&id), gpu_identity_to_json(&out));
+    assert_same_json(identity_json_new(&id), identity_json_new(&out));
     json_object_set_new(json, "compute_capability", json_string("9"));
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "compute_capability"));
@@ -411,18 +411,18 @@ static void test_identity(void **state)
 
     memset(id.serial, 0, sizeof(id.serial));
     id.l2_cache_bytes = 0;
-    json = gpu_identity_to_json(&id);
+    json = identity_json_new(&id);
     assert_true(json_is_null(json_object_get(json, "serial")));
     assert_string_equal(json_string_value(json_object_get(json, "l2_cache_bytes_reason")),
                         "not-reported");
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_OK);
-    assert_same_json(gpu_identity_to_json(&id), gpu_identity_to_json(&out));
+    assert_same_json(identity_json_new(&id), identity_json_new(&out));
     json_object_set_new(json, "origin", json_string("guessed"));
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
     json_decref(json);
 
     (void)snprintf(id.name, sizeof(id.name), "cut \xc3"); /* half a character */
-    json = gpu_identity_to_json(&id);
+    json = identity_json_new(&id);
     assert_string_equal(json_string_value(json_object_get(json, "name")), "cut ?");
     json_decref(json);
 }
