@@ -72,7 +72,7 @@ static const char *source_name(const struct reach *reach)
     return reach->http ? http_address(reach->http) : reach->offline->name;
 }
 
-/* A problem document (RFC 9457) says what failed, which parameter is to blame, and what to do. */
+/* A problem document (RFC 9457) has what failed, the parameter to blame, and what to do. */
 static enum reach_status fail_with_problem(const struct call *call,
                                            const struct reach_answer *answer)
 {
@@ -97,7 +97,7 @@ static enum reach_status fail_with_problem(const struct call *call,
 
 /* ---- what may be returned ---- */
 
-/* What stands for {gpu} in the target; "" if nothing does. `out` needs REACH_UUID_BYTES. */
+/* The {gpu} of the target; "" if it has none. `out` needs REACH_UUID_BYTES. */
 static const char *gpu_of_target(const char *target, char *out)
 {
     static const char prefix[] = "/v1/gpus/";
@@ -143,7 +143,7 @@ static enum reach_status check_stale(unsigned allow, const struct reach_answer *
                      p->fingerprint_id, p->gpu_uuid);
 }
 
-/* Off line there is one GPU, or a few: a UUID that is none of them is that of another GPU. */
+/* Off line an unknown UUID is that of another GPU. */
 static bool is_other_gpu(const struct call *call, const struct reach_answer *answer)
 {
     char gpu[REACH_UUID_BYTES];
@@ -227,7 +227,7 @@ static enum reach_status exchange_once(const struct call *call, const char *tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
 }
 
-/* Repeated while GPU discovery runs, unless the caller wants to know what is said meanwhile. */
+/* Repeated while GPU discovery runs, unless the caller allows the answers of meanwhile. */
 static enum reach_status exchange(const struct call *call, const char *tag,
                                   struct http_response *out)
 {

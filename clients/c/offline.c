@@ -1,6 +1,5 @@
-/* offline.c: see offline.h. A file is a snapshot of one GPU. The environment is one of as many as
- * the highest N of REACH_JOB_N says; those in between that have no line have no fingerprint either.
- */
+/* offline.c: a file is a snapshot of one GPU. The environment is one of N + 1 GPUs, for the highest
+ * REACH_JOB_N; those without a line have no fingerprint. */
 #include "clients/c/offline.h"
 
 #include "api/handlers/routes.h"
@@ -93,7 +92,7 @@ out:
 
 /* The id that the document gives itself: a newer release hashes fields that are dropped here. A
  * document without one gets the hash of what was read. */
-static enum reach_status take_id(const json_t *json, const struct fingerprint *fp, char *out,
+static enum reach_status read_id(const json_t *json, const struct fingerprint *fp, char *out,
                                  struct reach_error *error)
 {
     const char *id = json_string_value(json_object_get(json, "id"));
@@ -117,7 +116,7 @@ static enum reach_status read_document(const char *path, const char *text, size_
     else if (fingerprint_from_json(json, &out->fingerprint, &err) != STATUS_OK)
         status = fail_with(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path, err.text);
     else
-        status = take_id(json, &out->fingerprint, out->fingerprint_id, error);
+        status = read_id(json, &out->fingerprint, out->fingerprint_id, error);
     json_decref(json);
     return status;
 }
