@@ -1,5 +1,5 @@
 /* handlers_metrics.c: the page that a monitoring system collects: the process, HTTP, measurements
- * and the database; the GPUs are in api/encode/metrics_gpu.c. OpenMetrics if the client prefers it.
+ * and the database; the GPUs are in api/encode/metrics.c. OpenMetrics if the client prefers it.
  */
 #include "api/handlers/handlers.h"
 
