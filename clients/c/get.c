@@ -98,7 +98,7 @@ static enum reach_status fail_with_problem(const struct call *call,
 /* ---- what may be returned ---- */
 
 /* The {gpu} of the target; "" if it has none. `out` needs REACH_UUID_BYTES. */
-static const char *gpu_of_target(const char *target, char *out)
+static void gpu_of_target(const char *target, char *out)
 {
     static const char prefix[] = "/v1/gpus/";
     const char *at = target + sizeof(prefix) - 1;
@@ -106,7 +106,6 @@ static const char *gpu_of_target(const char *target, char *out)
     out[0] = '\0';
     if (strncmp(target, prefix, sizeof(prefix) - 1) == 0)
         snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
-    return out;
 }
 
 static bool is_index(const char *gpu)
@@ -114,15 +113,14 @@ static bool is_index(const char *gpu)
     return gpu[strspn(gpu, "0123456789")] == '\0';
 }
 
-static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer)
+static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer,
+                                   const char *gpu)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
     const char *uuid = p                                     ? p->gpu_uuid
                        : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
                                                              : NULL;
-    char gpu[REACH_UUID_BYTES];
 
-    gpu_of_target(call->request->target, gpu);
     if (!uuid || is_index(gpu) || strcasecmp(gpu, uuid) == 0)
         return REACH_OK;
     return fail_with(call->error, REACH_WRONG_GPU,
@@ -143,31 +141,24 @@ static enum reach_status check_stale(unsigned allow, const struct reach_answer *
                      p->fingerprint_id, p->gpu_uuid);
 }
 
-/* Off line an unknown UUID is that of another GPU. */
-static bool is_other_gpu(const struct call *call, const struct reach_answer *answer)
+static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
 {
+    const struct offline *offline = call->reach->offline;
+    enum reach_status status;
     char gpu[REACH_UUID_BYTES];
 
     gpu_of_target(call->request->target, gpu);
-    return call->reach->offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
-           !snapshot_find(call->reach->offline->snapshot, gpu);
-}
-
-static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
-{
-    enum reach_status status;
-
-    if (is_other_gpu(call, answer)) {
-        char gpu[REACH_UUID_BYTES];
+    if (offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
+        !snapshot_find(offline->snapshot, gpu)) { /* off line, an unknown UUID is another GPU */
         status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s",
-                           source_name(call->reach), gpu_of_target(call->request->target, gpu));
+                           source_name(call->reach), gpu);
         if (call->error)
             call->error->http_status = answer->http_status;
         return status;
     }
     if (answer->http_status / 100 != 2)
         return fail_with_problem(call, answer);
-    status = check_gpu(call, answer);
+    status = check_gpu(call, answer, gpu);
     return status == REACH_OK ? check_stale(call->allow, answer, call->error) : status;
 }
 

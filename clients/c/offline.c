@@ -2,7 +2,7 @@
  * REACH_JOB_N; those without a line have no fingerprint. */
 #include "clients/c/offline.h"
 
-#include "api/handlers/routes.h"
+#include "api/handlers/handlers.h"
 #include "base/clock.h"
 #include "planner/job_env.h"
 
