@@ -357,7 +357,8 @@ static enum reach_status check_request(const struct reach *reach,
     return REACH_OK;
 }
 
-/* `is_typed`: with the fields of the answer, if its target has any. */
+/* `is_typed`: with the fields of the answer, if its target has any. What this library's own
+ * handlers answer is correct and not stale, so it needs them for the typed functions alone. */
 static enum reach_status send_request(struct reach *reach, const struct reach_request *request,
                                       bool is_typed, struct reach_answer **out,
                                       struct reach_error *error)
@@ -371,7 +372,8 @@ static enum reach_status send_request(struct reach *reach, const struct reach_re
         return status;
     call = (struct call){.reach = reach,
                          .request = request,
-                         .kind = is_typed ? answer_kind_of(request->target) : ANSWER_RAW,
+                         .kind = is_typed || !reach->offline ? answer_kind_of(request->target)
+                                                             : ANSWER_RAW,
                          .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
                          .allow = atomic_load(&reach->allow),
                          .error = error};
@@ -384,7 +386,6 @@ enum reach_status reach_send(struct reach *reach, const struct reach_request *re
     return send_request(reach, request, true, out, error);
 }
 
-/* What this library's own handlers answer is correct and not stale, so it needs no fields. */
 enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
                             struct reach_error *error)
 {
@@ -395,7 +396,7 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
     if (!out_json)
         return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
     *out_json = NULL;
-    status = send_request(reach, &request, reach && !reach->offline, &answer, error);
+    status = send_request(reach, &request, false, &answer, error);
     if (answer && !(*out_json = strdup(answer->content->body)))
         status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
     reach_answer_free(answer);
