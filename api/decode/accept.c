@@ -10,7 +10,7 @@ static int thousandths(double weight)
     return weight >= 1 ? 1000 : weight > 0 ? (int)(weight * 1000) : 0; /* not a number: 0 */
 }
 
-/* The weight after ";q=" in one element of Accept, in thousandths: 0 to 1000, whatever it says. */
+/* The weight after ";q=" in one element of Accept, in thousandths, limited to 0 .. 1000. */
 static int weight_of(const char *element, size_t bytes)
 {
     for (size_t i = 0; i + 2 < bytes; i++) {

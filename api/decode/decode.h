@@ -21,8 +21,8 @@ bool decode_bytes(const struct request *request, const char *name, enum decode_n
 /* Decimal digits, least..most; optional. */
 bool decode_count(const struct request *request, const char *name, uint64_t least, uint64_t most,
                   uint64_t *out, struct err *err);
-/* A page of a list, newest first: its "limit" (1..1000, default 100), and the "cursor" where the
- * page before ended (0: none). */
+/* A page of a list, newest first: its "limit" (1..1000, default 100), and the "cursor" at which
+ * the page before ended (0: none). */
 bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *out_cursor,
                  struct err *err);
 /* The request of a call of the planner, whose function is set. */

@@ -30,8 +30,8 @@ static bool blame_pointer(struct problem *p, const char *pointer, const char *de
     return false;
 }
 
-/* JSON has one Content-Type. curl -d says "form" unless told otherwise; that is read as JSON too,
- * since a form would not parse as such. */
+/* JSON has one Content-Type. curl -d sends "form" by default, which is read as JSON too: a form
+ * would not parse as JSON. */
 static bool accepts_type(const char *type)
 {
     static const char *const known[] = {"application/json", "application/x-www-form-urlencoded"};
@@ -72,7 +72,7 @@ static bool is_modest(const char *text, size_t bytes)
     return true;
 }
 
-/* RFC 6901: "~" and "/" inside a key are written "~0" and "~1". */
+/* RFC 6901: "~" and "/" in a key are written "~0" and "~1". */
 static void pointer_to(const char *key, char *out)
 {
     size_t at = 0;
@@ -89,7 +89,7 @@ static void pointer_to(const char *key, char *out)
     out[at] = '\0';
 }
 
-/* jansson tells which key came twice only in its sentence: duplicate object key near '"depth"'. */
+/* jansson names the duplicate key only in its message: duplicate object key near '"depth"'. */
 static void pointer_to_duplicate(const char *message, char *out)
 {
     const char *key = strstr(message, "'\"");

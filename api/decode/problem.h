@@ -1,12 +1,12 @@
-/* problem.h: what is wrong with a request, to be answered as RFC 9457 problem+json.
+/* problem.h: why a request is refused, for an RFC 9457 problem document. A plain value.
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
- *      "title": "The request asks for something that has no meaning.", "status": 400,
- *      "detail": "bytes is 0: say how many the job touches", "instance": "/v1/gpus/0/scope",
- *      "next_step": "Correct the value that the detail names and ask again.",
+ *      "title": "The request has no meaning.", "status": 400,
+ *      "detail": "bytes is 0: it must be at least one byte", "instance": "/v1/gpus/0/scope",
+ *      "next_step": "Correct the value that the detail names.",
  *      "errors": [{"parameter": "bytes", "detail": "..."}]}
  *
- * `slug` and `title` come from the status table, `errors` only where one field is to blame.
+ * `slug` and `title` come from the status table, `errors` is there only if one field is to blame.
  */
 #ifndef REACH_API_DECODE_PROBLEM_H
 #define REACH_API_DECODE_PROBLEM_H
@@ -19,13 +19,13 @@
 enum { PROBLEM_POINTER_BYTES = 96 };
 
 struct problem {
-    unsigned http_status; /* 0: as the status says (http_status_of) */
+    unsigned http_status; /* 0: that of the status (http_status_of) */
     enum status status;
-    const char *slug;      /* NULL: of the status */
-    const char *title;     /* NULL: of the status */
-    const char *next_step; /* NULL: of the status */
-    const char *parameter; /* query parameter to blame; NULL: none */
-    bool has_pointer;      /* the body is to blame, where `pointer` says; "" is all of it */
+    const char *slug;                    /* NULL: of the status */
+    const char *title;                   /* NULL: of the status */
+    const char *next_step;               /* NULL: of the status */
+    const char *parameter;               /* query parameter to blame; NULL: none */
+    bool has_pointer;                    /* the body is to blame, at `pointer`; "" is all of it */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */
     json_t *gpus;                        /* added to the document; borrowed. NULL: none */
     char detail[sizeof(((struct err *)0)->text)];

@@ -29,7 +29,7 @@ struct request {
     const char *method;
     char *texts;                               /* owned: what segments and params point into */
     const char *target;                        /* as sent; the caller's of request_parse */
-    char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut where too long */
+    char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut if it is too long */
     uint32_t segment_count;
     const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two; "/" none */
     uint32_t param_count;

@@ -25,7 +25,7 @@ json_t *encode_err(const struct err *err)
 static json_t *links_to_json(const char *uuid)
 {
     static const char *const parts[] = {"fingerprint", "history", "observations", "scope",
-                                        "placement",   "plan",         "split",        "explain"};
+                                        "placement",   "plan",    "split",        "explain"};
     struct json_builder o;
     char link[LINK_BYTES];
 

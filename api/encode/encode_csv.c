@@ -44,27 +44,18 @@ static long long first_name(const struct table *t, size_t i)
     return t->names ? at(t->names, i) : (long long)i;
 }
 
-static void write_chase(FILE *out, const struct table *t)
+/* CHASE [point][sample]; ROUND and PAIRS [repeat or pivot][half][sm][slice page]. */
+static void write_cells(FILE *out, const struct table *t)
 {
-    for (size_t p = 0; p < t->axes[0]; p++) {
-        for (size_t s = 0; s < t->axes[1]; s++)
-            fprintf(out, "%lld,%zu,%lld\n", first_name(t, p), s, at(t->values, p * t->axes[1] + s));
-    }
-}
-
-/* ROUND and PAIRS: [repeat or pivot][half][sm][slice page]. */
-static void write_slices(FILE *out, const struct table *t)
-{
-    size_t i = 0;
-
-    for (size_t first = 0; first < t->axes[0]; first++) {
-        for (size_t half = 0; half < t->axes[1]; half++) {
-            for (size_t sm = 0; sm < t->axes[2]; sm++) {
-                for (size_t page = 0; page < t->axes[3]; page++)
-                    fprintf(out, "%lld,%zu,%lld,%zu,%lld\n", first_name(t, first), half,
-                            at(t->sms, sm), page, at(t->values, i++));
-            }
-        }
+    for (size_t i = 0; i < json_array_size(t->values); i++) {
+        size_t place[MAX_AXES] = {0};
+        size_t rest = i;
+        for (size_t a = t->axis_count; a-- > 0; rest /= t->axes[a])
+            place[a] = rest % t->axes[a];
+        fprintf(out, "%lld", first_name(t, place[0]));
+        for (size_t a = 1; a < t->axis_count; a++)
+            fprintf(out, ",%lld", a == 2 ? at(t->sms, place[a]) : (long long)place[a]);
+        fprintf(out, ",%lld\n", at(t->values, i));
     }
 }
 
@@ -82,9 +73,9 @@ static void write_read(FILE *out, const struct table *t)
 }
 
 static const struct kind kinds[] = {
-    {"chase", "pages,sample,cycles\n", 2, "points", write_chase},
-    {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_slices},
-    {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_slices},
+    {"chase", "pages,sample,cycles\n", 2, "points", write_cells},
+    {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_cells},
+    {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_cells},
     {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
 };
 

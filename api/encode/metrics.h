@@ -27,7 +27,7 @@ void metrics_single(const struct metrics_page *p, const char *name, enum metrics
                     const char *help, double value);
 /* name="value", escaped: one line of valid UTF-8 whatever `value` has, cut at 511 bytes. */
 void metrics_label(const struct metrics_page *p, const char *name, const char *value);
-/* All families of the GPUs. (metrics_gpu.c) */
+/* All families of the GPUs. */
 void metrics_gpu(const struct metrics_page *p, const struct snapshot *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* auth.c: "Bearer" and a secret, compared over all of its bytes whatever the first ones say. */
+/* auth.c: "Bearer" and a secret, compared in constant time. */
 #include "api/handlers/auth.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 enum { LONGEST = 512 };
 
-/* Walks over LONGEST bytes in any case; a text that is longer is not the same as any. */
+/* Always compares LONGEST bytes; a longer text equals none. */
 static bool is_same_secret(const char *a, const char *b)
 {
     volatile unsigned char differs = 0;

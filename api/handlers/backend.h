@@ -1,10 +1,11 @@
-/* backend.h: what the API needs from the rest of the daemon besides a snapshot. main.c fills it in,
- * so that the API includes neither the store nor the pipeline and can be tested without both.
+/* backend.h: what the API needs from the rest of the daemon besides a snapshot. daemon/service
+ * fills it in, so that the API includes neither the store nor daemon/measure and is tested without
+ * both.
  *
- * Every slot is required and may be called from several threads at once; none may wait for a
+ * Every function is required and may be called from several threads at once; none may wait for a
  * measurement. Those that read the database (history, fingerprint_at, observations, observation)
- * are called from readers alone (db_thread.h), the others must not wait for the disk. Documents are
- * JSON values that the callee makes and the caller owns.
+ * are called only from a db_thread (db_thread.h); the others must not wait for the disk. The caller
+ * owns the JSON values.
  */
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
@@ -13,20 +14,20 @@
 
 #include <jansson.h>
 
-/* How the inside of the daemon is. */
+/* The state of measurements and of the database. */
 struct api_health {
     uint64_t measurements_queued;
     uint64_t measurements_running;
-    uint64_t measurements_done; /* since the start, these two */
+    uint64_t measurements_done; /* since the start, as the next */
     uint64_t measurements_failed;
-    struct err database;    /* STATUS_OK: what is measured can be kept */
+    struct err database;    /* STATUS_OK: it can be written */
     uint64_t failed_writes; /* of the database, since the start, and the next two */
     uint64_t damaged_rows;  /* dropped because they failed their check */
     uint64_t quarantined;   /* files that could not be used */
 };
 
 struct api_backend {
-    void *self; /* handed back as the first argument of every slot */
+    void *self; /* the first argument of every function */
 
     /* Queues a measurement: {"id":"m-1", ...} as in measurement(). STATUS_FULL, STATUS_NOT_FOUND.
      */
@@ -36,11 +37,11 @@ struct api_backend {
      *  "fingerprint_id","error"}; STATUS_NOT_FOUND. */
     enum status (*measurement)(void *self, const char *id, json_t **out_measurement,
                                struct err *err);
-    /* Ends a measurement early; the measurement as it is then. STATUS_NOT_FOUND, STATUS_CONFLICT:
-     * it has ended. */
+    /* Ends a measurement early; returns its state then. STATUS_NOT_FOUND, STATUS_CONFLICT: it has
+     * ended. */
     enum status (*cancel)(void *self, const char *id, json_t **out_measurement, struct err *err);
     /* {"fingerprints":[{"id","run","depth","origin","taken_at","duration_ms"}..],"next":N|null};
-     * `before` is the "next" of the page before, 0 at first. limit is 1..1000. */
+     * `before` is the "next" of the previous page, 0 at first. limit is 1..1000. */
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
                            json_t **out_page, struct err *err);
     /* An older fingerprint. */
@@ -53,7 +54,7 @@ struct api_backend {
     /* One observation, whole, as observation_to_json writes it plus "id" and "run". */
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
-    /* Waits for nothing. */
+    /* Never waits. */
     void (*health)(void *self, struct api_health *out);
 };
 

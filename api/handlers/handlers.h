@@ -39,6 +39,12 @@ typedef void handlers_fn(struct handlers_context *c, const struct request *reque
  * memory. */
 typedef struct document *handlers_render_fn(const struct handlers_context *c);
 
+/* Answers the request: 404, 405, 401, unknown query parameters and GPUs by itself, everything else
+ * by the function of the route. Fills the captures of the request and of the context. (routes.c) */
+void routes_dispatch(struct handlers_context *c, struct request *request, struct reply *reply);
+/* True if the method and path belong to a route that reads a body. */
+bool routes_takes_body(const struct request *request);
+
 /* handlers_node.c */
 handlers_render_fn handlers_healthz;
 handlers_render_fn handlers_openapi;

@@ -37,7 +37,7 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
 static void measurement_failed(const struct request *request, struct err *err, struct reply *reply)
 {
     if (err->status == STATUS_CONFLICT)
-        err->hint = "Nothing is left to cancel: GET /v1/measurements/{id} says how it ended.";
+        err->hint = "Nothing is left to cancel: GET /v1/measurements/{id} shows how it ended.";
     if (err->status == STATUS_NOT_FOUND)
         err->hint = "Only the last measurements since the start of the daemon are listed: GET "
                     "/v1/gpus/{gpu}/history has the fingerprints that they made.";

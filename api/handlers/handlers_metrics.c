@@ -1,5 +1,5 @@
 /* handlers_metrics.c: the page that a monitoring system collects: the process, HTTP, measurements
- * and the database; the GPUs are in api/encode/metrics_gpu.c. OpenMetrics if the client prefers it.
+ * and the database; the GPUs are in api/encode/metrics.c. OpenMetrics if the client prefers it.
  */
 #include "api/handlers/handlers.h"
 
@@ -69,9 +69,11 @@ static void http_metrics(const struct metrics_page *p, const struct handlers_con
         fprintf(p->out, "reachd_http_answers_total{class=\"%dxx\"} %" PRIu64 "\n", i,
                 s->answers[i]);
     metrics_single(p, "reachd_http_not_modified", METRICS_COUNTER,
-                   "Answers that saved their body (304).", (double)s->not_modified);
+                   "Answers without a body, because the client has it (304).",
+                   (double)s->not_modified);
     metrics_single(p, "reachd_http_unauthorized", METRICS_COUNTER,
-                   "Changes refused for want of the token (401).", (double)s->unauthorized);
+                   "Requests refused because they have no valid token (401).",
+                   (double)s->unauthorized);
     metrics_single(p, "reachd_http_connections", METRICS_GAUGE, "Open connections, of all sockets.",
                    (double)s->connections);
     metrics_single(p, "reachd_http_connections_timed_out", METRICS_COUNTER,
@@ -97,14 +99,14 @@ static void measurement_metrics(const struct metrics_page *p, const struct handl
     fprintf(p->out, "reachd_measurements_ended_total{state=\"failed\"} %" PRIu64 "\n",
             now.measurements_failed);
     metrics_single(p, "reachd_database_ok", METRICS_GAUGE,
-                   "1: what is measured can be kept; 0: it cannot.",
+                   "1: measurements can be stored; 0: they cannot.",
                    now.database.status == STATUS_OK);
     metrics_single(p, "reachd_database_failed_writes", METRICS_COUNTER,
-                   "Writes that the database did not take.", (double)now.failed_writes);
+                   "Writes to the database that failed.", (double)now.failed_writes);
     metrics_single(p, "reachd_database_damaged_rows", METRICS_COUNTER,
                    "Rows that failed their check and were dropped.", (double)now.damaged_rows);
     metrics_single(p, "reachd_database_files_quarantined", METRICS_COUNTER,
-                   "Database files that could not be used and were moved aside.",
+                   "Database files that were unusable and were moved to quarantine.",
                    (double)now.quarantined);
 }
 

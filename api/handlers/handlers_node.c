@@ -37,29 +37,27 @@ static bool any_fingerprint(const struct snapshot *s)
 static void not_ready(const struct snapshot *s, const struct request *request, int64_t now,
                       struct reply *reply)
 {
+    const struct err *error = &s->source_error;
+    const struct snapshot_gpu *first = s->gpu_count > 0 ? &s->gpus[0] : NULL;
+    const bool failed = first && first->last_error.status != STATUS_OK;
     struct problem p = {.http_status = HTTP_SERVICE_UNAVAILABLE,
-                        .status = s->source_error.status,
+                        .status = error->status,
                         .slug = "not-ready",
-                        .title = "No GPU of this node has a fingerprint yet."};
+                        .title = "No GPU of this node has a fingerprint yet.",
+                        .next_step = error->hint,
+                        .gpus = now > 0 ? encode_states(s, now) : NULL};
 
-    if (s->discovering) {
-        snprintf(p.detail, sizeof(p.detail), "%.300s", s->source_error.text);
-    } else if (s->gpu_count == 0) {
-        snprintf(p.detail, sizeof(p.detail), "no GPU was found: %.300s",
-                 s->source_error.status == STATUS_OK ? "the source lists none"
-                                                     : s->source_error.text);
-    } else {
-        const struct snapshot_gpu *first = &s->gpus[0];
-        snprintf(p.detail, sizeof(p.detail), "GPU %s is %s%s%.250s", first->identity.uuid,
-                 gpu_state_name(first->state), first->last_error.status == STATUS_OK ? "" : ": ",
-                 first->last_error.status == STATUS_OK ? "" : first->last_error.text);
-    }
-    p.next_step = s->source_error.hint;
-    if (s->source_error.status == STATUS_OK)
+    if (error->status == STATUS_OK)
         p.next_step = "Wait for the measurement, or start one: POST /v1/gpus/0/measurements.";
-    if (now > 0)
-        p.gpus = encode_states(s, now);
-    reply_problem(reply, request, &p);
+    if (s->discovering)
+        reply_refusal(reply, request, &p, "%.300s", error->text);
+    else if (!first)
+        reply_refusal(reply, request, &p, "no GPU was found: %.300s",
+                      error->status == STATUS_OK ? "the source lists none" : error->text);
+    else
+        reply_refusal(reply, request, &p, "GPU %s is %s%s%.250s", first->identity.uuid,
+                      gpu_state_name(first->state), failed ? ": " : "",
+                      failed ? first->last_error.text : "");
     json_decref(p.gpus);
 }
 

@@ -1,4 +1,4 @@
-/* reply.c: bodies of answers, and when a client has one already.
+/* reply.c: bodies of answers, when a client has one already, and problem documents (RFC 9457).
  *
  * Each GET that succeeds carries a strong ETag, so that a client may keep the answer and ask
  * cheaply whether it still holds (RFC 9110, sections 8.8.3 and 13.1.2). The tag of a fingerprint is
@@ -6,6 +6,9 @@
  */
 #include "api/handlers/reply.h"
 
+#include "base/json_builder.h"
+
+#include <stdio.h>
 #include <string.h>
 
 void reply_once(struct reply *reply, unsigned http_status, struct document *take)
@@ -55,4 +58,115 @@ bool reply_tag_matches(const char *if_none_match, const char *etag)
         at += strcspn(at, ",");
     }
     return false;
+}
+
+/* ---- problems ---- */
+
+enum { RETRY_AFTER_SECONDS = 5, TYPE_BYTES = 64 };
+
+static const char PROBLEM_TYPE[] = "application/problem+json";
+static const char TYPE_PREFIX[] = "urn:reachd:problem:";
+
+static unsigned http_status_of(enum status status)
+{
+    switch (status) {
+    case STATUS_INVALID_ARGUMENT:
+        return HTTP_BAD_REQUEST;
+    case STATUS_NOT_FOUND:
+        return HTTP_NOT_FOUND;
+    case STATUS_NOT_APPLICABLE: /* the fingerprint determines too little for this request */
+    case STATUS_CONFLICT:
+    case STATUS_GPU_BUSY:
+    case STATUS_GPU_LOST:
+    case STATUS_GPU_HUNG:
+        return HTTP_CONFLICT;
+    case STATUS_NOT_SUPPORTED:
+        return HTTP_NOT_IMPLEMENTED;
+    case STATUS_FULL:
+    case STATUS_NO_MEMORY:
+    case STATUS_NO_DRIVER:
+    case STATUS_NOT_READY:
+        return HTTP_SERVICE_UNAVAILABLE;
+    case STATUS_READ_ONLY:
+        return HTTP_INSUFFICIENT_STORAGE;
+    default:
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+}
+
+static json_t *errors_to_json(const struct problem *p)
+{
+    struct json_builder o;
+    json_t *array = json_array();
+
+    json_builder_begin(&o);
+    if (p->parameter)
+        json_builder_text(&o, "parameter", p->parameter);
+    if (p->has_pointer)
+        json_builder_text(&o, "pointer", p->pointer);
+    json_builder_text(&o, "detail", p->detail);
+    json_builder_append(&array, json_builder_end(&o));
+    return array;
+}
+
+static json_t *problem_to_json(const struct problem *p, const struct request *request,
+                               unsigned http_status)
+{
+    const struct status_info *info = status_info(p->status);
+    const char *slug = p->slug ? p->slug : info->slug;
+    char type[TYPE_BYTES];
+    struct json_builder o;
+
+    snprintf(type, sizeof(type), "%s%s", TYPE_PREFIX, slug);
+    json_builder_begin(&o);
+    json_builder_text(&o, "type", type);
+    json_builder_text(&o, "slug", slug);
+    json_builder_text(&o, "title", p->title ? p->title : info->message);
+    json_builder_u64(&o, "status", http_status);
+    json_builder_text(&o, "detail", p->detail);
+    if (request->instance[0])
+        json_builder_text(&o, "instance", request->instance);
+    if (request->trace[0])
+        json_builder_text(&o, "request_id", request->trace);
+    json_builder_text(&o, "next_step", p->next_step ? p->next_step : info->next_step);
+    if (p->parameter || p->has_pointer)
+        json_builder_value(&o, "errors", errors_to_json(p));
+    if (p->gpus)
+        json_builder_value(&o, "gpus", json_incref(p->gpus));
+    return json_builder_end(&o);
+}
+
+void reply_problem(struct reply *reply, const struct request *request,
+                   const struct problem *problem)
+{
+    unsigned http_status =
+        problem->http_status ? problem->http_status : http_status_of(problem->status);
+    size_t bytes = 0;
+    json_t *json = problem_to_json(problem, request, http_status);
+    char *text = json_render(json, &bytes);
+
+    json_decref(json);
+    reply_once(reply, http_status, document_new_typed(PROBLEM_TYPE, text, bytes, ""));
+    if (http_status == HTTP_SERVICE_UNAVAILABLE)
+        reply->retry_after_seconds = RETRY_AFTER_SECONDS;
+}
+
+void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
+                   const char *format, ...)
+{
+    struct problem p = *kind;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(p.detail, sizeof(p.detail), format, args);
+    va_end(args);
+    reply_problem(reply, request, &p);
+}
+
+void reply_err(struct reply *reply, const struct request *request, const struct err *err)
+{
+    struct problem p = {.status = err->status, .parameter = err->field, .next_step = err->hint};
+
+    memcpy(p.detail, err->text, sizeof(p.detail));
+    reply_problem(reply, request, &p);
 }

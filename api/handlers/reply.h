@@ -34,7 +34,7 @@ void reply_json(struct reply *reply, unsigned http_status, json_t *take);
 void reply_empty(struct reply *reply, unsigned http_status);
 void reply_clear(struct reply *take);
 
-/* Makes the reply a problem document (reply_problem.c), */
+/* Makes the reply a problem document, */
 void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem);
 /* of this kind with this detail, */

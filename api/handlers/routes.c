@@ -7,7 +7,7 @@
  *
  * Every method but GET requires the token, if there is one.
  */
-#include "api/handlers/routes.h"
+#include "api/handlers/handlers.h"
 
 #include "api/handlers/auth.h"
 #include "base/json_builder.h"

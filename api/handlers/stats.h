@@ -1,5 +1,5 @@
-/* stats.h: what the server counts about itself, for /metrics. Several servers may count into one;
- * any thread may count and read. */
+/* stats.h: counters of the HTTP server, for /metrics. Several servers may share them; any thread.
+ */
 #ifndef REACH_API_HANDLERS_STATS_H
 #define REACH_API_HANDLERS_STATS_H
 

@@ -8,7 +8,6 @@
  */
 #include "api/server/db_thread.h"
 
-#include "api/handlers/routes.h"
 #include "base/heartbeat.h"
 #include "base/log.h"
 

@@ -179,7 +179,8 @@ bool guard_check(struct MHD_Connection *connection, const char *http_version,
     return !fault && !is_too_long(h.value[CONTENT_LENGTH]);
 }
 
-bool guard_target_is_whole(const char *url, size_t target_bytes, const char *version)
+bool guard_check_target(const char *url, size_t target_bytes, const char *version,
+                        struct problem *out)
 {
     const char *end = url + target_bytes;
     uintptr_t gap = (uintptr_t)version - (uintptr_t)end;
@@ -187,15 +188,12 @@ bool guard_target_is_whole(const char *url, size_t target_bytes, const char *ver
     if ((uintptr_t)version < (uintptr_t)end || gap > NEAR_BYTES)
         return true; /* a library that keeps the version elsewhere */
     for (uintptr_t i = 0; i < gap; i++) {
-        if (end[i] != '\0' && end[i] != ' ' && end[i] != '\t')
+        if (end[i] != '\0' && end[i] != ' ' && end[i] != '\t') {
+            malformed("the request target has a NUL in it", out);
             return false;
+        }
     }
     return true;
-}
-
-void guard_bad_target(struct problem *out)
-{
-    malformed("the request target has a NUL in it", out);
 }
 
 void guard_too_large(struct problem *out)

@@ -12,11 +12,11 @@
  * Fills `out` on false. */
 bool guard_check(struct MHD_Connection *connection, const char *http_version,
                  struct request *request, struct problem *out);
-/* True if there are only blanks between the target, as libmicrohttpd passes it, and the version
- * after it; false if the target had a NUL in it and was cut there. `url` and `version` are
- * arguments of the access handler, `target_bytes` the length of the target. */
-bool guard_target_is_whole(const char *url, size_t target_bytes, const char *version);
-void guard_bad_target(struct problem *out);
+/* Checks that there are only blanks between the target, as libmicrohttpd passes it, and the version
+ * after it: a target with a NUL in it was cut there. `url` and `version` are arguments of the
+ * access handler, `target_bytes` is the length of the target. */
+bool guard_check_target(const char *url, size_t target_bytes, const char *version,
+                        struct problem *out);
 
 /* The problem of a body over REQUEST_MAX_BODY_BYTES. */
 void guard_too_large(struct problem *out);

@@ -103,9 +103,8 @@ static void release(void *responses)
 /* The responses of the document of this reply, made when it is sent for the first time; NULL
  * without memory. The text belongs to the response from then on: an answer that is being sent
  * outlives the document. */
-static struct shared *shared_of(const struct reply *reply)
+static struct shared *shared_of(struct document *d, const struct reply *reply)
 {
-    struct document *d = reply->document;
     struct shared *s;
 
     if (d->responses)
@@ -129,14 +128,15 @@ static struct shared *shared_of(const struct reply *reply)
 static struct MHD_Response *find_shared(const struct request *request, const struct reply *reply,
                                         bool not_modified)
 {
-    struct shared *s = reply->is_shared && !request->trace_given ? shared_of(reply) : NULL;
+    struct document *d = reply->is_shared && !request->trace_given ? reply->document : NULL;
+    struct shared *s = d ? shared_of(d, reply) : NULL;
 
     if (!s)
         return NULL;
     if (!not_modified)
         return s->has_headers ? s->full : NULL;
     if (!s->not_modified)
-        s->not_modified = make_not_modified(reply->document->etag);
+        s->not_modified = make_not_modified(d->etag);
     return s->not_modified;
 }
 

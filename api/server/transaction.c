@@ -14,7 +14,6 @@
 #include "api/server/guard.h"
 #include "api/server/send.h"
 #include "api/server/db_thread.h"
-#include "api/handlers/routes.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -110,17 +109,11 @@ static enum MHD_Result first_step(struct transaction *x, struct handlers_context
     struct problem problem;
 
     x->request.method = call->method;
-    if (!guard_target_is_whole(call->url, x->target_bytes, call->http_version)) {
-        guard_bad_target(&problem);
+    if (!guard_check_target(call->url, x->target_bytes, call->http_version, &problem) ||
+        !guard_check(call->connection, call->http_version, &x->request, &problem) ||
+        (!is_read_only(&x->request) && !parse(x, &problem)))
         return refuse(x, c, call->connection, &problem);
-    }
-    if (!guard_check(call->connection, call->http_version, &x->request, &problem))
-        return refuse(x, c, call->connection, &problem);
-    if (!is_read_only(&x->request)) {
-        if (!parse(x, &problem))
-            return refuse(x, c, call->connection, &problem);
-        x->keeps_body = routes_takes_body(&x->request);
-    }
+    x->keeps_body = x->is_parsed && routes_takes_body(&x->request);
     x->step = STEP_BODY;
     return MHD_YES;
 }

@@ -32,7 +32,7 @@ void answer_cache_put(struct answer_cache *cache, const char *target, const char
 /* The daemon now has another answer to this target. */
 void answer_cache_drop(struct answer_cache *cache, const char *target);
 
-/* What the daemon now says of a GPU: older answers from another fingerprint are dropped. */
+/* The current fingerprint of a GPU: older answers from another one are dropped. */
 void answer_cache_learn(struct answer_cache *cache, const struct reach_provenance *provenance);
 
 #endif

@@ -71,7 +71,7 @@ static bool check_scope(const struct reach_scope *s, struct reach_error *error)
                  s->scope_bytes);
 }
 
-static bool check_plan(const struct answer_content *answer, struct reach_error *error)
+static bool check_options(const struct answer_content *answer, struct reach_error *error)
 {
     const struct reach_plan *plan = &answer->plan;
 
@@ -119,7 +119,7 @@ enum reach_status answer_check(const struct answer_content *answer, struct reach
     else if (answer->kind == ANSWER_PLACEMENT)
         good = check_windows(&answer->placement.windows, answer->placement.bytes, error);
     else if (answer->kind == ANSWER_PLAN)
-        good = check_plan(answer, error);
+        good = check_options(answer, error);
     else if (answer->kind == ANSWER_SPLIT)
         good = check_shares(answer, error);
     return good ? REACH_OK : REACH_PROTOCOL;

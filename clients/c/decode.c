@@ -20,7 +20,7 @@ _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 
 /* ---- fields ---- */
 
-/* The words of an enum of reach.h, whose values begin behind _OTHER: those of the daemon's enum
+/* The words of an enum of reach.h, whose values begin after _OTHER: those of the daemon's enum
  * plus one. */
 struct words {
     const char *(*name)(unsigned value);

@@ -1,5 +1,7 @@
-/* error.c: see error.h. */
+/* error.c: names of statuses, and sentences of failures. */
 #include "clients/c/error.h"
+
+#include "base/text.h"
 
 #include <stdio.h>
 
@@ -29,15 +31,6 @@ const char *reach_status_name(enum reach_status status)
     return (unsigned)status < NAME_COUNT ? names[status] : "unknown";
 }
 
-/* Texts from elsewhere may contain anything: control characters become blanks. */
-static void sanitize(char *text)
-{
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = ' ';
-    }
-}
-
 void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
 {
     va_list args;
@@ -47,7 +40,7 @@ void fail_text(struct reach_error *error, enum reach_status status, const char *
     va_start(args, format);
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
-    sanitize(error->text);
+    text_sanitize(error->text); /* it may contain parts of anything */
     error->status = status;
     error->http_status = 0;
     error->field[0] = '\0';

@@ -72,7 +72,7 @@ static const char *source_name(const struct reach *reach)
     return reach->http ? http_address(reach->http) : reach->offline->name;
 }
 
-/* A problem document (RFC 9457) says what failed, which parameter is to blame, and what to do. */
+/* A problem document (RFC 9457) has what failed, the parameter to blame, and what to do. */
 static enum reach_status fail_with_problem(const struct call *call,
                                            const struct reach_answer *answer)
 {
@@ -97,8 +97,8 @@ static enum reach_status fail_with_problem(const struct call *call,
 
 /* ---- what may be returned ---- */
 
-/* What stands for {gpu} in the target; "" if nothing does. `out` needs REACH_UUID_BYTES. */
-static const char *gpu_of_target(const char *target, char *out)
+/* The {gpu} of the target; "" if it has none. `out` needs REACH_UUID_BYTES. */
+static void gpu_of_target(const char *target, char *out)
 {
     static const char prefix[] = "/v1/gpus/";
     const char *at = target + sizeof(prefix) - 1;
@@ -106,7 +106,6 @@ static const char *gpu_of_target(const char *target, char *out)
     out[0] = '\0';
     if (strncmp(target, prefix, sizeof(prefix) - 1) == 0)
         snprintf(out, REACH_UUID_BYTES, "%.*s", (int)strcspn(at, "/?"), at);
-    return out;
 }
 
 static bool is_index(const char *gpu)
@@ -114,15 +113,14 @@ static bool is_index(const char *gpu)
     return gpu[strspn(gpu, "0123456789")] == '\0';
 }
 
-static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer)
+static enum reach_status check_gpu(const struct call *call, const struct reach_answer *answer,
+                                   const char *gpu)
 {
     const struct reach_provenance *p = reach_answer_provenance(answer);
     const char *uuid = p                                     ? p->gpu_uuid
                        : answer->content->kind == ANSWER_GPU ? answer->content->gpus->uuid
                                                              : NULL;
-    char gpu[REACH_UUID_BYTES];
 
-    gpu_of_target(call->request->target, gpu);
     if (!uuid || is_index(gpu) || strcasecmp(gpu, uuid) == 0)
         return REACH_OK;
     return fail_with(call->error, REACH_WRONG_GPU,
@@ -143,31 +141,24 @@ static enum reach_status check_stale(unsigned allow, const struct reach_answer *
                      p->fingerprint_id, p->gpu_uuid);
 }
 
-/* Off line there is one GPU, or a few: a UUID that is none of them is that of another GPU. */
-static bool is_other_gpu(const struct call *call, const struct reach_answer *answer)
+static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
 {
+    const struct offline *offline = call->reach->offline;
+    enum reach_status status;
     char gpu[REACH_UUID_BYTES];
 
     gpu_of_target(call->request->target, gpu);
-    return call->reach->offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
-           !snapshot_find(call->reach->offline->snapshot, gpu);
-}
-
-static enum reach_status judge(const struct call *call, const struct reach_answer *answer)
-{
-    enum reach_status status;
-
-    if (is_other_gpu(call, answer)) {
-        char gpu[REACH_UUID_BYTES];
+    if (offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
+        !snapshot_find(offline->snapshot, gpu)) { /* off line, an unknown UUID is another GPU */
         status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s",
-                           source_name(call->reach), gpu_of_target(call->request->target, gpu));
+                           source_name(call->reach), gpu);
         if (call->error)
             call->error->http_status = answer->http_status;
         return status;
     }
     if (answer->http_status / 100 != 2)
         return fail_with_problem(call, answer);
-    status = check_gpu(call, answer);
+    status = check_gpu(call, answer, gpu);
     return status == REACH_OK ? check_stale(call->allow, answer, call->error) : status;
 }
 
@@ -196,24 +187,17 @@ static enum reach_status send_offline(const struct call *call, struct reach_answ
     return answer_new(&origin, got.body, got.body_bytes, out, call->error);
 }
 
-/* Has the daemon's driver not yet answered which GPUs there are? The lists say so themselves, and
- * any other request of the API is refused with "not-ready". */
+/* Has the daemon's driver not yet answered which GPUs there are? The lists have it themselves, and
+ * any other request of the API is refused with "not-ready". (The marks cannot be part of a JSON
+ * string, in which quotes are escaped.) */
 static bool is_discovering(const struct call *call, const struct http_response *got)
 {
-    const bool refused = got->http_status == HTTP_UNAVAILABLE;
-    const char *text;
-    json_t *json;
-    bool found;
+    const char *mark = got->http_status == HTTP_UNAVAILABLE ? "\"slug\":\"not-ready\""
+                       : got->http_status == HTTP_OK        ? "\"discovery\":\"running\""
+                                                            : NULL;
 
-    if (strncmp(call->request->target, "/v1/", 4) != 0 ||
-        (!refused && got->http_status != HTTP_OK) || !got->body ||
-        !strstr(got->body, refused ? "not-ready" : "\"discovery\":\"running\""))
-        return false;
-    json = json_loadb(got->body, got->body_bytes, 0, NULL);
-    text = json_string_value(json_object_get(json, refused ? "slug" : "discovery"));
-    found = text && strcmp(text, refused ? "not-ready" : "running") == 0;
-    json_decref(json);
-    return found;
+    return mark && got->body && strncmp(call->request->target, "/v1/", 4) == 0 &&
+           strstr(got->body, mark);
 }
 
 static enum reach_status exchange_once(const struct call *call, const char *tag,
@@ -227,7 +211,7 @@ static enum reach_status exchange_once(const struct call *call, const char *tag,
                      is_raw ? MAX_RAW_BYTES : MAX_ANSWER_BYTES, (uint32_t)left, out, call->error);
 }
 
-/* Repeated while GPU discovery runs, unless the caller wants to know what is said meanwhile. */
+/* Repeated while GPU discovery runs, unless the caller allows the answers of meanwhile. */
 static enum reach_status exchange(const struct call *call, const char *tag,
                                   struct http_response *out)
 {
@@ -373,7 +357,8 @@ static enum reach_status check_request(const struct reach *reach,
     return REACH_OK;
 }
 
-/* `is_typed`: with the fields of the answer, if its target has any. */
+/* `is_typed`: with the fields of the answer, if its target has any. What this library's own
+ * handlers answer is correct and not stale, so it needs them for the typed functions alone. */
 static enum reach_status send_request(struct reach *reach, const struct reach_request *request,
                                       bool is_typed, struct reach_answer **out,
                                       struct reach_error *error)
@@ -387,7 +372,8 @@ static enum reach_status send_request(struct reach *reach, const struct reach_re
         return status;
     call = (struct call){.reach = reach,
                          .request = request,
-                         .kind = is_typed ? answer_kind_of(request->target) : ANSWER_RAW,
+                         .kind = is_typed || !reach->offline ? answer_kind_of(request->target)
+                                                             : ANSWER_RAW,
                          .end_ms = now_ms() + atomic_load(&reach->timeout_ms),
                          .allow = atomic_load(&reach->allow),
                          .error = error};
@@ -400,7 +386,6 @@ enum reach_status reach_send(struct reach *reach, const struct reach_request *re
     return send_request(reach, request, true, out, error);
 }
 
-/* What this library's own handlers answer is correct and not stale, so it needs no fields. */
 enum reach_status reach_get(struct reach *reach, const char *target, char **out_json,
                             struct reach_error *error)
 {
@@ -411,7 +396,7 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
     if (!out_json)
         return fail_with(error, REACH_INVALID_ARGUMENT, "reach_get needs a place for the JSON");
     *out_json = NULL;
-    status = send_request(reach, &request, reach && !reach->offline, &answer, error);
+    status = send_request(reach, &request, false, &answer, error);
     if (answer && !(*out_json = strdup(answer->content->body)))
         status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
     reach_answer_free(answer);

@@ -198,7 +198,7 @@ static void set_method(CURL *curl, const struct reach_request *request)
     }
 }
 
-/* libcurl speaks of ports even where a socket is asked. */
+/* The messages of libcurl name ports even for a Unix socket. */
 static const char *why_no_socket(const char *path)
 {
     struct stat st;
@@ -220,7 +220,7 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
         return fail_with(error, REACH_TIMEOUT, "%s did not answer within %u ms", http_address(http),
                          timeout_ms);
     case CURLE_OUT_OF_MEMORY:
-        return fail_with(error, REACH_NO_MEMORY, "no memory to ask the daemon");
+        return fail_with(error, REACH_NO_MEMORY, "no memory for a request");
     case CURLE_COULDNT_CONNECT:
         return fail_with(
             error, REACH_UNREACHABLE, "no daemon answers at %s (%s): %s", http_address(http),

@@ -1,20 +1,17 @@
-/* offline.c: see offline.h. A file is a snapshot of one GPU. The environment is one of as many as
- * the highest N of REACH_JOB_N says; those in between that have no line have no fingerprint either.
- */
+/* offline.c: a file is a snapshot of one GPU. The environment is one of N + 1 GPUs, for the highest
+ * REACH_JOB_N; those without a line have no fingerprint. */
 #include "clients/c/offline.h"
 
-#include "api/handlers/routes.h"
+#include "api/handlers/handlers.h"
 #include "base/clock.h"
 #include "planner/job_env.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_FILE_BYTES = 16 << 20, NAME_BYTES = 32 };
 
@@ -57,92 +54,61 @@ static void set_ready(struct snapshot_gpu *gpu)
     gpu->state = GPU_STATE_READY;
 }
 
-/* All of it, owned; NULL and an error. Never blocks: a pipe is refused. */
-static char *read_file(const char *path, size_t *out_bytes, struct reach_error *error)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    size_t bytes = 0;
-    char *text = NULL;
-    struct stat st;
-    ssize_t n = 1;
-
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        fail_text(error, REACH_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
-        goto out;
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES) {
-        fail_text(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path,
-                  S_ISREG(st.st_mode) ? "it is too long" : "it is not a regular file");
-        goto out;
-    }
-    text = malloc((size_t)st.st_size + 1);
-    if (!text) {
-        fail_text(error, REACH_NO_MEMORY, "no memory to read %s", path);
-        goto out;
-    }
-    while (bytes < (size_t)st.st_size && n > 0) {
-        n = read(fd, text + bytes, (size_t)st.st_size - bytes);
-        bytes += n > 0 ? (size_t)n : 0;
-    }
-    *out_bytes = bytes;
-out:
-    if (fd >= 0)
-        close(fd);
-    return text;
-}
-
-/* The id that the document gives itself: a newer release hashes fields that are dropped here. A
- * document without one gets the hash of what was read. */
-static enum reach_status take_id(const json_t *json, const struct fingerprint *fp, char *out,
-                                 struct reach_error *error)
+/* The id that the document has: a newer release hashes fields that are dropped here. A document
+ * without one gets the hash of what was read. */
+static void read_id(const json_t *json, struct snapshot_gpu *gpu, struct reach_error *error)
 {
     const char *id = json_string_value(json_object_get(json, "id"));
 
+    error->status = REACH_OK;
     if (id && strlen(id) == FINGERPRINT_ID_BYTES - 2 && strncmp(id, "fp", 2) == 0)
-        memcpy(out, id, FINGERPRINT_ID_BYTES - 1);
-    else if (fingerprint_id(fp, out, NULL) != STATUS_OK)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for the id of a fingerprint");
-    return REACH_OK;
+        memcpy(gpu->fingerprint_id, id, FINGERPRINT_ID_BYTES - 1);
+    else if (fingerprint_id(&gpu->fingerprint, gpu->fingerprint_id, NULL) != STATUS_OK)
+        fail_text(error, REACH_NO_MEMORY, "no memory for the id of a fingerprint");
 }
 
-static enum reach_status read_document(const char *path, const char *text, size_t bytes,
-                                       struct snapshot_gpu *out, struct reach_error *error)
+/* The document, a new reference; NULL and an error. A pipe, which could block, is refused. */
+static json_t *load_document(const char *path, struct reach_error *error)
 {
-    json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
-    enum reach_status status = REACH_OK;
-    struct err err;
+    json_t *json = NULL;
+    FILE *in = NULL;
+    struct stat st;
 
+    if (stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES)) {
+        fail_text(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path,
+                  S_ISREG(st.st_mode) ? "it is too long" : "it is not a regular file");
+        return NULL;
+    }
+    in = fopen(path, "re");
+    if (!in) {
+        fail_text(error, REACH_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    json = json_loadf(in, JSON_REJECT_DUPLICATES, NULL);
+    fclose(in);
     if (!json)
-        status = fail_with(error, REACH_CORRUPT, "%s is not a fingerprint: not JSON", path);
-    else if (fingerprint_from_json(json, &out->fingerprint, &err) != STATUS_OK)
-        status = fail_with(error, REACH_CORRUPT, "%s is not a fingerprint: %s", path, err.text);
-    else
-        status = take_id(json, &out->fingerprint, out->fingerprint_id, error);
-    json_decref(json);
-    return status;
+        fail_text(error, REACH_CORRUPT, "%s is not a fingerprint: not JSON", path);
+    return json;
 }
 
 enum reach_status offline_open_file(const char *path, struct offline **out,
                                     struct reach_error *error)
 {
     struct offline *offline = make(REACH_FROM_FILE, path, 1);
-    enum reach_status status;
-    struct reach_error why = {.status = REACH_NO_MEMORY};
-    size_t bytes = 0;
-    char *text;
+    struct reach_error why = {.status = REACH_NO_MEMORY, .text = "no memory for a handle"};
+    json_t *json = offline ? load_document(path, &why) : NULL;
+    struct err err;
 
     *out = NULL;
-    if (!offline)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
-    text = read_file(path, &bytes, &why);
-    if (text)
-        status = read_document(path, text, bytes, &offline->snapshot->gpus[0], error);
-    else
-        status = fail_with(error, why.status, "%s", why.text);
-    free(text);
-    if (status != REACH_OK) {
+    if (json &&
+        fingerprint_from_json(json, &offline->snapshot->gpus[0].fingerprint, &err) != STATUS_OK)
+        fail_text(&why, REACH_CORRUPT, "%s is not a fingerprint: %s", path, err.text);
+    else if (json)
+        read_id(json, &offline->snapshot->gpus[0], &why);
+    json_decref(json);
+    if (why.status != REACH_OK) {
         offline_free(offline);
-        return status;
+        return fail_with(error, why.status, "%s", why.text);
     }
     set_ready(&offline->snapshot->gpus[0]);
     *out = offline;

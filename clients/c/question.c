@@ -128,7 +128,7 @@ static enum reach_status begin(const struct reach *reach, const char *gpu, const
     return status;
 }
 
-/* The bytes that an answer says it is for; 0: it does not say. */
+/* The bytes that an answer is for; 0: it has none. */
 static uint64_t bytes_of(const struct reach_answer *answer)
 {
     switch (answer->content->kind) {

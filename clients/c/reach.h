@@ -61,7 +61,7 @@ extern "C" {
 
 enum reach_status {
     REACH_OK = 0,
-    REACH_INVALID_ARGUMENT = 1, /* error.field names the parameter, where one is to blame */
+    REACH_INVALID_ARGUMENT = 1, /* error.field names the parameter, if one is to blame */
     REACH_NOT_FOUND = 2,        /* no such GPU, or no such file */
     REACH_NOT_MEASURED = 3,     /* no fingerprint, or one that lacks what this answer needs */
     REACH_STALE = 4,            /* the fingerprint no longer describes the GPU */
@@ -126,7 +126,7 @@ enum reach_allow {
     REACH_ALLOW_CACHED = 1 << 1,   /* if no daemon answers: its last answer to the same request
                                      through this handle */
     REACH_ALLOW_DISCOVERY = 1 << 2 /* while the daemon's driver has not yet answered which GPUs
-                                      there are: what it says meanwhile, at once */
+                                      there are: its answers of meanwhile, at once */
 };
 /* `allow`: values of enum reach_allow, or-ed. Any thread, any time. REACH_INVALID_ARGUMENT. */
 enum reach_status reach_allow(struct reach *reach, uint32_t allow, struct reach_error *error);
@@ -259,7 +259,7 @@ struct reach_gpu {
 enum reach_status reach_get_gpus(struct reach *reach, struct reach_answer **out,
                                  struct reach_error *error);
 uint32_t reach_answer_gpu_count(const struct reach_answer *answer);
-/* NULL behind the last. */
+/* NULL after the last. */
 const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint32_t i);
 
 /* The part of a fingerprint that jobs use. */
@@ -377,7 +377,7 @@ const struct reach_placement *reach_answer_placement(const struct reach_answer *
 /* ---- plan ----------------------------------------------------------------------------------- */
 
 /* A job. All 0 but for `size` and `bytes`: reads of 128 bytes at positions that it computes at no
- * cost, any number of times, by SMs that can be told where to work. */
+ * cost, any number of times, by SMs that can be bound to windows. */
 struct reach_job {
     size_t size;
     uint64_t bytes;             /* accessed at random */
@@ -469,7 +469,7 @@ struct reach_plan {
 enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const struct reach_job *job,
                                  struct reach_answer **out, struct reach_error *error);
 const struct reach_plan *reach_answer_plan(const struct reach_answer *answer);
-/* NULL behind the last. */
+/* NULL after the last. */
 const struct reach_option *reach_answer_option(const struct reach_answer *answer, uint32_t i);
 
 /* ---- split ---------------------------------------------------------------------------------- */
@@ -506,7 +506,7 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error);
 const struct reach_split *reach_answer_split(const struct reach_answer *answer);
-/* Of job i of the request. NULL behind the last. */
+/* Of job i of the request. NULL after the last. */
 const struct reach_share *reach_answer_share(const struct reach_answer *answer, uint32_t i);
 
 /* ---- explain -------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ process, with the daemon's own code), "env:" (what a scheduler put into this job
 Omitted: the environment of the job, REACHD_URL, the default socket, the default URL, in this order.
 
 Units are part of every name: _bytes, _gbps (10^9 bytes per second), _s. A number that is not known
-is None, and the member with "_reason" behind its name says why. Every failure is a ReachError;
+is None, and the member with "_reason" appended to its name has the reason. Every failure is a ReachError;
 nothing is guessed: libreach checks what it returns, and refuses an answer from a stale fingerprint
 or from before the daemon became unreachable, unless allow_stale or allow_cached is set.
 
@@ -61,7 +61,7 @@ def _error(status: str, meaning: str) -> Type[ReachError]:
     return type(name, (ReachError,), {"__doc__": meaning, "__module__": __name__, "status": status})
 
 
-InvalidArgument = _error("invalid-argument", "`field` names the parameter, where one is to blame.")
+InvalidArgument = _error("invalid-argument", "`field` names the parameter, if one is to blame.")
 NotFound = _error("not-found", "No such GPU, or no such file.")
 NotMeasured = _error("not-measured", "No fingerprint, or one that lacks what this answer needs.")
 Stale = _error("stale", "The fingerprint no longer describes the GPU.")

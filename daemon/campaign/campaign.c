@@ -25,6 +25,7 @@
 #include "campaign/read_probes.h"
 #include "campaign/sharing_probes.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,46 @@
-/* metrics_gpu.c: what is known of the GPUs. Words (model, signature of the disabled SMs, name of
- * the group map, origin, driver) are labels of one series per GPU, whose value is 1. */
+/* metrics.c: pages of metrics, and what is known of the GPUs. Words (model, signature of the
+ * disabled SMs, name of the group map, origin, driver) are labels of one series per GPU, whose
+ * value is 1. */
 #include "api/encode/metrics.h"
 
+#include "base/text.h"
 #include "fingerprint/fingerprint.h"
 
 #include <math.h>
 #include <stddef.h>
+
+enum { LABEL_BYTES = 512 };
+
+void metrics_family(const struct metrics_page *p, const char *name, enum metrics_kind kind,
+                    const char *help)
+{
+    const char *suffix = kind == METRICS_COUNTER && !p->is_open ? "_total" : "";
+
+    fprintf(p->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
+            kind == METRICS_COUNTER ? "counter" : "gauge");
+}
+
+void metrics_single(const struct metrics_page *p, const char *name, enum metrics_kind kind,
+                    const char *help, double value)
+{
+    metrics_family(p, name, kind, help);
+    fprintf(p->out, "%s%s %.17g\n", name, kind == METRICS_COUNTER ? "_total" : "", value);
+}
+
+/* A collector drops a whole page for one byte that is not UTF-8. */
+void metrics_label(const struct metrics_page *p, const char *name, const char *value)
+{
+    char tidy[LABEL_BYTES];
+
+    (void)snprintf(tidy, sizeof(tidy), "%s", value);
+    text_sanitize(tidy);
+    fprintf(p->out, "%s=\"", name);
+    for (const char *at = tidy; *at; at++)
+        fprintf(p->out, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
+    fputc('"', p->out);
+}
+
+/* ---- GPUs ---- */
 
 #define GIGA 1e9
 
@@ -101,35 +136,34 @@ static const struct family families[] = {
     {"reachd_gpu_memory_bytes", "Memory of a GPU.", GPU, U64, IDENTITY(memory_bytes)},
     {"reachd_gpu_state", "1 for the state that a GPU is in.", .write = write_state},
     {"reachd_gpu_fingerprint_info",
-     "What a fingerprint says beside numbers; an empty label is not known.", FINGERPRINT,
+     "Properties of a fingerprint that are not numbers; an empty label is not known.", FINGERPRINT,
      .write = write_fingerprint_info},
     {"reachd_gpu_fingerprint_timestamp_seconds",
      "When the fingerprint that is served was taken, since 1970.", FINGERPRINT, I64, FP(taken_at)},
     {"reachd_gpu_fingerprint_duration_seconds", "How long its measurement took.", FINGERPRINT,
      MILLISECONDS, FP(duration_ms)},
-    {"reachd_gpu_fingerprint_stale",
-     "1: the fingerprint that is served is known to be of before a change.", FINGERPRINT, BOOL,
-     .offset = offsetof(struct snapshot_gpu, fingerprint_stale)},
+    {"reachd_gpu_fingerprint_stale", "1: the fingerprint that is served is known to be stale.",
+     FINGERPRINT, BOOL, .offset = offsetof(struct snapshot_gpu, fingerprint_stale)},
     {"reachd_gpu_fingerprint_verdict",
-     "1 for the verdict on its measurement: had something else a hand in it?", FINGERPRINT,
+     "1 for the verdict on its measurement: did other work disturb it?", FINGERPRINT,
      .write = write_verdict},
-    {"reachd_gpu_groups", "SM groups: SMs that share a TLB. None where they are not known.",
+    {"reachd_gpu_groups", "SM groups: SMs that share a TLB. No sample if they are not known.",
      FINGERPRINT, U32_OR_NONE, FP(topology.partition.group_count)},
-    {"reachd_gpu_tlb_levels", "TLB levels that were seen.", FINGERPRINT, U32, FP(level_count)},
+    {"reachd_gpu_tlb_levels", "TLB levels that were observed.", FINGERPRINT, U32, FP(level_count)},
     {"reachd_gpu_reach_bytes", "Bytes that an SM group reaches without a miss.", FINGERPRINT,
      MAYBE_U64, FP(windows.reach_bytes)},
     {"reachd_gpu_recommended_window_bytes",
-     "Window for an SM group, of a base that is not aligned.", FINGERPRINT, MAYBE_U64,
+     "Longest window for an SM group at a base of any alignment.", FINGERPRINT, MAYBE_U64,
      FP(windows.recommended_bytes)},
     {"reachd_gpu_full_sms", "SMs of the smallest regular die that explains the groups.",
      FINGERPRINT, MAYBE_U32, FP(topology.full_sm_count)},
     {"reachd_gpu_nominal_group_sms", "SMs of a group of that die.", FINGERPRINT, MAYBE_U32,
      FP(topology.nominal_group_sms)},
-    {"reachd_gpu_disabled_sms", "SMs of that die that this chip does without.", FINGERPRINT,
+    {"reachd_gpu_disabled_sms", "SMs of that die that are disabled on this chip.", FINGERPRINT,
      MAYBE_U32, FP(topology.disabled.sm_count)},
     {"reachd_gpu_disabled_candidates", "Sets of disabled SMs that explain the groups.", FINGERPRINT,
      MAYBE_U32, FP(topology.disabled.candidate_count)},
-    {"reachd_gpu_lost_groups", "Groups of that die of which nothing is left.", FINGERPRINT,
+    {"reachd_gpu_lost_groups", "Groups of that die that have no SM on this chip.", FINGERPRINT,
      MAYBE_U32, FP(topology.disabled.lost_groups)},
     {"reachd_gpu_group_confidence_ratio", "Least agreement of any SM's votes for its group.",
      FINGERPRINT, MAYBE_F64, FP(topology.confidence)},
