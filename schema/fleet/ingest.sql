@@ -131,8 +131,8 @@ WHERE fingerprint IN (SELECT n.seq FROM fleet_new_base base CROSS JOIN fleet_new
 
 -- In the order of the table, which is several times as fast.
 INSERT INTO fleet_metric (series, fingerprint, value, absent)
-SELECT n.series, base.fingerprint + m.fingerprint, m.value, m.absent
-FROM fleet_new_base base CROSS JOIN fleet_new_metric m JOIN fleet_new_series n ON n.id = m.series
+SELECT n.series, m.fingerprint + (SELECT fingerprint FROM fleet_new_base), m.value, m.absent
+FROM fleet_new_metric m JOIN fleet_new_series n ON n.id = m.series
 ORDER BY m.series, m.fingerprint;
 
 -- ---- GPUs: no serial number is not another one ----
