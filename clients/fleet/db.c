@@ -3,6 +3,7 @@
 #include "clients/fleet/db_engine.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +180,8 @@ void fleet_close(struct fleet_db *take)
 {
     if (!take)
         return;
-    fleet_survey_abort(take);
+    tdestroy(take->series.tree, free); /* of a survey in progress, which leaves nothing */
+    tdestroy(take->structures.tree, free);
     if (take->connection)
         take->engine->close(take->connection);
     free(take);

@@ -208,7 +208,7 @@ static enum status add_structure(struct staging *in, struct err *err)
     return in->status;
 }
 
-/* "10,11 | 10,12": the sets of SMs that leave the same pattern, as many as fit into
+/* "10,11 | 10,12": the sets of SMs that leave the same pattern, up to
  * CANDIDATES_BYTES. `out` has room for one set more. */
 static void print_candidates(const struct disabled_sms *d, char *out)
 {

@@ -14,7 +14,7 @@ UPDATE fleet_new_host SET host = h.id, previous = h.answered
 FROM fleet_host h WHERE h.name = fleet_new_host.name;
 
 UPDATE fleet_new_host
-SET outcome = 'bad-response', detail = 'it says that nothing has changed, but it has never answered'
+SET outcome = 'bad-response', detail = 'it reports no change (HTTP 304), but it has never answered'
 WHERE outcome = 'unchanged' AND previous = 0;
 
 -- A host with nothing new has the GPUs of its last answer.

@@ -265,7 +265,7 @@ def a_lie_is_told_from_an_answer():
         gpu["fingerprint"]["duration_ms"] += 1
     one(change(faster), "inconsistent", detail="hash of its content")
     one(change(lambda gpu: gpu.update(uuid="SIM-else")), "inconsistent", detail="of another GPU")
-    one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="and has none")
+    one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="without a fingerprint")
     one(change(lambda gpu: gpu.update(fingerprint_id="fp0")), "bad-response")
 
 
