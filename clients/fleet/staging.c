@@ -88,7 +88,7 @@ static const char *clean(const char *text, char *out, size_t out_size)
 
 struct numbered {
     int64_t number;
-    char text[];
+    const char *text; /* stored after it */
 };
 
 static int by_text(const void *a, const void *b)
@@ -99,21 +99,24 @@ static int by_text(const void *a, const void *b)
 /* The number of a text; a new one is the next, and `*out_new` is then true. 0 without memory. */
 static int64_t number_of(struct fleet_numbering *in, const char *text, bool *out_new)
 {
-    const size_t bytes = strlen(text) + 1;
-    struct numbered *const one = malloc(sizeof(*one) + bytes);
-    struct numbered *const *found;
+    const struct numbered key = {.text = text};
+    struct numbered *const *const found = tfind(&key, &in->tree, by_text);
+    struct numbered *one;
 
     *out_new = false;
+    if (found)
+        return (*found)->number;
+    one = malloc(sizeof(*one) + strlen(text) + 1);
     if (!one)
         return 0;
-    memcpy(one->text, text, bytes);
-    found = tsearch(one, &in->tree, by_text);
-    *out_new = found && *found == one;
-    if (*out_new)
-        one->number = ++in->count;
-    else
+    one->text = strcpy((char *)(one + 1), text);
+    if (!tsearch(one, &in->tree, by_text)) {
         free(one);
-    return found ? (*found)->number : 0;
+        return 0;
+    }
+    *out_new = true;
+    one->number = ++in->count;
+    return one->number;
 }
 
 /* ---- one fingerprint ---- */
