@@ -203,15 +203,3 @@ enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_eta
     return fleet_run(db, "SELECT etag FROM fleet_host WHERE name = $1 AND answered > 0",
                      FLEET_VALUES(host), copy_etag, out_etag, err);
 }
-
-enum status fleet_has_fingerprint(struct fleet_db *db, const char *uuid, const char *fingerprint_id,
-                                  bool *out, struct err *err)
-{
-    int64_t id = 0;
-    const enum status s =
-        fleet_run_integer(db, "SELECT id FROM fleet_fingerprint WHERE uuid = $1 AND name = $2",
-                          FLEET_VALUES(uuid, fingerprint_id), &id, err);
-
-    *out = id != 0;
-    return s;
-}

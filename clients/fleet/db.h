@@ -76,8 +76,6 @@ void fleet_survey_abort(struct fleet_db *db);
 /* The ETag that `host` sent when it last answered; "" if there is none. `out_etag` has room for
  * FLEET_ETAG_BYTES. */
 enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_etag, struct err *err);
-enum status fleet_has_fingerprint(struct fleet_db *db, const char *uuid, const char *fingerprint_id,
-                                  bool *out, struct err *err);
 
 /* One query for both engines: placeholders are $1, $2, ...; parameters are texts, NULL is null.
  * Rows come one by one, so memory does not grow with their number; a column is text, NULL if it

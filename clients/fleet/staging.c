@@ -291,16 +291,45 @@ static enum status check_sizes(const struct host_answer *answer, struct err *err
     return STATUS_OK;
 }
 
-static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
-                           struct err *err)
-{
-    bool stored = false;
-    enum status s = APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot),
-                           text_value(gpu->uuid), text_value(gpu->serial), text_value(gpu->model),
-                           text_value(gpu->state), text_value(gpu->fingerprint_id));
+/* The GPUs of an answer, by bits, whose fingerprint is stored already. */
+struct stored {
+    const struct host_answer *answer;
+    uint32_t gpus;
+};
 
-    if (s == STATUS_OK && gpu->fingerprint)
-        s = fleet_has_fingerprint(db, gpu->uuid, gpu->fingerprint_id, &stored, err);
+static enum status read_stored(void *self, int columns, const char *const *values, struct err *err)
+{
+    struct stored *const stored = self;
+
+    (void)columns;
+    (void)err;
+    for (uint32_t i = 0; i < stored->answer->gpu_count; i++) {
+        if (strcmp(stored->answer->gpus[i].uuid, values[0]) == 0 &&
+            strcmp(stored->answer->gpus[i].fingerprint_id, values[1]) == 0)
+            stored->gpus |= (uint32_t)1 << i;
+    }
+    return STATUS_OK;
+}
+
+/* Finds those that the host reported last time. Others that are stored are added in vain. */
+static enum status find_stored(struct fleet_db *db, const char *host, struct stored *out,
+                               struct err *err)
+{
+    return fleet_run(db,
+                     "SELECT f.uuid, f.name FROM fleet_host h "
+                     "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
+                     "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
+                     FLEET_VALUES(host), read_stored, out, err);
+}
+
+static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
+                           bool stored, struct err *err)
+{
+    const enum status s =
+        APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot), text_value(gpu->uuid),
+               text_value(gpu->serial), text_value(gpu->model), text_value(gpu->state),
+               text_value(gpu->fingerprint_id));
+
     return s == STATUS_OK && gpu->fingerprint && !stored ? add_fingerprint(db, gpu, err) : s;
 }
 
@@ -327,6 +356,7 @@ static enum status add_host(struct fleet_db *db, uint32_t place, const struct fl
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              const struct host_answer *answer, struct err *err)
 {
+    struct stored stored = {.answer = answer};
     enum status s = STATUS_OK;
 
     if (!db->in_survey)
@@ -338,7 +368,9 @@ enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct f
         s = check_sizes(answer, err);
     if (s == STATUS_OK)
         s = add_host(db, place, host, answer, err);
+    if (s == STATUS_OK && answer)
+        s = find_stored(db, host->name, &stored, err);
     for (uint32_t i = 0; s == STATUS_OK && answer && i < answer->gpu_count; i++)
-        s = add_gpu(db, place, &answer->gpus[i], err);
+        s = add_gpu(db, place, &answer->gpus[i], stored.gpus >> i & 1, err);
     return s;
 }
