@@ -275,8 +275,7 @@ static enum status query(void *engine, const char *sql, bool prepared, int param
 static enum status check_owner(void *self, int columns, const char *const *values, struct err *err)
 {
     (void)self;
-    (void)columns;
-    return values[0][0] == '1'
+    return columns == 1 && strcmp(values[0], "1") == 0
                ? STATUS_OK
                : err_set(err, STATUS_CORRUPT, "this is a database, but not one of surveys");
 }

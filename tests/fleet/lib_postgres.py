@@ -88,8 +88,8 @@ class Cluster:
 
     def cpu_seconds(self):
         """CPU time of the server so far, once no client is connected: a process counts when it ends."""
-        query = "SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        while self.sql(query) != "0":
+        while self.sql("SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                       "AND pid <> pg_backend_pid()") != "0":
             time.sleep(0.05)
         with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as file:
             pid = file.readline().strip()
