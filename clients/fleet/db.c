@@ -3,6 +3,7 @@
 #include "clients/fleet/db_engine.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +180,8 @@ void fleet_close(struct fleet_db *take)
 {
     if (!take)
         return;
-    fleet_survey_abort(take);
+    tdestroy(take->series.tree, free); /* of a survey in progress, which leaves nothing */
+    tdestroy(take->structures.tree, free);
     if (take->connection)
         take->engine->close(take->connection);
     free(take);
@@ -200,16 +202,4 @@ enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_eta
     out_etag[0] = '\0';
     return fleet_run(db, "SELECT etag FROM fleet_host WHERE name = $1 AND answered > 0",
                      FLEET_VALUES(host), copy_etag, out_etag, err);
-}
-
-enum status fleet_has_fingerprint(struct fleet_db *db, const char *uuid, const char *fingerprint_id,
-                                  bool *out, struct err *err)
-{
-    int64_t id = 0;
-    const enum status s =
-        fleet_run_integer(db, "SELECT id FROM fleet_fingerprint WHERE uuid = $1 AND name = $2",
-                          FLEET_VALUES(uuid, fingerprint_id), &id, err);
-
-    *out = id != 0;
-    return s;
 }

@@ -37,7 +37,7 @@ enum fleet_outcome {
     FLEET_OUTCOME_COUNT
 };
 const char *fleet_outcome_name(enum fleet_outcome outcome); /* static: "answered", "no-name", ... */
-/* FLEET_OUTCOME_COUNT where there is none of that name. */
+/* FLEET_OUTCOME_COUNT if no outcome has that name. */
 enum fleet_outcome fleet_outcome_from_name(const char *name);
 
 enum { FLEET_ETAG_BYTES = 128 };
@@ -63,9 +63,9 @@ struct fleet_survey {
 
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err);
 /* Adds one host; each once. `place` is its own, from 1: the order of hosts and of what they report.
- * `answer` has its GPUs where it answered; NULL otherwise: the GPUs of an unchanged host are those
- * of its last answer. STATUS_CORRUPT: a fingerprint is too large; nothing
- * of the host is added, and the survey continues. */
+ * `answer` has its GPUs if it answered, and is NULL otherwise: the GPUs of an unchanged host are
+ * those of its last answer. STATUS_CORRUPT: a fingerprint is too large; nothing of the host is
+ * added, and the survey continues. */
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              const struct host_answer *answer, struct err *err);
 /* Stores it. `at` is RFC 3339, UTC; `began` is when it did, on the monotonic clock. */
@@ -73,14 +73,12 @@ enum status fleet_survey_end(struct fleet_db *db, const char *at, nsec_t began,
                              struct fleet_survey *out, struct err *err);
 void fleet_survey_abort(struct fleet_db *db);
 
-/* The ETag that `host` sent when it last answered; "" where there is none. `out_etag` has room for
+/* The ETag that `host` sent when it last answered; "" if there is none. `out_etag` has room for
  * FLEET_ETAG_BYTES. */
 enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_etag, struct err *err);
-enum status fleet_has_fingerprint(struct fleet_db *db, const char *uuid, const char *fingerprint_id,
-                                  bool *out, struct err *err);
 
 /* One query for both engines: placeholders are $1, $2, ...; parameters are texts, NULL is null.
- * Rows come one by one, so memory does not grow with their number; a column is text, NULL where it
+ * Rows come one by one, so memory does not grow with their number; a column is text, NULL if it
  * is null. A callback that returns other than STATUS_OK ends the query with that. */
 typedef enum status fleet_row_fn(void *self, int columns, const char *const *values,
                                  struct err *err);

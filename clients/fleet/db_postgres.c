@@ -148,6 +148,8 @@ static enum status open_engine(const char *where, void **out, struct err *err)
         s = fail(e, NULL, err);
     if (s == STATUS_OK)
         s = end_command(e, PQexec(e->connection, settings), err);
+    if (s == STATUS_OK) /* stores documents in half the time; a server before 14 does not know it */
+        PQclear(PQexec(e->connection, "SET default_toast_compression = lz4"));
     if (s != STATUS_OK) {
         close_engine(e);
         e = NULL;

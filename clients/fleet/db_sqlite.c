@@ -52,31 +52,31 @@ struct sqlite_engine {
 
 static enum status status_of(int rc)
 {
-    switch (rc & PRIMARY_CODE) {
-    case SQLITE_FULL:
-        return STATUS_FULL;
-    case SQLITE_READONLY:
-        return STATUS_READ_ONLY;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return STATUS_CORRUPT;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return STATUS_CONFLICT;
-    case SQLITE_NOMEM:
-        return STATUS_NO_MEMORY;
-    case SQLITE_CANTOPEN:
-    case SQLITE_IOERR:
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return STATUS_IO;
-    case SQLITE_ERROR: /* a statement of the caller's, see fleet_query */
-    case SQLITE_TOOBIG:
-    case SQLITE_RANGE:
-        return STATUS_INVALID_ARGUMENT;
-    default:
-        return STATUS_INTERNAL;
+    static const struct {
+        int code;
+        enum status status;
+    } codes[] = {
+        {SQLITE_FULL, STATUS_FULL},
+        {SQLITE_READONLY, STATUS_READ_ONLY},
+        {SQLITE_CORRUPT, STATUS_CORRUPT},
+        {SQLITE_NOTADB, STATUS_CORRUPT},
+        {SQLITE_BUSY, STATUS_CONFLICT},
+        {SQLITE_LOCKED, STATUS_CONFLICT},
+        {SQLITE_NOMEM, STATUS_NO_MEMORY},
+        {SQLITE_CANTOPEN, STATUS_IO},
+        {SQLITE_IOERR, STATUS_IO},
+        {SQLITE_PERM, STATUS_IO},
+        {SQLITE_AUTH, STATUS_IO},
+        {SQLITE_ERROR, STATUS_INVALID_ARGUMENT}, /* a statement of the caller's, see fleet_query */
+        {SQLITE_TOOBIG, STATUS_INVALID_ARGUMENT},
+        {SQLITE_RANGE, STATUS_INVALID_ARGUMENT},
+    };
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+        if (codes[i].code == (rc & PRIMARY_CODE))
+            return codes[i].status;
     }
+    return STATUS_INTERNAL;
 }
 
 static enum status fail(const struct sqlite_engine *e, int rc, struct err *err)
@@ -84,36 +84,6 @@ static enum status fail(const struct sqlite_engine *e, int rc, struct err *err)
     const char *const words = e->db ? sqlite3_errmsg(e->db) : sqlite3_errstr(rc);
 
     return err_set(err, status_of(rc), "the database of surveys: %s (SQLite code %d)", words, rc);
-}
-
-/* One number: a PRAGMA, a count. */
-static int read_number(sqlite3 *db, const char *sql, int64_t *out)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
-
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW)
-        *out = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
-
-/* Refuses another program's file before anything is written. */
-static enum status check_owner(const struct sqlite_engine *e, const char *path, struct err *err)
-{
-    int64_t id = 0;
-    int64_t tables = 0;
-    int rc = read_number(e->db, "PRAGMA application_id", &id);
-
-    if (rc == SQLITE_OK)
-        rc = read_number(e->db, "SELECT COUNT(*) FROM sqlite_master", &tables);
-    if (rc != SQLITE_OK)
-        return fail(e, rc, err);
-    if (id != APPLICATION_ID && (id != 0 || tables > 0))
-        return err_set(err, STATUS_CORRUPT, "%.200s is a database, but not one of surveys", path);
-    return STATUS_OK;
 }
 
 static void close_engine(void *take)
@@ -211,37 +181,6 @@ static int add_functions(sqlite3 *db)
     return rc;
 }
 
-/* ---- opening ---- */
-
-static enum status open_engine(const char *where, void **out, struct err *err)
-{
-    struct sqlite_engine *e = calloc(1, sizeof(*e));
-    enum status s;
-    int rc;
-
-    *out = NULL;
-    if (!e)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
-    rc = sqlite3_open_v2(where, &e->db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    sqlite3_extended_result_codes(e->db, 1);
-    sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    s = rc == SQLITE_OK ? check_owner(e, where, err) : fail(e, rc, err);
-    if (s == STATUS_OK) {
-        rc = add_functions(e->db);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_exec(e->db, settings, NULL, NULL, NULL);
-        s = rc == SQLITE_OK ? STATUS_OK : fail(e, rc, err);
-    }
-    if (s != STATUS_OK) {
-        err_prefix(err, "%.200s", where);
-        close_engine(e);
-        e = NULL;
-    }
-    *out = e;
-    return s;
-}
-
 /* ---- statements ---- */
 
 /* The statement that is kept for `key`; NULL: none. */
@@ -327,6 +266,50 @@ static enum status query(void *engine, const char *sql, bool prepared, int param
         sqlite3_reset(stmt);
     else
         sqlite3_finalize(stmt);
+    return s;
+}
+
+/* ---- opening ---- */
+
+/* Refuses another program's file before anything is written. */
+static enum status check_owner(void *self, int columns, const char *const *values, struct err *err)
+{
+    (void)self;
+    return columns == 1 && strcmp(values[0], "1") == 0
+               ? STATUS_OK
+               : err_set(err, STATUS_CORRUPT, "this is a database, but not one of surveys");
+}
+
+static enum status open_engine(const char *where, void **out, struct err *err)
+{
+    static const char is_ours[] = "SELECT application_id = " DIGITS_OF(
+        APPLICATION_ID) " OR (application_id = 0 AND NOT EXISTS "
+                        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
+    struct sqlite_engine *e = calloc(1, sizeof(*e));
+    enum status s;
+    int rc;
+
+    *out = NULL;
+    if (!e)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+    rc = sqlite3_open_v2(where, &e->db,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    sqlite3_extended_result_codes(e->db, 1);
+    sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
+    s = rc == SQLITE_OK ? query(e, is_ours, false, 0, NULL, check_owner, NULL, err)
+                        : fail(e, rc, err);
+    if (s == STATUS_OK) {
+        rc = add_functions(e->db);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_exec(e->db, settings, NULL, NULL, NULL);
+        s = rc == SQLITE_OK ? STATUS_OK : fail(e, rc, err);
+    }
+    if (s != STATUS_OK) {
+        err_prefix(err, "%.200s", where);
+        close_engine(e);
+        e = NULL;
+    }
+    *out = e;
     return s;
 }
 

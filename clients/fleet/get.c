@@ -207,8 +207,8 @@ enum status get_start(struct get *a, nsec_t now, struct err *err)
 
 /* ---- answers ---- */
 
-/* Ends the host without an answer; returns true. In what follows true says that the host has ended.
- */
+/* Ends the host without an answer. Returns true: below, the functions return true when the host has
+ * ended. */
 static bool end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static bool end_with(struct get *a, enum fleet_outcome outcome, const char *format, ...)
@@ -305,7 +305,7 @@ static bool is_type(const struct get *a, const char *wanted)
     return type && strncasecmp(type, wanted, n) == 0 && (type[n] == '\0' || type[n] == ';');
 }
 
-/* A status that says that something is wrong. */
+/* A status that reports an error. */
 static bool on_refusal(struct get *a, long status, struct rng *rng, nsec_t now)
 {
     const bool may_pass = status == 429 || status == 502 || status == 503 || status == 504;
@@ -338,7 +338,7 @@ static bool next_fingerprint(struct get *a, uint32_t from, nsec_t now)
     return true;
 }
 
-/* The list of a host whose driver has not yet answered claims nothing. */
+/* The driver of the host has not answered yet, so its list is not complete. */
 static bool on_discovery(struct get *a, struct rng *rng, nsec_t now)
 {
     const uint64_t ms = DISCOVERY_PAUSE_MS / 2 + rng_below(rng, DISCOVERY_PAUSE_MS);
@@ -352,7 +352,7 @@ static bool on_discovery(struct get *a, struct rng *rng, nsec_t now)
     return true;
 }
 
-/* The whole document, or a part of one that an older daemon gives in parts. Takes it. */
+/* Takes the document, or a part of one that an older daemon gives in parts. */
 static bool on_document(struct get *a, json_t *take, nsec_t now)
 {
     if (a->step == GET_FINGERPRINT) {

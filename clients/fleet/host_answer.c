@@ -11,7 +11,7 @@
 
 enum { ID_LETTERS = 2, ID_DIGITS = 16 };
 
-/* What may stand in a UUID or a state; MIG had / in the one and may again. */
+/* The characters of a UUID or a state; a UUID of MIG may contain a slash. */
 static bool is_word(const char *text)
 {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -30,14 +30,14 @@ static bool is_fingerprint_id(const char *text)
 /* The id is the hash of everything else, so this also holds for what a newer daemon has added. */
 static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, struct err *err)
 {
-    const char *const said = json_string_value(json_object_get(fingerprint, "id"));
+    const char *const listed = json_string_value(json_object_get(fingerprint, "id"));
     char id[FINGERPRINT_ID_BYTES] = "";
     json_t *body;
 
-    if (!said || strcmp(said, gpu->fingerprint_id) != 0)
+    if (!listed || strcmp(listed, gpu->fingerprint_id) != 0)
         return err_set(err, STATUS_CONFLICT,
                        "the fingerprint of %s has another id than it is listed with", gpu->uuid);
-    body = json_copy(fingerprint); /* not what is inside */
+    body = json_copy(fingerprint); /* shallow */
     json_object_del(body, "id");
     gpu->text = body ? fingerprint_json_text(body, id) : NULL;
     json_decref(body);
@@ -72,7 +72,7 @@ static enum status check_content(struct host_answer_gpu *gpu, const json_t *fing
     return STATUS_PROTOCOL;
 }
 
-/* The fields of one GPU, each of its form. */
+/* Reads the fields of one GPU and checks their form. */
 static enum status read_fields(const json_t *json, uint32_t i, struct host_answer_gpu *out,
                                struct err *err)
 {
@@ -94,7 +94,7 @@ static enum status read_fields(const json_t *json, uint32_t i, struct host_answe
     if (s == STATUS_OK && (!is_word(out->uuid) || !is_word(out->state) || !out->model[0]))
         s = err_set(err, STATUS_PROTOCOL, "GPU %u lacks a UUID, a name or a state", i);
     if (s == STATUS_OK && out->fingerprint_id[0] && !is_fingerprint_id(out->fingerprint_id))
-        s = err_set(err, STATUS_PROTOCOL, "GPU %u has something else as id of its fingerprint", i);
+        s = err_set(err, STATUS_PROTOCOL, "the fingerprint id of GPU %u is not valid", i);
     return s;
 }
 
@@ -107,14 +107,16 @@ static enum status read_gpu(const json_t *json, uint32_t i, struct host_answer_g
     if (s != STATUS_OK)
         return s;
     if (json_is_object(fingerprint) != (out->fingerprint_id[0] != '\0'))
-        return err_set(err, STATUS_CONFLICT, "%s has a fingerprint and has none", out->uuid);
+        return err_set(err, STATUS_CONFLICT,
+                       "%s lists a fingerprint without an id, or an id without a fingerprint",
+                       out->uuid);
     if (!out->fingerprint_id[0])
         return STATUS_OK;
     s = check_id(out, fingerprint, err);
     return s == STATUS_OK ? check_content(out, fingerprint, err) : s;
 }
 
-/* No other GPU before it has its UUID or its slot. */
+/* Checks that no earlier GPU has the UUID or the slot of this one. */
 static enum status check_unique(const struct host_answer *answer, uint32_t i, struct err *err)
 {
     for (uint32_t k = 0; k < i; k++) {

@@ -2,8 +2,8 @@
  *
  * An answer comes from a machine that may be broken, old, new, or not a daemon at all. It is
  * checked against itself: every GPU once, every fingerprint of the GPU that it is listed with, and
- * with the id that is the hash of its content. Whether two hosts report the same GPU only a survey
- * can tell.
+ * with the id that is the hash of its content. Whether two hosts report the same GPU, the survey
+ * checks (ingest.sql).
  */
 #ifndef REACH_CLIENTS_FLEET_HOST_ANSWER_H
 #define REACH_CLIENTS_FLEET_HOST_ANSWER_H
@@ -28,7 +28,7 @@ struct host_answer_gpu {
 };
 
 struct host_answer {
-    char daemon_version[HOST_ANSWER_VERSION_BYTES]; /* "" where it is not reported */
+    char daemon_version[HOST_ANSWER_VERSION_BYTES]; /* "" if it is not reported */
     uint32_t gpu_count;
     struct host_answer_gpu gpus[REACH_MAX_GPUS];
 };

@@ -133,7 +133,8 @@ enum status hostlist_expand(const char *expression, uint64_t most, hostlist_fn *
 {
     char *hosts = NULL;
     size_t bytes = 0;
-    struct expansion x = {.out = open_memstream(&hosts, &bytes), .most = most, .err = err};
+    struct expansion x = {
+        .out = open_memstream(&hosts, &bytes), .most = most, .end = "", .err = err};
     enum status s = x.out ? expand(&x, expression, 0, 0)
                           : err_set(err, STATUS_NO_MEMORY, "no memory for hosts");
 

@@ -39,7 +39,7 @@ static const char PATH_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO
 /* A host taken apart. */
 struct place {
     bool tls;
-    char host[MOST_NAME + 8]; /* with brackets where it is an IPv6 address */
+    char host[MOST_NAME + 8]; /* with brackets if it is an IPv6 address */
     uint16_t port;
     const char *path; /* "" or from a slash on, without one at its end */
     size_t path_bytes;

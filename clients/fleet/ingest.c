@@ -69,8 +69,10 @@ static enum status compare_pairs(struct fleet_db *db, const char *survey, struct
 {
     struct pair *const pair = calloc(1, sizeof(*pair));
     char last[FLEET_INTEGER_BYTES] = "0";
-    enum status s = pair ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
+    enum status s = STATUS_OK;
 
+    if (!pair)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     while (s == STATUS_OK) {
         pair->id[0] = '\0';
         s = fleet_run(db,

@@ -13,7 +13,7 @@ enum { SIZE_BYTES = 24, PREFIX_BYTES = 64 };
 
 /* What values go to: lines of the structure, or metrics. */
 struct visit {
-    structure_fn *line; /* NULL: to `metric` */
+    structure_fn *line; /* one of the two is NULL */
     metric_fn *metric;
     void *self;
 };
@@ -26,7 +26,7 @@ static void emit(const struct visit *v, const char *prefix, const char *name, en
     (void)snprintf(path, sizeof(path), "%s%s", prefix, name);
     if (v->line)
         v->line(v->self, path, known, text);
-    else
+    else if (v->metric)
         v->metric(v->self, path, known, known == MAYBE_KNOWN ? value : 0);
 }
 

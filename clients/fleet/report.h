@@ -22,7 +22,7 @@ enum fleet_report_bit {
     FLEET_REPORT_INVENTORY = 1 << 6,
     FLEET_REPORT_SUMMARY = 1 << 7
 };
-/* "signatures", "maps", ... False where there is no such report; `*out` is then untouched. */
+/* "signatures", "maps", ... False if there is no such report; `*out` is then unchanged. */
 bool fleet_report_from_name(const char *name, unsigned *out);
 
 enum fleet_format {

@@ -1,6 +1,6 @@
 /* report_chart.c: the signatures as a chart in one SVG file that needs nothing else. What is drawn,
- * and in which order, report_chart.sql says. Bars are named and counted in words, so that no color
- * has to be told from another. */
+ * and in which order, report_chart.sql says. Bars have names and counts, so that nothing depends
+ * on a color. */
 #include "clients/fleet/report_chart.h"
 
 #include <inttypes.h>

@@ -52,7 +52,7 @@ static void put_visible(FILE *out, const char *text, const char *slash, const ch
 {
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
         const size_t n = invisible_bytes(s);
-        if (n == 0 && strchr(special, *s))
+        if (n == 0 && put_special && strchr(special, *s))
             put_special(out, (char)*s);
         else if (n == 0)
             fputc(*s, out);

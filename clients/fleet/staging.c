@@ -88,7 +88,7 @@ static const char *clean(const char *text, char *out, size_t out_size)
 
 struct numbered {
     int64_t number;
-    char text[];
+    const char *text; /* stored after it */
 };
 
 static int by_text(const void *a, const void *b)
@@ -99,21 +99,24 @@ static int by_text(const void *a, const void *b)
 /* The number of a text; a new one is the next, and `*out_new` is then true. 0 without memory. */
 static int64_t number_of(struct fleet_numbering *in, const char *text, bool *out_new)
 {
-    const size_t bytes = strlen(text) + 1;
-    struct numbered *const one = malloc(sizeof(*one) + bytes);
-    struct numbered *const *found;
+    const struct numbered key = {.text = text};
+    struct numbered *const *const found = tfind(&key, &in->tree, by_text);
+    struct numbered *one;
 
     *out_new = false;
+    if (found)
+        return (*found)->number;
+    one = malloc(sizeof(*one) + strlen(text) + 1);
     if (!one)
         return 0;
-    memcpy(one->text, text, bytes);
-    found = tsearch(one, &in->tree, by_text);
-    *out_new = found && *found == one;
-    if (*out_new)
-        one->number = ++in->count;
-    else
+    one->text = strcpy((char *)(one + 1), text);
+    if (!tsearch(one, &in->tree, by_text)) {
         free(one);
-    return found ? (*found)->number : 0;
+        return 0;
+    }
+    *out_new = true;
+    one->number = ++in->count;
+    return one->number;
 }
 
 /* ---- one fingerprint ---- */
@@ -208,7 +211,7 @@ static enum status add_structure(struct staging *in, struct err *err)
     return in->status;
 }
 
-/* "10,11 | 10,12": the sets of SMs that leave the same pattern, as many as fit into
+/* "10,11 | 10,12": the sets of SMs that leave the same pattern, up to
  * CANDIDATES_BYTES. `out` has room for one set more. */
 static void print_candidates(const struct disabled_sms *d, char *out)
 {
@@ -288,16 +291,45 @@ static enum status check_sizes(const struct host_answer *answer, struct err *err
     return STATUS_OK;
 }
 
-static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
-                           struct err *err)
-{
-    bool stored = false;
-    enum status s = APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot),
-                           text_value(gpu->uuid), text_value(gpu->serial), text_value(gpu->model),
-                           text_value(gpu->state), text_value(gpu->fingerprint_id));
+/* The GPUs of an answer, by bits, whose fingerprint is stored already. */
+struct stored {
+    const struct host_answer *answer;
+    uint32_t gpus;
+};
 
-    if (s == STATUS_OK && gpu->fingerprint)
-        s = fleet_has_fingerprint(db, gpu->uuid, gpu->fingerprint_id, &stored, err);
+static enum status read_stored(void *self, int columns, const char *const *values, struct err *err)
+{
+    struct stored *const stored = self;
+
+    (void)columns;
+    (void)err;
+    for (uint32_t i = 0; i < stored->answer->gpu_count; i++) {
+        if (strcmp(stored->answer->gpus[i].uuid, values[0]) == 0 &&
+            strcmp(stored->answer->gpus[i].fingerprint_id, values[1]) == 0)
+            stored->gpus |= (uint32_t)1 << i;
+    }
+    return STATUS_OK;
+}
+
+/* Finds those that the host reported last time. Others that are stored are added in vain. */
+static enum status find_stored(struct fleet_db *db, const char *host, struct stored *out,
+                               struct err *err)
+{
+    return fleet_run(db,
+                     "SELECT f.uuid, f.name FROM fleet_host h "
+                     "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
+                     "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
+                     FLEET_VALUES(host), read_stored, out, err);
+}
+
+static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
+                           bool stored, struct err *err)
+{
+    const enum status s =
+        APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot), text_value(gpu->uuid),
+               text_value(gpu->serial), text_value(gpu->model), text_value(gpu->state),
+               text_value(gpu->fingerprint_id));
+
     return s == STATUS_OK && gpu->fingerprint && !stored ? add_fingerprint(db, gpu, err) : s;
 }
 
@@ -324,6 +356,7 @@ static enum status add_host(struct fleet_db *db, uint32_t place, const struct fl
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              const struct host_answer *answer, struct err *err)
 {
+    struct stored stored = {.answer = answer};
     enum status s = STATUS_OK;
 
     if (!db->in_survey)
@@ -335,7 +368,9 @@ enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct f
         s = check_sizes(answer, err);
     if (s == STATUS_OK)
         s = add_host(db, place, host, answer, err);
+    if (s == STATUS_OK && answer)
+        s = find_stored(db, host->name, &stored, err);
     for (uint32_t i = 0; s == STATUS_OK && answer && i < answer->gpu_count; i++)
-        s = add_gpu(db, place, &answer->gpus[i], err);
+        s = add_gpu(db, place, &answer->gpus[i], stored.gpus >> i & 1, err);
     return s;
 }

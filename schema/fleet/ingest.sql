@@ -14,7 +14,7 @@ UPDATE fleet_new_host SET host = h.id, previous = h.answered
 FROM fleet_host h WHERE h.name = fleet_new_host.name;
 
 UPDATE fleet_new_host
-SET outcome = 'bad-response', detail = 'it says that nothing has changed, but it has never answered'
+SET outcome = 'bad-response', detail = 'it reports no change (HTTP 304), but it has never answered'
 WHERE outcome = 'unchanged' AND previous = 0;
 
 -- A host with nothing new has the GPUs of its last answer.
@@ -131,8 +131,8 @@ WHERE fingerprint IN (SELECT n.seq FROM fleet_new_base base CROSS JOIN fleet_new
 
 -- In the order of the table, which is several times as fast.
 INSERT INTO fleet_metric (series, fingerprint, value, absent)
-SELECT n.series, base.fingerprint + m.fingerprint, m.value, m.absent
-FROM fleet_new_base base CROSS JOIN fleet_new_metric m JOIN fleet_new_series n ON n.id = m.series
+SELECT n.series, m.fingerprint + (SELECT fingerprint FROM fleet_new_base), m.value, m.absent
+FROM fleet_new_metric m JOIN fleet_new_series n ON n.id = m.series
 ORDER BY m.series, m.fingerprint;
 
 -- ---- GPUs: no serial number is not another one ----

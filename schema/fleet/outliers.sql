@@ -1,7 +1,7 @@
 -- Who differs, for survey $1: further from the median than six robust deviations (1.4826 times the median
 -- distance) and than a share of it. The share keeps steps of the measuring out: a penalty of ten cycles is
 -- known to half a cycle, and where most chips have the same step there is no deviation at all. Fewer than
--- eight are not told from each other.
+-- eight are not compared.
 
 INSERT INTO fleet_outlier (survey, fingerprint, series, value)
 SELECT p.survey, v.fingerprint, v.series, v.value

@@ -1,5 +1,5 @@
 -- What changed places against the survey before: the last one that has GPUs of that host, or that has seen
--- that GPU. A host that is not reached says nothing about its GPUs. $1 survey, $2 model ('': all).
+-- that GPU. The GPUs of a host that is not reached are not called gone. $1 survey, $2 model ('': all).
 --
 -- A plus sign before a column keeps an index out that is the wrong one where few GPUs are looked for.
 SELECT 'Inventory: what changed places',

@@ -57,8 +57,8 @@ CREATE TABLE fleet_map (
     group_count INTEGER NOT NULL
 );
 
--- What a model has by its design: levels, entries, page sizes. `text` has all lines, and tells two
--- structures of one hash apart.
+-- What a model has by its design: levels, entries, page sizes. `text` has all lines, and distinguishes two
+-- structures of one hash.
 CREATE TABLE fleet_structure (
     id   INTEGER PRIMARY KEY,
     hash TEXT    NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE fleet_structure_line (
     place     INTEGER NOT NULL,
     name      TEXT    NOT NULL,              -- "tlb.levels[2].entries"
     value     TEXT,                          -- null: see absent
-    number    DOUBLE PRECISION,              -- the value, where it is a number
+    number    DOUBLE PRECISION,              -- the value, if it is a number
     absent    TEXT,                          -- unknown, not_observable; null: has a value
     PRIMARY KEY (structure, place)
 );
@@ -201,7 +201,7 @@ CREATE TABLE fleet_change (
 );
 
 -- Metrics of one GPU that changed otherwise than those of its kind; and where fewer than eight were
--- measured again, what the comparison of both fingerprints says.
+-- measured again, the result of comparing both fingerprints.
 CREATE TABLE fleet_drift (
     survey       INTEGER NOT NULL REFERENCES fleet_survey (id),
     fingerprint  INTEGER NOT NULL REFERENCES fleet_fingerprint (id),

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""How long reports over many stored fingerprints take, and how much memory: 10 000 and 100 000
-synthetic ones, so that one sees that memory does not grow with them. Printed, not judged.
+"""How long a survey with new fingerprints takes to be stored, and reports about it, with synthetic
+fingerprints in SQLite and, if a server is installed, in PostgreSQL. Printed, not judged.
 
-    tests/bench/bench_fleet.py [GPUS...]
+    tests/bench/bench_fleet.py [--write docs/measurements/fleet-reports.md] [GPUS...]
 
-Where a PostgreSQL server is installed the same is done there, with a server of its own. Filling is
-what a survey does with answers that it has received and parsed: checking and storing them.
+To store means to check answers that are parsed already, to store them, and to compute quartiles and
+outliers. The goals are about CPU time, of the program and of the database server together: on a
+machine with other work the elapsed time says nothing.
 """
+import argparse
+import datetime
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,41 +21,71 @@ BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "relea
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
 REPORTS = ["summary", "signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
+# (engine, fingerprints, what): seconds of CPU at most
+GOALS = {("SQLite", 10000, "store"): 5, ("PostgreSQL", 10000, "store"): 10,
+         ("SQLite", 100000, "summary"): 5, ("PostgreSQL", 100000, "summary"): 5}
 
 
 def run(*arguments):
-    """Seconds and KiB at most, as the program itself has measured them, and its seconds of CPU."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """Elapsed seconds, seconds of CPU and KiB at most, as the program itself has measured them."""
     done = subprocess.run([TOOL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                           check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds, kib = done.stderr.split()
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return float(seconds), int(kib), cpu
+    seconds, cpu, kib = done.stderr.split()
+    return float(seconds), float(cpu), int(kib)
 
 
-def measure(where, engine, gpus):
-    seconds, kib, _ = run(where, "fill", str(gpus), "1")
-    print(f"{engine:10}  {gpus:7}  {'fill':10}  {seconds:8.2f} s  {'':10}  {kib / 1024:6.1f} MiB")
-    for report in REPORTS:
-        middle = sorted(run(where, "report", "json", report) for _ in range(REPEATS))[REPEATS // 2]
-        print(f"{engine:10}  {gpus:7}  {report:10}  {middle[0]:8.3f} s  {middle[2]:6.3f} CPU  {middle[1] / 1024:6.1f} MiB")
-        sys.stdout.flush()
+def measure(rows, where, engine, gpus, server_cpu):
+    """Appends a row for storing and for each report. `server_cpu` gives the seconds of CPU that the
+    database server has used so far."""
+    for what in ["store"] + REPORTS:
+        runs = []
+        for _ in range(1 if what == "store" else REPEATS):
+            before = server_cpu()
+            command = ["fill", str(gpus), "1"] if what == "store" else ["report", "json", what]
+            seconds, cpu, kib = run(where, *command)
+            runs.append((seconds, cpu, server_cpu() - before, kib))
+        seconds, cpu, server, kib = sorted(runs)[len(runs) // 2]
+        goal = GOALS.get((engine, gpus, what))
+        verdict = f"{goal} s: {'yes' if cpu + server <= goal else 'no'}" if goal else ""
+        rows.append(f"| {engine} | {gpus} | {what} | {seconds:.2f} s | {cpu:.2f} s | "
+                    f"{f'{server:.2f} s' if engine == 'PostgreSQL' else '-'} | {kib / 1024:.1f} MiB | {verdict} |")
+        print(rows[-1], flush=True)
+
+
+def page(rows, sizes, load):
+    version = subprocess.run([os.path.join(BUILD, "reachctl"), "--version"], capture_output=True, text=True,
+                             check=False).stdout.strip()
+    return "\n".join([
+        "# Storing surveys, and reports about them", "",
+        f"Synthetic fingerprints, {datetime.date.today()}, {version}, {os.cpu_count()} cores. The load average was "
+        f"{load:.1f} at the start and {os.getloadavg()[0]:.1f} at the end: what else ran is in the elapsed times.", "",
+        f"    tests/bench/bench_fleet.py {' '.join(map(str, sizes))}", "",
+        "`store` is a survey in which all fingerprints are new: checking answers that are parsed already, storing "
+        f"them, quartiles and outliers. Reports are in JSON, the median of {REPEATS}. Memory is that of the program. "
+        "Goals are about the CPU time of program and server together.", "",
+        "| database | fingerprints | what | elapsed | CPU | CPU of the server | memory | goal |",
+        "|---|---|---|---|---|---|---|---|", *rows, ""])
 
 
 def main():
-    sizes = [int(word) for word in sys.argv[1:]] or [10000, 100000]
-    print(f"synthetic fingerprints; median of {REPEATS}")
-    for gpus in sizes:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", metavar="FILE")
+    parser.add_argument("gpus", nargs="*", type=int, default=[10000, 100000])
+    options = parser.parse_args()
+    rows, load = [], os.getloadavg()[0]
+    for gpus in options.gpus:
         with tempfile.TemporaryDirectory(prefix="reach-bench-", dir="/var/tmp") as folder:
-            measure(os.path.join(folder, "fleet.db"), "SQLite", gpus)
+            measure(rows, os.path.join(folder, "fleet.db"), "SQLite", gpus, lambda: 0.0)
     try:
         import lib_postgres  # pylint: disable=import-outside-toplevel
         with lib_postgres.Cluster() as cluster:
-            for gpus in sizes:
-                measure(cluster.url(f"bench{gpus}"), "PostgreSQL", gpus)
+            for gpus in options.gpus:
+                measure(rows, cluster.url(f"bench{gpus}"), "PostgreSQL", gpus, cluster.cpu_seconds)
     except AssertionError as why:
         print(f"PostgreSQL: {why}")
+    if options.write:
+        with open(options.write, "w", encoding="utf-8") as file:
+            file.write(page(rows, options.gpus, load))
 
 
 main()

@@ -1,12 +1,12 @@
 /* fleet_fill.c: fills a database of surveys with a synthetic fleet, through db.h, or prints
- * reports about it. bench_fleet.py drives it.
+ * reports about it. bench_fleet.py runs it.
  *
- *     fleet_fill DB fill GPUS SURVEYS    so many GPUs, measured anew for each survey
+ *     fleet_fill DB fill GPUS SURVEYS    this number of GPUs, measured anew for each survey
  *     fleet_fill DB report FORMAT NAME...
  *
- * Both print "seconds max_rss_kib" to standard error, the second the report to standard output.
- * Everything is synthetic: the model says so and the origin is simulated. Numbers are drawn with
- * the spread that repeated measurements have; what they are drawn around is nobody's GPU.
+ * Both print "seconds cpu_seconds max_rss_kib" to standard error, the second the report to standard
+ * output. Everything is synthetic: the model says so and the origin is simulated. Numbers have the
+ * spread of repeated measurements, around values of no real GPU.
  */
 #include "base/clock.h"
 #include "base/rng.h"
@@ -30,12 +30,25 @@ static void must(enum status s, const struct err *err)
     exit(1);
 }
 
-static double seconds(void)
+/* Seconds, elapsed and of CPU. */
+struct cost {
+    double elapsed;
+    double cpu;
+};
+
+static double seconds(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Stops, and with the opposite sign starts. */
+static void count(struct cost *c, int sign)
+{
+    c->elapsed += sign * seconds(CLOCK_MONOTONIC);
+    c->cpu += sign * seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* `v` with a noise of a few thousandths. */
@@ -171,40 +184,37 @@ static void add_answer(struct fleet_db *db, uint64_t first, json_t *document)
     host_answer_free(&answer);
 }
 
-/* Returns the seconds of taking in: without those of making up the answers and of parsing them. */
-static double fill(struct fleet_db *db, uint64_t gpus, int surveys)
+/* Adds the cost of storing to `cost`, without that of making the answers and of parsing them. */
+static void fill(struct fleet_db *db, uint64_t gpus, int surveys, struct cost *cost)
 {
     struct rng r = {.state = SEED};
     struct fleet_survey stored;
     struct err err = {0};
-    double took = 0;
 
     for (int k = 1; k <= surveys; k++) {
-        double begin;
         must(fleet_survey_begin(db, &err), &err);
         for (uint64_t at = 0; at < gpus; at += GPUS_PER_HOST) {
             json_t *const document = answer_of(
                 &r, 1700000000 + k, at, gpus - at < GPUS_PER_HOST ? gpus - at : GPUS_PER_HOST);
-            begin = seconds();
+            count(cost, -1);
             add_answer(db, at, document);
-            took += seconds() - begin;
+            count(cost, 1);
             json_decref(document);
         }
-        begin = seconds();
+        count(cost, -1);
         must(fleet_survey_end(db, "2026-11-21T00:00:00Z", clock_monotonic(), &stored, &err), &err);
-        took += seconds() - begin;
+        count(cost, 1);
     }
-    return took;
 }
 
-static void report(struct fleet_db *db, int count, char **words)
+static void report(struct fleet_db *db, int words_count, char **words)
 {
     struct fleet_report_options options = {.survey = 0};
     struct err err = {0};
 
     if (!fleet_format_from_name(words[0], &options.format))
         exit(2);
-    for (int i = 1; i < count; i++) {
+    for (int i = 1; i < words_count; i++) {
         unsigned bit = 0;
         if (!fleet_report_from_name(words[i], &bit))
             exit(2);
@@ -215,8 +225,7 @@ static void report(struct fleet_db *db, int count, char **words)
 
 int main(int argc, char **argv)
 {
-    const double begin = seconds();
-    double took = 0;
+    struct cost cost = {0, 0};
     struct fleet_db *db = NULL;
     struct rusage used;
     struct err err = {0};
@@ -224,14 +233,17 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 2;
     must(fleet_open(argv[1], &db, &err), &err);
-    if (strcmp(argv[2], "fill") == 0 && argc == 5)
-        took = fill(db, strtoull(argv[3], NULL, 10), atoi(argv[4]));
-    else if (strcmp(argv[2], "report") == 0)
+    if (strcmp(argv[2], "fill") == 0 && argc == 5) {
+        fill(db, strtoull(argv[3], NULL, 10), atoi(argv[4]), &cost);
+    } else if (strcmp(argv[2], "report") == 0) {
+        count(&cost, -1);
         report(db, argc - 3, argv + 3);
-    else
+        count(&cost, 1);
+    } else {
         return 2;
+    }
     fleet_close(db);
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "%.3f %ld\n", took > 0 ? took : seconds() - begin, used.ru_maxrss);
+    fprintf(stderr, "%.3f %.3f %ld\n", cost.elapsed, cost.cpu, used.ru_maxrss);
     return 0;
 }

@@ -265,7 +265,7 @@ def a_lie_is_told_from_an_answer():
         gpu["fingerprint"]["duration_ms"] += 1
     one(change(faster), "inconsistent", detail="hash of its content")
     one(change(lambda gpu: gpu.update(uuid="SIM-else")), "inconsistent", detail="of another GPU")
-    one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="and has none")
+    one(change(lambda gpu: gpu.update(fingerprint=None)), "inconsistent", detail="without a fingerprint")
     one(change(lambda gpu: gpu.update(fingerprint_id="fp0")), "bad-response")
 
 
@@ -345,7 +345,8 @@ def a_person_sees_the_progress_and_which_hosts_failed():
     equal(process.returncode, 4)
     assert "2 of 2 hosts, 1 failed" in shown and shown.endswith("\r\x1b[K"), shown
     lines = out.splitlines()
-    assert re.match(r"survey 1: 2 hosts, 1 succeeded, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$", lines[0]), out
+    assert re.match(r"survey 1: 2 hosts, 1 succeeded, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$",
+                    lines[0]), out
     equal(lines[1:5], ["  1 named more than once, requested once", "  answered     1", "  refused      1",
                        "failed:"])
     assert re.match(rf"  {gone}  refused      \w", lines[5]), out

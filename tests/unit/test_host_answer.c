@@ -128,9 +128,14 @@ static void lies(void **state)
 {
     (void)state;
     for (int lie = 0; lie < 8; lie++) {
-        static const char *const why[] = {
-            "listed twice", "two GPUs are in slot 0",         "another id",   "hash of its content",
-            "another GPU",  "has a fingerprint and has none", "and has none", "listed twice"};
+        static const char *const why[] = {"listed twice",
+                                          "two GPUs are in slot 0",
+                                          "another id",
+                                          "hash of its content",
+                                          "another GPU",
+                                          "without an id",
+                                          "without a fingerprint",
+                                          "listed twice"};
         json_t *const document = make_document();
         json_t *const first = gpu_of(document, 0);
         json_t *const last = gpu_of(document, 2);
