@@ -366,8 +366,8 @@ static uint32_t odd_of(const struct fleet *f, const struct truth *of)
     if (m >= 8 && IS_KNOWN(of->fp->throughput.whole_memory_gbps)) {
         const double off =
             fabs(of->fp->throughput.whole_memory_gbps.v - stats_median_f64(rates, m));
-        odd += off > 6 * 1.4826 * stats_mad_f64(rates, m) &&
-               off > 0.05 * stats_median_f64(rates, m);
+        odd +=
+            off > 6 * 1.4826 * stats_mad_f64(rates, m) && off > 0.05 * stats_median_f64(rates, m);
     }
     odd += of->broken ? 2 * whole > n : 2 * (n - whole) > n;
     return odd;
