@@ -2,9 +2,9 @@
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
-portable: all $(TOOLS)
+portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
 	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
-	    $(PROGRAMS) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
+	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib

@@ -90,8 +90,11 @@ $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 REACH_MAP   := clients/c/reach.map
 REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
 
-build/release/libreach.so.$(ABI): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
+# The one of the portable folder finds there what it needs.
+build/release/portable/libreach.so.$(ABI): private LDFLAGS += $(RPATH)
+build/release/libreach.so.$(ABI) build/release/portable/libreach.so.$(ABI): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,LINK,$@)
+	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic \
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
 	    build/release/libanswer.a $(CTL_LIBS)

@@ -150,8 +150,12 @@ static enum reach_status judge(const struct call *call, const struct reach_answe
     gpu_of_target(call->request->target, gpu);
     if (offline && answer->http_status == 404 && *gpu && !is_index(gpu) &&
         !snapshot_find(offline->snapshot, gpu)) { /* off line, an unknown UUID is another GPU */
-        status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s",
-                           source_name(call->reach), gpu);
+        const struct snapshot *snapshot = offline->snapshot;
+        const bool one = snapshot->gpu_count == 1;
+
+        status = fail_with(call->error, REACH_WRONG_GPU, "%s has no fingerprint of %s%s%s",
+                           source_name(call->reach), gpu, one ? ", but that of " : "",
+                           one ? snapshot->gpus[0].identity.uuid : "");
         if (call->error)
             call->error->http_status = answer->http_status;
         return status;

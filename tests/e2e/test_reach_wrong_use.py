@@ -63,7 +63,9 @@ def a_plan_for_another_gpu():
             assert UUID in str(why) and other in str(why), why
     # A file answers for its own GPU alone, whatever it is asked.
     for question in ("plan", "placement", "scope", "fingerprint"):
-        equal(refusal(tool.ask, question, other, bytes=GIB)[0], "wrong-gpu")
+        status, text = refusal(tool.ask, question, other, bytes=GIB)
+        equal(status, "wrong-gpu")
+        assert UUID in text and other in text, text
         equal(refusal(tool.ask, question, 1, bytes=GIB)[0], "not-found")
     equal(refusal(client.plan, other, bytes=GIB)[0], "wrong-gpu")
     equal(refusal(client.fingerprint, other)[0], "wrong-gpu")
