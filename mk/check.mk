@@ -22,7 +22,7 @@ E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard 
 # Those of half a minute go first, so that no processor is left alone with one of them at the end.
 longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
-# Nothing of it is left out unless somebody says so: LINT= on the command line.
+# All of it, unless LINT= is on the command line.
 LINT        := lint-cppcheck lint-changed lint-format
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \

@@ -171,8 +171,8 @@ static void read_sets(const struct sets_estimate *sets, struct tlb_level *out)
     memcpy(out->runs, sets->runs, sizeof out->runs);
 }
 
-/* Whose size the driver tells is known. A plain allocation's is not told, and managed memory is
- * not probed on hardware: asked for carelessly it can take the whole GPU down. */
+/* The page size is known if the driver reports it. That of a plain allocation is not reported, and
+ * managed memory is not probed on hardware: asked for carelessly it can take the whole GPU down. */
 static void read_pages(const struct observation_set *set, struct fingerprint *out)
 {
     const struct maybe_u64 granule = KNOWN_U64(set->limits.granule_bytes);

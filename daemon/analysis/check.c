@@ -38,9 +38,9 @@ enum {
 #define MISS_SHARE 0.5
 /* Errors of a count that are not worth a word. */
 #define ERRORS 3
-/* Hits and misses that overlap by more are not told apart. */
+/* Hits and misses that overlap by more are not distinguished. */
 #define MOST_OVERLAP 0.6
-/* A level that costs less is not told from none (sweep.c). */
+/* A level that costs less cannot be detected (sweep.c). */
 #define LEAST_STEP 4.0
 /* A penalty may differ by the larger of these. */
 #define PENALTY_CYCLES 6.0
@@ -251,7 +251,7 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
         return;
     }
     if (apart < 1 - MOST_OVERLAP) {
-        find(out, CHECK_UNSURE, "level %u: hits and misses cannot be told apart", k + 1);
+        find(out, CHECK_UNSURE, "level %u: hits and misses cannot be distinguished", k + 1);
         return;
     }
     if (edge - ERRORS * error > MISS_SHARE)
@@ -274,7 +274,8 @@ static void classify_pivot(const struct fingerprint *fp, const struct sharing_es
 
     out->looked_at += 1;
     if (now->conflict || found[pivot] == FINGERPRINT_NO_GROUP) {
-        find(out, CHECK_UNSURE, "SM %u: which SMs share a TLB with it cannot be told", pivot);
+        find(out, CHECK_UNSURE, "SM %u: the SMs that share a TLB with it cannot be determined",
+             pivot);
         return;
     }
     for (uint32_t i = 0; i < o->result.sm_count; i++) {

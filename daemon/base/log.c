@@ -164,7 +164,7 @@ static bool write_text(enum log_level level, const char *message)
     char line[LINE_BYTES];
     char priority[16] = "";
 
-    /* A person reads a terminal, to whom the number in angle brackets would be noise. */
+    /* On a terminal the number in angle brackets would be noise. */
     if (!sink.terminal)
         snprintf(priority, sizeof priority, "<%d>", (int)level);
     else if (level != LOG_LEVEL_INFO)

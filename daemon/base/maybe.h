@@ -24,7 +24,7 @@ enum reason {
     REASON_NONE = 0,         /* the number is known */
     REASON_NOT_MEASURED,     /* not part of this depth */
     REASON_BEYOND_MEMORY,    /* would need a larger range than could be probed */
-    REASON_NO_CONTRAST,      /* hit and miss cannot be told apart */
+    REASON_NO_CONTRAST,      /* hit and miss cannot be distinguished */
     REASON_DISAGREEMENT,     /* repeats or methods contradict each other */
     REASON_TOO_LITTLE_DATA,  /* not enough samples, or not enough points around the step */
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */

@@ -63,7 +63,7 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_INCONCLUSIVE] = {"inconclusive", "The measurement found no answer.",
                              "Measure again when no other job runs on the GPU; if it fails again, "
                              "report the detail together with the GPU's name."},
-    [STATUS_PROTOCOL] = {"protocol", "The other side said something that makes no sense.",
+    [STATUS_PROTOCOL] = {"protocol", "The peer sent an invalid message.",
                          "Check that both sides are reachd, and of the same release."},
     [STATUS_IO] = {"io", "Reading or writing failed.",
                    "Check that what the detail names exists and may be used by this process."},

@@ -107,7 +107,7 @@ static void measure_once_conditions(struct measure_once *o, const char *folder, 
     fprintf(out,
             "\ngpu: %s\nuuid: %s\nserial: %s\norigin: %s\ndriver: %s\ncuda: %s\n"
             "depth: %s\nresult: %s\n\n",
-            gpu->name, gpu->uuid, gpu->serial[0] ? gpu->serial : "not told",
+            gpu->name, gpu->uuid, gpu->serial[0] ? gpu->serial : "not reported",
             origin_name(gpu->origin), gpu->driver_version, gpu->cuda_version,
             depth_name(measurement->depth), measurement->message);
     fclose(out);

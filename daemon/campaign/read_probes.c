@@ -1,10 +1,10 @@
 /* read_probes.c: see read_probes.h.
  *
  * Regions: doublings up to the whole memory, and around each level's reach, where the curve bends.
- * Windows: as few as the reach allows, dealt whole groups at a time so that each has about as many
- * SMs. The control deals the same number of windows along the SMs in order of their groups, so that
- * every group meets as many windows as it has SMs for: what a job would do that knows windows but
- * not groups. It must gain nothing (Walker 2024, figure 1).
+ * Windows: as few as the reach allows, whole groups assigned to each so that each has about as many
+ * SMs. The control assigns the same number of windows along the SMs in order of their groups, so
+ * that every group meets as many windows as it has SMs for: what a job would do that knows windows
+ * but not groups. It must gain nothing (Walker 2024, figure 1).
  */
 #include "campaign/read_probes.h"
 
@@ -69,7 +69,7 @@ static void partition_groups(const struct sm_partition *partition, uint32_t wind
 {
     uint32_t sms_of_group[REACH_MAX_GROUPS] = {0};
     uint32_t sms_of_window[PROBE_MAX_WINDOWS] = {0};
-    bool dealt[REACH_MAX_GROUPS] = {false};
+    bool assigned[REACH_MAX_GROUPS] = {false};
     for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
         if (partition->group_of_sm[id] != FINGERPRINT_NO_GROUP)
             sms_of_group[partition->group_of_sm[id]] += 1;
@@ -77,12 +77,12 @@ static void partition_groups(const struct sm_partition *partition, uint32_t wind
         uint32_t g = 0;
         uint32_t w = 0;
         for (uint32_t i = 0; i < partition->group_count; i++)
-            if (!dealt[i] && (dealt[g] || sms_of_group[i] > sms_of_group[g]))
+            if (!assigned[i] && (assigned[g] || sms_of_group[i] > sms_of_group[g]))
                 g = i;
         for (uint32_t i = 1; i < windows; i++)
             if (sms_of_window[i] < sms_of_window[w])
                 w = i;
-        dealt[g] = true;
+        assigned[g] = true;
         sms_of_window[w] += sms_of_group[g];
         for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
             if (partition->group_of_sm[id] == g)

@@ -13,7 +13,7 @@
 
 enum {
     BASE_CYCLES = 500,         /* of a load, where nothing is known */
-    USUAL_CLOCK_KHZ = 1400000, /* where it was not told */
+    USUAL_CLOCK_KHZ = 1400000, /* if it was not reported */
     WARM_UP_US = 4000
 };
 

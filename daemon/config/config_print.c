@@ -52,7 +52,7 @@ void config_print_help(FILE *out)
     fputs("\nExit status, as in sysexits.h: 0 fine, 64 wrong command line, 78 wrong configuration\n"
           "file or environment, 75 another process has the database or the address, 69 no driver\n"
           "or GPU, 73 the state cannot be made or written, 74 an error of a file or the system,\n"
-          "65 data that makes no sense, 70 a bug, 1 anything else.\n",
+          "65 invalid data, 70 a bug, 1 any other error.\n",
           out);
 }
 

@@ -56,7 +56,7 @@
  * (daemon/import), in thousandths of a cycle:
  *
  *   MEANS       one unnamed SM   a walk like CHASE of every point n, of which    [point]
- *                                only the mean of all n loads is told            mean of one load
+ *                                only the mean of all n loads is given           mean of one load
  *   MEAN_PAIRS  two SMs          for every SM i, and every SM k: i walks         [sm i][sm k]
  *                                pages 0..t-1 (t = thrash_pages), k walks        mean of one load
  *                                the t pages beyond them, i walks its own

@@ -1,5 +1,5 @@
 /* format_size.c: a reach of 64 GiB less one entry of 32 MiB is 63.97 GiB. Rounded to one digit it
- * would read 64 GiB, and "64 GiB are more than 64 GiB" makes no sense. */
+ * would read 64 GiB, and "64 GiB are more than 64 GiB" contradicts itself. */
 #include "planner/format_size.h"
 
 #include "base/format_number.h"

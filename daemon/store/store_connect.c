@@ -200,7 +200,7 @@ enum status store_connect_reader(const char *path, sqlite3 **out, struct err *er
     return opened(s, out);
 }
 
-/* "file:PATH?immutable=1": nothing beside the file is looked at or made. NULL without memory. */
+/* "file:PATH?immutable=1": no other file is read or created. NULL without memory. */
 static char *immutable_uri(const char *path)
 {
     static const char tail[] = "?immutable=1";

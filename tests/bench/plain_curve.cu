@@ -12,7 +12,7 @@
  * curve from 1, and "worst rate RATIO", that of the other kinds. Regions that do not fit into what
  * is free are left out, and said so.
  *
- * Limit: both run at other moments; clocks and a neighbour's traffic may differ.
+ * Limit: both run at other moments; clocks and a neighbor's traffic may differ.
  */
 #include "kernels/probe_kernels.cu"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A stored fingerprint against the chip that is there now: the check on start, stale fingerprints,
-and measurements beside a neighbour. The GPU is simulated and says which UUID it has, so that another
+and measurements beside a neighbor. The GPU is simulated and says which UUID it has, so that another
 one can take its place."""
 import os
 
@@ -132,9 +132,9 @@ def the_check_can_be_left_out():
 
 
 @case
-def a_check_beside_a_neighbour_is_right_or_says_so():
+def a_check_beside_a_neighbor_is_right_or_says_so():
     for seed in range(1, 6):
-        daemon = node(gpu(OTHER_GROUPS, f"neighbour=2000@400000 seed={seed}"))
+        daemon = node(gpu(OTHER_GROUPS, f"neighbor=2000@400000 seed={seed}"))
         job = first_job(daemon)
         if job["state"] == "failed":
             equal(job["error"]["slug"], "disturbed", job)
@@ -161,7 +161,7 @@ def right_or_not_sure(found, truth, what):
 
 
 @case
-def a_measurement_beside_a_neighbour_is_right_or_disturbed():
+def a_measurement_beside_a_neighbor_is_right_or_disturbed():
     daemon = common.Daemon("--simulate", gpu())
     daemon.measured()
     truth = structure(daemon.json("/v1/gpus/0/fingerprint"))
@@ -169,7 +169,7 @@ def a_measurement_beside_a_neighbour_is_right_or_disturbed():
     seen = {"done": 0, "failed": 0}
     for loads in (1000, 10000, 100000, 1000000):
         for seed in range(1, 4):
-            daemon = common.Daemon("--simulate", gpu(more=f"neighbour={loads}@400000 seed={seed}"),
+            daemon = common.Daemon("--simulate", gpu(more=f"neighbor={loads}@400000 seed={seed}"),
                                    "--no-measure-on-start")
             job = daemon.finished(daemon.submit(0, "quick"))
             seen[job["state"]] += 1

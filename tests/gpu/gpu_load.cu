@@ -1,4 +1,4 @@
-/* gpu_load.cu: a neighbour that holds device memory, or that works on the GPU.
+/* gpu_load.cu: a neighbor that holds device memory, or that works on the GPU.
  *
  *     gpu_load --free           prints "FREE TOTAL", the bytes that a process sees, and ends
  *     gpu_load --leave BYTES    takes all but BYTES, prints one line, holds it until standard input ends

@@ -49,7 +49,7 @@ static struct {
 } total;
 
 static const char *const neighbors[SIM_MEASURE_MAX_STATES] = {
-    "", " neighbour=40000@400000", " neighbour=3000@300000", " neighbour=1500@60000"};
+    "", " neighbor=40000@400000", " neighbor=3000@300000", " neighbor=1500@60000"};
 
 /* SMs of a random number of groups: "0,3,5:1,2:4". */
 static void random_groups(struct rng *r, uint32_t sms, char *out, size_t size)

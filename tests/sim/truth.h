@@ -13,14 +13,14 @@ struct truth_level {
     uint32_t nearly;     /* fewest of which 95 in 100 miss; 0: beyond the range */
     uint32_t saturated;  /* fewest that all miss; 0: beyond the range, or never */
     double penalty_cycles;
-    /* Most that a step of this level can cost: where it does not stand apart from a neighbour, some
-     * of the neighbour's misses come and go with it. As penalty_cycles where it does. */
+    /* Most that a step of this level can cost: where it does not stand apart from a neighbor, some
+     * of the neighbor's misses come and go with it. As penalty_cycles where it does. */
     double most_cycles;
     bool lru;
     bool steady; /* this level and all nearer ones are: what is walked here is the same each time */
     enum shared_by shared_by;
     struct sm_partition sharing;
-    /* Can be told apart from its neighbours, at a stride of one entry and at that of the sweeps:
+    /* Can be told apart from its neighbors, at a stride of one entry and at that of the sweeps:
      * begins to miss at twice as many pages as the nearer level needs to miss always, and misses
      * always before half of what the farther one needs to begin; costs enough; fits the range. */
     bool apart;

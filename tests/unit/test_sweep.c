@@ -158,7 +158,7 @@ static void never_more_steps_than_there_is_room_for(void **state)
     observation_free(&o);
 }
 
-/* A neighbour that slows one point down is no level; nor is a fall. */
+/* A neighbor that slows one point down is no level; nor is a fall. */
 static void a_lone_point_and_a_fall_are_no_steps(void **state)
 {
     struct observation o;

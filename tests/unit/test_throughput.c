@@ -127,7 +127,7 @@ static void windows_by_group_and_by_sm_are_told_apart(void **state)
     observation_set_free(&b.set);
 }
 
-/* One repeat that a neighbour slowed down does not move a median of three. */
+/* One repeat that a neighbor slowed down does not move a median of three. */
 static void one_slow_repeat_does_not_count(void **state)
 {
     struct bench b;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A row's values are told apart in shares of what a lost walk costs. */
+/* A row's values are compared in shares of what a lost walk costs. */
 #define CLEARLY_LOW      0.35
 #define CLEARLY_HIGH     0.65
 #define MOST_PAGES       1.06  /* of the onset: the pages of one SM fit, nearly */

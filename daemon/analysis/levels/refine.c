@@ -43,14 +43,14 @@ enum {
 #define FULL_SHARE             0.95 /* of the loads that miss: every load */
 #define SMALL_MISSES           0.05 /* between these shares of misses LRU and chance look different */
 #define LARGE_MISSES           0.95
-#define MOST_OVERLAP           0.05 /* of hits and misses, for a share to be told to a twentieth */
+#define MOST_OVERLAP           0.05 /* of hits and misses, for a share to be known to a twentieth */
 #define PENALTY_SHARE          0.2
 #define MOST_NOISE_FOR_PENALTY 0.04
 #define QUARTILES_OF_SIGMA     1.349 /* of a normal distribution */
 #define ERROR_OF_MEDIAN        1.8   /* of a difference of two, in sigmas of one load */
 #define PENALTY_CYCLES         2.0   /* known to this many cycles, or to this part */
 #define PENALTY_PART           0.05
-#define MOST_SHIFT             4.0 /* cycles; a level that costs less is not told from none (sweep.c) */
+#define MOST_SHIFT             4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
 
 /* What the reference point says of single loads. */
 struct noise {
@@ -325,7 +325,7 @@ static void read_changes(const struct point *point, const struct noise *noise, s
 }
 
 /* Is this the share of a footprint of which every load misses? Noise makes some of those look like
- * hits; what is left is a share of so many loads, with the error of a count. 0: cannot be told. */
+ * hits; what is left is a share of so many loads, with the error of a count. 0: unknown. */
 static int fullness(const struct point *point, const struct noise *noise, uint32_t samples)
 {
     const double apart = 1 - noise->slow_share - noise->fast_share;

@@ -6,8 +6,8 @@
  *
  *   in order   ids follow the rows, and a lost unit leaves a gap. Then cutting the ids into rows
  *              and finding the order of the groups says where the gaps are. All cuts are tried.
- *   dealt      ids are dealt to what is left, so gaps have closed: how many each group has lost
- *              can be told, where in the group cannot.
+ *   assigned   ids are assigned to what is left, so gaps have closed: how many each group has lost
+ *              is known, where in the group is not.
  */
 #include "analysis/sharing/floorplan.h"
 
@@ -313,9 +313,9 @@ static uint32_t proof_units(uint32_t groups)
     return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
-/* Groups of the full die, where the order of the ids shows how they were dealt; 0: not sure.
+/* Groups of the full die, where the order of the ids shows how they were assigned; 0: not sure.
  * `out_margin`: how many more units than it takes follow the turns, as a share of them. */
-static uint32_t find_dealt(const struct chip *c, double *out_margin)
+static uint32_t find_assigned(const struct chip *c, double *out_margin)
 {
     uint32_t best = 0;
     uint32_t die = 0;
@@ -392,7 +392,7 @@ void floorplan_derive(uint32_t sm_count, struct topology *topology)
 {
     struct chip c;
     bool in_order;
-    uint32_t dealt;
+    uint32_t assigned;
     double margin = 0;
 
     if (topology->partition.group_count == 0) {
@@ -410,17 +410,17 @@ void floorplan_derive(uint32_t sm_count, struct topology *topology)
     }
     set_absent(topology, UNKNOWN_U32(REASON_IRREGULAR));
     in_order = find_in_order(&c, &topology->disabled);
-    dealt = c.largest_count > 1 ? find_dealt(&c, &margin) : 0;
-    if (dealt * c.largest > c.sms + c.budget)
-        dealt = 0;
-    if (in_order && dealt > c.groups) {
+    assigned = c.largest_count > 1 ? find_assigned(&c, &margin) : 0;
+    if (assigned * c.largest > c.sms + c.budget)
+        assigned = 0;
+    if (in_order && assigned > c.groups) {
         set_absent(topology, UNKNOWN_U32(REASON_DISAGREEMENT));
     } else if (in_order) {
         set_die(topology, &c, c.groups, 1);
-    } else if (dealt > 0) {
+    } else if (assigned > 0) {
         topology->disabled.unit_sms = KNOWN_U32(c.run_gcd);
         topology->disabled.candidate_count = NOT_OBSERVABLE_U32(REASON_NO_TRACE);
-        set_die(topology, &c, dealt, margin);
+        set_die(topology, &c, assigned, margin);
     } else {
         set_absent(topology, UNKNOWN_U32(REASON_IRREGULAR));
     }

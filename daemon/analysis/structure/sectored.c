@@ -9,7 +9,7 @@
 enum {
     BELOW_SAMPLES = 2048,
     WARM_LAPS = 1,
-    MOST_PARTS = 64, /* positions within an entry that are told apart */
+    MOST_PARTS = 64, /* positions within an entry that are distinguished */
     FEWEST_PAGES = 8 /* of a level, for the stride above */
 };
 

@@ -72,7 +72,7 @@ static const struct field fields[] = {
     {"uuid", NAME, {SIM_BYTES, AT(uuid), 0}, NULL},
     {"serial", NAME, {SIM_BYTES, AT(serial), 0}, NULL},
     {"driver", NAME, {SIM_BYTES, AT(driver), 0}, NULL},
-    {"neighbour", PERIOD, {SIM_U32, AT(neighbor_loads), MAX_PERIOD}, NULL},
+    {"neighbor", PERIOD, {SIM_U32, AT(neighbor_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_U32, AT(neighbor_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
     {"reclock", PERIOD, {SIM_U32, AT(reclock_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_F64, AT(reclock_factor), MAX_RECLOCK}, "expected @<factor>"},

@@ -25,7 +25,7 @@
  *   seed=7             of everything random here; default 1
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
- *   neighbour=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
+ *   neighbor=30000@500000  another process on the GPU: after some 30000 loads (twice as many at
  *                      most) it gets the GPU for 500000 cycles, in which it fills all TLBs with
  *                      pages of its own. The load in progress takes that much longer.
  *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after as
@@ -52,7 +52,7 @@
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
  *
- * `hash=mod` with unequal sets deals pages out in turn, one to each set that has room left, and
+ * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
  * starts again after as many pages as there are entries: so the 66th page overflows the set of 17
  * and each of the six after it one set of 8 (Mei 2016, section 4.4).
  *

@@ -352,8 +352,8 @@ uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed)
 
 /* ---- start and end ---- */
 
-/* Deals the turns 0..entries-1 out to the sets, one each while they have room. */
-static void deal_turns(struct level *l)
+/* Assigns the turns 0..entries-1 to the sets in rotation while they have room. */
+static void assign_turns(struct level *l)
 {
     uint32_t turn = 0;
     for (uint32_t round = 0; turn < l->desc.entries; round++) {
@@ -440,7 +440,7 @@ static bool level_init(struct level *l, const struct sim_level *desc)
     if (!allocate(l))
         return false;
     lay_out_sets(l);
-    deal_turns(l);
+    assign_turns(l);
     return true;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Beside a process that holds nearly all device memory, a measurement shrinks or ends as
-gpu-no-memory; the neighbour is not harmed and nothing stays behind."""
+gpu-no-memory; the neighbor is not harmed and nothing stays behind."""
 import common
 
 NOTHING = 32 * common.MIB   # not even a context
@@ -15,12 +15,12 @@ def main():
 
     gpu_load = common.GpuLoad(NOTHING)
     t.note(gpu_load.said)
-    if t.ok(gpu_load.said.startswith("holding"), "a neighbour takes nearly all memory", gpu_load.said):
+    if t.ok(gpu_load.said.startswith("holding"), "a neighbor takes nearly all memory", gpu_load.said):
         done = common.run_measure(["quick"])
         t.ok(done.returncode == 1, "the measurement fails", done.returncode, done.stdout)
         t.ok("gpu-no-memory" in done.stdout + done.stderr, "as gpu-no-memory", done.stdout,
              done.stderr)
-    t.ok(gpu_load.end() == 0, "the neighbour ends well")
+    t.ok(gpu_load.end() == 0, "the neighbor ends well")
 
     gpu_load = common.GpuLoad(LITTLE)
     t.note(gpu_load.said)
@@ -32,7 +32,7 @@ def main():
         t.ok(common.partitions_all_sms(fp), "and find every SM's group")
     except common.MeasureFailed as failed:
         t.ok("gpu-no-memory" in str(failed), "or say that it is too little", failed)
-    t.ok(gpu_load.end() == 0, "the second neighbour ends well")
+    t.ok(gpu_load.end() == 0, "the second neighbor ends well")
 
     after = common.gpu_load_free_bytes()
     t.ok(before == after, "as much device memory is free as before", before, after)
