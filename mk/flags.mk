@@ -30,7 +30,8 @@ flags_fuzz    := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,u
 link_fuzz     := -fsanitize=address,undefined
 VARIANTS      := release asan tsan fuzz
 # What no threaded test links need not be compiled for them.
-without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_%
+without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_% \
+                 daemon/config/% daemon/service/% daemon/batch/% daemon/serve.c daemon/analysis/imported/%
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)

@@ -58,7 +58,7 @@ install-built:
 # Debian packages of what was built, under build/deb.
 deb:
 	@.ci/deps deb
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
 	@SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) .ci/deb build/deb $(VERSION)
 
 clean:

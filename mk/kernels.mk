@@ -1,11 +1,15 @@
 # mk/kernels.mk: Device code, and the programs written in CUDA.
 
 # ---- device code ---------------------------------------------------------------------------
-# Machine code for the chips we name, and PTX for all others. One PTX, of the lowest architecture:
-# a driver compiles PTX for any chip at or above its level, so the lowest also serves the chips
-# between the named ones (8.7, 11.0) and not only the later ones, and what is compiled is as good,
-# because the level limits which instructions may be written and the kernels use none above 7.5.
-CUDA_ARCHS  := 75 80 86 89 90 100 120
+# Machine code for the GPUs of this machine, or for the chips we name in what is installed elsewhere
+# (portable, install, deb), and PTX for all others. One PTX, of the lowest architecture: a driver
+# compiles PTX for any chip at or above its level, so the lowest also serves the chips between the
+# named ones (8.7, 11.0) and not only the later ones, and what is compiled is as good, because the level
+# limits which instructions may be written and the kernels use none above 7.5.
+RELEASE_ARCHS := 75 80 86 89 90 100 120
+LOCAL_ARCHS  = $(call once,LOCAL_ARCHS,$(sort 75 $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .)))
+CUDA_ARCHS   = $(LOCAL_ARCHS)
+portable install deb: CUDA_ARCHS = $(RELEASE_ARCHS)
 nvcc_archs   = $(call once,nvcc_archs,$(shell $(NVCC) --list-gpu-arch 2>/dev/null))
 known_archs  = $(foreach a,$(CUDA_ARCHS),$(if $(filter compute_$(a),$(nvcc_archs)),$(a)))
 lowest_arch  = $(firstword $(known_archs))
@@ -56,10 +60,10 @@ define LINK_CU
 	    -o $@ $< $(filter %.o,$^) $(libs_release) $(EXAMPLE_LIBS)
 endef
 
-$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release)
+$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
-$(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh
+$(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh build/kernels/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -MD -MP -MF $@.d -x cu -fatbin -o $@ $<
@@ -69,5 +73,5 @@ $(EXAMPLE_PY): build/release/%: clients/%
 	$(Q)cp $< $@
 
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
-$(TOOLS_CU): build/release/%: %.cu $(libs_release)
+$(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
 	$(LINK_CU)

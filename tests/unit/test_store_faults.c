@@ -2,16 +2,18 @@
  * .. until a whole run passes without a fault; and the process is killed at arbitrary moments.
  *
  * What must hold, whatever fails:
- *   acknowledged means durable   what a call said it stored is there after the next start,
- * unchanged failed means the old state   to this process at once; after the next start the old
- * state, or the new one whole (an fsync that failed may have worked: store.c) never half no
- * fingerprint without its run, integrity_check says ok never stuck                  once the fault
- * is gone, the same file takes the next run
+ *
+ * - What a call acknowledged as stored is there after the next start, unchanged.
+ * - What failed has changed nothing for this process; after the next start there is the old state,
+ * or the new one whole (an fsync that failed may have worked: store.c), never a half.
+ * - No fingerprint is without its run, and integrity_check says ok.
+ * - Once the fault is gone, the same file takes the next run.
  */
 #include "base/assert.h"
 #include "base/rng.h"
 #include "store_fault.h"
 #include "store_fixture.h"
+#include "tests/share.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -322,7 +324,7 @@ static uint32_t kill_again_and_again(int kills, struct rng *r)
 static void test_kill(void **state)
 {
     struct rng r = {.state = 20261122};
-    const int kills = getenv("REACH_LONG") ? KILLS_LONG : KILLS;
+    const int kills = getenv("REACH_LONG") ? KILLS_LONG : (int)test_share(KILLS, KILLS_OF_ONE_FILE);
     uint32_t runs = 0;
 
     (void)state;
