@@ -3,18 +3,6 @@
 
 #include "base/name_of.h"
 
-static const char *const access_names[ACCESS_COUNT] = {
-    [ACCESS_READ] = "read",
-    [ACCESS_ATOMIC] = "atomic",
-    [ACCESS_WRITE] = "write",
-};
-
-const char *access_name(enum access a)
-{
-    return NAME_OF(access_names, a);
-}
-
-bool access_from_name(const char *name, enum access *out)
-{
-    return FROM_NAME(access_names, name, out);
-}
+NAME_FUNCTIONS(
+    access,
+    enum access, [ACCESS_READ] = "read", [ACCESS_ATOMIC] = "atomic", [ACCESS_WRITE] = "write")

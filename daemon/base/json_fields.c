@@ -35,6 +35,9 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U32:
         json_builder_u64(o, f->name, *(const uint32_t *)at);
         break;
+    case JSON_FIELD_F64:
+        json_builder_real(o, f->name, *(const double *)at);
+        break;
     case JSON_FIELD_BOOL:
         json_builder_bool(o, f->name, *(const bool *)at);
         break;
@@ -53,6 +56,9 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U64_MAYBE:
         json_builder_u64_maybe(o, f->name, *(const struct maybe_u64 *)at);
         break;
+    case JSON_FIELD_F64_MAYBE:
+        json_builder_f64_maybe(o, f->name, *(const struct maybe_f64 *)at);
+        break;
     case JSON_FIELD_U64_REPORTED:
         json_builder_u64_maybe(o, f->name,
                                *(const uint64_t *)at ? KNOWN_U64(*(const uint64_t *)at)
@@ -62,6 +68,8 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
         json_builder_value(o, f->name, build_list(f, from));
+        break;
+    case JSON_FIELD_TYPE_COUNT:
         break;
     }
 }
@@ -100,6 +108,7 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
 {
     void *const at = (char *)to + f->offset;
     struct maybe_u64 reported = {.known = MAYBE_UNKNOWN};
+    struct maybe_f64 real = {.known = MAYBE_UNKNOWN};
 
     switch (f->type) {
     case JSON_FIELD_U64:
@@ -107,6 +116,11 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
         break;
     case JSON_FIELD_U32:
         json_reader_u32(in, f->name, f->max ? f->max : UINT32_MAX, at);
+        break;
+    case JSON_FIELD_F64:
+        real.v = *(const double *)at;
+        json_reader_f64_maybe(in, f->name, &real);
+        *(double *)at = real.v;
         break;
     case JSON_FIELD_BOOL:
         json_reader_bool(in, f->name, at);
@@ -126,6 +140,9 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
     case JSON_FIELD_U64_MAYBE:
         json_reader_u64_maybe(in, f->name, at);
         break;
+    case JSON_FIELD_F64_MAYBE:
+        json_reader_f64_maybe(in, f->name, at);
+        break;
     case JSON_FIELD_U64_REPORTED:
         json_reader_u64_maybe(in, f->name, &reported);
         *(uint64_t *)at = reported.v;
@@ -134,6 +151,8 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
         *(uint32_t *)((char *)to + f->count_offset) = read_list(in, f, at);
+        break;
+    case JSON_FIELD_TYPE_COUNT:
         break;
     }
 }

@@ -13,18 +13,21 @@
 #include "base/json_reader.h"
 
 enum json_field_type {
-    JSON_FIELD_U64 = 0,      /* uint64_t */
-    JSON_FIELD_U32,          /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_U32 = 0,      /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_U64,          /* uint64_t */
+    JSON_FIELD_F64,          /* double */
+    JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
+    JSON_FIELD_U64_MAYBE,    /* struct maybe_u64 */
+    JSON_FIELD_F64_MAYBE,    /* struct maybe_f64 */
     JSON_FIELD_BOOL,         /* bool */
     JSON_FIELD_TIME,         /* int64_t, seconds since 1970 */
     JSON_FIELD_TEXT,         /* char[length] */
     JSON_FIELD_TEXT_OR_NULL, /* the same; "" is null */
-    JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
-    JSON_FIELD_U64_MAYBE,    /* struct maybe_u64 */
     JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null: not reported */
     JSON_FIELD_U64_LIST,     /* uint64_t[length] */
     JSON_FIELD_U16_LIST,     /* uint16_t[length], each at most `max` */
-    JSON_FIELD_U16_OR_NULL   /* the same; UINT16_MAX is null */
+    JSON_FIELD_U16_OR_NULL,  /* the same; UINT16_MAX is null */
+    JSON_FIELD_TYPE_COUNT
 };
 
 struct json_field {

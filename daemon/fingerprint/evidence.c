@@ -10,33 +10,15 @@
 
 #define MARGIN_PARTS 1000.0
 
-static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
-    [EVIDENCE_NONE] = "none",
-    [EVIDENCE_ENTRY_SEARCH] = "entry-search",
-    [EVIDENCE_ENTRY_TEST] = "entry-test",
-    [EVIDENCE_REFINE] = "refine",
-    [EVIDENCE_ROUNDS] = "rounds",
-    [EVIDENCE_PAIRS] = "pairs",
-    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs",
-    [EVIDENCE_TRACES] = "traces",
-    [EVIDENCE_STRIDES] = "strides",
-    [EVIDENCE_FLOOR_PLAN] = "floor-plan",
-    [EVIDENCE_RANDOM_READS] = "random-reads",
-    [EVIDENCE_CLASSES] = "classes",
-    [EVIDENCE_GROUP_PAIRS] = "group-pairs",
-    [EVIDENCE_MEAN_CURVES] = "mean-curves",
-    [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
-    [EVIDENCE_RANDOM_ACCESSES] = "random-accesses"};
-
-const char *evidence_method_name(enum evidence_method m)
-{
-    return NAME_OF(method_names, m);
-}
-
-bool evidence_method_from_name(const char *name, enum evidence_method *out)
-{
-    return FROM_NAME(method_names, name, out);
-}
+NAME_FUNCTIONS(
+    evidence_method, enum evidence_method, [EVIDENCE_NONE] = "none",
+    [EVIDENCE_ENTRY_SEARCH] = "entry-search", [EVIDENCE_ENTRY_TEST] = "entry-test",
+    [EVIDENCE_REFINE] = "refine", [EVIDENCE_ROUNDS] = "rounds", [EVIDENCE_PAIRS] = "pairs",
+    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs", [EVIDENCE_TRACES] = "traces",
+    [EVIDENCE_STRIDES] = "strides", [EVIDENCE_FLOOR_PLAN] = "floor-plan",
+    [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
+    [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
+    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",

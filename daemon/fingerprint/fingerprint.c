@@ -35,18 +35,8 @@ NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLO
 NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
               [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
-static const char *const depth_names[] = {
-    [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix"};
-
-const char *depth_name(enum depth d)
-{
-    return NAME_OF(depth_names, d);
-}
-
-bool depth_from_name(const char *name, enum depth *out)
-{
-    return FROM_NAME(depth_names, name, out);
-}
+NAME_FUNCTIONS(
+    depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix")
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {

@@ -278,6 +278,11 @@ struct fingerprint {
 /* Every number becomes unknown, "not measured". Call it before filling in a fingerprint. */
 void fingerprint_init(struct fingerprint *out);
 
+/* Rounds each real number to six digits. A throughput is a quotient of two counts, and its double
+ * has seventeen digits; repeats agree to three or four of them. With six noise is not taken for
+ * knowledge, and a fingerprint is shorter. Derive all conclusions from the full numbers before. */
+void fingerprint_round(struct fingerprint *fp);
+
 /* Adds a sentence to the notes of the conditions; dropped if there is no room. */
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -225,14 +225,6 @@ static void group_from_json(struct json_reader *in, const char *name, const stru
     *out_sms = (uint32_t)json_array_size(sms);
 }
 
-static void read_real(struct json_reader *in, const char *name, double *out)
-{
-    struct maybe_f64 number = KNOWN(*out);
-
-    json_reader_f64_maybe(in, name, &number);
-    *out = number.v;
-}
-
 /* What is not a number or a text. */
 static void read_array(struct json_reader *in, const struct member *m, const struct place *at)
 {
@@ -265,35 +257,15 @@ static void read_array(struct json_reader *in, const struct member *m, const str
 
 static void read_member(struct json_reader *in, const struct member *m, const struct place *at)
 {
-    void *const v = (char *)at->base + m->offset;
+    const struct json_field field = member_field(m);
 
+    if (member_is_scalar(m)) {
+        json_fields_read(in, &field, 1, 0, at->base);
+        return;
+    }
     switch (m->type) {
-    case MEMBER_U32:
-        json_reader_u32(in, m->name, UINT32_MAX, v);
-        break;
-    case MEMBER_U64:
-        json_reader_u64(in, m->name, v);
-        break;
-    case MEMBER_F64:
-        read_real(in, m->name, v);
-        break;
-    case MEMBER_U32_MAYBE:
-        json_reader_u32_maybe(in, m->name, v);
-        break;
-    case MEMBER_U64_MAYBE:
-        json_reader_u64_maybe(in, m->name, v);
-        break;
-    case MEMBER_F64_MAYBE:
-        json_reader_f64_maybe(in, m->name, v);
-        break;
     case MEMBER_NAME:
-        read_name(in, m, v);
-        break;
-    case MEMBER_TEXT:
-        (m->optional ? json_reader_text_or_null : json_reader_text)(in, m->name, v, m->size);
-        break;
-    case MEMBER_TIME:
-        json_reader_time(in, m->name, v);
+        read_name(in, m, (void *)((char *)at->base + m->offset));
         break;
     case MEMBER_INDEX:
         read_index(in, m->name, at->index);
