@@ -57,10 +57,6 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
 const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
     [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
 };
-const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
-    [RATE_POINT_EVIDENCE_NAIVE_GBPS] = "naive_gbps",
-    [RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
-};
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)
 {

@@ -124,7 +124,7 @@ static void write_list(struct json_builder *o, const struct member *m, const str
     }
     json_builder_value(o, m->name, array);
     if (m->columns)
-        evidence_columns_write(o, m, at->base);
+        evidence_write(o, m->columns, m->object, first, count);
 }
 
 static void write_notes(struct json_builder *o, const struct member *m, const struct place *at)
@@ -233,7 +233,7 @@ static json_t *object_to_json(const struct object *o, const struct place *at, bo
     json_builder_begin(&out);
     write_members(&out, o, at);
     if (o->evidence_count > 0 && !in_columns)
-        evidence_write(&out, o, at->base);
+        evidence_write(&out, "evidence", o, at->base, 1);
     return json_builder_end(&out);
 }
 

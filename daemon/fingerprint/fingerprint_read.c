@@ -190,7 +190,7 @@ static void read_list(struct json_reader *outer, const struct member *m, const s
         *member_counter(m, at->base) = i + 1;
     }
     if (m->columns)
-        evidence_columns_read(outer, m, at->base);
+        evidence_read(outer, m->columns, m->object, first, member_count(m, at->base));
 }
 
 static void read_inner(struct json_reader *outer, const struct member *m, const struct place *at)
@@ -288,7 +288,7 @@ static void read_object(struct json_reader *in, const struct object *o, const st
         if (m->name)
             read_member(in, m, at);
     if (o->evidence_count > 0)
-        evidence_read(in, o, at->base);
+        evidence_read(in, "evidence", o, at->base, 1);
 }
 
 /* ---- what is kept ---- */

@@ -210,14 +210,18 @@ const struct object curve_point_object =
     DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
 
 static const struct member rate_point_members[] = {
-    {NUMBER(rate_point, region_bytes)},
-    {NUMBER(rate_point, naive_gbps), IN(RATES), EVIDENCE(RATE_POINT, NAIVE_GBPS),
+    {NUMBER(curve_point, region_bytes)},
+    {NUMBER(curve_point, naive_gbps), IN(RATES), EVIDENCE(CURVE, NAIVE_GBPS),
      .label = "naive in GB/s"},
-    {NUMBER(rate_point, by_group_gbps), IN(RATES), EVIDENCE(RATE_POINT, BY_GROUP_GBPS),
+    {NUMBER(curve_point, by_group_gbps), IN(RATES), EVIDENCE(CURVE, BY_GROUP_GBPS),
      .label = "by group in GB/s"},
 };
-const struct object rate_point_object =
-    DEFINE_WITH_EVIDENCE(rate_point, rate_point_members, evidence_rate_point_names);
+const struct object rate_point_object = {.members = rate_point_members,
+                                         .count = COUNT_OF(rate_point_members),
+                                         .size = sizeof(struct curve_point),
+                                         .evidence_offset = offsetof(struct curve_point, evidence),
+                                         .evidence_count = RATE_POINT_EVIDENCE_COUNT,
+                                         .evidence_names = evidence_curve_names};
 
 static const struct member rate_members[] = {
     {NAME(access_rate, access, access_words)},
