@@ -12,7 +12,9 @@ enum { CAPABILITY_BYTES = 24 };
 #define AT(field)   .offset = offsetof(struct gpu_identity, field)
 #define TEXT(field) AT(field), .length = sizeof(((struct gpu_identity *)NULL)->field)
 
-/* The compute capability is written after the first four, the origin after the last. */
+static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
+
+/* The compute capability is written after the first four. */
 static const struct json_field fields[] = {
     {"uuid", JSON_FIELD_TEXT, TEXT(uuid)},
     {"name", JSON_FIELD_TEXT, TEXT(name)},
@@ -24,6 +26,7 @@ static const struct json_field fields[] = {
     {"driver_version", JSON_FIELD_TEXT, TEXT(driver_version)},
     {"cuda_version", JSON_FIELD_TEXT_OR_NULL, TEXT(cuda_version)},
     {"mig", JSON_FIELD_BOOL, AT(mig)},
+    {"origin", JSON_FIELD_NAME, AT(origin), .names = &origins},
 };
 enum {
     BEFORE_CAPABILITY = 4,
@@ -40,7 +43,6 @@ json_t *identity_json_new(const struct gpu_identity *id)
     json_fields_build(&o, fields, BEFORE_CAPABILITY, 0, id);
     json_builder_text(&o, "compute_capability", capability);
     json_fields_build(&o, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
-    json_builder_text(&o, "origin", origin_name(id->origin));
     return json_builder_end(&o);
 }
 
@@ -58,14 +60,9 @@ static void read_capability(struct json_reader *in, struct gpu_identity *out)
 
 enum status identity_json_read(struct json_reader *in, struct gpu_identity *out)
 {
-    const char *origin;
-
     *out = (struct gpu_identity){0};
     json_fields_read(in, fields, BEFORE_CAPABILITY, 0, out);
     read_capability(in, out);
     json_fields_read(in, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, out);
-    origin = json_reader_word(in, "origin");
-    if (origin && !origin_from_name(origin, &out->origin))
-        json_reader_fail(in, "origin", "must be measured, simulated or imported");
     return json_reader_end(in);
 }

@@ -1,6 +1,9 @@
 /* json_fields.c: see json_fields.h. */
 #include "base/json_fields.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static bool has_field(const struct json_field *f, unsigned variant)
 {
     return f->variants == 0 || (f->variants & variant) != 0;
@@ -22,6 +25,14 @@ static json_t *build_list(const struct json_field *f, const void *from)
                                                     : json_integer((json_int_t)v));
     }
     return array;
+}
+
+static void build_name(struct json_builder *o, const struct json_field *f, unsigned value)
+{
+    if (value < f->names->count)
+        json_builder_text(o, f->name, f->names->name(value));
+    else
+        o->failed = true;
 }
 
 static void build_field(struct json_builder *o, const struct json_field *f, const void *from)
@@ -69,6 +80,9 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U16_OR_NULL:
         json_builder_value(o, f->name, build_list(f, from));
         break;
+    case JSON_FIELD_NAME:
+        build_name(o, f, *(const unsigned *)at);
+        break;
     case JSON_FIELD_TYPE_COUNT:
         break;
     }
@@ -81,6 +95,42 @@ void json_fields_build(struct json_builder *o, const struct json_field *fields, 
         if (has_field(&fields[i], variant))
             build_field(o, &fields[i], from);
     }
+}
+
+unsigned json_names_find(const struct json_names *names, const char *name)
+{
+    unsigned value = 0;
+
+    while (value < names->count && strcmp(name, names->name(value)) != 0)
+        value++;
+    return value;
+}
+
+/* "must be unknown, lru or not-lru" */
+static void fail_name(struct json_reader *in, const char *field, const struct json_names *names)
+{
+    char all[96] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < names->count && n < sizeof all; i++)
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
+                              i == 0                 ? ""
+                              : i + 1 < names->count ? ", "
+                                                     : " or ",
+                              names->name(i));
+    json_reader_fail(in, field, "must be %s", all);
+}
+
+void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,
+                      void *out)
+{
+    const char *const word = json_reader_word(in, field);
+    const unsigned value = word ? json_names_find(names, word) : names->count;
+
+    if (value < names->count)
+        *(unsigned *)out = value;
+    else if (word)
+        fail_name(in, field, names);
 }
 
 static uint32_t read_list(struct json_reader *in, const struct json_field *f, void *at)
@@ -151,6 +201,9 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
         *(uint32_t *)((char *)to + f->count_offset) = read_list(in, f, at);
+        break;
+    case JSON_FIELD_NAME:
+        json_reader_name(in, f->name, f->names, at);
         break;
     case JSON_FIELD_TYPE_COUNT:
         break;

@@ -139,16 +139,6 @@ static void write_notes(struct json_builder *o, const struct member *m, const st
     json_builder_value(o, m->name, array);
 }
 
-static void write_name(struct json_builder *o, const struct member *m, const void *base)
-{
-    const unsigned value = *(const unsigned *)member_at(m, base);
-
-    if (value < m->names->count)
-        json_builder_text(o, m->name, m->names->name(value));
-    else
-        o->failed = true;
-}
-
 /* What is not a number or a text. */
 static void write_array(struct json_builder *o, const struct member *m, const struct place *at)
 {
@@ -197,9 +187,6 @@ static void write_member(struct json_builder *o, const struct member *m, const s
         return;
     }
     switch (m->type) {
-    case MEMBER_NAME:
-        write_name(o, m, at->base);
-        break;
     case MEMBER_INDEX:
         json_builder_u64(o, m->name, at->index);
         break;

@@ -144,36 +144,6 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
-/* "must be unknown, lru or not-lru" */
-static void fail_name(struct json_reader *in, const struct member *m)
-{
-    char all[96] = "";
-    size_t n = 0;
-
-    for (unsigned i = 0; i < m->names->count && n < sizeof all; i++)
-        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
-                              i == 0                    ? ""
-                              : i + 1 < m->names->count ? ", "
-                                                        : " or ",
-                              m->names->name(i));
-    json_reader_fail(in, m->name, "must be %s", all);
-}
-
-static void read_name(struct json_reader *in, const struct member *m, unsigned *out)
-{
-    const char *const word = json_reader_word(in, m->name);
-    unsigned value = 0;
-
-    if (!word)
-        return;
-    while (value < m->names->count && strcmp(word, m->names->name(value)) != 0)
-        value++;
-    if (value < m->names->count)
-        *out = value;
-    else
-        fail_name(in, m);
-}
-
 static void read_list(struct json_reader *outer, const struct member *m, const struct place *at)
 {
     const json_t *const array = json_reader_array(outer, m->name, m->max_count);
@@ -264,9 +234,6 @@ static void read_member(struct json_reader *in, const struct member *m, const st
         return;
     }
     switch (m->type) {
-    case MEMBER_NAME:
-        read_name(in, m, (void *)((char *)at->base + m->offset));
-        break;
     case MEMBER_INDEX:
         read_index(in, m->name, at->index);
         break;

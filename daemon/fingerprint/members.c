@@ -49,14 +49,14 @@
         .evidence_count = COUNT_OF(names_of_evidence), .evidence_names = (names_of_evidence)       \
     }
 
-static const struct member_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
-static const struct member_names replacement_words = {replacement_name, REPLACEMENT_NOT_LRU + 1};
-static const struct member_names fill_words = {fill_name, FILL_PARTS + 1};
-static const struct member_names finding_words = {finding_name, FINDING_NO + 1};
-static const struct member_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
-static const struct member_names depth_words = {depth_name, DEPTH_COUNT};
-static const struct member_names access_words = {access_name, ACCESS_COUNT};
-static const struct member_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
+static const struct json_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
+static const struct json_names replacement_words = {replacement_name, REPLACEMENT_NOT_LRU + 1};
+static const struct json_names fill_words = {fill_name, FILL_PARTS + 1};
+static const struct json_names finding_words = {finding_name, FINDING_NO + 1};
+static const struct json_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
+static const struct json_names depth_words = {depth_name, DEPTH_COUNT};
+static const struct json_names access_words = {access_name, ACCESS_COUNT};
+static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
 
 /* ---- tlb ---- */
 
