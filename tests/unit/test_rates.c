@@ -101,7 +101,7 @@ static void each_kind_has_its_rate_in_order(void **state)
     }
 }
 
-/* Of several regions inside the reach it is the largest, in whichever order they come. */
+/* Of several regions within the reach it is the largest, in whichever order they come. */
 static void the_plateau_is_the_largest_region_inside(void **state)
 {
     struct bench b;
