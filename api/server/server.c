@@ -17,7 +17,6 @@
 #include "api/server/transaction.h"
 #include "api/handlers/handlers.h"
 #include "api/server/db_thread.h"
-#include "api/server/send.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
-#include "gpu/sim/sim_gpu.h"
+#include "gpu/sim/sim_desc.h"
 #include "gpu/sim/sim_profiles.h"
 
 #include <stdarg.h>
