@@ -5,6 +5,7 @@
 #include "base/json_fields.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CAPABILITY_BYTES = 24 };
@@ -51,10 +52,19 @@ static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
     const char *const text = json_reader_word(in, "compute_capability");
     char again[CAPABILITY_BYTES] = "";
+    char *end = NULL;
 
-    if (text && sscanf(text, "%3u.%3u", &out->compute_major, &out->compute_minor) == 2)
-        (void)snprintf(again, sizeof(again), "%u.%u", out->compute_major, out->compute_minor);
-    if (text && strcmp(again, text) != 0)
+    if (!text)
+        return;
+    const unsigned long major = strtoul(text, &end, 10);
+    const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+
+    if (major < 1000 && minor < 1000) {
+        out->compute_major = (uint32_t)major;
+        out->compute_minor = (uint32_t)minor;
+        (void)snprintf(again, sizeof(again), "%lu.%lu", major, minor);
+    }
+    if (strcmp(again, text) != 0)
         json_reader_fail(in, "compute_capability", "must be like \"9.0\"");
 }
 
