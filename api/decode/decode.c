@@ -12,20 +12,9 @@
 
 enum { DEFAULT_LIMIT = 100, MAX_LIMIT = 1000, ITEM_BYTES = 64 };
 
-/* Blames a parameter; the sentence begins with its name. */
-static bool refuse(struct err *err, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool refuse(struct err *err, const char *name, const char *format, ...)
-{
-    char why[320];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
-    err_set_field(err, STATUS_INVALID_ARGUMENT, name, "%s%s", name, why);
-    return false;
-}
+/* Blames a parameter, with whose name the sentence begins, and is false. */
+#define refuse(err, name, format, ...)                                                             \
+    (err_set_field(err, STATUS_INVALID_ARGUMENT, name, "%s" format, name, ##__VA_ARGS__), false)
 
 /* ---- single values ---- */
 

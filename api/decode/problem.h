@@ -1,9 +1,9 @@
 /* problem.h: why a request is refused, for an RFC 9457 problem document. A plain value.
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
- *      "title": "The request has no meaning.", "status": 400,
+ *      "title": "The request asks for something that has no meaning.", "status": 400,
  *      "detail": "bytes is 0: it must be at least one byte", "instance": "/v1/gpus/0/scope",
- *      "next_step": "Correct the value that the detail names.",
+ *      "next_step": "Correct the value that the detail names and try again.",
  *      "errors": [{"parameter": "bytes", "detail": "..."}]}
  *
  * `slug` and `title` come from the status table, `errors` is there only if one field is to blame.

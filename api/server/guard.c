@@ -9,7 +9,7 @@
  * value of a field, which is cut off, and errors that the library answers itself (a few lines of
  * HTML with 400, 413, 414, 431 or 505).
  */
-#include "api/server/guard.h"
+#include "api/server/transaction.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * then a response of their own; all other responses have one. Cache-Control: no-cache lets a client
  * keep an answer and ask whether it still holds.
  */
-#include "api/server/send.h"
+#include "api/server/transaction.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,7 +17,6 @@
 #include "api/server/transaction.h"
 #include "api/handlers/handlers.h"
 #include "api/server/db_thread.h"
-#include "api/server/send.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -403,8 +402,7 @@ int api_server_timeout_ms(const struct api_server *server)
 
 static void set_timer(struct api_server *server, nsec_t due)
 {
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(due / NSEC_PER_SEC),
-                                           .tv_nsec = (long)(due % NSEC_PER_SEC)}};
+    const struct itimerspec when = {.it_value = clock_timespec(due)};
 
     if (timerfd_settime(server->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
         log_warning("http: cannot set the timer of the request deadline: %s", strerror(errno));

@@ -11,8 +11,6 @@
  */
 #include "api/server/transaction.h"
 
-#include "api/server/guard.h"
-#include "api/server/send.h"
 #include "api/server/db_thread.h"
 #include "base/log.h"
 

@@ -6,19 +6,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool wrong(struct reach_error *error, const char *field, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool wrong(struct reach_error *error, const char *field, const char *format, ...)
-{
-    char why[192];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
-    fail_text(error, REACH_PROTOCOL, "unexpected response from reachd: field %s: %s", field, why);
-    return false;
-}
+/* Fills the error, and is false. */
+#define wrong(error, field, ...)                                                                   \
+    (fail_text(error, REACH_PROTOCOL,                                                              \
+               "unexpected response from reachd: field " field ": " __VA_ARGS__),                  \
+     false)
 
 /* Every SM of the table is in a window that exists, and each window has its number of SMs. */
 static bool check_table(const struct reach_windows *windows, struct reach_error *error)

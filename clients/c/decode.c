@@ -5,7 +5,7 @@
 #include "clients/c/answer.h"
 
 #include "api/decode/planner_call.h"
-#include "base/json_reader.h"
+#include "base/json_fields.h"
 #include "snapshot/snapshot.h"
 
 #include <stdlib.h>
@@ -20,31 +20,25 @@ _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 
 /* ---- fields ---- */
 
-/* The words of an enum of reach.h, whose values begin after _OTHER: those of the daemon's enum
+/* The words of the enums of reach.h whose values begin after _OTHER: those of the daemon's enum
  * plus one. */
-struct words {
-    const char *(*name)(unsigned value);
-    unsigned count;
-};
-static const struct words origins = {origin_name, ORIGIN_IMPORTED + 1};
-static const struct words states = {gpu_state_name, GPU_STATE_STALE + 1};
-static const struct words advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
-static const struct words bounds = {bound_name, BOUND_SCAN + 1};
-static const struct words prices = {basis_name, BASIS_JOB + 1};
-static const struct words verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
+static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
+static const struct json_names states = {gpu_state_name, GPU_STATE_STALE + 1};
+static const struct json_names advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
+static const struct json_names bounds = {bound_name, BOUND_SCAN + 1};
+static const struct json_names prices = {basis_name, BASIS_JOB + 1};
+static const struct json_names verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
 
 /* 0, which is _OTHER, for a word that is not one of these. */
-static int word_of(struct json_reader *in, const char *name, const struct words *words)
+static int word_of(struct json_reader *in, const char *name, const struct json_names *words)
 {
     const char *word = json_reader_word(in, name);
+    unsigned value;
 
     if (!word && json_reader_ok(in))
         json_reader_fail(in, name, "is missing");
-    for (unsigned i = 0; word && i < words->count; i++) {
-        if (strcmp(word, words->name(i)) == 0)
-            return (int)i + 1;
-    }
-    return 0;
+    value = word ? json_names_find(words, word) : words->count;
+    return value < words->count ? (int)value + 1 : 0;
 }
 
 /* "" for one that is missing or null. */
@@ -301,24 +295,16 @@ static void read_placement(struct json_reader *in, struct answer_content *answer
 
 /* ---- plan ---- */
 
-static bool parse_strategy(const char *word, enum reach_strategy *out)
-{
-    for (unsigned s = 0; word && s < STRATEGY_COUNT; s++) {
-        if (strcmp(word, strategy_name((enum strategy)s)) == 0) {
-            *out = (enum reach_strategy)s;
-            return true;
-        }
-    }
-    return false;
-}
+static const struct json_names strategies = {strategy_name, STRATEGY_COUNT};
 
 static void read_option(struct json_reader *in, struct answer_content *answer, void *to)
 {
     struct reach_option *out = to;
 
     (void)answer;
-    if (!parse_strategy(json_reader_word(in, "strategy"), &out->strategy))
+    if (!json_object_get(in->object, "strategy"))
         json_reader_fail(in, "strategy", "is missing");
+    json_reader_name(in, "strategy", &strategies, &out->strategy);
     json_reader_bool(in, "possible", &out->possible);
     out->gbps = number_of(in, "gbps");
     out->times_naive = number_of(in, "times_naive");
@@ -340,8 +326,7 @@ static void read_options(struct json_reader *in, struct answer_content *answer)
     for (size_t i = 0; json_reader_ok(in) && i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         const char *word = json_string_value(json_object_get(one, "strategy"));
-        enum reach_strategy known;
-        if (word && !parse_strategy(word, &known))
+        if (word && json_names_find(&strategies, word) == strategies.count)
             continue;
         if (answer->count == REACH_STRATEGY_COUNT)
             json_reader_fail(in, "options", "has a strategy twice");

@@ -149,7 +149,7 @@ def measure(job, gpu, ways, repeats):
 def report(job, plan, ways, milliseconds, checks, in_reach_gbps):
     print("embedding gather, sums of 64 rows of %d bytes over %.2f GiB, %d bags, GPU %s" %
           (job.row_bytes, job.bytes / GIB, job.bags, plan.gpu))
-    print("%s\ninside the reach: %.1f GB/s" % (plan.reason, in_reach_gbps))
+    print("%s\nwithin the reach: %.1f GB/s" % (plan.reason, in_reach_gbps))
     print("%-22s %10s %10s %8s %9s  %s" %
           ("strategy", "predicted", "measured", "x naive", "% inside", "result"))
     predicted = {o.strategy: o.gbps for o in plan.options}

@@ -74,7 +74,7 @@ void job_report(FILE *out, const struct job *job, const struct job_options *opti
             from->gpu_uuid, from->fingerprint_id, reach_origin_name(from->origin),
             from->stale ? ", stale" : "", plan->reason);
     if (run->in_reach_gbps > 0)
-        fprintf(out, "inside the reach: %.1f GB/s; looking alone: %.1f G/s\n", run->in_reach_gbps,
+        fprintf(out, "within the reach: %.1f GB/s; looking alone: %.1f G/s\n", run->in_reach_gbps,
                 run->scan_rate);
     fprintf(out, "%-28s %15s %10s %10s %9s %8s %10s  %s\n", "strategy", "", "predicted", "measured",
             "of pred.", "x naive", "% inside", "result");

@@ -220,8 +220,8 @@ static void emit_throughput(const struct visit *v, const struct throughput *t)
     static const struct field of_curve[] = {FIELD(F64, curve_point, naive_gbps),
                                             FIELD(F64, curve_point, by_group_gbps),
                                             FIELD(F64, curve_point, by_sm_gbps)};
-    static const struct field of_rate[] = {FIELD(F64, rate_point, naive_gbps),
-                                           FIELD(F64, rate_point, by_group_gbps)};
+    static const struct field of_rate[] = {FIELD(F64, curve_point, naive_gbps),
+                                           FIELD(F64, curve_point, by_group_gbps)};
     char prefix[PREFIX_BYTES];
     char size[SIZE_BYTES];
 

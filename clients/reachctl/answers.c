@@ -113,7 +113,7 @@ static void print_plan(const struct options *options, const json_t *answer)
         json_array_append_new(rows, option_row(option));
     }
     text_print(answer, "recommended {recommended}\n"
-                       "inside      {in_reach_gbps:0 GB/s inside the reach} ({basis})\n");
+                       "within      {in_reach_gbps:0 GB/s within the reach} ({basis})\n");
     text_table(rows, columns);
     json_array_foreach(json_object_get(answer, "options"), i, option)
     {
@@ -158,7 +158,7 @@ static void print_explain(const struct options *options, const json_t *answer)
     text_print(answer, "verdict     {verdict}\n"
                        "seen        {observed_gbps:0 GB/s}\n"
                        "here        {expected_gbps:0 GB/s expected}\n"
-                       "inside      {in_reach_gbps:0 GB/s expected}\n"
+                       "within      {in_reach_gbps:0 GB/s expected}\n"
                        "loss        {loss_gbps:0 GB/s}\n");
     if (json_is_number(share))
         printf("translation %.0f%% of the time lost\n", json_number_value(share) * 100);

@@ -173,7 +173,7 @@ static void show_throughput(const json_t *fp)
     text_print(fp, "\nwindows: a group reaches {windows.reach_bytes:B}; recommended at most "
                    "{windows.recommended_bytes:B}, window bounds at multiples of "
                    "{windows.entry_bytes:B}\n"
-                   "random reads: {throughput.plateau_gbps:0 GB/s} inside the reach, "
+                   "random reads: {throughput.plateau_gbps:0 GB/s} within the reach, "
                    "{throughput.whole_memory_gbps:0 GB/s} over the largest region\n");
     if (json_array_size(curve) > 0)
         text_table(curve, columns);

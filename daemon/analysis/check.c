@@ -14,6 +14,7 @@
 #include "analysis/levels/levels.h"
 #include "analysis/sharing/sharing.h"
 #include "analysis/levels/sweep.h"
+#include "base/name_of.h"
 #include "base/stats.h"
 
 #include <math.h>
@@ -52,12 +53,8 @@ enum {
 #define LESS_QUIET 0.95
 enum { VOTES_QUIET = 3, VOTES_LESS_QUIET = 7, VOTES_NOISY = 15 };
 
-const char *check_result_name(enum check_result r)
-{
-    static const char *const names[] = {
-        [CHECK_HOLDS] = "still true", [CHECK_UNSURE] = "cannot say", [CHECK_CHANGED] = "changed"};
-    return (unsigned)r < sizeof names / sizeof names[0] ? names[r] : "unknown";
-}
+NAME_FUNCTION(check_result_name, enum check_result, [CHECK_HOLDS] = "still true",
+              [CHECK_UNSURE] = "cannot say", [CHECK_CHANGED] = "changed")
 
 static void find(struct check *out, enum check_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

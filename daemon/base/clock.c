@@ -12,8 +12,6 @@
 
 enum { RFC3339_BYTES = 21 }; /* with the terminating zero */
 
-#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z */
-
 static struct timespec read_clock(clockid_t id)
 {
     struct timespec t = {.tv_sec = 0};
@@ -45,7 +43,7 @@ char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size)
     struct tm tm;
     const time_t t = (time_t)wall_seconds;
 
-    if (wall_seconds < 0 || wall_seconds > LAST_SECOND || !gmtime_r(&t, &tm) ||
+    if (wall_seconds < 0 || wall_seconds > CLOCK_LAST_SECOND || !gmtime_r(&t, &tm) ||
         strftime(out, out_size, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
         snprintf(out, out_size, "invalid");
     return out;

@@ -23,4 +23,7 @@ char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size);
 /* The reverse; -1 if the text is not of that form. */
 int64_t clock_parse_rfc3339(const char *text);
 
+/* The last second of the year 9999, as far as clock_rfc3339 goes. */
+#define CLOCK_LAST_SECOND ((int64_t)253402300799)
+
 #endif

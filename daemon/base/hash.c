@@ -17,6 +17,13 @@ uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     return h;
 }
 
+uint64_t hash_u64(uint64_t h, uint64_t v)
+{
+    for (int i = 0; i < 64; i += 8)
+        h = (h ^ (v >> i & 0xff)) * FNV_PRIME;
+    return h;
+}
+
 static uint64_t mix(uint64_t h, uint64_t word)
 {
     h = (h ^ word) * 0x9fb21c651e98df25u;

@@ -10,6 +10,8 @@
 
 /* Continues `h` (HASH_START at first) over `n` bytes. */
 uint64_t hash_bytes(uint64_t h, const void *data, size_t n);
+/* Over the eight bytes of a number, low byte first. */
+uint64_t hash_u64(uint64_t h, uint64_t v);
 /* Eight bytes at a time, in a tenth of the time. For what is never stored: another release or
  * another byte order may give another number. */
 uint64_t hash_quick(const void *data, size_t n);

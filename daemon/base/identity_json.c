@@ -5,6 +5,7 @@
 #include "base/json_fields.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CAPABILITY_BYTES = 24 };
@@ -12,7 +13,9 @@ enum { CAPABILITY_BYTES = 24 };
 #define AT(field)   .offset = offsetof(struct gpu_identity, field)
 #define TEXT(field) AT(field), .length = sizeof(((struct gpu_identity *)NULL)->field)
 
-/* The compute capability is written after the first four, the origin after the last. */
+static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
+
+/* The compute capability is written after the first four. */
 static const struct json_field fields[] = {
     {"uuid", JSON_FIELD_TEXT, TEXT(uuid)},
     {"name", JSON_FIELD_TEXT, TEXT(name)},
@@ -24,6 +27,7 @@ static const struct json_field fields[] = {
     {"driver_version", JSON_FIELD_TEXT, TEXT(driver_version)},
     {"cuda_version", JSON_FIELD_TEXT_OR_NULL, TEXT(cuda_version)},
     {"mig", JSON_FIELD_BOOL, AT(mig)},
+    {"origin", JSON_FIELD_NAME, AT(origin), .names = &origins},
 };
 enum {
     BEFORE_CAPABILITY = 4,
@@ -40,7 +44,6 @@ json_t *identity_json_new(const struct gpu_identity *id)
     json_fields_build(&o, fields, BEFORE_CAPABILITY, 0, id);
     json_builder_text(&o, "compute_capability", capability);
     json_fields_build(&o, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
-    json_builder_text(&o, "origin", origin_name(id->origin));
     return json_builder_end(&o);
 }
 
@@ -49,23 +52,27 @@ static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
     const char *const text = json_reader_word(in, "compute_capability");
     char again[CAPABILITY_BYTES] = "";
+    char *end = NULL;
 
-    if (text && sscanf(text, "%3u.%3u", &out->compute_major, &out->compute_minor) == 2)
-        (void)snprintf(again, sizeof(again), "%u.%u", out->compute_major, out->compute_minor);
-    if (text && strcmp(again, text) != 0)
+    if (!text)
+        return;
+    const unsigned long major = strtoul(text, &end, 10);
+    const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+
+    if (major < 1000 && minor < 1000) {
+        out->compute_major = (uint32_t)major;
+        out->compute_minor = (uint32_t)minor;
+        (void)snprintf(again, sizeof(again), "%lu.%lu", major, minor);
+    }
+    if (strcmp(again, text) != 0)
         json_reader_fail(in, "compute_capability", "must be like \"9.0\"");
 }
 
 enum status identity_json_read(struct json_reader *in, struct gpu_identity *out)
 {
-    const char *origin;
-
     *out = (struct gpu_identity){0};
     json_fields_read(in, fields, BEFORE_CAPABILITY, 0, out);
     read_capability(in, out);
     json_fields_read(in, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, out);
-    origin = json_reader_word(in, "origin");
-    if (origin && !origin_from_name(origin, &out->origin))
-        json_reader_fail(in, "origin", "must be measured, simulated or imported");
     return json_reader_end(in);
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum { RFC3339_BYTES = 21, FIRST_ROOM = 4096 };
-#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z: as far as clock.c goes */
 
 void json_builder_begin(struct json_builder *o)
 {
@@ -74,7 +73,7 @@ void json_builder_time(struct json_builder *o, const char *name, int64_t wall_se
 {
     char text[RFC3339_BYTES];
 
-    if (wall_seconds < 0 || wall_seconds > LAST_SECOND)
+    if (wall_seconds < 0 || wall_seconds > CLOCK_LAST_SECOND)
         o->failed = true;
     else
         json_builder_text(o, name, clock_rfc3339(wall_seconds, text, sizeof(text)));

@@ -1,6 +1,9 @@
 /* json_fields.c: see json_fields.h. */
 #include "base/json_fields.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static bool has_field(const struct json_field *f, unsigned variant)
 {
     return f->variants == 0 || (f->variants & variant) != 0;
@@ -24,6 +27,14 @@ static json_t *build_list(const struct json_field *f, const void *from)
     return array;
 }
 
+static void build_name(struct json_builder *o, const struct json_field *f, unsigned value)
+{
+    if (value < f->names->count)
+        json_builder_text(o, f->name, f->names->name(value));
+    else
+        o->failed = true;
+}
+
 static void build_field(struct json_builder *o, const struct json_field *f, const void *from)
 {
     const void *const at = (const char *)from + f->offset;
@@ -34,6 +45,9 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
         break;
     case JSON_FIELD_U32:
         json_builder_u64(o, f->name, *(const uint32_t *)at);
+        break;
+    case JSON_FIELD_F64:
+        json_builder_real(o, f->name, *(const double *)at);
         break;
     case JSON_FIELD_BOOL:
         json_builder_bool(o, f->name, *(const bool *)at);
@@ -53,6 +67,9 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U64_MAYBE:
         json_builder_u64_maybe(o, f->name, *(const struct maybe_u64 *)at);
         break;
+    case JSON_FIELD_F64_MAYBE:
+        json_builder_f64_maybe(o, f->name, *(const struct maybe_f64 *)at);
+        break;
     case JSON_FIELD_U64_REPORTED:
         json_builder_u64_maybe(o, f->name,
                                *(const uint64_t *)at ? KNOWN_U64(*(const uint64_t *)at)
@@ -62,6 +79,11 @@ static void build_field(struct json_builder *o, const struct json_field *f, cons
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
         json_builder_value(o, f->name, build_list(f, from));
+        break;
+    case JSON_FIELD_NAME:
+        build_name(o, f, *(const unsigned *)at);
+        break;
+    case JSON_FIELD_TYPE_COUNT:
         break;
     }
 }
@@ -73,6 +95,42 @@ void json_fields_build(struct json_builder *o, const struct json_field *fields, 
         if (has_field(&fields[i], variant))
             build_field(o, &fields[i], from);
     }
+}
+
+unsigned json_names_find(const struct json_names *names, const char *name)
+{
+    unsigned value = 0;
+
+    while (value < names->count && strcmp(name, names->name(value)) != 0)
+        value++;
+    return value;
+}
+
+/* "must be unknown, lru or not-lru" */
+static void fail_name(struct json_reader *in, const char *field, const struct json_names *names)
+{
+    char all[96] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < names->count && n < sizeof all; i++)
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
+                              i == 0                 ? ""
+                              : i + 1 < names->count ? ", "
+                                                     : " or ",
+                              names->name(i));
+    json_reader_fail(in, field, "must be %s", all);
+}
+
+void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,
+                      void *out)
+{
+    const char *const word = json_reader_word(in, field);
+    const unsigned value = word ? json_names_find(names, word) : names->count;
+
+    if (value < names->count)
+        *(unsigned *)out = value;
+    else if (word)
+        fail_name(in, field, names);
 }
 
 static uint32_t read_list(struct json_reader *in, const struct json_field *f, void *at)
@@ -100,6 +158,7 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
 {
     void *const at = (char *)to + f->offset;
     struct maybe_u64 reported = {.known = MAYBE_UNKNOWN};
+    struct maybe_f64 real = {.known = MAYBE_UNKNOWN};
 
     switch (f->type) {
     case JSON_FIELD_U64:
@@ -107,6 +166,11 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
         break;
     case JSON_FIELD_U32:
         json_reader_u32(in, f->name, f->max ? f->max : UINT32_MAX, at);
+        break;
+    case JSON_FIELD_F64:
+        real.v = *(const double *)at;
+        json_reader_f64_maybe(in, f->name, &real);
+        *(double *)at = real.v;
         break;
     case JSON_FIELD_BOOL:
         json_reader_bool(in, f->name, at);
@@ -126,6 +190,9 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
     case JSON_FIELD_U64_MAYBE:
         json_reader_u64_maybe(in, f->name, at);
         break;
+    case JSON_FIELD_F64_MAYBE:
+        json_reader_f64_maybe(in, f->name, at);
+        break;
     case JSON_FIELD_U64_REPORTED:
         json_reader_u64_maybe(in, f->name, &reported);
         *(uint64_t *)at = reported.v;
@@ -134,6 +201,11 @@ static void read_field(struct json_reader *in, const struct json_field *f, void 
     case JSON_FIELD_U16_LIST:
     case JSON_FIELD_U16_OR_NULL:
         *(uint32_t *)((char *)to + f->count_offset) = read_list(in, f, at);
+        break;
+    case JSON_FIELD_NAME:
+        json_reader_name(in, f->name, f->names, at);
+        break;
+    case JSON_FIELD_TYPE_COUNT:
         break;
     }
 }

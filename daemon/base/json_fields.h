@@ -13,18 +13,28 @@
 #include "base/json_reader.h"
 
 enum json_field_type {
-    JSON_FIELD_U64 = 0,      /* uint64_t */
-    JSON_FIELD_U32,          /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_U32 = 0,      /* uint32_t, at most `max` (0: any) */
+    JSON_FIELD_U64,          /* uint64_t */
+    JSON_FIELD_F64,          /* double */
+    JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
+    JSON_FIELD_U64_MAYBE,    /* struct maybe_u64 */
+    JSON_FIELD_F64_MAYBE,    /* struct maybe_f64 */
     JSON_FIELD_BOOL,         /* bool */
     JSON_FIELD_TIME,         /* int64_t, seconds since 1970 */
     JSON_FIELD_TEXT,         /* char[length] */
     JSON_FIELD_TEXT_OR_NULL, /* the same; "" is null */
-    JSON_FIELD_U32_MAYBE,    /* struct maybe_u32 */
-    JSON_FIELD_U64_MAYBE,    /* struct maybe_u64 */
     JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null: not reported */
     JSON_FIELD_U64_LIST,     /* uint64_t[length] */
     JSON_FIELD_U16_LIST,     /* uint16_t[length], each at most `max` */
-    JSON_FIELD_U16_OR_NULL   /* the same; UINT16_MAX is null */
+    JSON_FIELD_U16_OR_NULL,  /* the same; UINT16_MAX is null */
+    JSON_FIELD_NAME,         /* an enumerator, by its name */
+    JSON_FIELD_TYPE_COUNT
+};
+
+/* The names of an enumeration whose values are 0 to count - 1. */
+struct json_names {
+    const char *(*name)(unsigned value);
+    unsigned count;
 };
 
 struct json_field {
@@ -35,7 +45,8 @@ struct json_field {
     uint32_t max;
     size_t count_offset; /* lists: of a uint32_t, how many elements there are */
     unsigned variants;   /* bits of the variants of the struct that have the field; 0: all */
-    bool optional;       /* a number that may be absent; a missing field is not reported */
+    const struct json_names *names; /* JSON_FIELD_NAME */
+    bool optional; /* a number that may be absent; a missing field is not reported */
 };
 
 /* Adds the fields of `from` that `variant` (one bit, or 0 if there are none) has. */
@@ -44,5 +55,11 @@ void json_fields_build(struct json_builder *o, const struct json_field *fields, 
 /* Reads the same fields into `to`. */
 void json_fields_read(struct json_reader *in, const struct json_field *fields, size_t count,
                       unsigned variant, void *to);
+
+/* The enumerator called `name`; names->count if there is none. */
+unsigned json_names_find(const struct json_names *names, const char *name);
+/* Reads an enumerator. */
+void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,
+                      void *out);
 
 #endif

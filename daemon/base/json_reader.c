@@ -192,32 +192,33 @@ static bool find_maybe(struct json_reader *in, const char *name, const json_t **
     return value && json_reader_ok(in);
 }
 
-void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out)
+/* An integer up to `max`, which `wrong` is the message for. */
+static bool read_maybe(struct json_reader *in, const char *name, uint64_t max, const char *wrong,
+                       struct maybe_u64 *out)
 {
     const json_t *value;
-    struct maybe_u32 m;
 
-    if (!find_maybe(in, name, &value, &m.known, &m.reason))
-        return;
-    m.v = (uint32_t)json_integer_value(value);
-    if (value && !is_integer(value, UINT32_MAX))
-        json_reader_fail(in, name, "must be an integer from 0 to %u, or null and a reason",
-                         UINT32_MAX);
-    else
-        *out = m;
+    if (!find_maybe(in, name, &value, &out->known, &out->reason))
+        return false;
+    out->v = (uint64_t)json_integer_value(value);
+    if (value && !is_integer(value, max))
+        json_reader_fail(in, name, "must be an integer%s, or null and a reason", wrong);
+    return json_reader_ok(in);
+}
+
+void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out)
+{
+    struct maybe_u64 m;
+
+    if (read_maybe(in, name, UINT32_MAX, " from 0 to 4294967295", &m))
+        *out = (struct maybe_u32){m.known, m.reason, (uint32_t)m.v};
 }
 
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out)
 {
-    const json_t *value;
     struct maybe_u64 m;
 
-    if (!find_maybe(in, name, &value, &m.known, &m.reason))
-        return;
-    m.v = (uint64_t)json_integer_value(value);
-    if (value && !is_integer(value, INT64_MAX))
-        json_reader_fail(in, name, "must be an integer, 0 or more, or null and a reason");
-    else
+    if (read_maybe(in, name, INT64_MAX, ", 0 or more", &m))
         *out = m;
 }
 

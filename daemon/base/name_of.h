@@ -21,6 +21,20 @@
         return NAME_OF(names, value);                                                              \
     }
 
+/* Defines <prefix>_name, as NAME_FUNCTION, and <prefix>_from_name, as FROM_NAME. */
+#define NAME_FUNCTIONS(prefix, type, ...)                                                          \
+    static const char *const prefix##_names[] = {__VA_ARGS__};                                     \
+                                                                                                   \
+    const char *prefix##_name(type value)                                                          \
+    {                                                                                              \
+        return NAME_OF(prefix##_names, value);                                                     \
+    }                                                                                              \
+                                                                                                   \
+    bool prefix##_from_name(const char *name, type *out)                                           \
+    {                                                                                              \
+        return FROM_NAME(prefix##_names, name, out);                                               \
+    }
+
 /* Sets `*out` to the enumerator called `name`. False if there is none, or `name` is NULL; `*out` is
  * then unchanged. */
 #define FROM_NAME(names, name, out)                                                                \

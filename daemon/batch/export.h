@@ -23,6 +23,9 @@ enum status export_read_observations(FILE *in, struct observation_set *out, enum
 
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
 
+/* A fingerprint as a short table for a person. (report.c) */
+void report_print(FILE *out, const struct fingerprint *fp);
+
 /* One document, indented, and a newline. */
 enum status export_json(FILE *out, const json_t *json, struct err *err);
 

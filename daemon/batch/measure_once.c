@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "batch/export.h"
 #include "measure/pipeline.h"
-#include "batch/report.h"
 #include "service/state_file.h"
 
 #include <errno.h>

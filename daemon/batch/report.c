@@ -1,5 +1,5 @@
 /* report.c: a fingerprint as a short table for a person. What is not known says why. */
-#include "batch/report.h"
+#include "batch/export.h"
 
 #include "base/clock.h"
 #include "base/units.h"

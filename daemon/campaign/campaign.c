@@ -22,8 +22,7 @@
 #include "analysis/structure/sets.h"
 #include "analysis/throughput/group_reads.h"
 #include "base/units.h"
-#include "campaign/read_probes.h"
-#include "campaign/sharing_probes.h"
+#include "campaign/probes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* read_probes.c: see read_probes.h.
+/* read_probes.c: see probes.h.
  *
  * Regions: doublings up to the whole memory, and around each level's reach, where the curve bends.
  * Windows: as few as the reach allows, whole groups assigned to each so that each has about as many
@@ -6,7 +6,7 @@
  * that every group meets as many windows as it has SMs for: what a job would do that knows windows
  * but not groups. It must gain nothing (Walker 2024, figure 1).
  */
-#include "campaign/read_probes.h"
+#include "campaign/probes.h"
 
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"

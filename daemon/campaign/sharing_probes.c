@@ -1,5 +1,5 @@
-/* sharing_probes.c: see sharing_probes.h. */
-#include "campaign/sharing_probes.h"
+/* sharing_probes.c: see probes.h. */
+#include "campaign/probes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* diff.c: see diff.h. */
 #include "fingerprint/diff.h"
 
+#include "base/name_of.h"
 #include "base/units.h"
 #include "fingerprint/members.h"
 
@@ -14,13 +15,8 @@
 #define PENALTY_SHARE    0.1
 #define THROUGHPUT_SHARE 0.05
 
-const char *fingerprint_class_name(enum fingerprint_class c)
-{
-    static const char *const names[] = {[FINGERPRINT_SAME] = "same",
-                                        [FINGERPRINT_CHANGED] = "changed",
-                                        [FINGERPRINT_OTHER_HARDWARE] = "other-hardware"};
-    return (unsigned)c < sizeof names / sizeof names[0] ? names[c] : "unknown";
-}
+NAME_FUNCTION(fingerprint_class_name, enum fingerprint_class, [FINGERPRINT_SAME] = "same",
+              [FINGERPRINT_CHANGED] = "changed", [FINGERPRINT_OTHER_HARDWARE] = "other-hardware")
 
 static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -10,33 +10,15 @@
 
 #define MARGIN_PARTS 1000.0
 
-static const char *const method_names[EVIDENCE_METHOD_COUNT] = {
-    [EVIDENCE_NONE] = "none",
-    [EVIDENCE_ENTRY_SEARCH] = "entry-search",
-    [EVIDENCE_ENTRY_TEST] = "entry-test",
-    [EVIDENCE_REFINE] = "refine",
-    [EVIDENCE_ROUNDS] = "rounds",
-    [EVIDENCE_PAIRS] = "pairs",
-    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs",
-    [EVIDENCE_TRACES] = "traces",
-    [EVIDENCE_STRIDES] = "strides",
-    [EVIDENCE_FLOOR_PLAN] = "floor-plan",
-    [EVIDENCE_RANDOM_READS] = "random-reads",
-    [EVIDENCE_CLASSES] = "classes",
-    [EVIDENCE_GROUP_PAIRS] = "group-pairs",
-    [EVIDENCE_MEAN_CURVES] = "mean-curves",
-    [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
-    [EVIDENCE_RANDOM_ACCESSES] = "random-accesses"};
-
-const char *evidence_method_name(enum evidence_method m)
-{
-    return NAME_OF(method_names, m);
-}
-
-bool evidence_method_from_name(const char *name, enum evidence_method *out)
-{
-    return FROM_NAME(method_names, name, out);
-}
+NAME_FUNCTIONS(
+    evidence_method, enum evidence_method, [EVIDENCE_NONE] = "none",
+    [EVIDENCE_ENTRY_SEARCH] = "entry-search", [EVIDENCE_ENTRY_TEST] = "entry-test",
+    [EVIDENCE_REFINE] = "refine", [EVIDENCE_ROUNDS] = "rounds", [EVIDENCE_PAIRS] = "pairs",
+    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs", [EVIDENCE_TRACES] = "traces",
+    [EVIDENCE_STRIDES] = "strides", [EVIDENCE_FLOOR_PLAN] = "floor-plan",
+    [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
+    [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
+    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -74,10 +56,6 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
 };
 const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
     [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
-};
-const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT] = {
-    [RATE_POINT_EVIDENCE_NAIVE_GBPS] = "naive_gbps",
-    [RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = "by_group_gbps",
 };
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)

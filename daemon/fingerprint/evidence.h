@@ -92,21 +92,16 @@ enum {
 enum {
     CURVE_EVIDENCE_NAIVE_GBPS = 0,
     CURVE_EVIDENCE_BY_GROUP_GBPS,
-    CURVE_EVIDENCE_BY_SM_GBPS,
+    RATE_POINT_EVIDENCE_COUNT, /* the points of other kinds of access have no control */
+    CURVE_EVIDENCE_BY_SM_GBPS = RATE_POINT_EVIDENCE_COUNT,
     CURVE_EVIDENCE_COUNT
 };
 enum { RATE_EVIDENCE_PLATEAU_GBPS = 0, RATE_EVIDENCE_COUNT };
-enum {
-    RATE_POINT_EVIDENCE_NAIVE_GBPS = 0,
-    RATE_POINT_EVIDENCE_BY_GROUP_GBPS,
-    RATE_POINT_EVIDENCE_COUNT
-};
 extern const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT];
 extern const char *const evidence_topology_names[TOPOLOGY_EVIDENCE_COUNT];
 extern const char *const evidence_group_names[GROUP_EVIDENCE_COUNT];
 extern const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT];
 extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
-extern const char *const evidence_rate_point_names[RATE_POINT_EVIDENCE_COUNT];
 
 #endif

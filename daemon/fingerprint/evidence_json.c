@@ -12,20 +12,14 @@ struct column {
     uint32_t count;
 };
 
-/* That of number k of the elements of the list `m`. */
-static struct column column_of(const struct member *m, const void *base, uint32_t k)
+/* That of number k of `count` objects, which lie side by side. */
+static struct column column_of(const struct object *o, const void *first, uint32_t count,
+                               uint32_t k)
 {
-    const size_t first = m->object->evidence_offset + k * sizeof(struct evidence);
+    const size_t offset = o->evidence_offset + k * sizeof(struct evidence);
 
-    return (struct column){.first = (char *)(uintptr_t)member_at(m, base) + first,
-                           .stride_bytes = m->object->size,
-                           .count = member_count(m, base)};
-}
-
-/* One object is a list of one. */
-static struct column column_of_one(const struct object *o, const void *base, uint32_t k)
-{
-    return (struct column){.first = (char *)(uintptr_t)(object_evidence(o, base) + k), .count = 1};
+    return (struct column){
+        .first = (char *)(uintptr_t)first + offset, .stride_bytes = o->size, .count = count};
 }
 
 static struct evidence *element(const struct column *c, uint32_t i)
@@ -101,28 +95,17 @@ static void write_column(struct json_builder *out, const char *name, const struc
     json_builder_value(out, name, json_builder_end(&o));
 }
 
-void evidence_write(struct json_builder *out, const struct object *o, const void *base)
+void evidence_write(struct json_builder *out, const char *name, const struct object *o,
+                    const void *first, uint32_t count)
 {
     struct json_builder inner;
 
     json_builder_begin(&inner);
     for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const struct column c = column_of_one(o, base, k);
+        const struct column c = column_of(o, first, count, k);
         write_column(&inner, o->evidence_names[k], &c);
     }
-    json_builder_value(out, "evidence", json_builder_end(&inner));
-}
-
-void evidence_columns_write(struct json_builder *out, const struct member *m, const void *base)
-{
-    struct json_builder inner;
-
-    json_builder_begin(&inner);
-    for (uint32_t k = 0; k < m->object->evidence_count; k++) {
-        const struct column c = column_of(m, base, k);
-        write_column(&inner, m->object->evidence_names[k], &c);
-    }
-    json_builder_value(out, m->columns, json_builder_end(&inner));
+    json_builder_value(out, name, json_builder_end(&inner));
 }
 
 /* ---- reading ---- */
@@ -212,32 +195,18 @@ static void column_from_json(struct json_reader *outer, const char *name, const 
     json_reader_absorb(outer, json_reader_end(&in));
 }
 
-void evidence_read(struct json_reader *in, const struct object *o, void *base)
+void evidence_read(struct json_reader *in, const char *name, const struct object *o, void *first,
+                   uint32_t count)
 {
-    const json_t *const json = json_reader_object(in, "evidence");
+    const json_t *const json = json_reader_object(in, name);
     struct json_reader inner;
 
     if (!json)
         return;
-    json_reader_begin_inside(&inner, in, json, "evidence", -1);
+    json_reader_begin_inside(&inner, in, json, name, -1);
     for (uint32_t k = 0; k < o->evidence_count; k++) {
-        const struct column c = column_of_one(o, base, k);
+        const struct column c = column_of(o, first, count, k);
         column_from_json(&inner, o->evidence_names[k], &c);
-    }
-    json_reader_absorb(in, json_reader_end(&inner));
-}
-
-void evidence_columns_read(struct json_reader *in, const struct member *m, void *base)
-{
-    const json_t *const json = json_reader_object(in, m->columns);
-    struct json_reader inner;
-
-    if (!json)
-        return;
-    json_reader_begin_inside(&inner, in, json, m->columns, -1);
-    for (uint32_t k = 0; k < m->object->evidence_count; k++) {
-        const struct column c = column_of(m, base, k);
-        column_from_json(&inner, m->object->evidence_names[k], &c);
     }
     json_reader_absorb(in, json_reader_end(&inner));
 }

@@ -21,13 +21,12 @@
 #include "base/json_reader.h"
 #include "fingerprint/members.h"
 
-/* The field "evidence" of the object at `base`. What is missing stays as it is. */
-void evidence_write(struct json_builder *out, const struct object *o, const void *base);
-void evidence_read(struct json_reader *in, const struct object *o, void *base);
-
-/* The columns beside the list `m` of the object at `base`. A number that has a column must have no
+/* The field `name` with the evidence of `count` objects from `first` on: "evidence" of one, or the
+ * columns beside a list. What is missing stays as it is. A number that has a column must have no
  * evidence yet: a document that has it within the elements too is corrupt. */
-void evidence_columns_write(struct json_builder *out, const struct member *m, const void *base);
-void evidence_columns_read(struct json_reader *in, const struct member *m, void *base);
+void evidence_write(struct json_builder *out, const char *name, const struct object *o,
+                    const void *first, uint32_t count);
+void evidence_read(struct json_reader *in, const char *name, const struct object *o, void *first,
+                   uint32_t count);
 
 #endif

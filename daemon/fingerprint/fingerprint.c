@@ -35,18 +35,8 @@ NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLO
 NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
               [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
-static const char *const depth_names[] = {
-    [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix"};
-
-const char *depth_name(enum depth d)
-{
-    return NAME_OF(depth_names, d);
-}
-
-bool depth_from_name(const char *name, enum depth *out)
-{
-    return FROM_NAME(depth_names, name, out);
-}
+NAME_FUNCTIONS(
+    depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix")
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {
@@ -66,36 +56,20 @@ int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint
     return fp->kept[part].id[0] ? fp->kept[part].taken_at : fp->taken_at;
 }
 
-static uint64_t hash_number(uint64_t h, uint64_t v)
-{
-    unsigned char bytes[sizeof(v)];
-
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (unsigned char)(v >> (8 * i));
-    return hash_bytes(h, bytes, sizeof(bytes));
-}
-
 /* With its NUL, so that "ab","c" and "a","bc" differ. */
 static uint64_t hash_string(uint64_t h, const char *s)
 {
     return hash_bytes(h, s, strlen(s) + 1);
 }
 
-static uint64_t hash_u32(uint64_t h, struct maybe_u32 m)
-{
-    return hash_number(hash_number(h, (uint64_t)m.known), m.v);
-}
-
-static uint64_t hash_u64(uint64_t h, struct maybe_u64 m)
-{
-    return hash_number(hash_number(h, (uint64_t)m.known), m.v);
-}
+/* A number that may be absent. */
+#define HASH_MAYBE(h, m) hash_u64(hash_u64(h, (uint64_t)(m).known), (m).v)
 
 static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
 {
-    h = hash_number(h, p->group_count);
+    h = hash_u64(h, p->group_count);
     for (uint32_t sm = 0; p->group_count > 0 && sm < REACH_MAX_SMS; sm++)
-        h = hash_number(h, p->group_of_sm[sm]);
+        h = hash_u64(h, p->group_of_sm[sm]);
     return h;
 }
 
@@ -103,12 +77,12 @@ static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
  * depths; sets, ways and replacement are known at some depths only. */
 static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
 {
-    h = hash_number(h, l->level);
-    h = hash_u32(h, l->entries);
-    h = hash_u64(h, l->entry_bytes);
-    h = hash_u64(h, l->page_bytes);
-    h = hash_u64(h, l->reach_bytes);
-    h = hash_number(h, (uint64_t)l->shared_by);
+    h = hash_u64(h, l->level);
+    h = HASH_MAYBE(h, l->entries);
+    h = HASH_MAYBE(h, l->entry_bytes);
+    h = HASH_MAYBE(h, l->page_bytes);
+    h = HASH_MAYBE(h, l->reach_bytes);
+    h = hash_u64(h, (uint64_t)l->shared_by);
     return hash_partition(h, &l->sharing);
 }
 
@@ -118,27 +92,27 @@ static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
     h = hash_string(h, id->uuid);
     h = hash_string(h, id->name);
     h = hash_string(h, id->serial);
-    h = hash_number(h, id->compute_major);
-    h = hash_number(h, id->compute_minor);
-    h = hash_number(h, id->sm_count);
-    h = hash_number(h, id->memory_bytes);
-    h = hash_number(h, id->l2_cache_bytes);
-    h = hash_number(h, id->mig);
-    return hash_number(h, (uint64_t)id->origin);
+    h = hash_u64(h, id->compute_major);
+    h = hash_u64(h, id->compute_minor);
+    h = hash_u64(h, id->sm_count);
+    h = hash_u64(h, id->memory_bytes);
+    h = hash_u64(h, id->l2_cache_bytes);
+    h = hash_u64(h, id->mig);
+    return hash_u64(h, (uint64_t)id->origin);
 }
 
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp)
 {
     uint64_t h = hash_chip(HASH_START, &fp->gpu);
 
-    h = hash_number(h, fp->level_count);
+    h = hash_u64(h, fp->level_count);
     for (uint32_t i = 0; i < fp->level_count; i++)
         h = hash_level(h, &fp->levels[i]);
-    h = hash_u32(h, fp->topology.level);
-    h = hash_u32(h, fp->topology.nominal_group_sms);
-    h = hash_u32(h, fp->topology.full_sm_count);
+    h = HASH_MAYBE(h, fp->topology.level);
+    h = HASH_MAYBE(h, fp->topology.nominal_group_sms);
+    h = HASH_MAYBE(h, fp->topology.full_sm_count);
     h = hash_string(h, fp->topology.disabled.signature);
-    h = hash_u32(h, fp->topology.disabled.candidate_count);
+    h = HASH_MAYBE(h, fp->topology.disabled.candidate_count);
     return hash_partition(h, &fp->topology.partition);
 }
 

@@ -157,6 +157,8 @@ struct topology {
     struct evidence evidence[TOPOLOGY_EVIDENCE_COUNT];
 };
 
+/* Of the curve, or of another kind of access, which has no control and has by_group_gbps at the
+ * largest region alone. */
 struct curve_point {
     uint64_t region_bytes;
     struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
@@ -164,13 +166,6 @@ struct curve_point {
     struct maybe_f64 by_sm_gbps;    /* control: same windows, SMs assigned regardless of groups */
     uint32_t windows;               /* of the two columns before */
     struct evidence evidence[CURVE_EVIDENCE_COUNT];
-};
-
-struct rate_point {
-    uint64_t region_bytes;
-    struct maybe_f64 naive_gbps;    /* every SM anywhere in the region */
-    struct maybe_f64 by_group_gbps; /* each group in its own window; at the largest region alone */
-    struct evidence evidence[RATE_POINT_EVIDENCE_COUNT];
 };
 
 /* Random accesses of one kind by all SMs. GB/s are accesses per second x transaction_bytes / 10^9.
@@ -181,7 +176,7 @@ struct access_rate {
                                       four lines side by side) */
     struct maybe_f64 plateau_gbps; /* within the reach of a group */
     uint32_t point_count;
-    struct rate_point points[FINGERPRINT_MAX_RATE_POINTS]; /* out of it, by rising region_bytes */
+    struct curve_point points[FINGERPRINT_MAX_RATE_POINTS]; /* out of it, by rising region_bytes */
     struct evidence evidence[RATE_EVIDENCE_COUNT];
 };
 
@@ -277,6 +272,11 @@ struct fingerprint {
 
 /* Every number becomes unknown, "not measured". Call it before filling in a fingerprint. */
 void fingerprint_init(struct fingerprint *out);
+
+/* Rounds each real number to six digits. A throughput is a quotient of two counts, and its double
+ * has seventeen digits; repeats agree to three or four of them. With six noise is not taken for
+ * knowledge, and a fingerprint is shorter. Derive all conclusions from the full numbers before. */
+void fingerprint_round(struct fingerprint *fp);
 
 /* Adds a sentence to the notes of the conditions; dropped if there is no room. */
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)

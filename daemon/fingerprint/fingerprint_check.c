@@ -6,14 +6,13 @@
  */
 #include "fingerprint/fingerprint.h"
 
+#include "base/clock.h"
 #include "fingerprint/members.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LAST_SECOND ((int64_t)253402300799) /* 9999-12-31T23:59:59Z */
 
 /* The first failure, and where the check is. */
 struct check {
@@ -75,7 +74,7 @@ static void check_f64(struct check *c, const struct member *m, const void *base)
 
 static void check_time(struct check *c, const char *field, int64_t v)
 {
-    require(c, v >= 0 && v <= LAST_SECOND, field, "is not a date");
+    require(c, v >= 0 && v <= CLOCK_LAST_SECOND, field, "is not a date");
 }
 
 static void check_text(struct check *c, const char *field, const char *text, size_t size)

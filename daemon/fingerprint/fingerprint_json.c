@@ -124,7 +124,7 @@ static void write_list(struct json_builder *o, const struct member *m, const str
     }
     json_builder_value(o, m->name, array);
     if (m->columns)
-        evidence_columns_write(o, m, at->base);
+        evidence_write(o, m->columns, m->object, first, count);
 }
 
 static void write_notes(struct json_builder *o, const struct member *m, const struct place *at)
@@ -137,16 +137,6 @@ static void write_notes(struct json_builder *o, const struct member *m, const st
         if (!json_builder_append(&array, json_new_text(notes + i * (m->size / m->max_count))))
             break;
     json_builder_value(o, m->name, array);
-}
-
-static void write_name(struct json_builder *o, const struct member *m, const void *base)
-{
-    const unsigned value = *(const unsigned *)member_at(m, base);
-
-    if (value < m->names->count)
-        json_builder_text(o, m->name, m->names->name(value));
-    else
-        o->failed = true;
 }
 
 /* What is not a number or a text. */
@@ -189,37 +179,14 @@ static void write_array(struct json_builder *o, const struct member *m, const st
 
 static void write_member(struct json_builder *o, const struct member *m, const struct place *at)
 {
-    const void *const v = member_at(m, at->base);
-    const struct place inner = {.fp = at->fp, .base = v};
+    const struct place inner = {.fp = at->fp, .base = member_at(m, at->base)};
+    const struct json_field field = member_field(m);
 
+    if (member_is_scalar(m)) {
+        json_fields_build(o, &field, 1, 0, at->base);
+        return;
+    }
     switch (m->type) {
-    case MEMBER_U32:
-        json_builder_u64(o, m->name, *(const uint32_t *)v);
-        break;
-    case MEMBER_U64:
-        json_builder_u64(o, m->name, *(const uint64_t *)v);
-        break;
-    case MEMBER_F64:
-        json_builder_real(o, m->name, *(const double *)v);
-        break;
-    case MEMBER_U32_MAYBE:
-        json_builder_u32_maybe(o, m->name, *(const struct maybe_u32 *)v);
-        break;
-    case MEMBER_U64_MAYBE:
-        json_builder_u64_maybe(o, m->name, *(const struct maybe_u64 *)v);
-        break;
-    case MEMBER_F64_MAYBE:
-        json_builder_f64_maybe(o, m->name, *(const struct maybe_f64 *)v);
-        break;
-    case MEMBER_NAME:
-        write_name(o, m, at->base);
-        break;
-    case MEMBER_TEXT:
-        (m->optional ? json_builder_text_or_null : json_builder_text)(o, m->name, v);
-        break;
-    case MEMBER_TIME:
-        json_builder_time(o, m->name, *(const int64_t *)v);
-        break;
     case MEMBER_INDEX:
         json_builder_u64(o, m->name, at->index);
         break;
@@ -253,7 +220,7 @@ static json_t *object_to_json(const struct object *o, const struct place *at, bo
     json_builder_begin(&out);
     write_members(&out, o, at);
     if (o->evidence_count > 0 && !in_columns)
-        evidence_write(&out, o, at->base);
+        evidence_write(&out, "evidence", o, at->base, 1);
     return json_builder_end(&out);
 }
 

@@ -144,36 +144,6 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
-/* "must be unknown, lru or not-lru" */
-static void fail_name(struct json_reader *in, const struct member *m)
-{
-    char all[96] = "";
-    size_t n = 0;
-
-    for (unsigned i = 0; i < m->names->count && n < sizeof all; i++)
-        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s",
-                              i == 0                    ? ""
-                              : i + 1 < m->names->count ? ", "
-                                                        : " or ",
-                              m->names->name(i));
-    json_reader_fail(in, m->name, "must be %s", all);
-}
-
-static void read_name(struct json_reader *in, const struct member *m, unsigned *out)
-{
-    const char *const word = json_reader_word(in, m->name);
-    unsigned value = 0;
-
-    if (!word)
-        return;
-    while (value < m->names->count && strcmp(word, m->names->name(value)) != 0)
-        value++;
-    if (value < m->names->count)
-        *out = value;
-    else
-        fail_name(in, m);
-}
-
 static void read_list(struct json_reader *outer, const struct member *m, const struct place *at)
 {
     const json_t *const array = json_reader_array(outer, m->name, m->max_count);
@@ -190,7 +160,7 @@ static void read_list(struct json_reader *outer, const struct member *m, const s
         *member_counter(m, at->base) = i + 1;
     }
     if (m->columns)
-        evidence_columns_read(outer, m, at->base);
+        evidence_read(outer, m->columns, m->object, first, member_count(m, at->base));
 }
 
 static void read_inner(struct json_reader *outer, const struct member *m, const struct place *at)
@@ -225,14 +195,6 @@ static void group_from_json(struct json_reader *in, const char *name, const stru
     *out_sms = (uint32_t)json_array_size(sms);
 }
 
-static void read_real(struct json_reader *in, const char *name, double *out)
-{
-    struct maybe_f64 number = KNOWN(*out);
-
-    json_reader_f64_maybe(in, name, &number);
-    *out = number.v;
-}
-
 /* What is not a number or a text. */
 static void read_array(struct json_reader *in, const struct member *m, const struct place *at)
 {
@@ -265,36 +227,13 @@ static void read_array(struct json_reader *in, const struct member *m, const str
 
 static void read_member(struct json_reader *in, const struct member *m, const struct place *at)
 {
-    void *const v = (char *)at->base + m->offset;
+    const struct json_field field = member_field(m);
 
+    if (member_is_scalar(m)) {
+        json_fields_read(in, &field, 1, 0, at->base);
+        return;
+    }
     switch (m->type) {
-    case MEMBER_U32:
-        json_reader_u32(in, m->name, UINT32_MAX, v);
-        break;
-    case MEMBER_U64:
-        json_reader_u64(in, m->name, v);
-        break;
-    case MEMBER_F64:
-        read_real(in, m->name, v);
-        break;
-    case MEMBER_U32_MAYBE:
-        json_reader_u32_maybe(in, m->name, v);
-        break;
-    case MEMBER_U64_MAYBE:
-        json_reader_u64_maybe(in, m->name, v);
-        break;
-    case MEMBER_F64_MAYBE:
-        json_reader_f64_maybe(in, m->name, v);
-        break;
-    case MEMBER_NAME:
-        read_name(in, m, v);
-        break;
-    case MEMBER_TEXT:
-        (m->optional ? json_reader_text_or_null : json_reader_text)(in, m->name, v, m->size);
-        break;
-    case MEMBER_TIME:
-        json_reader_time(in, m->name, v);
-        break;
     case MEMBER_INDEX:
         read_index(in, m->name, at->index);
         break;
@@ -316,7 +255,7 @@ static void read_object(struct json_reader *in, const struct object *o, const st
         if (m->name)
             read_member(in, m, at);
     if (o->evidence_count > 0)
-        evidence_read(in, o, at->base);
+        evidence_read(in, "evidence", o, at->base, 1);
 }
 
 /* ---- what is kept ---- */

@@ -2,6 +2,8 @@
  * declaration, so a row cannot be of another type than the struct. */
 #include "fingerprint/members.h"
 
+#include "base/format_number.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Only inspected for its type. */
@@ -47,14 +49,14 @@
         .evidence_count = COUNT_OF(names_of_evidence), .evidence_names = (names_of_evidence)       \
     }
 
-static const struct member_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
-static const struct member_names replacement_words = {replacement_name, REPLACEMENT_NOT_LRU + 1};
-static const struct member_names fill_words = {fill_name, FILL_PARTS + 1};
-static const struct member_names finding_words = {finding_name, FINDING_NO + 1};
-static const struct member_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
-static const struct member_names depth_words = {depth_name, DEPTH_COUNT};
-static const struct member_names access_words = {access_name, ACCESS_COUNT};
-static const struct member_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
+static const struct json_names shared_by_words = {shared_by_name, SHARED_GPU + 1};
+static const struct json_names replacement_words = {replacement_name, REPLACEMENT_NOT_LRU + 1};
+static const struct json_names fill_words = {fill_name, FILL_PARTS + 1};
+static const struct json_names finding_words = {finding_name, FINDING_NO + 1};
+static const struct json_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
+static const struct json_names depth_words = {depth_name, DEPTH_COUNT};
+static const struct json_names access_words = {access_name, ACCESS_COUNT};
+static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
 
 /* ---- tlb ---- */
 
@@ -208,14 +210,18 @@ const struct object curve_point_object =
     DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
 
 static const struct member rate_point_members[] = {
-    {NUMBER(rate_point, region_bytes)},
-    {NUMBER(rate_point, naive_gbps), IN(RATES), EVIDENCE(RATE_POINT, NAIVE_GBPS),
+    {NUMBER(curve_point, region_bytes)},
+    {NUMBER(curve_point, naive_gbps), IN(RATES), EVIDENCE(CURVE, NAIVE_GBPS),
      .label = "naive in GB/s"},
-    {NUMBER(rate_point, by_group_gbps), IN(RATES), EVIDENCE(RATE_POINT, BY_GROUP_GBPS),
+    {NUMBER(curve_point, by_group_gbps), IN(RATES), EVIDENCE(CURVE, BY_GROUP_GBPS),
      .label = "by group in GB/s"},
 };
-const struct object rate_point_object =
-    DEFINE_WITH_EVIDENCE(rate_point, rate_point_members, evidence_rate_point_names);
+const struct object rate_point_object = {.members = rate_point_members,
+                                         .count = COUNT_OF(rate_point_members),
+                                         .size = sizeof(struct curve_point),
+                                         .evidence_offset = offsetof(struct curve_point, evidence),
+                                         .evidence_count = RATE_POINT_EVIDENCE_COUNT,
+                                         .evidence_names = evidence_curve_names};
 
 static const struct member rate_members[] = {
     {NAME(access_rate, access, access_words)},
@@ -278,55 +284,56 @@ const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members
 
 /* ---- walks ---- */
 
-static void init_maybe(void *number)
+/* Calls `visit` with each number, text and array of an object, used elements of lists or not. */
+static void visit_members(const struct object *o, char *base,
+                          void (*visit)(enum member_type type, void *at))
 {
-    const struct member_state unknown = {MAYBE_UNKNOWN, REASON_NOT_MEASURED};
+    for (const struct member *m = o->members; m < o->members + o->count; m++) {
+        char *const at = base + m->offset;
 
-    memcpy(number, &unknown, sizeof unknown);
-}
-
-static void init_members(const struct object *o, void *base);
-
-static void init_member(const struct member *m, char *at)
-{
-    struct sm_partition *const p = (void *)at;
-
-    switch (m->type) {
-    case MEMBER_U32_MAYBE:
-    case MEMBER_U64_MAYBE:
-    case MEMBER_F64_MAYBE:
-        init_maybe(at);
-        break;
-    case MEMBER_SM_PENALTIES:
-        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-            init_maybe(at + sm * sizeof(struct maybe_f64));
-        break;
-    case MEMBER_PARTITION:
-        for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
-            p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-        break;
-    case MEMBER_OBJECT:
-        init_members(m->object, at);
-        break;
-    case MEMBER_LIST:
-        for (uint32_t i = 0; i < m->max_count; i++)
-            init_members(m->object, at + i * m->object->size);
-        break;
-    default: /* 0 */
-        break;
+        if (m->type == MEMBER_OBJECT)
+            visit_members(m->object, at, visit);
+        else if (m->type == MEMBER_LIST)
+            for (size_t i = 0; i < m->max_count; i++)
+                visit_members(m->object, at + i * m->object->size, visit);
+        else if (m->type == MEMBER_SM_PENALTIES)
+            for (size_t sm = 0; sm < REACH_MAX_SMS; sm++)
+                visit(MEMBER_F64_MAYBE, at + sm * sizeof(struct maybe_f64));
+        else
+            visit(m->type, at);
     }
 }
 
-static void init_members(const struct object *o, void *base)
+static void init_member(enum member_type type, void *at)
 {
-    for (const struct member *m = o->members; m < o->members + o->count; m++)
-        init_member(m, (char *)base + m->offset);
+    const struct member_state unknown = {MAYBE_UNKNOWN, REASON_NOT_MEASURED};
+    struct sm_partition *const p = at;
+
+    if (type >= MEMBER_U32_MAYBE && type <= MEMBER_F64_MAYBE)
+        memcpy(at, &unknown, sizeof unknown);
+    for (uint32_t sm = 0; type == MEMBER_PARTITION && sm < REACH_MAX_SMS; sm++)
+        p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
 void fingerprint_init(struct fingerprint *out)
 {
     memset(out, 0, sizeof *out);
-    init_members(&fingerprint_object, out);
+    visit_members(&fingerprint_object, (char *)out, init_member);
+}
+
+static void round_member(enum member_type type, void *at)
+{
+    struct maybe_f64 *const number = at;
+
+    if (type == MEMBER_F64)
+        *(double *)at = round_six_digits(*(double *)at);
+    else if (type == MEMBER_F64_MAYBE && IS_KNOWN(*number))
+        number->v = round_six_digits(number->v);
+}
+
+void fingerprint_round(struct fingerprint *fp)
+{
+    visit_members(&fingerprint_object, (char *)fp, round_member);
 }
 
 static bool is_known_number(const struct member *m, const void *base)

@@ -7,24 +7,25 @@
 #ifndef REACH_FINGERPRINT_MEMBERS_H
 #define REACH_FINGERPRINT_MEMBERS_H
 
+#include "base/json_fields.h"
 #include "fingerprint/fingerprint.h"
 
 #include <stddef.h>
 #include <string.h>
 
 enum member_type {
-    MEMBER_U32 = 0,
-    MEMBER_U64,
-    MEMBER_F64,
-    MEMBER_U32_MAYBE,
-    MEMBER_U64_MAYBE,
-    MEMBER_F64_MAYBE,
-    MEMBER_NAME,   /* an enumerator, by its name */
-    MEMBER_TEXT,   /* optional: null if empty */
-    MEMBER_TIME,   /* int64_t, seconds since 1970 */
-    MEMBER_OBJECT, /* a struct */
-    MEMBER_LIST,   /* an array of structs; optional: omitted if empty */
-    MEMBER_NOTES,  /* an array of texts */
+    MEMBER_U32 = JSON_FIELD_U32,
+    MEMBER_U64 = JSON_FIELD_U64,
+    MEMBER_F64 = JSON_FIELD_F64,
+    MEMBER_U32_MAYBE = JSON_FIELD_U32_MAYBE,
+    MEMBER_U64_MAYBE = JSON_FIELD_U64_MAYBE,
+    MEMBER_F64_MAYBE = JSON_FIELD_F64_MAYBE,
+    MEMBER_TEXT = JSON_FIELD_TEXT, /* optional: null if empty */
+    MEMBER_TIME = JSON_FIELD_TIME,
+    MEMBER_NAME = JSON_FIELD_NAME,
+    MEMBER_OBJECT = JSON_FIELD_TYPE_COUNT, /* a struct */
+    MEMBER_LIST,                           /* an array of structs; optional: omitted if empty */
+    MEMBER_NOTES,                          /* an array of texts */
     /* Arrays of SM ids and of group numbers. */
     MEMBER_PARTITION,    /* struct sm_partition: the SMs of each group; omitted without groups */
     MEMBER_TWO_GROUPS,   /* uint16_t[2], the lower one first; optional: only if the number of the
@@ -38,23 +39,17 @@ enum member_type {
     MEMBER_GROUP_PENALTIES, /* of its SMs, in their order; omitted if none is known */
 };
 
-/* The names of an enumeration whose values are 0 to count - 1. */
-struct member_names {
-    const char *(*name)(unsigned value);
-    unsigned count;
-};
-
 struct object;
 struct member {
     const char *name; /* NULL: the groups' rows write and read it */
     enum member_type type;
     bool optional;
-    size_t offset;                    /* in the struct of the object */
-    size_t size;                      /* of the member; MEMBER_LIST: of the whole array */
-    const struct member_names *names; /* MEMBER_NAME */
-    const struct object *object;      /* MEMBER_OBJECT: it; MEMBER_LIST: each element */
-    size_t count_offset;              /* MEMBER_LIST, MEMBER_NOTES: of the uint32_t count */
-    uint32_t max_count;               /* likewise */
+    size_t offset;                  /* in the struct of the object */
+    size_t size;                    /* of the member; MEMBER_LIST: of the whole array */
+    const struct json_names *names; /* MEMBER_NAME */
+    const struct object *object;    /* MEMBER_OBJECT: it; MEMBER_LIST: each element */
+    size_t count_offset;            /* MEMBER_LIST, MEMBER_NOTES: of the uint32_t count */
+    uint32_t max_count;             /* likewise */
     const char *columns; /* MEMBER_LIST: the field beside it with the evidence of the elements */
     double max;          /* MEMBER_F64_MAYBE: the largest value that can be; 0: any */
     /* A part of a fingerprint (merge.h) is the rows that are in it. A row that is an object or a
@@ -80,6 +75,24 @@ extern const struct object fingerprint_object, level_object, topology_object, cu
 static inline const void *member_at(const struct member *m, const void *base)
 {
     return (const char *)base + m->offset;
+}
+
+/* A number, a text or a name, which is read and written as a field of that type. */
+static inline bool member_is_scalar(const struct member *m)
+{
+    return (unsigned)m->type < JSON_FIELD_TYPE_COUNT;
+}
+
+static inline struct json_field member_field(const struct member *m)
+{
+    const bool is_nullable = m->type == MEMBER_TEXT && m->optional;
+
+    return (struct json_field){.name = m->name,
+                               .type = is_nullable ? JSON_FIELD_TEXT_OR_NULL
+                                                   : (enum json_field_type)m->type,
+                               .offset = m->offset,
+                               .length = (uint32_t)m->size,
+                               .names = m->names};
 }
 
 /* Elements of a MEMBER_LIST or MEMBER_NOTES of the struct at `base`. */

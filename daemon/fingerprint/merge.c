@@ -4,7 +4,6 @@
 #include "base/units.h"
 #include "fingerprint/diff.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +14,8 @@ enum {
     SEEN_QUARTERS = 5 /* a level is seen if 5/4 of its onset were walked */
 };
 
-/* Writes `reason` and returns true, so that a comparison can return it. */
-__attribute__((format(printf, 2, 3))) static bool differs(char *reason, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(reason, MERGE_REASON_BYTES, format, args);
-    va_end(args);
-    return true;
-}
+/* Writes `reason` and is true, so that a comparison can return it. */
+#define differs(reason, ...) ((void)snprintf(reason, MERGE_REASON_BYTES, __VA_ARGS__), true)
 
 /* ---- contradictions ---- */
 static bool identities_differ(const struct gpu_identity *a, const struct gpu_identity *b,

@@ -8,6 +8,7 @@
 #include "gpu/probe.h"
 
 #include "base/assert.h"
+#include "base/name_of.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,55 +21,13 @@ enum {
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS
 };
 
-static const char *const kind_names[PROBE_KIND_COUNT] = {
-    [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
-    [PROBE_READ] = "read",   [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs",
-};
+NAME_FUNCTIONS(
+    probe_kind,
+    enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
+    [PROBE_READ] = "read", [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs")
 
-static const char *const arena_names[] = {
-    [ARENA_ALIAS] = "alias",
-    [ARENA_PLAIN] = "plain",
-    [ARENA_SIMULATED] = "simulated",
-};
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-/* The place of `name` among `count` names; `count` if it is none of them. */
-static size_t place_of(const char *name, const char *const *names, size_t count)
-{
-    size_t i = 0;
-    while (i < count && strcmp(name, names[i]) != 0)
-        i++;
-    return i;
-}
-
-const char *probe_kind_name(enum probe_kind kind)
-{
-    REACH_ASSERT((unsigned)kind < PROBE_KIND_COUNT);
-    return kind_names[kind];
-}
-
-bool probe_kind_from_name(const char *name, enum probe_kind *out)
-{
-    const size_t i = place_of(name, kind_names, PROBE_KIND_COUNT);
-    if (i < PROBE_KIND_COUNT)
-        *out = (enum probe_kind)i;
-    return i < PROBE_KIND_COUNT;
-}
-
-const char *arena_kind_name(enum arena_kind kind)
-{
-    REACH_ASSERT((unsigned)kind < COUNT(arena_names));
-    return arena_names[kind];
-}
-
-bool arena_kind_from_name(const char *name, enum arena_kind *out)
-{
-    const size_t i = place_of(name, arena_names, COUNT(arena_names));
-    if (i < COUNT(arena_names))
-        *out = (enum arena_kind)i;
-    return i < COUNT(arena_names);
-}
+NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
+               [ARENA_SIMULATED] = "simulated")
 
 /* ---- is a spec complete? ---- */
 
@@ -128,7 +87,7 @@ static enum status check_lines(const char *field, uint64_t bytes, struct err *er
 static enum status check_fields(const struct probe_spec *spec, struct err *err)
 {
     enum status s = STATUS_OK;
-    for (size_t i = 0; s == STATUS_OK && i < COUNT(fields); i++) {
+    for (size_t i = 0; s == STATUS_OK && i < sizeof(fields) / sizeof(fields)[0]; i++) {
         uint32_t v;
         memcpy(&v, (const char *)spec + fields[i].offset, sizeof v);
         if (fields[i].kinds >> spec->kind & 1)

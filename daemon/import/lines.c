@@ -1,7 +1,5 @@
-/* lines.c: see lines.h. */
-#include "import/lines.h"
-
-#include "import/import.h"
+/* lines.c: see formats.h. */
+#include "import/formats.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "measure/measure.h"
-#include "measure/verify.h"
 #include "worker/reap.h"
 
 #include <errno.h>

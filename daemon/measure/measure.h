@@ -2,6 +2,7 @@
 #ifndef REACH_MEASURE_MEASURE_H
 #define REACH_MEASURE_MEASURE_H
 
+#include "analysis/check.h"
 #include "base/clock.h"
 #include "fingerprint/fingerprint.h"
 #include "store/store.h"
@@ -52,5 +53,15 @@ struct measure_result {
  * with STATUS_OK. Every observation is stored, also those of a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err);
+
+/* Checks whether the stored fingerprint still describes this GPU, with a few probes in a worker,
+ * when the daemon starts and when a GPU comes back. (verify.c)
+ *
+ * Opens the GPU of `request` (its store and depth are not used), compares its identity, and runs
+ * the probes of verify_probes. A probe that is not clean is repeated; a change is checked twice.
+ * `*probe_ns` is the time of the first check, without opening the GPU.
+ * STATUS_OK: `*out` is complete. Errors are those of the worker; nothing is stored. */
+enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
+                       struct check *out, nsec_t *probe_ns, struct err *err);
 
 #endif

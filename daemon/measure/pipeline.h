@@ -27,7 +27,7 @@ enum measurement_state {
 };
 const char *measurement_state_name(enum measurement_state s);
 
-/* A check verifies whether the stored fingerprint is still true (verify.h). */
+/* A check verifies whether the stored fingerprint is still true (verify.c). */
 enum measurement_kind { MEASUREMENT_NEW = 0, MEASUREMENT_CHECK };
 const char *measurement_kind_name(enum measurement_kind k); /* "measure", "check" */
 

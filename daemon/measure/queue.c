@@ -12,15 +12,9 @@ static bool queue_is_ended(const struct measurement *measurement)
     return measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED;
 }
 
-const char *measurement_state_name(enum measurement_state s)
-{
-    static const char *const names[] = {[MEASUREMENT_QUEUED] = "queued",
-                                        [MEASUREMENT_RUNNING] = "running",
-                                        [MEASUREMENT_DONE] = "done",
-                                        [MEASUREMENT_FAILED] = "failed"};
-
-    return NAME_OF(names, s);
-}
+NAME_FUNCTION(
+    measurement_state_name, enum measurement_state, [MEASUREMENT_QUEUED] = "queued",
+    [MEASUREMENT_RUNNING] = "running", [MEASUREMENT_DONE] = "done", [MEASUREMENT_FAILED] = "failed")
 
 const char *measurement_kind_name(enum measurement_kind k)
 {

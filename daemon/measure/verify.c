@@ -1,9 +1,9 @@
-/* verify.c: see verify.h.
+/* verify.c: see measure.h.
  *
  * The observations are not stored: they only decide whether to measure again, and the observations
  * of that measurement are stored.
  */
-#include "measure/verify.h"
+#include "measure/measure.h"
 
 #include "analysis/disturbance.h"
 #include "base/clock.h"

@@ -13,23 +13,6 @@
 
 enum { HALVES = 2, FIRST_CAPACITY = 16 };
 
-enum status observation_copy(const struct observation *from, struct observation *out,
-                             struct err *err)
-{
-    uint32_t *values = NULL;
-
-    if (from->result.value_count > 0) {
-        values = calloc(from->result.value_count, sizeof(*values));
-        if (!values)
-            return err_set(err, STATUS_NO_MEMORY, "no memory for an observation of %zu values",
-                           from->result.value_count);
-        memcpy(values, from->result.values, from->result.value_count * sizeof(*values));
-    }
-    *out = *from;
-    out->result.values = values;
-    return STATUS_OK;
-}
-
 void observation_free(struct observation *take)
 {
     probe_result_free(&take->result);

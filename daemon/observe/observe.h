@@ -22,9 +22,7 @@ struct observation {
     struct assessment assessment; /* whether it was disturbed */
 };
 
-/* Deep copy and release. A zeroed observation may be freed. */
-enum status observation_copy(const struct observation *from, struct observation *out,
-                             struct err *err);
+/* A zeroed observation may be freed. */
 void observation_free(struct observation *take);
 
 /* New reference with every field; NULL without memory. */

@@ -63,6 +63,11 @@ static const struct json_field spec_fields[] = {
      .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
 };
 
+static const struct json_names kinds = {probe_kind_name, PROBE_KIND_COUNT};
+static const struct json_names accesses = {access_name, ACCESS_COUNT};
+static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
+static const struct json_names verdicts = {verdict_name, VERDICT_UNUSABLE + 1};
+
 /* An unchecked spec must not lead out of its own arrays. */
 static bool counts_fit(const struct probe_spec *spec)
 {
@@ -90,13 +95,9 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
 /* Both or none. */
 static void access_from_json(struct json_reader *in, struct probe_spec *out)
 {
-    const char *word;
-
     if (!json_object_get(in->object, "access") && !json_object_get(in->object, "transaction_bytes"))
         return;
-    word = json_reader_word(in, "access");
-    if (word && !access_from_name(word, &out->access))
-        json_reader_fail(in, "access", "must be read, atomic or write");
+    json_reader_name(in, "access", &accesses, &out->access);
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
 }
 
@@ -104,14 +105,11 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
 {
     struct json_reader in;
     struct err why = {0};
-    const char *kind;
     enum status s;
 
     *out = (struct probe_spec){0};
     json_reader_begin(&in, json, "probe", JSON_READER_STRICT, STATUS_PROTOCOL, err);
-    kind = json_reader_word(&in, "kind");
-    if (kind && !probe_kind_from_name(kind, &out->kind))
-        json_reader_fail(&in, "kind", "must be chase, round, pairs, read, means or mean-pairs");
+    json_reader_name(&in, "kind", &kinds, &out->kind);
     json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
     if (out->kind == PROBE_READ)
         access_from_json(&in, out);
@@ -129,16 +127,8 @@ enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out,
     return identity_json_read(&in, out);
 }
 
-static void arena_from_json(struct json_reader *in, enum arena_kind *out)
-{
-    const char *const arena = json_reader_word(in, "arena");
-
-    if (arena && !arena_kind_from_name(arena, out))
-        json_reader_fail(in, "arena", "must be alias, plain or simulated");
-}
-
-/* After the arena. */
 static const struct json_field limit_fields[] = {
+    {"arena", JSON_FIELD_NAME, AT(gpu_limits, arena), .names = &arenas},
     LIMIT(range_bytes),
     LIMIT(backing_bytes),
     LIMIT(granule_bytes),
@@ -152,7 +142,6 @@ json_t *gpu_limits_to_json(const struct gpu_limits *limits)
     struct json_builder o;
 
     json_builder_begin(&o);
-    json_builder_text(&o, "arena", arena_kind_name(limits->arena));
     json_fields_build(&o, limit_fields, COUNT(limit_fields), 0, limits);
     return json_builder_end(&o);
 }
@@ -163,7 +152,6 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
 
     *out = (struct gpu_limits){0};
     json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
-    arena_from_json(&in, &out->arena);
     json_fields_read(&in, limit_fields, COUNT(limit_fields), 0, out);
     return json_reader_end(&in);
 }
@@ -224,11 +212,11 @@ static const struct json_field sm_ids = {"sm_ids",
                                          .max = REACH_MAX_SMS - 1,
                                          .count_offset = AT(probe_result, sm_count)};
 
-/* The arena is written after the first two. Documents of the first release lack the optional ones.
- */
+/* Documents of the first release lack the optional ones. */
 static const struct json_field condition_fields[] = {
     CONDITION(started_at, TIME),
     CONDITION(duration_ns, U64),
+    {"arena", JSON_FIELD_NAME, AT(probe_conditions, arena), .names = &arenas},
     CONDITION(range_bytes, U64),
     CONDITION(backing_bytes, U64),
     CONDITION(device_memory_bytes, U64),
@@ -242,16 +230,13 @@ static const struct json_field condition_fields[] = {
     LATER(uncorrected_errors, U64_MAYBE),
     LATER(xid, U64_MAYBE),
 };
-enum { BEFORE_ARENA = 2, AFTER_ARENA = COUNT(condition_fields) - BEFORE_ARENA };
 
 static json_t *conditions_to_json(const struct probe_conditions *c)
 {
     struct json_builder o;
 
     json_builder_begin(&o);
-    json_fields_build(&o, condition_fields, BEFORE_ARENA, 0, c);
-    json_builder_text(&o, "arena", arena_kind_name(c->arena));
-    json_fields_build(&o, condition_fields + BEFORE_ARENA, AFTER_ARENA, 0, c);
+    json_fields_build(&o, condition_fields, COUNT(condition_fields), 0, c);
     return json_builder_end(&o);
 }
 
@@ -336,13 +321,9 @@ static void values_from_json(struct json_reader *in, struct observation *o)
 /* Observations of the first release have no verdict, and count as clean. */
 static void assessment_from_json(struct json_reader *in, struct assessment *out)
 {
-    const char *word;
-
     if (!json_object_get(in->object, "verdict") && !json_object_get(in->object, "verdict_reason"))
         return;
-    word = json_reader_word(in, "verdict");
-    if (word && !verdict_from_name(word, &out->verdict))
-        json_reader_fail(in, "verdict", "must be clean, disturbed or unusable");
+    json_reader_name(in, "verdict", &verdicts, &out->verdict);
     json_reader_text_or_null(in, "verdict_reason", out->message, sizeof(out->message));
 }
 
@@ -354,9 +335,7 @@ static void conditions_from_json(struct json_reader *outer, struct probe_conditi
     if (!json)
         return;
     json_reader_begin_inside(&in, outer, json, "conditions", -1);
-    json_fields_read(&in, condition_fields, BEFORE_ARENA, 0, c);
-    arena_from_json(&in, &c->arena);
-    json_fields_read(&in, condition_fields + BEFORE_ARENA, AFTER_ARENA, 0, c);
+    json_fields_read(&in, condition_fields, COUNT(condition_fields), 0, c);
     json_reader_absorb(outer, json_reader_end(&in));
 }
 

@@ -321,12 +321,11 @@ static void read_groups(struct reader *r, struct topology *t)
         fail(r, "has fewer numbers than there are groups");
 }
 
-static void read_point(struct reader *r, struct span part, uint64_t *out_bytes,
-                       struct maybe_f64 *out_naive, struct maybe_f64 *out_by_group)
+static void read_point(struct reader *r, struct span part, struct curve_point *out)
 {
-    *out_bytes = read_u64(r, need(r, &part, ':'), INT64_MAX);
-    *out_naive = read_maybe_f64(r, need(r, &part, ':'));
-    *out_by_group = read_maybe_f64(r, need(r, &part, ':'));
+    out->region_bytes = read_u64(r, need(r, &part, ':'), INT64_MAX);
+    out->naive_gbps = read_maybe_f64(r, need(r, &part, ':'));
+    out->by_group_gbps = read_maybe_f64(r, need(r, &part, ':'));
     end_tuple(r, part);
 }
 
@@ -339,10 +338,8 @@ static void read_rate(struct reader *r, struct span list, struct access_rate *ra
     rate->transaction_bytes = (uint32_t)read_u64(r, need(r, &head, ':'), UINT32_MAX);
     rate->plateau_gbps = read_maybe_f64(r, need(r, &head, ':'));
     end_tuple(r, head);
-    while (next(r, &list, ',', FINGERPRINT_MAX_RATE_POINTS, &rate->point_count, &part)) {
-        struct rate_point *p = &rate->points[rate->point_count - 1];
-        read_point(r, part, &p->region_bytes, &p->naive_gbps, &p->by_group_gbps);
-    }
+    while (next(r, &list, ',', FINGERPRINT_MAX_RATE_POINTS, &rate->point_count, &part))
+        read_point(r, part, &rate->points[rate->point_count - 1]);
 }
 
 static void read_throughput(struct reader *r, struct throughput *t)
@@ -350,10 +347,8 @@ static void read_throughput(struct reader *r, struct throughput *t)
     struct span list = word(r, "curve");
     struct span part;
 
-    while (next(r, &list, ',', FINGERPRINT_MAX_CURVE, &t->curve_count, &part)) {
-        struct curve_point *p = &t->curve[t->curve_count - 1];
-        read_point(r, part, &p->region_bytes, &p->naive_gbps, &p->by_group_gbps);
-    }
+    while (next(r, &list, ',', FINGERPRINT_MAX_CURVE, &t->curve_count, &part))
+        read_point(r, part, &t->curve[t->curve_count - 1]);
     list = word(r, "rates");
     while (next(r, &list, '/', FINGERPRINT_MAX_RATES, &t->rate_count, &part))
         read_rate(r, part, &t->rates[t->rate_count - 1]);

@@ -141,33 +141,27 @@ static void put_groups(struct room *r, const struct topology *t)
     }
 }
 
-static void put_point(struct room *r, uint64_t bytes, struct maybe_f64 naive,
-                      struct maybe_f64 by_group)
+static void put_point(struct room *r, const char *comma, const struct curve_point *p)
 {
-    put(r, "%" PRIu64 ":", bytes);
-    put_f64(r, naive);
+    put(r, "%s%" PRIu64 ":", comma, p->region_bytes);
+    put_f64(r, p->naive_gbps);
     put(r, ":");
-    put_f64(r, by_group);
+    put_f64(r, p->by_group_gbps);
 }
 
 static void put_throughput(struct room *r, const struct throughput *t)
 {
     put(r, " curve=");
-    for (uint32_t i = 0; i < t->curve_count; i++) {
-        put(r, "%s", i ? "," : "");
-        put_point(r, t->curve[i].region_bytes, t->curve[i].naive_gbps, t->curve[i].by_group_gbps);
-    }
+    for (uint32_t i = 0; i < t->curve_count; i++)
+        put_point(r, i ? "," : "", &t->curve[i]);
     put(r, " rates=");
     for (uint32_t i = 0; i < t->rate_count; i++) {
         const struct access_rate *rate = &t->rates[i];
         put(r, "%s%s:%" PRIu32 ":", i ? "/" : "", access_name(rate->access),
             rate->transaction_bytes);
         put_f64(r, rate->plateau_gbps);
-        for (uint32_t k = 0; k < rate->point_count; k++) {
-            put(r, ",");
-            put_point(r, rate->points[k].region_bytes, rate->points[k].naive_gbps,
-                      rate->points[k].by_group_gbps);
-        }
+        for (uint32_t k = 0; k < rate->point_count; k++)
+            put_point(r, ",", &rate->points[k]);
     }
 }
 

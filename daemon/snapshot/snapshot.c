@@ -34,17 +34,10 @@ struct snapshot_cell {
     int watch_fd;                /* -1: no watcher */
 };
 
-static const char *const state_names[] = {
-    [GPU_STATE_UNKNOWN] = "unknown",     [GPU_STATE_QUEUED] = "queued",
-    [GPU_STATE_MEASURING] = "measuring", [GPU_STATE_READY] = "ready",
-    [GPU_STATE_FAILED] = "failed",       [GPU_STATE_LOST] = "lost",
-    [GPU_STATE_CHECKING] = "checking",   [GPU_STATE_STALE] = "stale",
-};
-
-const char *gpu_state_name(enum gpu_state s)
-{
-    return NAME_OF(state_names, s);
-}
+NAME_FUNCTION(
+    gpu_state_name, enum gpu_state, [GPU_STATE_UNKNOWN] = "unknown", [GPU_STATE_QUEUED] = "queued",
+    [GPU_STATE_MEASURING] = "measuring", [GPU_STATE_READY] = "ready", [GPU_STATE_FAILED] = "failed",
+    [GPU_STATE_LOST] = "lost", [GPU_STATE_CHECKING] = "checking", [GPU_STATE_STALE] = "stale")
 
 /* Published views are const to their readers, but the counter before them is not. */
 static struct holder *holder_of(const struct snapshot *s)

@@ -184,8 +184,7 @@ void store_wait(struct store *store, nsec_t most)
 {
     const nsec_t now = clock_monotonic();
     const nsec_t until = most > UINT64_MAX - now ? UINT64_MAX : now + most;
-    const struct timespec at = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-                                .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    const struct timespec at = clock_timespec(until);
     struct store_work *const w = &store->work;
     const uint64_t known_changes = store->reported_changes;
     int timed_out = 0;

@@ -156,15 +156,6 @@ enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err)
     return so_far;
 }
 
-static uint64_t hash_integer(uint64_t h, int64_t v)
-{
-    unsigned char bytes[sizeof(v)];
-
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (unsigned char)((uint64_t)v >> (8 * i));
-    return hash_bytes(h, bytes, sizeof(bytes));
-}
-
 /* With its length before it (reach_checksum) or its terminator after it (reach_row_hash), so that
  * "ab","c" and "a","bc" differ. False: no memory. */
 static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
@@ -175,7 +166,7 @@ static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
     if (!text)
         return false;
     if (checksum)
-        *h = hash_bytes(hash_integer(*h, size), text, (size_t)size);
+        *h = hash_bytes(hash_u64(*h, (uint64_t)size), text, (size_t)size);
     else
         *h = hash_bytes(hash_bytes(*h, text, (size_t)size), "", 1);
     return true;
@@ -192,9 +183,9 @@ static void hash_values(sqlite3_context *context, int count, sqlite3_value **val
 
         /* Real numbers and blobs are never written: reach_row_hash must not take one for a null. */
         if (checksum || type == SQLITE_FLOAT || type == SQLITE_BLOB)
-            h = hash_integer(h, type);
+            h = hash_u64(h, (uint64_t)type);
         if (type == SQLITE_INTEGER) {
-            h = hash_integer(h, sqlite3_value_int64(values[i]));
+            h = hash_u64(h, (uint64_t)sqlite3_value_int64(values[i]));
         } else if (type == SQLITE_TEXT && !hash_text(&h, values[i], checksum)) {
             sqlite3_result_error_nomem(context);
             return;

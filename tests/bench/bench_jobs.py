@@ -69,7 +69,7 @@ def judge_largest(name, size):
         "%.2f times (%s)" % (times, first["label"]), times >= LEAST_TIMES[name])
     if name == "gather":
         share = first["gbps"] / size["in_reach_gbps"]
-        row("gather, largest: at least %.0f %% of the same inside the reach" %
+        row("gather, largest: at least %.0f %% of the same within the reach" %
             (100 * LEAST_OF_INSIDE), "%.1f %%" % (100 * share), share >= LEAST_OF_INSIDE)
 
 

@@ -34,7 +34,7 @@
 
 #include "base/hash.h"
 #include "base/units.h"
-#include "gpu/sim/sim_gpu.h"
+#include "gpu/sim/sim_desc.h"
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 

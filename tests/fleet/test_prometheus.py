@@ -101,7 +101,7 @@ def nothing_is_wrong_with_this_fleet():
 @case
 def every_panel_of_the_dashboard_shows_something():
     # depth quick measures no throughput
-    empty = ("Random reads inside the reach", "Random reads over the largest region")
+    empty = ("Random reads within the reach", "Random reads over the largest region")
     for title, expression in lib_monitoring.panel_expressions():
         rows = run["server"].query(expression)
         equal(bool(rows), title not in empty, f"{title}: {expression}")

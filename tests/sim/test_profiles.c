@@ -56,7 +56,7 @@ struct profile_case {
     char name[NAME_BYTES];
 };
 
-/* Reads inside the reach are as fast as the model's plateau, and windows by group keep that over
+/* Reads within the reach are as fast as the model's plateau, and windows by group keep that over
  * the whole memory, where windows by SM do not. */
 static void check_throughput(const struct take *t)
 {

@@ -279,12 +279,11 @@ static void any_rate_points(struct rng *r, struct access_rate *rate)
 
     rate->point_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_RATE_POINTS + 1);
     for (uint32_t k = 0; k < rate->point_count; k++) {
-        struct rate_point *const p = &rate->points[k];
+        struct curve_point *const p = &rate->points[k];
         p->region_bytes = (k + 65) * GIB;
-        any_number(r, &naive, &p->naive_gbps, &p->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS]);
+        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
         if (k + 1 == rate->point_count)
-            any_number(r, &by_group, &p->by_group_gbps,
-                       &p->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS]);
+            any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
     }
 }
 

@@ -28,7 +28,7 @@ struct paper_gpu {
     double noise_cycles;  /* uniform, plus or minus */
     double outlier_share; /* of the loads that take up to 500 cycles more */
     struct rng rng;
-    double plateau_gbps; /* inside the reach of the outermost level; a quarter beyond */
+    double plateau_gbps; /* within the reach of the outermost level; a quarter beyond */
     struct gpu_limits limits;
     uint64_t l2_cache_bytes;
     uint32_t level_count;

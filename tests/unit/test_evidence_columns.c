@@ -184,7 +184,7 @@ static const struct shape groups_shape = {"group_evidence", evidence_group_names
                                           GROUP_EVIDENCE_COUNT};
 static const struct shape curve_shape = {"curve_evidence", evidence_curve_names,
                                          CURVE_EVIDENCE_COUNT};
-static const struct shape points_shape = {"point_evidence", evidence_rate_point_names,
+static const struct shape points_shape = {"point_evidence", evidence_curve_names,
                                           RATE_POINT_EVIDENCE_COUNT};
 
 static void scan_field(const json_t *columns, const struct shape *shape, size_t elements,

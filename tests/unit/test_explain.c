@@ -52,7 +52,7 @@ static void test_something_else(void **state)
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(fabs(answer.translation_share.v - 0.096 / 1.248) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "no faster there"));
-    /* Inside the reach it never is, however slow. */
+    /* Within the reach it never is, however slow. */
     explain(32 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(answer.translation_share.v == 0);

@@ -357,7 +357,7 @@ static void test_check_rate_points(void **state)
                    "rates[0].points[0].naive_gbps");
     EXPECT_CORRUPT(fp.throughput.rates[0].points[0].by_group_gbps = KNOWN_F64(1),
                    "rates[0].points[0].by_group_gbps");
-    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS] =
+    EXPECT_CORRUPT(fp.throughput.rates[0].points[1].evidence[CURVE_EVIDENCE_NAIVE_GBPS] =
                        evidence_make(EVIDENCE_RANDOM_READS, 3, 1),
                    "rates[0].points[1].naive_gbps");
 }

@@ -300,11 +300,11 @@ static void test_largest_fits(void **state)
                                            .point_count = FINGERPRINT_MAX_RATE_POINTS};
         for (uint32_t k = 0; k < FINGERPRINT_MAX_RATE_POINTS; k++)
             t->rates[i].points[k] =
-                (struct rate_point){.region_bytes = INT64_MAX - 64 + k,
-                                    .naive_gbps = longest,
-                                    .by_group_gbps = k + 1 == FINGERPRINT_MAX_RATE_POINTS
-                                                         ? longest
-                                                         : UNKNOWN_F64(REASON_NO_DEVICE_MEMORY)};
+                (struct curve_point){.region_bytes = INT64_MAX - 64 + k,
+                                     .naive_gbps = longest,
+                                     .by_group_gbps = k + 1 == FINGERPRINT_MAX_RATE_POINTS
+                                                          ? longest
+                                                          : UNKNOWN_F64(REASON_NO_DEVICE_MEMORY)};
     }
     assert_int_equal(fingerprint_check(&whole, &err), STATUS_OK);
     through_the_environment();

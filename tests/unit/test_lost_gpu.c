@@ -4,7 +4,7 @@
  */
 #include "gpu/gpu.h"
 
-#include "gpu/sim/sim_gpu.h"
+#include "gpu/sim/sim_desc.h"
 #include "measure/pipeline.h"
 
 #include <stdio.h>

@@ -96,12 +96,12 @@ static void each_kind_has_its_rate_in_order(void **state)
         assert_int_equal(r->point_count, 2);
         assert_true(r->points[0].region_bytes == 36 * GIB);
         assert_float_equal(r->points[0].naive_gbps.v, 250.0 * r->transaction_bytes / 128, 1);
-        assert_int_equal(r->points[1].evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS].repeats, 3);
+        assert_int_equal(r->points[1].evidence[CURVE_EVIDENCE_NAIVE_GBPS].repeats, 3);
         assert_false(IS_KNOWN(r->points[1].by_group_gbps));
     }
 }
 
-/* Of several regions inside the reach it is the largest, in whichever order they come. */
+/* Of several regions within the reach it is the largest, in whichever order they come. */
 static void the_plateau_is_the_largest_region_inside(void **state)
 {
     struct bench b;
@@ -149,8 +149,7 @@ static void by_group_is_kept_at_the_largest_region(void **state)
     assert_int_equal(b.fp.throughput.rate_count, 1);
     assert_int_equal(r->point_count, 2);
     assert_false(IS_KNOWN(r->points[0].by_group_gbps));
-    assert_int_equal(r->points[0].evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS].method,
-                     EVIDENCE_NONE);
+    assert_int_equal(r->points[0].evidence[CURVE_EVIDENCE_BY_GROUP_GBPS].method, EVIDENCE_NONE);
     assert_float_equal(r->points[1].by_group_gbps.v, 250, 1);
     assert_float_equal(r->points[1].naive_gbps.v, 62.5, 1);
 }

@@ -286,7 +286,7 @@ static void profiles_describe_what_is_published(void **state)
             const struct sim_source *s = &all[i].sources[k];
             if (s->evidence != SIM_GUESS && s->text[0] == '\0')
                 fail_msg("%s: %s is %s, but where?", all[i].name, s->field,
-                         sim_evidence_name(s->evidence));
+                         s->evidence == SIM_PUBLISHED ? "published" : "measured");
         }
     }
     struct sim_desc k80;

@@ -3,7 +3,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
-#include "gpu/sim/sim_gpu.h"
+#include "gpu/sim/sim_desc.h"
 #include "gpu/sim/sim_profiles.h"
 
 #include <stdarg.h>
@@ -403,7 +403,7 @@ static double accesses_per_ns(const struct probe_result *r, size_t row)
     return accesses / v[0];
 }
 
-/* Inside the reach an access costs what its kind costs memory; beyond it a walk, whatever it is. */
+/* Within the reach an access costs what its kind costs memory; beyond it a walk, whatever it is. */
 static void kinds_differ_inside_the_reach_alone(void **state)
 {
     static const struct {

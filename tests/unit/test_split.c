@@ -105,7 +105,7 @@ static uint32_t random_chip(struct rng *rng)
 }
 
 /* All SMs of a group are in one job, in one window; all groups work; windows cover each job's
- * bytes and stay inside the reach. */
+ * bytes and stay within the reach. */
 static void check(const struct split_request *r, uint32_t groups)
 {
     const uint64_t limit = fp.windows.recommended_bytes.v;

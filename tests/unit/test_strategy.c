@@ -141,7 +141,7 @@ static void test_fixed_and_unknown(void **state)
         assert_false(placement_option(&answer, (enum strategy)s)->possible);
     assert_false(answer.has_placement);
     assert_int_equal(answer.options[0].strategy, STRATEGY_SCOPES);
-    /* Of atomics nothing is known inside the reach: no number is made up. */
+    /* Of atomics nothing is known within the reach: no number is made up. */
     job = (struct job_request){.bytes = 128 * GIB, .access = ACCESS_ATOMIC};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_NONE);
@@ -296,7 +296,7 @@ static void make_h200(void)
 }
 
 /* What the jobs of clients/examples reached on an H200 on 2026-11-21, each measured in one run with
- * all its strategies, beside what it reached inside the reach. Within a tenth, or the model is
+ * all its strategies, beside what it reached within the reach. Within a tenth, or the model is
  * wrong. Measured 0: not run. */
 static void test_measured_jobs(void **state)
 {

@@ -91,7 +91,7 @@ static void put_group(const struct group_set *c, struct probe_spec *spec, uint32
             spec->window_of_sm[id] = window;
 }
 
-/* Group g alone: inside its reach, and beyond it where the range is long enough. */
+/* Group g alone: within its reach, and beyond it where the range is long enough. */
 static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec *out)
 {
     double beyond = c->reach_bytes * BEYOND_PART;

@@ -1,7 +1,7 @@
 /* group_reads.h: each group of the window level for itself, and every pair of groups. Pure.
  *
  * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
- * inside its reach and beyond it. Two groups read side by side, each in a window of its own that it
+ * within its reach and beyond it. Two groups read side by side, each in a window of its own that it
  * reaches, while both windows together are more than one reach: two groups that shared a TLB would
  * slow each other down. A pair that is slow is measured again with both windows inside one reach:
  * what it loses there too is not a TLB's doing, but that of bandwidth the two share.

@@ -66,24 +66,35 @@ double throughput_median_gbps(const struct observation *o, uint32_t point,
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
-/* The curve's point for this region, in ascending order; NULL where the curve is full. */
-static struct curve_point *point_for(struct throughput *t, uint64_t region_bytes)
+/* The point for this region, in ascending order; NULL where there is no room for one more. Why a
+ * new one has no windows: `without`. */
+static struct curve_point *point_for(struct curve_point *points, uint32_t *count, uint32_t max,
+                                     uint64_t region_bytes, enum reason without)
 {
     uint32_t at = 0;
-    while (at < t->curve_count && t->curve[at].region_bytes < region_bytes)
+    while (at < *count && points[at].region_bytes < region_bytes)
         at++;
-    if (at < t->curve_count && t->curve[at].region_bytes == region_bytes)
-        return &t->curve[at];
-    if (t->curve_count == FINGERPRINT_MAX_CURVE)
+    if (at < *count && points[at].region_bytes == region_bytes)
+        return &points[at];
+    if (*count == max)
         return NULL;
-    for (uint32_t i = t->curve_count++; i > at; i--)
-        t->curve[i] = t->curve[i - 1];
-    t->curve[at] = (struct curve_point){.region_bytes = region_bytes,
-                                        .naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
-                                        .by_group_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE),
-                                        .by_sm_gbps = UNKNOWN_F64(REASON_NOT_APPLICABLE),
-                                        .windows = 1};
-    return &t->curve[at];
+    for (uint32_t i = (*count)++; i > at; i--)
+        points[i] = points[i - 1];
+    points[at] = (struct curve_point){.region_bytes = region_bytes,
+                                      .naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                                      .by_group_gbps = UNKNOWN_F64(without),
+                                      .by_sm_gbps = UNKNOWN_F64(without),
+                                      .windows = 1};
+    return &points[at];
+}
+
+static void set_column(struct curve_point *out, enum throughput_column column,
+                       struct maybe_f64 gbps, struct evidence evidence)
+{
+    struct maybe_f64 *const columns[] = {&out->naive_gbps, &out->by_group_gbps, &out->by_sm_gbps};
+
+    *columns[column] = gbps;
+    out->evidence[column] = evidence;
 }
 
 /* What each group read in a naive measurement within the reach, all groups at work. */
@@ -138,17 +149,16 @@ static void read_curve(const struct observation_set *set, const struct observati
         struct evidence evidence;
         if (!throughput_region_counts(set, o->spec.points[p]))
             continue;
-        struct curve_point *c = point_for(&out->throughput, o->spec.points[p]);
+        struct curve_point *c =
+            point_for(out->throughput.curve, &out->throughput.curve_count, FINGERPRINT_MAX_CURVE,
+                      o->spec.points[p], REASON_NOT_APPLICABLE);
         const struct maybe_f64 gbps =
             KNOWN_F64(throughput_median_gbps(o, p, EVIDENCE_RANDOM_READS, &evidence));
         if (column == THROUGHPUT_NAIVE)
             read_naive(o, p, gbps, evidence, largest, out);
         if (!c)
             continue;
-        c->evidence[column] = evidence;
-        *(column == THROUGHPUT_NAIVE      ? &c->naive_gbps
-          : column == THROUGHPUT_BY_GROUP ? &c->by_group_gbps
-                                          : &c->by_sm_gbps) = gbps;
+        set_column(c, column, gbps, evidence);
         if (column != THROUGHPUT_NAIVE)
             c->windows = o->spec.window_count;
     }
@@ -177,46 +187,21 @@ const struct rate_kind rate_kinds[RATE_KINDS] = {
     {ACCESS_WRITE, PROBE_SECTOR_BYTES},
 };
 
-/* The point of this region, in ascending order; NULL where there is no room for one more. */
-static struct rate_point *rate_point_for(struct access_rate *rate, uint64_t region_bytes)
-{
-    uint32_t at = 0;
-
-    while (at < rate->point_count && rate->points[at].region_bytes < region_bytes)
-        at++;
-    if (at < rate->point_count && rate->points[at].region_bytes == region_bytes)
-        return &rate->points[at];
-    if (rate->point_count == FINGERPRINT_MAX_RATE_POINTS)
-        return NULL;
-    for (uint32_t i = rate->point_count++; i > at; i--)
-        rate->points[i] = rate->points[i - 1];
-    rate->points[at] = (struct rate_point){.region_bytes = region_bytes,
-                                           .naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
-                                           .by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED)};
-    return &rate->points[at];
-}
-
 /* One region beyond the reach. */
 static void read_beyond(const struct observation *o, uint32_t p,
                         const struct sm_partition *partition, struct access_rate *rate)
 {
     const enum throughput_column column = column_of(&o->spec, partition);
-    struct rate_point *point = NULL;
+    struct curve_point *point = NULL;
     struct evidence evidence;
     const struct maybe_f64 gbps =
         KNOWN_F64(throughput_median_gbps(o, p, EVIDENCE_RANDOM_ACCESSES, &evidence));
 
     if (column != THROUGHPUT_BY_SM)
-        point = rate_point_for(rate, o->spec.points[p]);
-    if (!point)
-        return;
-    if (column == THROUGHPUT_NAIVE) {
-        point->naive_gbps = gbps;
-        point->evidence[RATE_POINT_EVIDENCE_NAIVE_GBPS] = evidence;
-    } else {
-        point->by_group_gbps = gbps;
-        point->evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = evidence;
-    }
+        point = point_for(rate->points, &rate->point_count, FINGERPRINT_MAX_RATE_POINTS,
+                          o->spec.points[p], REASON_NOT_MEASURED);
+    if (point)
+        set_column(point, column, gbps, evidence);
 }
 
 /* The largest naive region within the reach (or at all, if no reach limits) makes the plateau.
@@ -236,7 +221,7 @@ static void keep_last_by_group(struct access_rate *rate)
 {
     for (uint32_t k = 0; k + 1 < rate->point_count; k++) {
         rate->points[k].by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
-        rate->points[k].evidence[RATE_POINT_EVIDENCE_BY_GROUP_GBPS] = (struct evidence){0};
+        rate->points[k].evidence[CURVE_EVIDENCE_BY_GROUP_GBPS] = (struct evidence){0};
     }
 }
 

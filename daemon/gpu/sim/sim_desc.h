@@ -145,4 +145,8 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 /* The virtual range in bytes, with the default filled in. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
 
+/* The identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind on the
+ * node: its UUID is a hash of the two, so it stays the same as long as the description does. */
+void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
+
 #endif

@@ -1,5 +1,8 @@
-/* sim_gpu.c: the simulated source: identity and limits; sim_machine.c runs the probes. */
-#include "gpu/sim/sim_gpu.h"
+/* sim_gpu.c: the simulated source: GPUs that are described by a text and answer the same probes as
+ * real ones. All its results carry the origin "simulated". See gpu/gpu.h for the contract,
+ * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name. Here are identity and
+ * limits; its parts: sim_machine (the probes), sim_read (throughput), sim_mmu (translation). */
+#include "gpu/gpu.h"
 
 #include "base/hash.h"
 #include "base/units.h"

@@ -218,17 +218,6 @@ static const struct sim_profile profiles[] = {
     {"h200", h200_description, h200_sources, COUNT(h200_sources)},
 };
 
-static const char *const evidence_names[] = {
-    [SIM_PUBLISHED] = "published",
-    [SIM_MEASURED] = "measured",
-    [SIM_GUESS] = "guess",
-};
-
-const char *sim_evidence_name(enum sim_evidence e)
-{
-    return (unsigned)e < COUNT(evidence_names) ? evidence_names[e] : "guess";
-}
-
 const struct sim_profile *sim_profiles(uint32_t *out_count)
 {
     *out_count = COUNT(profiles);

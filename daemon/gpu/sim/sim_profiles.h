@@ -10,7 +10,6 @@ enum sim_evidence {
     SIM_MEASURED,      /* measured on hardware by this project */
     SIM_GUESS          /* made up to complete the model; do not quote */
 };
-const char *sim_evidence_name(enum sim_evidence e); /* "published", "measured", "guess" */
 
 /* Where one field's value, or a part of it, comes from. */
 struct sim_source {

@@ -1,0 +1,17 @@
+/* names.c: the names of the enumerations of base. They are part of the stored and served formats.
+ */
+#include "base/access.h"
+#include "base/identity.h"
+#include "base/name_of.h"
+#include "base/verdict.h"
+
+NAME_FUNCTIONS(
+    access,
+    enum access, [ACCESS_READ] = "read", [ACCESS_ATOMIC] = "atomic", [ACCESS_WRITE] = "write")
+
+NAME_FUNCTIONS(verdict, enum verdict, [VERDICT_CLEAN] = "clean", [VERDICT_DISTURBED] = "disturbed",
+               [VERDICT_UNUSABLE] = "unusable")
+
+/* A wrong origin would let a simulated number pass as a measured one, so there is no fallback. */
+NAME_FUNCTIONS(origin, enum origin, [ORIGIN_MEASURED] = "measured",
+               [ORIGIN_SIMULATED] = "simulated", [ORIGIN_IMPORTED] = "imported")

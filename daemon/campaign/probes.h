@@ -1,0 +1,34 @@
+/* probes.h: chooses the next probes of each kind. Pure; parts of campaign.c. */
+#ifndef REACH_CAMPAIGN_PROBES_H
+#define REACH_CAMPAIGN_PROBES_H
+
+#include "analysis/sharing/window_level.h"
+#include "campaign/campaign.h"
+
+/* ---- READ: the throughput curve, and random accesses of other kinds (read_probes.c) ---- */
+
+/* All READ probes of the curve that are missing: naive over every region, and beyond the reach by
+ * group and, as the control that must show no gain, by SM. None if the memory behind the range
+ * is too small for throughput to mean anything. */
+void read_probes_next(const struct observation_set *set, const struct structure *s,
+                      struct campaign_step *out);
+
+/* All that are missing of each other kind (analysis/throughput/throughput.h): one region within the
+ * reach of a group and at most five beyond it, naive, and the largest by group. None if the curve
+ * has none. */
+void read_probes_rates(const struct observation_set *set, const struct structure *s,
+                       struct campaign_step *out);
+
+/* ---- which SMs share a level (sharing_probes.c) ---- */
+
+/* The next round or pair rows of the first level whose sharing is not known; none where all are, or
+ * if neither probe fits a level. STATUS_DISTURBED if a level contradicts itself, or if its
+ * groups do not close after as many rounds as there are SMs. */
+enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
+                                double share, struct campaign_step *out, struct err *err);
+
+/* The next rows of the full pair matrix of the window level; none where all are there. */
+void sharing_probes_matrix(const struct observation_set *set, const struct structure *s,
+                           double from_progress, struct campaign_step *out);
+
+#endif
