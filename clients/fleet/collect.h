@@ -1,4 +1,4 @@
-/* collect.h: requests from many daemons at once what they know about their GPUs.
+/* collect.h: gets from many daemons at once what they know about their GPUs.
  *
  * One thread, many connections (libcurl's multi interface), each host with a deadline and all of
  * them with another. A failure that may be temporary is retried after a pause that grows and is
@@ -6,8 +6,8 @@
  * does not stop the others.
  *
  * The request is GET /v1/fingerprints, with the tag of the last answer, so that a host where
- * nothing has changed answers in a few bytes. A daemon without that route gets one request per GPU.
- * No token is sent, no redirect is followed, no proxy is used.
+ * nothing has changed answers in a few bytes. No token is sent, no redirect is followed, no proxy
+ * is used.
  */
 #ifndef REACH_CLIENTS_FLEET_COLLECT_H
 #define REACH_CLIENTS_FLEET_COLLECT_H
