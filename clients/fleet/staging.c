@@ -315,11 +315,11 @@ static enum status read_stored(void *self, int columns, const char *const *value
 static enum status find_stored(struct fleet_db *db, const char *host, struct stored *out,
                                struct err *err)
 {
-    return fleet_run(db,
-                     "SELECT f.uuid, f.name FROM fleet_host h "
-                     "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
-                     "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
-                     FLEET_VALUES(host), read_stored, out, err);
+    return fleet_query(db,
+                       "SELECT f.uuid, f.name FROM fleet_host h "
+                       "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
+                       "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
+                       FLEET_VALUES(host), read_stored, out, err);
 }
 
 static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
