@@ -51,7 +51,9 @@ struct transfer {
 
 struct collection {
     const struct hosts *hosts;
-    const struct collect_calls *calls;
+    struct fleet_db *db;
+    collect_fn *done;
+    void *self; /* of `done` */
     CURLM *multi;
     struct transfer *transfers;
     uint32_t count;     /* of `transfers` */
@@ -83,28 +85,21 @@ static size_t on_field(char *data, size_t size, size_t count, void *self)
 
 static bool open_transfer(struct transfer *out, const struct collect_settings *settings)
 {
-    const struct {
-        CURLoption option;
-        long value;
-    } numbers[] = {
-        {CURLOPT_NOSIGNAL, 1},
-        {CURLOPT_FOLLOWLOCATION, 0},
-        {CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1},
-        {CURLOPT_HTTP09_ALLOWED, 0},
-        {CURLOPT_PATH_AS_IS, 1},
-        {CURLOPT_NETRC, CURL_NETRC_IGNORED},
-        {CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2},
-        {CURLOPT_SSL_VERIFYPEER, 1},
-        {CURLOPT_SSL_VERIFYHOST, 2},
-        {CURLOPT_QUICK_EXIT, 1}, /* a DNS query that hangs does not delay the end */
-    };
     CURL *const curl = curl_easy_init();
 
     *out = (struct transfer){.settings = settings, .curl = curl};
     if (!curl)
         return false;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        curl_easy_setopt(curl, numbers[i].option, numbers[i].value);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_HTTP09_ALLOWED, 0L);
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(curl, CURLOPT_NETRC, CURL_NETRC_IGNORED);
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* a DNS query that hangs delays no end */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "reachctl");
@@ -365,12 +360,12 @@ static enum status begin_host(struct collection *c, struct transfer *t, nsec_t n
         .host = {.name = name, .detail = t->result.detail, .etag = t->result.etag}};
     curl_easy_setopt(t->curl, CURLOPT_UNIX_SOCKET_PATH, hosts_url(name, t->url));
     c->open++;
-    return c->calls->tag(c->calls->self, t->host, t->result.etag, err);
+    return fleet_last_etag(c->db, name, t->result.etag, err);
 }
 
 static enum status end_host(struct collection *c, struct transfer *t, struct err *err)
 {
-    const enum status s = c->calls->done(c->calls->self, t->host, &t->result, err);
+    const enum status s = c->done(c->self, t->host, &t->result, err);
 
     reset_transfer(t);
     t->state = FREE;
@@ -444,7 +439,7 @@ static enum status expire_all(struct collection *c, nsec_t now, struct err *err)
     }
     for (; s == STATUS_OK && c->next_host < c->hosts->count; c->next_host++) {
         late.host.name = c->hosts->names[c->next_host];
-        s = c->calls->done(c->calls->self, c->next_host, &late, err);
+        s = c->done(c->self, c->next_host, &late, err);
     }
     return s;
 }
@@ -472,11 +467,13 @@ static enum status run(struct collection *c, struct err *err)
 }
 
 enum status collect(const struct hosts *hosts, const struct collect_settings *settings,
-                    const struct collect_calls *calls, struct err *err)
+                    struct fleet_db *db, collect_fn *done, void *self, struct err *err)
 {
     const uint32_t most = settings->at_once < hosts->count ? settings->at_once : hosts->count;
     struct collection c = {.hosts = hosts,
-                           .calls = calls,
+                           .db = db,
+                           .done = done,
+                           .self = self,
                            .multi = curl_multi_init(),
                            .transfers = calloc(most + 1, sizeof(*c.transfers)),
                            .deadline = clock_monotonic() + settings->all_ms * NSEC_PER_MSEC,

@@ -47,18 +47,14 @@ struct collect_result {
     json_t *document;                  /* FLEET_ANSWERED: as /v1/fingerprints gives it */
 };
 
-/* Other than STATUS_OK ends the collecting with that. */
-struct collect_calls {
-    void *self;
-    /* The tag to send to host number `host`; `out` has FLEET_ETAG_BYTES. */
-    enum status (*tag)(void *self, uint32_t host, char *out, struct err *err);
-    /* Once for each host, in the order in which they end. */
-    enum status (*done)(void *self, uint32_t host, const struct collect_result *result,
-                        struct err *err);
-};
+/* Called once for each host, in the order in which they end; `host` is its place in the list, from
+ * 0. Other than STATUS_OK ends the collecting with that. */
+typedef enum status collect_fn(void *self, uint32_t host, const struct collect_result *result,
+                               struct err *err);
 
-/* Call curl_global_init before. STATUS_INVALID_ARGUMENT: the certificates cannot be used. */
+/* Call curl_global_init before. `db` has the tag to send to each host.
+ * STATUS_INVALID_ARGUMENT: the certificates cannot be used. */
 enum status collect(const struct hosts *hosts, const struct collect_settings *settings,
-                    const struct collect_calls *calls, struct err *err);
+                    struct fleet_db *db, collect_fn *done, void *self, struct err *err);
 
 #endif

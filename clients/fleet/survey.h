@@ -20,12 +20,8 @@ struct survey_settings {
 };
 
 struct survey_host {
-    const char *name; /* the list's */
-    enum fleet_outcome outcome;
-    char *detail; /* owned; never NULL once the survey has ended */
-    uint32_t attempts;
-    uint32_t elapsed_ms;
-    uint64_t received_bytes;
+    struct fleet_host host; /* its name is the list's */
+    char *detail;           /* owned; never NULL once the survey has ended */
     uint32_t gpu_count;
 };
 
