@@ -52,20 +52,9 @@ static enum status status_of(const char *state)
         const char *begins;
         enum status status;
     } classes[] = {
-        {"08", STATUS_IO},
-        {"28", STATUS_IO},
-        {"3D", STATUS_NOT_FOUND},
-        {"42501", STATUS_READ_ONLY},
-        {"25006", STATUS_READ_ONLY},
-        {"53100", STATUS_FULL},
-        {"53200", STATUS_NO_MEMORY},
-        {"53", STATUS_CONFLICT},
-        {"40", STATUS_CONFLICT},
-        {"55", STATUS_CONFLICT},
-        {"57", STATUS_IO},
-        {"58", STATUS_IO},
-        {"XX", STATUS_CORRUPT},
-        {"42", STATUS_INVALID_ARGUMENT},
+        {"42501", STATUS_READ_ONLY},     {"25006", STATUS_READ_ONLY},
+        {"53100", STATUS_FULL},          {"53200", STATUS_NO_MEMORY},
+        {"XX", STATUS_CORRUPT},          {"42", STATUS_INVALID_ARGUMENT},
         {"22", STATUS_INVALID_ARGUMENT},
     };
 
@@ -73,7 +62,7 @@ static enum status status_of(const char *state)
         if (strncmp(state, classes[i].begins, strlen(classes[i].begins)) == 0)
             return classes[i].status;
     }
-    return state ? STATUS_INTERNAL : STATUS_IO;
+    return STATUS_IO;
 }
 
 /* libpq's messages have several lines; an err has one. They hold no password. */

@@ -22,9 +22,7 @@ enum {
     PRIMARY_CODE = 0xff
 };
 
-#define APPLICATION_ID    1382435924 /* "RfLT" */
-#define TEXT_OF(number)   #number
-#define DIGITS_OF(number) TEXT_OF(number)
+#define APPLICATION_ID "1382435924" /* "RfLT" */
 
 /* Bounds on what SQLite keeps in memory, whatever the size of the file; large pages, because
  * reports read whole tables. */
@@ -36,7 +34,7 @@ static const char settings[] = "PRAGMA cache_size = -8192;"
                                "PRAGMA synchronous = FULL;"
                                "PRAGMA page_size = 16384;"
                                "PRAGMA journal_mode = WAL;"
-                               "PRAGMA application_id = " DIGITS_OF(APPLICATION_ID);
+                               "PRAGMA application_id = " APPLICATION_ID;
 
 struct sqlite_engine {
     sqlite3 *db;
@@ -46,31 +44,21 @@ struct sqlite_engine {
 
 static enum status status_of(int rc)
 {
-    static const struct {
-        int code;
-        enum status status;
-    } codes[] = {
-        {SQLITE_FULL, STATUS_FULL},
-        {SQLITE_READONLY, STATUS_READ_ONLY},
-        {SQLITE_CORRUPT, STATUS_CORRUPT},
-        {SQLITE_NOTADB, STATUS_CORRUPT},
-        {SQLITE_BUSY, STATUS_CONFLICT},
-        {SQLITE_LOCKED, STATUS_CONFLICT},
-        {SQLITE_NOMEM, STATUS_NO_MEMORY},
-        {SQLITE_CANTOPEN, STATUS_IO},
-        {SQLITE_IOERR, STATUS_IO},
-        {SQLITE_PERM, STATUS_IO},
-        {SQLITE_AUTH, STATUS_IO},
-        {SQLITE_ERROR, STATUS_INVALID_ARGUMENT}, /* a statement of the caller's, see fleet_query */
-        {SQLITE_TOOBIG, STATUS_INVALID_ARGUMENT},
-        {SQLITE_RANGE, STATUS_INVALID_ARGUMENT},
-    };
-
-    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
-        if (codes[i].code == (rc & PRIMARY_CODE))
-            return codes[i].status;
+    switch (rc & PRIMARY_CODE) {
+    case SQLITE_FULL:
+        return STATUS_FULL;
+    case SQLITE_READONLY:
+        return STATUS_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return STATUS_CORRUPT;
+    case SQLITE_NOMEM:
+        return STATUS_NO_MEMORY;
+    case SQLITE_ERROR: /* a statement of the caller's, see fleet_query */
+        return STATUS_INVALID_ARGUMENT;
+    default:
+        return STATUS_IO;
     }
-    return STATUS_INTERNAL;
 }
 
 static enum status fail(const struct sqlite_engine *e, int rc, struct err *err)
@@ -236,9 +224,9 @@ static enum status check_owner(void *self, int columns, const char *const *value
 
 static enum status open_engine(const char *where, void **out, struct err *err)
 {
-    static const char is_ours[] = "SELECT application_id = " DIGITS_OF(
-        APPLICATION_ID) " OR (application_id = 0 AND NOT EXISTS "
-                        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
+    static const char is_ours[] =
+        "SELECT application_id = " APPLICATION_ID " OR (application_id = 0 AND NOT EXISTS "
+        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
     struct sqlite_engine *e = calloc(1, sizeof(*e));
     enum status s;
     int rc;
