@@ -40,19 +40,11 @@ const char *fleet_integer_text(int64_t v, char *out)
 
 /* ---- queries ---- */
 
-enum status fleet_run(struct fleet_db *db, const char *sql, int parameter_count,
-                      const char *const *parameters, fleet_row_fn *row, void *self, struct err *err)
-{
-    return db->engine->query(db->connection, sql, true, parameter_count, parameters, row, self,
-                             err);
-}
-
 enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_count,
                         const char *const *parameters, fleet_row_fn *row, void *self,
                         struct err *err)
 {
-    return db->engine->query(db->connection, sql, false, parameter_count, parameters, row, self,
-                             err);
+    return db->engine->query(db->connection, sql, parameter_count, parameters, row, self, err);
 }
 
 static enum status read_integer(void *self, int columns, const char *const *values, struct err *err)
@@ -69,7 +61,7 @@ enum status fleet_run_integer(struct fleet_db *db, const char *sql, int paramete
                               const char *const *parameters, int64_t *out, struct err *err)
 {
     *out = 0;
-    return fleet_run(db, sql, parameter_count, parameters, read_integer, out, err);
+    return fleet_query(db, sql, parameter_count, parameters, read_integer, out, err);
 }
 
 /* Skips blank lines and lines of comment, which may mention parameters. */
@@ -200,6 +192,6 @@ static enum status copy_etag(void *self, int columns, const char *const *values,
 enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_etag, struct err *err)
 {
     out_etag[0] = '\0';
-    return fleet_run(db, "SELECT etag FROM fleet_host WHERE name = $1 AND answered > 0",
-                     FLEET_VALUES(host), copy_etag, out_etag, err);
+    return fleet_query(db, "SELECT etag FROM fleet_host WHERE name = $1 AND answered > 0",
+                       FLEET_VALUES(host), copy_etag, out_etag, err);
 }

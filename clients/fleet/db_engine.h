@@ -27,9 +27,8 @@ struct fleet_value {
 struct fleet_engine {
     enum status (*open)(const char *where, void **out, struct err *err);
     void (*close)(void *take);
-    /* One statement. `prepared`: the text is a constant that is used again; its plan is kept. No
-     * other call of this engine while `row` runs. `row` may be NULL. */
-    enum status (*query)(void *engine, const char *sql, bool prepared, int parameter_count,
+    /* One statement. No other call of this engine while `row` runs. `row` may be NULL. */
+    enum status (*query)(void *engine, const char *sql, int parameter_count,
                          const char *const *parameters, fleet_row_fn *row, void *self,
                          struct err *err);
     /* Adds a row to a table; it may be invisible until `flush`. `table` is a constant. */
@@ -68,10 +67,7 @@ struct fleet_db {
 enum { FLEET_INTEGER_BYTES = 24 };
 const char *fleet_integer_text(int64_t v, char *out); /* returns `out`, of FLEET_INTEGER_BYTES */
 
-/* fleet_query of a constant text, which stays prepared. */
-enum status fleet_run(struct fleet_db *db, const char *sql, int parameter_count,
-                      const char *const *parameters, fleet_row_fn *row, void *self,
-                      struct err *err);
+/* The parameters of fleet_query. */
 #define FLEET_VALUES(...)                                                                          \
     (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)),                      \
         (const char *const[])                                                                      \

@@ -28,9 +28,7 @@ const struct fleet_engine fleet_postgres = {.open = open_engine};
 #include <string.h>
 
 enum {
-    MAX_STATEMENTS = 16,
     MAX_TABLES = 8,
-    NAME_BYTES = 16,
     COPY_BYTES = 1 << 20 /* of a table, before they are sent */
 };
 
@@ -44,8 +42,6 @@ struct waiting {
 
 struct postgres_engine {
     PGconn *connection;
-    int count;
-    const char *prepared[MAX_STATEMENTS]; /* borrowed: constants; the index is the name */
     struct waiting waiting[MAX_TABLES];
 };
 
@@ -56,20 +52,9 @@ static enum status status_of(const char *state)
         const char *begins;
         enum status status;
     } classes[] = {
-        {"08", STATUS_IO},
-        {"28", STATUS_IO},
-        {"3D", STATUS_NOT_FOUND},
-        {"42501", STATUS_READ_ONLY},
-        {"25006", STATUS_READ_ONLY},
-        {"53100", STATUS_FULL},
-        {"53200", STATUS_NO_MEMORY},
-        {"53", STATUS_CONFLICT},
-        {"40", STATUS_CONFLICT},
-        {"55", STATUS_CONFLICT},
-        {"57", STATUS_IO},
-        {"58", STATUS_IO},
-        {"XX", STATUS_CORRUPT},
-        {"42", STATUS_INVALID_ARGUMENT},
+        {"42501", STATUS_READ_ONLY},     {"25006", STATUS_READ_ONLY},
+        {"53100", STATUS_FULL},          {"53200", STATUS_NO_MEMORY},
+        {"XX", STATUS_CORRUPT},          {"42", STATUS_INVALID_ARGUMENT},
         {"22", STATUS_INVALID_ARGUMENT},
     };
 
@@ -77,7 +62,7 @@ static enum status status_of(const char *state)
         if (strncmp(state, classes[i].begins, strlen(classes[i].begins)) == 0)
             return classes[i].status;
     }
-    return state ? STATUS_INTERNAL : STATUS_IO;
+    return STATUS_IO;
 }
 
 /* libpq's messages have several lines; an err has one. They hold no password. */
@@ -160,85 +145,39 @@ static enum status open_engine(const char *where, void **out, struct err *err)
 
 /* ---- queries ---- */
 
-/* The name of a prepared statement, which is prepared if it is new. */
-static enum status prepare(struct postgres_engine *e, const char *sql, char *out_name,
-                           struct err *err)
-{
-    int i = 0;
-    enum status s = STATUS_OK;
-
-    while (i < e->count && e->prepared[i] != sql)
-        i++;
-    (void)snprintf(out_name, NAME_BYTES, "s%d", i);
-    if (i < e->count)
-        return STATUS_OK;
-    REACH_ASSERT(i < MAX_STATEMENTS); /* there are fewer constants */
-    s = end_command(e, PQprepare(e->connection, out_name, sql, 0, NULL), err);
-    if (s == STATUS_OK)
-        e->prepared[e->count++] = sql;
-    return s;
-}
-
-static enum status emit_row(const struct postgres_engine *e, const PGresult *result,
-                            fleet_row_fn *row, void *self, struct err *err)
+static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *self, struct err *err)
 {
     const char *values[FLEET_MAX_COLUMNS];
     const int columns = PQnfields(result);
-    enum status s;
 
-    if (columns > FLEET_MAX_COLUMNS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "a query has more than %d columns",
-                       FLEET_MAX_COLUMNS);
+    REACH_ASSERT(columns <= FLEET_MAX_COLUMNS);
     for (int i = 0; i < columns; i++)
         values[i] = PQgetisnull(result, 0, i) ? NULL : PQgetvalue(result, 0, i);
-    s = row ? row(self, columns, values, err) : STATUS_OK;
-    if (s != STATUS_OK) { /* the server need not compute the rest */
-        PGcancel *const cancel = PQgetCancel(e->connection);
-        char words[128];
-        (void)PQcancel(cancel, words, sizeof(words));
-        PQfreeCancel(cancel);
-    }
-    return s;
+    return row ? row(self, columns, values, err) : STATUS_OK;
 }
 
 /* Reads to the end in any case: the connection can do nothing else before. */
-static enum status emit_rows(const struct postgres_engine *e, fleet_row_fn *row, void *self,
-                             struct err *err)
+static enum status query(void *engine, const char *sql, int parameter_count,
+                         const char *const *parameters, fleet_row_fn *row, void *self,
+                         struct err *err)
 {
+    struct postgres_engine *const e = engine;
     enum status s = STATUS_OK;
     PGresult *result;
 
+    if (PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters, NULL, NULL, 0) !=
+        1)
+        return fail(e, NULL, err);
+    (void)PQsetSingleRowMode(e->connection);
     while ((result = PQgetResult(e->connection))) {
         const ExecStatusType type = PQresultStatus(result);
         if (s == STATUS_OK && type == PGRES_SINGLE_TUPLE)
-            s = emit_row(e, result, row, self, err);
+            s = emit_row(result, row, self, err);
         else if (s == STATUS_OK && type != PGRES_TUPLES_OK && type != PGRES_COMMAND_OK)
             s = fail(e, result, err);
         PQclear(result);
     }
     return s;
-}
-
-static enum status query(void *engine, const char *sql, bool prepared, int parameter_count,
-                         const char *const *parameters, fleet_row_fn *row, void *self,
-                         struct err *err)
-{
-    struct postgres_engine *const e = engine;
-    char name[NAME_BYTES];
-    const enum status s = prepared ? prepare(e, sql, name, err) : STATUS_OK;
-    int sent;
-
-    if (s != STATUS_OK)
-        return s;
-    if (prepared)
-        sent = PQsendQueryPrepared(e->connection, name, parameter_count, parameters, NULL, NULL, 0);
-    else
-        sent =
-            PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters, NULL, NULL, 0);
-    if (sent != 1)
-        return fail(e, NULL, err);
-    (void)PQsetSingleRowMode(e->connection);
-    return emit_rows(e, row, self, err);
 }
 
 /* ---- rows ---- */

@@ -16,16 +16,13 @@
 
 enum {
     BUSY_TIMEOUT_MS = 10000, /* for another survey that is being stored */
-    MAX_STATEMENTS = 48,
+    MAX_TABLES = 8,
     MAX_SQL_BYTES = 600,
     NUMBER_BYTES = 32,
-    FIRST_ROOM = 1024, /* of values, doubled as needed */
     PRIMARY_CODE = 0xff
 };
 
-#define APPLICATION_ID    1382435924 /* "RfLT" */
-#define TEXT_OF(number)   #number
-#define DIGITS_OF(number) TEXT_OF(number)
+#define APPLICATION_ID "1382435924" /* "RfLT" */
 
 /* Bounds on what SQLite keeps in memory, whatever the size of the file; large pages, because
  * reports read whole tables. */
@@ -37,46 +34,31 @@ static const char settings[] = "PRAGMA cache_size = -8192;"
                                "PRAGMA synchronous = FULL;"
                                "PRAGMA page_size = 16384;"
                                "PRAGMA journal_mode = WAL;"
-                               "PRAGMA application_id = " DIGITS_OF(APPLICATION_ID);
-
-struct prepared {
-    const void *key; /* a constant: the text, or the table that it appends to */
-    sqlite3_stmt *stmt;
-};
+                               "PRAGMA application_id = " APPLICATION_ID;
 
 struct sqlite_engine {
     sqlite3 *db;
-    int count;
-    struct prepared prepared[MAX_STATEMENTS];
+    const struct fleet_table *tables[MAX_TABLES]; /* that were appended to */
+    sqlite3_stmt *append[MAX_TABLES];             /* to them */
 };
 
 static enum status status_of(int rc)
 {
-    static const struct {
-        int code;
-        enum status status;
-    } codes[] = {
-        {SQLITE_FULL, STATUS_FULL},
-        {SQLITE_READONLY, STATUS_READ_ONLY},
-        {SQLITE_CORRUPT, STATUS_CORRUPT},
-        {SQLITE_NOTADB, STATUS_CORRUPT},
-        {SQLITE_BUSY, STATUS_CONFLICT},
-        {SQLITE_LOCKED, STATUS_CONFLICT},
-        {SQLITE_NOMEM, STATUS_NO_MEMORY},
-        {SQLITE_CANTOPEN, STATUS_IO},
-        {SQLITE_IOERR, STATUS_IO},
-        {SQLITE_PERM, STATUS_IO},
-        {SQLITE_AUTH, STATUS_IO},
-        {SQLITE_ERROR, STATUS_INVALID_ARGUMENT}, /* a statement of the caller's, see fleet_query */
-        {SQLITE_TOOBIG, STATUS_INVALID_ARGUMENT},
-        {SQLITE_RANGE, STATUS_INVALID_ARGUMENT},
-    };
-
-    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
-        if (codes[i].code == (rc & PRIMARY_CODE))
-            return codes[i].status;
+    switch (rc & PRIMARY_CODE) {
+    case SQLITE_FULL:
+        return STATUS_FULL;
+    case SQLITE_READONLY:
+        return STATUS_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return STATUS_CORRUPT;
+    case SQLITE_NOMEM:
+        return STATUS_NO_MEMORY;
+    case SQLITE_ERROR: /* a statement of the caller's, see fleet_query */
+        return STATUS_INVALID_ARGUMENT;
+    default:
+        return STATUS_IO;
     }
-    return STATUS_INTERNAL;
 }
 
 static enum status fail(const struct sqlite_engine *e, int rc, struct err *err)
@@ -92,14 +74,14 @@ static void close_engine(void *take)
 
     if (!e)
         return;
-    for (int i = 0; i < e->count; i++)
-        sqlite3_finalize(e->prepared[i].stmt);
+    for (int i = 0; i < MAX_TABLES; i++)
+        sqlite3_finalize(e->append[i]);
     sqlite3_close(e->db);
     free(e);
 }
 
-/* ---- the collation "C" of PostgreSQL; median and percentile_disc, which SQLite has from 3.47 on;
- * and mad, the median distance from the median ---- */
+/* ---- the collation "C" of PostgreSQL; and of the values of a group the median, both quartiles and
+ * the median distance from the median ---- */
 
 static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const void *b)
 {
@@ -109,66 +91,52 @@ static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const v
     return c ? c : a_bytes - b_bytes;
 }
 
-struct values {
-    double *v; /* owned */
-    size_t count;
-    size_t room;
-    double fraction;
-};
+static double lower_quartile(const double *values, size_t count)
+{
+    return stats_quantile_f64(values, count, 0.25);
+}
 
+static double upper_quartile(const double *values, size_t count)
+{
+    return stats_quantile_f64(values, count, 0.75);
+}
+
+/* Appends a value to those of a group: an array of doubles in a string of SQLite's. */
 static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-    struct values *const a = sqlite3_aggregate_context(context, sizeof(*a));
+    sqlite3_str **const values = sqlite3_aggregate_context(context, sizeof(*values));
+    const double v = sqlite3_value_double(argv[0]);
 
-    if (!a || sqlite3_value_type(argv[0]) == SQLITE_NULL)
+    (void)argc;
+    if (!values || sqlite3_value_type(argv[0]) == SQLITE_NULL)
         return;
-    if (a->count == a->room) {
-        const size_t room = a->room ? 2 * a->room : FIRST_ROOM;
-        double *const grown = realloc(a->v, room * sizeof(*grown));
-        if (!grown) {
-            sqlite3_result_error_nomem(context);
-            return;
-        }
-        a->v = grown;
-        a->room = room;
-    }
-    if (argc > 1)
-        a->fraction = sqlite3_value_double(argv[1]);
-    a->v[a->count++] = sqlite3_value_double(argv[0]);
-}
-
-static double median_of(const struct values *a)
-{
-    return stats_median_f64(a->v, a->count);
-}
-
-static double percentile_of(const struct values *a)
-{
-    return stats_quantile_f64(a->v, a->count, a->fraction);
-}
-
-static double deviation_of(const struct values *a)
-{
-    return stats_mad_f64(a->v, a->count);
+    if (!*values)
+        *values = sqlite3_str_new(sqlite3_context_db_handle(context));
+    sqlite3_str_append(*values, (const char *)&v, sizeof(v));
 }
 
 static struct aggregate {
     const char *name;
-    int parameters;
-    double (*of)(const struct values *a);
-} aggregates[] = {
-    {"median", 1, median_of}, {"percentile_disc", 2, percentile_of}, {"mad", 1, deviation_of}};
+    double (*of)(const double *values, size_t count);
+} aggregates[] = {{"median", stats_median_f64},
+                  {"lower_quartile", lower_quartile},
+                  {"upper_quartile", upper_quartile},
+                  {"mad", stats_mad_f64}};
 
 static void end_values(sqlite3_context *context)
 {
     const struct aggregate *const aggregate = sqlite3_user_data(context);
-    const struct values *const a = sqlite3_aggregate_context(context, 0);
+    sqlite3_str **const values = sqlite3_aggregate_context(context, 0);
 
-    if (!a)
+    if (!values || !*values)
         return;
-    if (a->count > 0)
-        sqlite3_result_double(context, aggregate->of(a));
-    free(a->v);
+    if (sqlite3_str_errcode(*values) != SQLITE_OK)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_double(context,
+                              aggregate->of((const double *)(void *)sqlite3_str_value(*values),
+                                            (size_t)sqlite3_str_length(*values) / sizeof(double)));
+    sqlite3_free(sqlite3_str_finish(*values));
 }
 
 static int add_functions(sqlite3 *db)
@@ -176,33 +144,12 @@ static int add_functions(sqlite3 *db)
     int rc = sqlite3_create_collation(db, "C", SQLITE_UTF8, NULL, by_bytes);
 
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof(aggregates) / sizeof(*aggregates); i++)
-        rc = sqlite3_create_function(db, aggregates[i].name, aggregates[i].parameters, SQLITE_UTF8,
-                                     &aggregates[i], NULL, add_value, end_values);
+        rc = sqlite3_create_function(db, aggregates[i].name, 1, SQLITE_UTF8, &aggregates[i], NULL,
+                                     add_value, end_values);
     return rc;
 }
 
 /* ---- statements ---- */
-
-/* The statement that is kept for `key`; NULL: none. */
-static sqlite3_stmt *find_prepared(const struct sqlite_engine *e, const void *key)
-{
-    for (int i = 0; i < e->count; i++) {
-        if (e->prepared[i].key == key)
-            return e->prepared[i].stmt;
-    }
-    return NULL;
-}
-
-/* Prepares a statement, and keeps it for `key` if that is not NULL. */
-static int prepare(struct sqlite_engine *e, const void *key, const char *sql, sqlite3_stmt **out)
-{
-    const int rc = sqlite3_prepare_v2(e->db, sql, -1, out, NULL);
-
-    REACH_ASSERT(e->count < MAX_STATEMENTS); /* there are fewer constants */
-    if (key && rc == SQLITE_OK)
-        e->prepared[e->count++] = (struct prepared){.key = key, .stmt = *out};
-    return rc;
-}
 
 /* "$2" is a name to SQLite; its number is that of its first use. */
 static int bind(sqlite3_stmt *stmt, int count, const char *const *parameters)
@@ -236,9 +183,7 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
     const int columns = sqlite3_column_count(stmt);
     int rc;
 
-    if (columns > FLEET_MAX_COLUMNS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "a query has more than %d columns",
-                       FLEET_MAX_COLUMNS);
+    REACH_ASSERT(columns <= FLEET_MAX_COLUMNS);
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         enum status s;
         for (int i = 0; i < columns; i++)
@@ -250,22 +195,19 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
     return rc == SQLITE_DONE ? STATUS_OK : fail(e, rc, err);
 }
 
-static enum status query(void *engine, const char *sql, bool prepared, int parameter_count,
+static enum status query(void *engine, const char *sql, int parameter_count,
                          const char *const *parameters, fleet_row_fn *row, void *self,
                          struct err *err)
 {
     struct sqlite_engine *const e = engine;
-    sqlite3_stmt *stmt = find_prepared(e, sql);
-    int rc = stmt ? SQLITE_OK : prepare(e, prepared ? sql : NULL, sql, &stmt);
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL);
     enum status s;
 
     if (rc == SQLITE_OK)
         rc = bind(stmt, parameter_count, parameters);
     s = rc == SQLITE_OK ? emit_rows(e, stmt, row, self, err) : fail(e, rc, err);
-    if (prepared)
-        sqlite3_reset(stmt);
-    else
-        sqlite3_finalize(stmt);
+    sqlite3_finalize(stmt);
     return s;
 }
 
@@ -282,9 +224,9 @@ static enum status check_owner(void *self, int columns, const char *const *value
 
 static enum status open_engine(const char *where, void **out, struct err *err)
 {
-    static const char is_ours[] = "SELECT application_id = " DIGITS_OF(
-        APPLICATION_ID) " OR (application_id = 0 AND NOT EXISTS "
-                        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
+    static const char is_ours[] =
+        "SELECT application_id = " APPLICATION_ID " OR (application_id = 0 AND NOT EXISTS "
+        "(SELECT 1 FROM sqlite_master)) FROM pragma_application_id";
     struct sqlite_engine *e = calloc(1, sizeof(*e));
     enum status s;
     int rc;
@@ -296,8 +238,7 @@ static enum status open_engine(const char *where, void **out, struct err *err)
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     sqlite3_extended_result_codes(e->db, 1);
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    s = rc == SQLITE_OK ? query(e, is_ours, false, 0, NULL, check_owner, NULL, err)
-                        : fail(e, rc, err);
+    s = rc == SQLITE_OK ? query(e, is_ours, 0, NULL, check_owner, NULL, err) : fail(e, rc, err);
     if (s == STATUS_OK) {
         rc = add_functions(e->db);
         if (rc == SQLITE_OK)
@@ -315,17 +256,27 @@ static enum status open_engine(const char *where, void **out, struct err *err)
 
 /* ---- rows ---- */
 
+/* The statement that appends to a table. */
 static int prepare_append(struct sqlite_engine *e, const struct fleet_table *table,
                           sqlite3_stmt **out)
 {
     char sql[MAX_SQL_BYTES];
-    int n =
-        snprintf(sql, sizeof(sql), "INSERT INTO %s (%s) VALUES (?", table->name, table->columns);
+    int i = 0;
+    int rc = SQLITE_OK;
 
-    for (int i = 1; i < table->count; i++)
-        n += snprintf(sql + n, sizeof(sql) - (size_t)n, ", ?");
-    (void)snprintf(sql + n, sizeof(sql) - (size_t)n, ")");
-    return prepare(e, table, sql, out);
+    while (e->tables[i] && e->tables[i] != table)
+        i++;
+    if (!e->tables[i]) {
+        int n = snprintf(sql, sizeof(sql), "INSERT INTO %s (%s) VALUES (?", table->name,
+                         table->columns);
+        for (int c = 1; c < table->count; c++)
+            n += snprintf(sql + n, sizeof(sql) - (size_t)n, ", ?");
+        (void)snprintf(sql + n, sizeof(sql) - (size_t)n, ")");
+        rc = sqlite3_prepare_v2(e->db, sql, -1, &e->append[i], NULL);
+        e->tables[i] = rc == SQLITE_OK ? table : NULL;
+    }
+    *out = e->append[i];
+    return rc;
 }
 
 static int bind_value(sqlite3_stmt *stmt, int at, const struct fleet_value *v)
@@ -347,8 +298,8 @@ static enum status append(void *engine, const struct fleet_table *table,
                           const struct fleet_value *values, struct err *err)
 {
     struct sqlite_engine *const e = engine;
-    sqlite3_stmt *stmt = find_prepared(e, table);
-    int rc = stmt ? SQLITE_OK : prepare_append(e, table, &stmt);
+    sqlite3_stmt *stmt = NULL;
+    int rc = prepare_append(e, table, &stmt);
     enum status s;
 
     for (int i = 0; rc == SQLITE_OK && i < table->count; i++)

@@ -43,6 +43,9 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
     json_decref(body);
     if (!gpu->text)
         return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
+    if (strlen(gpu->text) > HOST_ANSWER_MAX_FINGERPRINT_BYTES)
+        return err_set(err, STATUS_PROTOCOL, "the fingerprint of %s exceeds %d bytes", gpu->uuid,
+                       HOST_ANSWER_MAX_FINGERPRINT_BYTES);
     if (strcmp(id, gpu->fingerprint_id) != 0)
         return err_set(err, STATUS_CONFLICT,
                        "the id of the fingerprint of %s is not the hash of its content", gpu->uuid);

@@ -14,7 +14,12 @@
 
 #include <jansson.h>
 
-enum { HOST_ANSWER_STATE_BYTES = 32, HOST_ANSWER_VERSION_BYTES = 64 };
+enum {
+    HOST_ANSWER_STATE_BYTES = 32,
+    HOST_ANSWER_VERSION_BYTES = 64,
+    HOST_ANSWER_MAX_FINGERPRINT_BYTES = 1
+                                        << 20 /* the largest that a daemon makes is a tenth of it */
+};
 
 struct host_answer_gpu {
     uint32_t slot; /* the daemon's index */
@@ -24,7 +29,8 @@ struct host_answer_gpu {
     char state[HOST_ANSWER_STATE_BYTES];
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "": it has none */
     struct fingerprint *fingerprint;           /* owned; NULL: it has none */
-    char *text; /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
+    bool stored; /* the survey's mark: so is the fingerprint already */
+    char *text;  /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
 };
 
 struct host_answer {

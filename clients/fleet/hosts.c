@@ -7,12 +7,11 @@
  */
 #include "clients/fleet/hosts.h"
 
-#include "clients/fleet/hostlist.h"
-
 #include "base/text.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <search.h>
 #include <stdio.h>
@@ -25,7 +24,9 @@ enum {
     MOST_NAME = 253, /* of a DNS name */
     MOST_PORT = 65535,
     ROOM = 1024, /* of names, at a time */
-    SHOWN_BYTES = 80
+    SHOWN_BYTES = 80,
+    MOST_BRACKETS = 8,
+    MOST_DIGITS = 12
 };
 
 static const char HTTP[] = "http://";
@@ -255,7 +256,143 @@ enum status hosts_add(struct hosts *h, const char *text, struct err *err)
     return add_host(h, text, false, err);
 }
 
-/* ---- from other forms ---- */
+/* ---- Slurm's host lists: from left to right, each value of a bracket is followed by all that the
+ * rest of the item stands for. Padding is %0*d of as many digits as the lower bound has. ---- */
+
+struct expansion {
+    hosts_fn *each; /* NULL: only checks and counts */
+    void *self;
+    uint64_t count;
+    uint64_t most;
+    char host[HOSTS_NAME_BYTES];
+    const char *end; /* of the item */
+    struct err *err;
+};
+
+struct range {
+    uint64_t low;
+    uint64_t high;
+    int digits;
+};
+
+static enum status refuse_list(const struct expansion *x, const char *at, const char *why)
+{
+    char shown[SHOWN_BYTES];
+
+    snprintf(shown, sizeof(shown), "%s", at);
+    text_sanitize(shown);
+    return err_set(x->err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
+}
+
+/* Moves `*at` past a number; returns its digits, 0 if there is none. */
+static int parse_number(const char **at, uint64_t *out)
+{
+    const size_t digits = strspn(*at, "0123456789");
+
+    if (digits == 0 || digits > MOST_DIGITS)
+        return 0;
+    *out = strtoull(*at, NULL, 10);
+    *at += digits;
+    return (int)digits;
+}
+
+/* Moves `*at` past "001-256" or "7". Returns NULL, or what is wrong. */
+static const char *parse_range(const char **at, struct range *out)
+{
+    static const char missing[] = "a number of at most 12 digits is missing";
+    const char *high;
+    int digits;
+
+    out->digits = parse_number(at, &out->low);
+    out->high = out->low;
+    if (out->digits == 0)
+        return missing;
+    if (**at != '-')
+        return NULL;
+    high = ++*at;
+    digits = parse_number(at, &out->high);
+    if (digits == 0)
+        return missing;
+    if (digits > 1 && digits != out->digits && *high == '0')
+        return "the bounds are padded to different widths";
+    return out->high < out->low ? "the range runs backwards" : NULL;
+}
+
+static enum status expand(struct expansion *x, const char *at, size_t n, int brackets);
+
+/* Expands what begins with the bracket at `at`. */
+static enum status expand_bracket(struct expansion *x, const char *at, size_t n, int brackets)
+{
+    const char *rest = at;
+    struct range r = {.digits = 0};
+    enum status s = STATUS_OK;
+
+    if (brackets == MOST_BRACKETS)
+        return refuse_list(x, at, "there are more than 8 parts");
+    do {
+        const char *const begin = ++rest;
+        const char *const why = parse_range(&rest, &r);
+        if (why)
+            return refuse_list(x, begin, why);
+    } while (*rest == ',');
+    if (*rest++ != ']')
+        return refuse_list(x, at, "a bracket is not closed");
+    do {
+        at++;
+        (void)parse_range(&at, &r);
+        for (uint64_t v = r.low; s == STATUS_OK && v <= r.high; v++)
+            s = expand(x, rest, n + (size_t)sprintf(x->host + n, "%0*" PRIu64, r.digits, v),
+                       brackets + 1);
+    } while (s == STATUS_OK && *at == ',');
+    return s;
+}
+
+/* Expands an item from `at` on, after the `n` bytes that the host has already and as many brackets.
+ */
+static enum status expand(struct expansion *x, const char *at, size_t n, int brackets)
+{
+    const size_t plain = strcspn(at, "[],");
+
+    if (plain + MOST_DIGITS >= HOSTS_NAME_BYTES - n)
+        return refuse_list(x, at, "a name is too long");
+    memcpy(x->host + n, at, plain);
+    n += plain;
+    at += plain;
+    if (*at == '[')
+        return expand_bracket(x, at, n, brackets);
+    if (*at == ']')
+        return refuse_list(x, at, "a bracket is closed that was not opened");
+    if (n == 0)
+        return refuse_list(x, at, "a name is missing");
+    if (x->count++ == x->most)
+        return err_set(x->err, STATUS_FULL, "the host list has more than %" PRIu64 " hosts",
+                       x->most);
+    x->host[n] = '\0';
+    x->end = at;
+    return x->each ? x->each(x->self, x->host, x->err) : STATUS_OK;
+}
+
+static enum status expand_items(struct expansion *x, const char *expression)
+{
+    enum status s = expand(x, expression, 0, 0);
+
+    while (s == STATUS_OK && *x->end == ',')
+        s = expand(x, x->end + 1, 0, 0);
+    return s;
+}
+
+enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, void *self,
+                         struct err *err)
+{
+    struct expansion x = {.self = self, .most = most, .err = err};
+    const enum status s = expand_items(&x, expression);
+
+    x.each = each;
+    x.count = 0;
+    return s == STATUS_OK ? expand_items(&x, expression) : s;
+}
+
+/* ---- other forms ---- */
 
 static enum status add_one(void *self, const char *host, struct err *err)
 {
@@ -264,7 +401,7 @@ static enum status add_one(void *self, const char *host, struct err *err)
 
 enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err *err)
 {
-    return hostlist_expand(expression, h->most, add_one, h, err);
+    return hosts_expand(expression, h->most, add_one, h, err);
 }
 
 /* Without the comment, and blanks at both ends. */

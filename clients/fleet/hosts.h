@@ -49,7 +49,19 @@ enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, str
  * labels are Prometheus' business. */
 enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, struct err *err);
 
-/* A Slurm host list expression (hostlist.h). */
+/* Slurm's host list expressions, as SLURM_JOB_NODELIST and sinfo write them:
+ *
+ *     n[001-256]          n001 n002 .. n256: as many digits as the lower bound has
+ *     a[1-3,7]b[01-02]    a1b01 a1b02 a2b01 .. a7b02: the last bracket varies fastest
+ *     login,n[1-2]        login n1 n2
+ *
+ * STATUS_INVALID_ARGUMENT: what is wrong with the expression; STATUS_FULL: it has more than `most`
+ * hosts. Then `each` was not called; if it returns other than STATUS_OK, that ends the expansion.
+ */
+typedef enum status hosts_fn(void *self, const char *host, struct err *err);
+enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, void *self,
+                         struct err *err);
+/* Adds them. */
 enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err *err);
 
 /* The URL before the API's path, and for unix: the path of the socket (NULL otherwise). `name` is

@@ -55,13 +55,13 @@ static enum status store_pair(struct fleet_db *db, const char *survey, const str
     fingerprint_compare(&pair->before, &pair->after, &diff);
     const uint32_t rows = diff.count > 0 ? diff.count : diff.result != FINGERPRINT_SAME;
     for (uint32_t i = 0; s == STATUS_OK && i < rows; i++)
-        s = fleet_run(db,
-                      "INSERT INTO fleet_drift (survey, fingerprint, place, what, class) "
-                      "VALUES ($1, $2, $3, $4, $5)",
-                      FLEET_VALUES(survey, pair->id, fleet_integer_text(i, place),
-                                   diff.count ? diff.sentences[i] : NULL,
-                                   fingerprint_class_name(diff.result)),
-                      NULL, NULL, err);
+        s = fleet_query(db,
+                        "INSERT INTO fleet_drift (survey, fingerprint, place, what, class) "
+                        "VALUES ($1, $2, $3, $4, $5)",
+                        FLEET_VALUES(survey, pair->id, fleet_integer_text(i, place),
+                                     diff.count ? diff.sentences[i] : NULL,
+                                     fingerprint_class_name(diff.result)),
+                        NULL, NULL, err);
     return s;
 }
 
@@ -75,13 +75,13 @@ static enum status compare_pairs(struct fleet_db *db, const char *survey, struct
         return err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     while (s == STATUS_OK) {
         pair->id[0] = '\0';
-        s = fleet_run(db,
-                      "SELECT p.fingerprint, a.document, b.document FROM fleet_new_pair p "
-                      "JOIN fleet_document a ON a.fingerprint = p.was "
-                      "JOIN fleet_document b ON b.fingerprint = p.fingerprint "
-                      "WHERE p.many = 0 AND p.fingerprint > CAST($1 AS INTEGER) "
-                      "ORDER BY p.fingerprint LIMIT 1",
-                      FLEET_VALUES(last), read_pair, pair, err);
+        s = fleet_query(db,
+                        "SELECT p.fingerprint, a.document, b.document FROM fleet_new_pair p "
+                        "JOIN fleet_document a ON a.fingerprint = p.was "
+                        "JOIN fleet_document b ON b.fingerprint = p.fingerprint "
+                        "WHERE p.many = 0 AND p.fingerprint > CAST($1 AS INTEGER) "
+                        "ORDER BY p.fingerprint LIMIT 1",
+                        FLEET_VALUES(last), read_pair, pair, err);
         if (s != STATUS_OK || !pair->id[0])
             break;
         s = store_pair(db, survey, pair, err);
@@ -200,9 +200,9 @@ void fleet_survey_abort(struct fleet_db *db)
 
 enum status fleet_survey_hosts(struct fleet_db *db, fleet_row_fn *row, void *self, struct err *err)
 {
-    return fleet_run(db,
-                     "SELECT n.seq, n.outcome, n.detail, COUNT(g.host) FROM fleet_new_host n "
-                     "LEFT JOIN fleet_new_gpu g ON g.host = n.seq "
-                     "GROUP BY n.seq, n.outcome, n.detail ORDER BY n.seq",
-                     0, NULL, row, self, err);
+    return fleet_query(db,
+                       "SELECT n.seq, n.outcome, n.detail, COUNT(g.host) FROM fleet_new_host n "
+                       "LEFT JOIN fleet_new_gpu g ON g.host = n.seq "
+                       "GROUP BY n.seq, n.outcome, n.detail ORDER BY n.seq",
+                       0, NULL, row, self, err);
 }

@@ -11,11 +11,11 @@
 
 enum { SIZE_BYTES = 24, PREFIX_BYTES = 64 };
 
-/* What values go to: lines of the structure, or metrics. */
+/* What values go to. */
 struct visit {
-    structure_fn *line; /* one of the two is NULL */
-    metric_fn *metric;
+    metric_fn *visit;
     void *self;
+    bool with_text; /* of numbers */
 };
 
 static void emit(const struct visit *v, const char *prefix, const char *name, enum known known,
@@ -24,10 +24,7 @@ static void emit(const struct visit *v, const char *prefix, const char *name, en
     char path[METRIC_NAME_BYTES];
 
     (void)snprintf(path, sizeof(path), "%s%s", prefix, name);
-    if (v->line)
-        v->line(v->self, path, known, text);
-    else if (v->metric)
-        v->metric(v->self, path, known, known == MAYBE_KNOWN ? value : 0);
+    v->visit(v->self, path, known, known == MAYBE_KNOWN ? value : 0, text);
 }
 
 /* A number in a struct. */
@@ -64,7 +61,7 @@ static void emit_field(const struct visit *v, const char *prefix, const struct f
                                                 : 0;
     char text[SIZE_BYTES] = "";
 
-    if (v->line)
+    if (v->with_text)
         (void)snprintf(text, sizeof(text), "%" PRIu64, integer);
     emit(v, prefix, f->name, known,
          f->type == F64 ? ((const struct maybe_f64 *)at)->v : (double)integer, text);
@@ -112,7 +109,7 @@ static void emit_level(const struct visit *v, const struct tlb_level *l)
     emit_word(v, prefix, "shared_by", l->shared_by != SHARED_UNKNOWN, shared_by_name(l->shared_by));
 }
 
-void structure_visit(const struct fingerprint *fp, structure_fn *visit, void *self)
+void structure_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
 {
     static const struct field level_count = FIELD(COUNT, fingerprint, level_count);
     static const struct field beyond = FIELD(U64, fingerprint, beyond.reach_bytes);
@@ -128,7 +125,7 @@ void structure_visit(const struct fingerprint *fp, structure_fn *visit, void *se
         FIELD(U64, fingerprint, windows.entry_bytes),
         FIELD(U64, fingerprint, windows.recommended_bytes),
     };
-    const struct visit v = {.line = visit, .self = self};
+    const struct visit v = {visit, self, true};
     char capability[SIZE_BYTES];
 
     (void)snprintf(capability, sizeof(capability), "%u.%u", fp->gpu.compute_major,
@@ -248,7 +245,7 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
 {
     static const struct field fields[] = {FIELD(COUNT, fingerprint, duration_ms),
                                           FIELD(COUNT, fingerprint, probe_ms)};
-    const struct visit v = {.metric = visit, .self = self};
+    const struct visit v = {visit, self, false};
 
     EMIT(&v, "", fp, fields);
     emit_levels(&v, fp);

@@ -12,11 +12,10 @@
 
 enum { METRIC_NAME_BYTES = 96 };
 
-/* `value` is text: a number, or a word; it means nothing unless `known` is MAYBE_KNOWN. */
-typedef void structure_fn(void *self, const char *name, enum known known, const char *value);
-void structure_visit(const struct fingerprint *fp, structure_fn *visit, void *self);
-
-typedef void metric_fn(void *self, const char *name, enum known known, double v);
+/* `v` and `text` mean nothing unless `known` is MAYBE_KNOWN. `text`: the number or word; of metrics
+ * it is NULL. */
+typedef void metric_fn(void *self, const char *name, enum known known, double v, const char *text);
+void structure_visit(const struct fingerprint *fp, metric_fn *visit, void *self);
 /* Every metric of `fp`, always in the same order; at most some 330. */
 void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self);
 

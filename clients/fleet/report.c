@@ -3,7 +3,6 @@
 #include "clients/fleet/report.h"
 
 #include "clients/fleet/db_engine.h"
-#include "clients/fleet/report_chart.h"
 #include "clients/fleet/report_out.h"
 
 #include <inttypes.h>
@@ -119,49 +118,37 @@ struct printing {
     struct report_out *to;
     bool brief;
     struct report_table table;
-    char head[3][TEXT_BYTES];           /* its first row: title, columns, note */
-    char kinds[REPORT_MAX_COLUMNS + 1]; /* of the columns, by their first letters; 't' text */
-    uint64_t rows;                      /* so far, with the first one */
-    uint64_t more;                      /* rows that a summary leaves out */
+    char head[3][TEXT_BYTES]; /* its first row: title, columns, note */
+    int people;               /* the value that marks a row for people alone; 0: there is none */
+    uint64_t rows;            /* so far, with the first one */
+    uint64_t more;            /* rows that a summary leaves out */
 };
 
 static void begin_table(struct printing *p, const char *const *values)
 {
     char *rest = p->head[1];
     int count = 0;
+    int at = 0;
 
     for (int i = 0; i < 3; i++)
         (void)snprintf(p->head[i], sizeof(p->head[i]), "%s", values[i] ? values[i] : "");
-    p->table = (struct report_table){p->source->name, p->source->part, p->head[0], {NULL}};
+    p->table = (struct report_table){p->source->name, p->source->part, p->head[0], {NULL}, ""};
     for (char *kind, *name; (kind = strsep(&rest, " ")); count++) {
         name = strsep(&kind, ":");
-        p->kinds[count] = kind ? *kind : 't';
+        p->table.kinds[count] = kind ? *kind : 't';
         p->table.columns[count] = *name ? name : NULL;
+        p->people = *name ? 0 : at;
+        at += p->table.kinds[count] == 'a' ? 2 : 1;
     }
     report_table_begin(p->to, &p->table);
-}
-
-/* The cell of the columns from `*at` on. */
-static struct cell cell_of(char kind, const char *const *at)
-{
-    const char *const text = kind == 'a' && !at[0] ? at[1] : at[0];
-
-    if (!text)
-        return (struct cell){.kind = CELL_NONE};
-    if (kind == 't' || (kind == 'a' && at[0]))
-        return (struct cell){.kind = CELL_TEXT, .text = text};
-    return (struct cell){.kind = kind == 'p'   ? CELL_PERCENT
-                                 : kind == 'c' ? CELL_COUNT
-                                               : CELL_REAL,
-                         .v = strtod(text, NULL)};
 }
 
 static enum status print_row(void *self, int columns, const char *const *values, struct err *err)
 {
     struct printing *const p = self;
-    struct cell cells[REPORT_MAX_COLUMNS];
-    int count = 0;
-    int at = 0;
+    const bool for_people = p->people && strcmp(values[p->people], "0") != 0;
+    const bool hidden = p->brief && p->source->in_summary != WHOLE &&
+                        (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
 
     (void)columns;
     (void)err;
@@ -170,15 +157,8 @@ static enum status print_row(void *self, int columns, const char *const *values,
         begin_table(p, values);
         return STATUS_OK;
     }
-    for (; p->table.columns[count]; count++) {
-        cells[count] = cell_of(p->kinds[count], &values[at]);
-        at += p->kinds[count] == 'a' ? 2 : 1;
-    }
-    const bool for_people = p->kinds[count] == 'p' && strcmp(values[at], "0") != 0;
-    const bool hidden = p->brief && p->source->in_summary != WHOLE &&
-                        (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
     if (!hidden)
-        report_row(p->to, cells, for_people);
+        report_row(p->to, values, for_people);
     p->rows += !for_people && !hidden;
     p->more += !for_people && hidden;
     return STATUS_OK;
@@ -202,34 +182,10 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 
 /* ---- all of it ---- */
 
-static enum status print_chart(struct fleet_db *db, const struct report_head *head,
-                               const char *survey, const char *model, FILE *out, struct err *err)
-{
-    struct report_chart chart = {.out = out, .head = head};
-    const enum status s =
-        fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_row, &chart, err);
-
-    return s == STATUS_OK ? report_chart_end(&chart, err) : s;
-}
-
-static enum status print_tables(struct fleet_db *db, unsigned bits, const struct report_head *head,
-                                const char *survey, const char *model, struct report_out *to,
-                                struct err *err)
-{
-    enum status s = STATUS_OK;
-
-    report_begin(to, head);
-    for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
-        const bool brief = !(bits & sources[i].bit);
-        if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
-            s = print_table(db, &sources[i], survey, model, brief, to, err);
-    }
-    return s == STATUS_OK ? report_end(to, err) : s;
-}
-
 static enum status print(struct fleet_db *db, const struct fleet_report_options *options,
-                         struct report_out *to, FILE *out, struct err *err)
+                         struct report_out *to, struct err *err)
 {
+    const unsigned bits = options->reports ? options->reports : FLEET_REPORT_SUMMARY;
     const char *const model = options->model ? options->model : "";
     struct report_head head = {.survey = 0};
     char survey[FLEET_INTEGER_BYTES];
@@ -239,15 +195,21 @@ static enum status print(struct fleet_db *db, const struct fleet_report_options 
         return s;
     fleet_integer_text(head.survey, survey);
     if (options->format == FLEET_FORMAT_SVG)
-        return print_chart(db, &head, survey, model, out, err);
-    return print_tables(db, options->reports ? options->reports : FLEET_REPORT_SUMMARY, &head,
-                        survey, model, to, err);
+        return fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_line, to->out,
+                            err);
+    report_begin(to, &head);
+    for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
+        const bool brief = !(bits & sources[i].bit);
+        if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
+            s = print_table(db, &sources[i], survey, model, brief, to, err);
+    }
+    return s;
 }
 
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err)
 {
-    struct report_out *to;
+    struct report_out to = {.out = out, .format = options->format};
     enum status s;
 
     if (db->in_survey)
@@ -255,14 +217,10 @@ enum status fleet_report(struct fleet_db *db, const struct fleet_report_options 
     if (options->format == FLEET_FORMAT_SVG &&
         options->reports & ~(unsigned)FLEET_REPORT_SIGNATURES)
         return err_set(err, STATUS_INVALID_ARGUMENT, "only signatures have a chart");
-    to = report_out_new(options->format, out);
-    if (!to)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
     s = fleet_exec(db, db->engine->begin_read, err);
     if (s == STATUS_OK) {
-        s = print(db, options, to, out, err);
+        s = report_end(&to, print(db, options, &to, err), err);
         (void)fleet_exec(db, "ROLLBACK", NULL);
     }
-    report_out_free(to);
     return s;
 }

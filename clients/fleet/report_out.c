@@ -9,23 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_ROWS = 300, NUMBER_BYTES = 64 };
-
-struct report_out {
-    FILE *out;
-    enum fleet_format format;
-    const struct report_table *table; /* the current one */
-    int columns;
-    uint64_t rows;   /* of this table */
-    uint32_t tables; /* so far */
-    bool no_memory;
-    /* Rows held back for a terminal: their cells, each ended by a null byte. */
-    FILE *held;
-    char *held_text;
-    size_t held_bytes;
-    bool numeric[REPORT_MAX_COLUMNS]; /* aligned to the right */
-    int widths[REPORT_MAX_COLUMNS];
-};
+enum { HELD_ROWS = 300, NUMBER_BYTES = 64, CHART_TEXTS = 3 /* {1} to {3} */ };
 
 /* ---- texts ---- */
 
@@ -46,7 +30,8 @@ static size_t invisible_bytes(const unsigned char *s)
     return s[0] == 0xef && s[1] == 0xbb && s[2] == 0xbf ? 3 : 0;
 }
 
-/* Invisible characters as \x1b, after `slash`; a character of `special` by `put_special`. */
+/* Invisible characters as \x1b, after `slash`, or if that is NULL as a question mark; a character
+ * of `special` by `put_special`. */
 static void put_visible(FILE *out, const char *text, const char *slash, const char *special,
                         void (*put_special)(FILE *out, char c))
 {
@@ -56,7 +41,9 @@ static void put_visible(FILE *out, const char *text, const char *slash, const ch
             put_special(out, (char)*s);
         else if (n == 0)
             fputc(*s, out);
-        for (size_t i = 0; i < n; i++)
+        else if (!slash)
+            fputc('?', out);
+        for (size_t i = 0; slash && i < n; i++)
             fprintf(out, "%sx%02x", slash, s[i]);
         s += n > 0 ? n : 1;
     }
@@ -86,20 +73,10 @@ static void put_markdown(FILE *out, const char *text)
     put_visible(out, text, "\\\\", "<&|`*_[]\\~", put_markup);
 }
 
-void report_put_xml(FILE *out, const char *text)
+/* As text or attribute value; what XML cannot have is a question mark. */
+static void put_xml(FILE *out, const char *text)
 {
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const bool non_character =
-            s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe; /* U+FFFE, U+FFFF */
-        const size_t n = non_character ? 3 : invisible_bytes(s);
-        if (n > 0)
-            fputc('?', out);
-        else if (strchr("<>&\"", *s))
-            put_entity(out, (char)*s);
-        else
-            fputc(*s, out);
-        s += n > 0 ? n : 1;
-    }
+    put_visible(out, text, NULL, "<>&\"", put_entity);
 }
 
 /* RFC 4180. A text that a spreadsheet would take for a formula gets a quote before it. */
@@ -122,23 +99,21 @@ static void put_json(FILE *out, const char *text)
     json_decref(value);
 }
 
-static void put_text(FILE *out, enum fleet_format format, const char *text)
-{
-    static void (*const put[FLEET_FORMAT_COUNT])(FILE * out, const char *text) = {
-        [FLEET_FORMAT_TABLE] = put_terminal,
-        [FLEET_FORMAT_JSON] = put_json,
-        [FLEET_FORMAT_CSV] = put_csv,
-        [FLEET_FORMAT_MARKDOWN] = put_markdown};
+/* ---- cells and rows ---- */
 
-    put[format](out, text);
-}
-
-/* ---- cells ---- */
-
-static bool is_for_people(enum fleet_format format)
-{
-    return format == FLEET_FORMAT_TABLE || format == FLEET_FORMAT_MARKDOWN;
-}
+static const struct style {
+    void (*put_text)(FILE *out, const char *text);
+    bool for_people;
+    const char *none;    /* a cell without a value */
+    const char *first;   /* before the first cell */
+    const char *between; /* before the others */
+    const char *end;     /* of a row */
+} styles[FLEET_FORMAT_COUNT] = {
+    [FLEET_FORMAT_TABLE] = {put_terminal, true, "-", "", "\n", "\n"},
+    [FLEET_FORMAT_JSON] = {put_json, false, "null", "", ",", "}"},
+    [FLEET_FORMAT_CSV] = {put_csv, false, "", ",", ",", "\n"},
+    [FLEET_FORMAT_MARKDOWN] = {put_markdown, true, "-", "| ", " | ", " |\n"},
+};
 
 /* As few digits as give the number back exactly. */
 static void put_exact(FILE *out, double v)
@@ -153,20 +128,41 @@ static void put_exact(FILE *out, double v)
     fputs(text, out);
 }
 
-static void put_cell(FILE *out, enum fleet_format format, const struct cell *c)
+static void put_number(FILE *out, const struct style *style, char kind, double v)
 {
-    if (c->kind == CELL_TEXT)
-        put_text(out, format, c->text);
-    else if (c->kind == CELL_NONE)
-        fputs(is_for_people(format) ? "-" : format == FLEET_FORMAT_JSON ? "null" : "", out);
-    else if (!is_for_people(format))
-        put_exact(out, c->v);
-    else if (c->kind == CELL_PERCENT)
-        fprintf(out, "%.1f%%", c->v);
-    else if (c->kind == CELL_COUNT || (floor(c->v) == c->v && fabs(c->v) < 1e15))
-        fprintf(out, "%.0f", c->v);
+    if (!style->for_people)
+        put_exact(out, v);
+    else if (kind == 'p')
+        fprintf(out, "%.1f%%", v);
+    else if (kind == 'c' || (floor(v) == v && fabs(v) < 1e15))
+        fprintf(out, "%.0f", v);
     else
-        fprintf(out, "%.6g", c->v);
+        fprintf(out, "%.6g", v);
+}
+
+/* The cells of a row. */
+static void put_row(struct report_out *r, FILE *out, const char *const *values)
+{
+    const struct style *const style = &styles[r->format];
+    const struct report_table *const t = r->table;
+
+    for (int c = 0; t->columns[c]; c++) {
+        const bool is_any = t->kinds[c] == 'a';
+        const bool is_text = t->kinds[c] == 't' || (is_any && values[0]);
+        const char *const value = is_any && !is_text ? values[1] : values[0];
+        fputs(c ? style->between : style->first, out);
+        if (r->format == FLEET_FORMAT_JSON)
+            fprintf(out, "\"%s\":", t->columns[c]);
+        if (!value)
+            fputs(style->none, out);
+        else if (is_text)
+            style->put_text(out, value);
+        else
+            put_number(out, style, t->kinds[c], strtod(value, NULL));
+        r->numeric[c] |= value && !is_text && r->rows <= HELD_ROWS;
+        values += is_any ? 2 : 1;
+    }
+    fputs(style->end, out);
 }
 
 /* ---- a table for a terminal ---- */
@@ -183,26 +179,15 @@ static int width_of(const char *text)
 
 static void put_aligned(struct report_out *r, int column, const char *text)
 {
+    const bool last = !r->table->columns[column + 1];
     const int missing = r->widths[column] - width_of(text);
     const int pad = missing > 0 ? missing : 0;
 
     if (r->numeric[column])
         fprintf(r->out, "%*s%s", pad, "", text);
     else
-        fprintf(r->out, "%s%*s", text, column == r->columns - 1 ? 0 : pad, "");
-    fputs(column == r->columns - 1 ? "\n" : "  ", r->out);
-}
-
-/* Calls `cell` with each text that is held. */
-static void visit_held(struct report_out *r,
-                       void (*cell)(struct report_out *r, int column, const char *text))
-{
-    const char *at = r->held_text;
-
-    for (int column = 0; at < r->held_text + r->held_bytes; column = (column + 1) % r->columns) {
-        cell(r, column, at);
-        at += strlen(at) + 1;
-    }
+        fprintf(r->out, "%s%*s", text, last ? 0 : pad, "");
+    fputs(last ? "\n" : "  ", r->out);
 }
 
 static void widen(struct report_out *r, int column, const char *text)
@@ -213,6 +198,29 @@ static void widen(struct report_out *r, int column, const char *text)
         r->widths[column] = width;
 }
 
+/* Calls `cell` with the name of each column. */
+static void visit_names(struct report_out *r,
+                        void (*cell)(struct report_out *r, int column, const char *text))
+{
+    for (int c = 0; r->table->columns[c]; c++)
+        cell(r, c, r->table->columns[c]);
+}
+
+/* Calls `cell` with each text that is held. */
+static void visit_held(struct report_out *r,
+                       void (*cell)(struct report_out *r, int column, const char *text))
+{
+    int column = 0;
+
+    for (char *at = r->held_text, *end; (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        cell(r, column++, at);
+        *end = '\n';
+        if (!r->table->columns[column])
+            column = 0;
+    }
+}
+
 /* Prints the rows that are held, and above the first ones the names of the columns. */
 static void print_held(struct report_out *r)
 {
@@ -221,8 +229,7 @@ static void print_held(struct report_out *r)
     } else {
         if (r->rows <= HELD_ROWS) {
             visit_held(r, widen);
-            for (int c = 0; c < r->columns; c++)
-                put_aligned(r, c, r->table->columns[c]);
+            visit_names(r, put_aligned);
         }
         visit_held(r, put_aligned);
     }
@@ -231,38 +238,7 @@ static void print_held(struct report_out *r)
     r->held = NULL;
 }
 
-static void hold_row(struct report_out *r, const struct cell *cells)
-{
-    if (!r->held)
-        r->held = open_memstream(&r->held_text, &r->held_bytes);
-    for (int c = 0; r->held && c < r->columns; c++) {
-        put_cell(r->held, r->format, &cells[c]);
-        fputc('\0', r->held);
-        if (r->rows <= HELD_ROWS && cells[c].kind > CELL_TEXT)
-            r->numeric[c] = true;
-    }
-    if (!r->held || r->rows >= HELD_ROWS)
-        print_held(r);
-}
-
 /* ---- the interface ---- */
-
-struct report_out *report_out_new(enum fleet_format format, FILE *out)
-{
-    struct report_out *const r = calloc(1, sizeof(*r));
-
-    if (r)
-        *r = (struct report_out){.out = out, .format = format};
-    return r;
-}
-
-void report_out_free(struct report_out *take)
-{
-    if (take->held)
-        (void)fclose(take->held);
-    free(take->held_text);
-    free(take);
-}
 
 void report_begin(struct report_out *r, const struct report_head *head)
 {
@@ -276,10 +252,10 @@ void report_begin(struct report_out *r, const struct report_head *head)
                 !head->simulated ? "none"
                 : mixed          ? "some"
                                  : "all");
-    } else if (is_for_people(r->format)) {
+    } else if (styles[r->format].for_people) {
         fprintf(r->out, "%s %" PRId64 " of ",
                 r->format == FLEET_FORMAT_MARKDOWN ? "# Survey" : "survey", head->survey);
-        put_text(r->out, r->format, head->at);
+        styles[r->format].put_text(r->out, head->at);
         fprintf(r->out, ": %" PRId64 " GPUs of %" PRId64 " hosts%s\n", head->gpus, head->hosts,
                 !head->simulated ? ""
                 : mixed          ? ", some simulated, counted apart"
@@ -287,13 +263,15 @@ void report_begin(struct report_out *r, const struct report_head *head)
     }
 }
 
-/* What each column's name stands between. */
-static void put_columns(struct report_out *r, const char *before, const char *between,
-                        const char *after)
+/* A line with the name of each column, or with `instead`. */
+static void put_columns(const struct report_out *r, const char *instead, const char *quote)
 {
-    for (int c = 0; c < r->columns; c++)
-        fprintf(r->out, "%s%s", c ? between : before, r->table->columns[c]);
-    fputs(after, r->out);
+    const struct style *const style = &styles[r->format];
+
+    for (int c = 0; r->table->columns[c]; c++)
+        fprintf(r->out, "%s%s%s%s", c ? style->between : style->first, quote,
+                instead ? instead : r->table->columns[c], quote);
+    fputs(style->end, r->out);
 }
 
 void report_table_begin(struct report_out *r, const struct report_table *table)
@@ -301,21 +279,17 @@ void report_table_begin(struct report_out *r, const struct report_table *table)
     r->table = table;
     r->rows = 0;
     memset(r->numeric, 0, sizeof(r->numeric));
-    for (r->columns = 0; r->columns < REPORT_MAX_COLUMNS && table->columns[r->columns];) {
-        r->widths[r->columns] = width_of(table->columns[r->columns]);
-        r->columns++;
-    }
+    memset(r->widths, 0, sizeof(r->widths));
+    visit_names(r, widen);
     if (r->format == FLEET_FORMAT_TABLE) {
         fprintf(r->out, "\n%s\n", table->title);
     } else if (r->format == FLEET_FORMAT_MARKDOWN) {
         fprintf(r->out, "\n## %s\n\n", table->title);
-        put_columns(r, "| ", " | ", " |\n|");
-        for (int c = 0; c < r->columns; c++)
-            fputs(" --- |", r->out);
-        fputc('\n', r->out);
+        put_columns(r, NULL, "");
+        put_columns(r, "---", "");
     } else if (r->format == FLEET_FORMAT_CSV) {
         fputs(r->tables > 0 ? "\n\"report\",\"part\"" : "\"report\",\"part\"", r->out);
-        put_columns(r, ",\"", "\",\"", "\"\n");
+        put_columns(r, NULL, "\"");
     } else {
         fprintf(r->out, ",\n \"%s%s%s\": {\"rows\": [", table->name, table->part[0] ? "_" : "",
                 table->part);
@@ -323,30 +297,25 @@ void report_table_begin(struct report_out *r, const struct report_table *table)
     r->tables++;
 }
 
-void report_row(struct report_out *r, const struct cell *cells, bool for_people)
+void report_row(struct report_out *r, const char *const *values, bool for_people)
 {
-    if (for_people && !is_for_people(r->format))
+    if (for_people && !styles[r->format].for_people)
         return;
     r->rows++;
     if (r->format == FLEET_FORMAT_TABLE) {
-        hold_row(r, cells);
+        if (!r->held)
+            r->held = open_memstream(&r->held_text, &r->held_bytes);
+        if (r->held)
+            put_row(r, r->held, values);
+        if (!r->held || r->rows >= HELD_ROWS)
+            print_held(r);
         return;
     }
     if (r->format == FLEET_FORMAT_JSON)
         fputs(r->rows > 1 ? ",\n  {" : "\n  {", r->out);
     else if (r->format == FLEET_FORMAT_CSV)
         fprintf(r->out, "\"%s\",\"%s\"", r->table->name, r->table->part);
-    for (int c = 0; c < r->columns; c++) {
-        if (r->format == FLEET_FORMAT_JSON)
-            fprintf(r->out, "%s\"%s\":", c ? "," : "", r->table->columns[c]);
-        else
-            fputs(r->format == FLEET_FORMAT_CSV ? "," : c ? " | " : "| ", r->out);
-        put_cell(r->out, r->format, &cells[c]);
-    }
-    fputs(r->format == FLEET_FORMAT_JSON  ? "}"
-          : r->format == FLEET_FORMAT_CSV ? "\n"
-                                          : " |\n",
-          r->out);
+    put_row(r, r->out, values);
 }
 
 void report_table_end(struct report_out *r, const char *note, const char *more)
@@ -365,15 +334,41 @@ void report_table_end(struct report_out *r, const char *note, const char *more)
         if (!notes[i])
             continue;
         fputs(!json ? markdown ? "\n" : "  " : i > 0 && note ? ", " : "", r->out);
-        put_text(r->out, r->format, notes[i]);
+        styles[r->format].put_text(r->out, notes[i]);
         fputs(json ? "" : "\n", r->out);
     }
     if (json)
         fputs("]}", r->out);
 }
 
-enum status report_end(struct report_out *r, struct err *err)
+enum status report_chart_line(void *self, int columns, const char *const *values, struct err *err)
 {
+    FILE *const out = self;
+
+    (void)err;
+    for (const char *at = values[0]; *at; at++) {
+        const int value = at[0] == '{' ? at[1] - '0' : 0;
+        if (value > 0 && value < columns) {
+            if (value <= CHART_TEXTS)
+                put_xml(out, values[value]);
+            else
+                fprintf(out, "%.1f", strtod(values[value], NULL));
+            at += 2;
+        } else {
+            fputc(*at, out);
+        }
+    }
+    fputc('\n', out);
+    return STATUS_OK;
+}
+
+enum status report_end(struct report_out *r, enum status so_far, struct err *err)
+{
+    if (r->held) /* of a table that could not be read to its end */
+        (void)fclose(r->held);
+    free(r->held_text);
+    if (so_far != STATUS_OK)
+        return so_far;
     if (r->format == FLEET_FORMAT_JSON)
         fputs("}\n", r->out);
     if (r->no_memory)

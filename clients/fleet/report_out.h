@@ -1,4 +1,4 @@
-/* report_out.h: prints tables row by row, in any format but SVG (report_chart.h).
+/* report_out.h: prints tables row by row, and the lines of a chart.
  *
  * Texts come from hosts that may be hostile, so each format escapes what it gives a meaning to:
  * control and direction characters for terminals, pipes and markup for Markdown, quotes and what
@@ -10,18 +10,6 @@
 #include "clients/fleet/report.h"
 
 enum { REPORT_MAX_COLUMNS = 16 };
-
-struct cell {
-    enum {
-        CELL_NONE = 0, /* "-", null, or nothing */
-        CELL_TEXT,
-        CELL_COUNT,  /* an integer */
-        CELL_REAL,   /* all its digits in JSON and CSV, six elsewhere */
-        CELL_PERCENT /* of 100; one digit for people */
-    } kind;
-    const char *text; /* borrowed */
-    double v;         /* counts below 2^53 */
-};
 
 /* What is the same on every page. */
 struct report_head {
@@ -38,24 +26,37 @@ struct report_table {
     const char *part;                        /* of its parts, if there are several: "counts"; "" */
     const char *title;                       /* for people */
     const char *columns[REPORT_MAX_COLUMNS]; /* NULL after the last */
+    /* What the values of a column are: 't' text, 'c' an integer, 'r' a number (all its digits in
+     * JSON and CSV, six elsewhere), 'p' a number of 100 (one digit for people), 'a' two of a row:
+     * a text, or else a number. */
+    char kinds[REPORT_MAX_COLUMNS];
 };
 
-struct report_out;
-
-/* `out` is borrowed. NULL without memory. */
-struct report_out *report_out_new(enum fleet_format format, FILE *out);
-void report_out_free(struct report_out *take);
+/* Begin with the first two; the rest is zero and belongs to report_out.c. */
+struct report_out {
+    FILE *out; /* borrowed */
+    enum fleet_format format;
+    const struct report_table *table; /* the current one, borrowed */
+    uint64_t rows;                    /* of this table */
+    uint32_t tables;                  /* so far */
+    bool no_memory;
+    FILE *held; /* rows held back for a terminal, a line for each of their cells */
+    char *held_text;
+    size_t held_bytes;
+    bool numeric[REPORT_MAX_COLUMNS]; /* aligned to the right */
+    int widths[REPORT_MAX_COLUMNS];
+};
 
 void report_begin(struct report_out *r, const struct report_head *head);
 void report_table_begin(struct report_out *r, const struct report_table *table);
-/* A cell for each column. `for_people`: a total, say; JSON and CSV leave it out. */
-void report_row(struct report_out *r, const struct cell *cells, bool for_people);
+/* Texts and NULLs, as a query gives them. `for_people`: a total, say; JSON and CSV leave it out. */
+void report_row(struct report_out *r, const char *const *values, bool for_people);
 /* With sentences below the table; NULL: none. */
 void report_table_end(struct report_out *r, const char *note, const char *more);
-/* STATUS_IO, STATUS_NO_MEMORY: something of all that could not be written. */
-enum status report_end(struct report_out *r, struct err *err);
-
-/* For XML: as text or attribute value; what XML cannot have becomes a question mark. */
-void report_put_xml(FILE *out, const char *text);
+/* A fleet_row_fn: a line of report_chart.sql; `self` is a FILE. */
+enum status report_chart_line(void *self, int columns, const char *const *values, struct err *err);
+/* Ends what `so_far` has become of it, and frees. STATUS_IO, STATUS_NO_MEMORY: something of all
+ * that could not be written. */
+enum status report_end(struct report_out *r, enum status so_far, struct err *err);
 
 #endif

@@ -20,8 +20,7 @@
 
 enum {
     TEXT_BYTES = 256,
-    MAX_DOCUMENT_BYTES = 1 << 20, /* the largest that a daemon makes is a tenth of it */
-    CANDIDATES_BYTES = 1024,      /* an index of PostgreSQL takes 2.7 kB with the signature */
+    CANDIDATES_BYTES = 1024, /* an index of PostgreSQL takes 2.7 kB with the signature */
     CANDIDATE_BYTES = FINGERPRINT_MAX_DISABLED * 6 + 4,
     KEY_BYTES = 256 /* model, origin and name of a metric */
 };
@@ -50,26 +49,26 @@ static const struct fleet_table new_metric = {"fleet_new_metric",
 
 /* ---- values ---- */
 
-static struct fleet_value text_value(const char *text)
+static struct fleet_value text(const char *text)
 {
     return (struct fleet_value){.type = text ? FLEET_TEXT : FLEET_NULL, .text = text};
 }
 
-static struct fleet_value integer_value(int64_t v)
+static struct fleet_value integer(int64_t v)
 {
     return (struct fleet_value){.type = FLEET_INTEGER, .integer = v};
 }
 
-static struct fleet_value number_value(bool known, double v)
+static struct fleet_value number(bool known, double v)
 {
     return (struct fleet_value){.type = known ? FLEET_NUMBER : FLEET_NULL, .number = v};
 }
 
-static struct fleet_value absent_value(enum known known)
+static struct fleet_value absent(enum known known)
 {
-    return text_value(known == MAYBE_KNOWN            ? NULL
-                      : known == MAYBE_NOT_OBSERVABLE ? "not_observable"
-                                                      : "unknown");
+    return text(known == MAYBE_KNOWN            ? NULL
+                : known == MAYBE_NOT_OBSERVABLE ? "not_observable"
+                                                : "unknown");
 }
 
 /* A value for each column. */
@@ -135,13 +134,15 @@ struct staging {
     struct err *err;
 };
 
-static void add_metric(void *self, const char *name, enum known known, double v)
+static void add_metric(void *self, const char *name, enum known known, double v,
+                       const char *no_text)
 {
     struct staging *const in = self;
     struct err *const err = in->err;
     bool is_new = false;
     int64_t series;
 
+    (void)no_text;
     if (in->status != STATUS_OK)
         return;
     if (known == MAYBE_KNOWN && !(fabs(v) < LARGEST))
@@ -153,61 +154,62 @@ static void add_metric(void *self, const char *name, enum known known, double v)
     if (series == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     if (is_new)
-        in->status = APPEND(in->db, new_series, integer_value(series), text_value(in->fp->gpu.name),
-                            text_value(origin_name(in->fp->gpu.origin)), text_value(name));
+        in->status = APPEND(in->db, new_series, integer(series), text(in->fp->gpu.name),
+                            text(origin_name(in->fp->gpu.origin)), text(name));
     if (in->status == STATUS_OK)
-        in->status = APPEND(in->db, new_metric, integer_value(series), integer_value(in->seq),
-                            number_value(known == MAYBE_KNOWN, v), absent_value(known));
+        in->status = APPEND(in->db, new_metric, integer(series), integer(in->seq),
+                            number(known == MAYBE_KNOWN, v), absent(known));
 }
 
-static void print_line(void *self, const char *name, enum known known, const char *value)
+static void print_line(void *self, const char *name, enum known known, double v, const char *text)
 {
     struct staging *const in = self;
 
+    (void)v;
     fprintf(in->text, "%s=%s\n", name,
-            known == MAYBE_KNOWN            ? value
+            known == MAYBE_KNOWN            ? text
             : known == MAYBE_NOT_OBSERVABLE ? "!"
                                             : "?");
 }
 
-static void add_line(void *self, const char *name, enum known known, const char *value)
+static void add_line(void *self, const char *name, enum known known, double v, const char *value)
 {
     struct staging *const in = self;
     struct err *const err = in->err;
     char *end = NULL;
-    const double number = known == MAYBE_KNOWN ? strtod(value, &end) : 0;
-    const bool is_number = known == MAYBE_KNOWN && end != value && *end == '\0';
+    const double parsed = strtod(value, &end);
+    const bool is_known = known == MAYBE_KNOWN;
 
+    (void)v;
     if (in->status == STATUS_OK)
         in->status =
-            APPEND(in->db, new_line, integer_value(in->structure), integer_value(in->place++),
-                   text_value(name), text_value(known == MAYBE_KNOWN ? value : NULL),
-                   number_value(is_number, number), absent_value(known));
+            APPEND(in->db, new_line, integer(in->structure), integer(in->place++), text(name),
+                   text(is_known ? value : NULL),
+                   number(is_known && end != value && *end == '\0', parsed), absent(known));
 }
 
 /* Adds the structure if it is new to this survey; `in->structure` is then its number. */
 static enum status add_structure(struct staging *in, struct err *err)
 {
     char hash[FLEET_INTEGER_BYTES];
-    char *text = NULL;
+    char *lines = NULL;
     size_t bytes = 0;
     bool is_new = false;
 
-    in->text = open_memstream(&text, &bytes);
+    in->text = open_memstream(&lines, &bytes);
     if (in->text) {
         structure_visit(in->fp, print_line, in);
         if (fclose(in->text) == 0)
-            in->structure = number_of(&in->db->structures, text, &is_new);
+            in->structure = number_of(&in->db->structures, lines, &is_new);
     }
     if (in->structure == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     if (is_new) {
-        (void)snprintf(hash, sizeof(hash), "%016" PRIx64, hash_bytes(HASH_START, text, bytes));
-        in->status = APPEND(in->db, new_structure, integer_value(in->structure), text_value(hash),
-                            text_value(text));
+        (void)snprintf(hash, sizeof(hash), "%016" PRIx64, hash_bytes(HASH_START, lines, bytes));
+        in->status = APPEND(in->db, new_structure, integer(in->structure), text(hash), text(lines));
         structure_visit(in->fp, add_line, in);
     }
-    free(text);
+    free(lines);
     return in->status;
 }
 
@@ -244,19 +246,17 @@ static enum status add_fingerprint_row(const struct staging *in, const struct ho
     if (asprintf(&document, "{\"id\":\"%s\",%s", gpu->fingerprint_id, gpu->text + 1) < 0)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
     print_candidates(d, candidates);
-    s = APPEND(
-        in->db, new_fingerprint, integer_value(in->seq), text_value(gpu->uuid),
-        text_value(gpu->fingerprint_id), text_value(fp->gpu.name),
-        text_value(origin_name(fp->gpu.origin)), text_value(d->signature),
-        IS_KNOWN(d->candidate_count) ? integer_value(d->candidate_count.v) : text_value(NULL),
-        text_value(candidates), text_value(fingerprint_map_hash(&fp->topology.partition, map)),
-        integer_value(fp->topology.partition.group_count), integer_value(in->structure),
-        text_value(depth_name(fp->depth)), text_value(verdict_name(fp->conditions.verdict)),
-        text_value(fp->gpu.driver_version), integer_value(fp->taken_at),
-        number_value(IS_KNOWN(t->plateau_gbps), t->plateau_gbps.v),
-        number_value(IS_KNOWN(t->whole_memory_gbps), t->whole_memory_gbps.v),
-        IS_KNOWN(window) ? integer_value((int64_t)window.v) : text_value(NULL),
-        text_value(document));
+    s = APPEND(in->db, new_fingerprint, integer(in->seq), text(gpu->uuid),
+               text(gpu->fingerprint_id), text(fp->gpu.name), text(origin_name(fp->gpu.origin)),
+               text(d->signature),
+               IS_KNOWN(d->candidate_count) ? integer(d->candidate_count.v) : text(NULL),
+               text(candidates), text(fingerprint_map_hash(&fp->topology.partition, map)),
+               integer(fp->topology.partition.group_count), integer(in->structure),
+               text(depth_name(fp->depth)), text(verdict_name(fp->conditions.verdict)),
+               text(fp->gpu.driver_version), integer(fp->taken_at),
+               number(IS_KNOWN(t->plateau_gbps), t->plateau_gbps.v),
+               number(IS_KNOWN(t->whole_memory_gbps), t->whole_memory_gbps.v),
+               IS_KNOWN(window) ? integer((int64_t)window.v) : text(NULL), text(document));
     free(document);
     return s;
 }
@@ -281,56 +281,37 @@ static enum status add_fingerprint(struct fleet_db *db, const struct host_answer
 
 /* ---- one host ---- */
 
-static enum status check_sizes(const struct host_answer *answer, struct err *err)
+/* Of those that the host reported last time. */
+static enum status mark_stored(void *self, int columns, const char *const *values, struct err *err)
 {
-    for (uint32_t i = 0; i < answer->gpu_count; i++) {
-        if (answer->gpus[i].text && strlen(answer->gpus[i].text) > MAX_DOCUMENT_BYTES)
-            return err_set(err, STATUS_CORRUPT, "a fingerprint exceeds %d bytes",
-                           MAX_DOCUMENT_BYTES);
-    }
-    return STATUS_OK;
-}
-
-/* The GPUs of an answer, by bits, whose fingerprint is stored already. */
-struct stored {
-    const struct host_answer *answer;
-    uint32_t gpus;
-};
-
-static enum status read_stored(void *self, int columns, const char *const *values, struct err *err)
-{
-    struct stored *const stored = self;
+    struct host_answer *const answer = self;
 
     (void)columns;
     (void)err;
-    for (uint32_t i = 0; i < stored->answer->gpu_count; i++) {
-        if (strcmp(stored->answer->gpus[i].uuid, values[0]) == 0 &&
-            strcmp(stored->answer->gpus[i].fingerprint_id, values[1]) == 0)
-            stored->gpus |= (uint32_t)1 << i;
-    }
+    for (struct host_answer_gpu *g = answer->gpus; g < answer->gpus + answer->gpu_count; g++)
+        g->stored |= strcmp(g->uuid, values[0]) == 0 && strcmp(g->fingerprint_id, values[1]) == 0;
     return STATUS_OK;
 }
 
-/* Finds those that the host reported last time. Others that are stored are added in vain. */
-static enum status find_stored(struct fleet_db *db, const char *host, struct stored *out,
+/* Fingerprints that another host reported are added in vain. */
+static enum status find_stored(struct fleet_db *db, const char *host, struct host_answer *answer,
                                struct err *err)
 {
-    return fleet_run(db,
-                     "SELECT f.uuid, f.name FROM fleet_host h "
-                     "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
-                     "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
-                     FLEET_VALUES(host), read_stored, out, err);
+    return fleet_query(db,
+                       "SELECT f.uuid, f.name FROM fleet_host h "
+                       "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
+                       "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
+                       FLEET_VALUES(host), mark_stored, answer, err);
 }
 
 static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
-                           bool stored, struct err *err)
+                           struct err *err)
 {
     const enum status s =
-        APPEND(db, new_gpu, integer_value(place), integer_value(gpu->slot), text_value(gpu->uuid),
-               text_value(gpu->serial), text_value(gpu->model), text_value(gpu->state),
-               text_value(gpu->fingerprint_id));
+        APPEND(db, new_gpu, integer(place), integer(gpu->slot), text(gpu->uuid), text(gpu->serial),
+               text(gpu->model), text(gpu->state), text(gpu->fingerprint_id));
 
-    return s == STATUS_OK && gpu->fingerprint && !stored ? add_fingerprint(db, gpu, err) : s;
+    return s == STATUS_OK && gpu->fingerprint && !gpu->stored ? add_fingerprint(db, gpu, err) : s;
 }
 
 static enum status add_host(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
@@ -344,33 +325,27 @@ static enum status add_host(struct fleet_db *db, uint32_t place, const struct fl
     clean(host->etag, etag, sizeof(etag));
     if (strcmp(etag, host->etag) != 0)
         etag[0] = '\0';
-    return APPEND(db, new_host, integer_value(place),
-                  text_value(clean(host->name, name, sizeof(name))),
-                  text_value(fleet_outcome_name(host->outcome)),
-                  text_value(clean(host->detail, detail, sizeof(detail))), text_value(etag),
-                  text_value(answer ? answer->daemon_version : ""), integer_value(host->attempts),
-                  integer_value((int64_t)(host->received_bytes & INT64_MAX)),
-                  integer_value(host->elapsed_ms));
+    return APPEND(db, new_host, integer(place), text(clean(host->name, name, sizeof(name))),
+                  text(fleet_outcome_name(host->outcome)),
+                  text(clean(host->detail, detail, sizeof(detail))), text(etag),
+                  text(answer ? answer->daemon_version : ""), integer(host->attempts),
+                  integer((int64_t)(host->received_bytes & INT64_MAX)), integer(host->elapsed_ms));
 }
 
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
-                             const struct host_answer *answer, struct err *err)
+                             struct host_answer *answer, struct err *err)
 {
-    struct stored stored = {.answer = answer};
-    enum status s = STATUS_OK;
+    enum status s;
 
     if (!db->in_survey)
         return err_set(err, STATUS_CONFLICT, "no survey is in progress");
     if (host->name[0] == '\0' || strlen(host->name) >= TEXT_BYTES ||
         (answer != NULL) != (host->outcome == FLEET_ANSWERED))
         return err_set(err, STATUS_INVALID_ARGUMENT, "this is not the outcome of a host");
-    if (answer)
-        s = check_sizes(answer, err);
-    if (s == STATUS_OK)
-        s = add_host(db, place, host, answer, err);
+    s = add_host(db, place, host, answer, err);
     if (s == STATUS_OK && answer)
-        s = find_stored(db, host->name, &stored, err);
+        s = find_stored(db, host->name, answer, err);
     for (uint32_t i = 0; s == STATUS_OK && answer && i < answer->gpu_count; i++)
-        s = add_gpu(db, place, &answer->gpus[i], stored.gpus >> i & 1, err);
+        s = add_gpu(db, place, &answer->gpus[i], err);
     return s;
 }

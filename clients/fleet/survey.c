@@ -36,13 +36,6 @@ void survey_free(struct survey *take)
 
 /* ---- one host ---- */
 
-static enum status tag_of(void *self, uint32_t host, char *out, struct err *err)
-{
-    struct work *const w = self;
-
-    return fleet_last_etag(w->db, w->hosts->names[host], out, err);
-}
-
 /* Adds what a host answered, or why it did not. An answer that cannot be used ends the host, not
  * the survey. */
 static enum status add_host(struct work *w, uint32_t index, struct fleet_host *host,
@@ -56,7 +49,7 @@ static enum status add_host(struct work *w, uint32_t index, struct fleet_host *h
         s = fleet_survey_add(w->db, index + 1, host, document ? w->answer : NULL, err);
     if (document)
         host_answer_free(w->answer);
-    if (s != STATUS_CONFLICT && s != STATUS_PROTOCOL && s != STATUS_CORRUPT)
+    if (s != STATUS_CONFLICT && s != STATUS_PROTOCOL)
         return s;
     host->outcome = s == STATUS_CONFLICT ? FLEET_INCONSISTENT : FLEET_BAD_RESPONSE;
     host->detail = err->text;
@@ -68,13 +61,11 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
                            struct err *err)
 {
     struct work *const w = self;
-    struct survey_host *const h = &w->survey->hosts[index];
     struct fleet_host host = result->host;
     const enum status s = add_host(w, index, &host, result->document, err);
 
-    h->attempts = host.attempts;
-    h->elapsed_ms = host.elapsed_ms;
-    h->received_bytes = host.received_bytes;
+    w->survey->hosts[index].host = host;
+    w->survey->hosts[index].host.etag = ""; /* gone with the transfer */
     w->survey->received_bytes += host.received_bytes;
     w->done++;
     w->failed += !survey_is_fine(host.outcome);
@@ -92,17 +83,15 @@ static enum status read_host(void *self, int columns, const char *const *values,
     struct survey_host *const h = &survey->hosts[strtoul(values[0], NULL, 10) - 1];
 
     (void)columns;
-    h->outcome = fleet_outcome_from_name(values[1]);
+    h->host.outcome = fleet_outcome_from_name(values[1]);
     h->gpu_count = (uint32_t)strtoul(values[3], NULL, 10);
-    h->detail = strdup(values[2]);
-    if (h->outcome < FLEET_OUTCOME_COUNT)
-        survey->counts[h->outcome]++;
+    h->host.detail = h->detail = strdup(values[2]);
+    survey->counts[h->host.outcome]++;
     return h->detail ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
 }
 
 static enum status run(struct work *w, struct err *err)
 {
-    const struct collect_calls calls = {.self = w, .tag = tag_of, .done = on_done};
     const nsec_t began = clock_monotonic();
     char at[TIME_BYTES];
     enum status s;
@@ -110,7 +99,7 @@ static enum status run(struct work *w, struct err *err)
     clock_rfc3339(clock_wall_seconds(), at, sizeof(at));
     s = fleet_survey_begin(w->db, err);
     if (s == STATUS_OK)
-        s = collect(w->hosts, &w->settings->collect, &calls, err);
+        s = collect(w->hosts, &w->settings->collect, w->db, on_done, w, err);
     if (s == STATUS_OK)
         s = fleet_survey_end(w->db, at, began, &w->survey->stored, err);
     else
@@ -136,8 +125,7 @@ enum status survey_run(struct fleet_db *db, const struct hosts *hosts,
         *out = (struct survey){0};
         return err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
     }
-    for (; out->host_count < hosts->count; out->host_count++)
-        out->hosts[out->host_count].name = hosts->names[out->host_count];
+    out->host_count = hosts->count;
     s = run(&w, err ? err : &scratch);
     free(w.answer);
     if (s != STATUS_OK)

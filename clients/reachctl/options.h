@@ -11,7 +11,7 @@ enum exit_code {
     EXIT_FAILED = 1,      /* the daemon refused, or a measurement failed */
     EXIT_USAGE = 2,       /* invalid command line */
     EXIT_UNREACHABLE = 3, /* no daemon answers */
-    EXIT_PARTLY = 4,      /* of survey: some hosts were not heard */
+    EXIT_PARTLY = 4,      /* of survey: some hosts failed */
 
     /* Of diff, as of diff(1): 0 the same. */
     EXIT_DIFF_CHANGED = 1,

@@ -235,13 +235,14 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
             printf("  %-12s %u\n", fleet_outcome_name((enum fleet_outcome)i), s->counts[i]);
     }
     for (uint32_t i = 0; i < s->host_count; i++) {
-        const int n = survey_is_fine(s->hosts[i].outcome) ? 0 : (int)strlen(s->hosts[i].name);
+        const int n =
+            survey_is_fine(s->hosts[i].host.outcome) ? 0 : (int)strlen(s->hosts[i].host.name);
         width = n > width ? n : width;
     }
     if (width > 0)
         puts("failed:");
     for (uint32_t i = 0; i < s->host_count; i++) {
-        const struct survey_host *const h = &s->hosts[i];
+        const struct fleet_host *const h = &s->hosts[i].host;
         if (!survey_is_fine(h->outcome))
             printf("  %-*s  %-12s %s\n", width, h->name, fleet_outcome_name(h->outcome), h->detail);
     }
@@ -257,11 +258,11 @@ static enum status print_json(const struct survey *s, const struct hosts *hosts,
         json_object_set_new(counts, fleet_outcome_name((enum fleet_outcome)i),
                             json_integer(s->counts[i]));
     for (uint32_t i = 0; i < s->host_count; i++) {
-        const struct survey_host *const h = &s->hosts[i];
+        const struct fleet_host *const h = &s->hosts[i].host;
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "host", h->name, "outcome",
                             fleet_outcome_name(h->outcome), "detail", h->detail, "gpus",
-                            (int)h->gpu_count, "attempts", (int)h->attempts, "elapsed_ms",
+                            (int)s->hosts[i].gpu_count, "attempts", (int)h->attempts, "elapsed_ms",
                             (int)h->elapsed_ms, "received_bytes", (json_int_t)h->received_bytes));
     }
     json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "survey",

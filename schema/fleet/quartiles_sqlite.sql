@@ -1,7 +1,7 @@
--- Quartiles of the measured metrics for survey $1, and of their changes. SQLite has neither median nor
--- percentile_disc before 3.47, and never mad, the median distance from the median; with window functions this
--- takes twenty times as long. db_sqlite.c brings the three. The joins are written in the order in which they
--- are to be made: by series, so that groups need no sorting.
+-- Quartiles of the measured metrics for survey $1, and of their changes. db_sqlite.c defines lower_quartile,
+-- median, upper_quartile and mad, the median distance from the median; with window functions this takes twenty
+-- times as long. The joins are written in the order in which they are to be made: by series, so that groups need
+-- no sorting.
 
 INSERT INTO fleet_spread (survey, kind, measured, place, series, name, gpus, unknown, not_observable, least,
                           lower_quartile, median, upper_quartile, most, deviation)
@@ -9,15 +9,15 @@ SELECT CAST($1 AS INTEGER), s.kind, 1, s.place, s.id, s.name, q.gpus, q.rows - q
        q.not_observable, q.least, q.lower_quartile, q.median, q.upper_quartile, q.most, q.deviation
 FROM (SELECT v.series, COUNT(*) AS rows, COUNT(v.value) AS gpus,
              COUNT(CASE WHEN v.absent = 'not_observable' THEN 1 END) AS not_observable,
-             MIN(v.value) AS least, percentile_disc(v.value, 0.25) AS lower_quartile,
+             MIN(v.value) AS least, lower_quartile(v.value) AS lower_quartile,
              median(v.value) AS median,
-             percentile_disc(v.value, 0.75) AS upper_quartile, MAX(v.value) AS most, mad(v.value) AS deviation
+             upper_quartile(v.value) AS upper_quartile, MAX(v.value) AS most, mad(v.value) AS deviation
       FROM fleet_metric v CROSS JOIN fleet_new_fleet f
       WHERE f.fingerprint = v.fingerprint
       GROUP BY v.series) q
 JOIN fleet_series s ON s.id = q.series;
 
 INSERT INTO fleet_change (survey, series, gpus, lower_quartile, median, upper_quartile, deviation)
-SELECT CAST($1 AS INTEGER), series, COUNT(*), percentile_disc(change, 0.25),
-       median(change), percentile_disc(change, 0.75), mad(change)
+SELECT CAST($1 AS INTEGER), series, COUNT(*), lower_quartile(change),
+       median(change), upper_quartile(change), mad(change)
 FROM fleet_new_change GROUP BY series;

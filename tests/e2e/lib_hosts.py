@@ -171,14 +171,6 @@ class Zoo:
             host.send(connection, answer(f"{status} Said", kind, body if status != 304 else b"", more))
         return self.add(handle, tls)
 
-    def older(self, real):
-        """A daemon of before /v1/fingerprints."""
-        def change(target, status, document):
-            if target != "/v1/fingerprints":
-                return status, document
-            return 404, {"type": "urn:reachd:problem:not-found", "title": "x", "slug": "not-found"}
-        return self.relay(real, change)
-
     # ---- certificates ----
 
     def openssl(self, *arguments):

@@ -293,19 +293,6 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
 
 
 @case
-def an_older_daemon_is_asked_piece_by_piece():
-    old = zoo.older(REAL)
-    said = survey(old.name, OTHER)
-    equal([h["outcome"] for h in said["hosts"]], ["answered"] * 2)
-    equal((said["gpus"], said["new_fingerprints"]), (3, 3))
-    equal([target for target, _ in old.requests],
-          ["/v1/fingerprints", "/v1/gpus", "/v1/gpus/0/fingerprint", "/v1/gpus/1/fingerprint"])
-    again = survey(old.name, OTHER, db=said["db"])
-    equal([h["outcome"] for h in again["hosts"]], ["answered", "unchanged"])
-    equal(again["new_fingerprints"], 0)
-
-
-@case
 def reports_are_printed_from_what_is_kept():
     db = survey(REAL, OTHER)["db"]
     gone = zoo.dead()

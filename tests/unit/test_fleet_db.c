@@ -158,7 +158,8 @@ static enum status read_metric(void *self, int columns, const char *const *value
     return STATUS_OK;
 }
 
-static void compare_metric(void *self, const char *name, enum known known, double v)
+static void compare_metric(void *self, const char *name, enum known known, double v,
+                           const char *text)
 {
     static const char *const absent[] = {
         [MAYBE_UNKNOWN] = "unknown", [MAYBE_KNOWN] = "", [MAYBE_NOT_OBSERVABLE] = "not_observable"};
@@ -167,6 +168,7 @@ static void compare_metric(void *self, const char *name, enum known known, doubl
     const char *const parameters[] = {name};
     struct err err = {0};
 
+    (void)text;
     assert_int_equal(fleet_query(w->db,
                                  "SELECT value, absent FROM fleet_metrics "
                                  "WHERE gpu = 'GPU-1' AND taken_at = 1000 AND name = $1",

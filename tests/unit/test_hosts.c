@@ -1,7 +1,6 @@
 /* test_hosts.c: every spelling of a host becomes one name; what is none is refused with the reason;
  * host lists are expanded as an independent way to write them out does, on random ones. TEST_SEED
  * repeats a run. */
-#include "clients/fleet/hostlist.h"
 #include "clients/fleet/hosts.h"
 
 #include "base/rng.h"
@@ -297,13 +296,13 @@ static void slurm_lists(void **state)
     for (size_t i = 0; i < COUNT(pairs); i++) {
         struct err err = {0};
         t->n = 0;
-        assert_int_equal(hostlist_expand(pairs[i][0], 100, append, t, &err), STATUS_OK);
+        assert_int_equal(hosts_expand(pairs[i][0], 100, append, t, &err), STATUS_OK);
         assert_string_equal(t->bytes, pairs[i][1]);
     }
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct err err = {0};
         t->n = 0;
-        if (hostlist_expand(bad[i][0], 100, append, t, &err) != STATUS_INVALID_ARGUMENT ||
+        if (hosts_expand(bad[i][0], 100, append, t, &err) != STATUS_INVALID_ARGUMENT ||
             !strstr(err.text, bad[i][1]))
             fail_msg("%s: %s", bad[i][0], err.text);
         assert_int_equal(t->n, 0); /* all or nothing */
@@ -325,10 +324,10 @@ static void slurm_limits(void **state)
     assert_non_null(t);
     for (size_t i = 0; i < COUNT(large); i++) {
         struct err err = {0};
-        assert_int_equal(hostlist_expand(large[i], 100, append, t, &err), STATUS_FULL);
+        assert_int_equal(hosts_expand(large[i], 100, append, t, &err), STATUS_FULL);
         assert_int_equal(t->n, 0);
     }
-    assert_int_equal(hostlist_expand("n[1-100]", 100, append, t, NULL), STATUS_OK);
+    assert_int_equal(hosts_expand("n[1-100]", 100, append, t, NULL), STATUS_OK);
     free(t);
 }
 
@@ -397,7 +396,7 @@ static void slurm_random(void **state)
             for (uint32_t k = 0; k < count; k++)
                 put(wanted, "%s ", names[k]);
         } while (rng_below(&rng, 3) == 0 && wanted->n < TEXT_BYTES / 4);
-        if (hostlist_expand(expression->bytes, 1 << 20, append, got, &err) != STATUS_OK)
+        if (hosts_expand(expression->bytes, 1 << 20, append, got, &err) != STATUS_OK)
             fail_msg("%s: %s", expression->bytes, err.text);
         if (strcmp(got->bytes, wanted->bytes) != 0)
             fail_msg("%s gave %.2000s, not %.2000s", expression->bytes, got->bytes, wanted->bytes);
