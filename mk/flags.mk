@@ -31,7 +31,7 @@ link_fuzz     := -fsanitize=address,undefined
 VARIANTS      := release asan tsan fuzz
 # What no threaded test links need not be compiled for them.
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/import/% build/gen/fleet_% \
-                 daemon/config/% daemon/service/% daemon/batch/% daemon/serve.c daemon/analysis/imported/%
+                 daemon/config/% daemon/batch/% daemon/serve.c daemon/analysis/imported/%
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)

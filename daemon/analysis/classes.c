@@ -86,7 +86,7 @@ static uint32_t count_splits(const struct gap *gaps, uint32_t n, double noise)
 uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t *out_class)
 {
     struct ranked ranked[CLASSES_MAX_VALUES] = {{0}};
-    struct gap gaps[CLASSES_MAX_VALUES];
+    struct gap gaps[CLASSES_MAX_VALUES] = {{0}};
     uint32_t class_of[CLASSES_MAX_VALUES];
 
     rank(values, n, ranked);

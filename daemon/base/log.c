@@ -174,7 +174,7 @@ static bool write_text(enum log_level level, const char *message)
 
 static bool write_json(enum log_level level, const char *message)
 {
-    char line[LINE_BYTES], seconds[32], escaped[2 * MESSAGE_BYTES];
+    char line[LINE_BYTES], seconds[32], escaped[2 * MESSAGE_BYTES] = "";
     struct timespec now = {0};
     size_t n = 0;
 

@@ -13,7 +13,7 @@ struct cell {
 
 static struct cell cell_reason(enum reason reason)
 {
-    struct cell c;
+    struct cell c = {0};
 
     snprintf(c.text, sizeof c.text, "%s", reason_slug(reason));
     return c;
@@ -21,7 +21,7 @@ static struct cell cell_reason(enum reason reason)
 
 static struct cell cell_bytes(struct maybe_u64 m)
 {
-    struct cell c;
+    struct cell c = {0};
 
     units_format_bytes(m.v, c.text, sizeof c.text);
     return IS_KNOWN(m) ? c : cell_reason(m.reason);
