@@ -101,18 +101,22 @@ static double upper_quartile(const double *values, size_t count)
     return stats_quantile_f64(values, count, 0.75);
 }
 
-/* Appends a value to those of a group: an array of doubles in a string of SQLite's. */
+/* An array of doubles. */
+struct values {
+    sqlite3_str *bytes;
+};
+
 static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-    sqlite3_str **const values = sqlite3_aggregate_context(context, sizeof(*values));
+    struct values *const a = sqlite3_aggregate_context(context, sizeof(*a));
     const double v = sqlite3_value_double(argv[0]);
 
     (void)argc;
-    if (!values || sqlite3_value_type(argv[0]) == SQLITE_NULL)
+    if (!a || sqlite3_value_type(argv[0]) == SQLITE_NULL)
         return;
-    if (!*values)
-        *values = sqlite3_str_new(sqlite3_context_db_handle(context));
-    sqlite3_str_append(*values, (const char *)&v, sizeof(v));
+    if (!a->bytes)
+        a->bytes = sqlite3_str_new(sqlite3_context_db_handle(context));
+    sqlite3_str_append(a->bytes, (const char *)&v, sizeof(v));
 }
 
 static struct aggregate {
@@ -126,17 +130,17 @@ static struct aggregate {
 static void end_values(sqlite3_context *context)
 {
     const struct aggregate *const aggregate = sqlite3_user_data(context);
-    sqlite3_str **const values = sqlite3_aggregate_context(context, 0);
+    struct values *const a = sqlite3_aggregate_context(context, 0);
 
-    if (!values || !*values)
+    if (!a || !a->bytes)
         return;
-    if (sqlite3_str_errcode(*values) != SQLITE_OK)
+    const size_t count = (size_t)sqlite3_str_length(a->bytes) / sizeof(double);
+    const void *const values = sqlite3_str_value(a->bytes);
+    if (sqlite3_str_errcode(a->bytes) != SQLITE_OK)
         sqlite3_result_error_nomem(context);
     else
-        sqlite3_result_double(context,
-                              aggregate->of((const double *)(void *)sqlite3_str_value(*values),
-                                            (size_t)sqlite3_str_length(*values) / sizeof(double)));
-    sqlite3_free(sqlite3_str_finish(*values));
+        sqlite3_result_double(context, aggregate->of(values, count));
+    sqlite3_free(sqlite3_str_finish(a->bytes));
 }
 
 static int add_functions(sqlite3 *db)

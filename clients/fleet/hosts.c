@@ -384,7 +384,7 @@ static enum status expand_items(struct expansion *x, const char *expression)
 enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, void *self,
                          struct err *err)
 {
-    struct expansion x = {.self = self, .most = most, .err = err};
+    struct expansion x = {.self = self, .most = most, .end = "", .err = err};
     const enum status s = expand_items(&x, expression);
 
     x.each = each;
