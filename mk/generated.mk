@@ -44,6 +44,14 @@ build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files mk/generated.mk
 	    done; \
 	} >$@
 
+# What of it can be named.
+build/gen/fleet_sql.h: build/gen/sql-files
+	$(call say,GEN,$@)
+	$(Q){ \
+	    echo '/* Generated from schema/fleet. */'; \
+	    for f in $(FLEET_SQL); do echo "extern const char fleet_sql_$$(basename $$f .sql)[];"; done; \
+	} >$@
+
 build/gen/openapi.c: api/openapi.yaml mk/generated.mk
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)

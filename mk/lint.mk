@@ -35,6 +35,7 @@ lint-changed:
 lint-stamps: $(TIDY_SRC:%=build/lint/%.tidy)
 	@:
 
+$(patsubst %,build/lint/%.tidy,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h
 build/lint/%.tidy: % .clang-tidy
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)

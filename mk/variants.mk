@@ -20,6 +20,9 @@ $(VERSION_SRC:%.c=build/$(1)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): private DEFINES = $$(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(1)/obj/%.o): build/gen/libpq
 
+# What a test program does itself takes less time than its optimization.
+$(TEST_SRC:%.c=build/$(1)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
+
 # The inner loop of the model is most of what a simulated measurement costs. Sanitizers, which make it four
 # times as slow, see it in check-long.
 $(MODEL_SRC:%.c=build/$(1)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(1)))
@@ -34,6 +37,8 @@ fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
 fuzz_$(1)    := $(FUZZ_SRC:%.c=build/$(1)/%)
 fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
+
+$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h
 
 # The list is a file of its own: a source that went away must leave the archive.
 build/$(1)/objects: FORCE

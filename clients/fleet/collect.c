@@ -160,9 +160,8 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
 
 /* Ends the host without an answer. Returns true: below, the functions return true when the host has
  * ended. */
-static bool end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) bool
+end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...)
 {
     va_list args;
 

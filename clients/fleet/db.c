@@ -2,6 +2,8 @@
  * engines. */
 #include "clients/fleet/db_engine.h"
 
+#include "base/name_of.h"
+
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -10,27 +12,12 @@
 
 enum { SCHEMA_VERSION = 2 };
 
-static const char *const outcome_names[FLEET_OUTCOME_COUNT] = {
-    [FLEET_ANSWERED] = "answered",   [FLEET_UNCHANGED] = "unchanged",
-    [FLEET_NO_NAME] = "no-name",     [FLEET_REFUSED] = "refused",
-    [FLEET_TIMEOUT] = "timeout",     [FLEET_TLS_ERROR] = "tls-error",
-    [FLEET_TOO_LARGE] = "too-large", [FLEET_BAD_RESPONSE] = "bad-response",
-    [FLEET_ERROR] = "error",         [FLEET_INCONSISTENT] = "inconsistent",
-};
-
-const char *fleet_outcome_name(enum fleet_outcome outcome)
-{
-    return outcome_names[outcome];
-}
-
-enum fleet_outcome fleet_outcome_from_name(const char *name)
-{
-    int i = 0;
-
-    while (i < FLEET_OUTCOME_COUNT && strcmp(name, outcome_names[i]) != 0)
-        i++;
-    return (enum fleet_outcome)i;
-}
+NAME_FUNCTIONS(fleet_outcome,
+               enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
+               [FLEET_NO_NAME] = "no-name", [FLEET_REFUSED] = "refused",
+               [FLEET_TIMEOUT] = "timeout", [FLEET_TLS_ERROR] = "tls-error",
+               [FLEET_TOO_LARGE] = "too-large", [FLEET_BAD_RESPONSE] = "bad-response",
+               [FLEET_ERROR] = "error", [FLEET_INCONSISTENT] = "inconsistent")
 
 const char *fleet_integer_text(int64_t v, char *out)
 {
@@ -47,11 +34,10 @@ enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_coun
     return db->engine->query(db->connection, sql, parameter_count, parameters, row, self, err);
 }
 
-static enum status read_integer(void *self, int columns, const char *const *values, struct err *err)
+static enum status read_integer(void *self, const char *const *values, struct err *err)
 {
     int64_t *const out = self;
 
-    (void)columns;
     (void)err;
     *out = values[0] ? strtoll(values[0], NULL, 10) : 0;
     return STATUS_OK;
@@ -181,9 +167,8 @@ void fleet_close(struct fleet_db *take)
 
 /* ---- what is stored of a host ---- */
 
-static enum status copy_etag(void *self, int columns, const char *const *values, struct err *err)
+static enum status copy_etag(void *self, const char *const *values, struct err *err)
 {
-    (void)columns;
     (void)err;
     (void)snprintf(self, FLEET_ETAG_BYTES, "%s", values[0]);
     return STATUS_OK;

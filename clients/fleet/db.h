@@ -37,8 +37,8 @@ enum fleet_outcome {
     FLEET_OUTCOME_COUNT
 };
 const char *fleet_outcome_name(enum fleet_outcome outcome); /* static: "answered", "no-name", ... */
-/* FLEET_OUTCOME_COUNT if no outcome has that name. */
-enum fleet_outcome fleet_outcome_from_name(const char *name);
+/* False if no outcome has that name; `*out` is then unchanged. */
+bool fleet_outcome_from_name(const char *name, enum fleet_outcome *out);
 
 enum { FLEET_ETAG_BYTES = 128 };
 
@@ -79,12 +79,9 @@ enum status fleet_last_etag(struct fleet_db *db, const char *host, char *out_eta
 /* One query for both engines: placeholders are $1, $2, ...; parameters are texts, NULL is null.
  * Rows come one by one, so memory does not grow with their number; a column is text, NULL if it
  * is null. A callback that returns other than STATUS_OK ends the query with that. */
-typedef enum status fleet_row_fn(void *self, int columns, const char *const *values,
-                                 struct err *err);
+typedef enum status fleet_row_fn(void *self, const char *const *values, struct err *err);
 enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_count,
                         const char *const *parameters, fleet_row_fn *row, void *self,
                         struct err *err);
-/* The hosts of the survey that was stored last: place, outcome, detail, number of GPUs reported. */
-enum status fleet_survey_hosts(struct fleet_db *db, fleet_row_fn *row, void *self, struct err *err);
 
 #endif

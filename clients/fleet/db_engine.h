@@ -6,6 +6,7 @@
 #ifndef REACH_CLIENTS_FLEET_DB_ENGINE_H
 #define REACH_CLIENTS_FLEET_DB_ENGINE_H
 
+#include "build/gen/fleet_sql.h" /* schema/fleet, as the build embeds it */
 #include "clients/fleet/db.h"
 
 enum { FLEET_MAX_COLUMNS = 24 }; /* of a query */
@@ -85,31 +86,5 @@ enum status fleet_script(struct fleet_db *db, const char *sql, const char *first
 enum status fleet_exec(struct fleet_db *db, const char *sql, struct err *err);
 /* COMMIT if `so_far` is STATUS_OK, ROLLBACK otherwise; returns the first failure. */
 enum status fleet_end_write(struct fleet_db *db, enum status so_far, struct err *err);
-
-/* schema/fleet, as the build embeds it. */
-extern const char fleet_sql_tables[];
-extern const char fleet_sql_metric_sqlite[];
-extern const char fleet_sql_metric_postgres[];
-extern const char fleet_sql_staging[];
-extern const char fleet_sql_staging_empty[];
-extern const char fleet_sql_ingest[];
-extern const char fleet_sql_finish[];
-extern const char fleet_sql_spread[];
-extern const char fleet_sql_quartiles_sqlite[];
-extern const char fleet_sql_quartiles_postgres[];
-extern const char fleet_sql_outliers[];
-extern const char fleet_sql_report_head[];
-extern const char fleet_sql_report_chart[];
-extern const char fleet_sql_report_signatures[];
-extern const char fleet_sql_report_maps[];
-extern const char fleet_sql_report_maps_counts[];
-extern const char fleet_sql_report_spread[];
-extern const char fleet_sql_report_outliers[];
-extern const char fleet_sql_report_outliers_counts[];
-extern const char fleet_sql_report_drift[];
-extern const char fleet_sql_report_drift_counts[];
-extern const char fleet_sql_report_hosts[];
-extern const char fleet_sql_report_hosts_counts[];
-extern const char fleet_sql_report_inventory[];
 
 #endif

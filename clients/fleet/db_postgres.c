@@ -81,15 +81,6 @@ static enum status fail(const struct postgres_engine *e, const PGresult *result,
                         state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
 }
 
-/* Clears the result of a command. */
-static enum status end_command(const struct postgres_engine *e, PGresult *take, struct err *err)
-{
-    const enum status s = PQresultStatus(take) == PGRES_COMMAND_OK ? STATUS_OK : fail(e, take, err);
-
-    PQclear(take);
-    return s;
-}
-
 static void close_engine(void *take)
 {
     struct postgres_engine *const e = take;
@@ -105,19 +96,12 @@ static void close_engine(void *take)
     free(e);
 }
 
-/* Drops notices: "relation already exists, skipping". */
-static void on_notice(void *self, const PGresult *result)
-{
-    (void)self;
-    (void)result;
-}
-
 static enum status open_engine(const char *where, void **out, struct err *err)
 {
-    /* Compiling a plan takes longer than most of these queries; memory is for the sorts of medians.
-     */
+    /* Compiling a plan takes longer than most queries; memory is for the sorts of medians. */
     static const char settings[] =
-        "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'";
+        "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'; "
+        "SET client_min_messages = error" /* not "relation already exists, skipping" */;
     struct postgres_engine *e = calloc(1, sizeof(*e));
     enum status s = STATUS_OK;
 
@@ -128,11 +112,12 @@ static enum status open_engine(const char *where, void **out, struct err *err)
         free(e);
         return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
     }
-    PQsetNoticeReceiver(e->connection, on_notice, NULL);
     if (PQstatus(e->connection) != CONNECTION_OK || PQsetClientEncoding(e->connection, "UTF8") != 0)
         s = fail(e, NULL, err);
-    if (s == STATUS_OK)
-        s = end_command(e, PQexec(e->connection, settings), err);
+    PGresult *const set = s == STATUS_OK ? PQexec(e->connection, settings) : NULL;
+    if (s == STATUS_OK && PQresultStatus(set) != PGRES_COMMAND_OK)
+        s = fail(e, set, err);
+    PQclear(set);
     if (s == STATUS_OK) /* stores documents in half the time; a server before 14 does not know it */
         PQclear(PQexec(e->connection, "SET default_toast_compression = lz4"));
     if (s != STATUS_OK) {
@@ -153,7 +138,7 @@ static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *sel
     REACH_ASSERT(columns <= FLEET_MAX_COLUMNS);
     for (int i = 0; i < columns; i++)
         values[i] = PQgetisnull(result, 0, i) ? NULL : PQgetvalue(result, 0, i);
-    return row ? row(self, columns, values, err) : STATUS_OK;
+    return row ? row(self, values, err) : STATUS_OK;
 }
 
 /* Reads to the end in any case: the connection can do nothing else before. */

@@ -101,22 +101,17 @@ static double upper_quartile(const double *values, size_t count)
     return stats_quantile_f64(values, count, 0.75);
 }
 
-/* An array of doubles. */
-struct values {
-    sqlite3_str *bytes;
-};
-
 static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-    struct values *const a = sqlite3_aggregate_context(context, sizeof(*a));
+    sqlite3_str **const a = sqlite3_aggregate_context(context, sizeof(*a)); /* doubles */
     const double v = sqlite3_value_double(argv[0]);
 
     (void)argc;
     if (!a || sqlite3_value_type(argv[0]) == SQLITE_NULL)
         return;
-    if (!a->bytes)
-        a->bytes = sqlite3_str_new(sqlite3_context_db_handle(context));
-    sqlite3_str_append(a->bytes, (const char *)&v, sizeof(v));
+    if (!*a)
+        *a = sqlite3_str_new(sqlite3_context_db_handle(context));
+    sqlite3_str_append(*a, (const char *)&v, sizeof(v));
 }
 
 static struct aggregate {
@@ -130,17 +125,17 @@ static struct aggregate {
 static void end_values(sqlite3_context *context)
 {
     const struct aggregate *const aggregate = sqlite3_user_data(context);
-    struct values *const a = sqlite3_aggregate_context(context, 0);
+    sqlite3_str **const a = sqlite3_aggregate_context(context, 0);
 
-    if (!a || !a->bytes)
+    if (!a || !*a)
         return;
-    const size_t count = (size_t)sqlite3_str_length(a->bytes) / sizeof(double);
-    const void *const values = sqlite3_str_value(a->bytes);
-    if (sqlite3_str_errcode(a->bytes) != SQLITE_OK)
+    if (sqlite3_str_errcode(*a) != SQLITE_OK)
         sqlite3_result_error_nomem(context);
     else
-        sqlite3_result_double(context, aggregate->of(values, count));
-    sqlite3_free(sqlite3_str_finish(a->bytes));
+        sqlite3_result_double(context,
+                              aggregate->of((const void *)sqlite3_str_value(*a),
+                                            (size_t)sqlite3_str_length(*a) / sizeof(double)));
+    sqlite3_free(sqlite3_str_finish(*a));
 }
 
 static int add_functions(sqlite3 *db)
@@ -192,7 +187,7 @@ static enum status emit_rows(const struct sqlite_engine *e, sqlite3_stmt *stmt, 
         enum status s;
         for (int i = 0; i < columns; i++)
             values[i] = column_text(stmt, i, numbers[i]);
-        s = row ? row(self, columns, values, err) : STATUS_OK;
+        s = row ? row(self, values, err) : STATUS_OK;
         if (s != STATUS_OK)
             return s;
     }
@@ -218,10 +213,10 @@ static enum status query(void *engine, const char *sql, int parameter_count,
 /* ---- opening ---- */
 
 /* Refuses another program's file before anything is written. */
-static enum status check_owner(void *self, int columns, const char *const *values, struct err *err)
+static enum status check_owner(void *self, const char *const *values, struct err *err)
 {
     (void)self;
-    return columns == 1 && strcmp(values[0], "1") == 0
+    return strcmp(values[0], "1") == 0
                ? STATUS_OK
                : err_set(err, STATUS_CORRUPT, "this is a database, but not one of surveys");
 }

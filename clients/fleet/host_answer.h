@@ -17,8 +17,7 @@
 enum {
     HOST_ANSWER_STATE_BYTES = 32,
     HOST_ANSWER_VERSION_BYTES = 64,
-    HOST_ANSWER_MAX_FINGERPRINT_BYTES = 1
-                                        << 20 /* the largest that a daemon makes is a tenth of it */
+    HOST_ANSWER_MAX_FINGERPRINT_BYTES = 1 << 20 /* a daemon makes at most a tenth of it */
 };
 
 struct host_answer_gpu {

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <search.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +33,8 @@ enum {
 static const char HTTP[] = "http://";
 static const char HTTPS[] = "https://";
 static const char UNIX[] = "unix:"; /* and a path: a host may be called unix */
-static const char NAME_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789.-_";
-static const char PATH_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789.-_~/";
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+#define PATH_CHARACTERS NAME_CHARACTERS "~/"
 
 /* A host taken apart. */
 struct place {

@@ -15,7 +15,6 @@
 
 #include "base/status.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -35,12 +35,11 @@ static enum status read_document(const char *text, struct fingerprint *out, stru
 }
 
 /* id, document before, document */
-static enum status read_pair(void *self, int columns, const char *const *values, struct err *err)
+static enum status read_pair(void *self, const char *const *values, struct err *err)
 {
     struct pair *const pair = self;
     enum status s = read_document(values[1], &pair->before, err);
 
-    (void)columns;
     (void)snprintf(pair->id, sizeof(pair->id), "%s", values[0]);
     return s == STATUS_OK ? read_document(values[2], &pair->after, err) : s;
 }
@@ -109,11 +108,10 @@ static enum status compute(struct fleet_db *db, const char *survey, struct err *
     return s == STATUS_OK ? compare_pairs(db, survey, err) : s;
 }
 
-static enum status read_counts(void *self, int columns, const char *const *values, struct err *err)
+static enum status read_counts(void *self, const char *const *values, struct err *err)
 {
     struct fleet_survey *const out = self;
 
-    (void)columns;
     (void)err;
     out->gpu_count = (uint32_t)strtoul(values[0], NULL, 10);
     out->conflict_count = (uint32_t)strtoul(values[1], NULL, 10);
@@ -196,13 +194,4 @@ void fleet_survey_abort(struct fleet_db *db)
 {
     if (db->in_survey)
         (void)end_staging(db, NULL);
-}
-
-enum status fleet_survey_hosts(struct fleet_db *db, fleet_row_fn *row, void *self, struct err *err)
-{
-    return fleet_query(db,
-                       "SELECT n.seq, n.outcome, n.detail, COUNT(g.host) FROM fleet_new_host n "
-                       "LEFT JOIN fleet_new_gpu g ON g.host = n.seq "
-                       "GROUP BY n.seq, n.outcome, n.detail ORDER BY n.seq",
-                       0, NULL, row, self, err);
 }

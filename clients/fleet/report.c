@@ -5,6 +5,8 @@
 #include "clients/fleet/db_engine.h"
 #include "clients/fleet/report_out.h"
 
+#include "base/name_of.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,7 @@ struct source {
 };
 
 static const struct source sources[] = {
+    {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED}, /* tables of the others */
     {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "", fleet_sql_report_maps, OMITTED},
@@ -44,10 +47,6 @@ enum { SOURCE_COUNT = sizeof(sources) / sizeof(*sources) };
 
 bool fleet_report_from_name(const char *name, unsigned *out)
 {
-    if (strcmp(name, "summary") == 0) {
-        *out = FLEET_REPORT_SUMMARY;
-        return true;
-    }
     for (int i = 0; i < SOURCE_COUNT; i++) {
         if (strcmp(name, sources[i].name) == 0) {
             *out = sources[i].bit;
@@ -59,28 +58,17 @@ bool fleet_report_from_name(const char *name, unsigned *out)
 
 bool fleet_format_from_name(const char *name, enum fleet_format *out)
 {
-    static const char *const names[FLEET_FORMAT_COUNT] = {[FLEET_FORMAT_TABLE] = "table",
-                                                          [FLEET_FORMAT_JSON] = "json",
-                                                          [FLEET_FORMAT_CSV] = "csv",
-                                                          [FLEET_FORMAT_MARKDOWN] = "markdown",
-                                                          [FLEET_FORMAT_SVG] = "svg"};
+    static const char *const names[] = {"table", "json", "csv", "markdown", "svg"};
 
-    for (int i = 0; i < FLEET_FORMAT_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *out = (enum fleet_format)i;
-            return true;
-        }
-    }
-    return false;
+    return FROM_NAME(names, name, out);
 }
 
 /* ---- which survey ---- */
 
-static enum status read_head(void *self, int columns, const char *const *values, struct err *err)
+static enum status read_head(void *self, const char *const *values, struct err *err)
 {
     struct report_head *const head = self;
 
-    (void)columns;
     (void)err;
     head->survey = strtoll(values[0], NULL, 10);
     (void)snprintf(head->at, sizeof(head->at), "%s", values[1]);
@@ -143,14 +131,13 @@ static void begin_table(struct printing *p, const char *const *values)
     report_table_begin(p->to, &p->table);
 }
 
-static enum status print_row(void *self, int columns, const char *const *values, struct err *err)
+static enum status print_row(void *self, const char *const *values, struct err *err)
 {
     struct printing *const p = self;
     const bool for_people = p->people && strcmp(values[p->people], "0") != 0;
     const bool hidden = p->brief && p->source->in_summary != WHOLE &&
                         (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
 
-    (void)columns;
     (void)err;
     if (p->rows == 0) {
         p->rows = 1;
@@ -198,7 +185,7 @@ static enum status print(struct fleet_db *db, const struct fleet_report_options 
         return fleet_script(db, fleet_sql_report_chart, survey, model, report_chart_line, to->out,
                             err);
     report_begin(to, &head);
-    for (int i = 0; s == STATUS_OK && i < SOURCE_COUNT; i++) {
+    for (int i = 1; s == STATUS_OK && i < SOURCE_COUNT; i++) {
         const bool brief = !(bits & sources[i].bit);
         if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
             s = print_table(db, &sources[i], survey, model, brief, to, err);

@@ -22,7 +22,7 @@ enum {
     TEXT_BYTES = 256,
     CANDIDATES_BYTES = 1024, /* an index of PostgreSQL takes 2.7 kB with the signature */
     CANDIDATE_BYTES = FINGERPRINT_MAX_DISABLED * 6 + 4,
-    KEY_BYTES = 256 /* model, origin and name of a metric */
+    KEY_BYTES = 256 /* model, origin and name of a metric: 96, 16 and 96 at most */
 };
 
 /* Beyond these a difference or a ratio may have no value, which PostgreSQL takes for an error. */
@@ -149,7 +149,7 @@ static void add_metric(void *self, const char *name, enum known known, double v,
         known = MAYBE_UNKNOWN;
     if (fabs(v) < SMALLEST)
         v = 0;
-    (void)snprintf(in->key + in->key_bytes, sizeof(in->key) - in->key_bytes, "%s", name);
+    strcpy(in->key + in->key_bytes, name); /* a model has 96 bytes at most, as a name */
     series = number_of(&in->db->series, in->key, &is_new);
     if (series == 0)
         in->status = err_set(err, STATUS_NO_MEMORY, "no memory for a survey");
@@ -282,11 +282,10 @@ static enum status add_fingerprint(struct fleet_db *db, const struct host_answer
 /* ---- one host ---- */
 
 /* Of those that the host reported last time. */
-static enum status mark_stored(void *self, int columns, const char *const *values, struct err *err)
+static enum status mark_stored(void *self, const char *const *values, struct err *err)
 {
     struct host_answer *const answer = self;
 
-    (void)columns;
     (void)err;
     for (struct host_answer_gpu *g = answer->gpus; g < answer->gpus + answer->gpu_count; g++)
         g->stored |= strcmp(g->uuid, values[0]) == 0 && strcmp(g->fingerprint_id, values[1]) == 0;

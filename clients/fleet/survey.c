@@ -77,13 +77,12 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
 /* ---- all of them ---- */
 
 /* place, outcome, detail, GPUs: what storing has made of each host */
-static enum status read_host(void *self, int columns, const char *const *values, struct err *err)
+static enum status read_host(void *self, const char *const *values, struct err *err)
 {
     struct survey *const survey = self;
     struct survey_host *const h = &survey->hosts[strtoul(values[0], NULL, 10) - 1];
 
-    (void)columns;
-    h->host.outcome = fleet_outcome_from_name(values[1]);
+    (void)fleet_outcome_from_name(values[1], &h->host.outcome);
     h->gpu_count = (uint32_t)strtoul(values[3], NULL, 10);
     h->host.detail = h->detail = strdup(values[2]);
     survey->counts[h->host.outcome]++;
@@ -104,7 +103,13 @@ static enum status run(struct work *w, struct err *err)
         s = fleet_survey_end(w->db, at, began, &w->survey->stored, err);
     else
         fleet_survey_abort(w->db);
-    return s == STATUS_OK ? fleet_survey_hosts(w->db, read_host, w->survey, err) : s;
+    if (s != STATUS_OK)
+        return s;
+    return fleet_query(w->db,
+                       "SELECT n.seq, n.outcome, n.detail, COUNT(g.host) FROM fleet_new_host n "
+                       "LEFT JOIN fleet_new_gpu g ON g.host = n.seq "
+                       "GROUP BY n.seq, n.outcome, n.detail ORDER BY n.seq",
+                       0, NULL, read_host, w->survey, err);
 }
 
 enum status survey_run(struct fleet_db *db, const struct hosts *hosts,

@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     # copies the state file.
     "clients": ["fleet", "fingerprint", "planner", "import", "batch/export.h", "store/store.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
-    "fleet": ["fingerprint"],
+    "fleet": ["fingerprint", "build/gen/fleet_sql.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],

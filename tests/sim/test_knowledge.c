@@ -33,7 +33,7 @@ enum {
     A_CHIP = 40,
     TEXT = 512,
     ATTEMPTS = 2,
-    CASES = 600,
+    CASES = 300,
     SANITIZED_CASES = 120,
     LONG_CASES = 100000
 };

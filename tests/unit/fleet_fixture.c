@@ -67,11 +67,10 @@ struct fleet_db *fleet_fixture_fresh(void)
     return fleet_fixture_again();
 }
 
-static enum status take(void *self, int columns, const char *const *values, struct err *err)
+static enum status take(void *self, const char *const *values, struct err *err)
 {
     int64_t *const out = self;
 
-    (void)columns;
     (void)err;
     if (*out == -1 && values[0])
         *out = strtoll(values[0], NULL, 10);

@@ -286,7 +286,7 @@ static void any_gpu_ends(void **state)
     struct rng rng = {.state = paper_seed("any GPU", 61)};
 
     (void)state;
-    for (int round = 0; round < (int)test_share(100, 25); round++) {
+    for (int round = 0; round < (int)test_part(100, 40, 12); round++) {
         struct paper_gpu gpu;
         random_paper(&rng, &gpu);
         (void)run(&gpu, (enum depth)(round % DEPTH_COUNT));
