@@ -46,7 +46,7 @@ def measure(rows, where, engine, gpus, server_cpu):
             runs.append((seconds, cpu, server_cpu() - before, kib))
         seconds, cpu, server, kib = sorted(runs)[len(runs) // 2]
         goal = GOALS.get((engine, gpus, what))
-        verdict = f"{goal} s: {'yes' if cpu + server <= goal else 'no'}" if goal else ""
+        verdict = f"{goal} s: {'yes' if seconds <= goal else 'no'}" if goal else ""
         rows.append(f"| {engine} | {gpus} | {what} | {seconds:.2f} s | {cpu:.2f} s | "
                     f"{f'{server:.2f} s' if engine == 'PostgreSQL' else '-'} | {kib / 1024:.1f} MiB | {verdict} |")
         print(rows[-1], flush=True)
@@ -62,7 +62,7 @@ def page(rows, sizes, load):
         f"    tests/bench/bench_fleet.py {' '.join(map(str, sizes))}", "",
         "`store` is a survey in which all fingerprints are new: checking answers that are parsed already, storing "
         f"them, quartiles and outliers. Reports are in JSON, the median of {REPEATS}. Memory is that of the program. "
-        "Goals are about the CPU time of program and server together.", "",
+        "Goals are about the elapsed time of a machine with nothing else to do.", "",
         "| database | fingerprints | what | elapsed | CPU | CPU of the server | memory | goal |",
         "|---|---|---|---|---|---|---|---|", *rows, ""])
 
