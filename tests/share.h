@@ -1,7 +1,7 @@
 /* share.h: how much of a costly test is done where. Under a sanitizer everything takes several
  * times as long, and the hundredth random GPU goes through the code of the first ten: there a part
  * is done, and all of it with REACH_LONG (make check-long). The release build does all of it
- * always. */
+ * always, or a larger part (test_part). */
 #ifndef REACH_TESTS_SHARE_H
 #define REACH_TESTS_SHARE_H
 

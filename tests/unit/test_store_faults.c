@@ -218,7 +218,8 @@ static void every_call(const struct way *way)
     }
     assert_true(n > 20 && n < ALL_CALLS_LIMIT);
     assert_true(store_fault.syncs > 0); /* or the linker has not put ours first */
-    print_message("%s: %llu calls, made to fail in turn\n", way->name, (unsigned long long)(n - 2));
+    print_message("%s: failed at each step of %llu calls\n", way->name,
+                  (unsigned long long)(n - 2));
 }
 
 static void test_every_call(void **state)
