@@ -9,6 +9,7 @@
  */
 #include "api/handlers/handlers.h"
 
+#include "api/decode/decode.h"
 #include "api/handlers/auth.h"
 #include "base/json_builder.h"
 
@@ -17,10 +18,12 @@
 
 enum method { METHOD_NONE = 0, METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 };
 
+enum { PARAMS_BYTES = 512 }; /* all of a plan's, listed */
+
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
-    const char *params; /* separated by ", " */
+    const char *params; /* separated by ", "; NULL: those of a job (decode_job_param) */
     const char *about;
     handlers_fn *handler;           /* or */
     handlers_render_fn *render;     /* a document, which is kept */
@@ -71,10 +74,8 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/placement", "bytes, windows, granularity",
      "which SM should work in which window of memory?", .handler = handlers_planner,
      .function = PLANNER_PLACEMENT},
-    {"GET", "/v1/gpus/{gpu}/plan",
-     "bytes, access, windows, element, transaction, reserve, accesses, no_sm_binding, single_pass, "
-     "input_bytes, input_gbps, scan_gps, in_reach_gbps, output_bytes, partition_bytes, granularity",
-     "every way to do a job, best first", .handler = handlers_planner, .function = PLANNER_PLAN},
+    {"GET", "/v1/gpus/{gpu}/plan", NULL, "every way to do a job, best first",
+     .handler = handlers_planner, .function = PLANNER_PLAN},
     {"GET", "/v1/gpus/{gpu}/split", "bytes, weight", "one GPU for several jobs, by whole groups",
      .handler = handlers_planner, .function = PLANNER_SPLIT},
     {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps", "is it the TLB?",
@@ -205,11 +206,29 @@ static void no_such_method(const struct request *request, const char *allow, str
     reply->allow = allow;
 }
 
+/* The parameters of a route, separated by ", ": its own text, or `room`. */
+static const char *list_params(const struct route *route, char room[PARAMS_BYTES])
+{
+    const char *name;
+    int n = 0;
+
+    if (route->params)
+        return route->params;
+    for (uint32_t i = 0; (name = decode_job_param(i)) && n < PARAMS_BYTES; i++)
+        n += snprintf(room + n, PARAMS_BYTES - (size_t)n, "%s%s", i > 0 ? ", " : "", name);
+    return room;
+}
+
 static bool has_param(const struct route *route, const char *name)
 {
     const size_t bytes = strlen(name);
+    const char *known;
 
-    for (const char *at = route->params; *at; at += strspn(at, ", ")) {
+    for (uint32_t i = 0; !route->params && (known = decode_job_param(i)); i++) {
+        if (strcmp(known, name) == 0)
+            return true;
+    }
+    for (const char *at = route->params; at && *at; at += strspn(at, ", ")) {
         const size_t length = strcspn(at, ",");
         if (length == bytes && memcmp(at, name, bytes) == 0)
             return true;
@@ -225,13 +244,15 @@ static bool check_params(const struct route *route, const struct request *reques
     struct problem unknown = {.status = STATUS_INVALID_ARGUMENT,
                               .next_step = "Leave it out; /openapi.yaml has the parameters of each "
                                            "path."};
+    char room[PARAMS_BYTES];
 
     for (uint32_t i = 0; i < request->param_count; i++) {
         unknown.parameter = request->params[i].name;
         if (has_param(route, unknown.parameter))
             continue;
+        const char *const params = list_params(route, room);
         reply_refusal(reply, request, &unknown, "%s takes no parameter \"%.40s\"; it takes %s",
-                      route->path, unknown.parameter, *route->params ? route->params : "none");
+                      route->path, unknown.parameter, *params ? params : "none");
         return false;
     }
     return true;

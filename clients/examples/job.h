@@ -127,7 +127,7 @@ struct job {
      */
     bool (*run)(void *state, const struct job_way *way, const struct job_pass *passes,
                 double *out_milliseconds, struct job_result *out, char *why);
-    /* The job's request to the planner, except for bytes, in_reach_gbps and scan_gps. */
+    /* The job's request to the planner, without its size and the speeds that the runs give. */
     void (*describe)(void *state, const struct job_options *options, struct reach_job *out);
     void (*close)(void *state);
 };

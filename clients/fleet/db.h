@@ -64,7 +64,7 @@ struct fleet_survey {
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err);
 /* Adds one host; each once. `place` is its own, from 1: the order of hosts and of what they report.
  * `answer` has its GPUs if it answered, and is NULL otherwise: the GPUs of an unchanged host are
- * those of its last answer. Marks the GPUs whose fingerprint is stored already. */
+ * those of its last answer. */
 enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
                              struct host_answer *answer, struct err *err);
 /* Stores it. `at` is RFC 3339, UTC; `began` is when it did, on the monotonic clock. */

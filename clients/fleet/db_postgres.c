@@ -29,7 +29,7 @@ const struct fleet_engine fleet_postgres = {.open = open_engine};
 
 enum {
     MAX_TABLES = 8,
-    COPY_BYTES = 1 << 20 /* of a table, before they are sent */
+    COPY_BYTES = 1 << 17 /* of a table, before they are sent: a socket holds that much */
 };
 
 /* Rows of a table that wait to be sent, in COPY's text format. */
@@ -141,19 +141,14 @@ static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *sel
     return row ? row(self, values, err) : STATUS_OK;
 }
 
-/* Reads to the end in any case: the connection can do nothing else before. */
-static enum status query(void *engine, const char *sql, int parameter_count,
-                         const char *const *parameters, fleet_row_fn *row, void *self,
-                         struct err *err)
+/* Reads all that the server has to answer, to the end in any case: the connection can do nothing
+ * else before. */
+static enum status finish(const struct postgres_engine *e, fleet_row_fn *row, void *self,
+                          struct err *err)
 {
-    struct postgres_engine *const e = engine;
     enum status s = STATUS_OK;
     PGresult *result;
 
-    if (PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters, NULL, NULL, 0) !=
-        1)
-        return fail(e, NULL, err);
-    (void)PQsetSingleRowMode(e->connection);
     while ((result = PQgetResult(e->connection))) {
         const ExecStatusType type = PQresultStatus(result);
         if (s == STATUS_OK && type == PGRES_SINGLE_TUPLE)
@@ -165,30 +160,43 @@ static enum status query(void *engine, const char *sql, int parameter_count,
     return s;
 }
 
+static enum status query(void *engine, const char *sql, int parameter_count,
+                         const char *const *parameters, fleet_row_fn *row, void *self,
+                         struct err *err)
+{
+    struct postgres_engine *const e = engine;
+    enum status s = finish(e, NULL, NULL, err); /* rows that were sent before */
+
+    if (s == STATUS_OK && PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters,
+                                            NULL, NULL, 0) != 1)
+        s = fail(e, NULL, err);
+    if (s != STATUS_OK)
+        return s;
+    (void)PQsetSingleRowMode(e->connection);
+    return finish(e, row, self, err);
+}
+
 /* ---- rows ---- */
 
+/* The server reads them while the caller goes on: the next call has its answer. */
 static enum status send(struct postgres_engine *e, struct waiting *w, struct err *err)
 {
     char sql[512];
-    PGresult *result;
+    PGresult *result = NULL;
     const bool complete = fclose(w->out) == 0;
-    enum status s = STATUS_OK;
+    enum status s = finish(e, NULL, NULL, err);
 
     w->out = NULL;
     (void)snprintf(sql, sizeof(sql), "COPY %s (%s) FROM STDIN", w->table->name, w->table->columns);
-    result = complete ? PQexec(e->connection, sql) : NULL;
-    if (!complete)
+    if (s == STATUS_OK && !complete)
         s = err_set(err, STATUS_NO_MEMORY, "no memory for rows");
-    else if (PQresultStatus(result) != PGRES_COPY_IN ||
-             PQputCopyData(e->connection, w->text, (int)w->bytes) != 1 ||
-             PQputCopyEnd(e->connection, NULL) != 1)
+    if (s == STATUS_OK)
+        result = PQexec(e->connection, sql);
+    if (s == STATUS_OK && (PQresultStatus(result) != PGRES_COPY_IN ||
+                           PQputCopyData(e->connection, w->text, (int)w->bytes) != 1 ||
+                           PQputCopyEnd(e->connection, NULL) != 1))
         s = fail(e, result, err);
     PQclear(result);
-    while (complete && (result = PQgetResult(e->connection))) {
-        if (s == STATUS_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
-            s = fail(e, result, err);
-        PQclear(result);
-    }
     free(w->text);
     w->text = NULL;
     return s;
@@ -201,7 +209,7 @@ static enum status flush(void *engine, struct err *err)
 
     for (int i = 0; s == STATUS_OK && i < MAX_TABLES; i++)
         s = e->waiting[i].out ? send(e, &e->waiting[i], err) : STATUS_OK;
-    return s;
+    return s == STATUS_OK ? finish(e, NULL, NULL, err) : s;
 }
 
 /* COPY reads a backslash before what ends a value, a row or the data. */
@@ -237,7 +245,7 @@ static void put_value(FILE *out, const struct fleet_value *v)
     }
 }
 
-static enum status append(void *engine, const struct fleet_table *table,
+static enum status append(void *engine, const struct fleet_table *table, int rows,
                           const struct fleet_value *values, struct err *err)
 {
     struct postgres_engine *const e = engine;
@@ -250,9 +258,9 @@ static enum status append(void *engine, const struct fleet_table *table,
         w->out = open_memstream(&w->text, &w->bytes);
     if (!w->out)
         return err_set(err, STATUS_NO_MEMORY, "no memory for rows");
-    for (int i = 0; i < table->count; i++) {
+    for (int i = 0; i < rows * table->count; i++) {
         put_value(w->out, &values[i]);
-        fputc(i + 1 < table->count ? '\t' : '\n', w->out);
+        fputc((i + 1) % table->count > 0 ? '\t' : '\n', w->out);
     }
     return ftello(w->out) >= COPY_BYTES ? send(e, w, err) : STATUS_OK;
 }

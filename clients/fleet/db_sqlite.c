@@ -16,7 +16,7 @@
 
 enum {
     BUSY_TIMEOUT_MS = 10000, /* for another survey that is being stored */
-    MAX_TABLES = 8,
+    MAX_APPENDS = 9,         /* to different tables; to one, with two numbers of rows */
     MAX_SQL_BYTES = 600,
     NUMBER_BYTES = 32,
     PRIMARY_CODE = 0xff
@@ -38,8 +38,11 @@ static const char settings[] = "PRAGMA cache_size = -8192;"
 
 struct sqlite_engine {
     sqlite3 *db;
-    const struct fleet_table *tables[MAX_TABLES]; /* that were appended to */
-    sqlite3_stmt *append[MAX_TABLES];             /* to them */
+    struct appending {
+        const struct fleet_table *table;
+        int rows;
+        sqlite3_stmt *stmt;
+    } append[MAX_APPENDS];
 };
 
 static enum status status_of(int rc)
@@ -74,14 +77,13 @@ static void close_engine(void *take)
 
     if (!e)
         return;
-    for (int i = 0; i < MAX_TABLES; i++)
-        sqlite3_finalize(e->append[i]);
+    for (int i = 0; i < MAX_APPENDS; i++)
+        sqlite3_finalize(e->append[i].stmt);
     sqlite3_close(e->db);
     free(e);
 }
 
-/* ---- the collation "C" of PostgreSQL; and of the values of a group the median, both quartiles and
- * the median distance from the median ---- */
+/* ---- the collation "C" of PostgreSQL; median, quartiles and median distance of a group ---- */
 
 static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const void *b)
 {
@@ -89,16 +91,6 @@ static int by_bytes(void *self, int a_bytes, const void *a, int b_bytes, const v
 
     (void)self;
     return c ? c : a_bytes - b_bytes;
-}
-
-static double lower_quartile(const double *values, size_t count)
-{
-    return stats_quantile_f64(values, count, 0.25);
-}
-
-static double upper_quartile(const double *values, size_t count)
-{
-    return stats_quantile_f64(values, count, 0.75);
 }
 
 static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -116,11 +108,12 @@ static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 static struct aggregate {
     const char *name;
-    double (*of)(const double *values, size_t count);
-} aggregates[] = {{"median", stats_median_f64},
-                  {"lower_quartile", lower_quartile},
-                  {"upper_quartile", upper_quartile},
-                  {"mad", stats_mad_f64}};
+    double (*of)(const double *values, size_t count); /* NULL: the quantile */
+    double quantile;
+} aggregates[] = {{"median", .of = stats_median_f64},
+                  {"lower_quartile", .quantile = 0.25},
+                  {"upper_quartile", .quantile = 0.75},
+                  {"mad", .of = stats_mad_f64}};
 
 static void end_values(sqlite3_context *context)
 {
@@ -129,12 +122,14 @@ static void end_values(sqlite3_context *context)
 
     if (!a || !*a)
         return;
+    const double *const values = (const void *)sqlite3_str_value(*a);
+    const size_t count = (size_t)sqlite3_str_length(*a) / sizeof(*values);
     if (sqlite3_str_errcode(*a) != SQLITE_OK)
         sqlite3_result_error_nomem(context);
     else
-        sqlite3_result_double(context,
-                              aggregate->of((const void *)sqlite3_str_value(*a),
-                                            (size_t)sqlite3_str_length(*a) / sizeof(double)));
+        sqlite3_result_double(
+            context, aggregate->of ? aggregate->of(values, count)
+                                   : stats_quantile_f64(values, count, aggregate->quantile));
     sqlite3_free(sqlite3_str_finish(*a));
 }
 
@@ -255,26 +250,29 @@ static enum status open_engine(const char *where, void **out, struct err *err)
 
 /* ---- rows ---- */
 
-/* The statement that appends to a table. */
-static int prepare_append(struct sqlite_engine *e, const struct fleet_table *table,
+/* The statement that appends `rows` rows to a table. */
+static int prepare_append(struct sqlite_engine *e, const struct fleet_table *table, int rows,
                           sqlite3_stmt **out)
 {
     char sql[MAX_SQL_BYTES];
-    int i = 0;
+    struct appending *a = e->append;
     int rc = SQLITE_OK;
 
-    while (e->tables[i] && e->tables[i] != table)
-        i++;
-    if (!e->tables[i]) {
-        int n = snprintf(sql, sizeof(sql), "INSERT INTO %s (%s) VALUES (?", table->name,
-                         table->columns);
-        for (int c = 1; c < table->count; c++)
-            n += snprintf(sql + n, sizeof(sql) - (size_t)n, ", ?");
+    while (a->table && (a->table != table || a->rows != rows))
+        a++;
+    if (!a->table) {
+        int n =
+            snprintf(sql, sizeof(sql), "INSERT INTO %s (%s) VALUES ", table->name, table->columns);
+        for (int i = 0; i < rows * table->count; i++)
+            n += snprintf(sql + n, sizeof(sql) - (size_t)n, "%s?",
+                          i == 0                  ? "("
+                          : i % table->count == 0 ? "), ("
+                                                  : ", ");
         (void)snprintf(sql + n, sizeof(sql) - (size_t)n, ")");
-        rc = sqlite3_prepare_v2(e->db, sql, -1, &e->append[i], NULL);
-        e->tables[i] = rc == SQLITE_OK ? table : NULL;
+        rc = sqlite3_prepare_v2(e->db, sql, -1, &a->stmt, NULL);
+        *a = (struct appending){rc == SQLITE_OK ? table : NULL, rows, a->stmt};
     }
-    *out = e->append[i];
+    *out = a->stmt;
     return rc;
 }
 
@@ -293,15 +291,15 @@ static int bind_value(sqlite3_stmt *stmt, int at, const struct fleet_value *v)
     return sqlite3_bind_null(stmt, at);
 }
 
-static enum status append(void *engine, const struct fleet_table *table,
+static enum status append(void *engine, const struct fleet_table *table, int rows,
                           const struct fleet_value *values, struct err *err)
 {
     struct sqlite_engine *const e = engine;
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare_append(e, table, &stmt);
+    int rc = prepare_append(e, table, rows, &stmt);
     enum status s;
 
-    for (int i = 0; rc == SQLITE_OK && i < table->count; i++)
+    for (int i = 0; rc == SQLITE_OK && i < rows * table->count; i++)
         rc = bind_value(stmt, i + 1, &values[i]);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);

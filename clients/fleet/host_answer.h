@@ -28,8 +28,7 @@ struct host_answer_gpu {
     char state[HOST_ANSWER_STATE_BYTES];
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "": it has none */
     struct fingerprint *fingerprint;           /* owned; NULL: it has none */
-    bool stored; /* the survey's mark: so is the fingerprint already */
-    char *text;  /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
+    char *text; /* owned: its JSON without the id, which is the hash of this; NULL: it has none */
 };
 
 struct host_answer {

@@ -20,6 +20,7 @@
 
 enum {
     TEXT_BYTES = 256,
+    METRIC_COLUMNS = 4,
     CANDIDATES_BYTES = 1024, /* an index of PostgreSQL takes 2.7 kB with the signature */
     CANDIDATE_BYTES = FINGERPRINT_MAX_DISABLED * 6 + 4,
     KEY_BYTES = 256 /* model, origin and name of a metric: 96, 16 and 96 at most */
@@ -45,7 +46,7 @@ static const struct fleet_table new_line = {"fleet_new_line",
                                             "structure, place, name, value, number, absent", 6};
 static const struct fleet_table new_series = {"fleet_new_series", "id, model, origin, name", 4};
 static const struct fleet_table new_metric = {"fleet_new_metric",
-                                              "series, fingerprint, value, absent", 4};
+                                              "series, fingerprint, value, absent", METRIC_COLUMNS};
 
 /* ---- values ---- */
 
@@ -73,7 +74,8 @@ static struct fleet_value absent(enum known known)
 
 /* A value for each column. */
 #define APPEND(db, table, ...)                                                                     \
-    (db)->engine->append((db)->connection, &(table), (const struct fleet_value[]){__VA_ARGS__}, err)
+    (db)->engine->append((db)->connection, &(table), 1, (const struct fleet_value[]){__VA_ARGS__}, \
+                         err)
 
 /* One printable line that fits. */
 static const char *clean(const char *text, char *out, size_t out_size)
@@ -130,9 +132,22 @@ struct staging {
     FILE *text; /* of the structure */
     int64_t structure;
     int64_t place;
+    struct fleet_value rows[FLEET_ROWS][METRIC_COLUMNS]; /* metrics that wait */
+    int row_count;
     enum status status;
     struct err *err;
 };
+
+/* Those that wait, in steps of `rows`. */
+static enum status append_metrics(struct staging *in, int rows)
+{
+    enum status s = STATUS_OK;
+
+    for (int i = 0; s == STATUS_OK && i < in->row_count; i += rows)
+        s = in->db->engine->append(in->db->connection, &new_metric, rows, in->rows[i], in->err);
+    in->row_count = 0;
+    return s;
+}
 
 static void add_metric(void *self, const char *name, enum known known, double v,
                        const char *no_text)
@@ -156,20 +171,20 @@ static void add_metric(void *self, const char *name, enum known known, double v,
     if (is_new)
         in->status = APPEND(in->db, new_series, integer(series), text(in->fp->gpu.name),
                             text(origin_name(in->fp->gpu.origin)), text(name));
-    if (in->status == STATUS_OK)
-        in->status = APPEND(in->db, new_metric, integer(series), integer(in->seq),
-                            number(known == MAYBE_KNOWN, v), absent(known));
+    memcpy(in->rows[in->row_count++],
+           (const struct fleet_value[]){integer(series), integer(in->seq),
+                                        number(known == MAYBE_KNOWN, v), absent(known)},
+           sizeof(in->rows[0]));
+    if (in->status == STATUS_OK && in->row_count == FLEET_ROWS)
+        in->status = append_metrics(in, FLEET_ROWS);
 }
 
 static void print_line(void *self, const char *name, enum known known, double v, const char *text)
 {
-    struct staging *const in = self;
+    const char *const sign = known == MAYBE_NOT_OBSERVABLE ? "!" : "?";
 
     (void)v;
-    fprintf(in->text, "%s=%s\n", name,
-            known == MAYBE_KNOWN            ? text
-            : known == MAYBE_NOT_OBSERVABLE ? "!"
-                                            : "?");
+    fprintf(((struct staging *)self)->text, "%s=%s\n", name, known == MAYBE_KNOWN ? text : sign);
 }
 
 static void add_line(void *self, const char *name, enum known known, double v, const char *value)
@@ -276,32 +291,10 @@ static enum status add_fingerprint(struct fleet_db *db, const struct host_answer
         in.status = add_fingerprint_row(&in, gpu, err);
     if (in.status == STATUS_OK)
         metrics_visit(fp, add_metric, &in);
-    return in.status;
+    return in.status == STATUS_OK ? append_metrics(&in, 1) : in.status;
 }
 
 /* ---- one host ---- */
-
-/* Of those that the host reported last time. */
-static enum status mark_stored(void *self, const char *const *values, struct err *err)
-{
-    struct host_answer *const answer = self;
-
-    (void)err;
-    for (struct host_answer_gpu *g = answer->gpus; g < answer->gpus + answer->gpu_count; g++)
-        g->stored |= strcmp(g->uuid, values[0]) == 0 && strcmp(g->fingerprint_id, values[1]) == 0;
-    return STATUS_OK;
-}
-
-/* Fingerprints that another host reported are added in vain. */
-static enum status find_stored(struct fleet_db *db, const char *host, struct host_answer *answer,
-                               struct err *err)
-{
-    return fleet_query(db,
-                       "SELECT f.uuid, f.name FROM fleet_host h "
-                       "JOIN fleet_sighting s ON s.survey = h.answered AND s.host = h.id "
-                       "JOIN fleet_fingerprint f ON f.id = s.fingerprint WHERE h.name = $1",
-                       FLEET_VALUES(host), mark_stored, answer, err);
-}
 
 static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct host_answer_gpu *gpu,
                            struct err *err)
@@ -310,7 +303,7 @@ static enum status add_gpu(struct fleet_db *db, uint32_t place, const struct hos
         APPEND(db, new_gpu, integer(place), integer(gpu->slot), text(gpu->uuid), text(gpu->serial),
                text(gpu->model), text(gpu->state), text(gpu->fingerprint_id));
 
-    return s == STATUS_OK && gpu->fingerprint && !gpu->stored ? add_fingerprint(db, gpu, err) : s;
+    return s == STATUS_OK && gpu->fingerprint ? add_fingerprint(db, gpu, err) : s;
 }
 
 static enum status add_host(struct fleet_db *db, uint32_t place, const struct fleet_host *host,
@@ -342,8 +335,6 @@ enum status fleet_survey_add(struct fleet_db *db, uint32_t place, const struct f
         (answer != NULL) != (host->outcome == FLEET_ANSWERED))
         return err_set(err, STATUS_INVALID_ARGUMENT, "this is not the outcome of a host");
     s = add_host(db, place, host, answer, err);
-    if (s == STATUS_OK && answer)
-        s = find_stored(db, host->name, answer, err);
     for (uint32_t i = 0; s == STATUS_OK && answer && i < answer->gpu_count; i++)
         s = add_gpu(db, place, &answer->gpus[i], err);
     return s;

@@ -26,7 +26,6 @@
 enum {
     COLLECT_MOST_AT_ONCE = 1024,
     COLLECT_DETAIL_BYTES = 256,
-
     /* Defaults of a survey. */
     COLLECT_AT_ONCE = 64,
     COLLECT_ATTEMPTS = 3,

@@ -294,11 +294,17 @@ void client_add_param(char *path, const char *name, const char *value)
 
 void client_add_options(char *path, const struct options *options)
 {
-#define PARAM_NAME(id, field, name, argument) #field,
+#define PARAM_NAME(id, field, name, argument) name,
     static const char *const names[] = {OPTIONS_PARAMS(PARAM_NAME)};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        client_add_param(path, names[i], options->value[i]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char param[32];
+        size_t n = 0;
+        for (; names[i][n] && n + 1 < sizeof(param); n++)
+            param[n] = (char)(names[i][n] == '-' ? '_' : names[i][n]);
+        param[n] = '\0';
+        client_add_param(path, param, options->value[i]);
+    }
 }
 
 /* ---- fingerprints ---- */

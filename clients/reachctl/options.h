@@ -20,7 +20,7 @@ enum exit_code {
 };
 
 /* Options that only some commands take: X(ID, field of struct options, name, argument of getopt).
- * Those of a request to the planner, whose field is also the name of the API's parameter: */
+ * Those of a request to the planner, whose name is that of the API's parameter, but for hyphens: */
 #define OPTIONS_PARAMS(X)                                                                          \
     X(WINDOWS, windows, "windows", required_argument)                                              \
     X(GRANULARITY, granularity, "granularity", required_argument)                                  \
@@ -33,7 +33,7 @@ enum exit_code {
     X(SINGLE_PASS, single_pass, "single-pass", no_argument)                                        \
     X(INPUT_BYTES, input_bytes, "input-bytes", required_argument)                                  \
     X(INPUT_GBPS, input_gbps, "input-gbps", required_argument)                                     \
-    X(SCAN_GPS, scan_gps, "scan-gps", required_argument)                                           \
+    X(SCAN_GPS, scan_rate, "scan-gps", required_argument)                                          \
     X(IN_REACH_GBPS, in_reach_gbps, "in-reach-gbps", required_argument)                            \
     X(WEIGHT, weight, "weight", required_argument)                                                 \
     X(GBPS, gbps, "gbps", required_argument)                                                       \

@@ -304,6 +304,41 @@ void json_writer_figure_maybe(struct json_writer *t, const char *name, struct ma
     json_writer_f64_maybe(t, name, v);
 }
 
+static void append_member(struct json_writer *t, const char *key, const json_t *v)
+{
+    json_writer_text(t, NULL, key);
+    append(t, ": ", t->indent ? 2 : 1);
+    t->named = true;
+    json_writer_value(t, NULL, v);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void append_sorted(struct json_writer *t, json_t *object)
+{
+    const size_t count = json_object_size(object);
+    const char **const keys = malloc((count + 1) * sizeof(*keys));
+    size_t n = 0;
+    const char *key;
+    json_t *v;
+
+    if (!keys) {
+        t->failed = true;
+        return;
+    }
+    json_object_foreach(object, key, v)
+    {
+        keys[n++] = key;
+    }
+    qsort(keys, count, sizeof(*keys), by_key);
+    for (size_t i = 0; i < count; i++)
+        append_member(t, keys[i], json_object_iter_value(json_object_key_to_iter(keys[i])));
+    free(keys);
+}
+
 static void append_members(struct json_writer *t, const char *name, const json_t *object)
 {
     json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no way to walk through const */
@@ -311,12 +346,13 @@ static void append_members(struct json_writer *t, const char *name, const json_t
     json_t *v;
 
     json_writer_open(t, name, '{');
-    json_object_foreach(list, key, v)
-    {
-        json_writer_text(t, NULL, key);
-        append(t, ": ", t->indent ? 2 : 1);
-        t->named = true;
-        json_writer_value(t, NULL, v);
+    if (t->sorted) {
+        append_sorted(t, list);
+    } else {
+        json_object_foreach(list, key, v)
+        {
+            append_member(t, key, v);
+        }
     }
     json_writer_close(t, '}');
 }

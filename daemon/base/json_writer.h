@@ -32,6 +32,7 @@ struct json_writer {
     size_t room;
     uint32_t indent; /* blanks per level, one value per line; 0: all on one line */
     uint32_t depth;
+    bool sorted;  /* json_writer_value writes the members of each object by name */
     bool follows; /* a value was written before in this object or list */
     bool named;   /* the name of the next value was written */
     bool failed;

@@ -23,7 +23,8 @@
 
 enum {
     TEXT_BYTES = 24,
-    SHOWN_BYTES = 40, /* how much of a bad text an error repeats */
+    SHOWN_BYTES = 40,   /* how much of a bad text an error repeats */
+    SHORT_COUNT = 1000, /* of a unit: three digits and its letter */
     UNIT_STEP_BITS = 10,
     UNIT_COUNT = 5 /* B, K, M, G, T */
 };
@@ -145,7 +146,15 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
 
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
-    (void)snprintf(out, out_size, "%" PRIu64, bytes);
+    unsigned whole = 0; /* the largest unit of which `bytes` is a multiple */
+
+    while (bytes != 0 && whole + 1 < UNIT_COUNT &&
+           bytes % ((uint64_t)1 << (whole + 1) * UNIT_STEP_BITS) == 0)
+        whole++;
+    (void)snprintf(out, out_size, "%" PRIu64 "%.*s", bytes >> whole * UNIT_STEP_BITS,
+                   whole > 0 ? 1 : 0, &unit_letters[whole]);
+    if (bytes >> whole * UNIT_STEP_BITS < SHORT_COUNT)
+        return out; /* no fraction of a larger unit is shorter, which takes microseconds to find */
     for (unsigned u = 1; u < UNIT_COUNT && bytes != 0 && out_size >= TEXT_BYTES; u++) {
         const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
         char text[2 * TEXT_BYTES]; /* room for an exponent, which is never parsed */

@@ -5,11 +5,15 @@
 #include "base/hash.h"
 #include "base/identity_json.h"
 #include "base/json_builder.h"
+#include "base/json_writer.h"
 #include "fingerprint/evidence_json.h"
 #include "fingerprint/members.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+enum { TEXT_ROOM = 32 << 10 }; /* most documents take less */
 
 /* The fingerprint, the struct of one of its objects, and its index if that is in a list. */
 struct place {
@@ -304,41 +308,32 @@ static json_t *body_to_json(const struct fingerprint *fp)
 
 /* ---- the id ---- */
 
-static int hash_text(const char *text, size_t size, void *data)
-{
-    uint64_t *const h = data;
-
-    *h = hash_bytes(*h, text, size);
-    return 0;
-}
-
-static bool id_of_body(const json_t *body, char *out)
-{
-    uint64_t h = HASH_START;
-
-    if (json_dump_callback(body, hash_text, &h, JSON_COMPACT | JSON_SORT_KEYS) != 0)
-        return false;
-    (void)snprintf(out, FINGERPRINT_ID_BYTES, "fp%016" PRIx64, h);
-    return true;
-}
-
 char *fingerprint_json_text(const json_t *body, char *out_id)
 {
-    char *const text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
+    struct json_writer text;
+    size_t bytes = 0;
+    char *out;
 
-    if (text)
-        (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
-                       hash_bytes(HASH_START, text, strlen(text)));
-    return text;
+    json_writer_begin(&text, TEXT_ROOM);
+    text.sorted = true;
+    json_writer_value(&text, NULL, body);
+    out = json_writer_end(&text, &bytes);
+    if (!out)
+        return NULL;
+    out[--bytes] = '\0'; /* the line feed */
+    (void)snprintf(out_id, FINGERPRINT_ID_BYTES, "fp%016" PRIx64,
+                   hash_bytes(HASH_START, out, bytes));
+    return out;
 }
 
 enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *err)
 {
     json_t *const body = body_to_json(fp);
-    const bool done = body && id_of_body(body, out);
+    char *const text = body ? fingerprint_json_text(body, out) : NULL;
 
     json_decref(body);
-    if (done)
+    free(text);
+    if (text)
         return STATUS_OK;
     out[0] = '\0';
     return err_set(err, STATUS_NO_MEMORY, "no memory for the id of a fingerprint");
@@ -351,9 +346,11 @@ json_t *fingerprint_to_json(const struct fingerprint *fp)
 {
     char id[FINGERPRINT_ID_BYTES];
     json_t *const body = body_to_json(fp);
+    char *const text = body ? fingerprint_json_text(body, id) : NULL;
     struct json_builder o;
 
-    if (!body || !id_of_body(body, id)) {
+    free(text);
+    if (!text) {
         json_decref(body);
         return NULL;
     }

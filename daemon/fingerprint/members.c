@@ -4,6 +4,8 @@
 
 #include "base/format_number.h"
 
+#include <pthread.h>
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Only inspected for its type. */
@@ -315,10 +317,21 @@ static void init_member(enum member_type type, void *at)
         p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
+/* What every fingerprint begins as. To visit all members takes ten times as long as to copy them.
+ */
+static struct fingerprint unmeasured;
+
+static void init_unmeasured(void)
+{
+    visit_members(&fingerprint_object, (char *)&unmeasured, init_member);
+}
+
 void fingerprint_init(struct fingerprint *out)
 {
-    memset(out, 0, sizeof *out);
-    visit_members(&fingerprint_object, (char *)out, init_member);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, init_unmeasured);
+    *out = unmeasured;
 }
 
 static void round_member(enum member_type type, void *at)

@@ -5,8 +5,7 @@ fingerprints in SQLite and, if a server is installed, in PostgreSQL. Printed, no
     tests/bench/bench_fleet.py [--write docs/measurements/fleet-reports.md] [GPUS...]
 
 To store means to check answers that are parsed already, to store them, and to compute quartiles and
-outliers. The goals are about CPU time, of the program and of the database server together: on a
-machine with other work the elapsed time says nothing.
+outliers. The goals are about elapsed time, so run it on a machine with nothing else to do.
 """
 import argparse
 import datetime
@@ -21,7 +20,7 @@ BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "relea
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
 REPORTS = ["summary", "signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
-# (engine, fingerprints, what): seconds of CPU at most
+# (engine, fingerprints, what): seconds at most
 GOALS = {("SQLite", 10000, "store"): 5, ("PostgreSQL", 10000, "store"): 10,
          ("SQLite", 100000, "summary"): 5, ("PostgreSQL", 100000, "summary"): 5}
 

@@ -218,6 +218,21 @@ static void test_values(void **state)
     }
 }
 
+/* By name at every depth, as jansson sorts: an id is the hash of this text. */
+static void test_sorted(void **state)
+{
+    json_t *const value = json_pack("{s:i, s:{s:i, s:[{s:i, s:i}], s:n}, s:s}", "b", 1, "a", "z", 2,
+                                    "", "y", 3, "x", 4, "z1", "B", "t");
+    struct json_writer t;
+
+    (void)state;
+    assert_non_null(value);
+    json_writer_begin(&t, 0);
+    t.sorted = true;
+    json_writer_value(&t, NULL, value);
+    same_as(&t, value, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
 static void test_texts(void **state)
 {
     static const char *const some[] = {"plain",
@@ -294,7 +309,7 @@ int main(void)
         cmocka_unit_test(test_reals),    cmocka_unit_test(test_decimals),
         cmocka_unit_test(test_figures),  cmocka_unit_test(test_values),
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
