@@ -5,6 +5,7 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/levels/levels.h"
@@ -334,8 +335,10 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     fill_conditions(set, out);
     throughput_derive(set, out);
     rates_derive(set, out);
-    if (depth >= DEPTH_FULL)
+    if (depth >= DEPTH_FULL) {
+        contiguity_derive(set, structure_reach_bytes(&s), out);
         fill_group_detail(set, &s, out);
+    }
     if (s.level_count == 0)
         fingerprint_add_note(out,
                              "no footprint within the range was seen to miss in any TLB level");

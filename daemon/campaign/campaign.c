@@ -9,6 +9,7 @@
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
+ *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
  *   groups    depth full: random reads of each group alone, and of pairs
  *   matrix    depth matrix: every SM against every SM at the window level
  *
@@ -20,6 +21,7 @@
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
 #include "base/units.h"
 #include "campaign/probes.h"
@@ -219,6 +221,18 @@ static enum status schedule_rates(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_runs(const struct phase *p, struct campaign_step *out)
+{
+    struct contiguity_estimate estimate;
+
+    contiguity_estimate(p->set, structure_reach_bytes(p->s), &estimate);
+    for (uint32_t i = 0; i < estimate.ask_count; i++)
+        if (probe_check(&estimate.asks[i], &p->set->limits, NULL) == STATUS_OK)
+            out->specs[out->spec_count++] = estimate.asks[i];
+    describe(out, p->quick, "random reads over physically scattered memory");
+    return STATUS_OK;
+}
+
 static enum status schedule_groups(const struct phase *p, struct campaign_step *out)
 {
     struct group_asks asks;
@@ -254,7 +268,8 @@ static const struct {
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
     {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
+    {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,

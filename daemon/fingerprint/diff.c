@@ -240,4 +240,5 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_members("", &topology_object, &a->topology, &b->topology, out);
     compare_members("", &windows_object, &a->windows, &b->windows, out);
     compare_throughput(&a->throughput, &b->throughput, out);
+    compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
 }

@@ -18,7 +18,8 @@ NAME_FUNCTIONS(
     [EVIDENCE_STRIDES] = "strides", [EVIDENCE_FLOOR_PLAN] = "floor-plan",
     [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
     [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
-    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses")
+    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
+    [EVIDENCE_RUN_LENGTHS] = "run-lengths")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -56,6 +57,12 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
 };
 const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
     [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+};
+
+const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT] = {
+    [CONTIGUITY_EVIDENCE_FRAME_BYTES] = "frame_bytes",
+    [CONTIGUITY_EVIDENCE_CONTIGUOUS_MISS_NS] = "contiguous_miss_ns",
+    [CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS] = "scattered_miss_ns",
 };
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)

@@ -192,6 +192,17 @@ struct throughput {
     struct evidence evidence[THROUGHPUT_EVIDENCE_COUNT];
 };
 
+/* What a miss costs, by whether the memory around the address is physically contiguous. Prices are
+ * nanoseconds of the whole GPU per miss, beyond windows.reach_bytes. A frame that is not one run of
+ * physical memory has the scattered price. If runs make no difference, frame_bytes is not
+ * observable and the prices are equal. */
+struct fingerprint_contiguity {
+    struct maybe_u64 frame_bytes; /* aligned, within which runs matter */
+    struct maybe_f64 contiguous_miss_ns;
+    struct maybe_f64 scattered_miss_ns;
+    struct evidence evidence[CONTIGUITY_EVIDENCE_COUNT];
+};
+
 struct fingerprint_conditions {
     enum verdict verdict;
     char arena[16];         /* "alias", "plain", "simulated" */
@@ -223,6 +234,7 @@ enum fingerprint_part {
     PART_GROUP_PAIRS,
     PART_CURVE, /* plateau, whole memory, curve */
     PART_RATES,
+    PART_CONTIGUITY,
     PART_COUNT
 };
 enum { PART_NAME_BYTES = 40 };
@@ -260,6 +272,7 @@ struct fingerprint {
         struct maybe_u64 recommended_bytes; /* reach less one entry, for an unaligned base */
     } windows;
     struct throughput throughput;
+    struct fingerprint_contiguity contiguity;
     struct fingerprint_conditions conditions;
     /* Parts that an earlier measurement found and this one did not (merge.h). If there are any,
      * measurement_id is the id of this measurement without them; otherwise "". */

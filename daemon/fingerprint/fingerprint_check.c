@@ -419,6 +419,18 @@ static void check_throughput(struct check *c, const struct throughput *t)
         check_rate(c, &t->rates[i], i > 0 ? &t->rates[i - 1] : NULL, i);
 }
 
+static void check_contiguity(struct check *c, const struct fingerprint_contiguity *k)
+{
+    const bool both = IS_KNOWN(k->contiguous_miss_ns) && IS_KNOWN(k->scattered_miss_ns);
+
+    at(c, "contiguity.");
+    require(c, !IS_KNOWN(k->frame_bytes) || k->frame_bytes.v > 0, "frame_bytes", "is 0");
+    require(c, !IS_KNOWN(k->contiguous_miss_ns) || k->contiguous_miss_ns.v > 0,
+            "contiguous_miss_ns", "is 0");
+    require(c, !both || k->scattered_miss_ns.v >= k->contiguous_miss_ns.v, "scattered_miss_ns",
+            "is below contiguous_miss_ns");
+}
+
 static void check_source(struct check *c, const char *field, const struct fingerprint_source *s)
 {
     at(c, "%s.", field);
@@ -455,6 +467,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_topology(&c, &fp->topology);
     check_windows(&c, &fp->windows);
     check_throughput(&c, &fp->throughput);
+    check_contiguity(&c, &fp->contiguity);
     check_kept(&c, fp);
     return c.status;
 }

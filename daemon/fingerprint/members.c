@@ -246,6 +246,19 @@ static const struct member throughput_members[] = {
 const struct object throughput_object =
     DEFINE_WITH_EVIDENCE(throughput, throughput_members, evidence_throughput_names);
 
+/* ---- contiguity ---- */
+
+static const struct member contiguity_members[] = {
+    {NUMBER(fingerprint_contiguity, frame_bytes), IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, FRAME_BYTES), .label = "frame"},
+    {NUMBER(fingerprint_contiguity, contiguous_miss_ns), IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, CONTIGUOUS_MISS_NS), .label = "miss of contiguous memory in ns"},
+    {NUMBER(fingerprint_contiguity, scattered_miss_ns), IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, SCATTERED_MISS_NS), .label = "miss of scattered memory in ns"},
+};
+const struct object contiguity_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_contiguity, contiguity_members, evidence_contiguity_names);
+
 /* ---- the whole ---- */
 
 static const struct member conditions_members[] = {
@@ -278,6 +291,7 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, topology, topology_object)},
     {OBJECT(fingerprint, windows, windows_object), IN(GROUPS)},
     {OBJECT(fingerprint, throughput, throughput_object)},
+    {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };
 const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members);
@@ -360,6 +374,18 @@ static bool is_known(const struct member *m, const void *base)
     default:
         return is_known_number(m, base);
     }
+}
+
+bool member_is_unmeasured(const struct member *m, const void *base)
+{
+    bool touched = false;
+
+    for (uint32_t i = 0; i < m->object->count; i++) {
+        const struct member *const inner = &m->object->members[i];
+        const struct member_state s = member_state(inner, member_at(m, base));
+        touched |= s.known != MAYBE_UNKNOWN || s.reason != REASON_NOT_MEASURED;
+    }
+    return !touched;
 }
 
 uint32_t object_known_evidence(const struct object *o, const void *base)

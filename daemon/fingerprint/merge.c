@@ -242,6 +242,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_PAGE_BYTES:
     case PART_CURVE:
     case PART_RATES:
+    case PART_CONTIGUITY:
         return more;
     default:
         return keep_level_part(earlier, newer, part, more);

@@ -22,6 +22,7 @@ static const char *const part_names[PART_COUNT - PART_BEYOND] = {
     [PART_GROUP_PAIRS - PART_BEYOND] = "topology.pairs",
     [PART_CURVE - PART_BEYOND] = "throughput.curve",
     [PART_RATES - PART_BEYOND] = "throughput.rates",
+    [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)

@@ -17,6 +17,7 @@ enum {
     MAX_WARM_LAPS = 16,
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
+    BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
     /* So that each of REACH_MAX_SMS SMs has at least one line, however the windows fall. */
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS
 };
@@ -132,6 +133,14 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     }
     if (!any)
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
+    if (spec->run_bytes == 0 ? spec->scattered_bytes > 0
+                             : spec->scattered_bytes % spec->run_bytes != 0 ||
+                                   spec->base_bytes > 0 || spec->point_count > 1 ||
+                                   spec->scattered_bytes > spec->points[0])
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: scattered_bytes is %llu, must be runs within the one region, which "
+                       "begins at 0",
+                       (unsigned long long)spec->scattered_bytes);
     return STATUS_OK;
 }
 
@@ -152,6 +161,36 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
     return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
 }
 
+uint64_t probe_longest_run(const struct gpu_limits *limits)
+{
+    const uint64_t most = limits->backing_bytes / BACKING_PER_RUN;
+    uint64_t run = limits->granule_bytes;
+
+    if (limits->arena == ARENA_PLAIN || limits->backing_bytes >= limits->range_bytes || run > most)
+        return 0;
+    while (run <= most / 2)
+        run *= 2;
+    return run;
+}
+
+/* Runs are mapped one by one, so they are whole granules. */
+static enum status check_runs(const struct probe_spec *spec, const struct gpu_limits *limits,
+                              struct err *err)
+{
+    const uint64_t longest = probe_longest_run(limits);
+    const uint64_t granules = spec->run_bytes / limits->granule_bytes;
+
+    if (longest == 0)
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "probe: run_bytes needs the virtual memory API and more device memory");
+    if (spec->run_bytes % limits->granule_bytes != 0 || (granules & (granules - 1)) != 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: run_bytes is %llu, must be a power of two times %llu",
+                       (unsigned long long)spec->run_bytes,
+                       (unsigned long long)limits->granule_bytes);
+    return check_range("run_bytes", spec->run_bytes, limits->granule_bytes, longest, err);
+}
+
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err)
 {
@@ -161,6 +200,11 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS)
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
                        probe_kind_name(spec->kind));
+    if (spec->kind == PROBE_READ && spec->run_bytes > 0) {
+        s = check_runs(spec, limits, err);
+        if (s != STATUS_OK)
+            return s;
+    }
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,

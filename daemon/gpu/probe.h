@@ -52,6 +52,10 @@
  *
  * Memory is zero before and after.
  *
+ * With `run_bytes`, READ also says what lies behind the addresses: the first `scattered_bytes` of
+ * the region are backed by runs of physical memory of that length, none of which continues the one
+ * before. The rest, and all without run_bytes, is as contiguous as the source can make it.
+ *
  * Two more kinds never run on a GPU. They hold what others have measured and published
  * (daemon/import), in thousandths of a cycle:
  *
@@ -120,6 +124,9 @@ struct probe_spec {
     uint32_t seed;               /* READ: of the random positions */
     enum access access;          /* READ: see the table above */
     uint32_t transaction_bytes;  /* READ: moved by one access; 0: 128 */
+    uint64_t run_bytes;          /* READ: 0: none; a power of two times the granule, at most
+                                    probe_longest_run */
+    uint64_t scattered_bytes;    /* READ: a multiple of run_bytes; 0 with it */
     uint32_t sm_count;           /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
     uint16_t sms[REACH_MAX_SMS]; /* their ids */
     uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
@@ -188,6 +195,9 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
 /* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
  * at UINT64_MAX. */
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
+
+/* READ: the longest run_bytes that these limits allow; 0: the source cannot lay out memory. */
+uint64_t probe_longest_run(const struct gpu_limits *limits);
 
 /* READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);

@@ -5,7 +5,8 @@
  *
  * A spec's JSON has the fields that its kind uses and no others, so that a reader sees what was
  * asked and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM
- * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes.
+ * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes; one
+ * over scattered memory, run_bytes and scattered_bytes.
  *
  * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
  * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and
@@ -63,6 +64,10 @@ static const struct json_field spec_fields[] = {
      .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
 };
 
+/* Of a READ; both or none. */
+static const struct json_field run_fields[] = {SPEC_U64(run_bytes, 0),
+                                               SPEC_U64(scattered_bytes, 0)};
+
 static const struct json_names kinds = {probe_kind_name, PROBE_KIND_COUNT};
 static const struct json_names accesses = {access_name, ACCESS_COUNT};
 static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
@@ -89,6 +94,8 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
         json_builder_text(&o, "access", access_name(spec->access));
         json_builder_u64(&o, "transaction_bytes", probe_access_bytes(spec));
     }
+    if (spec->kind == PROBE_READ && spec->run_bytes > 0)
+        json_fields_build(&o, run_fields, COUNT(run_fields), 0, spec);
     return json_builder_end(&o);
 }
 
@@ -113,6 +120,9 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
     if (out->kind == PROBE_READ)
         access_from_json(&in, out);
+    if (out->kind == PROBE_READ &&
+        (json_object_get(json, "run_bytes") || json_object_get(json, "scattered_bytes")))
+        json_fields_read(&in, run_fields, COUNT(run_fields), 0, out);
     s = json_reader_end(&in);
     if (s == STATUS_OK && probe_check(out, NULL, &why) != STATUS_OK)
         s = err_set(err, STATUS_PROTOCOL, "%s", why.text); /* starts with "probe: " */

@@ -173,6 +173,21 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
     return CU_SUCCESS;
 }
 
+/* Mappings shorter than a frame lie side by side at the start of a region. */
+static void find_scattered(const struct launch *l, const struct sim_window *region,
+                           struct sim_access *access)
+{
+    const struct fake_map *maps = fake.maps.items;
+    uint64_t end = region->va + l->device->base_va;
+
+    for (size_t i = 0; i < fake.maps.count; i++) {
+        if (maps[i].va == end && maps[i].bytes < l->desc->frame_bytes)
+            end += maps[i].bytes;
+    }
+    access->scattered_va = region->va;
+    access->scattered_bytes = end - l->device->base_va - region->va;
+}
+
 static cu_result run_read(const struct launch *l, struct sim_access access,
                           const struct reach_read_args *a)
 {
@@ -183,6 +198,7 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     cu_result r = collect_windows(l, a, windows, window_of);
     if (r != CU_SUCCESS)
         return r;
+    find_scattered(l, &windows[0], &access);
     uint32_t *lines = fake_host(a->lines, sms * sizeof *lines);
     uint64_t *started = fake_host(a->started, sms * sizeof *started);
     uint64_t *ended = fake_host(a->ended, sms * sizeof *ended);

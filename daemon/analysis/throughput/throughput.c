@@ -174,7 +174,7 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
         return;
     }
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));)
-        if (probe_is_line_read(&o->spec) && throughput_all_sms_read(o))
+        if (probe_is_line_read(&o->spec) && o->spec.run_bytes == 0 && throughput_all_sms_read(o))
             read_curve(set, o, &largest, out);
 }
 

@@ -12,6 +12,10 @@
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
+ * A READ over scattered memory gets a range of its own while it runs: short runs first, then the bulk
+ * handle again and again.
+ *   runs   a handle as long as a run, mapped side by side: no run continues the one before
+ *
  * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *
  * All memory is zero. One thread.
@@ -44,6 +48,9 @@ struct cuda_arena {
     uint64_t range_bytes; /* from bulk.base: all of it can be touched */
     struct cuda_alias bulk;
     struct cuda_alias line;
+    struct cuda_alias runs; /* while a READ over scattered memory runs */
+    uint64_t runs_bytes;    /* of the runs, from runs.base; then come bulk slots */
+    uint64_t runs_end;      /* of the bulk slots that are mapped behind them */
     uint64_t line_offset; /* in the line handle: of the line that the pages share
                              (cuda_probe_choose_line) */
     bool line_known;      /* line_offset was chosen, for the SM `line_sm` */
@@ -65,7 +72,14 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
-/* Device memory that the arena holds. */
+/* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 30
+ * microseconds, an unmap 20. The region begins at runs.base. cuda_arena_close_runs ends it, also
+ * after a failure. */
+enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
+                                 struct err *err);
+void cuda_arena_close_runs(struct cuda_arena *arena);
+
+/* Device memory that the arena holds, with the longest run. */
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);
 
 #endif

@@ -20,7 +20,7 @@
 /* Twice the memory: a group's reach can be as long as the memory, and a sharing round thrashes with
  * more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
-#define DEFAULT_MEMORY_LIMIT_BYTES (1100 * MIB)
+#define DEFAULT_MEMORY_LIMIT_BYTES (1126 * MIB)
 /* What a context takes before any probe does: about 500 MiB on today's chips. */
 #define CONTEXT_BYTES (512 * MIB)
 

@@ -379,12 +379,13 @@ static enum cuda_kernel read_kernel(const struct probe_spec *spec)
                                                                     : KERNEL_READ_BLOCKS;
 }
 
-/* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
- * are too few of them for each of the warps to have 32 blocks of its own. */
-static uint64_t period_lines(const struct cuda_arena *arena, uint32_t readers)
+/* Lines after which the memory behind the range begins anew; 0 where it does not, as over scattered
+ * memory, or where there are too few of them for each of the warps to have 32 blocks of its own. */
+static uint64_t period_lines(const struct cuda_arena *arena, const struct probe_spec *spec,
+                             uint32_t readers)
 {
-    const uint64_t lines =
-        arena->kind == ARENA_ALIAS ? arena->bulk.handle_bytes / PROBE_LINE_BYTES : 0;
+    const bool repeats = arena->kind == ARENA_ALIAS && spec->run_bytes == 0;
+    const uint64_t lines = repeats ? arena->bulk.handle_bytes / PROBE_LINE_BYTES : 0;
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
@@ -395,13 +396,13 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
 {
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
     const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
-    const uint64_t period = period_lines(arena, readers);
+    const uint64_t period = period_lines(arena, spec, readers);
     uint64_t started[REACH_MAX_SMS];
     uint64_t ended[REACH_MAX_SMS];
     const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
     struct reach_read_args args = {
         .grid = grid_of(p),
-        .base = arena->bulk.base,
+        .base = spec->run_bytes > 0 ? arena->runs.base : arena->bulk.base,
         .windows = p->scratch + AT_TABLE,
         .lines = p->scratch + AT_LINES,
         .started = p->scratch + AT_STARTED,
@@ -435,8 +436,8 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
     return STATUS_OK;
 }
 
-static enum status run_read(struct cuda_probe *p, const struct cuda_arena *arena,
-                            const struct probe_spec *spec, uint32_t *values, struct err *err)
+static enum status read_points(struct cuda_probe *p, const struct cuda_arena *arena,
+                               const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
         const uint64_t region_bytes = spec->points[k / spec->repeats];
@@ -446,6 +447,20 @@ static enum status run_read(struct cuda_probe *p, const struct cuda_arena *arena
             return s;
     }
     return STATUS_OK;
+}
+
+static enum status run_read(struct cuda_probe *p, struct cuda_arena *arena,
+                            const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = STATUS_OK;
+
+    if (spec->run_bytes > 0)
+        s = cuda_arena_open_runs(arena, spec, err);
+    if (s == STATUS_OK)
+        s = read_points(p, arena, spec, values, err);
+    if (spec->run_bytes > 0)
+        cuda_arena_close_runs(arena);
+    return s;
 }
 
 /* Pages that a latency probe touches, all counted. */

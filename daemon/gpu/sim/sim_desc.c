@@ -19,6 +19,7 @@ enum {
     MAX_TOTAL_ENTRIES = 4 << 20,
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
+    MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };
 
@@ -53,6 +54,8 @@ static const struct field fields[] = {
     {"l2cache", NUMBER, {SIM_BYTES, AT(l2_cache_bytes), 0}, NULL},
     {"range", NUMBER, {SIM_BYTES, AT(range_bytes), 0}, NULL},
     {"granule", NUMBER, {SIM_BYTES, AT(granule_bytes), 0}, NULL},
+    {"frame", NUMBER, {SIM_BYTES, AT(frame_bytes), 0}, NULL},
+    {"@", SECOND, {SIM_F64, AT(scattered_factor), MAX_SCATTERED_FACTOR}, "expected @<factor>"},
     {"clock", NUMBER, {SIM_U32, AT(clock_khz), UINT32_MAX}, NULL},
     {"latency", NUMBER, {SIM_U32, AT(latency_cycles), SIM_MAX_CYCLES}, NULL},
     {"spread", NUMBER, {SIM_U32, AT(spread_cycles), SIM_MAX_CYCLES}, NULL},
@@ -84,7 +87,7 @@ static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] - 1 };
-_Static_assert(FIELD_COUNT <= 32, "a bit for each");
+_Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 static void set_defaults(struct sim_desc *out)
 {
@@ -212,16 +215,16 @@ static const struct field *read_key(struct sim_cursor *c)
 }
 
 /* Reads one field; `seen` has a bit for each row of the table. */
-static enum status read_field(struct sim_cursor *c, struct sim_desc *d, uint32_t *seen)
+static enum status read_field(struct sim_cursor *c, struct sim_desc *d, uint64_t *seen)
 {
     enum { SMS_ROW = 3, SMIDS_ROW = 4 };
-    const uint32_t before = *seen;
+    const uint64_t before = *seen;
     const uint32_t sms = d->sm_count;
     const struct field *f = read_key(c);
 
     if (!f)
         return sim_text_fail(c, "no such field");
-    *seen |= 1u << (f - fields);
+    *seen |= (uint64_t)1 << (f - fields);
     if (*seen == before) {
         c->at = c->field;
         return sim_text_fail(c, "the field comes twice");
@@ -251,6 +254,8 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "range= must not be below memory=";
     else if (d->level_count == 0)
         what = "l1= is missing";
+    else if (d->frame_bytes > 0 && d->scattered_factor < 1)
+        what = "frame= has a factor below 1";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
         const struct sim_level *l = &d->levels[i];
         entries += (uint64_t)l->entries * l->instance_count;
@@ -267,7 +272,7 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
 {
     static const char blanks[] = " \t\n";
     struct sim_desc d;
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     enum status s = STATUS_OK;
 
     if (base)

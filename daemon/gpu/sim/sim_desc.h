@@ -14,6 +14,8 @@
  *   l2cache=50M        data cache
  *   range=564G         virtual range the probes may use; default: four times the memory
  *   granule=2M         allocation granularity; default 2M
+ *   frame=32M@1.87     a miss takes a walker 1.87 times as long if the frame of 32M around the
+ *                      address is not one run of physical memory; default: runs do not matter
  *   clock=1980000      SM clock in kHz, as read back after a run; default: not reported
  *   latency=241        cycles of a load that hits the first level; default 300
  *   spread=12          a load of each SM takes 0..12 cycles more, fixed by `seed`
@@ -110,6 +112,8 @@ struct sim_desc {
     uint64_t l2_cache_bytes;
     uint64_t range_bytes;   /* 0: four times the memory */
     uint64_t granule_bytes; /* 0: 2 MiB */
+    uint64_t frame_bytes;   /* 0: none */
+    double scattered_factor;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
     double plateau_gbps;

@@ -166,7 +166,7 @@ static const char h100_description[] =
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
+    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
 
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
@@ -201,6 +201,7 @@ static const struct sim_source h200_sources[] = {
      "docs/measurements/nvidia-h200-b76f831d-2026-11-21: 256 of 8; one more behind them is left "
      "out"},
     {"l2.miss_ns", SIM_MEASURED, H200_MEASURED ": set so that reads over all memory are as fast"},
+    {"frame", SIM_MEASURED, "docs/contiguity.md: runs of 16 MiB and less cost 1.87 times as much"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"latency", SIM_GUESS, ""},
     {"spread", SIM_GUESS, ""},
