@@ -402,6 +402,8 @@ struct reach_job {
                                    skip; 0: not known, assumed to cost nothing */
     double in_reach_gbps;       /* what this very job attains within the reach, including the scan
                                    and one reading of its input; 0: as the daemon measured */
+    double scattered;           /* share of its memory, 0 .. 1, that is not physically contiguous
+                                   (contiguity in docs/formats.md); sent as contiguous, 1 less it */
 };
 
 enum reach_strategy {
@@ -518,6 +520,7 @@ struct reach_explain_request {
     uint32_t element_bytes;     /* as in reach_job */
     uint32_t transaction_bytes; /* likewise */
     double observed_gbps;       /* transaction bytes per second of the job, 10^9; above 0 */
+    double scattered;           /* as in reach_job */
 };
 
 enum reach_verdict {

@@ -241,6 +241,15 @@ static void show_rates(const json_t *rates)
     json_decref(rows);
 }
 
+static void show_contiguity(const json_t *contiguity)
+{
+    if (!json_is_object(contiguity))
+        return;
+    text_print(contiguity, "\nphysical contiguity: frames of {frame_bytes:B}; a miss takes "
+                           "{contiguous_miss_ns:3 ns} of the whole GPU in contiguous memory, "
+                           "{scattered_miss_ns:3 ns} in scattered\n");
+}
+
 static void show_conditions(const json_t *conditions)
 {
     size_t i;
@@ -265,6 +274,7 @@ void show_fingerprint(const json_t *fp)
     show_group_reads(topology);
     show_throughput(fp);
     show_rates(get(get(fp, "throughput"), "rates"));
+    show_contiguity(get(fp, "contiguity"));
     show_conditions(get(fp, "conditions"));
 }
 
@@ -353,6 +363,7 @@ void show_evidence(const json_t *fp)
     add_array(rows, "region {region_bytes:B}", get(throughput, "curve"),
               get(throughput, "curve_evidence"));
     add_rates(rows, get(throughput, "rates"));
+    add_object(rows, "contiguity", get(fp, "contiguity"));
     text_table(rows, columns);
     json_decref(rows);
 }

@@ -123,7 +123,9 @@ static void compare_real(const char *where, const struct member *m, double a, do
     const bool cycles = strstr(m->name, "_cycles") != NULL;
     const double least = cycles ? PENALTY_CYCLES : 0;
     if (fabs(a - b) > fmax(least, (cycles ? PENALTY_SHARE : THROUGHPUT_SHARE) * fmax(a, b)))
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %.1f and %.1f", where, m->label, a, b);
+        differ(out, FINGERPRINT_CHANGED,
+               fmax(a, b) < 10 ? "%s%s: %.3f and %.3f" : "%s%s: %.1f and %.1f", where, m->label, a,
+               b);
 }
 
 static void compare_name(const char *where, const struct member *m, unsigned a, unsigned b,

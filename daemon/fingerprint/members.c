@@ -383,7 +383,8 @@ bool member_is_unmeasured(const struct member *m, const void *base)
     for (uint32_t i = 0; i < m->object->count; i++) {
         const struct member *const inner = &m->object->members[i];
         const struct member_state s = member_state(inner, member_at(m, base));
-        touched |= s.known != MAYBE_UNKNOWN || s.reason != REASON_NOT_MEASURED;
+        touched |= s.known != MAYBE_UNKNOWN ||
+                   (s.reason != REASON_NOT_MEASURED && s.reason != REASON_NONE);
     }
     return !touched;
 }

@@ -20,11 +20,11 @@ static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS};
 
 /* Of the kernels from FIRST_READ on. */
-static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {{ACCESS_READ, 128},
-                                                                      {ACCESS_READ, 32},
-                                                                      {ACCESS_READ, 512},
-                                                                      {ACCESS_ATOMIC, 32},
-                                                                      {ACCESS_WRITE, 32}};
+static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
+    {.access = ACCESS_READ, .bytes = 128},  {.access = ACCESS_READ, .bytes = 32},
+    {.access = ACCESS_READ, .bytes = 512},  {.access = ACCESS_ATOMIC, .bytes = 32},
+    {.access = ACCESS_WRITE, .bytes = 32},
+};
 
 const char *fake_kernel_name(const char *name)
 {

@@ -30,7 +30,7 @@ const unsigned char reach_fatbin_end[1] = {0};
 /* A small GPU: few calls in a whole run, and everything there is to find. */
 #define SMALL                                                                                      \
     "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
-    "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100"
+    "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100 frame=8M@2"
 
 static char library[4096];
 static fakecuda_start_fn *start;
@@ -154,6 +154,19 @@ static struct probe_spec read_spec(void)
     return spec;
 }
 
+/* The first half of the region in short runs. */
+static struct probe_spec runs_spec(uint64_t run_bytes)
+{
+    struct probe_spec spec = read_spec();
+    spec.point_count = 1;
+    spec.points[0] = GIB;
+    spec.window_count = 1;
+    memset(spec.window_of_sm, 0, sizeof spec.window_of_sm);
+    spec.run_bytes = run_bytes;
+    spec.scattered_bytes = 512 * MIB;
+    return spec;
+}
+
 static enum status run_probe(struct gpu *gpu, struct probe_spec spec, struct err *err)
 {
     struct probe_result r;
@@ -206,10 +219,44 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
+/* The driver's mappings decide what is scattered: misses in half of the region take twice as long in
+ * runs of 4 MiB, and as long as ever in runs of a frame. */
+static void short_runs_are_scattered(void **state)
+{
+    static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
+    const struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+    double first = 0;
+
+    (void)state;
+    begin(SMALL "|");
+    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_OK);
+    assert_int_equal(gpu_open(&options, id.uuid, &gpu, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        const struct probe_spec spec = runs_spec(runs[i]);
+        struct probe_result r;
+        double accesses = 0;
+        if (gpu_run(gpu, &spec, &r, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t sm = 0; sm < r.sm_count; sm++)
+            accesses += r.values[1 + sm];
+        accesses = accesses / r.values[0] * (runs[i] < 8 * MIB ? 1.5 : 1);
+        first = i == 0 ? accesses : first;
+        assert_true(accesses > 0.93 * first && accesses < 1.07 * first);
+        probe_result_free(&r);
+    }
+    gpu_close(gpu);
+    expect_nothing_held("runs");
+}
+
 /* List, open, all four probes, close; stops at the first failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
     struct gpu_options options = real();
+    struct gpu_limits limits;
     struct gpu_identity id;
     struct gpu *gpu = NULL;
     uint32_t n = 0;
@@ -225,6 +272,10 @@ static enum status whole_run(bool plain, struct err *err)
         s = run_probe(gpu, pairs_spec(), err);
     if (s == STATUS_OK)
         s = run_probe(gpu, read_spec(), err);
+    if (s == STATUS_OK)
+        gpu_describe(gpu, NULL, &limits);
+    if (s == STATUS_OK && probe_longest_run(&limits) >= 32 * MIB)
+        s = run_probe(gpu, runs_spec(32 * MIB), err);
     gpu_close(gpu);
     return s;
 }
@@ -584,6 +635,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_run_gives_everything_back),
+        cmocka_unit_test(short_runs_are_scattered),
         cmocka_unit_test(every_kind_of_access_has_its_kernel),
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(every_call_may_run_out_of_memory),

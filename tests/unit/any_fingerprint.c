@@ -308,6 +308,21 @@ static void any_rates(struct rng *r, struct throughput *t)
     }
 }
 
+/* Not measured as often as any. */
+static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
+{
+    if (rng_below(r, 2))
+        return;
+    c->frame_bytes = any_u64(r, 1);
+    c->contiguous_miss_ns =
+        rng_below(r, 3) ? KNOWN_F64(0.1 + rng_unit(r)) : NOT_OBSERVABLE_F64(any_reason(r));
+    c->scattered_miss_ns = rng_below(r, 3) ? KNOWN_F64(c->contiguous_miss_ns.v + rng_unit(r))
+                                           : UNKNOWN_F64(any_reason(r));
+    any_evidence(r, IS_KNOWN(c->frame_bytes), &c->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES]);
+    any_evidence(r, IS_KNOWN(c->scattered_miss_ns),
+                 &c->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS]);
+}
+
 static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
 {
     c->verdict = (enum verdict)rng_below(r, 3);
@@ -385,6 +400,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
                  &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
     if (rng_below(r, 2))
         any_rates(r, &fp->throughput);
+    any_contiguity(r, &fp->contiguity);
     any_conditions(r, &fp->conditions);
     if (rng_below(r, 2))
         any_kept(r, fp);

@@ -1,8 +1,9 @@
 /* contiguity.c: see contiguity.h.
  *
  * A region has R bytes, of which the first S are runs. If a miss costs k times as much there, and
- * translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So a part of the
- * region is enough: mapping every granule of it would take seconds on a real GPU. */
+ * translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So the search
+ * needs a part of the region only: mapping every granule of it would take seconds on a real GPU.
+ * The factor is exact only if all of the region is alike (docs/contiguity.md), as for the price. */
 #include "analysis/throughput/contiguity.h"
 
 #include "analysis/throughput/throughput.h"
@@ -14,11 +15,17 @@ enum {
     READ_US = 1000,
     READ_REPEATS = 6,
     READ_SEED = 20260,
-    SEARCH_PART = 8,  /* of the region in runs, to find the frame */
-    PRICE_PART = 2,   /* to find the price */
-    MAX_RUNS = 8192,  /* a map and an unmap take 50 us */
     LEAST_REGIONS = 2 /* a region holds at least so many parts in runs */
 };
+
+/* How much of the region is in runs: a part of it, and few of them: a map and an unmap take 50 us.
+ */
+struct extent {
+    uint32_t part;
+    uint32_t max_runs;
+};
+static const struct extent SEARCH = {8, 2560};
+static const struct extent PRICE = {1, 8192};
 
 /* Translation limits reads that are slower than this part of the plateau. */
 static const double LIMITED = 0.7;
@@ -56,7 +63,8 @@ struct price {
 
 /* ---- the region ---- */
 
-/* Calls for each naive point of the curve. */
+/* Naive reads over the smallest or largest region of the curve from `from` to `to` that is below or
+ * above *out_bytes; 0: none. */
 static double naive_gbps(const struct observation_set *set, uint64_t from, uint64_t to,
                          bool largest, uint64_t *out_bytes)
 {
@@ -85,13 +93,14 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/* The part of the region in runs: whole longest ones, so that all behind it stays aligned. */
-static uint64_t part_bytes(const struct search *c, uint64_t run_bytes, uint32_t part)
+/* The bytes in runs: whole longest ones, so that all behind them stays aligned. */
+static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct extent e)
 {
-    const uint64_t wanted = c->region_bytes / part;
-    const uint64_t most = run_bytes * MAX_RUNS;
+    const uint64_t wanted = c->region_bytes / e.part;
+    const uint64_t most = run_bytes * e.max_runs;
+    const uint64_t bytes = round_up(wanted < most ? wanted : most, c->longest_bytes);
 
-    return round_up(wanted < most ? wanted : most, c->longest_bytes);
+    return bytes <= c->region_bytes ? bytes : bytes - c->longest_bytes;
 }
 
 /* The smallest region beyond the reach that translation limits. */
@@ -107,7 +116,7 @@ static bool find_region(struct search *c)
         if (!(c->curve_gbps > 0))
             break;
         if (c->curve_gbps < LIMITED * plateau &&
-            part_bytes(c, c->longest_bytes, SEARCH_PART) <= c->region_bytes / LEAST_REGIONS)
+            extent_bytes(c, c->longest_bytes, SEARCH) <= c->region_bytes / LEAST_REGIONS)
             return true;
         after = c->region_bytes;
     }
@@ -156,9 +165,10 @@ static double gbps_of(const struct observation *o, double *noise, struct evidenc
 }
 
 /* False, and the probe is asked for, if it is missing. */
-static bool price_of(const struct search *c, uint64_t run_bytes, uint32_t part, struct price *out)
+static bool price_of(const struct search *c, uint64_t run_bytes, struct extent extent,
+                     struct price *out)
 {
-    const uint64_t scattered = part_bytes(c, run_bytes, part);
+    const uint64_t scattered = extent_bytes(c, run_bytes, extent);
     const struct observation *const o = find(c, run_bytes, scattered);
     const double share = (double)scattered / (double)c->region_bytes;
     double noise;
@@ -212,12 +222,12 @@ static void no_difference(const struct search *c, const struct price *fine)
     set_scattered(c, 1, fine->evidence);
 }
 
-/* The price of the longest runs that do not fill a frame, over more memory. */
+/* The price of the longest runs that do not fill a frame, all over the region. */
 static void find_price(const struct search *c, uint64_t run_bytes, const struct price *fine)
 {
     struct price half;
 
-    if (!price_of(c, run_bytes, PRICE_PART, &half))
+    if (!price_of(c, run_bytes, PRICE, &half))
         return;
     if (fabs(half.factor - fine->factor) > AGREE * fine->factor)
         c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
@@ -239,7 +249,7 @@ static void find_frame(const struct search *c, const struct price *fine)
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
         struct price p;
-        if (!price_of(c, c->granule_bytes << middle, SEARCH_PART, &p))
+        if (!price_of(c, c->granule_bytes << middle, SEARCH, &p))
             return;
         const double from_middle = (p.factor - 1) / rise - MIDDLE;
         if (fabs(from_middle) < CLEAR || fabs(from_middle) * rise < p.noise * (NOISES - 1)) {
@@ -261,7 +271,7 @@ static void find_frame(const struct search *c, const struct price *fine)
 
 static void search(struct search *c)
 {
-    const uint64_t scattered = part_bytes(c, c->longest_bytes, SEARCH_PART);
+    const uint64_t scattered = extent_bytes(c, c->longest_bytes, SEARCH);
     const struct observation *const base = find(c, c->longest_bytes, scattered);
     struct evidence evidence;
     struct price fine;
@@ -270,7 +280,7 @@ static void search(struct search *c)
         ask(c, c->longest_bytes, scattered);
     else
         c->base_gbps = gbps_of(base, &c->base_noise, &evidence);
-    if (!price_of(c, c->granule_bytes, SEARCH_PART, &fine) || !base)
+    if (!price_of(c, c->granule_bytes, SEARCH, &fine) || !base)
         return;
     if (!(c->base_gbps > 0)) {
         unknown(c->out, REASON_TOO_LITTLE_DATA);
