@@ -261,6 +261,11 @@ static double real_of(char **words, const char *name)
     return text ? strtod(text, NULL) : 0;
 }
 
+static double scattered_of(char **words)
+{
+    return value_of(words, "contiguous") ? 1 - real_of(words, "contiguous") : 0;
+}
+
 static enum reach_access access_of(char **words)
 {
     const char *text = value_of(words, "access");
@@ -297,6 +302,7 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .partition_bytes = real_of(w, "partition_bytes"),
                                   .scan_gps = real_of(w, "scan_gps"),
                                   .in_reach_gbps = real_of(w, "in_reach_gbps"),
+                                  .scattered = scattered_of(w),
                                   .granularity_bytes = size_of(w, "granularity"),
                                   .windows = (uint32_t)size_of(w, "windows")};
     struct reach_answer *plan;
@@ -339,7 +345,8 @@ static json_t *ask_explain(const char *gpu, char **w)
                                                   .element_bytes = (uint32_t)size_of(w, "element"),
                                                   .transaction_bytes =
                                                       (uint32_t)size_of(w, "transaction"),
-                                                  .observed_gbps = real_of(w, "gbps")};
+                                                  .observed_gbps = real_of(w, "gbps"),
+                                                  .scattered = scattered_of(w)};
     struct reach_answer *e;
 
     if (reach_get_explain(reach, gpu, &request, &e, &error) != REACH_OK)

@@ -13,7 +13,7 @@
 
 enum {
     READ_US = 1000,
-    READ_REPEATS = 6,
+    READ_REPEATS = 9,
     READ_SEED = 20260,
     LEAST_REGIONS = 2 /* a region holds at least so many parts in runs */
 };
@@ -36,11 +36,10 @@ static const double LEAST_NOISE = 0.0005;
 /* Of the way from the contiguous to the scattered price. */
 static const double MIDDLE = 0.5;
 static const double CLEAR = 1.0 / 6;
-/* Two prices of scattered memory, and two measurements of contiguous memory, agree within: */
-static const double AGREE = 0.2;
-static const double SAME_CURVE = 0.04;
-/* Standard error of a median, from the median absolute deviation. */
-static const double MEDIAN_ERROR = 1.4826 * 1.2533;
+/* Two prices of scattered memory agree within (that over a small part of a region is lower): */
+static const double AGREE = 1.0 / 3;
+/* Standard error of the median of READ_REPEATS numbers over their range, if they are normal. */
+static const double MEDIAN_ERROR = 1.2533 / 3 / 2.97;
 
 struct search {
     const struct observation_set *set;
@@ -49,8 +48,7 @@ struct search {
     uint64_t region_bytes;
     uint64_t granule_bytes;
     uint64_t longest_bytes;
-    double curve_gbps; /* naive, over the region */
-    double base_gbps;  /* the same with runs of the longest length */
+    double base_gbps; /* with a part of the region in runs of the longest length */
     double base_noise;
 };
 
@@ -109,13 +107,14 @@ static bool find_region(struct search *c)
     uint64_t plateau_bytes = 0;
     const double plateau = naive_gbps(c->set, 0, c->reach_bytes, true, &plateau_bytes);
     uint64_t after = c->reach_bytes;
+    double gbps;
 
     while (plateau > 0) {
         c->region_bytes = UINT64_MAX;
-        c->curve_gbps = naive_gbps(c->set, after + 1, UINT64_MAX, false, &c->region_bytes);
-        if (!(c->curve_gbps > 0))
+        gbps = naive_gbps(c->set, after + 1, UINT64_MAX, false, &c->region_bytes);
+        if (!(gbps > 0))
             break;
-        if (c->curve_gbps < LIMITED * plateau &&
+        if (gbps < LIMITED * plateau &&
             extent_bytes(c, c->longest_bytes, SEARCH) <= c->region_bytes / LEAST_REGIONS)
             return true;
         after = c->region_bytes;
@@ -157,10 +156,9 @@ static double gbps_of(const struct observation *o, double *noise, struct evidenc
 
     for (uint32_t r = 0; r < o->spec.repeats; r++)
         gbps[r] = observation_read_gbps(o, 0, r);
-    *noise = median > 0 ? MEDIAN_ERROR * stats_mad_f64(gbps, o->spec.repeats) / median /
-                              sqrt(o->spec.repeats)
-                        : 1;
-    *noise = fmax(*noise, LEAST_NOISE);
+    *noise = MEDIAN_ERROR * (stats_quantile_f64(gbps, o->spec.repeats, 1) -
+                             stats_quantile_f64(gbps, o->spec.repeats, 0));
+    *noise = median > 0 ? fmax(*noise / median, LEAST_NOISE) : 1;
     return median;
 }
 
@@ -211,15 +209,23 @@ static void set_scattered(const struct search *c, double factor, struct evidence
     f->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS] = evidence;
 }
 
-/* Runs of one granule cost as much as the longest: no length matters. */
+/* Runs of one granule cost as much as the longest: no length matters, or a frame is longer than any
+ * run. Then the whole region in the longest runs is slower than a part of it; it is faster if the
+ * memory behind the rest is scattered itself. */
 static void no_difference(const struct search *c, const struct price *fine)
 {
-    if (NOISES * fine->noise > LEAST_RISE) {
-        unknown(c->out, REASON_NO_CONTRAST);
+    struct price whole;
+
+    if (!price_of(c, c->longest_bytes, PRICE, &whole))
         return;
+    if (fine->factor - 1 + (NOISES - 1) * fine->noise > 2 * LEAST_RISE) {
+        unknown(c->out, REASON_NO_CONTRAST); /* there may be a rise that noise hides */
+    } else if (fabs(whole.factor - 1) > LEAST_RISE / 2) {
+        unknown(c->out, whole.factor > 1 ? REASON_NO_DEVICE_MEMORY : REASON_DISAGREEMENT);
+    } else {
+        c->out->found.frame_bytes = NOT_OBSERVABLE_U64(REASON_NO_TRACE);
+        set_scattered(c, 1, fine->evidence);
     }
-    c->out->found.frame_bytes = NOT_OBSERVABLE_U64(REASON_NO_TRACE);
-    set_scattered(c, 1, fine->evidence);
 }
 
 /* The price of the longest runs that do not fill a frame, all over the region. */
@@ -289,8 +295,6 @@ static void search(struct search *c)
     set_contiguous(c, evidence);
     if (fine.factor - 1 > fmax(LEAST_RISE, NOISES * fine.noise))
         find_frame(c, &fine);
-    else if (c->curve_gbps > c->base_gbps * (1 + SAME_CURVE + NOISES * c->base_noise))
-        unknown(c->out, REASON_NO_DEVICE_MEMORY); /* the frame is longer than any run */
     else
         no_difference(c, &fine);
 }
