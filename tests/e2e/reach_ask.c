@@ -170,6 +170,9 @@ static json_t *plan_json(const struct reach_answer *answer)
     json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
     json_object_set_new(o, "basis", json_string(prices[p->price]));
     set_number(o, "in_reach_gbps", p->in_reach_gbps);
+    set_number(o, "contiguous", p->contiguous);
+    set_number(o, "naive_contiguous_gbps", p->naive_contiguous_gbps);
+    set_number(o, "naive_scattered_gbps", p->naive_scattered_gbps);
     json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
     json_object_set_new(o, "reason", json_string(p->reason));
     for (uint32_t i = 0; i < p->option_count; i++)
@@ -224,6 +227,9 @@ static json_t *explanation_json(const struct reach_answer *answer)
     json_object_set_new(o, "observed_gbps", json_real(e->observed_gbps));
     json_object_set_new(o, "verdict", json_string(verdicts[e->verdict]));
     set_number(o, "in_reach_gbps", e->in_reach_gbps);
+    set_number(o, "contiguous", e->contiguous);
+    set_number(o, "naive_contiguous_gbps", e->naive_contiguous_gbps);
+    set_number(o, "naive_scattered_gbps", e->naive_scattered_gbps);
     set_number(o, "expected_gbps", e->expected_gbps);
     set_number(o, "loss_gbps", e->loss_gbps);
     set_number(o, "translation_share", e->translation_share);
