@@ -73,14 +73,14 @@ static const struct route routes[] = {
      .function = PLANNER_PLACEMENT},
     {"GET", "/v1/gpus/{gpu}/plan",
      "bytes, access, windows, element, transaction, reserve, accesses, no_sm_binding, single_pass, "
-     "input_bytes, input_gbps, scan_gps, in_reach_gbps, output_bytes, partition_bytes, granularity, "
+     "input_bytes, input_gbps, scan_gps, in_reach_gbps, output_bytes, partition_bytes, "
+     "granularity, "
      "contiguous",
      "every way to do a job, best first", .handler = handlers_planner, .function = PLANNER_PLAN},
     {"GET", "/v1/gpus/{gpu}/split", "bytes, weight", "one GPU for several jobs, by whole groups",
      .handler = handlers_planner, .function = PLANNER_SPLIT},
     {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps, contiguous",
-     "is it the TLB?",
-     .handler = handlers_planner, .function = PLANNER_EXPLAIN},
+     "is it the TLB?", .handler = handlers_planner, .function = PLANNER_EXPLAIN},
     {"GET", "/v1/gpus/{gpu}/environment", "",
      "what a scheduler puts into a job's environment, as text", .handler = handlers_environment},
 };

@@ -461,12 +461,12 @@ struct reach_plan {
     struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
     enum reach_strategy recommended;   /* of option 0, which is always possible */
     const char *reason;
-    struct reach_number contiguous;    /* the share of the memory that was assumed to be */
+    struct reach_number contiguous;            /* the share of the memory that was assumed to be */
     struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were */
     struct reach_number naive_scattered_gbps;  /* naive, if none of it were */
-    uint32_t option_count;        /* best first; impossible ones last */
-    uint64_t scope_bytes;         /* for passes over scopes; 0: not possible */
-    uint64_t passes;              /* likewise */
+    uint32_t option_count;                     /* best first; impossible ones last */
+    uint64_t scope_bytes;                      /* for passes over scopes; 0: not possible */
+    uint64_t passes;                           /* likewise */
     struct reach_windows windows; /* for the strategies with windows; none: not possible */
 };
 
@@ -542,9 +542,9 @@ struct reach_explanation {
     enum reach_price price;
     double observed_gbps;
     enum reach_verdict verdict;
-    struct reach_number in_reach_gbps;     /* expected of such accesses within the reach */
-    struct reach_number expected_gbps;     /* expected over these bytes, any SM anywhere */
-    struct reach_number contiguous;        /* as in reach_plan, and the two that follow */
+    struct reach_number in_reach_gbps; /* expected of such accesses within the reach */
+    struct reach_number expected_gbps; /* expected over these bytes, any SM anywhere */
+    struct reach_number contiguous;    /* as in reach_plan, and the two that follow */
     struct reach_number naive_contiguous_gbps;
     struct reach_number naive_scattered_gbps;
     struct reach_number loss_gbps;         /* in reach less observed; 0 if the job is faster */

@@ -103,7 +103,8 @@ static bool has_read(const struct observation_set *set, const struct probe_spec 
 {
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
         const struct probe_spec *s = &o->spec;
-        if (s->run_bytes == 0 && s->access == spec->access && probe_access_bytes(s) == probe_access_bytes(spec) &&
+        if (s->run_bytes == 0 && s->access == spec->access &&
+            probe_access_bytes(s) == probe_access_bytes(spec) &&
             s->window_count == spec->window_count && s->point_count == spec->point_count &&
             memcmp(s->points, spec->points, sizeof s->points) == 0 &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)

@@ -249,8 +249,8 @@ const struct object throughput_object =
 /* ---- contiguity ---- */
 
 static const struct member contiguity_members[] = {
-    {NUMBER(fingerprint_contiguity, frame_bytes), IN(CONTIGUITY),
-     EVIDENCE(CONTIGUITY, FRAME_BYTES), .label = "frame"},
+    {NUMBER(fingerprint_contiguity, frame_bytes), IN(CONTIGUITY), EVIDENCE(CONTIGUITY, FRAME_BYTES),
+     .label = "frame"},
     {NUMBER(fingerprint_contiguity, contiguous_miss_ns), IN(CONTIGUITY),
      EVIDENCE(CONTIGUITY, CONTIGUOUS_MISS_NS), .label = "miss of contiguous memory in ns"},
     {NUMBER(fingerprint_contiguity, scattered_miss_ns), IN(CONTIGUITY),

@@ -133,10 +133,10 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     }
     if (!any)
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
-    if (spec->run_bytes == 0 ? spec->scattered_bytes > 0
-                             : spec->scattered_bytes % spec->run_bytes != 0 ||
-                                   spec->base_bytes > 0 || spec->point_count > 1 ||
-                                   spec->scattered_bytes > spec->points[0])
+    if (spec->run_bytes == 0
+            ? spec->scattered_bytes > 0
+            : spec->scattered_bytes % spec->run_bytes != 0 || spec->base_bytes > 0 ||
+                  spec->point_count > 1 || spec->scattered_bytes > spec->points[0])
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "probe: scattered_bytes is %llu, must be runs within the one region, which "
                        "begins at 0",

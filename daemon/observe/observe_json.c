@@ -5,8 +5,8 @@
  *
  * A spec's JSON has the fields that its kind uses and no others, so that a reader sees what was
  * asked and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM
- * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes; one
- * over scattered memory, run_bytes and scattered_bytes.
+ * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes;
+ * one over scattered memory, run_bytes and scattered_bytes.
  *
  * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
  * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and

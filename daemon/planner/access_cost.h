@@ -57,8 +57,9 @@ void access_cost_read(const struct fingerprint *fp, const struct reach_limit *li
                       enum access access, uint32_t transaction_bytes, double in_reach_gbps,
                       struct access_cost *out);
 
-/* The job's memory: this share of it, 0..1, is not in physically contiguous frames. access_cost_read
- * sets 0. With another share the price of a miss must be known for both kinds of memory. */
+/* The job's memory: this share of it, 0..1, is not in physically contiguous frames.
+ * access_cost_read sets 0. With another share the price of a miss must be known for both kinds of
+ * memory. */
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered);
 
 /* ns that translation takes for an access of any SM anywhere in `bytes`; 0 within the reach.

@@ -37,7 +37,7 @@ struct explain_answer {
     /* The same if all of the memory were physically contiguous, and if none of it were. */
     struct maybe_f64 naive_contiguous_gbps;
     struct maybe_f64 naive_scattered_gbps;
-    struct maybe_f64 loss_gbps;     /* in_reach less observed; 0 if the job observes more */
+    struct maybe_f64 loss_gbps; /* in_reach less observed; 0 if the job observes more */
     /* Of the time by which an access takes longer than within the reach, what translation accounts
      * for, 0..1: (1/expected - 1/in_reach) / (1/observed - 1/in_reach). Unknown without a loss. */
     struct maybe_f64 translation_share;

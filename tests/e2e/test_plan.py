@@ -118,8 +118,9 @@ def scattered_memory_is_slower_beyond_the_reach():
     unaware = daemon.json(query)
     equal(unaware["verdict"], "partly")
     assert "contiguous=0" in unaware["reason"], unaware
-    answer = plan(0, "bytes=11GiB&contiguous=0")  # runs do not matter on the model's K80
-    equal(answer["naive_scattered_gbps"], answer["naive_contiguous_gbps"])
+    answer = plan(0, "bytes=11GiB&contiguous=0")  # the price is not known: noise hides it
+    equal((answer["naive_scattered_gbps"], options(answer)["naive"]["gbps"]), (None, None))
+    equal(answer["naive_scattered_gbps_reason"], "no-contrast")
 
 
 @case

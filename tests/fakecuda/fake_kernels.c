@@ -21,8 +21,8 @@ static const enum probe_kind walks[FIRST_READ] = {
 
 /* Of the kernels from FIRST_READ on. */
 static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
-    {.access = ACCESS_READ, .bytes = 128},  {.access = ACCESS_READ, .bytes = 32},
-    {.access = ACCESS_READ, .bytes = 512},  {.access = ACCESS_ATOMIC, .bytes = 32},
+    {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
+    {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
     {.access = ACCESS_WRITE, .bytes = 32},
 };
 

@@ -219,8 +219,8 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
-/* The driver's mappings decide what is scattered: misses in half of the region take twice as long in
- * runs of 4 MiB, and as long as ever in runs of a frame. */
+/* The driver's mappings decide what is scattered: misses in half of the region take twice as long
+ * in runs of 4 MiB, and as long as ever in runs of a frame. */
 static void short_runs_are_scattered(void **state)
 {
     static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};

@@ -1,8 +1,8 @@
-/* scattered_reads.cu: random 128-byte reads over memory made of short physical runs, as a job has them
- * whose allocator maps small handles.
+/* scattered_reads.cu: random 128-byte reads over memory made of short physical runs, as a job has
+ * them whose allocator maps small handles.
  *
- *     scattered_reads BYTES RUN   takes BYTES of device memory in handles of RUN bytes each, maps them
- *                                 side by side in random order, prints "ready", then answers lines:
+ *     scattered_reads BYTES RUN   takes BYTES of device memory in handles of RUN bytes each, maps
+ * them side by side in random order, prints "ready", then answers lines:
  *
  *     BYTES                       GB/s of all SMs reading anywhere in the first BYTES
  *     BYTES N FIRST LENGTH .. W.. the same with N windows (first byte and length of each), and the
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(THREADS)
     asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
     const struct window w = windows[sm];
     const uint32_t lane = threadIdx.x % WARP;
-    uint64_t x = (blockIdx.x * (uint64_t)(THREADS / WARP) + threadIdx.x / WARP + 1) *
-                 0x9E3779B97F4A7C15ull;
+    uint64_t x =
+        (blockIdx.x * (uint64_t)(THREADS / WARP) + threadIdx.x / WARP + 1) * 0x9E3779B97F4A7C15ull;
     unsigned long long count = 0;
     uint32_t sum = 0;
 
@@ -78,7 +78,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int j = 0; j < IN_FLIGHT; j++) {
             x = x * 6364136223846793005ull + 1442695040888963407ull;
-            v[j] = __ldcg((const uint32_t *)(base + w.first + __umul64hi(x, w.lines) * LINE) + lane);
+            v[j] =
+                __ldcg((const uint32_t *)(base + w.first + __umul64hi(x, w.lines) * LINE) + lane);
         }
 #pragma unroll
         for (int j = 0; j < IN_FLIGHT; j++)

@@ -54,12 +54,12 @@ static void random_chip(struct rng *r, struct chip *out)
     if (out->frame_bytes > 0)
         snprintf(frame, sizeof frame, "frame=%lluM@%.3f",
                  (unsigned long long)(out->frame_bytes / MIB), out->factor);
-    snprintf(out->text, sizeof out->text,
-             "sms=%u memory=%lluM l1=%u@%lluM/4;miss_ns=%.3f plateau=%.1f read_noise=%.4f seed=%u %s",
-             4 * groups, (unsigned long long)(out->reach_bytes / MIB * 4), entries,
-             (unsigned long long)entry_mib, miss_ns,
-             PROBE_LINE_BYTES / (out->miss_ns * 0.2) / limited, 0.01 * rng_unit(r),
-             1 + (unsigned)rng_below(r, 1000), frame);
+    snprintf(
+        out->text, sizeof out->text,
+        "sms=%u memory=%lluM l1=%u@%lluM/4;miss_ns=%.3f plateau=%.1f read_noise=%.4f seed=%u %s",
+        4 * groups, (unsigned long long)(out->reach_bytes / MIB * 4), entries,
+        (unsigned long long)entry_mib, miss_ns, PROBE_LINE_BYTES / (out->miss_ns * 0.2) / limited,
+        0.01 * rng_unit(r), 1 + (unsigned)rng_below(r, 1000), frame);
 }
 
 static void ask(struct gpu *gpu, struct observation_set *set, const struct probe_spec *spec)
@@ -73,13 +73,14 @@ static void ask(struct gpu *gpu, struct observation_set *set, const struct probe
         fail_msg("%s", err.text);
 }
 
-/* The curve, as the campaign has it around a reach, and then what the search asks for. */
+/* The plateau, and then what the search asks for. */
 static void measure(const struct chip *chip, struct contiguity_estimate *out)
 {
-    static const uint32_t sixteenths[] = {8, 16, 17, 18, 20, 24, 28, 32};
     const char *const texts[] = {chip->text, NULL};
     const struct gpu_options options = {.simulated = texts};
     struct probe_spec curve = {.kind = PROBE_READ,
+                               .point_count = 1,
+                               .points = {chip->reach_bytes},
                                .repeats = 3,
                                .duration_us = 1000,
                                .window_count = 1,
@@ -94,16 +95,13 @@ static void measure(const struct chip *chip, struct contiguity_estimate *out)
         gpu_open(&options, id.uuid, &gpu, &err) != STATUS_OK)
         fail_msg("%s: %s", chip->text, err.text);
     gpu_describe(gpu, &set.gpu, &set.limits);
-    for (size_t i = 0; i < sizeof sixteenths / sizeof sixteenths[0]; i++)
-        curve.points[curve.point_count++] = chip->reach_bytes / 16 * sixteenths[i];
     ask(gpu, &set, &curve);
     for (n = 0;; n++) {
         contiguity_estimate(&set, KNOWN_U64(chip->reach_bytes), out);
-        if (out->ask_count == 0)
+        if (!out->asks)
             break;
         assert_true(n < MOST_PROBES);
-        for (uint32_t i = 0; i < out->ask_count; i++)
-            ask(gpu, &set, &out->asks[i]);
+        ask(gpu, &set, &out->ask);
     }
     observation_set_free(&set);
     gpu_close(gpu);
@@ -131,10 +129,10 @@ static void judge(const struct chip *chip, const struct fingerprint_contiguity *
     if (IS_KNOWN(found->scattered_miss_ns))
         good = good && is_near(found->scattered_miss_ns, chip->miss_ns * factor);
     if (!good)
-        fail_msg("%s: frame %llu (%s), contiguous %.4f of %.4f ns, scattered %.4f of %.4f", chip->text,
-                 (unsigned long long)found->frame_bytes.v, reason_slug(found->frame_bytes.reason),
-                 found->contiguous_miss_ns.v, chip->miss_ns, found->scattered_miss_ns.v,
-                 chip->miss_ns * factor);
+        fail_msg("%s: frame %llu (%s), contiguous %.4f of %.4f ns, scattered %.4f of %.4f",
+                 chip->text, (unsigned long long)found->frame_bytes.v,
+                 reason_slug(found->frame_bytes.reason), found->contiguous_miss_ns.v, chip->miss_ns,
+                 found->scattered_miss_ns.v, chip->miss_ns * factor);
     if (IS_KNOWN(found->scattered_miss_ns))
         right++;
     else

@@ -58,7 +58,8 @@ static void test_plan(void **state)
                    "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
                    "&accesses=1000&no_sm_binding=false&single_pass=false&input_bytes=8&input_gbps="
                    "50.5&scan_gps=1e2"
-                   "&in_reach_gbps=10&output_bytes=4&partition_bytes=12&granularity=4M&windows=3&contiguous=0.3",
+                   "&in_reach_gbps=10&output_bytes=4&partition_bytes=12&granularity=4M&windows=3&"
+                   "contiguous=0.3",
                    200);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "placement"), "window_count")), 3);

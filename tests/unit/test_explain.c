@@ -173,9 +173,8 @@ static void test_properties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_translation),
-        cmocka_unit_test(test_something_else),
-        cmocka_unit_test(test_scattered), cmocka_unit_test(test_cannot_say),
+        cmocka_unit_test(test_translation), cmocka_unit_test(test_something_else),
+        cmocka_unit_test(test_scattered),   cmocka_unit_test(test_cannot_say),
         cmocka_unit_test(test_properties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -394,15 +394,18 @@ static void miss_share_is_that_of_random_loads(void **state)
     gpu_close(b.gpu);
 }
 
-/* Half of the loads go to scattered frames, whose misses take three times as long: twice the time in
- * all. Runs as long as a frame are not scattered. */
+/* Half of the loads go to scattered frames, whose misses take three times as long: twice the time
+ * in all. Runs as long as a frame are not scattered. */
 static void scattered_misses_cost_more(void **state)
 {
     static const struct {
         uint64_t run_bytes, scattered_bytes;
         double times;
-    } runs[] = {{2 * MIB, 4 * GIB, 3}, {2 * MIB, 2 * GIB, 2}, {4 * MIB, 2 * GIB, 2},
-                {8 * MIB, 4 * GIB, 1}, {2 * MIB, 0, 1}};
+    } runs[] = {{2 * MIB, 4 * GIB, 3},
+                {2 * MIB, 2 * GIB, 2},
+                {4 * MIB, 2 * GIB, 2},
+                {8 * MIB, 4 * GIB, 1},
+                {2 * MIB, 0, 1}};
     struct bench b =
         open_bench("sms=8 memory=64G frame=8M@3 l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
     struct probe_spec spec = read_spec(&(struct sim_desc){.sm_count = 8}, 1);

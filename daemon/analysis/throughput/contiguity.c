@@ -61,12 +61,11 @@ struct price {
 
 /* ---- the region ---- */
 
-/* Naive reads over the smallest or largest region of the curve from `from` to `to` that is below or
- * above *out_bytes; 0: none. */
-static double naive_gbps(const struct observation_set *set, uint64_t from, uint64_t to,
-                         bool largest, uint64_t *out_bytes)
+/* Of naive reads over the largest region of the curve within the reach; 0: none. */
+static double plateau_gbps(const struct observation_set *set, uint64_t reach_bytes)
 {
     struct evidence unused;
+    uint64_t largest = 0;
     double gbps = 0;
 
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
@@ -75,11 +74,10 @@ static double naive_gbps(const struct observation_set *set, uint64_t from, uint6
             !throughput_all_sms_read(o))
             continue;
         for (uint32_t p = 0; p < s->point_count; p++) {
-            const uint64_t bytes = s->points[p];
-            const bool better = largest ? bytes > *out_bytes : bytes < *out_bytes;
-            if (bytes < from || bytes > to || !better || !throughput_region_counts(set, bytes))
+            if (s->points[p] > reach_bytes || s->points[p] <= largest ||
+                !throughput_region_counts(set, s->points[p]))
                 continue;
-            *out_bytes = bytes;
+            largest = s->points[p];
             gbps = throughput_median_gbps(o, p, EVIDENCE_RANDOM_READS, &unused);
         }
     }
@@ -96,30 +94,8 @@ static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct 
 {
     const uint64_t wanted = c->region_bytes / e.part;
     const uint64_t most = run_bytes * e.max_runs;
-    const uint64_t bytes = round_up(wanted < most ? wanted : most, c->longest_bytes);
 
-    return bytes <= c->region_bytes ? bytes : bytes - c->longest_bytes;
-}
-
-/* The smallest region beyond the reach that translation limits. */
-static bool find_region(struct search *c)
-{
-    uint64_t plateau_bytes = 0;
-    const double plateau = naive_gbps(c->set, 0, c->reach_bytes, true, &plateau_bytes);
-    uint64_t after = c->reach_bytes;
-    double gbps;
-
-    while (plateau > 0) {
-        c->region_bytes = UINT64_MAX;
-        gbps = naive_gbps(c->set, after + 1, UINT64_MAX, false, &c->region_bytes);
-        if (!(gbps > 0))
-            break;
-        if (gbps < LIMITED * plateau &&
-            extent_bytes(c, c->longest_bytes, SEARCH) <= c->region_bytes / LEAST_REGIONS)
-            return true;
-        after = c->region_bytes;
-    }
-    return false;
+    return round_up(wanted < most ? wanted : most, c->longest_bytes);
 }
 
 /* ---- probes ---- */
@@ -136,16 +112,17 @@ static const struct observation *find(const struct search *c, uint64_t run_bytes
 
 static void ask(const struct search *c, uint64_t run_bytes, uint64_t scattered_bytes)
 {
-    c->out->asks[c->out->ask_count++] = (struct probe_spec){.kind = PROBE_READ,
-                                                            .point_count = 1,
-                                                            .points = {c->region_bytes},
-                                                            .repeats = READ_REPEATS,
-                                                            .duration_us = READ_US,
-                                                            .seed = READ_SEED,
-                                                            .run_bytes = run_bytes,
-                                                            .scattered_bytes = scattered_bytes,
-                                                            .window_count = 1,
-                                                            .window_sms = REACH_MAX_SMS};
+    c->out->asks = true;
+    c->out->ask = (struct probe_spec){.kind = PROBE_READ,
+                                      .point_count = 1,
+                                      .points = {c->region_bytes},
+                                      .repeats = READ_REPEATS,
+                                      .duration_us = READ_US,
+                                      .seed = READ_SEED,
+                                      .run_bytes = run_bytes,
+                                      .scattered_bytes = scattered_bytes,
+                                      .window_count = 1,
+                                      .window_sms = REACH_MAX_SMS};
 }
 
 /* GB/s, and the standard error as a part of it. */
@@ -184,6 +161,11 @@ static bool price_of(const struct search *c, uint64_t run_bytes, struct extent e
 
 /* ---- the search ---- */
 
+static bool is_higher(const struct price *p)
+{
+    return p->factor - 1 > fmax(LEAST_RISE, NOISES * p->noise);
+}
+
 static void unknown(struct contiguity_estimate *out, enum reason why)
 {
     out->found = (struct fingerprint_contiguity){.frame_bytes = UNKNOWN_U64(why),
@@ -209,23 +191,29 @@ static void set_scattered(const struct search *c, double factor, struct evidence
     f->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS] = evidence;
 }
 
-/* Runs of one granule cost as much as the longest: no length matters, or a frame is longer than any
- * run. Then the whole region in the longest runs is slower than a part of it; it is faster if the
- * memory behind the rest is scattered itself. */
-static void no_difference(const struct search *c, const struct price *fine)
+/* Are the longest runs contiguous? If a frame is longer than these, the whole region in them is
+ * slower than a part of it; and faster if the memory behind the rest is scattered itself. False if
+ * not, or if the probe is missing. */
+static bool longest_is_contiguous(const struct search *c)
 {
     struct price whole;
 
     if (!price_of(c, c->longest_bytes, PRICE, &whole))
-        return;
-    if (fine->factor - 1 + (NOISES - 1) * fine->noise > 2 * LEAST_RISE) {
-        unknown(c->out, REASON_NO_CONTRAST); /* there may be a rise that noise hides */
-    } else if (fabs(whole.factor - 1) > LEAST_RISE / 2) {
+        return false;
+    if (fabs(whole.factor - 1) > LEAST_RISE / 2)
         unknown(c->out, whole.factor > 1 ? REASON_NO_DEVICE_MEMORY : REASON_DISAGREEMENT);
-    } else {
-        c->out->found.frame_bytes = NOT_OBSERVABLE_U64(REASON_NO_TRACE);
-        set_scattered(c, 1, fine->evidence);
+    return fabs(whole.factor - 1) <= LEAST_RISE / 2;
+}
+
+/* Runs of one granule cost as much as the longest. */
+static void no_difference(const struct search *c, const struct price *fine)
+{
+    if (fine->factor - 1 + NOISES * fine->noise > 2 * LEAST_RISE) {
+        unknown(c->out, REASON_NO_CONTRAST); /* there may be a rise that noise hides */
+        return;
     }
+    c->out->found.frame_bytes = NOT_OBSERVABLE_U64(REASON_NO_TRACE);
+    set_scattered(c, 1, fine->evidence);
 }
 
 /* The price of the longest runs that do not fill a frame, all over the region. */
@@ -241,11 +229,29 @@ static void find_price(const struct search *c, uint64_t run_bytes, const struct 
         set_scattered(c, half.factor, half.evidence);
 }
 
+/* How far the price of runs of this length is from the middle between the two prices, upwards; over
+ * more memory if noise hides that over a part. NAN if that hides it too. False if a probe is
+ * missing. */
+static bool from_middle(const struct search *c, uint64_t run_bytes, double rise, double *out)
+{
+    static const struct extent *const extents[] = {&SEARCH, &PRICE};
+    struct price p;
+
+    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
+        if (!price_of(c, run_bytes, *extents[i], &p))
+            return false;
+        *out = (p.factor - 1) / rise - MIDDLE;
+        if (fabs(*out) >= CLEAR && fabs(*out) * rise >= p.noise * NOISES)
+            return true;
+    }
+    *out = NAN;
+    return true;
+}
+
 /* Halves the number of lengths between one that is scattered and one that is contiguous. */
 static void find_frame(const struct search *c, const struct price *fine)
 {
     struct fingerprint_contiguity *const f = &c->out->found;
-    const double rise = fine->factor - 1;
     double margin = 1;
     uint32_t low = 0;
     uint32_t high = 0;
@@ -254,20 +260,17 @@ static void find_frame(const struct search *c, const struct price *fine)
         high++;
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
-        struct price p;
-        if (!price_of(c, c->granule_bytes << middle, SEARCH, &p))
+        double from = 0;
+        if (!from_middle(c, c->granule_bytes << middle, fine->factor - 1, &from))
             return;
-        const double from_middle = (p.factor - 1) / rise - MIDDLE;
-        if (fabs(from_middle) < CLEAR || fabs(from_middle) * rise < p.noise * (NOISES - 1)) {
+        if (isnan(from)) {
             f->frame_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
             f->scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
             return;
         }
-        margin = fmin(margin, fabs(from_middle) / MIDDLE);
-        if (from_middle < 0)
-            high = middle;
-        else
-            low = middle;
+        margin = fmin(margin, fabs(from) / MIDDLE);
+        low = from > 0 ? middle : low;
+        high = from > 0 ? high : middle;
     }
     f->frame_bytes = KNOWN_U64(c->granule_bytes << high);
     f->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES] =
@@ -275,25 +278,51 @@ static void find_frame(const struct search *c, const struct price *fine)
     find_price(c, c->granule_bytes << low, fine);
 }
 
+/* The smallest region beyond the reach in which translation limits reads, with a part of it in the
+ * longest runs. False if there is none, or the probe of the next one is missing and asked for. */
+static bool find_region(struct search *c, double plateau, struct evidence *evidence)
+{
+    static const uint32_t quarters[] = {5, 6, 8, 12};
+
+    unknown(c->out, REASON_BEYOND_MEMORY);
+    for (size_t i = 0; i < sizeof quarters / sizeof quarters[0]; i++) {
+        const uint64_t bytes = c->reach_bytes / 4 * quarters[i];
+        const struct observation *base;
+        c->region_bytes = round_up(bytes, c->longest_bytes);
+        if (c->region_bytes > c->set->limits.range_bytes)
+            return false;
+        unknown(c->out, REASON_NO_CONTRAST);
+        if (c->region_bytes < LEAST_REGIONS * c->longest_bytes)
+            continue;
+        base = find(c, c->longest_bytes, extent_bytes(c, c->longest_bytes, SEARCH));
+        if (!base) {
+            ask(c, c->longest_bytes, extent_bytes(c, c->longest_bytes, SEARCH));
+            return false;
+        }
+        c->base_gbps = gbps_of(base, &c->base_noise, evidence);
+        if (c->base_gbps > 0 && c->base_gbps < LIMITED * plateau)
+            return true;
+    }
+    return false;
+}
+
 static void search(struct search *c)
 {
-    const uint64_t scattered = extent_bytes(c, c->longest_bytes, SEARCH);
-    const struct observation *const base = find(c, c->longest_bytes, scattered);
+    const double plateau = plateau_gbps(c->set, c->reach_bytes);
     struct evidence evidence;
     struct price fine;
 
-    if (!base)
-        ask(c, c->longest_bytes, scattered);
-    else
-        c->base_gbps = gbps_of(base, &c->base_noise, &evidence);
-    if (!price_of(c, c->granule_bytes, SEARCH, &fine) || !base)
-        return;
-    if (!(c->base_gbps > 0)) {
+    if (!(plateau > 0)) {
         unknown(c->out, REASON_TOO_LITTLE_DATA);
         return;
     }
+    if (!find_region(c, plateau, &evidence) || !price_of(c, c->granule_bytes, SEARCH, &fine))
+        return;
+    if (!is_higher(&fine) &&
+        (!longest_is_contiguous(c) || !price_of(c, c->granule_bytes, PRICE, &fine)))
+        return;
     set_contiguous(c, evidence);
-    if (fine.factor - 1 > fmax(LEAST_RISE, NOISES * fine.noise))
+    if (is_higher(&fine))
         find_frame(c, &fine);
     else
         no_difference(c, &fine);
@@ -308,15 +337,13 @@ void contiguity_estimate(const struct observation_set *set, struct maybe_u64 rea
                        .granule_bytes = set->limits.granule_bytes,
                        .longest_bytes = probe_longest_run(&set->limits)};
 
-    out->ask_count = 0;
+    out->asks = false;
     unknown(out, REASON_NOT_MEASURED);
     if (!IS_KNOWN(reach_bytes))
         unknown(out, reach_bytes.reason);
     else if (!throughput_is_from_memory(set) || c.longest_bytes <= c.granule_bytes)
-        unknown(out, set->limits.arena == ARENA_PLAIN ? REASON_NOT_REPORTED
-                                                      : REASON_NO_DEVICE_MEMORY);
-    else if (!find_region(&c))
-        unknown(out, REASON_NO_CONTRAST);
+        unknown(out,
+                set->limits.arena == ARENA_PLAIN ? REASON_NOT_REPORTED : REASON_NO_DEVICE_MEMORY);
     else
         search(&c);
 }
@@ -327,6 +354,6 @@ void contiguity_derive(const struct observation_set *set, struct maybe_u64 reach
     struct contiguity_estimate estimate;
 
     contiguity_estimate(set, reach_bytes, &estimate);
-    if (estimate.ask_count == 0)
+    if (!estimate.asks)
         out->contiguity = estimate.found;
 }

@@ -13,14 +13,12 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-enum { CONTIGUITY_MAX_ASKS = 2 };
-
 /* Prices are nanoseconds of the whole GPU per miss. What is not known says why: nothing to lay
  * memory out with (no-device-memory, or not-reported by a plain allocation), no region in which
  * translation limits reads (no-contrast), repeats or methods that disagree. */
 struct contiguity_estimate {
-    uint32_t ask_count; /* probes that are missing; what is known is then not final */
-    struct probe_spec asks[CONTIGUITY_MAX_ASKS];
+    bool asks; /* a probe is missing; what is known is then not final */
+    struct probe_spec ask;
     struct fingerprint_contiguity found;
 };
 

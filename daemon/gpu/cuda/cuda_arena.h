@@ -12,9 +12,9 @@
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
- * A READ over scattered memory gets a range of its own while it runs: short runs first, then the bulk
- * handle again and again.
- *   runs   a handle as long as a run, mapped side by side: no run continues the one before
+ * A READ over scattered memory gets a range of its own while it runs: short runs first, then the
+ * bulk handle again and again. runs   a handle as long as a run, mapped side by side: no run
+ * continues the one before
  *
  * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *
@@ -51,9 +51,9 @@ struct cuda_arena {
     struct cuda_alias runs; /* while a READ over scattered memory runs */
     uint64_t runs_bytes;    /* of the runs, from runs.base; then come bulk slots */
     uint64_t runs_end;      /* of the bulk slots that are mapped behind them */
-    uint64_t line_offset; /* in the line handle: of the line that the pages share
-                             (cuda_probe_choose_line) */
-    bool line_known;      /* line_offset was chosen, for the SM `line_sm` */
+    uint64_t line_offset;   /* in the line handle: of the line that the pages share
+                               (cuda_probe_choose_line) */
+    bool line_known;        /* line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
 };

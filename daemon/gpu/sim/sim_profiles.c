@@ -166,7 +166,8 @@ static const char h100_description[] =
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
-    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
+    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
+    "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
 
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {

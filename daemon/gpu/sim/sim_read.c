@@ -42,10 +42,10 @@ struct reading {
     const struct sim_window *windows;
     const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
     struct sim_access access;
-    double cost_bytes;         /* what one access costs memory */
+    double cost_bytes;                            /* what one access costs memory */
     double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in those of contiguous memory */
-    uint32_t loads;             /* of each SM, in the sample */
-    double rate[REACH_MAX_SMS]; /* loads a second */
+    uint32_t loads;                               /* of each SM, in the sample */
+    double rate[REACH_MAX_SMS];                   /* loads a second */
 };
 
 static uint64_t random_line(struct sim_machine *m, const struct sim_window *w)
