@@ -216,15 +216,31 @@ static void no_difference(const struct search *c, const struct price *fine)
     set_scattered(c, 1, fine->evidence);
 }
 
-/* The price of the longest runs that do not fill a frame, all over the region. */
-static void find_price(const struct search *c, uint64_t run_bytes, const struct price *fine)
+static void disagree(const struct search *c)
 {
+    c->out->found.frame_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
+    c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
+}
+
+/* The frame has twice this length. Runs of it, the longest that do not fill a frame, all over the
+ * region have the price; if it is none, the one of short runs was noise. */
+static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
+                      const struct price *fine)
+{
+    struct fingerprint_contiguity *const f = &c->out->found;
     struct price half;
 
     if (!price_of(c, run_bytes, PRICE, &half))
         return;
+    if (!is_higher(&half)) {
+        disagree(c);
+        return;
+    }
+    f->frame_bytes = KNOWN_U64(2 * run_bytes);
+    f->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES] =
+        evidence_make(EVIDENCE_RUN_LENGTHS, READ_REPEATS, margin);
     if (fabs(half.factor - fine->factor) > AGREE * fine->factor)
-        c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
+        f->scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
     else
         set_scattered(c, half.factor, half.evidence);
 }
@@ -251,7 +267,6 @@ static bool from_middle(const struct search *c, uint64_t run_bytes, double rise,
 /* Halves the number of lengths between one that is scattered and one that is contiguous. */
 static void find_frame(const struct search *c, const struct price *fine)
 {
-    struct fingerprint_contiguity *const f = &c->out->found;
     double margin = 1;
     uint32_t low = 0;
     uint32_t high = 0;
@@ -264,18 +279,14 @@ static void find_frame(const struct search *c, const struct price *fine)
         if (!from_middle(c, c->granule_bytes << middle, fine->factor - 1, &from))
             return;
         if (isnan(from)) {
-            f->frame_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
-            f->scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
+            disagree(c);
             return;
         }
         margin = fmin(margin, fabs(from) / MIDDLE);
         low = from > 0 ? middle : low;
         high = from > 0 ? high : middle;
     }
-    f->frame_bytes = KNOWN_U64(c->granule_bytes << high);
-    f->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES] =
-        evidence_make(EVIDENCE_RUN_LENGTHS, READ_REPEATS, margin);
-    find_price(c, c->granule_bytes << low, fine);
+    set_frame(c, c->granule_bytes << low, margin, fine);
 }
 
 /* The smallest region beyond the reach in which translation limits reads, with a part of it in the
