@@ -44,8 +44,10 @@ enum {
  * of a deeper one take about as long again. */
 static const struct {
     double quick, full;
-} done_at[DEPTH_COUNT] = {
-    [DEPTH_QUICK] = {1.0, 1.0}, [DEPTH_FULL] = {0.5, 1.0}, [DEPTH_MATRIX] = {0.25, 0.5}};
+} done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
+                          [DEPTH_FULL] = {0.5, 1.0},
+                          [DEPTH_MEMORY] = {0.1, 0.2},
+                          [DEPTH_MATRIX] = {0.25, 0.5}};
 
 static void describe(struct campaign_step *out, double progress, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -45,8 +45,11 @@ static const struct config_word log_formats[] = {{"auto", LOG_FORMAT_AUTO},
                                                  {"journal", LOG_FORMAT_JOURNAL},
                                                  {NULL, 0}};
 
-static const struct config_word depths[] = {
-    {"quick", DEPTH_QUICK}, {"full", DEPTH_FULL}, {"matrix", DEPTH_MATRIX}, {NULL, 0}};
+static const struct config_word depths[] = {{"quick", DEPTH_QUICK},
+                                            {"full", DEPTH_FULL},
+                                            {"memory", DEPTH_MEMORY},
+                                            {"matrix", DEPTH_MATRIX},
+                                            {NULL, 0}};
 
 #define AT(field)    .offset = offsetof(struct config, field)
 #define GIVEN(field) .given_offset = offsetof(struct config, field)

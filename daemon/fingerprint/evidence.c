@@ -10,15 +10,15 @@
 
 #define MARGIN_PARTS 1000.0
 
-NAME_FUNCTIONS(
-    evidence_method, enum evidence_method, [EVIDENCE_NONE] = "none",
-    [EVIDENCE_ENTRY_SEARCH] = "entry-search", [EVIDENCE_ENTRY_TEST] = "entry-test",
-    [EVIDENCE_REFINE] = "refine", [EVIDENCE_ROUNDS] = "rounds", [EVIDENCE_PAIRS] = "pairs",
-    [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs", [EVIDENCE_TRACES] = "traces",
-    [EVIDENCE_STRIDES] = "strides", [EVIDENCE_FLOOR_PLAN] = "floor-plan",
-    [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
-    [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
-    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses")
+NAME_FUNCTIONS(evidence_method, enum evidence_method, [EVIDENCE_NONE] = "none",
+               [EVIDENCE_ENTRY_SEARCH] = "entry-search", [EVIDENCE_ENTRY_TEST] = "entry-test",
+               [EVIDENCE_REFINE] = "refine", [EVIDENCE_ROUNDS] = "rounds",
+               [EVIDENCE_PAIRS] = "pairs", [EVIDENCE_ROUNDS_AND_PAIRS] = "rounds-and-pairs",
+               [EVIDENCE_TRACES] = "traces", [EVIDENCE_STRIDES] = "strides",
+               [EVIDENCE_FLOOR_PLAN] = "floor-plan", [EVIDENCE_RANDOM_READS] = "random-reads",
+               [EVIDENCE_CLASSES] = "classes", [EVIDENCE_GROUP_PAIRS] = "group-pairs",
+               [EVIDENCE_MEAN_CURVES] = "mean-curves", [EVIDENCE_MEAN_PAIRS] = "mean-pairs",
+               [EVIDENCE_RANDOM_ACCESSES] = "random-accesses", [EVIDENCE_WALKS] = "walks")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -56,6 +56,20 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
 };
 const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
     [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+};
+
+const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
+    [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+    [MEMORY_EVIDENCE_REACH_BYTES] = "reach_bytes",
+    [MEMORY_EVIDENCE_WINDOWS_REACH_BYTES] = "windows_reach_bytes",
+    [MEMORY_EVIDENCE_GROUP_REACH_BYTES] = "group_reach_bytes",
+    [MEMORY_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
+    [MEMORY_EVIDENCE_BEYOND_GBPS] = "beyond_gbps",
+    [MEMORY_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES] = "beyond_latency_cycles",
+    [MEMORY_EVIDENCE_SMS_TO_FILL] = "sms_to_fill",
+    [MEMORY_EVIDENCE_WRITE_GBPS] = "write_gbps",
+    [MEMORY_EVIDENCE_ATOMIC_GBPS] = "atomic_gbps",
 };
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)
