@@ -8,6 +8,7 @@
 #include "analysis/throughput/group_reads.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/levels/levels.h"
+#include "analysis/memory/memory.h"
 #include "analysis/imported/imported.h"
 #include "analysis/throughput/throughput.h"
 #include "analysis/sharing/sharing.h"
@@ -334,6 +335,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     fill_conditions(set, out);
     throughput_derive(set, out);
     rates_derive(set, out);
+    memory_derive(set, out);
     if (depth >= DEPTH_FULL)
         fill_group_detail(set, &s, out);
     if (s.level_count == 0)

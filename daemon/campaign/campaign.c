@@ -10,6 +10,7 @@
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   groups    depth full: random reads of each group alone, and of pairs
+ *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
  * Each call scans what is there and schedules what is missing first. No state is kept, so the same
@@ -65,6 +66,7 @@ static void describe(struct campaign_step *out, double progress, const char *for
 struct phase {
     const struct observation_set *set;
     const struct structure *s;
+    enum depth depth;
     uint16_t sm;  /* works in what one SM does */
     double quick; /* share of the measurement that is done at the end of each depth */
     double full;
@@ -241,6 +243,13 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+static enum status schedule_memory(const struct phase *p, struct campaign_step *out)
+{
+    if (memory_probes_next(p->set, p->s, p->depth, out))
+        describe(out, p->full, "random reads of %s memory", memory_kind_name(out->specs[0].memory));
+    return STATUS_OK;
+}
+
 static enum status schedule_matrix(const struct phase *p, struct campaign_step *out)
 {
     sharing_probes_matrix(p->set, p->s, p->full, out);
@@ -256,7 +265,8 @@ static const struct {
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
     {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
+    {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
@@ -272,7 +282,8 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
         return STATUS_OK;
     }
     structure_estimate(set, &s);
-    const struct phase p = {set, &s, sm_ids[0], done_at[depth].quick, done_at[depth].full, err};
+    const struct phase p = {set, &s, depth, sm_ids[0], done_at[depth].quick, done_at[depth].full,
+                            err};
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         if (depth < phases[i].depth)
             continue;

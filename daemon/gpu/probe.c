@@ -59,13 +59,17 @@ static const struct {
     {FIELD(repeats), ROUND | READ, 1, PROBE_MAX_REPEATS},
     {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS, MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
     {FIELD(sm_count), PAIRS, 1, REACH_MAX_SMS},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
 
-_Static_assert(sizeof(enum access) == sizeof(uint32_t), "a field like the others");
+_Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
+                   sizeof(enum memory_kind) == sizeof(uint32_t),
+               "fields like the others");
 
 static enum status check_range(const char *field, uint64_t v, uint64_t low, uint64_t high,
                                struct err *err)
@@ -161,6 +165,11 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS)
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
                        probe_kind_name(spec->kind));
+    if (spec->memory == MEMORY_PEER && spec->peer >= limits->peer_count)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
+                       spec->peer, limits->peer_count);
+    if (spec->memory != MEMORY_DEVICE)
+        return STATUS_OK; /* its range is made as long as it needs to be */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,
@@ -190,6 +199,16 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         break;
     }
     return 0;
+}
+
+bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->memory == b->memory && (a->memory != MEMORY_PEER || a->peer == b->peer);
+}
+
+bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result)
+{
+    return spec->memory != MEMORY_DEVICE && !IS_KNOWN(result->conditions.memory_bytes);
 }
 
 uint32_t probe_access_bytes(const struct probe_spec *spec)
@@ -289,6 +308,7 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
         .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
         .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
         .xid = UNKNOWN_U64(REASON_NOT_REPORTED),
+        .memory_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE),
     };
 }
 

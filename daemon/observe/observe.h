@@ -62,9 +62,15 @@ enum status observation_set_add(struct observation_set *set, struct observation 
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
-/* The first observation of this kind behind `o` (NULL: of all); NULL: there is none. */
+/* The first observation of this kind behind `o` (NULL: of all) whose memory is the device's own;
+ * NULL: there is none. */
 const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind);
+
+/* The first observation behind `o` that touches the same memory as `spec`; NULL: there is none. */
+const struct observation *observation_next_of(const struct observation_set *set,
+                                              const struct observation *o,
+                                              const struct probe_spec *spec);
 
 /* CHASE: the row of point `p`: spec.samples values. */
 const uint32_t *observation_chase(const struct observation *o, uint32_t p);
