@@ -319,7 +319,7 @@ static bool left_open(const struct observation_set *set, const struct structure 
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open && (set->excluded.count > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open && (set->disturbed > 0 || (IS_KNOWN(*others) && others->v > 0));
 }
 
 static enum status derive(const struct observation_set *set, enum depth depth,
@@ -353,7 +353,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
             err, STATUS_DISTURBED,
             "the size or sharing of a TLB level was not found, with %zu disturbed probes "
             "and other processes on the GPU",
-            set->excluded.count);
+            set->disturbed);
     }
     return STATUS_OK;
 }

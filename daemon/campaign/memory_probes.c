@@ -2,9 +2,9 @@
  *
  * One kind after the other, those that differ most first, because a kind's range is made anew when
  * another was probed in between. Of each: random reads over regions that double, then halvings of
- * the gap around the cliff; and while there is time windows, one group alone, numbers of SMs, other
- * accesses and walks. Once the time is spent no other kind is begun: it is reported as not
- * measured.
+ * the gap around the cliff; and at depth memory, or of the first kind, windows, one group alone,
+ * numbers of SMs, other accesses and walks. Once the time is spent no other kind is begun: it is
+ * reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -16,11 +16,13 @@
 
 /* Of one region: long enough for several of the slowest accesses. */
 enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
-/* Walks have from 2^8 pages on, and the last of eight strides 2^15. */
-enum { FIRST_WALK_PAGES = 256, WALKS = 8, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
+/* With windows beyond the reach of all: long enough for each table to fill with its own window. */
+enum { MEMORY_WINDOWS_US = 4000 };
+/* Walks have from 2^8 pages on, and the last of seven strides 2^14. */
+enum { FIRST_WALK_PAGES = 256, WALKS = 7, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
 enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset */ };
 
-#define SMALLEST_BYTES (32 * MIB)
+#define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
 /* Of what the device and its peers hold, and of what is mapped again and again. */
 #define MANAGED_BYTES (256 * MIB)
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
@@ -39,8 +41,8 @@ static const struct {
 };
 
 static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED,          MEMORY_MANAGED_HOST,
-                                         MEMORY_HOST_REGISTERED_HUGE, MEMORY_HOST_VIRTUAL,
-                                         MEMORY_HOST_REGISTERED,      MEMORY_MANAGED_DEVICE};
+                                         MEMORY_HOST_REGISTERED_HUGE, MEMORY_HOST_REGISTERED,
+                                         MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* What every step gets. */
@@ -166,6 +168,7 @@ static bool add_windows(struct memory_plan *p)
         p->groups->group_count < PROBE_MAX_WINDOWS ? p->groups->group_count : PROBE_MAX_WINDOWS;
     read_probes_by_sm(p->groups, spec.window_count, spec.window_of_sm);
     const bool is_on_curve = b->onset == 0;
+    spec.duration_us = MEMORY_WINDOWS_US;
     bool any = is_on_curve && add_region(p, &spec, bytes);
     read_probes_by_group(p->groups, spec.window_count, spec.window_of_sm);
     return add_region(p, &spec, bytes) || any;
@@ -204,10 +207,10 @@ static bool add_alone(struct memory_plan *p)
     return add(p, &spec);
 }
 
-/* A region well within the reach of all. */
+/* A region well within the reach of all; of the device's memory the largest, for its cache. */
 static uint64_t near_bytes(const struct memory_plan *p)
 {
-    const uint64_t most = p->e.reach.reach / 2;
+    const uint64_t most = memory_kind_is_host(p->e.kind) ? p->e.reach.reach / 2 : p->e.reach.reach;
 
     return most > SMALLEST_BYTES ? most / (2 * MIB) * (2 * MIB) : p->e.reach.reach;
 }
@@ -263,17 +266,19 @@ static bool add_walks(struct memory_plan *p)
                               .memory = p->e.kind,
                               .peer = p->e.peer};
     uint16_t ids[REACH_MAX_SMS];
-    const uint64_t beyond = p->e.reach.onset + p->e.reach.onset / 4;
+    uint64_t beyond = p->e.reach.onset + p->e.reach.onset / 4;
     bool any = false;
 
     if (sharing_sm_ids(p->set, ids) == 0 || p->e.reach.reach == 0)
         return false;
+    beyond = beyond < p->most_bytes ? beyond : p->most_bytes;
     spec.sms[0] = ids[0];
     spec.stride_bytes = power_of_two(near_bytes(p) / NEAR_PAGES);
     spec.points[0] = near_bytes(p) / spec.stride_bytes;
     any |= add(p, &spec);
     spec.stride_bytes = power_of_two(beyond / FIRST_WALK_PAGES);
-    for (uint32_t k = 0; k < WALKS && beyond > 0 && spec.stride_bytes >= PROBE_LINE_BYTES; k++) {
+    for (uint32_t k = 0; k < WALKS && p->e.reach.onset > 0 && spec.stride_bytes >= PROBE_LINE_BYTES;
+         k++) {
         spec.points[0] = beyond / spec.stride_bytes;
         any |= add(p, &spec);
         spec.stride_bytes /= 2;
@@ -311,7 +316,7 @@ static nsec_t time_spent(const struct observation_set *set)
 }
 
 /* The next probes of one kind; false: none is missing. */
-static bool schedule_kind(struct memory_plan *p, bool in_time)
+static bool schedule_kind(struct memory_plan *p, bool in_detail, bool in_time)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,
                                                             add_rates, add_walks};
@@ -322,7 +327,7 @@ static bool schedule_kind(struct memory_plan *p, bool in_time)
         return false;
     if (add_cliff(p))
         return true;
-    for (size_t i = 0; in_time && i < sizeof steps / sizeof steps[0]; i++)
+    for (size_t i = 0; in_detail && in_time && i < sizeof steps / sizeof steps[0]; i++)
         if (steps[i](p))
             return true;
     return false;
@@ -347,7 +352,7 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
         memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
                         &p.e);
         p.most_bytes = range_of(set, depth, ms, kind);
-        if (schedule_kind(&p, in_time))
+        if (schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0], in_time))
             return true;
     }
     return false;

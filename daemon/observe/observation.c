@@ -47,6 +47,7 @@ enum status observation_set_add(struct observation_set *set, struct observation 
         observation_free(take);
         return s;
     }
+    set->disturbed += !clean && take->spec.memory == MEMORY_DEVICE;
     if (clean)
         set->items[set->count++] = *take;
     else

@@ -54,6 +54,7 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
+    size_t disturbed; /* of these, those of the device's own memory: others say nothing of levels */
 };
 
 /* Appends to the clean or the excluded ones; takes the observation also if it fails

@@ -104,19 +104,23 @@ static void read_reads(const struct observation *o, const struct sm_partition *p
     }
 }
 
-/* A walk beyond the reach belongs to the search for the entry. */
+/* A walk beyond the reach belongs to the search for the entry. Where every other load hits, the
+ * median lies anywhere between; the lower quartile is still that of the hits. */
 static void read_walk(const struct observation *o, struct memory_estimate *e)
 {
     const struct probe_spec *const s = &o->spec;
-    const struct memory_point walk = {
-        s->stride_bytes, sweep_quantile(o, 0, LOW_QUANTILE),
+    const double low = sweep_quantile(o, 0, LOW_QUANTILE);
+    const double median = sweep_median(o, 0);
+    const struct evidence evidence =
         evidence_make(EVIDENCE_WALKS, s->samples,
-                      1 - sweep_spread(o, 0, LOW_QUANTILE, 1 - LOW_QUANTILE) / sweep_median(o, 0))};
+                      1 - sweep_spread(o, 0, LOW_QUANTILE, 1 - LOW_QUANTILE) / median);
 
-    if (e->reach.onset > 0 && s->points[0] * s->stride_bytes > e->reach.onset - s->stride_bytes)
-        add_point(&e->strides, walk.at, walk.value, walk.evidence);
-    else
-        e->near = walk;
+    if (e->reach.onset > 0 && s->points[0] * s->stride_bytes >= e->reach.onset) {
+        add_point(&e->strides, s->stride_bytes, low, evidence);
+        add_point(&e->walks, s->stride_bytes, median, evidence);
+    } else {
+        e->near = (struct memory_point){s->stride_bytes, median, evidence};
+    }
 }
 
 /* ---- bounds ---- */
@@ -286,9 +290,9 @@ static void fill_walks(const struct memory_estimate *e, struct memory_facts *out
     struct evidence *const evidence = out->evidence;
     const uint64_t entry = memory_entry_bytes(e, &evidence[MEMORY_EVIDENCE_ENTRY_BYTES]);
 
-    for (uint32_t i = 0; i < e->strides.count; i++) {
-        if (entry > 0 && e->strides.points[i].at == entry)
-            set_number(&e->strides.points[i], &out->beyond_latency_cycles,
+    for (uint32_t i = 0; i < e->walks.count; i++) {
+        if (entry > 0 && e->walks.points[i].at == entry)
+            set_number(&e->walks.points[i], &out->beyond_latency_cycles,
                        &evidence[MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES]);
     }
     set_number(&e->near, &out->latency_cycles, &evidence[MEMORY_EVIDENCE_LATENCY_CYCLES]);
@@ -317,6 +321,9 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
 
     if (e->naive.count == 0) {
         out->probed_bytes = IS_KNOWN(e->bytes) ? UNKNOWN_U64(REASON_DISAGREEMENT) : e->bytes;
+        if (!e->tried && memory_kind_is_host(e->kind) &&
+            set->limits.host_memory_bytes < MEMORY_LEAST_HOST_BYTES)
+            out->probed_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);
         return;
     }
     const struct memory_point *const last = &e->naive.points[e->naive.count - 1];

@@ -48,9 +48,10 @@ struct memory_estimate {
     struct memory_points naive, by_group, by_sm; /* GB/s by region */
     struct memory_points alone;                  /* GB/s of one group by region */
     struct memory_points counts;                 /* GB/s by SMs that read */
-    struct memory_points strides;                /* cycles of a load by stride, beyond the reach */
-    struct memory_point near;                    /* cycles of a load within the reach */
-    struct memory_point rates[ACCESS_COUNT];     /* GB/s; of ACCESS_READ nothing */
+    struct memory_points strides; /* cycles of a load by stride beyond the reach, lower quartile */
+    struct memory_points walks;   /* the same, medians */
+    struct memory_point near;     /* cycles of a load within the reach */
+    struct memory_point rates[ACCESS_COUNT]; /* GB/s; of ACCESS_READ nothing */
     struct memory_bounds reach, windows_reach, group_reach;
 };
 
@@ -63,6 +64,9 @@ uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *ou
 
 /* Does this READ of other memory tell of one whole group, all other SMs idle? */
 bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition);
+
+/* Less host memory than this is not probed. */
+#define MEMORY_LEAST_HOST_BYTES ((uint64_t)32 << 20)
 
 /* Fills in out->memory, which must be empty; its partition must be there. It stays empty if no kind
  * was probed. */
