@@ -308,7 +308,6 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
         .busy_percent_before = UNKNOWN_U32(REASON_NOT_REPORTED),
         .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
         .xid = UNKNOWN_U64(REASON_NOT_REPORTED),
-        .memory_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE),
     };
 }
 

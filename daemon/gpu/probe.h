@@ -175,7 +175,7 @@ struct probe_conditions {
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
-    /* Of a probe of other memory: the range of that kind, or why it cannot be had. */
+    /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
     struct maybe_u64 memory_bytes;
     char peer_uuid[64]; /* of MEMORY_PEER */
 };

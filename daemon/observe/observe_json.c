@@ -367,7 +367,6 @@ static void conditions_from_json(struct json_reader *outer, const struct probe_s
     if (!json)
         return;
     json_reader_begin_inside(&in, outer, json, "conditions", -1);
-    c->memory_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
     json_fields_read(&in, condition_fields, COUNT(condition_fields), conditions_of(spec), c);
     json_reader_absorb(outer, json_reader_end(&in));
 }

@@ -224,8 +224,10 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     int count = 0;
     enum status s = CUDA_CALL(&g->api, err, cuDeviceGetCount, &count);
 
-    *m = (struct cuda_memory){
-        .api = &g->api, .device = g->device, .host_limit_bytes = options->host_memory_bytes};
+    *m = (struct cuda_memory){.api = &g->api,
+                              .vmm = g->arena.kind == ARENA_ALIAS,
+                              .device = g->device,
+                              .host_limit_bytes = options->host_memory_bytes};
     m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;
     if (!options->memory_limit_bytes)
         m->managed_bytes += MANAGED_BYTES;

@@ -112,7 +112,7 @@ static enum status make_alias(struct cuda_memory *m, struct cu_mem_location loca
     size_t granule = 0;
     enum status s;
 
-    if (!m->api->has_vmm)
+    if (!m->vmm)
         return lacks("the virtual memory API", err);
     s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != STATUS_OK)

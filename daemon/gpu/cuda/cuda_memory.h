@@ -18,6 +18,7 @@ struct cuda_memory {
     cu_device peers[REACH_MAX_GPUS]; /* the other devices, as the driver lists them */
     uint32_t peer_count;
     uint64_t host_limit_bytes; /* as in gpu_options; 0: a quarter of what is available */
+    bool vmm;                  /* the virtual memory API may be used */
     uint64_t managed_bytes;    /* device memory that managed memory may take */
     /* The range that is there; MEMORY_DEVICE: none. */
     enum memory_kind kind;
