@@ -18,11 +18,13 @@
 enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
 /* With windows beyond the reach of all: long enough for each table to fill with its own window. */
 enum { MEMORY_WINDOWS_US = 4000 };
-/* Walks have from 2^8 pages on, and the last of seven strides 2^14. */
-enum { FIRST_WALK_PAGES = 256, WALKS = 7, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
+/* Walks have from 2^8 pages on, and the seventh 2^14. */
+enum { FIRST_WALK_PAGES = 256, WALKS = 7, MOST_WALKS = 9, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
+enum { SHORTEST_STRIDE = 1024 };
 enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset */ };
 
 #define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
+#define SHORTEST_BYTES MIB
 /* Of what the device and its peers hold, and of what is mapped again and again. */
 #define MANAGED_BYTES (256 * MIB)
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
@@ -122,13 +124,12 @@ static uint64_t middle(const struct memory_bounds *b)
 {
     if (b->reach == 0 || b->onset == 0 || b->onset - b->reach <= b->onset / FINEST)
         return 0;
-    const uint64_t bytes = (b->reach + (b->onset - b->reach) / 2) / (2 * MIB) * (2 * MIB);
-    return bytes > b->reach ? bytes : 0;
+    return b->reach + (b->onset - b->reach) / 2 / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
 /* ---- what is missing of one kind ---- */
 
-/* Regions that double, up to the whole range. */
+/* Regions that double, up to the whole range, and one that any table should reach. */
 static bool add_curve(struct memory_plan *p)
 {
     struct probe_spec spec = read_spec(p, true);
@@ -136,16 +137,21 @@ static bool add_curve(struct memory_plan *p)
 
     while (p->most_bytes >> (halvings + 1) >= SMALLEST_BYTES)
         halvings++;
+    if (p->e.kind != MEMORY_MANAGED_DEVICE)
+        spec.points[spec.point_count++] = SHORTEST_BYTES;
     for (uint32_t k = halvings + 1; k-- > 0;)
         spec.points[spec.point_count++] = (p->most_bytes >> k) / (2 * MIB) * (2 * MIB);
     return add(p, &spec);
 }
 
+/* Halves the gap around the cliff, or, if the curve falls from its first region on, that region. */
 static bool add_cliff(struct memory_plan *p)
 {
     struct probe_spec spec = read_spec(p, true);
-    const uint64_t bytes = middle(&p->e.reach);
+    uint64_t bytes = middle(&p->e.reach);
 
+    if (p->e.reach.plateau <= 0 && p->e.naive.count > 0)
+        bytes = p->e.naive.points[0].at / 2;
     return bytes > 0 && add_region(p, &spec, bytes);
 }
 
@@ -210,9 +216,10 @@ static bool add_alone(struct memory_plan *p)
 /* A region well within the reach of all; of the device's memory the largest, for its cache. */
 static uint64_t near_bytes(const struct memory_plan *p)
 {
-    const uint64_t most = memory_kind_is_host(p->e.kind) ? p->e.reach.reach / 2 : p->e.reach.reach;
+    const uint64_t most =
+        p->e.kind == MEMORY_MANAGED_DEVICE ? p->e.reach.reach : p->e.reach.reach / 2;
 
-    return most > SMALLEST_BYTES ? most / (2 * MIB) * (2 * MIB) : p->e.reach.reach;
+    return most / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
 /* 1, 2, 4 .. SMs, spread over the chip. */
@@ -254,8 +261,8 @@ static uint64_t power_of_two(uint64_t v)
     return p;
 }
 
-/* One walk within the reach; beyond it, over a footprint that fits if every other entry is touched,
- * walks whose stride is halved. */
+/* One walk within the reach; beyond it, over one footprint, walks whose stride is halved, and again
+ * while the shortest still misses. */
 static bool add_walks(struct memory_plan *p)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE,
@@ -265,23 +272,25 @@ static bool add_walks(struct memory_plan *p)
                               .sm_count = 1,
                               .memory = p->e.kind,
                               .peer = p->e.peer};
+    const uint64_t wanted = p->e.reach.onset + p->e.reach.onset / 4;
+    const uint64_t beyond = wanted < p->most_bytes ? wanted : p->most_bytes;
     uint16_t ids[REACH_MAX_SMS];
-    uint64_t beyond = p->e.reach.onset + p->e.reach.onset / 4;
+    struct evidence evidence;
     bool any = false;
 
     if (sharing_sm_ids(p->set, ids) == 0 || p->e.reach.reach == 0)
         return false;
-    beyond = beyond < p->most_bytes ? beyond : p->most_bytes;
     spec.sms[0] = ids[0];
     spec.stride_bytes = power_of_two(near_bytes(p) / NEAR_PAGES);
     spec.points[0] = near_bytes(p) / spec.stride_bytes;
     any |= add(p, &spec);
     spec.stride_bytes = power_of_two(beyond / FIRST_WALK_PAGES);
-    for (uint32_t k = 0; k < WALKS && p->e.reach.onset > 0 && spec.stride_bytes >= PROBE_LINE_BYTES;
-         k++) {
+    for (uint32_t k = 0; k < MOST_WALKS && p->e.reach.onset > 0; k++, spec.stride_bytes /= 2) {
+        if (spec.stride_bytes < SHORTEST_STRIDE ||
+            (k >= WALKS && (any || memory_entry_bytes(&p->e, &evidence) > 0)))
+            break;
         spec.points[0] = beyond / spec.stride_bytes;
         any |= add(p, &spec);
-        spec.stride_bytes /= 2;
     }
     return any;
 }

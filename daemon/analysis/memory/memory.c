@@ -11,11 +11,10 @@
 #define REACHED 0.9
 #define FILLED  0.95
 
-/* A step in the walks is clear if it is several times as high as the one next to it in height, and
- * above the scatter of walks that do not miss. */
-#define CLEAR_TIMES  2.0
-#define CLEAR_SHARE  0.03
-#define LOW_QUANTILE 0.25
+/* Walks that miss take longer by this share at least than those that hit. */
+#define CLEAR_SHARE 0.03
+/* Of a walk in which half of the loads hit this is a hit. */
+#define LOW_QUANTILE 0.1
 
 /* ---- points ---- */
 
@@ -105,7 +104,7 @@ static void read_reads(const struct observation *o, const struct sm_partition *p
 }
 
 /* A walk beyond the reach belongs to the search for the entry. Where every other load hits, the
- * median lies anywhere between; the lower quartile is still that of the hits. */
+ * median lies anywhere between; the lowest decile is still that of the hits. */
 static void read_walk(const struct observation *o, struct memory_estimate *e)
 {
     const struct probe_spec *const s = &o->spec;
@@ -125,24 +124,23 @@ static void read_walk(const struct observation *o, struct memory_estimate *e)
 
 /* ---- bounds ---- */
 
-/* The highest of the regions that count: those that no cache holds, if two of them agree; memory of
- * the device must be larger than its cache. */
+/* The highest, if two agree: a curve that falls from its first point on has no plateau. The L2
+ * cache holds memory of the device, so only regions much larger count; that of the host and of
+ * peers it does not hold (H200: 51 GB/s from 1 MiB on, as over the link). */
 static struct memory_point plateau_of(const struct observation_set *set, enum memory_kind kind,
                                       const struct memory_points *p)
 {
-    struct memory_point best = {0}, most = {0};
+    const bool cached = kind == MEMORY_MANAGED_DEVICE;
+    struct memory_point best = {0};
     uint32_t agree = 0;
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        const struct memory_point *const x = &p->points[i];
-        most = x->value > most.value ? *x : most;
-        if (throughput_region_counts(set, x->at) && x->value > best.value)
-            best = *x;
-    }
     for (uint32_t i = 0; i < p->count; i++)
-        agree += throughput_region_counts(set, p->points[i].at) &&
-                 p->points[i].value >= REACHED * best.value;
-    return agree >= 2 || !memory_kind_is_host(kind) ? best : most;
+        if ((!cached || throughput_region_counts(set, p->points[i].at)) &&
+            p->points[i].value > best.value)
+            best = p->points[i];
+    for (uint32_t i = 0; i < p->count; i++)
+        agree += p->points[i].value >= REACHED * best.value;
+    return agree >= 2 ? best : (struct memory_point){0};
 }
 
 /* `plateau`: of another list, or of this. */
@@ -153,6 +151,8 @@ static void find_bounds(const struct memory_points *p, struct memory_point plate
     const double limit = REACHED * plateau.value;
 
     *out = (struct memory_bounds){.plateau = plateau.value, .plateau_evidence = plateau.evidence};
+    if (plateau.at == 0)
+        return;
     for (uint32_t i = 0; i < p->count && !over; i++) {
         if (p->points[i].value < limit)
             over = &p->points[i];
@@ -195,27 +195,29 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
             read_walk(o, out);
 }
 
-/* From the longest stride down: the highest step. */
+/* As long as a stride is an entry or longer, either no load misses or all do; of shorter strides
+ * some loads hit the entry that the one before has filled. So it is the shortest stride at which
+ * the quickest loads miss, if a shorter one has been tried. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out)
 {
     const struct memory_point *const p = e->strides.points;
-    double highest = 0, next = 0;
-    uint32_t at = 0;
+    double low = 0, high = 0;
+    uint32_t i = 0;
 
-    for (uint32_t i = e->strides.count; i-- > 1;) {
-        const double step = p[i - 1].value - p[i].value;
-        if (step > highest) {
-            next = highest;
-            highest = step;
-            at = i - 1;
-        } else if (step > next) {
-            next = step;
-        }
+    for (uint32_t k = 0; k < e->strides.count; k++) {
+        low = k == 0 || p[k].value < low ? p[k].value : low;
+        high = p[k].value > high ? p[k].value : high;
     }
-    if (highest < CLEAR_TIMES * next || highest < CLEAR_SHARE * p[at].value || highest <= 0)
+    if (high - low < CLEAR_SHARE * low)
         return 0;
-    *out = evidence_make(EVIDENCE_STRIDES, p[at].evidence.repeats, 1 - next / highest);
-    return p[at].at;
+    while (i < e->strides.count && p[i].value <= (low + high) / 2)
+        i++;
+    if (i == 0 || i == e->strides.count)
+        return 0;
+    /* How far the two next to one another are from the middle between hits and misses. */
+    *out = evidence_make(EVIDENCE_STRIDES, p[i].evidence.repeats,
+                         (p[i].value - p[i - 1].value) / (high - low));
+    return p[i].at;
 }
 
 /* ---- the fingerprint ---- */
@@ -328,6 +330,7 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
     }
     const struct memory_point *const last = &e->naive.points[e->naive.count - 1];
     out->probed_bytes = KNOWN_U64(last->at);
+    out->plateau_gbps = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
     if (e->reach.plateau > 0) {
         out->plateau_gbps = KNOWN_F64(e->reach.plateau);
         evidence[MEMORY_EVIDENCE_PLATEAU_GBPS] = e->reach.plateau_evidence;
@@ -337,12 +340,12 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
     if (e->by_group.count > 0)
         set_bounds(&e->windows_reach, &out->windows_reach_bytes, &out->windows_onset_bytes,
                    &evidence[MEMORY_EVIDENCE_WINDOWS_REACH_BYTES]);
-    else if (e->reach.onset == 0)
+    else if (e->reach.plateau > 0 && e->reach.onset == 0)
         out->windows_reach_bytes = out->windows_onset_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
     if (e->alone.count > 0)
         set_bounds(&e->group_reach, &out->group_reach_bytes, &out->group_onset_bytes,
                    &evidence[MEMORY_EVIDENCE_GROUP_REACH_BYTES]);
-    if (e->reach.onset > 0)
+    if (e->reach.onset > 0 || e->reach.plateau <= 0)
         set_number(last, &out->beyond_gbps, &evidence[MEMORY_EVIDENCE_BEYOND_GBPS]);
     else
         out->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);

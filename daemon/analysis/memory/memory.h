@@ -48,7 +48,7 @@ struct memory_estimate {
     struct memory_points naive, by_group, by_sm; /* GB/s by region */
     struct memory_points alone;                  /* GB/s of one group by region */
     struct memory_points counts;                 /* GB/s by SMs that read */
-    struct memory_points strides; /* cycles of a load by stride beyond the reach, lower quartile */
+    struct memory_points strides; /* cycles of a load by stride beyond the reach, lowest decile */
     struct memory_points walks;   /* the same, medians */
     struct memory_point near;     /* cycles of a load within the reach */
     struct memory_point rates[ACCESS_COUNT]; /* GB/s; of ACCESS_READ nothing */
