@@ -250,6 +250,34 @@ static void show_contiguity(const json_t *contiguity)
                            "{scattered_miss_ns:3 ns} in scattered\n");
 }
 
+/* Kinds of memory beside the device's own; those that were not measured at all are left out. */
+static void show_memory(const json_t *memory)
+{
+    static const char columns[] =
+        "memory {kind}|>plateau {plateau_gbps:1 GB/s}|>reach {reach_bytes:B}|"
+        ">with windows {windows_reach_bytes:B}|>probed {probed_bytes:B}|>beyond {beyond_gbps:1 "
+        "GB/s}|"
+        ">entry {entry_bytes:B}|>latency {latency_cycles:0 cycles}|>beyond "
+        "{beyond_latency_cycles:0}|"
+        ">SMs {sms_to_fill:d}|>writes {write_gbps:1}|>atomics {atomic_gbps:1}";
+    json_t *rows = json_array();
+    size_t i;
+    json_t *kind;
+
+    json_array_foreach(memory, i, kind)
+    {
+        const char *const why = json_string_value(get(kind, "probed_bytes_reason"));
+        if (!why || strcmp(why, "not-measured") != 0)
+            json_array_append(rows, kind);
+    }
+    if (json_array_size(rows) > 0) {
+        puts(
+            "\nother memory, random reads of 128 bytes (reach beyond-memory: all that was probed)");
+        text_table(rows, columns);
+    }
+    json_decref(rows);
+}
+
 static void show_conditions(const json_t *conditions)
 {
     size_t i;
@@ -275,6 +303,7 @@ void show_fingerprint(const json_t *fp)
     show_throughput(fp);
     show_rates(get(get(fp, "throughput"), "rates"));
     show_contiguity(get(fp, "contiguity"));
+    show_memory(get(fp, "memory"));
     show_conditions(get(fp, "conditions"));
 }
 
@@ -347,6 +376,20 @@ static void add_rates(json_t *rows, const json_t *rates)
     }
 }
 
+static void add_memory(json_t *rows, const json_t *memory)
+{
+    size_t i;
+    json_t *kind;
+
+    json_array_foreach(memory, i, kind)
+    {
+        char of[TEXT_CELL_BYTES];
+        add_object(rows, text_expand(kind, "{kind} memory", of, sizeof(of)), kind);
+        snprintf(of, sizeof(of), "%.20s {region_bytes:B}", json_string_value(get(kind, "kind")));
+        add_array(rows, of, get(kind, "curve"), get(kind, "curve_evidence"));
+    }
+}
+
 void show_evidence(const json_t *fp)
 {
     static const char columns[] =
@@ -364,6 +407,7 @@ void show_evidence(const json_t *fp)
               get(throughput, "curve_evidence"));
     add_rates(rows, get(throughput, "rates"));
     add_object(rows, "contiguity", get(fp, "contiguity"));
+    add_memory(rows, get(fp, "memory"));
     text_table(rows, columns);
     json_decref(rows);
 }

@@ -228,6 +228,19 @@ static void compare_throughput(const struct throughput *a, const struct throughp
     }
 }
 
+static void compare_memory(const struct memory_facts *a, const struct memory_facts *b,
+                           struct fingerprint_diff *out)
+{
+    char where[64];
+
+    if (a->kind != b->kind || strcmp(a->peer_uuid, b->peer_uuid) != 0)
+        return;
+    snprintf(where, sizeof where, "%s memory, ", memory_kind_name(a->kind));
+    compare_members(where, &memory_object, a, b, out);
+    compare_points(where, &memory_point_object, a->curve, a->curve_count, b->curve, b->curve_count,
+                   out);
+}
+
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out)
 {
@@ -243,4 +256,6 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_members("", &windows_object, &a->windows, &b->windows, out);
     compare_throughput(&a->throughput, &b->throughput, out);
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
+    for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
+        compare_memory(&a->memory[i], &b->memory[i], out);
 }

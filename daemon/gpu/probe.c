@@ -60,13 +60,17 @@ static const struct {
     {FIELD(repeats), ROUND | READ, 1, PROBE_MAX_REPEATS},
     {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS, MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
     {FIELD(sm_count), PAIRS, 1, REACH_MAX_SMS},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
 
-_Static_assert(sizeof(enum access) == sizeof(uint32_t), "a field like the others");
+_Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
+                   sizeof(enum memory_kind) == sizeof(uint32_t),
+               "fields like the others");
 
 static enum status check_range(const char *field, uint64_t v, uint64_t low, uint64_t high,
                                struct err *err)
@@ -136,11 +140,13 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     if (spec->run_bytes == 0
             ? spec->scattered_bytes > 0
             : spec->scattered_bytes % spec->run_bytes != 0 || spec->base_bytes > 0 ||
-                  spec->point_count > 1 || spec->scattered_bytes > spec->points[0])
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: scattered_bytes is %llu, must be runs within the one region, which "
-                       "begins at 0",
-                       (unsigned long long)spec->scattered_bytes);
+                  spec->point_count > 1 || spec->scattered_bytes > spec->points[0] ||
+                  spec->memory != MEMORY_DEVICE)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "probe: scattered_bytes is %llu, must be runs within the one region of device "
+            "memory, which begins at 0",
+            (unsigned long long)spec->scattered_bytes);
     return STATUS_OK;
 }
 
@@ -205,6 +211,11 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
         if (s != STATUS_OK)
             return s;
     }
+    if (spec->memory == MEMORY_PEER && spec->peer >= limits->peer_count)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
+                       spec->peer, limits->peer_count);
+    if (spec->memory != MEMORY_DEVICE)
+        return STATUS_OK; /* its range is made as long as it needs to be */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,
@@ -234,6 +245,16 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         break;
     }
     return 0;
+}
+
+bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->memory == b->memory && (a->memory != MEMORY_PEER || a->peer == b->peer);
+}
+
+bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result)
+{
+    return spec->memory != MEMORY_DEVICE && !IS_KNOWN(result->conditions.memory_bytes);
 }
 
 uint32_t probe_access_bytes(const struct probe_spec *spec)

@@ -129,6 +129,8 @@ void fake_free_all(void)
     free(fake.streams.items);
     for (int i = 0; i < REACH_MAX_GPUS; i++)
         sim_machine_free(fake.devices[i].machine);
+    for (int i = 0; i < REACH_MAX_GPUS; i++)
+        sim_machine_free(fake.devices[i].far);
     memset(&fake, 0, sizeof fake);
     fake.current = -1;
 }

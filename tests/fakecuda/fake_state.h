@@ -23,6 +23,10 @@ struct fake_device {
     uint64_t held_bytes;
     uint32_t retains; /* of the primary context */
     uint64_t timer_ns;
+    /* Of the other memory that a kernel touched last. */
+    struct sim_machine *far;
+    enum memory_kind far_kind;
+    uint64_t far_bytes;
 };
 
 struct fake_alloc {
@@ -30,6 +34,8 @@ struct fake_alloc {
     uint64_t bytes;
     uint8_t *host; /* NULL: not backed */
     int device;
+    enum memory_kind kind;
+    void *process; /* pinned and registered memory: where the process sees it */
 };
 
 struct fake_handle {
@@ -38,6 +44,7 @@ struct fake_handle {
     uint32_t maps;
     bool released;
     int device;
+    enum memory_kind kind;
 };
 
 struct fake_range {
@@ -73,7 +80,7 @@ struct fake_list {
     size_t capacity;
 };
 
-enum { FAKE_KERNELS = 9 };
+enum { FAKE_KERNELS = 10 };
 
 struct fake_use {
     const char *call;
@@ -122,6 +129,13 @@ bool fake_is_mapped(uint64_t va, uint64_t bytes);
 void *fake_host(uint64_t va, uint64_t bytes);
 void fake_hold(int device, int64_t bytes);
 void fake_free_all(void);
+
+/* fake_far.c: the model that answers for address `va`, and the address that is its 0. */
+struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
+
+/* fake_driver.c: the kind of the handle that is mapped at `va`; first of calls in a context. */
+enum memory_kind fake_kind_of_map(uint64_t va);
+cu_result fake_enter_context(const char *call);
 
 /* fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);

@@ -334,6 +334,12 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return FAKE_SHARED_PER_BLOCK;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT:
         return !fake.control.no_vmm;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+        return d->kinds[MEMORY_MANAGED_HOST].gbps > 0;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+        return 0;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT:
+        return d->kinds[MEMORY_HOST_VIRTUAL].gbps > 0;
     default:
         return -1;
     }

@@ -56,6 +56,11 @@ static enum throughput_column column_of(const struct probe_spec *spec,
     return THROUGHPUT_BY_GROUP;
 }
 
+bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition)
+{
+    return column_of(spec, partition) == THROUGHPUT_BY_GROUP;
+}
+
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out)
 {

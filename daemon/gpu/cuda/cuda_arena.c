@@ -35,15 +35,14 @@ static enum status reserve(const struct cuda_api *api, uint64_t bytes, cu_device
     return CUDA_CALL(api, err, cuMemAddressReserve, out, bytes, 0, 0, 0);
 }
 
-/* Makes the handle and reserves the range; maps nothing yet. */
-static enum status alias_open(const struct cuda_api *api, int device, uint64_t handle_bytes,
-                              uint64_t range_bytes, struct cuda_alias *out, struct err *err)
+enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allocation_prop *prop,
+                            uint64_t handle_bytes, uint64_t range_bytes, struct cuda_alias *out,
+                            struct err *err)
 {
-    const struct cu_mem_allocation_prop prop = device_memory(device);
     enum status s;
 
     *out = (struct cuda_alias){.mapped = NULL};
-    s = CUDA_CALL(api, err, cuMemCreate, &out->handle, handle_bytes, &prop, 0);
+    s = CUDA_CALL(api, err, cuMemCreate, &out->handle, handle_bytes, prop, 0);
     if (s != STATUS_OK)
         return s;
     out->handle_bytes = handle_bytes;
@@ -55,9 +54,8 @@ static enum status alias_open(const struct cuda_api *api, int device, uint64_t h
     return out->mapped ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the arena");
 }
 
-/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
-static enum status alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
-                             uint64_t first, uint64_t count, struct err *err)
+enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
+                           uint64_t first, uint64_t count, struct err *err)
 {
     const struct cu_mem_access_desc access = {.location = {.type = 1, .id = device}, .flags = 3};
     const uint64_t before = a->mapped_count;
@@ -79,9 +77,8 @@ static enum status alias_map(const struct cuda_api *api, int device, struct cuda
                      count * a->handle_bytes, &access, 1);
 }
 
-/* Undoes what was done, also after a failure half-way, run of slots by run of slots. Errors of the
- * undoing have no better answer than going on: the context's end takes the rest. */
-static void alias_close(const struct cuda_api *api, struct cuda_alias *a)
+/* Errors of the undoing have no better answer than going on: the context's end takes the rest. */
+void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a)
 {
     const uint64_t slots = a->mapped ? a->reserved_bytes / a->handle_bytes : 0;
 
@@ -148,15 +145,16 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     if (bulk_bytes < BULK_MIN_BYTES)
         return too_little(limit_bytes, free_bytes, err);
     arena->range_bytes = (range_bytes + bulk_bytes - 1) / bulk_bytes * bulk_bytes;
-    s = alias_open(api, arena->device, bulk_bytes, arena->range_bytes, &arena->bulk, err);
+    s = cuda_alias_open(api, &prop, bulk_bytes, arena->range_bytes, &arena->bulk, err);
     if (s == STATUS_OK)
-        s = alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes, err);
+        s = cuda_alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes,
+                           err);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->bulk.base, 0, bulk_bytes);
     if (s == STATUS_OK)
-        s = alias_open(api, arena->device, granule, arena->range_bytes, &arena->line, err);
+        s = cuda_alias_open(api, &prop, granule, arena->range_bytes, &arena->line, err);
     if (s == STATUS_OK)
-        s = alias_map(api, arena->device, &arena->line, 0, 1, err);
+        s = cuda_alias_map(api, arena->device, &arena->line, 0, 1, err);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->line.base, 0, granule);
     return s;
@@ -236,11 +234,12 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
     const struct cuda_api *api = arena->api;
     const uint64_t run = spec->run_bytes;
     const uint64_t bytes = (spec->points[0] + run - 1) / run * run + arena->bulk.handle_bytes;
-    enum status s = alias_open(api, arena->device, run, bytes, &arena->runs, err);
+    const struct cu_mem_allocation_prop prop = device_memory(arena->device);
+    enum status s = cuda_alias_open(api, &prop, run, bytes, &arena->runs, err);
 
     arena->runs_bytes = arena->runs_end = spec->scattered_bytes;
     if (s == STATUS_OK)
-        s = alias_map(api, arena->device, &arena->runs, 0, spec->scattered_bytes / run, err);
+        s = cuda_alias_map(api, arena->device, &arena->runs, 0, spec->scattered_bytes / run, err);
     if (s == STATUS_OK)
         s = map_rest(arena, spec->points[0], err);
     if (s == STATUS_OK && spec->scattered_bytes > 0)
@@ -253,7 +252,7 @@ void cuda_arena_close_runs(struct cuda_arena *arena)
     if (arena->runs_end > arena->runs_bytes)
         arena->api->cuMemUnmap(arena->runs.base + arena->runs_bytes,
                                arena->runs_end - arena->runs_bytes);
-    alias_close(arena->api, &arena->runs);
+    cuda_alias_close(arena->api, &arena->runs);
     arena->runs_bytes = arena->runs_end = 0;
 }
 
@@ -261,8 +260,8 @@ void cuda_arena_close(struct cuda_arena *arena)
 {
     if (arena->kind == ARENA_ALIAS) {
         cuda_arena_close_runs(arena);
-        alias_close(arena->api, &arena->bulk);
-        alias_close(arena->api, &arena->line);
+        cuda_alias_close(arena->api, &arena->bulk);
+        cuda_alias_close(arena->api, &arena->line);
     }
     if (arena->plain)
         arena->api->cuMemFree(arena->plain);
@@ -282,7 +281,7 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
         *out += arena->line_offset; /* otherwise the caller has chosen where in a slot */
     for (uint64_t i = 0; same_line && i < pages; i++) {
         const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
-        enum status s = alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
+        enum status s = cuda_alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
         if (s != STATUS_OK)
             return s;
     }

@@ -40,6 +40,17 @@ struct cuda_alias {
     uint64_t mapped_count;
 };
 
+/* Makes the handle, which `prop` describes, and reserves the range; maps nothing yet. What it has
+ * made before a failure is in `out`, for cuda_alias_close. */
+enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allocation_prop *prop,
+                            uint64_t handle_bytes, uint64_t range_bytes, struct cuda_alias *out,
+                            struct err *err);
+/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
+enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
+                           uint64_t first, uint64_t count, struct err *err);
+/* Undoes what was done, also after a failure half-way, run of slots by run of slots. */
+void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a);
+
 struct cuda_arena {
     const struct cuda_api *api;
     int device;

@@ -29,6 +29,7 @@ enum kind {
     SMIDS,
     NOISE,
     LEVEL,  /* `number.max` is its index */
+    KIND,   /* `number.max` is the enum memory_kind */
     NUMBER, /* and those of the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
@@ -68,6 +69,14 @@ static const struct field fields[] = {
     {"l4", LEVEL, {SIM_U32, 0, 3}, NULL},
     {"l5", LEVEL, {SIM_U32, 0, 4}, NULL},
     {"l6", LEVEL, {SIM_U32, 0, 5}, NULL},
+    {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
+    {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
+    {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
+    {"host-virtual", KIND, {SIM_U32, 0, MEMORY_HOST_VIRTUAL}, NULL},
+    {"managed-host", KIND, {SIM_U32, 0, MEMORY_MANAGED_HOST}, NULL},
+    {"host-registered", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED}, NULL},
+    {"host-registered-huge", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED_HUGE}, NULL},
+    {"peer", KIND, {SIM_U32, 0, MEMORY_PEER}, NULL},
     {"plateau", NUMBER, {SIM_F64, AT(plateau_gbps), MAX_GBPS}, NULL},
     {"sm_gbps", NUMBER, {SIM_F64, AT(sm_gbps), MAX_GBPS}, NULL},
     {"read_noise", NUMBER, {SIM_F64, AT(read_noise), 1}, NULL},
@@ -197,6 +206,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return read_noise(c, &f->number, d);
     case LEVEL:
         return sim_level_read(c, d, (uint32_t)f->number.max);
+    case KIND:
+        return sim_kind_read(c, &d->kinds[f->number.max]);
     default:
         return read_numbers(c, f, d);
     }
@@ -310,6 +321,9 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
     case LEVEL:
         if (f->number.max < d->level_count)
             sim_level_put(w, d, &d->levels[f->number.max]);
+        return;
+    case KIND:
+        sim_kind_put(w, &d->kinds[f->number.max]);
         return;
     case NOISE:
         sim_text_put(w, "%s", noise_words[d->noise]);
