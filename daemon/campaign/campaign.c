@@ -230,8 +230,8 @@ static enum status schedule_runs(const struct phase *p, struct campaign_step *ou
     struct contiguity_estimate estimate;
 
     contiguity_estimate(p->set, structure_reach_bytes(p->s), &estimate);
-    out->specs[0] = estimate.ask;
-    out->spec_count = estimate.asks;
+    if (estimate.asks)
+        out->specs[out->spec_count++] = estimate.ask;
     describe(out, p->quick, "random reads over physically scattered memory");
     return STATUS_OK;
 }
