@@ -54,7 +54,7 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/fingerprint", "at", "the current fingerprint; at=ID an older one",
      .handler = handlers_fingerprint},
     {"POST", "/v1/gpus/{gpu}/measurements", "",
-     "measure again; the body may name a depth: quick, full, matrix", .handler = handlers_measure,
+     "measure again; the body may name a depth: quick, full, memory, matrix", .handler = handlers_measure,
      .needs_daemon = true},
     {"GET", "/v1/gpus/{gpu}/history", "limit, cursor", "history, newest first",
      .handler = handlers_history, .needs_daemon = true},
