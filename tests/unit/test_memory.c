@@ -53,8 +53,8 @@ static void add(const struct probe_spec *spec, uint32_t count, enum reason reaso
     struct err err;
 
     o.result.sm_count = SMS;
-    for (uint16_t i = 0; i < SMS; i++)
-        o.result.sm_ids[i] = i;
+    for (uint32_t i = 0; i < SMS; i++)
+        o.result.sm_ids[i] = (uint16_t)i;
     o.result.value_count = count;
     o.result.values = calloc(count ? count : 1, sizeof *o.result.values);
     o.result.conditions.duration_ns = 10 * NSEC_PER_MSEC;

@@ -21,7 +21,7 @@ enum {
 static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
 {
     return set->disturbed > 0 ? level->hi_pages
-                                   : level->hi_pages + 1 + level->hi_pages / LOOSE_QUIET;
+                              : level->hi_pages + 1 + level->hi_pages / LOOSE_QUIET;
 }
 
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
