@@ -26,7 +26,7 @@ _Static_assert(OPTION_COUNT <= 64, "a bit for each option");
 static const struct command commands[] = {
     {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
     {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
-     "measure [--depth quick|full|matrix] [--wait]",
+     "measure [--depth quick|full|memory|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
     {"diff", "A B", BIT(GPU), command_diff, "diff A B",
      "compare two fingerprints: ids, \"current\", or files"},
@@ -225,8 +225,8 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     if (o->gpu && *o->gpu == '\0')
         return client_usage_error("--gpu needs an index or a UUID", NULL);
     if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
-        strcmp(o->depth, "matrix") != 0)
-        return client_usage_error("--depth is quick, full or matrix, not", o->depth);
+        strcmp(o->depth, "memory") != 0 && strcmp(o->depth, "matrix") != 0)
+        return client_usage_error("--depth is quick, full, memory or matrix, not", o->depth);
     return EXIT_DONE;
 }
 

@@ -25,6 +25,8 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 
 #define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
 #define SHORTEST_BYTES MIB
+/* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
+#define LONGEST_BYTES (32 * GIB)
 /* Of what the device and its peers hold, and of what is mapped again and again. */
 #define MANAGED_BYTES (256 * MIB)
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
@@ -310,7 +312,9 @@ static uint64_t range_of(const struct observation_set *set, enum depth depth, ui
     if (kind == MEMORY_HOST_VIRTUAL || kind == MEMORY_PEER)
         return budgets[depth].alias_bytes;
     if (depth == DEPTH_MEMORY)
-        most = power_of_two(in_time > GIB ? in_time : GIB);
+        most = power_of_two(in_time < GIB             ? GIB
+                            : in_time < LONGEST_BYTES ? in_time
+                                                      : LONGEST_BYTES);
     return most < host ? most : power_of_two(host);
 }
 

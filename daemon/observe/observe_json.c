@@ -340,6 +340,8 @@ static void values_from_json(struct json_reader *in, struct observation *o)
         json_reader_fail(in, "values", "has %zu elements, the probe gives %zu", count, wanted);
         return;
     }
+    if (count == 0)
+        return;
     o->result.values = calloc(count, sizeof(*o->result.values));
     if (!o->result.values) {
         json_reader_absorb(in,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,9 +27,10 @@ static bool read_number(const char *path, const char *key, uint64_t *out)
     bool found = false;
 
     while (f && !found && fgets(line, sizeof line, f)) {
-        unsigned long long v = 0;
-        found = strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &v) == 1;
-        *out = v;
+        char *end = line;
+        if (strncmp(line, key, strlen(key)) == 0)
+            *out = strtoull(line + strlen(key), &end, 10);
+        found = end > line + strlen(key);
     }
     if (f)
         (void)fclose(f);
