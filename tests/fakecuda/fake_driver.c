@@ -11,6 +11,7 @@
 #define GRANULE           (2 * MIB)
 #define BACKED_BYTES      (64 * MIB)
 #define LARGEST_ALIGNMENT GIB
+enum { HOST_NUMA = 3 }; /* the type of a location; counted like device memory here */
 
 /* First of every call that works in the current context. */
 static cu_result enter_context(const char *call)
@@ -88,10 +89,8 @@ cu_result cuMemcpyDtoH_v2(void *to, cu_deviceptr from, size_t bytes)
     cu_result r = enter_context("cuMemcpyDtoH");
     if (r != CU_SUCCESS)
         return r;
-    const void *host = fake_host(from, bytes);
-    if (!host)
+    if (!fake_copy(to, 0, NULL, from, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy from memory that is not there");
-    memcpy(to, host, bytes);
     return CU_SUCCESS;
 }
 
@@ -100,10 +99,8 @@ cu_result cuMemcpyHtoD_v2(cu_deviceptr to, const void *from, size_t bytes)
     cu_result r = enter_context("cuMemcpyHtoD");
     if (r != CU_SUCCESS)
         return r;
-    void *host = fake_host(to, bytes);
-    if (!host)
+    if (!fake_copy(NULL, to, from, 0, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy to memory that is not there");
-    memcpy(host, from, bytes);
     return CU_SUCCESS;
 }
 
@@ -129,20 +126,10 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
     (void)option;
     if (r != CU_SUCCESS)
         return r;
-    if (prop->type != 1 || prop->location.type != 1)
+    if (prop->type != 1 || (prop->location.type != 1 && prop->location.type != HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a kind of memory that there is not");
     *bytes = GRANULE;
     return CU_SUCCESS;
-}
-
-static struct fake_handle *find_handle(cu_mem_handle id)
-{
-    struct fake_handle *handles = fake.handles.items;
-    for (size_t i = 0; i < fake.handles.count; i++) {
-        if (handles[i].id == id)
-            return &handles[i];
-    }
-    return NULL;
 }
 
 /* Device memory lives until the handle is released and nothing maps it. */
@@ -151,6 +138,7 @@ static void settle_handle(struct fake_handle *h)
     if (!h->released || h->maps > 0)
         return;
     fake_hold(h->device, -(int64_t)h->bytes);
+    fake_handle_forget(h);
     fake_list_remove(&fake.handles, sizeof *h,
                      (size_t)(h - (struct fake_handle *)fake.handles.items));
 }
@@ -161,9 +149,10 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
     cu_result r = enter_context("cuMemCreate");
     if (r != CU_SUCCESS)
         return r;
-    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 || prop->location.id != fake.current)
+    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 ||
+        (prop->location.type != HOST_NUMA && prop->location.id != fake.current))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle of %zu bytes", bytes);
-    if (bytes > free_bytes(fake.current))
+    if (bytes > free_bytes(fake.current) || (fake.longest_run && bytes > fake.longest_run))
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_handle *h = fake_list_add(&fake.handles, sizeof *h, fake.handles.count);
     *h = (struct fake_handle){.id = ++fake.next_id, .bytes = bytes, .device = fake.current};
@@ -175,7 +164,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
 cu_result cuMemRelease(cu_mem_handle handle)
 {
     cu_result r = fake_enter("cuMemRelease");
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is released that is not there");
     h->released = true;
@@ -192,7 +181,7 @@ cu_result cuMemAddressReserve(cu_deviceptr *p, size_t bytes, size_t alignment, c
         return r;
     if (bytes == 0 || bytes % GRANULE != 0 || alignment % GRANULE != 0 || hint != 0 || flags != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a reservation of %zu bytes", bytes);
-    while (align * 2 <= bytes && align < LARGEST_ALIGNMENT)
+    while (align < alignment || (align * 2 <= bytes && align < LARGEST_ALIGNMENT))
         align *= 2;
     uint64_t va = fake_take_va(&fake.devices[fake.current], bytes, align);
     if (va == 0)
@@ -244,7 +233,7 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
     cu_result r = enter_context("cuMemMap");
     if (r != CU_SUCCESS)
         return r;
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released || offset != 0 || flags != 0 || bytes > h->bytes || bytes % GRANULE != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is mapped that is not there");
     if (!is_reserved(p, bytes))
@@ -274,7 +263,7 @@ cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
         if (m.va + m.bytes > p + bytes)
             return fake_misuse(CU_ERROR_INVALID_VALUE, "half a mapping is taken away");
         fake_list_remove(&fake.maps, sizeof m, i);
-        struct fake_handle *h = find_handle(m.handle);
+        struct fake_handle *h = fake_handle(m.handle);
         if (h) {
             h->maps--;
             settle_handle(h);
@@ -294,7 +283,8 @@ cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_acces
         return r;
     struct fake_map *maps = fake.maps.items;
     uint64_t set = 0;
-    if (count != 1 || access->location.type != 1 || access->location.id != fake.current)
+    if (count < 1 || count > 2 || access->location.type != 1 ||
+        access->location.id != fake.current || (count == 2 && access[1].location.type != HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "access for nobody");
     for (size_t i = 0; i < fake.maps.count; i++) {
         if (maps[i].va >= p && maps[i].va + maps[i].bytes <= p + bytes) {

@@ -16,7 +16,9 @@ struct fakecuda_report {
     uint32_t handles;      /* cuMemCreate */
     uint32_t reservations; /* cuMemAddressReserve */
     uint32_t mappings;     /* cuMemMap */
-    uint64_t device_bytes; /* of allocations and handles */
+    uint32_t events;
+    uint32_t host_allocations; /* cuMemHostAlloc */
+    uint64_t device_bytes;     /* of allocations and handles */
     uint64_t most_device_bytes;
     uint32_t launches;
     uint32_t misuses;       /* given back twice, unknown, out of range, without a context ... */
@@ -30,6 +32,10 @@ int fakecuda_start(const char *control);
 
 typedef void fakecuda_report_fn(struct fakecuda_report *out);
 void fakecuda_report(struct fakecuda_report *out);
+
+/* From now on memory is scattered: no handle of more than `bytes` can be had. 0: any can. */
+typedef void fakecuda_limit_runs_fn(uint64_t bytes);
+void fakecuda_limit_runs(uint64_t bytes);
 
 /* How often a call was made: fakecuda_uses("cuMemMap"). */
 typedef uint64_t fakecuda_uses_fn(const char *call);
