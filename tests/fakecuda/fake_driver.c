@@ -93,10 +93,8 @@ cu_result cuMemcpyDtoH_v2(void *to, cu_deviceptr from, size_t bytes)
     cu_result r = fake_enter_context("cuMemcpyDtoH");
     if (r != CU_SUCCESS)
         return r;
-    const void *host = fake_host(from, bytes);
-    if (!host)
+    if (!fake_copy(to, 0, NULL, from, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy from memory that is not there");
-    memcpy(to, host, bytes);
     return CU_SUCCESS;
 }
 
@@ -105,10 +103,8 @@ cu_result cuMemcpyHtoD_v2(cu_deviceptr to, const void *from, size_t bytes)
     cu_result r = fake_enter_context("cuMemcpyHtoD");
     if (r != CU_SUCCESS)
         return r;
-    void *host = fake_host(to, bytes);
-    if (!host)
+    if (!fake_copy(NULL, to, from, 0, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy to memory that is not there");
-    memcpy(host, from, bytes);
     return CU_SUCCESS;
 }
 
@@ -141,22 +137,13 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
     return CU_SUCCESS;
 }
 
-static struct fake_handle *find_handle(cu_mem_handle id)
-{
-    struct fake_handle *handles = fake.handles.items;
-    for (size_t i = 0; i < fake.handles.count; i++) {
-        if (handles[i].id == id)
-            return &handles[i];
-    }
-    return NULL;
-}
-
 /* Device memory lives until the handle is released and nothing maps it. */
 static void settle_handle(struct fake_handle *h)
 {
     if (!h->released || h->maps > 0)
         return;
     fake_hold(h->device, h->kind == MEMORY_HOST_VIRTUAL ? 0 : -(int64_t)h->bytes);
+    fake_handle_forget(h);
     fake_list_remove(&fake.handles, sizeof *h,
                      (size_t)(h - (struct fake_handle *)fake.handles.items));
 }
@@ -172,7 +159,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
     if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 || device < 0 ||
         (uint32_t)device >= fake.control.gpu_count)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle of %zu bytes", bytes);
-    if (!at_host && bytes > free_bytes(device))
+    if (!at_host && (bytes > free_bytes(device) || (fake.longest_run && bytes > fake.longest_run)))
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_handle *h = fake_list_add(&fake.handles, sizeof *h, fake.handles.count);
     *h = (struct fake_handle){.id = ++fake.next_id,
@@ -189,7 +176,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
 cu_result cuMemRelease(cu_mem_handle handle)
 {
     cu_result r = fake_enter("cuMemRelease");
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is released that is not there");
     h->released = true;
@@ -206,7 +193,7 @@ cu_result cuMemAddressReserve(cu_deviceptr *p, size_t bytes, size_t alignment, c
         return r;
     if (bytes == 0 || bytes % GRANULE != 0 || alignment % GRANULE != 0 || hint != 0 || flags != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a reservation of %zu bytes", bytes);
-    while (align * 2 <= bytes && align < LARGEST_ALIGNMENT)
+    while (align < alignment || (align * 2 <= bytes && align < LARGEST_ALIGNMENT))
         align *= 2;
     uint64_t va = fake_take_va(&fake.devices[fake.current], bytes, align);
     if (va == 0)
@@ -258,7 +245,7 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
     cu_result r = fake_enter_context("cuMemMap");
     if (r != CU_SUCCESS)
         return r;
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released || offset != 0 || flags != 0 || bytes > h->bytes || bytes % GRANULE != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is mapped that is not there");
     if (!is_reserved(p, bytes))
@@ -281,7 +268,7 @@ enum memory_kind fake_kind_of_map(uint64_t va)
     const struct fake_map *maps = fake.maps.items;
     for (size_t i = 0; i < fake.maps.count; i++)
         if (maps[i].va == va)
-            return find_handle(maps[i].handle)->kind;
+            return fake_handle(maps[i].handle)->kind;
     return MEMORY_DEVICE;
 }
 
@@ -297,7 +284,7 @@ cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
         if (m.va + m.bytes > p + bytes)
             return fake_misuse(CU_ERROR_INVALID_VALUE, "half a mapping is taken away");
         fake_list_remove(&fake.maps, sizeof m, i);
-        struct fake_handle *h = find_handle(m.handle);
+        struct fake_handle *h = fake_handle(m.handle);
         if (h) {
             h->maps--;
             settle_handle(h);
@@ -317,7 +304,9 @@ cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_acces
         return r;
     struct fake_map *maps = fake.maps.items;
     uint64_t set = 0;
-    if (count != 1 || access->location.type != 1 || access->location.id != fake.current)
+    if (count < 1 || count > 2 || access->location.type != 1 ||
+        access->location.id != fake.current ||
+        (count == 2 && access[1].location.type != CU_LOCATION_HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "access for nobody");
     for (size_t i = 0; i < fake.maps.count; i++) {
         if (maps[i].va >= p && maps[i].va + maps[i].bytes <= p + bytes) {

@@ -58,5 +58,17 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
 cu_result cuMemUnmap(cu_deviceptr p, size_t bytes);
 cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access,
                          size_t count);
+/* What the allocators of libreach-cuda use beside these: fake_alloc.c. */
+typedef struct cu_event_st *cu_event;
+cu_result cuCtxPushCurrent_v2(cu_context context);
+cu_result cuCtxPopCurrent_v2(cu_context *context);
+cu_result cuCtxSynchronize(void);
+cu_result cuStreamSynchronize(cu_stream stream);
+cu_result cuEventCreate(cu_event *event, unsigned flags);
+cu_result cuEventRecord(cu_event event, cu_stream stream);
+cu_result cuEventQuery(cu_event event);
+cu_result cuEventSynchronize(cu_event event);
+cu_result cuEventDestroy_v2(cu_event event);
+cu_result cuMemcpyDtoD_v2(cu_deviceptr to, cu_deviceptr from, size_t bytes);
 
 #endif

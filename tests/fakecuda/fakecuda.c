@@ -78,6 +78,7 @@ void fakecuda_report(struct fakecuda_report *out)
     out->allocations = (uint32_t)fake.allocs.count;
     out->reservations = (uint32_t)fake.ranges.count;
     out->mappings = (uint32_t)fake.maps.count;
+    out->events = (uint32_t)fake.events.count;
     for (size_t i = 0; i < fake.handles.count; i++)
         out->handles += !handles[i].released || handles[i].maps > 0;
 }
