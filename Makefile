@@ -24,7 +24,8 @@ MAKEFLAGS += --no-builtin-rules
 
 # ---- settings: override on the command line -------------------------------------------------
 VERSION     := 0.1.0
-# Of libreach: in the name of the shared library. A new number breaks every program that links it.
+# Of libreach and libreach-cuda: in the names of the shared libraries. A new number breaks every program
+# that links one.
 ABI         := 0
 PREFIX      ?= /usr/local
 DESTDIR     ?=
@@ -65,7 +66,7 @@ EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(EXAMPLE_FAT) \
                $(EXAMPLE_PY)
 SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)
-LIBREACH    := build/release/libreach.so.$(ABI) build/release/libreach.so build/release/libreach.a
+LIBREACH    := $(foreach l,libreach libreach-cuda,$(addprefix build/release/$(l).,so.$(ABI) so a))
 
 .PHONY: all
 all: $(PROGRAMS) $(LIBREACH) $(SPANK)

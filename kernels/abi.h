@@ -64,6 +64,7 @@ struct reach_window {
 /* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
  * kinds of access have kernels with the same arguments; `lines` then counts accesses:
  *
+ *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
  *   reach_read_sectors   each lane loads 4 bytes of a sector of its own, a random one of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
  *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
@@ -86,6 +87,7 @@ struct reach_read_args {
     uint64_t sink;    /* uint32_t[1], never written: memory is zero */
     uint64_t warm_ns; /* read, but not counted, before the clock starts */
     uint64_t run_ns;
+    uint64_t late_ns;      /* most that the last accesses may take after the cooling */
     uint64_t period_lines; /* 0: every line of the range is another; otherwise a power of two,
                               and copies begin at `base` */
     uint32_t seed;
@@ -96,13 +98,14 @@ struct reach_read_args {
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
 #define REACH_LANE_UNROLL  4 /* in flight a lane, where each lane is on its own */
+#define REACH_FAR_UNROLL   8
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 128, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 136, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

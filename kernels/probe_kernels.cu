@@ -315,6 +315,7 @@ struct reader {
     u32 own_first, own_lines, own_next; /* the warp's part of the period, where this lane is */
     u32 phase;                          /* where in the period the window starts */
     u32 copies;                         /* that the window lies in */
+    u32 drawn, turn;                    /* far memory: this lane's line, lines read by the warp */
 };
 
 /* A permutation of the numbers up to `mask`, 2^bits - 1: every step can be undone. */
@@ -345,8 +346,8 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
 
 /* `first_line` and `lines` of the window, and the lines of a period, in whatever one draw names:
  * lines or blocks of them. */
-static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank,
-                                          u64 first_line, u64 lines, u64 period_lines, u32 smid)
+static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank, u64 first_line,
+                                          u64 lines, u64 period_lines, u32 smid)
 {
     const u32 warp = threadIdx.x / 32;
     struct reader r = {0};
@@ -430,6 +431,27 @@ static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
     const u64 line = next_line(r);
     return base + line * 128 + (r->state >> 30) * 32;
 }
+
+/* Lines of memory that is far away, some of those that the lanes have drawn: over a slow link even
+ * so few take all SMs a millisecond. */
+struct read_far {
+    static const u32 lines = 1, made = REACH_FAR_UNROLL;
+    static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
+    {
+        u32 v[REACH_FAR_UNROLL];
+        (void)zero;
+        if (r->turn % 32 == 0)
+            r->drawn = next_line(r);
+#pragma unroll
+        for (int j = 0; j < REACH_FAR_UNROLL; j++)
+            v[j] = load_line(base + (u64)__shfl_sync(~0u, r->drawn, r->turn + j) * 128 +
+                             (threadIdx.x % 32) * 4);
+        r->turn += REACH_FAR_UNROLL;
+#pragma unroll
+        for (int j = 0; j < REACH_FAR_UNROLL; j++)
+            *sum |= v[j];
+    }
+};
 
 struct read_sectors {
     static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
@@ -550,8 +572,8 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     const u64 end = start + a.run_ns;
     const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
     if (go_on && behind > first) {
-        struct reader r = reader_of(&a, w.rank, first, behind - first,
-                                    a.period_lines / Kind::lines, smid);
+        struct reader r =
+            reader_of(&a, w.rank, first, behind - first, a.period_lines / Kind::lines, smid);
         n = access_until<Kind>(&r, a.base + first * (Kind::lines * 128), start, end, stop, a.zero,
                                &sum);
     }
@@ -565,8 +587,14 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
         ((u32 *)a.lines)[me] = total;
         ((u64 *)a.started)[me] = start;
         /* What is late by more than its last few accesses was held up by another process. */
-        ((u64 *)a.ended)[me] = now > stop + a.run_ns / 4 ? now : end;
+        ((u64 *)a.ended)[me] = now > stop + a.late_ns ? now : end;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
+    reach_read_far(struct reach_read_args a)
+{
+    access_all<read_far>(a);
 }
 
 extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)

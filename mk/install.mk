@@ -4,7 +4,7 @@
 .PHONY: portable install install-built clean deb
 portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
 	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
-	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
+	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) build/release/libreach-cuda.so.$(ABI) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib
@@ -24,11 +24,12 @@ install-built:
 	install -d $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man5 \
 	    $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)/etc/reachd $(DESTDIR)$(PREFIX)/lib/sysusers.d \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR)
-	install -m 644 $(filter-out %/libreach.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
-	ln -sfn libreach.so.$(ABI) $(DESTDIR)$(LIBDIR)/libreach.so
-	install -m 644 clients/c/reach.h $(DESTDIR)$(INCLUDEDIR)
-	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' clients/c/reach.pc.in \
-	    >$(DESTDIR)$(LIBDIR)/pkgconfig/reach.pc
+	install -m 644 $(filter-out %.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
+	for l in libreach libreach-cuda; do ln -sfn $$l.so.$(ABI) $(DESTDIR)$(LIBDIR)/$$l.so; done
+	install -m 644 clients/c/reach.h clients/cuda/reach_alloc.h $(DESTDIR)$(INCLUDEDIR)
+	for l in clients/c/reach clients/cuda/reach-cuda; do \
+	    sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' $$l.pc.in \
+	        >$(DESTDIR)$(LIBDIR)/pkgconfig/$${l##*/}.pc; done
 	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes

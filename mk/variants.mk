@@ -114,6 +114,25 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
 
+# ---- libreach-cuda: allocators for jobs; libc only, and the driver when a program asks for memory ----
+ALLOC_MAP   := clients/cuda/reach_alloc.map
+ALLOC_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/cuda/alloc/*.c))
+
+build/release/libreach-cuda.so.$(ABI): $(ALLOC_OBJ) $(ALLOC_MAP)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(ALLOC_MAP) -Wl,-Bsymbolic \
+	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(ALLOC_OBJ) -ldl
+
+build/release/libreach-cuda.so: build/release/libreach-cuda.so.$(ABI)
+	$(Q)ln -sfn $(<F) $@
+
+build/release/libreach-cuda.a: $(ALLOC_OBJ) $(ALLOC_MAP)
+	$(call say,AR,$@)
+	$(Q)ld -r -o build/release/libreach-cuda.o $(ALLOC_OBJ)
+	$(Q)sed -n 's/^ *\(reach_[a-z0-9_]*\);.*/\1/p' $(ALLOC_MAP) >build/release/libreach-cuda.names
+	$(Q)objcopy --keep-global-symbols=build/release/libreach-cuda.names build/release/libreach-cuda.o
+	$(Q)rm -f $@ && ar rcs $@ build/release/libreach-cuda.o
+
 # ---- the plugin for Slurm: libc and what slurmstepd brings, nothing else ----------------------
 build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slurm/reach_spank.map
 	$(call say,LINK,$@)

@@ -92,17 +92,23 @@ static bool decode_flag(const struct request *request, const char *name, bool *o
     return *out || strcmp(text, "false") == 0 || refuse(err, name, " must be true or false");
 }
 
+static bool parse_decimal(const char *text, double *out)
+{
+    char *end = NULL;
+
+    errno = 0;
+    if (*text && text[strspn(text, "0123456789.eE+-")] == '\0')
+        *out = strtod(text, &end);
+    return end && *end == '\0' && errno == 0 && isfinite(*out);
+}
+
 /* A decimal number, above 0 and at most `most`. */
 static bool parse_real(const char *name, const char *text, double most, double *out,
                        struct err *err)
 {
-    char *end = NULL;
     double v = 0;
 
-    errno = 0;
-    if (*text && text[strspn(text, "0123456789.eE+-")] == '\0')
-        v = strtod(text, &end);
-    if (!end || *end != '\0' || errno != 0 || !isfinite(v) || !(v > 0) || v > most)
+    if (!parse_decimal(text, &v) || !(v > 0) || v > most)
         return refuse(err, name, " must be a number above 0 and up to %.0f", most);
     *out = v;
     return true;
@@ -114,6 +120,21 @@ static bool decode_real(const struct request *request, const char *name, double 
     const char *text = request_param(request, name);
 
     return !text || parse_real(name, text, most, out, err);
+}
+
+/* A number from 0 to 1, of which 1 less it is stored. */
+static bool decode_complement(const struct request *request, const char *name, double *out,
+                              struct err *err)
+{
+    const char *text = request_param(request, name);
+    double v = 0;
+
+    if (!text)
+        return true;
+    if (!parse_decimal(text, &v) || !(v >= 0 && v <= 1))
+        return refuse(err, name, " must be a number from 0 to 1");
+    *out = 1 - v;
+    return true;
 }
 
 /* A size of one access. */
@@ -176,6 +197,8 @@ static bool decode_field(const struct request *request, const struct job_field *
         return decode_count(request, field->name, 1, INT64_MAX, to, err);
     case JOB_FIELD_FLAG:
         return decode_flag(request, field->name, to, err);
+    case JOB_FIELD_COMPLEMENT:
+        return decode_complement(request, field->name, to, err);
     default:
         return decode_real(request, field->name, field->most, to, err);
     }
@@ -244,6 +267,7 @@ static bool decode_explain(const struct request *request, struct explain_request
         !decode_access(request, &out->access, err) ||
         !decode_access_bytes(request, "element", &out->element_bytes, err) ||
         !decode_access_bytes(request, "transaction", &out->transaction_bytes, err) ||
+        !decode_complement(request, "contiguous", &out->scattered, err) ||
         !decode_real(request, "gbps", STRATEGY_MAX_RATE, &out->observed_gbps, err))
         return false;
     return out->observed_gbps > 0 ||

@@ -32,8 +32,8 @@ const char *decode_job_param(uint32_t i);
 /* The number of an observation in a path: 1..2^63-1. False if it is not one. */
 bool decode_number(const char *text, int64_t *out);
 
-/* The body of POST measurements: nothing, or {"depth": "quick|full|matrix"}. `*out` is unchanged if
- * no depth is named. (decode_body.c) */
+/* The body of POST measurements: nothing, or {"depth": "quick|full|memory|matrix"}. `*out` is
+ * unchanged if no depth is named. (decode_body.c) */
 bool decode_depth_body(const struct request *request, enum depth *out, struct problem *out_problem);
 
 /* How well the value of an Accept field (NULL: anything) matches `type`, such as "text/csv", in

@@ -124,7 +124,7 @@ static bool decode_depth_object(json_t *body, enum depth *out, struct problem *p
     if (!json_is_string(depth))
         return blame_pointer(p, "/depth", "depth must be a string");
     if (!depth_from_name(json_string_value(depth), out))
-        return blame_pointer(p, "/depth", "depth must be quick, full or matrix");
+        return blame_pointer(p, "/depth", "depth must be quick, full, memory or matrix");
     return true;
 }
 

@@ -151,6 +151,9 @@ static void write_plan(struct json_writer *t, const struct plan_call *call)
     json_writer_u64(t, "transaction_bytes", answer->transaction_bytes);
     json_writer_text(t, "basis", basis_name(answer->basis));
     json_writer_figure_maybe(t, "in_reach_gbps", answer->in_reach_gbps);
+    json_writer_figure_maybe(t, "contiguous", KNOWN_F64(1 - job->scattered));
+    json_writer_figure_maybe(t, "naive_contiguous_gbps", answer->naive_contiguous_gbps);
+    json_writer_figure_maybe(t, "naive_scattered_gbps", answer->naive_scattered_gbps);
     json_writer_text(t, "recommended", strategy_name(answer->options[0].strategy));
     json_writer_text(t, "reason", answer->reason);
     json_writer_open(t, "options", '[');
@@ -244,6 +247,9 @@ static void write_explanation(struct json_writer *t, const struct explain_call *
     json_writer_text(t, "verdict", bottleneck_name(answer->bottleneck));
     json_writer_figure_maybe(t, "in_reach_gbps", answer->in_reach_gbps);
     json_writer_figure_maybe(t, "expected_gbps", answer->expected_gbps);
+    json_writer_figure_maybe(t, "contiguous", KNOWN_F64(1 - request->scattered));
+    json_writer_figure_maybe(t, "naive_contiguous_gbps", answer->naive_contiguous_gbps);
+    json_writer_figure_maybe(t, "naive_scattered_gbps", answer->naive_scattered_gbps);
     json_writer_figure_maybe(t, "loss_gbps", answer->loss_gbps);
     json_writer_figure_maybe(t, "translation_share", answer->translation_share);
     json_writer_text(t, "reason", answer->reason);

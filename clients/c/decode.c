@@ -357,6 +357,9 @@ static void read_plan(struct json_reader *in, struct answer_content *answer)
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &plan->transaction_bytes);
     plan->price = (enum reach_price)word_of(in, "basis", &prices);
     plan->in_reach_gbps = number_of(in, "in_reach_gbps");
+    plan->contiguous = number_of(in, "contiguous");
+    plan->naive_contiguous_gbps = number_of(in, "naive_contiguous_gbps");
+    plan->naive_scattered_gbps = number_of(in, "naive_scattered_gbps");
     plan->reason = text_of(in, "reason");
     read_options(in, answer);
     if (json_is_object(scope)) /* null: no such strategy is possible */
@@ -411,6 +414,9 @@ static void read_explanation(struct json_reader *in, struct answer_content *answ
     e->verdict = verdict > 0 ? answer_verdict((unsigned)verdict - 1) : REACH_VERDICT_OTHER;
     e->in_reach_gbps = number_of(in, "in_reach_gbps");
     e->expected_gbps = number_of(in, "expected_gbps");
+    e->contiguous = number_of(in, "contiguous");
+    e->naive_contiguous_gbps = number_of(in, "naive_contiguous_gbps");
+    e->naive_scattered_gbps = number_of(in, "naive_scattered_gbps");
     e->loss_gbps = number_of(in, "loss_gbps");
     e->translation_share = number_of(in, "translation_share");
     e->reason = text_of(in, "reason");

@@ -134,6 +134,9 @@ static void set_plan(struct answer_content *answer, const struct plan_call *call
     to->transaction_bytes = from->transaction_bytes;
     to->price = (enum reach_price)(from->basis + 1);
     to->in_reach_gbps = figure(answer, from->in_reach_gbps);
+    to->contiguous = figure(answer, KNOWN_F64(1 - call->request.scattered));
+    to->naive_contiguous_gbps = figure(answer, from->naive_contiguous_gbps);
+    to->naive_scattered_gbps = figure(answer, from->naive_scattered_gbps);
     to->recommended = (enum reach_strategy)from->options[0].strategy;
     to->reason = from->reason;
     to->scope_bytes = from->scope_bytes;
@@ -195,6 +198,9 @@ static void set_explanation(struct answer_content *answer, const struct explain_
     to->verdict = answer_verdict(from->bottleneck);
     to->in_reach_gbps = figure(answer, from->in_reach_gbps);
     to->expected_gbps = figure(answer, from->expected_gbps);
+    to->contiguous = figure(answer, KNOWN_F64(1 - call->request.scattered));
+    to->naive_contiguous_gbps = figure(answer, from->naive_contiguous_gbps);
+    to->naive_scattered_gbps = figure(answer, from->naive_scattered_gbps);
     to->loss_gbps = figure(answer, from->loss_gbps);
     to->translation_share = figure(answer, from->translation_share);
     to->reason = from->reason;

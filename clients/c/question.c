@@ -9,7 +9,16 @@
 
 enum { VALUE_BYTES = 40 };
 
-enum kind { KIND_BYTES, KIND_U64, KIND_U32, KIND_FLAG, KIND_REAL, KIND_RATE, KIND_ACCESS };
+enum kind {
+    KIND_BYTES,
+    KIND_U64,
+    KIND_U32,
+    KIND_FLAG,
+    KIND_REAL,
+    KIND_RATE,
+    KIND_COMPLEMENT, /* 1 less the number is sent */
+    KIND_ACCESS
+};
 
 struct param {
     const char *name;
@@ -63,6 +72,9 @@ static const char *value_text(const struct param *param, const void *from, char 
     case KIND_RATE:
         memcpy(&real, from, sizeof(real));
         return real != 0 || param->kind == KIND_RATE ? real_text(real, out) : NULL;
+    case KIND_COMPLEMENT:
+        memcpy(&real, from, sizeof(real));
+        return real != 0 ? real_text(1 - real, out) : NULL;
     case KIND_ACCESS:
         memcpy(&small, from, sizeof(small));
         return reach_access_name((enum reach_access)small);
@@ -226,6 +238,7 @@ enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const str
         {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps)},
         {"in_reach_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps)},
         {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes)},
+        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_job, scattered)},
         {"windows", KIND_U32, offsetof(struct reach_job, windows)}};
     static const struct question question = {"plan", sizeof(*job), params, COUNT_OF(params)};
 
@@ -282,6 +295,7 @@ enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
         {"access", KIND_ACCESS, offsetof(struct reach_explain_request, access)},
         {"element", KIND_U32, offsetof(struct reach_explain_request, element_bytes)},
         {"transaction", KIND_U32, offsetof(struct reach_explain_request, transaction_bytes)},
+        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_explain_request, scattered)},
         {"gbps", KIND_RATE, offsetof(struct reach_explain_request, observed_gbps)}};
     static const struct question question = {"explain", sizeof(*request), params, COUNT_OF(params)};
 

@@ -266,7 +266,7 @@ const struct reach_gpu *reach_answer_gpu(const struct reach_answer *answer, uint
 struct reach_fingerprint {
     const char *name; /* of the GPU */
     const char *driver_version;
-    const char *depth;    /* "quick", "full", "matrix" */
+    const char *depth;    /* "quick", "full", "memory", "matrix" */
     const char *taken_at; /* RFC 3339, UTC */
     uint32_t sm_count;
     uint64_t memory_bytes;
@@ -402,6 +402,8 @@ struct reach_job {
                                    skip; 0: not known, assumed to cost nothing */
     double in_reach_gbps;       /* what this very job attains within the reach, including the scan
                                    and one reading of its input; 0: as the daemon measured */
+    double scattered;           /* share of its memory, 0 .. 1, that is not physically contiguous
+                                   (contiguity in docs/formats.md); sent as contiguous, 1 less it */
 };
 
 enum reach_strategy {
@@ -459,9 +461,12 @@ struct reach_plan {
     struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
     enum reach_strategy recommended;   /* of option 0, which is always possible */
     const char *reason;
-    uint32_t option_count;        /* best first; impossible ones last */
-    uint64_t scope_bytes;         /* for passes over scopes; 0: not possible */
-    uint64_t passes;              /* likewise */
+    struct reach_number contiguous;            /* the share of the memory that was assumed to be */
+    struct reach_number naive_contiguous_gbps; /* naive, if all of the memory were */
+    struct reach_number naive_scattered_gbps;  /* naive, if none of it were */
+    uint32_t option_count;                     /* best first; impossible ones last */
+    uint64_t scope_bytes;                      /* for passes over scopes; 0: not possible */
+    uint64_t passes;                           /* likewise */
     struct reach_windows windows; /* for the strategies with windows; none: not possible */
 };
 
@@ -518,6 +523,7 @@ struct reach_explain_request {
     uint32_t element_bytes;     /* as in reach_job */
     uint32_t transaction_bytes; /* likewise */
     double observed_gbps;       /* transaction bytes per second of the job, 10^9; above 0 */
+    double scattered;           /* as in reach_job */
 };
 
 enum reach_verdict {
@@ -536,8 +542,11 @@ struct reach_explanation {
     enum reach_price price;
     double observed_gbps;
     enum reach_verdict verdict;
-    struct reach_number in_reach_gbps;     /* expected of such accesses within the reach */
-    struct reach_number expected_gbps;     /* expected over these bytes, any SM anywhere */
+    struct reach_number in_reach_gbps; /* expected of such accesses within the reach */
+    struct reach_number expected_gbps; /* expected over these bytes, any SM anywhere */
+    struct reach_number contiguous;    /* as in reach_plan, and the two that follow */
+    struct reach_number naive_contiguous_gbps;
+    struct reach_number naive_scattered_gbps;
     struct reach_number loss_gbps;         /* in reach less observed; 0 if the job is faster */
     struct reach_number translation_share; /* of the time that is lost, 0 .. 1 */
     const char *reason;

@@ -26,7 +26,7 @@ _Static_assert(OPTION_COUNT <= 64, "a bit for each option");
 static const struct command commands[] = {
     {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
     {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
-     "measure [--depth quick|full|matrix] [--wait]",
+     "measure [--depth quick|full|memory|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
     {"diff", "A B", BIT(GPU), command_diff, "diff A B",
      "compare two fingerprints: ids, \"current\", or files"},
@@ -43,13 +43,15 @@ static const struct command commands[] = {
      BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(RESERVE) | BIT(ACCESSES) |
          BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) | BIT(INPUT_BYTES) | BIT(INPUT_GBPS) |
          BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) | BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) |
-         BIT(WINDOWS) | BIT(GRANULARITY),
+         BIT(WINDOWS) | BIT(GRANULARITY) | BIT(CONTIGUOUS),
      command_answer, "plan BYTES [description of the job, see below]",
      "every way to do a job, best first"},
     {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
      "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
-    {"explain", "BYTES", BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS),
-     command_answer, "explain BYTES --gbps N [--access A --element B --transaction B]",
+    {"explain", "BYTES",
+     BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(GBPS) | BIT(CONTIGUOUS),
+     command_answer,
+     "explain BYTES --gbps N [--access A --element B --transaction B --contiguous C]",
      "is it the TLB? N is the throughput of the job"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or all values of one"},
@@ -100,7 +102,8 @@ static void print_help(void)
         "positions scanned per second), --in-reach-gbps N (what the job itself attains within the\n"
         "reach), --output-bytes N (per access, if several accesses add to it), --partition-bytes "
         "N\n"
-        "(written per access by a partition), --windows N, --granularity B.\n"
+        "(written per access by a partition), --windows N, --granularity B, --contiguous C (share\n"
+        "of its memory, 0 to 1, that is physically contiguous in frames; default 1).\n"
         "\n"
         "import needs no daemon. The name of a sharing file must end in its stride in KiB and its\n"
         "number of pages: TLBsharing-2048-65.txt.\n"
@@ -222,8 +225,8 @@ static enum exit_code check(const struct command *c, const struct options *o, in
     if (o->gpu && *o->gpu == '\0')
         return client_usage_error("--gpu needs an index or a UUID", NULL);
     if (o->depth && strcmp(o->depth, "quick") != 0 && strcmp(o->depth, "full") != 0 &&
-        strcmp(o->depth, "matrix") != 0)
-        return client_usage_error("--depth is quick, full or matrix, not", o->depth);
+        strcmp(o->depth, "memory") != 0 && strcmp(o->depth, "matrix") != 0)
+        return client_usage_error("--depth is quick, full, memory or matrix, not", o->depth);
     return EXIT_DONE;
 }
 

@@ -38,7 +38,8 @@ enum exit_code {
     X(WEIGHT, weight, "weight", required_argument)                                                 \
     X(GBPS, gbps, "gbps", required_argument)                                                       \
     X(OUTPUT_BYTES, output_bytes, "output-bytes", required_argument)                               \
-    X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)
+    X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)                      \
+    X(CONTIGUOUS, contiguous, "contiguous", required_argument)
 /* The others. */
 #define OPTIONS_OTHERS(X)                                                                          \
     X(GPU, gpu, "gpu", required_argument)                                                          \

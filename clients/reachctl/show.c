@@ -241,6 +241,78 @@ static void show_rates(const json_t *rates)
     json_decref(rows);
 }
 
+static void show_contiguity(const json_t *contiguity)
+{
+    if (!json_is_object(contiguity))
+        return;
+    text_print(contiguity, "\nphysical contiguity: frames of {frame_bytes:B}; a miss takes "
+                           "{contiguous_miss_ns:3 ns} of the whole GPU in contiguous memory, "
+                           "{scattered_miss_ns:3 ns} in scattered\n");
+}
+
+/* "640 MiB", "at least 16 GiB", or why there is none. */
+static const char *format_reach(const json_t *kind, const char *reach, char *out)
+{
+    const bool is_all = json_is_null(get(kind, reach)) && !json_is_null(get(kind, "probed_bytes"));
+    char format[64];
+
+    if (json_is_null(get(kind, "probed_bytes")))
+        return text_expand(kind, "{probed_bytes_reason}", out, TEXT_CELL_BYTES);
+    snprintf(format, sizeof(format), "{%s_reason?}", reach);
+    if (is_all && strstr(text_expand(kind, format, out, TEXT_CELL_BYTES), "beyond-memory"))
+        return text_expand(kind, "at least {probed_bytes:B}", out, TEXT_CELL_BYTES);
+    snprintf(format, sizeof(format), "{%s?:B}", reach);
+    return text_expand(kind, format, out, TEXT_CELL_BYTES);
+}
+
+/* A copy without the fields that are null: most are at depth full. */
+static json_t *copy_known(json_t *object)
+{
+    json_t *const copy = json_copy(object);
+    const char *name;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(copy, next, name, value)
+    {
+        if (json_is_null(value))
+            json_object_del(copy, name);
+    }
+    return copy;
+}
+
+/* Kinds of memory beside the device's own; those that were not measured are left out. */
+static void show_memory(const json_t *memory)
+{
+    static const char columns[] =
+        "memory {kind}|>plateau {plateau_gbps?:1 GB/s}|>reach {reach}|>by group {by_group}|"
+        ">beyond {beyond_gbps?:1 GB/s}|>entry {entry_bytes?:B}|>latency {latency_cycles?:0 cycles}|"
+        ">SMs {sms_to_fill?:d}|>writes {write_gbps?:1 GB/s}|>atomics {atomic_gbps?:1 GB/s}";
+    json_t *rows = json_array();
+    size_t i;
+    json_t *kind;
+
+    json_array_foreach(memory, i, kind)
+    {
+        const char *const why = json_string_value(get(kind, "probed_bytes_reason"));
+        json_t *const row = copy_known(kind);
+        char reach[TEXT_CELL_BYTES];
+
+        json_object_set_new(row, "reach", json_string(format_reach(kind, "reach_bytes", reach)));
+        json_object_set_new(
+            row, "by_group",
+            json_string(why ? "-" : format_reach(kind, "windows_reach_bytes", reach)));
+        if (!why || strcmp(why, "not-measured") != 0)
+            json_array_append(rows, row);
+        json_decref(row);
+    }
+    if (json_array_size(rows) > 0) {
+        puts("\nother memory, random reads of 128 bytes");
+        text_table(rows, columns);
+    }
+    json_decref(rows);
+}
+
 static void show_conditions(const json_t *conditions)
 {
     size_t i;
@@ -265,6 +337,8 @@ void show_fingerprint(const json_t *fp)
     show_group_reads(topology);
     show_throughput(fp);
     show_rates(get(get(fp, "throughput"), "rates"));
+    show_contiguity(get(fp, "contiguity"));
+    show_memory(get(fp, "memory"));
     show_conditions(get(fp, "conditions"));
 }
 
@@ -337,6 +411,20 @@ static void add_rates(json_t *rows, const json_t *rates)
     }
 }
 
+static void add_memory(json_t *rows, const json_t *memory)
+{
+    size_t i;
+    json_t *kind;
+
+    json_array_foreach(memory, i, kind)
+    {
+        char of[TEXT_CELL_BYTES];
+        add_object(rows, text_expand(kind, "{kind} memory", of, sizeof(of)), kind);
+        snprintf(of, sizeof(of), "%.20s {region_bytes:B}", json_string_value(get(kind, "kind")));
+        add_array(rows, of, get(kind, "curve"), get(kind, "curve_evidence"));
+    }
+}
+
 void show_evidence(const json_t *fp)
 {
     static const char columns[] =
@@ -353,6 +441,8 @@ void show_evidence(const json_t *fp)
     add_array(rows, "region {region_bytes:B}", get(throughput, "curve"),
               get(throughput, "curve_evidence"));
     add_rates(rows, get(throughput, "rates"));
+    add_object(rows, "contiguity", get(fp, "contiguity"));
+    add_memory(rows, get(fp, "memory"));
     text_table(rows, columns);
     json_decref(rows);
 }

@@ -5,9 +5,11 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/levels/levels.h"
+#include "analysis/memory/memory.h"
 #include "analysis/imported/imported.h"
 #include "analysis/throughput/throughput.h"
 #include "analysis/sharing/sharing.h"
@@ -318,7 +320,7 @@ static bool left_open(const struct observation_set *set, const struct structure 
     bool open = false;
     for (uint32_t k = 0; k < s->level_count; k++)
         open = open || !s->levels[k].counted || s->shared_by[k] == SHARED_UNKNOWN;
-    return open && (set->excluded.count > 0 || (IS_KNOWN(*others) && others->v > 0));
+    return open && (set->disturbed > 0 || (IS_KNOWN(*others) && others->v > 0));
 }
 
 static enum status derive(const struct observation_set *set, enum depth depth,
@@ -334,8 +336,11 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     fill_conditions(set, out);
     throughput_derive(set, out);
     rates_derive(set, out);
-    if (depth >= DEPTH_FULL)
+    memory_derive(set, out);
+    if (depth >= DEPTH_FULL) {
+        contiguity_derive(set, structure_reach_bytes(&s), out);
         fill_group_detail(set, &s, out);
+    }
     if (s.level_count == 0)
         fingerprint_add_note(out,
                              "no footprint within the range was seen to miss in any TLB level");
@@ -351,7 +356,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
             err, STATUS_DISTURBED,
             "the size or sharing of a TLB level was not found, with %zu disturbed probes "
             "and other processes on the GPU",
-            set->excluded.count);
+            set->disturbed);
     }
     return STATUS_OK;
 }

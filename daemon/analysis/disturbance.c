@@ -29,6 +29,8 @@ enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 
 #define READ_TOLERANCE 0.1
 /* And a run may end so much later than asked for. */
 #define READ_OVERTIME 1.25
+/* Accesses of memory behind a slow link, all SMs at once, take longer than that to come back. */
+#define FAR_OVERTIME 3.0
 /* Smaller regions tell of caches, and the first of them of a clock that is still rising. */
 #define READ_SMALLEST_BYTES (32 * MIB)
 
@@ -186,6 +188,7 @@ static void classify_repeats(const struct observation *o, struct assessment *out
 static void classify_reads(const struct observation *o, struct assessment *out)
 {
     const size_t columns = (size_t)o->result.sm_count + 1;
+    const double overtime = o->spec.memory == MEMORY_DEVICE ? READ_OVERTIME : FAR_OVERTIME;
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         double least = INFINITY;
         double most = 0;
@@ -196,11 +199,14 @@ static void classify_reads(const struct observation *o, struct assessment *out)
             const double gbps = observation_read_gbps(o, p, r);
             least = fmin(least, gbps);
             most = fmax(most, gbps);
-            if (ns > READ_OVERTIME * 1000.0 * o->spec.duration_us)
+            if (ns > overtime * 1000.0 * o->spec.duration_us)
                 blame(out, VERDICT_DISTURBED,
                       "a read of %u us took %.0f: another process had the GPU in between",
                       o->spec.duration_us, ns / 1000);
         }
+        /* Writes over a link are buffered on the way, and come in bursts. */
+        if (o->spec.memory != MEMORY_DEVICE && o->spec.access == ACCESS_WRITE)
+            continue;
         if (most - least > READ_TOLERANCE * most)
             blame(out, VERDICT_DISTURBED,
                   "the repeats disagree: %.0f and %.0f GB/s over the same %llu MiB", least, most,
@@ -223,7 +229,7 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
 
     *out = (struct assessment){.verdict = VERDICT_CLEAN};
     classify_faults(c, out);
-    if (is_warm_up(&o->spec))
+    if (is_warm_up(&o->spec) || probe_is_absent(&o->spec, &o->result))
         return;
     if (o->spec.kind == PROBE_READ) {
         classify_throttling(c, out);
@@ -232,7 +238,7 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
     }
     classify_clock(c, out);
     classify_loads(o, out);
-    if (o->spec.kind == PROBE_CHASE)
+    if (o->spec.kind == PROBE_CHASE && o->spec.memory == MEMORY_DEVICE)
         classify_curve(o, out);
     if (o->spec.kind == PROBE_ROUND)
         classify_repeats(o, out);

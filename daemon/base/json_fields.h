@@ -46,7 +46,7 @@ struct json_field {
     size_t count_offset; /* lists: of a uint32_t, how many elements there are */
     unsigned variants;   /* bits of the variants of the struct that have the field; 0: all */
     const struct json_names *names; /* JSON_FIELD_NAME */
-    bool optional; /* a number that may be absent; a missing field is not reported */
+    bool optional; /* a missing field is not reported, or leaves a plain number as it is */
 };
 
 /* Adds the fields of `from` that `variant` (one bit, or 0 if there are none) has. */

@@ -20,6 +20,9 @@ static const char *const slugs[REASON_COUNT] = {
     [REASON_NOT_REPORTED] = "not-reported",
     [REASON_IRREGULAR] = "irregular",
     [REASON_NO_TRACE] = "no-trace",
+    [REASON_NOT_SUPPORTED] = "not-supported",
+    [REASON_NOT_PERMITTED] = "not-permitted",
+    [REASON_NO_HOST_MEMORY] = "no-host-memory",
 };
 
 const char *reason_slug(enum reason r)

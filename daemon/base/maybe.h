@@ -32,6 +32,9 @@ enum reason {
     REASON_NOT_REPORTED,     /* the driver does not report it */
     REASON_IRREGULAR,        /* follows no pattern that was found in the time allowed */
     REASON_NO_TRACE,         /* leaves no trace in anything that can be measured */
+    REASON_NOT_SUPPORTED,    /* the driver or the hardware lacks it */
+    REASON_NOT_PERMITTED,    /* a limit of the process or of the system forbids it */
+    REASON_NO_HOST_MEMORY,   /* needs more host memory than there was, or than was allowed */
     REASON_COUNT
 };
 

@@ -28,6 +28,8 @@ static const struct status_info table[STATUS_COUNT] = {
         {"not-supported", "This GPU, driver or build cannot do it.",
          "The detail says what is missing: use a build, a release, a driver or "
          "a GPU that has it."},
+    [STATUS_NOT_PERMITTED] = {"not-permitted", "The system does not permit it.",
+                              "Raise the limit, or grant the permission, that the detail names."},
     [STATUS_NO_MEMORY] = {"no-memory", "The host has no memory left.",
                           "Free memory on this host, or raise the limit of the process, and try "
                           "again."},

@@ -26,6 +26,7 @@ enum status {
     STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
     STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */
     STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
+    STATUS_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
     STATUS_NO_MEMORY,      /* of the host */
     STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
     STATUS_DRIVER_TOO_OLD,

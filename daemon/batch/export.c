@@ -163,7 +163,7 @@ static enum status export_read_header(const json_t *json, struct observation_set
     if (format && strcmp(format, "reachd-observations-1") != 0)
         json_reader_fail(&in, "format", "is not reachd-observations-1");
     if (name && !depth_from_name(name, depth))
-        json_reader_fail(&in, "depth", "is not quick, full or matrix");
+        json_reader_fail(&in, "depth", "is not quick, full, memory or matrix");
     const json_t *gpu = json_reader_object(&in, "gpu");
     const json_t *limits = json_reader_object(&in, "limits");
 

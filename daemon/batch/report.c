@@ -135,6 +135,8 @@ static void report_all_evidence(FILE *out, const struct fingerprint *fp)
                     TOPOLOGY_EVIDENCE_COUNT);
     report_evidence(out, "throughput", evidence_throughput_names, fp->throughput.evidence,
                     THROUGHPUT_EVIDENCE_COUNT);
+    report_evidence(out, "contiguity", evidence_contiguity_names, fp->contiguity.evidence,
+                    CONTIGUITY_EVIDENCE_COUNT);
 }
 
 /* "SM groups: 16 sharing L2, sizes 8 8 8 ..., nominal 9, confidence 1.00". */
@@ -198,6 +200,13 @@ static void report_rates(FILE *out, const struct throughput *t)
     }
 }
 
+static void report_contiguity(FILE *out, const struct fingerprint_contiguity *c)
+{
+    fprintf(out, "contiguity: frame %s; a miss, contiguous %s ns, scattered %s ns\n",
+            cell_bytes(c->frame_bytes).text, cell_f64(c->contiguous_miss_ns, 3).text,
+            cell_f64(c->scattered_miss_ns, 3).text);
+}
+
 void report_print(FILE *out, const struct fingerprint *fp)
 {
     const struct fingerprint_conditions *c = &fp->conditions;
@@ -229,6 +238,8 @@ void report_print(FILE *out, const struct fingerprint *fp)
             cell_bytes(fp->windows.recommended_bytes).text);
     report_throughput(out, fp);
     report_rates(out, &fp->throughput);
+    if (fp->depth >= DEPTH_FULL)
+        report_contiguity(out, &fp->contiguity);
     report_all_evidence(out, fp);
     fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
 }

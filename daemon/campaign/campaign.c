@@ -9,7 +9,9 @@
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
+ *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
  *   groups    depth full: random reads of each group alone, and of pairs
+ *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
  *   matrix    depth matrix: every SM against every SM at the window level
  *
  * Each call scans what is there and schedules what is missing first. No state is kept, so the same
@@ -20,6 +22,7 @@
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
 #include "base/units.h"
 #include "campaign/probes.h"
@@ -44,8 +47,10 @@ enum {
  * of a deeper one take about as long again. */
 static const struct {
     double quick, full;
-} done_at[DEPTH_COUNT] = {
-    [DEPTH_QUICK] = {1.0, 1.0}, [DEPTH_FULL] = {0.5, 1.0}, [DEPTH_MATRIX] = {0.25, 0.5}};
+} done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
+                          [DEPTH_FULL] = {0.5, 1.0},
+                          [DEPTH_MEMORY] = {0.1, 0.2},
+                          [DEPTH_MATRIX] = {0.25, 0.5}};
 
 static void describe(struct campaign_step *out, double progress, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -63,6 +68,7 @@ static void describe(struct campaign_step *out, double progress, const char *for
 struct phase {
     const struct observation_set *set;
     const struct structure *s;
+    enum depth depth;
     uint16_t sm;  /* works in what one SM does */
     double quick; /* share of the measurement that is done at the end of each depth */
     double full;
@@ -219,6 +225,17 @@ static enum status schedule_rates(const struct phase *p, struct campaign_step *o
     return STATUS_OK;
 }
 
+static enum status schedule_runs(const struct phase *p, struct campaign_step *out)
+{
+    struct contiguity_estimate estimate;
+
+    contiguity_estimate(p->set, structure_reach_bytes(p->s), &estimate);
+    if (estimate.asks)
+        out->specs[out->spec_count++] = estimate.ask;
+    describe(out, p->quick, "random reads over physically scattered memory");
+    return STATUS_OK;
+}
+
 static enum status schedule_groups(const struct phase *p, struct campaign_step *out)
 {
     struct group_asks asks;
@@ -239,6 +256,13 @@ static enum status schedule_groups(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+static enum status schedule_memory(const struct phase *p, struct campaign_step *out)
+{
+    if (memory_probes_next(p->set, p->s, p->depth, out))
+        describe(out, p->full, "random reads of %s memory", memory_kind_name(out->specs[0].memory));
+    return STATUS_OK;
+}
+
 static enum status schedule_matrix(const struct phase *p, struct campaign_step *out)
 {
     sharing_probes_matrix(p->set, p->s, p->full, out);
@@ -254,7 +278,8 @@ static const struct {
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
     {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
-    {schedule_groups, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
+    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,
@@ -270,7 +295,8 @@ enum status campaign_next(const struct observation_set *set, enum depth depth,
         return STATUS_OK;
     }
     structure_estimate(set, &s);
-    const struct phase p = {set, &s, sm_ids[0], done_at[depth].quick, done_at[depth].full, err};
+    const struct phase p = {set, &s, depth, sm_ids[0], done_at[depth].quick, done_at[depth].full,
+                            err};
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         if (depth < phases[i].depth)
             continue;

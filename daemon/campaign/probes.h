@@ -19,6 +19,19 @@ void read_probes_next(const struct observation_set *set, const struct structure 
 void read_probes_rates(const struct observation_set *set, const struct structure *s,
                        struct campaign_step *out);
 
+/* The window of each SM, by id: whole groups, so that each window has about the same number of SMs.
+ * SMs without a group are not written. */
+void read_probes_by_group(const struct sm_partition *partition, uint32_t windows, uint16_t *out);
+/* The control: along the SMs in order of their groups. */
+void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, uint16_t *out);
+
+/* ---- kinds of memory (memory_probes.c) ---- */
+
+/* The next probes of the first kind of memory of which something is missing; false: none is, the
+ * time for them is spent, or the source has no host memory to spare. */
+bool memory_probes_next(const struct observation_set *set, const struct structure *s,
+                        enum depth depth, struct campaign_step *out);
+
 /* ---- which SMs share a level (sharing_probes.c) ---- */
 
 /* The next round or pair rows of the first level whose sharing is not known; none where all are, or

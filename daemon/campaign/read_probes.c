@@ -63,9 +63,7 @@ static void find_regions(const struct observation_set *set, const struct structu
         add_region(out, bytes, memory);
 }
 
-/* The window of each SM, by id: whole groups, so that each window has about the same number of SMs.
- * SMs without a group are not written. */
-static void partition_groups(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
+void read_probes_by_group(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
 {
     uint32_t sms_of_group[REACH_MAX_GROUPS] = {0};
     uint32_t sms_of_window[PROBE_MAX_WINDOWS] = {0};
@@ -90,7 +88,7 @@ static void partition_groups(const struct sm_partition *partition, uint32_t wind
     }
 }
 
-static void partition_sms(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
+void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, uint16_t *out)
 {
     uint32_t n = 0;
     for (uint32_t g = 0; g < partition->group_count; g++)
@@ -103,7 +101,8 @@ static bool has_read(const struct observation_set *set, const struct probe_spec 
 {
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
         const struct probe_spec *s = &o->spec;
-        if (s->access == spec->access && probe_access_bytes(s) == probe_access_bytes(spec) &&
+        if (s->run_bytes == 0 && s->access == spec->access &&
+            probe_access_bytes(s) == probe_access_bytes(spec) &&
             s->window_count == spec->window_count && s->point_count == spec->point_count &&
             memcmp(s->points, spec->points, sizeof s->points) == 0 &&
             memcmp(s->window_of_sm, spec->window_of_sm, sizeof s->window_of_sm) == 0)
@@ -143,9 +142,9 @@ static void schedule_windows(const struct observation_set *set, const struct rea
     for (uint32_t i = 0; i < regions->count; i++)
         if ((regions->bytes[i] + window_bytes - 1) / window_bytes == windows)
             spec.points[spec.point_count++] = regions->bytes[i];
-    partition_groups(partition, windows, spec.window_of_sm);
+    read_probes_by_group(partition, windows, spec.window_of_sm);
     add_spec(set, &spec, out);
-    partition_sms(partition, windows, spec.window_of_sm);
+    read_probes_by_sm(partition, windows, spec.window_of_sm);
     add_spec(set, &spec, out);
 }
 
@@ -214,7 +213,7 @@ static void schedule_by_group(const struct observation_set *set, const struct st
     spec.access = kind->access;
     spec.transaction_bytes = kind->transaction_bytes;
     spec.points[spec.point_count++] = bytes;
-    partition_groups(partition, (uint32_t)windows, spec.window_of_sm);
+    read_probes_by_group(partition, (uint32_t)windows, spec.window_of_sm);
     add_spec(set, &spec, out);
 }
 

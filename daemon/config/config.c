@@ -442,6 +442,8 @@ struct gpu_options config_gpu_options(const struct config *config)
     return (struct gpu_options){.simulated = config->simulated[0] ? config->simulated : NULL,
                                 .libcuda = config->libcuda,
                                 .memory_limit_bytes = config->memory_limit_bytes,
+                                .host_memory_bytes = config->host_memory_bytes,
+                                .memory_ms = config->memory_ms,
                                 .deadline_ms = config->probe_deadline_ms,
                                 .no_vmm = !config->vmm};
 }

@@ -58,6 +58,8 @@ struct config {
     const char *simulated[REACH_MAX_GPUS + 1]; /* NULL-terminated */
     const char *libcuda;                       /* NULL: libcuda.so.1 */
     uint64_t memory_limit_bytes;               /* 0: the default of gpu.h */
+    uint64_t host_memory_bytes;                /* likewise */
+    uint32_t memory_ms;                        /* likewise */
     uint32_t probe_deadline_ms;                /* 0: the default of gpu.h */
     bool vmm;                                  /* use the virtual memory API */
     bool measure_on_start;

@@ -45,8 +45,11 @@ static const struct config_word log_formats[] = {{"auto", LOG_FORMAT_AUTO},
                                                  {"journal", LOG_FORMAT_JOURNAL},
                                                  {NULL, 0}};
 
-static const struct config_word depths[] = {
-    {"quick", DEPTH_QUICK}, {"full", DEPTH_FULL}, {"matrix", DEPTH_MATRIX}, {NULL, 0}};
+static const struct config_word depths[] = {{"quick", DEPTH_QUICK},
+                                            {"full", DEPTH_FULL},
+                                            {"memory", DEPTH_MEMORY},
+                                            {"matrix", DEPTH_MATRIX},
+                                            {NULL, 0}};
 
 #define AT(field)    .offset = offsetof(struct config, field)
 #define GIVEN(field) .given_offset = offsetof(struct config, field)
@@ -101,6 +104,15 @@ const struct config_option config_options[] = {
      .help = "driver library, default libcuda.so.1"},
     {"memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(memory_limit_bytes), .argument = "BYTES",
      .help = "most device memory that probes may hold, default 1.1 GiB"},
+    {"host-memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(host_memory_bytes), .argument = "BYTES",
+     .help = "most host memory that probes may hold at a time, default a\n"
+             "quarter of what is available, which is the most in any\n"
+             "case; depth full takes at most 768 MiB"},
+    {"memory-time-ms", CONFIG_GPUS, CONFIG_NUMBER, AT(memory_ms), .argument = "N", .least = 1,
+     .most = CONFIG_HOUR_MS,
+     .help = "time for host, managed and peer memory, default 1000 at\n"
+             "depth full and 60000 at depth memory; nothing more is begun\n"
+             "after it"},
     {"probe-deadline-ms", CONFIG_GPUS, CONFIG_NUMBER, AT(probe_deadline_ms), .argument = "N",
      .least = 1, .most = CONFIG_HOUR_MS,
      .help = "most that one probe may take on the device, default 30000"},
@@ -125,7 +137,7 @@ const struct config_option config_options[] = {
     {"measure", CONFIG_ONCE, CONFIG_DEPTHS, AT(depths), .mode = CONFIG_MEASURE, .argument = "DEPTH",
      .words = depths,
      .help = "measure all GPUs at once, print what was found, exit; DEPTH\n"
-             "is quick, full or matrix; may be repeated"},
+             "is quick, full, memory or matrix; may be repeated"},
     {"repeat", CONFIG_ONCE, CONFIG_NUMBER, AT(repeats), .argument = "N", .least = 1,
      .most = CONFIG_MAX_REPEATS, .help = "each of these N times"},
     {"export", CONFIG_ONCE, CONFIG_TEXT, AT(export_dir), .argument = "DIR",

@@ -123,7 +123,9 @@ static void compare_real(const char *where, const struct member *m, double a, do
     const bool cycles = strstr(m->name, "_cycles") != NULL;
     const double least = cycles ? PENALTY_CYCLES : 0;
     if (fabs(a - b) > fmax(least, (cycles ? PENALTY_SHARE : THROUGHPUT_SHARE) * fmax(a, b)))
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %.1f and %.1f", where, m->label, a, b);
+        differ(out, FINGERPRINT_CHANGED,
+               fmax(a, b) < 10 ? "%s%s: %.3f and %.3f" : "%s%s: %.1f and %.1f", where, m->label, a,
+               b);
 }
 
 static void compare_name(const char *where, const struct member *m, unsigned a, unsigned b,
@@ -226,6 +228,19 @@ static void compare_throughput(const struct throughput *a, const struct throughp
     }
 }
 
+static void compare_memory(const struct memory_facts *a, const struct memory_facts *b,
+                           struct fingerprint_diff *out)
+{
+    char where[64];
+
+    if (a->kind != b->kind || strcmp(a->peer_uuid, b->peer_uuid) != 0)
+        return;
+    snprintf(where, sizeof where, "%s memory, ", memory_kind_name(a->kind));
+    compare_members(where, &memory_object, a, b, out);
+    compare_points(where, &memory_point_object, a->curve, a->curve_count, b->curve, b->curve_count,
+                   out);
+}
+
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out)
 {
@@ -240,4 +255,7 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_members("", &topology_object, &a->topology, &b->topology, out);
     compare_members("", &windows_object, &a->windows, &b->windows, out);
     compare_throughput(&a->throughput, &b->throughput, out);
+    compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
+    for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
+        compare_memory(&a->memory[i], &b->memory[i], out);
 }

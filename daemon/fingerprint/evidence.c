@@ -18,7 +18,8 @@ NAME_FUNCTIONS(
     [EVIDENCE_STRIDES] = "strides", [EVIDENCE_FLOOR_PLAN] = "floor-plan",
     [EVIDENCE_RANDOM_READS] = "random-reads", [EVIDENCE_CLASSES] = "classes",
     [EVIDENCE_GROUP_PAIRS] = "group-pairs", [EVIDENCE_MEAN_CURVES] = "mean-curves",
-    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses")
+    [EVIDENCE_MEAN_PAIRS] = "mean-pairs", [EVIDENCE_RANDOM_ACCESSES] = "random-accesses",
+    [EVIDENCE_RUN_LENGTHS] = "run-lengths", [EVIDENCE_WALKS] = "walks")
 
 const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT] = {
     [LEVEL_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
@@ -56,6 +57,26 @@ const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT] = {
 };
 const char *const evidence_rate_names[RATE_EVIDENCE_COUNT] = {
     [RATE_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+};
+
+const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT] = {
+    [CONTIGUITY_EVIDENCE_FRAME_BYTES] = "frame_bytes",
+    [CONTIGUITY_EVIDENCE_CONTIGUOUS_MISS_NS] = "contiguous_miss_ns",
+    [CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS] = "scattered_miss_ns",
+};
+
+const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT] = {
+    [MEMORY_EVIDENCE_PLATEAU_GBPS] = "plateau_gbps",
+    [MEMORY_EVIDENCE_REACH_BYTES] = "reach_bytes",
+    [MEMORY_EVIDENCE_WINDOWS_REACH_BYTES] = "windows_reach_bytes",
+    [MEMORY_EVIDENCE_GROUP_REACH_BYTES] = "group_reach_bytes",
+    [MEMORY_EVIDENCE_ENTRY_BYTES] = "entry_bytes",
+    [MEMORY_EVIDENCE_BEYOND_GBPS] = "beyond_gbps",
+    [MEMORY_EVIDENCE_LATENCY_CYCLES] = "latency_cycles",
+    [MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES] = "beyond_latency_cycles",
+    [MEMORY_EVIDENCE_SMS_TO_FILL] = "sms_to_fill",
+    [MEMORY_EVIDENCE_WRITE_GBPS] = "write_gbps",
+    [MEMORY_EVIDENCE_ATOMIC_GBPS] = "atomic_gbps",
 };
 
 struct evidence evidence_make(enum evidence_method method, uint64_t repeats, double margin)

@@ -28,6 +28,8 @@ enum evidence_method {
     EVIDENCE_MEAN_CURVES,      /* published means over footprints, at three strides */
     EVIDENCE_MEAN_PAIRS,       /* a published matrix of means */
     EVIDENCE_RANDOM_ACCESSES,  /* throughput of random accesses of another kind */
+    EVIDENCE_RUN_LENGTHS,      /* random reads over physical runs of several lengths */
+    EVIDENCE_WALKS,            /* loads one after the other, each timed */
     EVIDENCE_METHOD_COUNT
 };
 
@@ -97,11 +99,33 @@ enum {
     CURVE_EVIDENCE_COUNT
 };
 enum { RATE_EVIDENCE_PLATEAU_GBPS = 0, RATE_EVIDENCE_COUNT };
+enum {
+    CONTIGUITY_EVIDENCE_FRAME_BYTES = 0,
+    CONTIGUITY_EVIDENCE_CONTIGUOUS_MISS_NS,
+    CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS,
+    CONTIGUITY_EVIDENCE_COUNT
+};
+enum {
+    MEMORY_EVIDENCE_PLATEAU_GBPS = 0,
+    MEMORY_EVIDENCE_REACH_BYTES,         /* and onset_bytes */
+    MEMORY_EVIDENCE_WINDOWS_REACH_BYTES, /* and windows_onset_bytes */
+    MEMORY_EVIDENCE_GROUP_REACH_BYTES,   /* and group_onset_bytes */
+    MEMORY_EVIDENCE_ENTRY_BYTES,
+    MEMORY_EVIDENCE_BEYOND_GBPS,
+    MEMORY_EVIDENCE_LATENCY_CYCLES,
+    MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES,
+    MEMORY_EVIDENCE_SMS_TO_FILL,
+    MEMORY_EVIDENCE_WRITE_GBPS,
+    MEMORY_EVIDENCE_ATOMIC_GBPS,
+    MEMORY_EVIDENCE_COUNT
+};
 extern const char *const evidence_level_names[LEVEL_EVIDENCE_COUNT];
 extern const char *const evidence_topology_names[TOPOLOGY_EVIDENCE_COUNT];
 extern const char *const evidence_group_names[GROUP_EVIDENCE_COUNT];
 extern const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT];
 extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
+extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
+extern const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT];
 
 #endif

@@ -35,8 +35,8 @@ NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLO
 NAME_FUNCTION(allocation_name, enum allocation, [ALLOCATION_VIRTUAL] = "virtual",
               [ALLOCATION_PLAIN] = "plain", [ALLOCATION_MANAGED] = "managed")
 
-NAME_FUNCTIONS(
-    depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full", [DEPTH_MATRIX] = "matrix")
+NAME_FUNCTIONS(depth, enum depth, [DEPTH_QUICK] = "quick", [DEPTH_FULL] = "full",
+               [DEPTH_MEMORY] = "memory", [DEPTH_MATRIX] = "matrix")
 
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
 {

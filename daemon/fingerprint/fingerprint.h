@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/verdict.h"
 #include "base/access.h"
+#include "base/memory_kind.h"
 #include "fingerprint/evidence.h"
 
 #include <jansson.h>
@@ -21,6 +22,9 @@ enum {
     FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the curve's */
     FINGERPRINT_MAX_RATE_POINTS = 12,
     FINGERPRINT_CURVE_BYTES = 128, /* moved by one read of the curve */
+    FINGERPRINT_MAX_PEERS = 16,    /* GPUs whose memory this one can access */
+    FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
+    FINGERPRINT_MAX_MEMORY_CURVE = 24,
     FINGERPRINT_MAX_NOTES = 8,
     FINGERPRINT_MAX_SET_RUNS = 8,    /* different set sizes of one level */
     FINGERPRINT_MAX_DISABLED = 64,   /* SMs that a candidate can name */
@@ -53,8 +57,10 @@ const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth"
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
 const char *allocation_name(enum allocation a); /* "virtual", "plain", "managed" */
 
-enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MATRIX, DEPTH_COUNT };
-const char *depth_name(enum depth d); /* "quick", "full", "matrix" */
+/* Memory is full with more time and host memory for the kinds of memory; matrix is full with the
+ * pair matrix. */
+enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MEMORY, DEPTH_MATRIX, DEPTH_COUNT };
+const char *depth_name(enum depth d); /* "quick", "full", "memory", "matrix" */
 bool depth_from_name(const char *name, enum depth *out);
 
 /* Which SMs share one thing. Groups are numbered by their lowest SM id. */
@@ -192,6 +198,46 @@ struct throughput {
     struct evidence evidence[THROUGHPUT_EVIDENCE_COUNT];
 };
 
+/* What a miss costs, by whether the memory around the address is physically contiguous. Prices are
+ * nanoseconds of the whole GPU per miss, beyond windows.reach_bytes. A frame that is not one run of
+ * physical memory has the scattered price. If runs make no difference, frame_bytes is not
+ * observable and the prices are equal. */
+struct fingerprint_contiguity {
+    struct maybe_u64 frame_bytes; /* aligned, within which runs matter */
+    struct maybe_f64 contiguous_miss_ns;
+    struct maybe_f64 scattered_miss_ns;
+    struct evidence evidence[CONTIGUITY_EVIDENCE_COUNT];
+};
+
+/* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
+ * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
+ * kind cannot be had, with the reason; everything else then is too.
+ *
+ * Reached is what is read at 90 % of the plateau or more. If all that was probed is reached,
+ * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. */
+struct memory_facts {
+    enum memory_kind kind;
+    char peer_uuid[64];                   /* of MEMORY_PEER; "" otherwise */
+    struct maybe_u64 probed_bytes;        /* largest region that was read */
+    struct maybe_f64 plateau_gbps;        /* all SMs, within the reach */
+    struct maybe_u64 reach_bytes;         /* largest region probed that all SMs reach */
+    struct maybe_u64 onset_bytes;         /* smallest region probed that they do not */
+    struct maybe_u64 windows_reach_bytes; /* largest region that windows by group reach */
+    struct maybe_u64 windows_onset_bytes; /* smallest that they do not */
+    struct maybe_u64 group_reach_bytes;   /* of one group alone: largest region it reaches */
+    struct maybe_u64 group_onset_bytes;
+    struct maybe_u64 entry_bytes;    /* bytes that one entry translates */
+    struct maybe_f64 beyond_gbps;    /* naive, over the largest region probed */
+    struct maybe_f64 latency_cycles; /* of one load within the reach */
+    struct maybe_f64 beyond_latency_cycles;
+    struct maybe_u32 sms_to_fill; /* fewest SMs that read 95 % of the plateau */
+    struct maybe_f64 write_gbps;  /* writes of 32 bytes within the reach */
+    struct maybe_f64 atomic_gbps; /* atomics likewise */
+    uint32_t curve_count;         /* by rising region_bytes; windows and control beyond the reach */
+    struct curve_point curve[FINGERPRINT_MAX_MEMORY_CURVE];
+    struct evidence evidence[MEMORY_EVIDENCE_COUNT];
+};
+
 struct fingerprint_conditions {
     enum verdict verdict;
     char arena[16];         /* "alias", "plain", "simulated" */
@@ -223,7 +269,9 @@ enum fingerprint_part {
     PART_GROUP_PAIRS,
     PART_CURVE, /* plateau, whole memory, curve */
     PART_RATES,
-    PART_COUNT
+    PART_CONTIGUITY,
+    PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
+    PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
 enum { PART_NAME_BYTES = 40 };
 /* "tlb.levels[0].size", "throughput.curve": where the part is in the JSON document. `out` needs
@@ -260,6 +308,11 @@ struct fingerprint {
         struct maybe_u64 recommended_bytes; /* reach less one entry, for an unaligned base */
     } windows;
     struct throughput throughput;
+    struct fingerprint_contiguity contiguity;
+    /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
+     * memory, and then the peers. */
+    uint32_t memory_count;
+    struct memory_facts memory[FINGERPRINT_MAX_MEMORY];
     struct fingerprint_conditions conditions;
     /* Parts that an earlier measurement found and this one did not (merge.h). If there are any,
      * measurement_id is the id of this measurement without them; otherwise "". */

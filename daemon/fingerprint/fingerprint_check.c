@@ -419,6 +419,60 @@ static void check_throughput(struct check *c, const struct throughput *t)
         check_rate(c, &t->rates[i], i > 0 ? &t->rates[i - 1] : NULL, i);
 }
 
+static void check_contiguity(struct check *c, const struct fingerprint_contiguity *k)
+{
+    const bool both = IS_KNOWN(k->contiguous_miss_ns) && IS_KNOWN(k->scattered_miss_ns);
+
+    at(c, "contiguity.");
+    require(c, !IS_KNOWN(k->frame_bytes) || k->frame_bytes.v > 0, "frame_bytes", "is 0");
+    require(c, !IS_KNOWN(k->contiguous_miss_ns) || k->contiguous_miss_ns.v > 0,
+            "contiguous_miss_ns", "is 0");
+    require(c, !both || k->scattered_miss_ns.v >= k->contiguous_miss_ns.v, "scattered_miss_ns",
+            "is below contiguous_miss_ns");
+}
+
+/* A number that is known only together with those that it depends on. */
+static void check_memory_facts(struct check *c, const struct memory_facts *m)
+{
+    const struct {
+        const char *name;
+        struct maybe_u64 reach, onset;
+    } bounds[] = {{"onset_bytes", m->reach_bytes, m->onset_bytes},
+                  {"windows_onset_bytes", m->windows_reach_bytes, m->windows_onset_bytes},
+                  {"group_onset_bytes", m->group_reach_bytes, m->group_onset_bytes}};
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds)[0]; i++)
+        require(c,
+                !IS_KNOWN(bounds[i].reach) || !IS_KNOWN(bounds[i].onset) ||
+                    bounds[i].reach.v < bounds[i].onset.v,
+                bounds[i].name, "is not above the reach");
+    require(c, IS_KNOWN(m->probed_bytes) || !IS_KNOWN(m->plateau_gbps), "plateau_gbps",
+            "is known of memory that could not be had");
+    require(c, IS_KNOWN(m->probed_bytes) || m->curve_count == 0, "curve",
+            "is of memory that could not be had");
+    require(c, (m->kind == MEMORY_PEER) == (m->peer_uuid[0] != '\0'), "peer_uuid",
+            "is missing, or is of no peer");
+    for (uint32_t k = 0; k < m->curve_count; k++)
+        check_region(c, m->curve[k].region_bytes, &last);
+}
+
+/* Each kind once and in order, then the peers. */
+static void check_memory(struct check *c, const struct fingerprint *fp)
+{
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        at(c, "memory[%u].", i);
+        require(c,
+                fp->memory[i].kind ==
+                    (i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER),
+                "kind", "is out of order or a duplicate");
+        check_memory_facts(c, &fp->memory[i]);
+    }
+    c->where[0] = '\0';
+    require(c, fp->memory_count == 0 || fp->memory_count >= MEMORY_PEER - 1, "memory",
+            "lacks a kind");
+}
+
 static void check_source(struct check *c, const char *field, const struct fingerprint_source *s)
 {
     at(c, "%s.", field);
@@ -455,6 +509,8 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_topology(&c, &fp->topology);
     check_windows(&c, &fp->windows);
     check_throughput(&c, &fp->throughput);
+    check_contiguity(&c, &fp->contiguity);
+    check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;
 }

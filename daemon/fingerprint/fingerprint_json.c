@@ -195,6 +195,8 @@ static void write_member(struct json_builder *o, const struct member *m, const s
         json_builder_u64(o, m->name, at->index);
         break;
     case MEMBER_OBJECT:
+        if (m->optional && member_is_unmeasured(m, at->base))
+            break;
         json_builder_value(o, m->name, object_to_json(m->object, &inner, false));
         break;
     case MEMBER_LIST:

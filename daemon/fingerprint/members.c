@@ -38,6 +38,7 @@
 /* Attributes of a row. */
 #define IN(p)                .part = (PART_##p + 1)
 #define IN_LEVEL(p)          .part = (LEVEL_PART_##p + 1)
+#define IN_MEMORY            .part = 1
 #define EVIDENCE(of, number) .evidence = (of##_EVIDENCE_##number + 1)
 
 #define DEFINE(s, rows)                                                                            \
@@ -57,6 +58,7 @@ static const struct json_names fill_words = {fill_name, FILL_PARTS + 1};
 static const struct json_names finding_words = {finding_name, FINDING_NO + 1};
 static const struct json_names cause_words = {slow_cause_name, SLOW_BY_BANDWIDTH + 1};
 static const struct json_names depth_words = {depth_name, DEPTH_COUNT};
+static const struct json_names memory_words = {memory_kind_name, MEMORY_KIND_COUNT};
 static const struct json_names access_words = {access_name, ACCESS_COUNT};
 static const struct json_names verdict_words = {verdict_name, VERDICT_UNUSABLE + 1};
 
@@ -199,15 +201,18 @@ static const struct member windows_members[] = {
 };
 const struct object windows_object = DEFINE(fingerprint_windows, windows_members);
 
-static const struct member curve_point_members[] = {
-    {NUMBER(curve_point, region_bytes)},
-    {NUMBER(curve_point, naive_gbps), IN(CURVE), EVIDENCE(CURVE, NAIVE_GBPS),
-     .label = "naive in GB/s"},
-    {NUMBER(curve_point, by_group_gbps), IN(CURVE), EVIDENCE(CURVE, BY_GROUP_GBPS),
-     .label = "by group in GB/s"},
-    {NUMBER(curve_point, by_sm_gbps), IN(CURVE), EVIDENCE(CURVE, BY_SM_GBPS)},
-    {NUMBER(curve_point, windows)},
-};
+/* A point of the curve, and of that of another kind of memory. */
+#define CURVE_POINT_ROWS(in)                                                                       \
+    {NUMBER(curve_point, region_bytes)},                                                           \
+        {NUMBER(curve_point, naive_gbps), in, EVIDENCE(CURVE, NAIVE_GBPS),                         \
+         .label = "naive in GB/s"},                                                                \
+        {NUMBER(curve_point, by_group_gbps), in, EVIDENCE(CURVE, BY_GROUP_GBPS),                   \
+         .label = "by group in GB/s"},                                                             \
+        {NUMBER(curve_point, by_sm_gbps), in, EVIDENCE(CURVE, BY_SM_GBPS)},                        \
+    {                                                                                              \
+        NUMBER(curve_point, windows)                                                               \
+    }
+static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE))};
 const struct object curve_point_object =
     DEFINE_WITH_EVIDENCE(curve_point, curve_point_members, evidence_curve_names);
 
@@ -248,6 +253,54 @@ static const struct member throughput_members[] = {
 const struct object throughput_object =
     DEFINE_WITH_EVIDENCE(throughput, throughput_members, evidence_throughput_names);
 
+/* ---- contiguity ---- */
+
+static const struct member contiguity_members[] = {
+    {NUMBER(fingerprint_contiguity, frame_bytes), IN(CONTIGUITY), EVIDENCE(CONTIGUITY, FRAME_BYTES),
+     .label = "frame"},
+    {NUMBER(fingerprint_contiguity, contiguous_miss_ns), IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, CONTIGUOUS_MISS_NS), .label = "miss of contiguous memory in ns"},
+    {NUMBER(fingerprint_contiguity, scattered_miss_ns), IN(CONTIGUITY),
+     EVIDENCE(CONTIGUITY, SCATTERED_MISS_NS), .label = "miss of scattered memory in ns"},
+};
+const struct object contiguity_object =
+    DEFINE_WITH_EVIDENCE(fingerprint_contiguity, contiguity_members, evidence_contiguity_names);
+
+/* ---- memory ---- */
+
+static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
+const struct object memory_point_object =
+    DEFINE_WITH_EVIDENCE(curve_point, memory_point_members, evidence_curve_names);
+
+static const struct member memory_members[] = {
+    {NAME(memory_facts, kind, memory_words)},
+    {NUMBER(memory_facts, peer_uuid), .optional = true},
+    {NUMBER(memory_facts, probed_bytes), IN_MEMORY},
+    {NUMBER(memory_facts, plateau_gbps), IN_MEMORY, EVIDENCE(MEMORY, PLATEAU_GBPS),
+     .label = "plateau in GB/s"},
+    {NUMBER(memory_facts, reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, REACH_BYTES)},
+    {NUMBER(memory_facts, onset_bytes), IN_MEMORY},
+    {NUMBER(memory_facts, windows_reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, WINDOWS_REACH_BYTES)},
+    {NUMBER(memory_facts, windows_onset_bytes), IN_MEMORY},
+    {NUMBER(memory_facts, group_reach_bytes), IN_MEMORY, EVIDENCE(MEMORY, GROUP_REACH_BYTES)},
+    {NUMBER(memory_facts, group_onset_bytes), IN_MEMORY},
+    {NUMBER(memory_facts, entry_bytes), IN_MEMORY, EVIDENCE(MEMORY, ENTRY_BYTES), .label = "entry"},
+    {NUMBER(memory_facts, beyond_gbps), IN_MEMORY, EVIDENCE(MEMORY, BEYOND_GBPS)},
+    {NUMBER(memory_facts, latency_cycles), IN_MEMORY, EVIDENCE(MEMORY, LATENCY_CYCLES),
+     .label = "latency in cycles"},
+    {NUMBER(memory_facts, beyond_latency_cycles), IN_MEMORY,
+     EVIDENCE(MEMORY, BEYOND_LATENCY_CYCLES)},
+    {NUMBER(memory_facts, sms_to_fill), IN_MEMORY, EVIDENCE(MEMORY, SMS_TO_FILL)},
+    {NUMBER(memory_facts, write_gbps), IN_MEMORY, EVIDENCE(MEMORY, WRITE_GBPS),
+     .label = "writes in GB/s"},
+    {NUMBER(memory_facts, atomic_gbps), IN_MEMORY, EVIDENCE(MEMORY, ATOMIC_GBPS),
+     .label = "atomics in GB/s"},
+    {LIST(curve, memory_facts, curve, curve_count, memory_point_object),
+     .columns = "curve_evidence"},
+};
+const struct object memory_object =
+    DEFINE_WITH_EVIDENCE(memory_facts, memory_members, evidence_memory_names);
+
 /* ---- the whole ---- */
 
 static const struct member conditions_members[] = {
@@ -280,6 +333,8 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, topology, topology_object)},
     {OBJECT(fingerprint, windows, windows_object), IN(GROUPS)},
     {OBJECT(fingerprint, throughput, throughput_object)},
+    {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
+    {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };
 const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members);
@@ -373,6 +428,19 @@ static bool is_known(const struct member *m, const void *base)
     default:
         return is_known_number(m, base);
     }
+}
+
+bool member_is_unmeasured(const struct member *m, const void *base)
+{
+    bool touched = false;
+
+    for (uint32_t i = 0; i < m->object->count; i++) {
+        const struct member *const inner = &m->object->members[i];
+        const struct member_state s = member_state(inner, member_at(m, base));
+        touched |= s.known != MAYBE_UNKNOWN ||
+                   (s.reason != REASON_NOT_MEASURED && s.reason != REASON_NONE);
+    }
+    return !touched;
 }
 
 uint32_t object_known_evidence(const struct object *o, const void *base)

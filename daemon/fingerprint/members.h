@@ -23,7 +23,8 @@ enum member_type {
     MEMBER_TEXT = JSON_FIELD_TEXT, /* optional: null if empty */
     MEMBER_TIME = JSON_FIELD_TIME,
     MEMBER_NAME = JSON_FIELD_NAME,
-    MEMBER_OBJECT = JSON_FIELD_TYPE_COUNT, /* a struct */
+    MEMBER_OBJECT = JSON_FIELD_TYPE_COUNT, /* a struct; optional: of numbers that may be absent,
+                                              omitted if none of them was measured */
     MEMBER_LIST,                           /* an array of structs; optional: omitted if empty */
     MEMBER_NOTES,                          /* an array of texts */
     /* Arrays of SM ids and of group numbers. */
@@ -70,7 +71,8 @@ struct object {
 };
 
 extern const struct object fingerprint_object, level_object, topology_object, curve_point_object,
-    rate_object, rate_point_object, throughput_object, windows_object, source_object;
+    rate_object, rate_point_object, throughput_object, contiguity_object, memory_object,
+    memory_point_object, windows_object, source_object;
 
 static inline const void *member_at(const struct member *m, const void *base)
 {
@@ -120,6 +122,9 @@ static inline struct member_state member_state(const struct member *m, const voi
     memcpy(&s, member_at(m, base), sizeof s);
     return s;
 }
+
+/* MEMBER_OBJECT, optional: is each of its numbers "not measured"? */
+bool member_is_unmeasured(const struct member *m, const void *base);
 
 /* Bit k: the number that evidence k of the object is of is known. */
 uint32_t object_known_evidence(const struct object *o, const void *base);

@@ -14,6 +14,9 @@ enum {
     SEEN_QUARTERS = 5 /* a level is seen if 5/4 of its onset were walked */
 };
 
+/* Plateaus of one kind of memory differ by this share at most. */
+#define PLATEAU_TOLERANCE 0.1
+
 /* Writes `reason` and is true, so that a comparison can return it. */
 #define differs(reason, ...) ((void)snprintf(reason, MERGE_REASON_BYTES, __VA_ARGS__), true)
 
@@ -223,6 +226,26 @@ static bool keep_level_part(const struct fingerprint *earlier, const struct fing
                     is_coarser(&earlier->levels[k], &newer->levels[k]));
 }
 
+static bool are_apart(const struct memory_facts *a, const struct memory_facts *b)
+{
+    return IS_KNOWN(a->reach_bytes) && IS_KNOWN(b->onset_bytes) &&
+           a->reach_bytes.v >= b->onset_bytes.v;
+}
+
+/* Is it the same memory, as far as both know? Its plateau and its reach belong to the host and to
+ * the driver too, and may change under the same chip: then only the newer counts. */
+static bool same_memory(const struct memory_facts *a, const struct memory_facts *b)
+{
+    const double p = a->plateau_gbps.v, q = b->plateau_gbps.v;
+
+    if (a->kind != b->kind || strcmp(a->peer_uuid, b->peer_uuid) != 0)
+        return false;
+    if (IS_KNOWN(a->plateau_gbps) && IS_KNOWN(b->plateau_gbps) &&
+        (p < q ? q - p : p - q) > PLATEAU_TOLERANCE * (p < q ? q : p))
+        return false;
+    return !are_apart(a, b) && !are_apart(b, a);
+}
+
 /* `newer_levels`: how many levels `newer` has found itself. */
 static bool keep_part(const struct fingerprint *earlier, const struct fingerprint *newer,
                       const struct group_choice *groups, uint32_t newer_levels, uint32_t part)
@@ -230,6 +253,9 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     const bool more = part_known(earlier, (enum fingerprint_part)part) >
                       part_known(newer, (enum fingerprint_part)part);
 
+    if (part >= PART_MEMORY)
+        return more && same_memory(&earlier->memory[part - PART_MEMORY],
+                                   &newer->memory[part - PART_MEMORY]);
     switch (part) {
     case PART_BEYOND:
         return keep_beyond(earlier, newer, newer_levels);
@@ -242,6 +268,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_PAGE_BYTES:
     case PART_CURVE:
     case PART_RATES:
+    case PART_CONTIGUITY:
         return more;
     default:
         return keep_level_part(earlier, newer, part, more);
@@ -258,6 +285,18 @@ static void add_levels(const struct fingerprint *earlier, struct fingerprint *ne
     }
 }
 
+/* Adds to `newer` the kinds of memory that it has not tried, with nothing known of them. If it
+ * has tried any it has tried all, and peers that it lacks are gone. */
+static void add_memory(const struct fingerprint *earlier, struct fingerprint *newer)
+{
+    for (uint32_t i = newer->memory_count; i < earlier->memory_count; i++) {
+        memcpy(newer->memory[i].peer_uuid, earlier->memory[i].peer_uuid,
+               sizeof newer->memory[i].peer_uuid);
+        newer->memory[i].kind = earlier->memory[i].kind;
+        newer->memory_count = i + 1;
+    }
+}
+
 static void merge_parts(const struct fingerprint *earlier, const char *id,
                         struct fingerprint *newer)
 {
@@ -266,6 +305,8 @@ static void merge_parts(const struct fingerprint *earlier, const char *id,
     bool keep[PART_COUNT];
 
     add_levels(earlier, newer);
+    if (newer->memory_count == 0)
+        add_memory(earlier, newer);
     for (uint32_t part = 0; part < PART_COUNT; part++)
         keep[part] = keep_part(earlier, newer, &groups, levels, part);
     for (uint32_t part = 0; part < PART_COUNT; part++) {

@@ -13,7 +13,7 @@ static const char *const level_part_names[LEVEL_PART_COUNT] = {
 };
 
 /* From PART_BEYOND on. */
-static const char *const part_names[PART_COUNT - PART_BEYOND] = {
+static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [0] = "tlb.beyond",
     [PART_PAGE_BYTES - PART_BEYOND] = "tlb.page_bytes",
     [PART_GROUPS - PART_BEYOND] = "topology.groups",
@@ -22,11 +22,18 @@ static const char *const part_names[PART_COUNT - PART_BEYOND] = {
     [PART_GROUP_PAIRS - PART_BEYOND] = "topology.pairs",
     [PART_CURVE - PART_BEYOND] = "throughput.curve",
     [PART_RATES - PART_BEYOND] = "throughput.rates",
+    [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)
 {
-    if (part < PART_BEYOND)
+    if (part >= PART_MEMORY + MEMORY_PEER - 1)
+        (void)snprintf(out, PART_NAME_BYTES, "memory.peer[%d]",
+                       (int)part - (PART_MEMORY + MEMORY_PEER - 1));
+    else if (part >= PART_MEMORY)
+        (void)snprintf(out, PART_NAME_BYTES, "memory.%s",
+                       memory_kind_name((enum memory_kind)(part - PART_MEMORY + 1)));
+    else if (part < PART_BEYOND)
         (void)snprintf(out, PART_NAME_BYTES, "tlb.levels[%d].%.20s", (int)part / LEVEL_PART_COUNT,
                        level_part_names[(int)part % LEVEL_PART_COUNT]);
     else
@@ -101,6 +108,10 @@ uint32_t part_known(const struct fingerprint *fp, enum fingerprint_part part)
 
     if (part == PART_GROUP_PAIRS)
         return fp->topology.pairs.measured;
+    if (part >= PART_MEMORY)
+        return part - PART_MEMORY < fp->memory_count
+                   ? known_members(&memory_object, &fp->memory[part - PART_MEMORY], 1)
+                   : 0;
     if (part >= PART_BEYOND)
         return known_members(&fingerprint_object, fp, part + 1);
     return k < fp->level_count
@@ -144,7 +155,9 @@ void part_copy(const struct fingerprint *from, enum fingerprint_part part, struc
 {
     const uint32_t k = (uint32_t)part / LEVEL_PART_COUNT;
 
-    if (part >= PART_BEYOND)
+    if (part >= PART_MEMORY)
+        to->memory[part - PART_MEMORY] = from->memory[part - PART_MEMORY];
+    else if (part >= PART_BEYOND)
         copy_members(&fingerprint_object, from, to, part + 1);
     else
         copy_members(&level_object, &from->levels[k], &to->levels[k], part % LEVEL_PART_COUNT + 1);

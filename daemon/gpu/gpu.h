@@ -24,7 +24,11 @@ struct gpu_options {
     const char *libcuda;         /* file name or path; NULL: "libcuda.so.1" */
     uint64_t memory_limit_bytes; /* most that the probes may hold on the device; 0: 1.1 GiB */
     uint32_t deadline_ms;        /* most that one probe may take on the device; 0: 30 000 */
-    bool no_vmm;                 /* do not use the virtual memory API, as if it were missing */
+    /* Most host memory that probes may hold at a time; 0: a quarter of what is available, which is
+     * the most in any case. */
+    uint64_t host_memory_bytes;
+    uint32_t memory_ms; /* most time for other kinds of memory; 0: that of the depth */
+    bool no_vmm;        /* do not use the virtual memory API, as if it were missing */
 };
 
 /* Operations of one source. Every slot is required. */

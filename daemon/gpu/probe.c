@@ -17,6 +17,7 @@ enum {
     MAX_WARM_LAPS = 16,
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
+    BACKING_PER_RUN = 16, /* a run is memory beside that behind the range */
     /* So that each of REACH_MAX_SMS SMs has at least one line, however the windows fall. */
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS
 };
@@ -59,13 +60,17 @@ static const struct {
     {FIELD(repeats), ROUND | READ, 1, PROBE_MAX_REPEATS},
     {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS, MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
     {FIELD(sm_count), PAIRS, 1, REACH_MAX_SMS},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
 
-_Static_assert(sizeof(enum access) == sizeof(uint32_t), "a field like the others");
+_Static_assert(sizeof(enum access) == sizeof(uint32_t) &&
+                   sizeof(enum memory_kind) == sizeof(uint32_t),
+               "fields like the others");
 
 static enum status check_range(const char *field, uint64_t v, uint64_t low, uint64_t high,
                                struct err *err)
@@ -132,6 +137,16 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
     }
     if (!any)
         return err_set(err, STATUS_INVALID_ARGUMENT, "probe: window_of_sm leaves every SM idle");
+    if (spec->run_bytes == 0
+            ? spec->scattered_bytes > 0
+            : spec->scattered_bytes % spec->run_bytes != 0 || spec->base_bytes > 0 ||
+                  spec->point_count > 1 || spec->scattered_bytes > spec->points[0] ||
+                  spec->memory != MEMORY_DEVICE)
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "probe: scattered_bytes is %llu, must be runs within the one region of device "
+            "memory, which begins at 0",
+            (unsigned long long)spec->scattered_bytes);
     return STATUS_OK;
 }
 
@@ -152,6 +167,36 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
     return s == STATUS_OK && spec->kind == PROBE_READ ? check_read(spec, err) : s;
 }
 
+uint64_t probe_longest_run(const struct gpu_limits *limits)
+{
+    const uint64_t most = limits->backing_bytes / BACKING_PER_RUN;
+    uint64_t run = limits->granule_bytes;
+
+    if (limits->arena == ARENA_PLAIN || limits->backing_bytes >= limits->range_bytes || run > most)
+        return 0;
+    while (run <= most / 2)
+        run *= 2;
+    return run;
+}
+
+/* Runs are mapped one by one, so they are whole granules. */
+static enum status check_runs(const struct probe_spec *spec, const struct gpu_limits *limits,
+                              struct err *err)
+{
+    const uint64_t longest = probe_longest_run(limits);
+    const uint64_t granules = spec->run_bytes / limits->granule_bytes;
+
+    if (longest == 0)
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "probe: run_bytes needs the virtual memory API and more device memory");
+    if (spec->run_bytes % limits->granule_bytes != 0 || (granules & (granules - 1)) != 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: run_bytes is %llu, must be a power of two times %llu",
+                       (unsigned long long)spec->run_bytes,
+                       (unsigned long long)limits->granule_bytes);
+    return check_range("run_bytes", spec->run_bytes, limits->granule_bytes, longest, err);
+}
+
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err)
 {
@@ -161,6 +206,16 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
     if (spec->kind == PROBE_MEANS || spec->kind == PROBE_MEAN_PAIRS)
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: %s is imported and never measured",
                        probe_kind_name(spec->kind));
+    if (spec->kind == PROBE_READ && spec->run_bytes > 0) {
+        s = check_runs(spec, limits, err);
+        if (s != STATUS_OK)
+            return s;
+    }
+    if (spec->memory == MEMORY_PEER && spec->peer >= limits->peer_count)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
+                       spec->peer, limits->peer_count);
+    if (spec->memory != MEMORY_DEVICE)
+        return STATUS_OK; /* its range is made as long as it needs to be */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);
     if (need > limits->range_bytes)
         return err_set(err, STATUS_INVALID_ARGUMENT,
@@ -190,6 +245,16 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         break;
     }
     return 0;
+}
+
+bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->memory == b->memory && (a->memory != MEMORY_PEER || a->peer == b->peer);
+}
+
+bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result)
+{
+    return spec->memory != MEMORY_DEVICE && !IS_KNOWN(result->conditions.memory_bytes);
 }
 
 uint32_t probe_access_bytes(const struct probe_spec *spec)

@@ -52,6 +52,15 @@
  *
  * Memory is zero before and after.
  *
+ * With `run_bytes`, READ also says what lies behind the addresses: the first `scattered_bytes` of
+ * the region are backed by runs of physical memory of that length, none of which continues the one
+ * before. The rest, and all without run_bytes, is as contiguous as the source can make it.
+ *
+ * CHASE and READ know other kinds of memory than the device's own, by `memory`
+ * (base/memory_kind.h): the range then is one of that kind, as long as the probe needs, which the
+ * source makes for it and keeps until a probe touches other memory. A kind that cannot be had is an
+ * answer too: no values, and the reason in the conditions.
+ *
  * Two more kinds never run on a GPU. They hold what others have measured and published
  * (daemon/import), in thousandths of a cycle:
  *
@@ -74,6 +83,7 @@
 #include "base/access.h"
 #include "base/clock.h"
 #include "base/identity.h"
+#include "base/memory_kind.h"
 #include "base/status.h"
 
 enum {
@@ -111,19 +121,24 @@ struct probe_spec {
     uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
     uint32_t samples;                  /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
-    uint32_t warm_laps;          /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
-    uint32_t slice_pages;        /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
-    uint32_t flush_pages;        /* ROUND, PAIRS: 0..2^20 */
-    uint32_t thrash_pages;       /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
-    uint32_t repeats;            /* ROUND, READ: 1..PROBE_MAX_REPEATS */
-    uint32_t duration_us;        /* READ: 100..100000 */
-    uint32_t seed;               /* READ: of the random positions */
-    enum access access;          /* READ: see the table above */
-    uint32_t transaction_bytes;  /* READ: moved by one access; 0: 128 */
-    uint32_t sm_count;           /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
-    uint16_t sms[REACH_MAX_SMS]; /* their ids */
-    uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
-    uint32_t window_sms;         /* READ: length of window_of_sm; index is the SM's id */
+    uint32_t warm_laps;         /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
+    uint32_t slice_pages;       /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
+    uint32_t flush_pages;       /* ROUND, PAIRS: 0..2^20 */
+    uint32_t thrash_pages;      /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
+    uint32_t repeats;           /* ROUND, READ: 1..PROBE_MAX_REPEATS */
+    uint32_t duration_us;       /* READ: 100..100000 */
+    uint32_t seed;              /* READ: of the random positions */
+    enum access access;         /* READ: see the table above */
+    uint32_t transaction_bytes; /* READ: moved by one access; 0: 128 */
+    uint64_t run_bytes;         /* READ: 0: none; a power of two times the granule, at most
+                                   probe_longest_run */
+    uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
+    enum memory_kind memory;    /* CHASE, READ: what is touched */
+    uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
+    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
+    uint16_t sms[REACH_MAX_SMS];          /* their ids */
+    uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
+    uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */
     uint16_t window_of_sm[REACH_MAX_SMS]; /* READ: window index, or PROBE_SM_IDLE */
 };
 
@@ -144,6 +159,9 @@ struct gpu_limits {
     uint64_t device_memory_bytes; /* what the probes hold on the device, all counted */
     uint64_t free_bytes;          /* free on the device before anything was taken */
     uint32_t sm_count;
+    uint64_t host_memory_bytes; /* most that probes of host memory may take; 0: none of these */
+    uint32_t memory_ms;         /* most time for all kinds of memory; 0: that of the depth */
+    uint32_t peer_count;        /* other GPUs */
 };
 
 /* The circumstances of one run. What the source does not report is unknown with the reason. */
@@ -164,6 +182,9 @@ struct probe_conditions {
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* of memory (ECC), since the GPU was opened */
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened; 0: none */
+    /* Of a probe of other memory, and otherwise zero: its range, or why it cannot be had. */
+    struct maybe_u64 memory_bytes;
+    char peer_uuid[64]; /* of MEMORY_PEER */
 };
 
 /* One answer. `values` belongs to the result: probe_result_free. */
@@ -188,6 +209,14 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count);
 /* Highest virtual offset (exclusive) that `spec` touches on a GPU with `sm_count` SMs. Saturates
  * at UINT64_MAX. */
 uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
+
+/* READ: the longest run_bytes that these limits allow; 0: the source cannot lay out memory. */
+uint64_t probe_longest_run(const struct gpu_limits *limits);
+
+/* Do the two touch the same memory? */
+bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
+/* Is this the answer that the probe's kind of memory cannot be had? It has no values then. */
+bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
 /* READ: bytes that one access moves: transaction_bytes, or 128 if that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);

@@ -130,7 +130,9 @@ static enum status measure_step(struct attempt *a, struct err *err)
         }
         status = status ? status : measure_store(a, err);
         status = status ? status : measure_await(a, err);
-        if (!status && a->last.verdict != VERDICT_CLEAN) {
+        /* The campaign asks again for one of other memory, and does without it in the end. */
+        if (!status && a->last.verdict != VERDICT_CLEAN &&
+            step->specs[queue[taken]].memory == MEMORY_DEVICE) {
             status = measure_repeat(a, ++tries[queue[taken]], err);
             queue[queued++] = queue[taken];
         }
@@ -191,7 +193,7 @@ static bool measure_was_quiet(const struct attempt *a)
 {
     const struct maybe_u32 *others = &a->measured.conditions.other_processes;
 
-    return a->set.excluded.count == 0 && !(IS_KNOWN(*others) && others->v > 0);
+    return a->set.disturbed == 0 && !(IS_KNOWN(*others) && others->v > 0);
 }
 
 /* Joins what was measured with what is known, and computes the ids of both before anything is

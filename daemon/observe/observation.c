@@ -47,6 +47,7 @@ enum status observation_set_add(struct observation_set *set, struct observation 
         observation_free(take);
         return s;
     }
+    set->disturbed += !clean && take->spec.memory == MEMORY_DEVICE;
     if (clean)
         set->items[set->count++] = *take;
     else
@@ -70,7 +71,17 @@ const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind)
 {
     for (o = o ? o + 1 : set->items; o < set->items + set->count; o++)
-        if (o->spec.kind == kind)
+        if (o->spec.kind == kind && o->spec.memory == MEMORY_DEVICE)
+            return o;
+    return NULL;
+}
+
+const struct observation *observation_next_of(const struct observation_set *set,
+                                              const struct observation *o,
+                                              const struct probe_spec *spec)
+{
+    for (o = o ? o + 1 : set->items; o < set->items + set->count; o++)
+        if (probe_same_memory(&o->spec, spec))
             return o;
     return NULL;
 }

@@ -54,6 +54,7 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
+    size_t disturbed; /* of these, those of the device's own memory: others say nothing of levels */
 };
 
 /* Appends to the clean or the excluded ones; takes the observation also if it fails
@@ -62,9 +63,15 @@ enum status observation_set_add(struct observation_set *set, struct observation 
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
-/* The first observation of this kind behind `o` (NULL: of all); NULL: there is none. */
+/* The first observation of this kind behind `o` (NULL: of all) whose memory is the device's own;
+ * NULL: there is none. */
 const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind);
+
+/* The first observation behind `o` that touches the same memory as `spec`; NULL: there is none. */
+const struct observation *observation_next_of(const struct observation_set *set,
+                                              const struct observation *o,
+                                              const struct probe_spec *spec);
 
 /* CHASE: the row of point `p`: spec.samples values. */
 const uint32_t *observation_chase(const struct observation *o, uint32_t p);

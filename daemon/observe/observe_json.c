@@ -5,7 +5,8 @@
  *
  * A spec's JSON has the fields that its kind uses and no others, so that a reader sees what was
  * asked and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM
- * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes.
+ * is null in window_of_sm. A read that is not the curve's also has access and transaction_bytes;
+ * one over scattered memory, run_bytes and scattered_bytes.
  *
  * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
  * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and
@@ -63,8 +64,13 @@ static const struct json_field spec_fields[] = {
      .max = PROBE_MAX_WINDOWS - 1, .count_offset = AT(probe_spec, window_sms), .variants = READ},
 };
 
+/* Of a READ; both or none. */
+static const struct json_field run_fields[] = {SPEC_U64(run_bytes, 0),
+                                               SPEC_U64(scattered_bytes, 0)};
+
 static const struct json_names kinds = {probe_kind_name, PROBE_KIND_COUNT};
 static const struct json_names accesses = {access_name, ACCESS_COUNT};
+static const struct json_names memories = {memory_kind_name, MEMORY_KIND_COUNT};
 static const struct json_names arenas = {arena_kind_name, ARENA_SIMULATED + 1};
 static const struct json_names verdicts = {verdict_name, VERDICT_UNUSABLE + 1};
 
@@ -73,7 +79,7 @@ static bool counts_fit(const struct probe_spec *spec)
 {
     return spec->kind < PROBE_KIND_COUNT && spec->point_count <= PROBE_MAX_POINTS &&
            spec->sm_count <= REACH_MAX_SMS && spec->window_sms <= REACH_MAX_SMS &&
-           (unsigned)spec->access < ACCESS_COUNT;
+           (unsigned)spec->access < ACCESS_COUNT && (unsigned)spec->memory < MEMORY_KIND_COUNT;
 }
 
 json_t *probe_spec_to_json(const struct probe_spec *spec)
@@ -89,6 +95,12 @@ json_t *probe_spec_to_json(const struct probe_spec *spec)
         json_builder_text(&o, "access", access_name(spec->access));
         json_builder_u64(&o, "transaction_bytes", probe_access_bytes(spec));
     }
+    if (spec->kind == PROBE_READ && spec->run_bytes > 0)
+        json_fields_build(&o, run_fields, COUNT(run_fields), 0, spec);
+    if (spec->memory != MEMORY_DEVICE)
+        json_builder_text(&o, "memory", memory_kind_name(spec->memory));
+    if (spec->memory == MEMORY_PEER)
+        json_builder_u64(&o, "peer", spec->peer);
     return json_builder_end(&o);
 }
 
@@ -99,6 +111,14 @@ static void access_from_json(struct json_reader *in, struct probe_spec *out)
         return;
     json_reader_name(in, "access", &accesses, &out->access);
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+}
+
+static void memory_from_json(struct json_reader *in, struct probe_spec *out)
+{
+    if (json_object_get(in->object, "memory"))
+        json_reader_name(in, "memory", &memories, &out->memory);
+    if (out->memory == MEMORY_PEER)
+        json_reader_u32(in, "peer", REACH_MAX_GPUS, &out->peer);
 }
 
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err)
@@ -113,6 +133,10 @@ enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, str
     json_fields_read(&in, spec_fields, COUNT(spec_fields), 1U << out->kind, out);
     if (out->kind == PROBE_READ)
         access_from_json(&in, out);
+    if (out->kind == PROBE_READ &&
+        (json_object_get(json, "run_bytes") || json_object_get(json, "scattered_bytes")))
+        json_fields_read(&in, run_fields, COUNT(run_fields), 0, out);
+    memory_from_json(&in, out);
     s = json_reader_end(&in);
     if (s == STATUS_OK && probe_check(out, NULL, &why) != STATUS_OK)
         s = err_set(err, STATUS_PROTOCOL, "%s", why.text); /* starts with "probe: " */
@@ -135,6 +159,10 @@ static const struct json_field limit_fields[] = {
     LIMIT(device_memory_bytes),
     LIMIT(free_bytes),
     {"sm_count", JSON_FIELD_U32, AT(gpu_limits, sm_count), .max = REACH_MAX_SMS},
+    {"host_memory_bytes", JSON_FIELD_U64, AT(gpu_limits, host_memory_bytes), .optional = true},
+    {"memory_ms", JSON_FIELD_U32, AT(gpu_limits, memory_ms), .optional = true},
+    {"peer_count", JSON_FIELD_U32, AT(gpu_limits, peer_count), .max = REACH_MAX_GPUS,
+     .optional = true},
 };
 
 json_t *gpu_limits_to_json(const struct gpu_limits *limits)
@@ -212,6 +240,9 @@ static const struct json_field sm_ids = {"sm_ids",
                                          .max = REACH_MAX_SMS - 1,
                                          .count_offset = AT(probe_result, sm_count)};
 
+/* Variants of the conditions. */
+enum { DEVICE_MEMORY = 1, OTHER_MEMORY = 2 };
+
 /* Documents of the first release lack the optional ones. */
 static const struct json_field condition_fields[] = {
     CONDITION(started_at, TIME),
@@ -229,14 +260,23 @@ static const struct json_field condition_fields[] = {
     LATER(busy_percent_before, U32_MAYBE),
     LATER(uncorrected_errors, U64_MAYBE),
     LATER(xid, U64_MAYBE),
+    {"memory_bytes", JSON_FIELD_U64_MAYBE, AT(probe_conditions, memory_bytes),
+     .variants = OTHER_MEMORY},
+    {"peer_uuid", JSON_FIELD_TEXT_OR_NULL, AT(probe_conditions, peer_uuid),
+     .length = sizeof((struct probe_conditions *)0)->peer_uuid, .variants = OTHER_MEMORY},
 };
 
-static json_t *conditions_to_json(const struct probe_conditions *c)
+static unsigned conditions_of(const struct probe_spec *spec)
+{
+    return spec->memory == MEMORY_DEVICE ? DEVICE_MEMORY : OTHER_MEMORY;
+}
+
+static json_t *conditions_to_json(const struct probe_spec *spec, const struct probe_conditions *c)
 {
     struct json_builder o;
 
     json_builder_begin(&o);
-    json_fields_build(&o, condition_fields, COUNT(condition_fields), 0, c);
+    json_fields_build(&o, condition_fields, COUNT(condition_fields), conditions_of(spec), c);
     return json_builder_end(&o);
 }
 
@@ -253,7 +293,7 @@ json_t *observation_to_json(const struct observation *o)
     json_builder_value(&out, "shape",
                        list_to_json(axes, shape_of(&o->spec, o->result.sm_count, axes)));
     json_builder_value(&out, "values", list_to_json(o->result.values, o->result.value_count));
-    json_builder_value(&out, "conditions", conditions_to_json(&o->result.conditions));
+    json_builder_value(&out, "conditions", conditions_to_json(&o->spec, &o->result.conditions));
     json_builder_text(&out, "verdict", verdict_name(o->assessment.verdict));
     json_builder_text_or_null(&out, "verdict_reason", o->assessment.message);
     return json_builder_end(&out);
@@ -294,11 +334,14 @@ static void values_from_json(struct json_reader *in, struct observation *o)
 
     if (!array)
         return;
-    wanted = probe_value_count(&o->spec, o->result.sm_count);
+    wanted =
+        probe_is_absent(&o->spec, &o->result) ? 0 : probe_value_count(&o->spec, o->result.sm_count);
     if (count != wanted) {
         json_reader_fail(in, "values", "has %zu elements, the probe gives %zu", count, wanted);
         return;
     }
+    if (count == 0)
+        return;
     o->result.values = calloc(count, sizeof(*o->result.values));
     if (!o->result.values) {
         json_reader_absorb(in,
@@ -327,7 +370,8 @@ static void assessment_from_json(struct json_reader *in, struct assessment *out)
     json_reader_text_or_null(in, "verdict_reason", out->message, sizeof(out->message));
 }
 
-static void conditions_from_json(struct json_reader *outer, struct probe_conditions *c)
+static void conditions_from_json(struct json_reader *outer, const struct probe_spec *spec,
+                                 struct probe_conditions *c)
 {
     const json_t *const json = json_reader_object(outer, "conditions");
     struct json_reader in;
@@ -335,7 +379,7 @@ static void conditions_from_json(struct json_reader *outer, struct probe_conditi
     if (!json)
         return;
     json_reader_begin_inside(&in, outer, json, "conditions", -1);
-    json_fields_read(&in, condition_fields, COUNT(condition_fields), 0, c);
+    json_fields_read(&in, condition_fields, COUNT(condition_fields), conditions_of(spec), c);
     json_reader_absorb(outer, json_reader_end(&in));
 }
 
@@ -351,11 +395,12 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
     if (spec)
         json_reader_absorb(&in, probe_spec_from_json(spec, &out->spec, err));
     sm_ids_from_json(&in, out->spec.kind, &out->result);
+    if (json_reader_ok(&in))
+        conditions_from_json(&in, &out->spec, &out->result.conditions);
     if (json_reader_ok(&in)) { /* only now do spec and SMs say how many values there are */
         shape_from_json(&in, out);
         values_from_json(&in, out);
     }
-    conditions_from_json(&in, &out->result.conditions);
     assessment_from_json(&in, &out->assessment);
     s = json_reader_end(&in);
     if (s != STATUS_OK)

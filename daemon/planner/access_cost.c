@@ -185,6 +185,7 @@ void access_cost_read(const struct fingerprint *fp, const struct reach_limit *li
     out->write_factor = write_factor(&fp->throughput);
     out->sources = 0;
     out->part = 0;
+    access_cost_scatter(out, fp, 0);
     combine(&fp->throughput, access, out);
     find_clear(&fp->throughput, out);
     if (in_reach_gbps > 0) {
@@ -192,6 +193,19 @@ void access_cost_read(const struct fingerprint *fp, const struct reach_limit *li
         if (out->basis == BASIS_NONE)
             out->basis = BASIS_JOB;
     }
+}
+
+void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered)
+{
+    const struct maybe_f64 contiguous = fp->contiguity.contiguous_miss_ns;
+    const struct maybe_f64 price = fp->contiguity.scattered_miss_ns;
+
+    p->scattering = KNOWN_F64(1);
+    if (!(scattered > 0))
+        return;
+    p->scattering = IS_KNOWN(contiguous) ? price : contiguous;
+    if (IS_KNOWN(p->scattering))
+        p->scattering.v = 1 + scattered * (price.v / contiguous.v - 1);
 }
 
 /* ---- at any size ---- */
@@ -269,7 +283,8 @@ static bool shown(const struct access_cost_source *s, uint64_t bytes, double *ou
     return series_at(&s->naive, s->in_reach_ns, bytes, out) && *out > s->in_reach_ns * VISIBLE;
 }
 
-struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes)
+/* Of contiguous memory. */
+static struct maybe_f64 contiguous_ns(const struct access_cost *p, uint64_t bytes)
 {
     double low;
     double high;
@@ -287,6 +302,18 @@ struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_
     if (!series_at(&p->clear.naive, p->clear.in_reach_ns, bytes, &low))
         return UNKNOWN_F64(REASON_BEYOND_MEMORY);
     return KNOWN_F64(hidden(&p->clear, p->reach_bytes, bytes));
+}
+
+struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes)
+{
+    struct maybe_f64 ns = contiguous_ns(p, bytes);
+
+    if (!IS_KNOWN(ns) || !(ns.v > 0))
+        return ns;
+    if (!IS_KNOWN(p->scattering))
+        return p->scattering;
+    ns.v *= p->scattering.v;
+    return ns;
 }
 
 struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes)

@@ -37,6 +37,7 @@ struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
     uint64_t reach_bytes;         /* of one group; 0: no limit seen */
+    struct maybe_f64 scattering;  /* translation over that of contiguous memory; 1 or more */
     struct maybe_f64 in_reach_ns; /* of one access within the reach */
     double stream_ns;             /* of one byte read in order; 0: not known */
     double write_factor; /* cost of a scattered write over that of a read; 2 unless writes and
@@ -55,6 +56,11 @@ struct access_cost {
 void access_cost_read(const struct fingerprint *fp, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, double in_reach_gbps,
                       struct access_cost *out);
+
+/* The job's memory: this share of it, 0..1, is not in physically contiguous frames.
+ * access_cost_read sets 0. With another share the price of a miss must be known for both kinds of
+ * memory. */
+void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered);
 
 /* ns that translation takes for an access of any SM anywhere in `bytes`; 0 within the reach.
  * Unknown, with the reason, if no measurement covers that many bytes. */

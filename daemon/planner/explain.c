@@ -29,6 +29,13 @@ static struct maybe_f64 gbps_of(struct maybe_f64 ns, uint32_t transaction_bytes)
     return ns;
 }
 
+static struct maybe_f64 naive_gbps(const struct explaining *e, struct access_cost *cost,
+                                   double scattered)
+{
+    access_cost_scatter(cost, e->fp, scattered);
+    return gbps_of(access_cost_naive_ns(cost, e->request->bytes), e->out->transaction_bytes);
+}
+
 static void expect(const struct explaining *e)
 {
     struct explain_answer *out = e->out;
@@ -37,8 +44,9 @@ static void expect(const struct explaining *e)
     access_cost_read(e->fp, &e->limit, e->request->access, out->transaction_bytes, 0, &cost);
     out->basis = cost.basis;
     out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);
-    out->expected_gbps =
-        gbps_of(access_cost_naive_ns(&cost, e->request->bytes), out->transaction_bytes);
+    out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);
+    out->naive_scattered_gbps = naive_gbps(e, &cost, 1);
+    out->expected_gbps = naive_gbps(e, &cost, e->request->scattered);
 }
 
 static void classify(const struct explaining *e)
@@ -91,6 +99,18 @@ static void write_cannot_say(const struct explaining *e)
              "\"full\"}, or reachctl measure --depth full.");
 }
 
+/* A job that is slower than contiguous memory allows may have other memory. */
+static void write_scattered(const struct explaining *e, char *out, size_t room)
+{
+    const struct maybe_f64 scattered = e->out->naive_scattered_gbps;
+
+    if (!(e->request->scattered > 0) && IS_KNOWN(scattered) &&
+        scattered.v < e->out->expected_gbps.v &&
+        e->request->observed_gbps * ABOVE_EXPECTED < e->out->expected_gbps.v)
+        snprintf(out, room, "; physically scattered memory: %.4g expected (contiguous=0)",
+                 scattered.v);
+}
+
 static void write_verdict(const struct explaining *e)
 {
     static const char *const verdicts[] = {[BOTTLENECK_CANNOT_SAY] = "Cannot say",
@@ -101,7 +121,7 @@ static void write_verdict(const struct explaining *e)
     struct explain_answer *out = e->out;
     const double observed = e->request->observed_gbps;
     char asked[FORMAT_SIZE_BYTES];
-    char more[160] = "";
+    char more[220] = "";
 
     format_size(e->request->bytes, asked);
     if (!IS_KNOWN(out->translation_share))
@@ -114,6 +134,7 @@ static void write_verdict(const struct explaining *e)
         snprintf(more, sizeof(more),
                  "translation accounts for %.0f%% of the time that an access takes longer",
                  out->translation_share.v * 100);
+    write_scattered(e, more + strlen(more), sizeof(more) - strlen(more));
     snprintf(out->reason, sizeof(out->reason),
              "%s: %.4g GB/s observed, %.4g expected over %s with any SM anywhere, %.4g inside the "
              "reach; %s (fingerprint %s).",
@@ -178,6 +199,9 @@ enum status explain_loss(const struct fingerprint *fp, const struct explain_requ
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "gbps",
                              "gbps must be a number above 0 and up to %.0f: what the job sees",
                              STRATEGY_MAX_RATE);
+    if (!(request->scattered >= 0 && request->scattered <= 1))
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "contiguous",
+                             "contiguous must be a number from 0 to 1: check it");
     memcpy(out->fingerprint_id, e.limit.fingerprint_id, sizeof(out->fingerprint_id));
     expect(&e);
     classify(&e);

@@ -20,6 +20,7 @@ struct explain_request {
     uint32_t element_bytes;     /* as in job_request */
     uint32_t transaction_bytes; /* as in job_request */
     double observed_gbps;       /* 10^9 transaction bytes per second; above 0 */
+    double scattered;           /* as in job_request */
     const char *fingerprint_id; /* as in job_request */
 };
 
@@ -33,11 +34,14 @@ struct explain_answer {
     enum bottleneck bottleneck;
     struct maybe_f64 in_reach_gbps; /* expected of such accesses within the reach */
     struct maybe_f64 expected_gbps; /* expected of them over `bytes`, any SM anywhere */
-    struct maybe_f64 loss_gbps;     /* in_reach less observed; 0 if the job observes more */
+    /* The same if all of the memory were physically contiguous, and if none of it were. */
+    struct maybe_f64 naive_contiguous_gbps;
+    struct maybe_f64 naive_scattered_gbps;
+    struct maybe_f64 loss_gbps; /* in_reach less observed; 0 if the job observes more */
     /* Of the time by which an access takes longer than within the reach, what translation accounts
      * for, 0..1: (1/expected - 1/in_reach) / (1/observed - 1/in_reach). Unknown without a loss. */
     struct maybe_f64 translation_share;
-    char reason[400]; /* what was compared with what */
+    char reason[460]; /* what was compared with what */
     /* What would prove it, or what else to check: one sentence each; "" after the last. */
     char checks[EXPLAIN_CHECKS][EXPLAIN_CHECK_BYTES];
 };

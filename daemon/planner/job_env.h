@@ -9,9 +9,10 @@
  *     depth=full taken=SECONDS verdict=clean range=.. reach=.. entry=.. recommended=..
  *     levels=REACH:ENTRY:gpu,.. plateau=.. whole=.. groups=0x2,1x2,-x4,.. group_gbps=..,..
  *     curve=BYTES:NAIVE:BY_GROUP,.. rates=read:32:PLATEAU,BYTES:NAIVE:BY_GROUP,../write:..
- *     check=0123456789abcdef
+ *     contiguity=FRAME:CONTIGUOUS_NS:SCATTERED_NS check=0123456789abcdef
  *
- * One blank between words, each word once and in this order. A number that is not known is
+ * One blank between words, each word once and in this order; `contiguity` only if it was measured.
+ * A number that is not known is
  * "?reason", one that is not observable "!reason" (base/maybe.h). `groups` is the group of SM 0, of
  * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of
  * everything before its blank, which detects a truncated or edited line. A newer release adds words

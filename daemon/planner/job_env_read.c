@@ -354,6 +354,22 @@ static void read_throughput(struct reader *r, struct throughput *t)
         read_rate(r, part, &t->rates[t->rate_count - 1]);
 }
 
+/* Older lines end before it. */
+static void read_contiguity(struct reader *r, struct fingerprint_contiguity *out)
+{
+    static const char name[] = "contiguity=";
+    const size_t n = sizeof(name) - 1;
+    struct span part;
+
+    if (!r->rest.at || (size_t)(r->rest.end - r->rest.at) < n || memcmp(r->rest.at, name, n) != 0)
+        return;
+    part = word(r, "contiguity");
+    out->frame_bytes = read_maybe_u64(r, need(r, &part, ':'));
+    out->contiguous_miss_ns = read_maybe_f64(r, need(r, &part, ':'));
+    out->scattered_miss_ns = read_maybe_f64(r, need(r, &part, ':'));
+    end_tuple(r, part);
+}
+
 /* ---- the whole ---- */
 
 /* The end of the words that count; NULL where the hash says that this is not what was written. */
@@ -412,6 +428,7 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     out->throughput.whole_memory_gbps = read_maybe_f64(&r, word(&r, "whole"));
     read_groups(&r, &out->topology);
     read_throughput(&r, &out->throughput);
+    read_contiguity(&r, &out->contiguity);
     skip_newer(&r);
     freelocale(r.c_locale);
     if (r.failed)

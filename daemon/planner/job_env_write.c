@@ -165,6 +165,19 @@ static void put_throughput(struct room *r, const struct throughput *t)
     }
 }
 
+static void put_contiguity(struct room *r, const struct fingerprint_contiguity *c)
+{
+    if (c->contiguous_miss_ns.known == MAYBE_UNKNOWN &&
+        c->contiguous_miss_ns.reason == REASON_NOT_MEASURED)
+        return;
+    put(r, " contiguity=");
+    put_u64(r, c->frame_bytes);
+    put(r, ":");
+    put_f64(r, c->contiguous_miss_ns);
+    put(r, ":");
+    put_f64(r, c->scattered_miss_ns);
+}
+
 enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err)
 {
     struct room r = {.text = out, .room = JOB_ENV_LINE_BYTES};
@@ -177,6 +190,7 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
     put_f64(&r, fp->throughput.whole_memory_gbps);
     put_groups(&r, &fp->topology);
     put_throughput(&r, &fp->throughput);
+    put_contiguity(&r, &fp->contiguity);
     put(&r, " check=%016" PRIx64, hash_bytes(HASH_START, out, r.bytes));
     if (r.full)
         return err_set(err, STATUS_INTERNAL,

@@ -132,6 +132,34 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
         o->times_naive = KNOWN_F64(p->naive.ns / cost->ns);
 }
 
+/* Naive of memory of which this share is scattered. */
+static struct maybe_f64 naive_of(struct planner *p, const struct fingerprint *fp, double scattered)
+{
+    struct cost cost;
+
+    access_cost_scatter(&p->costing.access_cost, fp, scattered);
+    cost = cost_naive(&p->costing);
+    access_cost_scatter(&p->costing.access_cost, fp, p->job->scattered);
+    return cost.known ? KNOWN_F64(p->out->transaction_bytes / cost.ns) : UNKNOWN_F64(cost.why);
+}
+
+/* "; 390 GB/s if its memory is physically scattered", unless that makes no difference. */
+static const char *scattered_text(const struct planner *p, char *out)
+{
+    const struct strategy_answer *answer = p->out;
+    char rate[RATE_TEXT_BYTES];
+
+    out[0] = '\0';
+    if (p->job->scattered > 0)
+        snprintf(out, FITS_TEXT_BYTES, "; %.0f%% of its memory is physically scattered",
+                 p->job->scattered * 100);
+    else if (IS_KNOWN(answer->naive_scattered_gbps) &&
+             answer->naive_scattered_gbps.v < answer->naive_contiguous_gbps.v)
+        snprintf(out, FITS_TEXT_BYTES, "; %s if its memory is physically scattered",
+                 rate_text(answer->naive_scattered_gbps, rate));
+    return out;
+}
+
 static void add_naive(struct planner *p)
 {
     struct strategy_option *o = &p->out->options[STRATEGY_NAIVE];
@@ -145,8 +173,9 @@ static void add_naive(struct planner *p)
         fits_text(&p->costing, fits);
         because(o, "One pass, any SM anywhere: %s%s; %s.", rate, bound_text(o->bound), fits);
     } else {
-        because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s.", rate,
-                bound_text(o->bound), rate_text(p->out->in_reach_gbps, in_reach));
+        because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s%s.", rate,
+                bound_text(o->bound), rate_text(p->out->in_reach_gbps, in_reach),
+                scattered_text(p, fits));
     }
 }
 
@@ -451,6 +480,8 @@ enum status strategy_plan(const struct fingerprint *fp, const struct job_request
     begin_answer(&p);
     p.in_reach = !limit.observed || job->bytes <= limit.usable_bytes;
     p.naive = cost_naive(&p.costing);
+    out->naive_contiguous_gbps = naive_of(&p, fp, 0);
+    out->naive_scattered_gbps = naive_of(&p, fp, 1);
     ask_windows(&p, fp);
     if (p.no_windows.status == STATUS_INVALID_ARGUMENT)
         return err_set_field(err, p.no_windows.status, p.no_windows.field, "%s", p.no_windows.text);

@@ -66,6 +66,8 @@ struct job_request {
                         assumed to cost nothing */
     double in_reach_gbps; /* measured by this job within the reach, the scan and one reading of its
                            input included; 0: what the fingerprint says of such accesses */
+    double scattered;     /* share of the memory that is not in physically contiguous frames
+                             (fingerprint_contiguity), 0..1; the API has 1 less it */
     uint32_t windows;     /* 0: as few as the reach allows */
     uint64_t granularity_bytes; /* bounds of windows are multiples; 0: the TLB entry */
     const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
@@ -78,7 +80,8 @@ enum job_field_kind {
     JOB_FIELD_ACCESS_BYTES, /* uint32_t, a size of one access */
     JOB_FIELD_COUNTER,      /* uint64_t */
     JOB_FIELD_FLAG,         /* bool */
-    JOB_FIELD_REAL          /* double, from 0 to `most` */
+    JOB_FIELD_REAL,         /* double, from 0 to `most` */
+    JOB_FIELD_COMPLEMENT    /* double, from 0 to `most`, 1; the API has 1 less it */
 };
 struct job_field {
     const char *name;
@@ -86,7 +89,7 @@ struct job_field {
     size_t offset; /* in struct job_request */
     double most;
 };
-enum { JOB_FIELD_COUNT = 13 };
+enum { JOB_FIELD_COUNT = 14 };
 extern const struct job_field job_fields[JOB_FIELD_COUNT];
 
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
@@ -116,6 +119,9 @@ struct strategy_answer {
     uint32_t transaction_bytes;
     enum basis basis;               /* of the cost of accesses */
     struct maybe_f64 in_reach_gbps; /* such accesses within the reach, with no other limit */
+    /* Naive, if all of the memory were contiguous, and if none of it were. */
+    struct maybe_f64 naive_contiguous_gbps;
+    struct maybe_f64 naive_scattered_gbps;
     /* Best first: by predicted throughput, those within STRATEGY_WORTH of one another by
      * simplicity (naive, windows, filtered, scopes, partitioned); what is not possible last. If the
      * cost of naive was not measured, it is assumed to be as low as possible; only windows, which

@@ -67,6 +67,7 @@ const struct job_field job_fields[JOB_FIELD_COUNT] = {
     FIELD("output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
     FIELD("partition_bytes", JOB_FIELD_REAL, partition_bytes, STRATEGY_MAX_INPUT_BYTES),
     FIELD("granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
+    FIELD("contiguous", JOB_FIELD_COMPLEMENT, scattered, 1),
 };
 
 enum status costing_check(const struct job_request *job, struct err *err)
@@ -74,7 +75,7 @@ enum status costing_check(const struct job_request *job, struct err *err)
     for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
         const struct job_field *f = &job_fields[i];
         double v;
-        if (f->kind != JOB_FIELD_REAL)
+        if (f->kind != JOB_FIELD_REAL && f->kind != JOB_FIELD_COMPLEMENT)
             continue;
         memcpy(&v, (const char *)job + f->offset, sizeof(v));
         if (!(v >= 0 && v <= f->most)) /* not a number is neither */
@@ -99,6 +100,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->limit = *limit;
     access_cost_read(fp, limit, job->access, transaction_bytes, job->in_reach_gbps,
                      &out->access_cost);
+    access_cost_scatter(&out->access_cost, fp, job->scattered);
     stream = out->access_cost.stream_ns;
     out->streams_known = stream > 0;
     out->local = !(job->input_gbps > 0);

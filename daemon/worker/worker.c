@@ -166,9 +166,11 @@ static json_t *worker_options_json(const struct gpu_options *options)
     /* All of them or none: a worker without simulated GPUs uses the driver. */
     for (const char *const *s = options->simulated; s && *s; s++)
         json_builder_append(&simulated, json_string(*s));
-    return json_pack("{s:s,s:o,s:s*,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
+    return json_pack("{s:s,s:o,s:s*,s:I,s:I,s:I,s:I,s:b}", "do", "options", "simulated", simulated,
                      "libcuda", options->libcuda, "memory_limit_bytes",
-                     (json_int_t)options->memory_limit_bytes, "deadline_ms",
+                     (json_int_t)options->memory_limit_bytes, "host_memory_bytes",
+                     (json_int_t)options->host_memory_bytes, "memory_ms",
+                     (json_int_t)options->memory_ms, "deadline_ms",
                      (json_int_t)options->deadline_ms, "no_vmm", options->no_vmm);
 }
 

@@ -121,6 +121,8 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
 
     session_read_simulated(in, simulated);
     json_reader_u64(in, "memory_limit_bytes", &options.memory_limit_bytes);
+    json_reader_u64(in, "host_memory_bytes", &options.host_memory_bytes);
+    json_reader_u32(in, "memory_ms", UINT32_MAX, &options.memory_ms);
     json_reader_u32(in, "deadline_ms", UINT32_MAX, &options.deadline_ms);
     json_reader_bool(in, "no_vmm", &options.no_vmm);
     enum status status = json_reader_end(in);

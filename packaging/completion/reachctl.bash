@@ -11,7 +11,7 @@ _reachctl()
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
-    --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full matrix' -- "$cur") && return ;;
+    --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full memory matrix' -- "$cur") && return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown svg' -- "$cur") && return ;;
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
     esac

@@ -9,9 +9,9 @@ _reachd()
         ;;
     --log-level) set -- error warning info debug ;;
     --log-format) set -- auto text json journal ;;
-    --measure | --depth) set -- quick full matrix ;;
+    --measure | --depth) set -- quick full memory matrix ;;
     --simulate) set -- k80 p100 a100-80g h100-80g h200 ;;
-    --listen | --health | --memory-limit | --probe-deadline-ms | --log-rate | --repeat | \
+    --listen | --health | --memory-limit | --host-memory-limit | --memory-time-ms | --probe-deadline-ms | --log-rate | --repeat | \
         --max-connections | --request-deadline-ms)
         return
         ;;

@@ -170,6 +170,9 @@ static json_t *plan_json(const struct reach_answer *answer)
     json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
     json_object_set_new(o, "basis", json_string(prices[p->price]));
     set_number(o, "in_reach_gbps", p->in_reach_gbps);
+    set_number(o, "contiguous", p->contiguous);
+    set_number(o, "naive_contiguous_gbps", p->naive_contiguous_gbps);
+    set_number(o, "naive_scattered_gbps", p->naive_scattered_gbps);
     json_object_set_new(o, "recommended", json_string(reach_strategy_name(p->recommended)));
     json_object_set_new(o, "reason", json_string(p->reason));
     for (uint32_t i = 0; i < p->option_count; i++)
@@ -224,6 +227,9 @@ static json_t *explanation_json(const struct reach_answer *answer)
     json_object_set_new(o, "observed_gbps", json_real(e->observed_gbps));
     json_object_set_new(o, "verdict", json_string(verdicts[e->verdict]));
     set_number(o, "in_reach_gbps", e->in_reach_gbps);
+    set_number(o, "contiguous", e->contiguous);
+    set_number(o, "naive_contiguous_gbps", e->naive_contiguous_gbps);
+    set_number(o, "naive_scattered_gbps", e->naive_scattered_gbps);
     set_number(o, "expected_gbps", e->expected_gbps);
     set_number(o, "loss_gbps", e->loss_gbps);
     set_number(o, "translation_share", e->translation_share);
@@ -259,6 +265,11 @@ static double real_of(char **words, const char *name)
     const char *text = value_of(words, name);
 
     return text ? strtod(text, NULL) : 0;
+}
+
+static double scattered_of(char **words)
+{
+    return value_of(words, "contiguous") ? 1 - real_of(words, "contiguous") : 0;
 }
 
 static enum reach_access access_of(char **words)
@@ -297,6 +308,7 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .partition_bytes = real_of(w, "partition_bytes"),
                                   .scan_gps = real_of(w, "scan_gps"),
                                   .in_reach_gbps = real_of(w, "in_reach_gbps"),
+                                  .scattered = scattered_of(w),
                                   .granularity_bytes = size_of(w, "granularity"),
                                   .windows = (uint32_t)size_of(w, "windows")};
     struct reach_answer *plan;
@@ -339,7 +351,8 @@ static json_t *ask_explain(const char *gpu, char **w)
                                                   .element_bytes = (uint32_t)size_of(w, "element"),
                                                   .transaction_bytes =
                                                       (uint32_t)size_of(w, "transaction"),
-                                                  .observed_gbps = real_of(w, "gbps")};
+                                                  .observed_gbps = real_of(w, "gbps"),
+                                                  .scattered = scattered_of(w)};
     struct reach_answer *e;
 
     if (reach_get_explain(reach, gpu, &request, &e, &error) != REACH_OK)

@@ -102,7 +102,7 @@ def too_little_memory_says_how_much_there_is_and_what_is_needed():
     for control, options, slug, words in (
             ("gpu=h200,others=144320M", (), "gpu-no-memory",
              ("MiB of device memory are free beside the CUDA context", "needs 128 MiB", "CUDA context")),
-            ("gpu=h200", ("--memory-limit", "16MiB"), "invalid-argument", ("0 MiB", "--memory-limit", "needs 64"))):
+            ("gpu=h200", ("--memory-limit", "16MiB"), "invalid-argument", ("0 MiB", "--memory-limit", "needs 68"))):
         daemon = node(control, *options)
         error = daemon.finished(daemon.submit(0, "quick"))["error"]
         equal(error["slug"], slug, error)

@@ -17,6 +17,7 @@ if os.path.basename(BUILD) != "release":
     sys.exit(77)
 
 PREFIX = "/opt/reach"
+LIBRARIES = (("libreach", "c/reach", "REACH_0.1"), ("libreach-cuda", "cuda/reach_alloc", "REACH_CUDA_0.1"))
 stage = os.path.join(common.folder, "stage")
 prefix = stage + PREFIX
 library = os.path.join(prefix, "lib", "libreach.so.0")
@@ -53,15 +54,37 @@ int main(int argc, char **argv)
 """
 
 
+ALLOCATES = r"""
+#include <reach_alloc.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    struct reach_pool_options options;
+    struct reach_pool *pool = NULL;
+    struct reach_alloc_error why;
+
+    memset(&options, 0, sizeof(options));
+    options.size = sizeof(options);
+    options.driver = "/nowhere/libcuda.so.1";
+    if (reach_pool_open(&options, &pool, &why) != REACH_ALLOC_NO_DRIVER || REACH_NO_STREAM == NULL)
+        return 1;
+    printf("%s\n%u %u %u\n", why.text, (unsigned)sizeof(options), (unsigned)sizeof(why),
+           (unsigned)sizeof(struct reach_alloc_stats));
+    return 0;
+}
+"""
+
+
 def done(*arguments, **more):
     status, text, log = run(*arguments, **more)
     equal(status, 0, f"{' '.join(arguments)}:\n{text}{log}")
     return text
 
 
-def public_functions():
-    with open(os.path.join(ROOT, "clients", "c", "reach.map"), encoding="utf-8") as text:
-        return sorted(re.findall(r"^\s+(reach_\w+);", text.read(), re.M))
+def public_functions(name="c/reach"):
+    return sorted(re.findall(r"^\s+(reach_\w+);", read(os.path.join(ROOT, "clients", name + ".map")), re.M))
 
 
 def read(path):
@@ -76,7 +99,9 @@ def make_install_installs():
     done("make", "-s", "-C", ROOT, "install-built", "DESTDIR=" + stage, "PREFIX=" + PREFIX,
          environment=environment)
     for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",
-                 "lib/libreach.a", "lib/pkgconfig/reach.pc", "share/man/man1/reachctl.1",
+                 "lib/libreach.a", "lib/pkgconfig/reach.pc", "include/reach_alloc.h",
+                 "lib/libreach-cuda.so.0", "lib/libreach-cuda.a", "lib/pkgconfig/reach-cuda.pc",
+                 "share/man/man3/reach_alloc.3", "share/reachd/python/reach_torch_pool.py", "share/man/man1/reachctl.1",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
                  "share/reachd/python/reach.py", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
@@ -84,11 +109,12 @@ def make_install_installs():
                  "share/reachd/prometheus/grafana-reachd.json",
                  "share/reachd/kubernetes/reachd.yaml", "share/reachd/kubernetes/Containerfile"):
         assert os.path.isfile(os.path.join(prefix, path)), path
-    equal(os.readlink(os.path.join(prefix, "lib", "libreach.so")), "libreach.so.0")
+    for name, _, _ in LIBRARIES:
+        equal(os.readlink(os.path.join(prefix, "lib", name + ".so")), name + ".so.0")
 
 
-def pkg_config(*options):
-    return done("pkg-config", "--define-variable=prefix=" + prefix, *options, "reach",
+def pkg_config(*options, package="reach"):
+    return done("pkg-config", "--define-variable=prefix=" + prefix, *options, package,
                 environment={"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}).split()
 
 
@@ -111,11 +137,11 @@ def asks_the_daemon(program):
     daemon.stop()
 
 
-def compile_with(compiler, source, *flags):
+def compile_with(compiler, source, *flags, text=PROGRAM):
     program = os.path.join(common.folder, "program" + source)
     path = os.path.join(common.folder, "job" + source)
     with open(path, "w", encoding="utf-8") as out:
-        out.write(PROGRAM)
+        out.write(text)
     done(compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", program, path, *flags)
     return program
 
@@ -144,17 +170,38 @@ def a_program_in_cxx():
 
 
 @case
-def the_library_shows_its_functions_and_nothing_else():
-    wanted = public_functions()
-    assert len(wanted) > 15, wanted
-    shown = [line.split() for line in done("nm", "-D", "--defined-only", library).splitlines()]
-    equal(sorted(name for _, kind, name in shown if kind != "A"),
-          [name + "@@REACH_0.1" for name in wanted])
-    equal([name for _, kind, name in shown if kind == "A"], ["REACH_0.1"])
-    archive = done("nm", "-g", "--defined-only", os.path.join(prefix, "lib", "libreach.a"))
-    equal(sorted(re.findall(r"^\w+ [A-Z] (\S+)$", archive, re.M)), wanted)
-    header = re.sub(r"/\*.*?\*/", "", read(os.path.join(prefix, "include", "reach.h")), flags=re.S)
-    equal(sorted(set(re.findall(r"\b(reach_\w+)\(", header))), wanted, "what reach.h declares")
+def a_program_with_the_allocators_needs_no_cuda():
+    for compiler, source, standard in (("gcc", ".c", "-std=c11"), ("g++", ".cc", "-std=c++11")):
+        if not shutil.which(compiler):
+            continue
+        program = compile_with(compiler, source, standard, text=ALLOCATES,
+                               *pkg_config("--cflags", "--libs", package="reach-cuda"))
+        status, text, log = run(program, environment={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")})
+        equal((status, log), (0, ""))
+        assert "cannot load /nowhere/libcuda.so.1" in text and "Install" in text, text
+        sizes = done("python3", "-c", "from reach_torch_pool import _Error, _Options, _Stats; import ctypes\n"
+                     "print(*map(ctypes.sizeof, (_Options, _Error, _Stats)))", environment={
+                         "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")})
+        equal(sizes, text.splitlines()[1] + "\n", "the structs in Python")
+    equal([n for n in needed(os.path.join(prefix, "lib", "libreach-cuda.so.0")) if "ld-linux" not in n],
+          ["libc.so.6"])
+
+
+@case
+def the_libraries_show_their_functions_and_nothing_else():
+    for name, source, version in LIBRARIES:
+        path = os.path.join(prefix, "lib", name)
+        wanted = public_functions(source)
+        assert len(wanted) > 10, wanted
+        shown = [line.split() for line in done("nm", "-D", "--defined-only", path + ".so.0").splitlines()]
+        equal(sorted(function for _, kind, function in shown if kind != "A"),
+              [function + "@@" + version for function in wanted])
+        equal([node for _, kind, node in shown if kind == "A"], [version])
+        archive = done("nm", "-g", "--defined-only", path + ".a")
+        equal(sorted(re.findall(r"^\w+ [A-Z] (\S+)$", archive, re.M)), wanted)
+        header = os.path.join(prefix, "include", os.path.basename(source) + ".h")
+        declared = re.findall(r"\b(reach_\w+)\(", re.sub(r"/\*.*?\*/", "", read(header), flags=re.S))
+        equal(sorted(set(declared)), wanted, "what the header declares")
 
 
 @case
@@ -202,7 +249,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 5, PAGES)
+    equal(len(PAGES), 6, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
@@ -251,6 +298,12 @@ def every_public_function_has_an_entry():
     statuses = re.findall(r"^    (REACH_\w+) = \d+", header.split("enum reach_status {")[1]
                           .split("};")[0], re.M)
     equal(page["statuses"], set(statuses) - {"REACH_OK"})
+    page = entries("reach_alloc.3")
+    equal(sorted(page["declared"]), public_functions("cuda/reach_alloc"), "the synopsis")
+    equal(sorted({a or b for a, b in page["described"]}), public_functions("cuda/reach_alloc"),
+          "the description")
+    header = read(os.path.join(ROOT, "clients", "cuda", "reach_alloc.h"))
+    equal(page["statuses"], set(re.findall(r"(REACH_ALLOC_[A-Z_]+) = [1-9]\b", header)))
 
 
 common.main()

@@ -101,6 +101,29 @@ def a_loss_is_explained():
 
 
 @case
+def scattered_memory_is_slower_beyond_the_reach():
+    whole, none, half = (plan(1, "bytes=137GiB&contiguous=" + c) for c in ("1", "0", "0.5"))
+    naive = [options(a)["naive"]["gbps"] for a in (whole, half, none)]
+    equal(naive, sorted(naive, reverse=True))
+    equal(whole, {**plan(1, "bytes=137GiB")})
+    for answer in (whole, none, half):
+        equal((answer["naive_contiguous_gbps"], answer["naive_scattered_gbps"]), (naive[0], naive[2]))
+    equal([a["contiguous"] for a in (whole, half, none)], [1, 0.5, 0])
+    assert 1.7 < naive[0] / naive[2] < 2, naive
+    equal(options(none)["windows"]["gbps"], options(whole)["windows"]["gbps"])
+    inside = plan(1, "bytes=60GiB&contiguous=0")
+    equal(inside["naive_scattered_gbps"], inside["naive_contiguous_gbps"])
+    query = f"/v1/gpus/1/explain?bytes=137GiB&gbps={naive[2]}"
+    equal(daemon.json(query + "&contiguous=0")["verdict"], "translation")
+    unaware = daemon.json(query)
+    equal(unaware["verdict"], "partly")
+    assert "contiguous=0" in unaware["reason"], unaware
+    answer = plan(0, "bytes=11GiB&contiguous=0")  # the price is not known: noise hides it
+    equal((answer["naive_scattered_gbps"], options(answer)["naive"]["gbps"]), (None, None))
+    equal(answer["naive_scattered_gbps_reason"], "no-contrast")
+
+
+@case
 def answers_keep_the_contract():
     for query in ("bytes=137GiB&accesses=1000&input_bytes=4", "bytes=1GiB", "bytes=900GiB",
                   "bytes=137GiB&access=atomic&element=8", "bytes=11GiB&no_sm_binding=true&single_pass=true",
@@ -109,7 +132,8 @@ def answers_keep_the_contract():
             validate("Plan", plan(gpu, query))
     validate("Split", daemon.json("/v1/gpus/1/split?bytes=20GiB,2000GiB"))
     validate("Split", daemon.json("/v1/gpus/0/split?bytes=1MiB"))
-    for query in ("bytes=137GiB&gbps=700", "bytes=1GiB&gbps=9999", "bytes=900GiB&gbps=5"):
+    validate("Plan", plan(0, "bytes=11GiB&contiguous=0.5"))
+    for query in ("bytes=137GiB&gbps=700", "bytes=137GiB&gbps=300&contiguous=0", "bytes=1GiB&gbps=9999", "bytes=900GiB&gbps=5"):
         validate("Explain", daemon.json(f"/v1/gpus/1/explain?{query}"))
 
 

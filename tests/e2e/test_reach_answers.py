@@ -20,7 +20,7 @@ JOBS = (
     {"no_sm_binding": True}, {"single_pass": True}, {"single_pass": True, "no_sm_binding": True},
     {"accesses": 10 ** 9, "input_bytes": 8.0}, {"input_bytes": 16, "input_gbps": 24.5},
     {"scan_gps": 1.5e2, "in_reach_gbps": 777.25}, {"in_reach_gbps": 1e-5},
-    {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
+    {"contiguous": 0.0}, {"contiguous": 0.75, "element": 512}, {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
     {"input_bytes": 8, "output_bytes": 4, "partition_bytes": 12.5},
 )
@@ -32,7 +32,8 @@ WRONG = (
     ("scope", {"bytes": 0}),
     ("scope", {"bytes": 1 << 51}), ("scope", {"bytes": 1, "access": "sideways"}),
     ("explain", {"bytes": GIB, "gbps": 0.0}), ("explain", {"bytes": GIB, "gbps": -3.0}),
-    ("explain", {"bytes": 0, "gbps": 1.0}),
+    ("explain", {"bytes": 0, "gbps": 1.0}), ("plan", {"bytes": GIB, "contiguous": 1.5}),
+    ("explain", {"bytes": GIB, "gbps": 1.0, "contiguous": -1.0}),
 )
 
 options = [word for profile in PROFILES for word in ("--simulate", profile)]

@@ -54,9 +54,11 @@ ROUTES = {
     "plan": {"access": ACCESS, "element": one_of("4", "128", "512", "2M"), "transaction": one_of("32", "64"),
              "reserve": size, "accesses": count, "no_sm_binding": FLAG, "single_pass": FLAG, "input_bytes": real,
              "input_gbps": real, "scan_gps": real, "in_reach_gbps": real, "output_bytes": real,
-             "partition_bytes": real, "granularity": size, "windows": count},
+             "partition_bytes": real, "granularity": size, "windows": count,
+             "contiguous": one_of("0", "0.5", "1", "1.5")},
     "split": {"weight": several(real)},
-    "explain": {"access": ACCESS, "element": one_of("4", "128"), "gbps": real},
+    "explain": {"access": ACCESS, "element": one_of("4", "128"), "gbps": real,
+                "contiguous": one_of("0", "0.25", "-1")},
     "fingerprint": {}, "environment": {}, "": {},
 }
 OTHERS = ("/", "/openapi.yaml", "/v1/gpus", "/v1/fingerprints", "/v1/nothing", "/v1/gpus/0/nothing",

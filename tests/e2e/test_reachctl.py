@@ -79,6 +79,7 @@ def show_tells_what_each_number_rests_on():
         [fp["throughput"]] + fp["throughput"]["curve"]
     for rate in fp["throughput"]["rates"]:
         objects += [rate] + rate["points"]
+    objects.append(fp["contiguity"])
     wanted = [[name, e["method"], str(e["repeats"]), f"{e['margin']:.3f}"]
               for o in objects for name, e in o["evidence"].items()]
     assert sum(len(g["evidence"]) for g in fp["topology"]["groups"]) > 10, fp["topology"]

@@ -7,13 +7,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define GRANULE           (2 * MIB)
 #define BACKED_BYTES      (64 * MIB)
 #define LARGEST_ALIGNMENT GIB
 
 /* First of every call that works in the current context. */
-static cu_result enter_context(const char *call)
+cu_result fake_enter_context(const char *call)
 {
     cu_result r = fake_enter(call);
     if (r == CU_SUCCESS && fake.current < 0)
@@ -30,7 +31,7 @@ static uint64_t free_bytes(int device)
 
 cu_result cuMemGetInfo_v2(size_t *free_out, size_t *total_out)
 {
-    cu_result r = enter_context("cuMemGetInfo");
+    cu_result r = fake_enter_context("cuMemGetInfo");
     if (r != CU_SUCCESS)
         return r;
     *free_out = free_bytes(fake.current);
@@ -42,7 +43,7 @@ cu_result cuMemGetInfo_v2(size_t *free_out, size_t *total_out)
 
 cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
 {
-    cu_result r = enter_context("cuMemAlloc");
+    cu_result r = fake_enter_context("cuMemAlloc");
     if (r != CU_SUCCESS)
         return r;
     if (bytes == 0)
@@ -76,6 +77,10 @@ cu_result cuMemFree_v2(cu_deviceptr p)
         int device = allocs[i].device;
         fake_hold(device, -(int64_t)allocs[i].bytes);
         free(allocs[i].host);
+        if (allocs[i].kind != MEMORY_DEVICE) {
+            fake_hold(device, (int64_t)allocs[i].bytes);
+            (void)munmap((void *)(uintptr_t)p, allocs[i].bytes);
+        }
         fake_list_remove(&fake.allocs, sizeof *allocs, i);
         fake_settle_va(device);
         return r;
@@ -85,31 +90,27 @@ cu_result cuMemFree_v2(cu_deviceptr p)
 
 cu_result cuMemcpyDtoH_v2(void *to, cu_deviceptr from, size_t bytes)
 {
-    cu_result r = enter_context("cuMemcpyDtoH");
+    cu_result r = fake_enter_context("cuMemcpyDtoH");
     if (r != CU_SUCCESS)
         return r;
-    const void *host = fake_host(from, bytes);
-    if (!host)
+    if (!fake_copy(to, 0, NULL, from, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy from memory that is not there");
-    memcpy(to, host, bytes);
     return CU_SUCCESS;
 }
 
 cu_result cuMemcpyHtoD_v2(cu_deviceptr to, const void *from, size_t bytes)
 {
-    cu_result r = enter_context("cuMemcpyHtoD");
+    cu_result r = fake_enter_context("cuMemcpyHtoD");
     if (r != CU_SUCCESS)
         return r;
-    void *host = fake_host(to, bytes);
-    if (!host)
+    if (!fake_copy(NULL, to, from, 0, bytes))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a copy to memory that is not there");
-    memcpy(host, from, bytes);
     return CU_SUCCESS;
 }
 
 cu_result cuMemsetD8_v2(cu_deviceptr p, unsigned char value, size_t bytes)
 {
-    cu_result r = enter_context("cuMemsetD8");
+    cu_result r = fake_enter_context("cuMemsetD8");
     if (r != CU_SUCCESS)
         return r;
     void *host = fake_host(p, bytes);
@@ -125,24 +126,15 @@ cu_result cuMemsetD8_v2(cu_deviceptr p, unsigned char value, size_t bytes)
 cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_allocation_prop *prop,
                                         int option)
 {
-    cu_result r = enter_context("cuMemGetAllocationGranularity");
+    cu_result r = fake_enter_context("cuMemGetAllocationGranularity");
     (void)option;
     if (r != CU_SUCCESS)
         return r;
-    if (prop->type != 1 || prop->location.type != 1)
+    if (prop->type != 1 ||
+        (prop->location.type != CU_LOCATION_DEVICE && prop->location.type != CU_LOCATION_HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a kind of memory that there is not");
     *bytes = GRANULE;
     return CU_SUCCESS;
-}
-
-static struct fake_handle *find_handle(cu_mem_handle id)
-{
-    struct fake_handle *handles = fake.handles.items;
-    for (size_t i = 0; i < fake.handles.count; i++) {
-        if (handles[i].id == id)
-            return &handles[i];
-    }
-    return NULL;
 }
 
 /* Device memory lives until the handle is released and nothing maps it. */
@@ -150,7 +142,8 @@ static void settle_handle(struct fake_handle *h)
 {
     if (!h->released || h->maps > 0)
         return;
-    fake_hold(h->device, -(int64_t)h->bytes);
+    fake_hold(h->device, h->kind == MEMORY_HOST_VIRTUAL ? 0 : -(int64_t)h->bytes);
+    fake_handle_forget(h);
     fake_list_remove(&fake.handles, sizeof *h,
                      (size_t)(h - (struct fake_handle *)fake.handles.items));
 }
@@ -158,16 +151,24 @@ static void settle_handle(struct fake_handle *h)
 cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
                       const struct cu_mem_allocation_prop *prop, unsigned long long flags)
 {
-    cu_result r = enter_context("cuMemCreate");
+    cu_result r = fake_enter_context("cuMemCreate");
     if (r != CU_SUCCESS)
         return r;
-    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 || prop->location.id != fake.current)
+    const bool at_host = prop->location.type == CU_LOCATION_HOST_NUMA;
+    const int device = at_host ? fake.current : prop->location.id;
+    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 || device < 0 ||
+        (uint32_t)device >= fake.control.gpu_count)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle of %zu bytes", bytes);
-    if (bytes > free_bytes(fake.current))
+    if (!at_host && (bytes > free_bytes(device) || (fake.longest_run && bytes > fake.longest_run)))
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_handle *h = fake_list_add(&fake.handles, sizeof *h, fake.handles.count);
-    *h = (struct fake_handle){.id = ++fake.next_id, .bytes = bytes, .device = fake.current};
-    fake_hold(fake.current, (int64_t)bytes);
+    *h = (struct fake_handle){.id = ++fake.next_id,
+                              .bytes = bytes,
+                              .device = device,
+                              .kind = at_host                  ? MEMORY_HOST_VIRTUAL
+                                      : device == fake.current ? MEMORY_DEVICE
+                                                               : MEMORY_PEER};
+    fake_hold(device, at_host ? 0 : (int64_t)bytes);
     *handle = h->id;
     return CU_SUCCESS;
 }
@@ -175,7 +176,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
 cu_result cuMemRelease(cu_mem_handle handle)
 {
     cu_result r = fake_enter("cuMemRelease");
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is released that is not there");
     h->released = true;
@@ -186,13 +187,13 @@ cu_result cuMemRelease(cu_mem_handle handle)
 cu_result cuMemAddressReserve(cu_deviceptr *p, size_t bytes, size_t alignment, cu_deviceptr hint,
                               unsigned long long flags)
 {
-    cu_result r = enter_context("cuMemAddressReserve");
+    cu_result r = fake_enter_context("cuMemAddressReserve");
     uint64_t align = GRANULE;
     if (r != CU_SUCCESS)
         return r;
     if (bytes == 0 || bytes % GRANULE != 0 || alignment % GRANULE != 0 || hint != 0 || flags != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a reservation of %zu bytes", bytes);
-    while (align * 2 <= bytes && align < LARGEST_ALIGNMENT)
+    while (align < alignment || (align * 2 <= bytes && align < LARGEST_ALIGNMENT))
         align *= 2;
     uint64_t va = fake_take_va(&fake.devices[fake.current], bytes, align);
     if (va == 0)
@@ -241,10 +242,10 @@ static bool is_reserved(uint64_t va, uint64_t bytes)
 cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle handle,
                    unsigned long long flags)
 {
-    cu_result r = enter_context("cuMemMap");
+    cu_result r = fake_enter_context("cuMemMap");
     if (r != CU_SUCCESS)
         return r;
-    struct fake_handle *h = find_handle(handle);
+    struct fake_handle *h = fake_handle(handle);
     if (!h || h->released || offset != 0 || flags != 0 || bytes > h->bytes || bytes % GRANULE != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is mapped that is not there");
     if (!is_reserved(p, bytes))
@@ -262,6 +263,15 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
     return CU_SUCCESS;
 }
 
+enum memory_kind fake_kind_of_map(uint64_t va)
+{
+    const struct fake_map *maps = fake.maps.items;
+    for (size_t i = 0; i < fake.maps.count; i++)
+        if (maps[i].va == va)
+            return fake_handle(maps[i].handle)->kind;
+    return MEMORY_DEVICE;
+}
+
 cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
 {
     cu_result r = fake_enter("cuMemUnmap");
@@ -274,7 +284,7 @@ cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
         if (m.va + m.bytes > p + bytes)
             return fake_misuse(CU_ERROR_INVALID_VALUE, "half a mapping is taken away");
         fake_list_remove(&fake.maps, sizeof m, i);
-        struct fake_handle *h = find_handle(m.handle);
+        struct fake_handle *h = fake_handle(m.handle);
         if (h) {
             h->maps--;
             settle_handle(h);
@@ -289,12 +299,14 @@ cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
 cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access,
                          size_t count)
 {
-    cu_result r = enter_context("cuMemSetAccess");
+    cu_result r = fake_enter_context("cuMemSetAccess");
     if (r != CU_SUCCESS)
         return r;
     struct fake_map *maps = fake.maps.items;
     uint64_t set = 0;
-    if (count != 1 || access->location.type != 1 || access->location.id != fake.current)
+    if (count < 1 || count > 2 || access->location.type != 1 ||
+        access->location.id != fake.current ||
+        (count == 2 && access[1].location.type != CU_LOCATION_HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "access for nobody");
     for (size_t i = 0; i < fake.maps.count; i++) {
         if (maps[i].va >= p && maps[i].va + maps[i].bytes <= p + bytes) {
@@ -311,7 +323,7 @@ cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_acces
 
 cu_result cuModuleLoadData(cu_module *module, const void *image)
 {
-    cu_result r = enter_context("cuModuleLoadData");
+    cu_result r = fake_enter_context("cuModuleLoadData");
     if (r != CU_SUCCESS)
         return r;
     if (!image)
@@ -335,7 +347,7 @@ cu_result cuModuleUnload(cu_module module)
 
 cu_result cuModuleGetFunction(cu_function *f, cu_module module, const char *name)
 {
-    cu_result r = enter_context("cuModuleGetFunction");
+    cu_result r = fake_enter_context("cuModuleGetFunction");
     if (r != CU_SUCCESS)
         return r;
     const char *known = fake_kernel_name(name);
@@ -362,7 +374,7 @@ static struct fake_function *find_function(cu_function f)
 
 cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
 {
-    cu_result r = enter_context("cuFuncSetAttribute");
+    cu_result r = fake_enter_context("cuFuncSetAttribute");
     if (r != CU_SUCCESS)
         return r;
     struct fake_function *function = find_function(f);
@@ -384,7 +396,7 @@ static struct fake_stream *find_stream(cu_stream stream)
 
 cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
 {
-    cu_result r = enter_context("cuStreamCreate");
+    cu_result r = fake_enter_context("cuStreamCreate");
     if (r != CU_SUCCESS)
         return r;
     if (flags > CU_STREAM_NON_BLOCKING)
@@ -409,7 +421,7 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
 /* Not ready when first asked after a launch, so that whoever waits really waits. */
 cu_result cuStreamQuery(cu_stream stream)
 {
-    cu_result r = enter_context("cuStreamQuery");
+    cu_result r = fake_enter_context("cuStreamQuery");
     if (r != CU_SUCCESS)
         return r;
     struct fake_stream *s = find_stream(stream);
@@ -435,7 +447,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
                          unsigned by, unsigned bz, unsigned shared_bytes, cu_stream stream,
                          void **parameters, void **extra)
 {
-    cu_result r = enter_context("cuLaunchKernel");
+    cu_result r = fake_enter_context("cuLaunchKernel");
     if (r != CU_SUCCESS)
         return r;
     const struct fake_function *function = find_function(f);

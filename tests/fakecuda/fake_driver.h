@@ -36,6 +36,15 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
 cu_result cuStreamCreate(cu_stream *stream, unsigned flags);
 cu_result cuStreamDestroy_v2(cu_stream stream);
 cu_result cuStreamQuery(cu_stream stream);
+cu_result cuDeviceCanAccessPeer(int *can, cu_device device, cu_device peer);
+cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags);
+cu_result cuMemFreeHost(void *p);
+cu_result cuMemHostGetDevicePointer_v2(cu_deviceptr *p, void *host, unsigned flags);
+cu_result cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags);
+cu_result cuMemHostUnregister(void *p);
+cu_result cuMemAllocManaged(cu_deviceptr *p, size_t bytes, unsigned flags);
+cu_result cuMemAdvise(cu_deviceptr p, size_t bytes, int advice, cu_device device);
+cu_result cuMemPrefetchAsync(cu_deviceptr p, size_t bytes, cu_device device, cu_stream stream);
 cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_allocation_prop *prop,
                                         int option);
 cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
@@ -49,5 +58,17 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
 cu_result cuMemUnmap(cu_deviceptr p, size_t bytes);
 cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access,
                          size_t count);
+/* What the allocators of libreach-cuda use beside these: fake_alloc.c. */
+typedef struct cu_event_st *cu_event;
+cu_result cuCtxPushCurrent_v2(cu_context context);
+cu_result cuCtxPopCurrent_v2(cu_context *context);
+cu_result cuCtxSynchronize(void);
+cu_result cuStreamSynchronize(cu_stream stream);
+cu_result cuEventCreate(cu_event *event, unsigned flags);
+cu_result cuEventRecord(cu_event event, cu_stream stream);
+cu_result cuEventQuery(cu_event event);
+cu_result cuEventSynchronize(cu_event event);
+cu_result cuEventDestroy_v2(cu_event event);
+cu_result cuMemcpyDtoD_v2(cu_deviceptr to, cu_deviceptr from, size_t bytes);
 
 #endif

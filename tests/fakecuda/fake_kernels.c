@@ -12,7 +12,7 @@ enum { LAUNCH_NS = 5000, WARP = 32 };
 
 static const char *const kernel_names[FAKE_KERNELS] = {
     "reach_census",       "reach_chase",       "reach_round",  "reach_pairs", "reach_read",
-    "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write"};
+    "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write", "reach_read_far"};
 
 enum { FIRST_READ = 4 };
 
@@ -20,11 +20,11 @@ static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS};
 
 /* Of the kernels from FIRST_READ on. */
-static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {{ACCESS_READ, 128},
-                                                                      {ACCESS_READ, 32},
-                                                                      {ACCESS_READ, 512},
-                                                                      {ACCESS_ATOMIC, 32},
-                                                                      {ACCESS_WRITE, 32}};
+static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
+    {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
+    {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
+    {.access = ACCESS_WRITE, .bytes = 32}, {.access = ACCESS_READ, .bytes = 128},
+};
 
 const char *fake_kernel_name(const char *name)
 {
@@ -106,8 +106,9 @@ static cu_result answer(const struct launch *l, const struct probe_spec *spec, u
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
     if (!out || !pages_are_mapped(base, spec->stride_bytes, pages))
         return illegal(probe_kind_name(spec->kind));
-    if (sim_machine_run(l->device->machine, spec, base - l->device->base_va, out, &err) !=
-        STATUS_OK)
+    uint64_t first = 0;
+    struct sim_machine *const machine = fake_machine_at(l->device, base, &first);
+    if (sim_machine_run(machine, spec, base - first, out, &err) != STATUS_OK)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%s", err.text);
     return CU_SUCCESS;
 }
@@ -144,7 +145,7 @@ static cu_result run_walk(const struct launch *l, enum probe_kind kind,
 
 /* The windows of all SMs, each different one once. */
 static cu_result collect_windows(const struct launch *l, const struct reach_read_args *a,
-                                 struct sim_window *windows, uint16_t *window_of)
+                                 uint64_t first, struct sim_window *windows, uint16_t *window_of)
 {
     uint32_t count = 0;
     const struct reach_window *table = fake_host(a->windows, a->grid.sm_slots * sizeof *table);
@@ -153,7 +154,7 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
     for (uint32_t i = 0; i < l->desc->sm_count; i++) {
         const struct reach_window *w = &table[l->desc->sm_ids[i]];
         struct sim_window here = {
-            .va = a->base + w->first_line * PROBE_LINE_BYTES - l->device->base_va,
+            .va = a->base + w->first_line * PROBE_LINE_BYTES - first,
             .bytes = w->lines * PROBE_LINE_BYTES,
         };
         uint32_t k = 0;
@@ -164,13 +165,28 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
             k++;
         if (k == PROBE_MAX_WINDOWS)
             return fake_misuse(CU_ERROR_LAUNCH_FAILED, "too many different windows");
-        if (k == count && !fake_is_mapped(here.va + l->device->base_va, here.bytes))
+        if (k == count && !fake_is_mapped(here.va + first, here.bytes))
             return illegal("a window");
         windows[k] = here;
         count += k == count;
         window_of[i] = (uint16_t)k;
     }
     return CU_SUCCESS;
+}
+
+/* Mappings shorter than a frame lie side by side at the start of a region. */
+static void find_scattered(const struct launch *l, const struct sim_window *region, uint64_t first,
+                           struct sim_access *access)
+{
+    const struct fake_map *maps = fake.maps.items;
+    uint64_t end = region->va + first;
+
+    for (size_t i = 0; i < fake.maps.count; i++) {
+        if (maps[i].va == end && maps[i].bytes < l->desc->frame_bytes)
+            end += maps[i].bytes;
+    }
+    access->scattered_va = region->va;
+    access->scattered_bytes = end - first - region->va;
 }
 
 static cu_result run_read(const struct launch *l, struct sim_access access,
@@ -180,9 +196,12 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     uint16_t window_of[REACH_MAX_SMS];
     uint32_t row[1 + REACH_MAX_SMS];
     uint32_t sms = l->desc->sm_count;
-    cu_result r = collect_windows(l, a, windows, window_of);
+    uint64_t first = 0;
+    struct sim_machine *const machine = fake_machine_at(l->device, a->base, &first);
+    cu_result r = collect_windows(l, a, first, windows, window_of);
     if (r != CU_SUCCESS)
         return r;
+    find_scattered(l, &windows[0], first, &access);
     uint32_t *lines = fake_host(a->lines, sms * sizeof *lines);
     uint64_t *started = fake_host(a->started, sms * sizeof *started);
     uint64_t *ended = fake_host(a->ended, sms * sizeof *ended);
@@ -190,8 +209,7 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
         return illegal("lines");
     if (a->zero != 0)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "the memory would not stay zero");
-    sim_machine_read(l->device->machine, access, windows, window_of, (uint32_t)(a->run_ns / 1000),
-                     1, row);
+    sim_machine_read(machine, access, windows, window_of, (uint32_t)(a->run_ns / 1000), 1, row);
     uint64_t start = l->device->timer_ns + a->warm_ns;
     for (uint32_t i = 0; i < sms; i++) {
         lines[i] = row[1 + i];

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void *fake_list_add(struct fake_list *list, size_t item_bytes, size_t at)
 {
@@ -109,6 +110,67 @@ void *fake_host(uint64_t va, uint64_t bytes)
     return NULL;
 }
 
+struct fake_handle *fake_handle(cu_mem_handle id)
+{
+    struct fake_handle *handles = fake.handles.items;
+    for (size_t i = 0; i < fake.handles.count; i++) {
+        if (handles[i].id == id)
+            return &handles[i];
+    }
+    return NULL;
+}
+
+void fake_handle_forget(const struct fake_handle *h)
+{
+    if (h->host)
+        (void)munmap(h->host, h->bytes);
+}
+
+uint8_t *fake_mapped(uint64_t va, uint64_t *bytes)
+{
+    const struct fake_map *maps = fake.maps.items;
+    const size_t i = map_before(va);
+    if (i == fake.maps.count || va < maps[i].va || va >= maps[i].va + maps[i].bytes ||
+        !maps[i].accessible)
+        return NULL;
+    struct fake_handle *h = fake_handle(maps[i].handle);
+    if (!h)
+        return NULL;
+    if (!h->host) { /* its pages cost nothing before they are touched */
+        void *host =
+            mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (host == MAP_FAILED)
+            abort();
+        h->host = host;
+    }
+    uint64_t offset = va - maps[i].va;
+    if (*bytes > maps[i].bytes - offset)
+        *bytes = maps[i].bytes - offset;
+    return h->host + offset;
+}
+
+/* Host memory behind any device memory, as of fake_mapped. */
+static uint8_t *device_bytes(uint64_t va, uint64_t *bytes)
+{
+    uint8_t *host = fake_host(va, *bytes);
+    return host ? host : fake_mapped(va, bytes);
+}
+
+bool fake_copy(void *to, uint64_t device_to, const void *from, uint64_t device_from, uint64_t bytes)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        uint64_t n = bytes - done;
+        uint8_t *target = to ? (uint8_t *)to + done : device_bytes(device_to + done, &n);
+        const uint8_t *source =
+            from ? (const uint8_t *)from + done : device_bytes(device_from + done, &n);
+        if (!target || !source)
+            return false;
+        memcpy(target, source, n);
+        done += n;
+    }
+    return true;
+}
+
 void fake_hold(int device, int64_t bytes)
 {
     fake.devices[device].held_bytes += (uint64_t)bytes;
@@ -122,6 +184,10 @@ void fake_free_all(void)
     const struct fake_alloc *allocs = fake.allocs.items;
     for (size_t i = 0; i < fake.allocs.count; i++)
         free(allocs[i].host);
+    const struct fake_handle *handles = fake.handles.items;
+    for (size_t i = 0; i < fake.handles.count; i++)
+        fake_handle_forget(&handles[i]);
+    free(fake.events.items);
     free(fake.allocs.items);
     free(fake.handles.items);
     free(fake.ranges.items);
@@ -129,6 +195,8 @@ void fake_free_all(void)
     free(fake.streams.items);
     for (int i = 0; i < REACH_MAX_GPUS; i++)
         sim_machine_free(fake.devices[i].machine);
+    for (int i = 0; i < REACH_MAX_GPUS; i++)
+        sim_machine_free(fake.devices[i].far);
     memset(&fake, 0, sizeof fake);
     fake.current = -1;
 }

@@ -3,7 +3,8 @@
  *
  * Device memory. Addresses are handed out side by side from a base for each GPU; the model sees an
  * address less that base. An allocation of up to BACKED_BYTES has host memory behind it and can be
- * copied to and from; larger ones, and what is mapped, can only be zeroed and read by kernels.
+ * copied to and from; larger ones can only be zeroed and read by kernels. A handle gets host memory
+ * when it is first copied to or from where it is mapped (fake_copy), which kernels do not see.
  */
 #ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
 #define REACH_TESTS_FAKECUDA_FAKE_STATE_H
@@ -23,6 +24,10 @@ struct fake_device {
     uint64_t held_bytes;
     uint32_t retains; /* of the primary context */
     uint64_t timer_ns;
+    /* Of the other memory that a kernel touched last. */
+    struct sim_machine *far;
+    enum memory_kind far_kind;
+    uint64_t far_bytes;
 };
 
 struct fake_alloc {
@@ -30,6 +35,8 @@ struct fake_alloc {
     uint64_t bytes;
     uint8_t *host; /* NULL: not backed */
     int device;
+    enum memory_kind kind;
+    void *process; /* pinned and registered memory: where the process sees it */
 };
 
 struct fake_handle {
@@ -38,6 +45,8 @@ struct fake_handle {
     uint32_t maps;
     bool released;
     int device;
+    enum memory_kind kind;
+    uint8_t *host; /* NULL: never copied to or from, so all 0 */
 };
 
 struct fake_range {
@@ -66,6 +75,12 @@ struct fake_stream {
     bool busy;
 };
 
+struct fake_event {
+    uint64_t id;
+    bool recorded;
+    bool asked; /* since it was recorded */
+};
+
 /* A list that grows. */
 struct fake_list {
     void *items;
@@ -73,7 +88,7 @@ struct fake_list {
     size_t capacity;
 };
 
-enum { FAKE_KERNELS = 9 };
+enum { FAKE_KERNELS = 10, FAKE_MAX_PUSHED = 8 };
 
 struct fake_use {
     const char *call;
@@ -83,11 +98,15 @@ struct fake_use {
 struct fake {
     struct control control;
     struct fake_device devices[REACH_MAX_GPUS];
-    struct fake_list allocs;  /* struct fake_alloc */
-    struct fake_list handles; /* struct fake_handle */
-    struct fake_list ranges;  /* struct fake_range: reservations */
-    struct fake_list maps;    /* struct fake_map, by address */
-    struct fake_list streams; /* struct fake_stream */
+    struct fake_list allocs;     /* struct fake_alloc */
+    struct fake_list handles;    /* struct fake_handle */
+    struct fake_list ranges;     /* struct fake_range: reservations */
+    struct fake_list maps;       /* struct fake_map, by address */
+    struct fake_list streams;    /* struct fake_stream */
+    struct fake_list events;     /* struct fake_event */
+    uint64_t longest_run;        /* the longest handle that can be had; 0: any */
+    int pushed[FAKE_MAX_PUSHED]; /* contexts below the current one */
+    uint32_t push_count;
     uint32_t modules;
     uint32_t next_id;
     struct fake_function functions[FAKE_KERNELS];
@@ -120,8 +139,25 @@ void fake_settle_va(int device);
 bool fake_is_mapped(uint64_t va, uint64_t bytes);
 /* Host memory behind [va, va + bytes), or NULL. */
 void *fake_host(uint64_t va, uint64_t bytes);
+/* Host memory behind what is mapped at `va`, up to the end of the mapping or `*bytes`, which is set
+ * to its length. NULL: nothing is mapped there, or without access. */
+uint8_t *fake_mapped(uint64_t va, uint64_t *bytes);
+/* Copies between device and host memory or within the device; false if a part is not there. A NULL
+ * host pointer means device memory at `device_to` or `device_from`. */
+bool fake_copy(void *to, uint64_t device_to, const void *from, uint64_t device_from,
+               uint64_t bytes);
+struct fake_handle *fake_handle(cu_mem_handle id);
+/* Frees the host memory of a handle. */
+void fake_handle_forget(const struct fake_handle *h);
 void fake_hold(int device, int64_t bytes);
 void fake_free_all(void);
+
+/* fake_far.c: the model that answers for address `va`, and the address that is its 0. */
+struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
+
+/* fake_driver.c: the kind of the handle that is mapped at `va`; first of calls in a context. */
+enum memory_kind fake_kind_of_map(uint64_t va);
+cu_result fake_enter_context(const char *call);
 
 /* fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);

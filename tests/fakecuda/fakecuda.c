@@ -78,6 +78,7 @@ void fakecuda_report(struct fakecuda_report *out)
     out->allocations = (uint32_t)fake.allocs.count;
     out->reservations = (uint32_t)fake.ranges.count;
     out->mappings = (uint32_t)fake.maps.count;
+    out->events = (uint32_t)fake.events.count;
     for (size_t i = 0; i < fake.handles.count; i++)
         out->handles += !handles[i].released || handles[i].maps > 0;
 }
@@ -334,6 +335,12 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return FAKE_SHARED_PER_BLOCK;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT:
         return !fake.control.no_vmm;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+        return d->kinds[MEMORY_MANAGED_HOST].gbps > 0;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+        return 0;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT:
+        return d->kinds[MEMORY_HOST_VIRTUAL].gbps > 0;
     default:
         return -1;
     }

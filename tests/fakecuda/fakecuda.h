@@ -12,10 +12,11 @@ struct fakecuda_report {
     uint32_t contexts;
     uint32_t modules;
     uint32_t streams;
-    uint32_t allocations;  /* cuMemAlloc */
+    uint32_t allocations;  /* cuMemAlloc, and host memory of every kind but handles */
     uint32_t handles;      /* cuMemCreate */
     uint32_t reservations; /* cuMemAddressReserve */
     uint32_t mappings;     /* cuMemMap */
+    uint32_t events;
     uint64_t device_bytes; /* of allocations and handles */
     uint64_t most_device_bytes;
     uint32_t launches;
@@ -30,6 +31,10 @@ int fakecuda_start(const char *control);
 
 typedef void fakecuda_report_fn(struct fakecuda_report *out);
 void fakecuda_report(struct fakecuda_report *out);
+
+/* From now on memory is scattered: no handle of more than `bytes` can be had. 0: any can. */
+typedef void fakecuda_limit_runs_fn(uint64_t bytes);
+void fakecuda_limit_runs(uint64_t bytes);
 
 /* How often a call was made: fakecuda_uses("cuMemMap"). */
 typedef uint64_t fakecuda_uses_fn(const char *call);

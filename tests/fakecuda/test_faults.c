@@ -30,7 +30,7 @@ const unsigned char reach_fatbin_end[1] = {0};
 /* A small GPU: few calls in a whole run, and everything there is to find. */
 #define SMALL                                                                                      \
     "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
-    "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100"
+    "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100 frame=8M@2"
 
 static char library[4096];
 static fakecuda_start_fn *start;
@@ -154,6 +154,19 @@ static struct probe_spec read_spec(void)
     return spec;
 }
 
+/* The first half of the region in short runs. */
+static struct probe_spec runs_spec(uint64_t run_bytes)
+{
+    struct probe_spec spec = read_spec();
+    spec.point_count = 1;
+    spec.points[0] = GIB;
+    spec.window_count = 1;
+    memset(spec.window_of_sm, 0, sizeof spec.window_of_sm);
+    spec.run_bytes = run_bytes;
+    spec.scattered_bytes = 512 * MIB;
+    return spec;
+}
+
 static enum status run_probe(struct gpu *gpu, struct probe_spec spec, struct err *err)
 {
     struct probe_result r;
@@ -206,10 +219,44 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
+/* The driver's mappings decide what is scattered: misses in half of the region take twice as long
+ * in runs of 4 MiB, and as long as ever in runs of a frame. */
+static void short_runs_are_scattered(void **state)
+{
+    static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
+    const struct gpu_options options = real();
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+    double first = 0;
+
+    (void)state;
+    begin(SMALL "|");
+    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_OK);
+    assert_int_equal(gpu_open(&options, id.uuid, &gpu, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        const struct probe_spec spec = runs_spec(runs[i]);
+        struct probe_result r;
+        double accesses = 0;
+        if (gpu_run(gpu, &spec, &r, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t sm = 0; sm < r.sm_count; sm++)
+            accesses += r.values[1 + sm];
+        accesses = accesses / r.values[0] * (runs[i] < 8 * MIB ? 1.5 : 1);
+        first = i == 0 ? accesses : first;
+        assert_true(accesses > 0.93 * first && accesses < 1.07 * first);
+        probe_result_free(&r);
+    }
+    gpu_close(gpu);
+    expect_nothing_held("runs");
+}
+
 /* List, open, all four probes, close; stops at the first failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
     struct gpu_options options = real();
+    struct gpu_limits limits;
     struct gpu_identity id;
     struct gpu *gpu = NULL;
     uint32_t n = 0;
@@ -225,6 +272,10 @@ static enum status whole_run(bool plain, struct err *err)
         s = run_probe(gpu, pairs_spec(), err);
     if (s == STATUS_OK)
         s = run_probe(gpu, read_spec(), err);
+    if (s == STATUS_OK)
+        gpu_describe(gpu, NULL, &limits);
+    if (s == STATUS_OK && probe_longest_run(&limits) >= 32 * MIB)
+        s = run_probe(gpu, runs_spec(32 * MIB), err);
     gpu_close(gpu);
     return s;
 }
@@ -580,10 +631,170 @@ static void each_gpu_is_opened_by_its_uuid(void **state)
     assert_int_equal(strncmp(id[0].uuid, "MIG-", 4), 0);
 }
 
+/* ---- other kinds of memory ---- */
+
+/* The small GPU with each kind. All reach 8 MiB in tables of their own, behind a link of 50 GB/s.
+ */
+#define KIND "=50/2@900,64K,32+100,128+300,50 "
+#define WITH_KINDS                                                                                 \
+    SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
+          "managed-host" KIND "host-registered" KIND "peer" KIND
+
+static struct probe_spec memory_spec(enum memory_kind kind)
+{
+    struct probe_spec spec = read_spec();
+    spec.memory = kind;
+    spec.window_count = 1;
+    memset(spec.window_of_sm, 0, sizeof spec.window_of_sm);
+    spec.point_count = 2;
+    spec.points[0] = 4 * MIB;
+    spec.points[1] = 64 * MIB;
+    return spec;
+}
+
+static double gbps_at(const struct probe_spec *spec, const struct probe_result *r, uint32_t point)
+{
+    const struct observation o = {.spec = *spec, .result = *r};
+    return observation_read_gbps(&o, point, 0);
+}
+
+/* Reads and walks memory of this kind; the reason why there is none, or REASON_NONE. */
+static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason *out,
+                            struct err *err)
+{
+    struct probe_spec spec = memory_spec(kind);
+    struct probe_result r;
+    enum status s = gpu_run(gpu, &spec, &r, err);
+
+    *out = REASON_NONE;
+    if (s != STATUS_OK)
+        return s;
+    *out = r.conditions.memory_bytes.reason;
+    assert_int_equal(r.value_count > 0, IS_KNOWN(r.conditions.memory_bytes));
+    if (*out == REASON_NONE) {
+        assert_true(r.conditions.memory_bytes.v >= 64 * MIB);
+        assert_true(gbps_at(&spec, &r, 0) > 3 * gbps_at(&spec, &r, 1));
+        probe_result_free(&r);
+        spec = chase_spec();
+        spec.memory = kind;
+        s = run_probe(gpu, spec, err);
+    }
+    return s;
+}
+
+static enum status open_with(const char *control, struct gpu **out, struct err *err)
+{
+    const struct gpu_options options = real();
+    struct gpu_identity id[2];
+    uint32_t n = 0;
+
+    begin(control);
+    const enum status s = gpu_list(&options, id, 2, &n, err);
+    return s == STATUS_OK ? gpu_open(&options, id[0].uuid, out, err) : s;
+}
+
+/* Each kind has its range and gives it back; the tables are those of the model. */
+static void each_kind_of_memory_is_made_and_given_back(void **state)
+{
+    (void)state;
+    for (int kind = MEMORY_MANAGED_DEVICE; kind < MEMORY_KIND_COUNT; kind++) {
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum reason reason;
+
+        if (kind == MEMORY_HOST_REGISTERED_HUGE)
+            continue; /* whether the kernel has huge pages is not up to the driver */
+        assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+        if (use_kind(gpu, (enum memory_kind)kind, &reason, &err) != STATUS_OK ||
+            reason != REASON_NONE)
+            fail_msg("%s: %s %s", memory_kind_name((enum memory_kind)kind), reason_slug(reason),
+                     err.text);
+        assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+        gpu_close(gpu);
+        expect_nothing_held(memory_kind_name((enum memory_kind)kind));
+    }
+}
+
+/* What the driver refuses is an answer with its reason, and no failure. */
+static void a_refused_kind_says_why(void **state)
+{
+    static const struct {
+        enum memory_kind kind;
+        const char *control;
+        enum reason reason;
+    } cases[] = {
+        {MEMORY_HOST_PINNED, "fail=cuMemHostAlloc=2", REASON_NO_HOST_MEMORY},
+        {MEMORY_HOST_PINNED, "fail=cuMemHostAlloc=800", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_PINNED, "fail=cuMemHostGetDevicePointer=801", REASON_NOT_SUPPORTED},
+        {MEMORY_HOST_REGISTERED, "fail=cuMemHostRegister=304", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_REGISTERED, "fail=cuMemHostRegister=801", REASON_NOT_SUPPORTED},
+        {MEMORY_MANAGED_HOST, "fail=cuMemAllocManaged=2", REASON_NO_HOST_MEMORY},
+        {MEMORY_MANAGED_HOST, "fail=cuMemAdvise=801", REASON_NOT_SUPPORTED},
+        {MEMORY_MANAGED_DEVICE, "fail=cuMemPrefetchAsync=2", REASON_NO_DEVICE_MEMORY},
+        {MEMORY_HOST_VIRTUAL, "fail=cuMemCreate@3=800", REASON_NOT_PERMITTED},
+        {MEMORY_HOST_VIRTUAL, "novmm", REASON_NOT_SUPPORTED},
+        {MEMORY_PEER, "fail=cuDeviceCanAccessPeer=801", REASON_NOT_SUPPORTED},
+        {MEMORY_PEER, "fail=cuMemCreate@3=2", REASON_NO_DEVICE_MEMORY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char control[3000];
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum reason reason;
+
+        (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|%s", cases[i].control);
+        assert_int_equal(open_with(control, &gpu, &err), STATUS_OK);
+        assert_int_equal(use_kind(gpu, cases[i].kind, &reason, &err), STATUS_OK);
+        if (reason != cases[i].reason)
+            fail_msg("%s of %s: %s", cases[i].control, memory_kind_name(cases[i].kind),
+                     reason_slug(reason));
+        assert_int_equal(run_probe(gpu, read_spec(), &err), STATUS_OK);
+        gpu_close(gpu);
+        expect_nothing_held(cases[i].control);
+    }
+    begin(SMALL "|");
+}
+
+/* Each driver call failing in turn while every kind is probed: nothing stays held. */
+static void every_call_for_other_memory_may_fail(void **state)
+{
+    uint64_t calls = 0;
+    uint32_t absent = 0;
+
+    (void)state;
+    for (uint64_t n = 0; n == 0 || n <= calls; n += n == 0 ? 1 : test_share(1, SANITIZED_STEP)) {
+        char control[3000];
+        struct fakecuda_report r;
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum status s;
+
+        (void)snprintf(control, sizeof control, WITH_KINDS "|" WITH_KINDS "|fail=*@%llu=2",
+                       (unsigned long long)(n == 0 ? UINT32_MAX : n));
+        s = open_with(control, &gpu, &err);
+        for (int kind = MEMORY_MANAGED_DEVICE; s == STATUS_OK && kind < MEMORY_KIND_COUNT; kind++) {
+            enum reason reason = REASON_NONE;
+            if (kind != MEMORY_HOST_REGISTERED_HUGE)
+                s = use_kind(gpu, (enum memory_kind)kind, &reason, &err);
+            absent += reason != REASON_NONE;
+        }
+        gpu_close(gpu);
+        report(&r);
+        calls = n == 0 ? r.calls : calls;
+        assert_true(n > 0 || (s == STATUS_OK && absent == 0));
+        expect_nothing_held(control);
+    }
+    print_message("%llu calls, %u kinds absent\n", (unsigned long long)calls, absent);
+    assert_true(absent > 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_run_gives_everything_back),
+        cmocka_unit_test(short_runs_are_scattered),
         cmocka_unit_test(every_kind_of_access_has_its_kernel),
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(every_call_may_run_out_of_memory),
@@ -598,6 +809,9 @@ int main(void)
         cmocka_unit_test(without_virtual_memory_it_is_plain),
         cmocka_unit_test(little_free_memory_makes_it_small),
         cmocka_unit_test(each_gpu_is_opened_by_its_uuid),
+        cmocka_unit_test(each_kind_of_memory_is_made_and_given_back),
+        cmocka_unit_test(a_refused_kind_says_why),
+        cmocka_unit_test(every_call_for_other_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, load_library, unload_library);
 }

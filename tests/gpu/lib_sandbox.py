@@ -9,6 +9,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import select
 import socket
 import struct
@@ -216,6 +217,11 @@ def read_only_files(state):
 NOT_MADE = "not made: "
 
 
+def little_locked_memory():
+    """LimitMEMLOCK= as systemd has it without the line."""
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (8 << 20, 8 << 20))
+
+
 def everything(state):
     """As much of the unit as this machine lets be made, in the order that lets each be made. A line
     of standard output tells what could not."""
@@ -225,6 +231,7 @@ def everything(state):
             setting()
         except OSError as why:
             os.write(1, ("%s%s: %s\n" % (NOT_MADE, name, why)).encode())
+    little_locked_memory()
     few_address_families()
     no_namespaces()
     no_realtime()

@@ -28,6 +28,8 @@ GRACE_SECONDS = 20
 PTX = {"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"}
 FOLDER = tempfile.mkdtemp(prefix="reach-sandbox-")
 ALL = "all of reachd.service at once"
+# At depth full, and with time for every kind of memory; all others at depth quick.
+WITH_MEMORY = ("nothing", ALL)
 
 
 def settings(state):
@@ -36,6 +38,7 @@ def settings(state):
         ("nothing", lambda: None, {}),
         ("NoNewPrivileges=yes", sandbox.no_new_privileges, {}),
         ("User=, CapabilityBoundingSet=", sandbox.no_capabilities, {}),
+        ("LimitMEMLOCK=8M, which is systemd's default", sandbox.little_locked_memory, {}),
         ("ProtectSystem=strict, ProtectKernelTunables=yes, ProtectHome=yes",
          lambda: sandbox.read_only_files(state), {}),
         ("SystemCallFilter=@system-service ~@privileged", sandbox.only_system_service, {}),
@@ -130,18 +133,23 @@ def run_under(setting, command, environment):
         return -1, end(process) + "\nno end after %d s" % SETTING_SECONDS, None
 
 
-def fingerprint_under(program, state, setting, environment):
-    """A fingerprint at depth quick of the first GPU, by reachd under this setting. Returns
-    (fingerprint or None, what was said, why the setting cannot be had)."""
-    command = [program, "--measure", "quick", "--export", state]
+def kinds_of(fingerprint):
+    """The kinds of memory that could be had."""
+    return {m["kind"] for m in fingerprint.get("memory", []) if m["probed_bytes"]}
+
+
+def fingerprint_under(program, state, depth, setting, environment):
+    """A fingerprint of the first GPU, by reachd under this setting. Returns (fingerprint or None, what
+    was said, why the setting cannot be had)."""
+    command = [program, "--measure", depth, "--memory-time-ms", "10000", "--export", state]
     if common.SIMULATE:
         command += ["--simulate", common.SIMULATE]
     status, said, cannot = run_under(setting, command,
                                      dict(os.environ, HOME=state, TMPDIR=state, **environment))
     found = None
     for name, _, files in os.walk(state):
-        if "fingerprint-quick.json" in files and status == 0:
-            with open(os.path.join(name, "fingerprint-quick.json")) as f:
+        if "fingerprint-%s.json" % depth in files and status == 0:
+            with open(os.path.join(name, "fingerprint-%s.json" % depth)) as f:
                 found = json.load(f)
     return found, said + ("" if status == 0 else "\nexit status %d" % status), cannot
 
@@ -153,7 +161,8 @@ def try_setting(program, name, setting, environment, plain):
     os.chmod(state, 0o777)
     refusals = sandbox.Refusals() if "SystemCallFilter" in name or name == ALL else None
     try:
-        found, said, cannot = fingerprint_under(program, state, setting, environment)
+        depth = "full" if name in WITH_MEMORY else "quick"
+        found, said, cannot = fingerprint_under(program, state, depth, setting, environment)
     finally:
         refused = refusals.close() if refusals else {}
         shutil.rmtree(state, ignore_errors=True)
@@ -165,6 +174,8 @@ def try_setting(program, name, setting, environment, plain):
         result["why"] = re.sub(r"(?m)^<\d>", "", said)[-1500:]
     elif plain:
         result["same_groups"] = common.groups_of(found) == common.groups_of(plain)
+    if holds and name in WITH_MEMORY:
+        result["memory"] = sorted(kinds_of(found))
     without = re.findall("(?m)^%s(.*)" % sandbox.NOT_MADE, said)
     if without:
         result["without"] = without
@@ -217,6 +228,9 @@ def main():
                 t.skip("a worker fingerprints under " + ALL, result["why"])
             else:
                 t.ok(result["holds"], "a worker fingerprints under " + ALL, result.get("why", ""))
+                t.ok(found and kinds_of(found) == kinds_of(plain),
+                     "it has the kinds of memory that it has without a sandbox",
+                     "%s, not %s" % (result.get("memory"), sorted(kinds_of(plain))))
     shutil.rmtree(FOLDER, ignore_errors=True)
     t.end()
 

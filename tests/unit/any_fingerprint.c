@@ -308,6 +308,65 @@ static void any_rates(struct rng *r, struct throughput *t)
     }
 }
 
+/* Not measured as often as any. */
+static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
+{
+    if (rng_below(r, 2))
+        return;
+    c->frame_bytes = any_u64(r, 1);
+    c->contiguous_miss_ns =
+        rng_below(r, 3) ? KNOWN_F64(0.1 + rng_unit(r)) : NOT_OBSERVABLE_F64(any_reason(r));
+    c->scattered_miss_ns = rng_below(r, 3) ? KNOWN_F64(c->contiguous_miss_ns.v + rng_unit(r))
+                                           : UNKNOWN_F64(any_reason(r));
+    any_evidence(r, IS_KNOWN(c->frame_bytes), &c->evidence[CONTIGUITY_EVIDENCE_FRAME_BYTES]);
+    any_evidence(r, IS_KNOWN(c->scattered_miss_ns),
+                 &c->evidence[CONTIGUITY_EVIDENCE_SCATTERED_MISS_NS]);
+}
+
+static void any_memory_curve(struct rng *r, struct memory_facts *m)
+{
+    const struct column naive = any_column(r);
+    const struct column by_group = any_column(r);
+
+    m->curve_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_MEMORY_CURVE + 1);
+    for (uint32_t k = 0; k < m->curve_count; k++) {
+        struct curve_point *const p = &m->curve[k];
+        p->region_bytes = (k + 1) * 64 * MIB;
+        any_number(r, &naive, &p->naive_gbps, &p->evidence[CURVE_EVIDENCE_NAIVE_GBPS]);
+        any_number(r, &by_group, &p->by_group_gbps, &p->evidence[CURVE_EVIDENCE_BY_GROUP_GBPS]);
+        p->windows = (uint32_t)rng_below(r, 9);
+    }
+}
+
+/* Each kind, and some peers; every third cannot be had. */
+static void any_memory(struct rng *r, struct fingerprint *fp)
+{
+    fp->memory_count = MEMORY_PEER - 1 + (uint32_t)rng_below(r, FINGERPRINT_MAX_PEERS + 1);
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        struct memory_facts *const m = &fp->memory[i];
+
+        m->kind = i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER;
+        if (m->kind == MEMORY_PEER)
+            (void)snprintf(m->peer_uuid, sizeof m->peer_uuid, "GPU-%08x", (unsigned)rng_next(r));
+        if (rng_below(r, 3) == 0) {
+            m->probed_bytes = UNKNOWN_U64(REASON_NOT_PERMITTED);
+            continue;
+        }
+        m->probed_bytes = KNOWN_U64(1 + rng_below(r, 1 << 20) * GIB);
+        m->plateau_gbps = any_f64(r);
+        any_evidence(r, IS_KNOWN(m->plateau_gbps), &m->evidence[MEMORY_EVIDENCE_PLATEAU_GBPS]);
+        m->reach_bytes = any_u64(r, 1);
+        m->onset_bytes =
+            IS_KNOWN(m->reach_bytes) ? KNOWN_U64(m->reach_bytes.v + 64) : any_u64(r, 1);
+        any_evidence(r, IS_KNOWN(m->reach_bytes), &m->evidence[MEMORY_EVIDENCE_REACH_BYTES]);
+        m->entry_bytes = any_u64(r, 1);
+        m->latency_cycles = any_f64(r);
+        m->sms_to_fill = any_u32(r);
+        m->atomic_gbps = any_f64(r);
+        any_memory_curve(r, m);
+    }
+}
+
 static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
 {
     c->verdict = (enum verdict)rng_below(r, 3);
@@ -385,6 +444,9 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
                  &fp->throughput.evidence[THROUGHPUT_EVIDENCE_PLATEAU_GBPS]);
     if (rng_below(r, 2))
         any_rates(r, &fp->throughput);
+    any_contiguity(r, &fp->contiguity);
+    if (rng_below(r, 2))
+        any_memory(r, fp);
     any_conditions(r, &fp->conditions);
     if (rng_below(r, 2))
         any_kept(r, fp);

@@ -58,12 +58,18 @@ static void test_plan(void **state)
                    "/v1/gpus/0/plan?bytes=1.5G&access=write&element=16&transaction=32&reserve=1M"
                    "&accesses=1000&no_sm_binding=false&single_pass=false&input_bytes=8&input_gbps="
                    "50.5&scan_gps=1e2"
-                   "&in_reach_gbps=10&output_bytes=4&partition_bytes=12&granularity=4M&windows=3",
+                   "&in_reach_gbps=10&output_bytes=4&partition_bytes=12&granularity=4M&windows=3&"
+                   "contiguous=0.3",
                    200);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "placement"), "window_count")), 3);
     assert_true(json_number_value(
                     json_object_get(option_of(json, "filtered-windows"), "extra_bytes")) == 48000);
+    assert_true(json_number_value(json_object_get(json, "contiguous")) == 0.3);
+    json_decref(json);
+    json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&contiguous=0", 200);
+    assert_true(json_number_value(json_object_get(json, "contiguous")) == 0);
+    assert_string_equal(api_text_in(json, "naive_scattered_gbps_reason"), "not-measured");
     json_decref(json);
 }
 
@@ -126,6 +132,11 @@ static void test_refusals(void **state)
         {"plan?bytes=1G&scan_gps=0x10", "scan_gps"},
         {"plan?bytes=1G&in_reach_gbps=1e999", "in_reach_gbps"},
         {"plan?bytes=1G&in_reach_gbps=1-2", "in_reach_gbps"},
+        {"plan?bytes=1G&contiguous=1.1", "contiguous"},
+        {"plan?bytes=1G&contiguous=-1", "contiguous"},
+        {"plan?bytes=1G&contiguous=", "contiguous"},
+        {"plan?bytes=1G&contiguous=0.0.", "contiguous"},
+        {"explain?bytes=1G&gbps=1&contiguous=half", "contiguous"},
         {"plan?bytes=3G&windows=2", "windows"},
         {"plan?bytes=3G&windows=257", "windows"},
         {"plan?bytes=3G&granularity=2G", "granularity"},

@@ -49,6 +49,9 @@ static struct fingerprint *base_fingerprint(void)
     fp->throughput.curve[0].region_bytes = GIB;
     fp->throughput.curve[0].naive_gbps = KNOWN_F64(4000);
     fp->throughput.rate_count = 1;
+    fp->contiguity.frame_bytes = KNOWN_U64(32 * MIB);
+    fp->contiguity.contiguous_miss_ns = KNOWN_F64(0.3);
+    fp->contiguity.scattered_miss_ns = KNOWN_F64(0.6);
     fp->throughput.rates[0].access = ACCESS_ATOMIC;
     fp->throughput.rates[0].transaction_bytes = 32;
     fp->throughput.rates[0].plateau_gbps = KNOWN_F64(300);
@@ -104,7 +107,7 @@ static void add_noise(struct fingerprint *fp, struct rng *rng)
 /* One change of a known class. */
 static enum fingerprint_class change(struct fingerprint *fp, struct rng *rng)
 {
-    switch (rng_below(rng, 11)) {
+    switch (rng_below(rng, 13)) {
     case 0:
         snprintf(fp->gpu.driver_version, sizeof fp->gpu.driver_version, "590.1");
         return FINGERPRINT_CHANGED;
@@ -131,6 +134,12 @@ static enum fingerprint_class change(struct fingerprint *fp, struct rng *rng)
         return FINGERPRINT_CHANGED;
     case 8:
         fp->throughput.rates[0].points[0].naive_gbps.v *= 1.2;
+        return FINGERPRINT_CHANGED;
+    case 10:
+        fp->contiguity.frame_bytes.v *= 2;
+        return FINGERPRINT_CHANGED;
+    case 11:
+        fp->contiguity.scattered_miss_ns.v *= 1.2;
         return FINGERPRINT_CHANGED;
     case 9:
         swap_sms(fp, (uint16_t)rng_below(rng, SMS / GROUPS),

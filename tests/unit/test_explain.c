@@ -70,6 +70,35 @@ static void test_something_else(void **state)
     assert_non_null(strstr(answer.reason, "less random"));
 }
 
+/* Scattered memory whose misses cost 1.5 times as much: 1000 GB/s become 667. */
+static void test_scattered(void **state)
+{
+    struct explain_request r = {.bytes = 128 * GIB, .observed_gbps = 2000 / 3.0, .scattered = 1};
+    struct err err;
+
+    (void)state;
+    placement_make_large(&fp);
+    fp.contiguity.contiguous_miss_ns = KNOWN_F64(0.3);
+    fp.contiguity.scattered_miss_ns = KNOWN_F64(0.45);
+    assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_OK);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
+    assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
+    assert_true(fabs(answer.naive_contiguous_gbps.v - 1000) < 1e-6);
+    assert_true(answer.naive_scattered_gbps.v == answer.expected_gbps.v);
+    /* The same job whose memory nothing is known of: partly, and what else it may be. */
+    explain(r.bytes, r.observed_gbps);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
+    assert_non_null(strstr(answer.reason, "physically scattered memory: 666.7"));
+    /* Without the price of a miss there is no answer for scattered memory. */
+    fp.contiguity.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
+    assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_OK);
+    assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
+    assert_int_equal(answer.expected_gbps.reason, REASON_DISAGREEMENT);
+    r.scattered = 1.01;
+    assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
+    assert_string_equal(err.field, "contiguous");
+}
+
 static void test_cannot_say(void **state)
 {
     struct explain_request r = {.bytes = GIB, .observed_gbps = 10, .access = ACCESS_WRITE};
@@ -144,9 +173,8 @@ static void test_properties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_translation),
-        cmocka_unit_test(test_something_else),
-        cmocka_unit_test(test_cannot_say),
+        cmocka_unit_test(test_translation), cmocka_unit_test(test_something_else),
+        cmocka_unit_test(test_scattered),   cmocka_unit_test(test_cannot_say),
         cmocka_unit_test(test_properties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -363,6 +363,34 @@ static void test_check_rate_points(void **state)
 }
 
 /* A fingerprint of before there were rates does not get an empty list of them. */
+static void test_check_contiguity(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.contiguity.frame_bytes = KNOWN_U64(0), "contiguity.frame_bytes");
+    EXPECT_CORRUPT(fp.contiguity.contiguous_miss_ns = KNOWN_F64(0), "contiguous_miss_ns");
+    EXPECT_CORRUPT(fp.contiguity.scattered_miss_ns.v = 1, "contiguity.scattered_miss_ns");
+    EXPECT_CORRUPT((fp.contiguity.contiguous_miss_ns = KNOWN_F64(2),
+                    fp.contiguity.scattered_miss_ns = KNOWN_F64(1)),
+                   "contiguity.scattered_miss_ns");
+}
+
+/* What was not measured is not in the document, so that older ones keep their ids. */
+static void test_no_contiguity(void **state)
+{
+    struct fingerprint fp;
+    json_t *json;
+
+    (void)state;
+    small(&fp);
+    json = fingerprint_to_json(&fp);
+    assert_null(json_object_get(json, "contiguity"));
+    json_decref(json);
+    fp.contiguity.frame_bytes = UNKNOWN_U64(REASON_NO_CONTRAST);
+    json = fingerprint_to_json(&fp);
+    assert_non_null(json_object_get(json, "contiguity"));
+    json_decref(json);
+}
+
 static void test_no_rates(void **state)
 {
     struct fingerprint fp;
@@ -562,6 +590,8 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_check_rates),
         cmocka_unit_test(test_check_rate_points),
+        cmocka_unit_test(test_check_contiguity),
+        cmocka_unit_test(test_no_contiguity),
         cmocka_unit_test(test_no_rates),
     };
 

@@ -113,6 +113,7 @@ static void same_plan(struct rng *r, uint64_t bytes)
                                     .single_pass = rng_below(r, 2),
                                     .input_bytes = (double)rng_below(r, 3) * 8,
                                     .scan_gps = (double)rng_below(r, 3) * 100,
+                                    .scattered = (double)rng_below(r, 3) / 2,
                                     .fingerprint_id = ID};
     static struct strategy_answer a, b;
     struct err why_a, why_b;
@@ -142,6 +143,7 @@ static void same_split_and_explanation(struct rng *r, uint64_t bytes)
                                             .access = (enum access)rng_below(r, ACCESS_COUNT),
                                             .element_bytes = 32u << rng_below(r, 5),
                                             .observed_gbps = 0.1 + 5000 * rng_unit(r),
+                                            .scattered = (double)rng_below(r, 3) / 2,
                                             .fingerprint_id = ID};
     static struct split_answer a, b;
     static struct explain_answer e, f;
@@ -369,6 +371,9 @@ static void two_groups(void)
     whole.throughput.rate_count = 1;
     whole.throughput.rates[0] =
         (struct access_rate){.transaction_bytes = 32, .plateau_gbps = KNOWN_F64(1000)};
+    whole.contiguity = (struct fingerprint_contiguity){.frame_bytes = KNOWN_U64(33554432),
+                                                       .contiguous_miss_ns = KNOWN_F64(0.25),
+                                                       .scattered_miss_ns = KNOWN_F64(0.5)};
     through_the_environment();
 }
 
@@ -412,6 +417,10 @@ static void test_made_up(void **state)
         {"groups=0x3,1x3", "groups=0x3,1x3,-x600"},
         {"group_gbps=?not-measured,", "group_gbps="},
         {"group_gbps=", "group_gbps=1,"},
+        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25"},
+        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.5:0.25"},
+        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25:0.5:1"},
+        {"contiguity=33554432:0.25:0.5", "contiguity="},
         {"rates=read:32:1000", "rates=read:32:nan"},
         {"rates=read:32:1000", "rates=read:32:inf"},
         {"rates=read:32:1000", "rates=read:32:0x10"},

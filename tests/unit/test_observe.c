@@ -60,6 +60,17 @@ static void any_access(struct rng *r, struct probe_spec *spec)
     spec->transaction_bytes = spec->access == ACCESS_READ && rng_below(r, 2) ? 512 : 32;
 }
 
+static void any_runs(struct rng *r, struct probe_spec *spec)
+{
+    if (rng_below(r, 3))
+        return;
+    spec->point_count = 1;
+    spec->base_bytes = 0;
+    memset(spec->points + 1, 0, sizeof spec->points - sizeof spec->points[0]);
+    spec->run_bytes = 1 + rng_below(r, spec->points[0] / 4);
+    spec->scattered_bytes = spec->run_bytes * rng_below(r, 5);
+}
+
 static struct probe_spec any_spec(struct rng *r)
 {
     struct probe_spec spec = {.kind = (enum probe_kind)rng_below(r, PROBE_KIND_COUNT),
@@ -68,6 +79,7 @@ static struct probe_spec any_spec(struct rng *r)
     if (spec.kind == PROBE_READ) {
         any_read(r, &spec);
         any_access(r, &spec);
+        any_runs(r, &spec);
         return spec;
     }
     spec.stride_bytes = (1 + rng_below(r, 1 << 20)) * PROBE_LINE_BYTES;

@@ -95,6 +95,50 @@ static void other_kinds_of_access_pass(void **state)
     assert_false(probe_is_line_read(&walk));
 }
 
+/* Runs are whole granules that the source can lay out, within one region from 0 on. */
+static void runs_are_checked(void **state)
+{
+    struct gpu_limits limits = {.arena = ARENA_ALIAS,
+                                .range_bytes = 4 * GIB,
+                                .backing_bytes = GIB,
+                                .granule_bytes = 2 * MIB,
+                                .sm_count = 8};
+    static const struct {
+        uint64_t run, scattered;
+        const char *field; /* NULL: fine */
+    } runs[] = {{2 * MIB, 512 * MIB, NULL},
+                {64 * MIB, 64 * MIB, NULL},
+                {2 * MIB, 0, NULL},
+                {128 * MIB, 512 * MIB, "run_bytes"},
+                {6 * MIB, 12 * MIB, "run_bytes"},
+                {MIB, 512 * MIB, "run_bytes"},
+                {0, 2 * MIB, "scattered_bytes"},
+                {4 * MIB, 2 * MIB, "scattered_bytes"},
+                {4 * MIB, GIB + 4 * MIB, "scattered_bytes"}};
+    struct probe_spec spec = reads();
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(probe_longest_run(&limits), 64 * MIB);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        spec.run_bytes = runs[i].run;
+        spec.scattered_bytes = runs[i].scattered;
+        assert_int_equal(probe_check(&spec, &limits, &err),
+                         runs[i].field ? STATUS_INVALID_ARGUMENT : STATUS_OK);
+        assert_true(!runs[i].field || strstr(err.text, runs[i].field));
+    }
+    spec.run_bytes = 2 * MIB;
+    spec.scattered_bytes = 4 * MIB;
+    spec.base_bytes = PROBE_LINE_BYTES;
+    assert_int_equal(probe_check(&spec, &limits, &err), STATUS_INVALID_ARGUMENT);
+    spec.base_bytes = 0;
+    limits.arena = ARENA_PLAIN;
+    assert_int_equal(probe_check(&spec, &limits, &err), STATUS_NOT_SUPPORTED);
+    limits.arena = ARENA_SIMULATED;
+    limits.backing_bytes = limits.range_bytes; /* one plain allocation */
+    assert_int_equal(probe_longest_run(&limits), 0);
+}
+
 static void names_go_both_ways(void **state)
 {
     (void)state;
@@ -340,6 +384,7 @@ static void freeing_is_complete_and_repeatable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_checked),
         cmocka_unit_test(names_go_both_ways),
         cmocka_unit_test(complete_specs_pass),
         cmocka_unit_test(other_kinds_of_access_pass),

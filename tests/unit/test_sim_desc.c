@@ -207,6 +207,10 @@ static void random_desc(struct rng *rng, struct sim_desc *d)
     d->range_bytes = rng_below(rng, 2) ? d->memory_bytes + rng_below(rng, 10 * GIB) : 0;
     d->l2_cache_bytes = rng_below(rng, 2) ? rng_below(rng, 100 * MIB) : 0;
     d->granule_bytes = rng_below(rng, 2) ? rng_below(rng, 4 * MIB) : 0;
+    if (rng_below(rng, 2)) {
+        d->frame_bytes = 1 + rng_below(rng, 64 * MIB);
+        d->scattered_factor = 1 + random_f64(rng, 3);
+    }
     d->noise = (enum sim_noise)rng_below(rng, 3);
     d->noise_cycles = d->noise == SIM_NOISE_NONE ? 0 : random_f64(rng, 10);
     d->outlier_share = rng_below(rng, 2) ? rng_unit(rng) : 0;

@@ -394,6 +394,36 @@ static void miss_share_is_that_of_random_loads(void **state)
     gpu_close(b.gpu);
 }
 
+/* Half of the loads go to scattered frames, whose misses take three times as long: twice the time
+ * in all. Runs as long as a frame are not scattered. */
+static void scattered_misses_cost_more(void **state)
+{
+    static const struct {
+        uint64_t run_bytes, scattered_bytes;
+        double times;
+    } runs[] = {{2 * MIB, 4 * GIB, 3},
+                {2 * MIB, 2 * GIB, 2},
+                {4 * MIB, 2 * GIB, 2},
+                {8 * MIB, 4 * GIB, 1},
+                {2 * MIB, 0, 1}};
+    struct bench b =
+        open_bench("sms=8 memory=64G frame=8M@3 l1=512@2M/4;miss_ns=10 plateau=1000 read_noise=0");
+    struct probe_spec spec = read_spec(&(struct sim_desc){.sm_count = 8}, 1);
+    double contiguous = 2 * 0.1e9 / 0.75 * PROBE_LINE_BYTES / 1e9;
+
+    (void)state;
+    spec.point_count = 1;
+    spec.points[0] = 4 * GIB;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        spec.run_bytes = runs[i].run_bytes;
+        spec.scattered_bytes = runs[i].scattered_bytes;
+        struct probe_result r = run(&b, &spec);
+        assert_true(fabs(row_gbps(&r, 0) * runs[i].times / contiguous - 1) < 0.05);
+        probe_result_free(&r);
+    }
+    gpu_close(b.gpu);
+}
+
 static double accesses_per_ns(const struct probe_result *r, size_t row)
 {
     const uint32_t *v = r->values + row * (1 + r->sm_count);
@@ -571,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_flush_uncovers_the_level_behind),
         cmocka_unit_test(pairs_agree_with_the_description),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
+        cmocka_unit_test(scattered_misses_cost_more),
         cmocka_unit_test(miss_share_is_that_of_random_loads),
         cmocka_unit_test(kinds_differ_inside_the_reach_alone),
         cmocka_unit_test(idle_sms_read_nothing),

@@ -83,6 +83,11 @@ static void random_fingerprint(struct rng *rng)
     }
     fp.throughput.curve_count = (uint32_t)rng_below(rng, 11);
     random_rates(rng);
+    if (rng_below(rng, 4) != 0) {
+        fp.contiguity.contiguous_miss_ns = KNOWN_F64(0.1 + rng_unit(rng));
+        fp.contiguity.scattered_miss_ns =
+            KNOWN_F64(fp.contiguity.contiguous_miss_ns.v * (1 + 2 * rng_unit(rng)));
+    }
     if (rng_below(rng, 2) == 0) {
         fp.level_count = 1;
         fp.levels[0].reach_bytes = KNOWN_U64(fp.windows.reach_bytes.v * (2 + rng_below(rng, 9)));
@@ -114,6 +119,8 @@ static void random_job(struct rng *rng, struct job_request *job)
         job->output_bytes = 16 * rng_unit(rng);
     if (rng_below(rng, 4) == 0)
         job->partition_bytes = 16 * rng_unit(rng);
+    if (rng_below(rng, 3) == 0)
+        job->scattered = rng_below(rng, 3) == 0 ? 1 : rng_unit(rng);
     if (rng_below(rng, 4) == 0)
         job->accesses = 1 + rng_below(rng, 1000000);
 }
@@ -226,6 +233,31 @@ static void check_monotone(struct rng *rng, const struct job_request *job)
         assert_true(!placement_option(&more, STRATEGY_PARTITIONED_WINDOWS)->possible);
 }
 
+/* More scattered memory makes nothing faster; the range that every answer has is what the two ends
+ * get, contains the answer, and does not depend on the share. */
+static void check_scattered(struct rng *rng, const struct job_request *job)
+{
+    static struct strategy_answer ends[2];
+    const struct maybe_f64 naive = placement_option(&answer, STRATEGY_NAIVE)->gbps;
+    struct job_request other = *job;
+
+    other.scattered += (1 - other.scattered) * rng_unit(rng);
+    check_not_faster(job, &other, "scattered memory");
+    for (int end = 0; end < 2; end++) {
+        const struct maybe_f64 range[] = {answer.naive_contiguous_gbps,
+                                          answer.naive_scattered_gbps};
+        other.scattered = end;
+        assert_int_equal(strategy_plan(&fp, &other, &ends[end], NULL), STATUS_OK);
+        const struct maybe_f64 of_end = placement_option(&ends[end], STRATEGY_NAIVE)->gbps;
+        assert_int_equal(of_end.known, range[end].known);
+        assert_true(of_end.v == range[end].v);
+    }
+    if (!IS_KNOWN(naive) || !IS_KNOWN(answer.naive_scattered_gbps))
+        return;
+    assert_true(naive.v <= answer.naive_contiguous_gbps.v * (1 + LOOSE));
+    assert_true(naive.v >= answer.naive_scattered_gbps.v * (1 - LOOSE));
+}
+
 static void test_properties(void **state)
 {
     static struct strategy_answer again;
@@ -247,6 +279,7 @@ static void test_properties(void **state)
         assert_int_equal(strategy_plan(&fp, &job, &again, NULL), STATUS_OK);
         assert_memory_equal(&answer, &again, sizeof(answer));
         check_monotone(&rng, &job);
+        check_scattered(&rng, &job);
     }
     for (int s = 0; s < STRATEGY_COUNT; s++) {
         printf("%s: %d\n", strategy_name((enum strategy)s), recommended[s]);

@@ -56,6 +56,11 @@ static enum throughput_column column_of(const struct probe_spec *spec,
     return THROUGHPUT_BY_GROUP;
 }
 
+bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition)
+{
+    return column_of(spec, partition) == THROUGHPUT_BY_GROUP;
+}
+
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out)
 {
@@ -174,7 +179,7 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
         return;
     }
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));)
-        if (probe_is_line_read(&o->spec) && throughput_all_sms_read(o))
+        if (probe_is_line_read(&o->spec) && o->spec.run_bytes == 0 && throughput_all_sms_read(o))
             read_curve(set, o, &largest, out);
 }
 

@@ -22,6 +22,9 @@ bool throughput_region_counts(const struct observation_set *set, uint64_t bytes)
 /* Do all SMs of this READ observation read? Those of single groups do not (group_reads.h). */
 bool throughput_all_sms_read(const struct observation *o);
 
+/* Has each group all its SMs in one of several windows? */
+bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition);
+
 /* GB/s at one point, the median of the repeats, and how well they agree. */
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);

@@ -93,8 +93,11 @@ static enum status status_of(cu_result r)
     case CU_ERROR_NO_BINARY_FOR_GPU:
     case CU_ERROR_UNSUPPORTED_PTX_VERSION:
     case CU_ERROR_NOT_SUPPORTED:
-    case CU_ERROR_NOT_PERMITTED:
+    case CU_ERROR_PEER_ACCESS_UNSUPPORTED:
         return STATUS_NOT_SUPPORTED;
+    case CU_ERROR_NOT_PERMITTED:
+    case CU_ERROR_OPERATING_SYSTEM:
+        return STATUS_NOT_PERMITTED;
     case CU_ERROR_ECC_UNCORRECTABLE:
     case CU_ERROR_CONTAINED:
         return STATUS_GPU_LOST;

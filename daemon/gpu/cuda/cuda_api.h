@@ -28,7 +28,7 @@ struct cu_uuid {
 
 /* CUmemAllocationProp and its parts: pinned device memory, not exportable. */
 struct cu_mem_location {
-    int type; /* 1: device */
+    int type; /* enum cu_location */
     int id;
 };
 struct cu_mem_allocation_prop {
@@ -60,8 +60,10 @@ enum {
     CU_ERROR_INVALID_DEVICE = 101,
     CU_ERROR_NO_BINARY_FOR_GPU = 209,
     CU_ERROR_ECC_UNCORRECTABLE = 214,
+    CU_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
     CU_ERROR_UNSUPPORTED_PTX_VERSION = 222,
     CU_ERROR_CONTAINED = 226, /* hardware error, contained to this process */
+    CU_ERROR_OPERATING_SYSTEM = 304,
     CU_ERROR_NOT_FOUND = 500,
     CU_ERROR_NOT_READY = 600,
     CU_ERROR_ILLEGAL_ADDRESS = 700,
@@ -81,17 +83,27 @@ enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
     CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
     CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT = 102,
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID = 134,
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT = 141,
 
     CU_COMPUTEMODE_PROHIBITED = 2,
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     CU_STREAM_NON_BLOCKING = 1,
+
+    CU_MEMHOST_PORTABLE_AND_MAPPED = 3, /* of cuMemHostAlloc and cuMemHostRegister */
+    CU_MEM_ATTACH_GLOBAL = 1,
+    CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
+    CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
+    CU_DEVICE_CPU = -1,
 };
+enum cu_location { CU_LOCATION_DEVICE = 1, CU_LOCATION_HOST_NUMA = 3 };
 
 enum cuda_need {
     CUDA_REQUIRED,
-    CUDA_OPTIONAL, /* NULL before CUDA 11.4: cuDeviceGetUuid_v2 is of a MIG instance, the other of
-                      its GPU */
+    CUDA_OPTIONAL, /* NULL if missing. cuDeviceGetUuid_v2 (CUDA 11.4) is of a MIG instance, the
+                      other of its GPU */
     CUDA_VMM       /* the virtual memory API, CUDA 10.2 and later: all of it, if `has_vmm` */
 };
 
@@ -130,6 +142,16 @@ enum cuda_need {
     X(CUDA_REQUIRED, cuStreamDestroy, "_v2", cu_stream stream)                                     \
     X(CUDA_REQUIRED, cuStreamQuery, "", cu_stream stream)                                          \
     X(CUDA_OPTIONAL, cuDeviceGetUuid_v2, "", struct cu_uuid *uuid, cu_device device)               \
+    X(CUDA_OPTIONAL, cuDeviceCanAccessPeer, "", int *can, cu_device device, cu_device peer)        \
+    X(CUDA_OPTIONAL, cuMemHostAlloc, "", void **p, size_t bytes, unsigned flags)                   \
+    X(CUDA_OPTIONAL, cuMemFreeHost, "", void *p)                                                   \
+    X(CUDA_OPTIONAL, cuMemHostGetDevicePointer, "_v2", cu_deviceptr *p, void *host, unsigned flags)\
+    X(CUDA_OPTIONAL, cuMemHostRegister, "_v2", void *p, size_t bytes, unsigned flags)              \
+    X(CUDA_OPTIONAL, cuMemHostUnregister, "", void *p)                                             \
+    X(CUDA_OPTIONAL, cuMemAllocManaged, "", cu_deviceptr *p, size_t bytes, unsigned flags)         \
+    X(CUDA_OPTIONAL, cuMemAdvise, "", cu_deviceptr p, size_t bytes, int advice, cu_device device)  \
+    X(CUDA_OPTIONAL, cuMemPrefetchAsync, "",                                                       \
+      cu_deviceptr p, size_t bytes, cu_device device, cu_stream stream)                            \
     X(CUDA_VMM, cuMemGetAllocationGranularity, "",                                                 \
       size_t *bytes, const struct cu_mem_allocation_prop *prop, int option)                        \
     X(CUDA_VMM, cuMemCreate, "",                                                                   \

@@ -10,6 +10,9 @@
 #define BULK_BYTES     (1024 * MIB)
 #define BULK_MIN_BYTES (CUDA_ARENA_LEAST_BYTES / 2)
 
+/* The longest run, as a part of the bulk handle. */
+enum { RUNS_PART = 16 };
+
 /* More pages than this are probed in the bulk range, where nothing needs mapping. */
 enum { LINE_MAX_PAGES = 2560 };
 
@@ -32,15 +35,14 @@ static enum status reserve(const struct cuda_api *api, uint64_t bytes, cu_device
     return CUDA_CALL(api, err, cuMemAddressReserve, out, bytes, 0, 0, 0);
 }
 
-/* Makes the handle and reserves the range; maps nothing yet. */
-static enum status alias_open(const struct cuda_api *api, int device, uint64_t handle_bytes,
-                              uint64_t range_bytes, struct cuda_alias *out, struct err *err)
+enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allocation_prop *prop,
+                            uint64_t handle_bytes, uint64_t range_bytes, struct cuda_alias *out,
+                            struct err *err)
 {
-    const struct cu_mem_allocation_prop prop = device_memory(device);
     enum status s;
 
     *out = (struct cuda_alias){.mapped = NULL};
-    s = CUDA_CALL(api, err, cuMemCreate, &out->handle, handle_bytes, &prop, 0);
+    s = CUDA_CALL(api, err, cuMemCreate, &out->handle, handle_bytes, prop, 0);
     if (s != STATUS_OK)
         return s;
     out->handle_bytes = handle_bytes;
@@ -52,9 +54,8 @@ static enum status alias_open(const struct cuda_api *api, int device, uint64_t h
     return out->mapped ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the arena");
 }
 
-/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
-static enum status alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
-                             uint64_t first, uint64_t count, struct err *err)
+enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
+                           uint64_t first, uint64_t count, struct err *err)
 {
     const struct cu_mem_access_desc access = {.location = {.type = 1, .id = device}, .flags = 3};
     const uint64_t before = a->mapped_count;
@@ -76,9 +77,8 @@ static enum status alias_map(const struct cuda_api *api, int device, struct cuda
                      count * a->handle_bytes, &access, 1);
 }
 
-/* Undoes what was done, also after a failure half-way, run of slots by run of slots. Errors of the
- * undoing have no better answer than going on: the context's end takes the rest. */
-static void alias_close(const struct cuda_api *api, struct cuda_alias *a)
+/* Errors of the undoing have no better answer than going on: the context's end takes the rest. */
+void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a)
 {
     const uint64_t slots = a->mapped ? a->reserved_bytes / a->handle_bytes : 0;
 
@@ -99,12 +99,17 @@ static void alias_close(const struct cuda_api *api, struct cuda_alias *a)
     *a = (struct cuda_alias){.mapped = NULL};
 }
 
+/* With the longest run beside it (probe_longest_run). */
+static uint64_t with_run(uint64_t bulk_bytes)
+{
+    return bulk_bytes + bulk_bytes / RUNS_PART;
+}
+
 /* The largest power-of-two multiple of the granule within what is allowed and free. */
 static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t granule_bytes)
 {
-    const uint64_t most = limit_bytes < free_bytes / 2 ? limit_bytes : free_bytes / 2;
     uint64_t bytes = BULK_BYTES;
-    while (bytes > most && bytes / 2 >= granule_bytes)
+    while ((with_run(bytes) > limit_bytes || bytes > free_bytes / 2) && bytes / 2 >= granule_bytes)
         bytes /= 2;
     return bytes;
 }
@@ -112,12 +117,13 @@ static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t gr
 /* Half of what is free stays free, so twice the least must be. */
 static enum status too_little(uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
 {
-    if (limit_bytes < BULK_MIN_BYTES)
+    if (limit_bytes < with_run(BULK_MIN_BYTES))
         return err_set(
             err, STATUS_INVALID_ARGUMENT,
             "the limit leaves %llu MiB of device memory for a measurement (--memory-limit), which "
             "needs %llu",
-            (unsigned long long)(limit_bytes / MIB), (unsigned long long)(BULK_MIN_BYTES / MIB));
+            (unsigned long long)(limit_bytes / MIB),
+            (unsigned long long)(with_run(BULK_MIN_BYTES) / MIB));
     return err_set(
         err, STATUS_GPU_NO_MEMORY,
         "%llu MiB of device memory are free beside the CUDA context, and a measurement needs "
@@ -139,15 +145,16 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     if (bulk_bytes < BULK_MIN_BYTES)
         return too_little(limit_bytes, free_bytes, err);
     arena->range_bytes = (range_bytes + bulk_bytes - 1) / bulk_bytes * bulk_bytes;
-    s = alias_open(api, arena->device, bulk_bytes, arena->range_bytes, &arena->bulk, err);
+    s = cuda_alias_open(api, &prop, bulk_bytes, arena->range_bytes, &arena->bulk, err);
     if (s == STATUS_OK)
-        s = alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes, err);
+        s = cuda_alias_map(api, arena->device, &arena->bulk, 0, arena->range_bytes / bulk_bytes,
+                           err);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->bulk.base, 0, bulk_bytes);
     if (s == STATUS_OK)
-        s = alias_open(api, arena->device, granule, arena->range_bytes, &arena->line, err);
+        s = cuda_alias_open(api, &prop, granule, arena->range_bytes, &arena->line, err);
     if (s == STATUS_OK)
-        s = alias_map(api, arena->device, &arena->line, 0, 1, err);
+        s = cuda_alias_map(api, arena->device, &arena->line, 0, 1, err);
     if (s == STATUS_OK)
         s = CUDA_CALL(api, err, cuMemsetD8, arena->line.base, 0, granule);
     return s;
@@ -200,11 +207,61 @@ out:
     return s;
 }
 
+/* Bulk slots over [runs_end, end); whole ones, so they may end behind `end`. */
+static enum status map_rest(struct cuda_arena *arena, uint64_t end, struct err *err)
+{
+    const struct cuda_api *api = arena->api;
+    const struct cu_mem_access_desc access = {.location = {.type = 1, .id = arena->device},
+                                              .flags = 3};
+    const uint64_t slot = arena->bulk.handle_bytes;
+
+    while (arena->runs_end < end) {
+        const cu_deviceptr at = arena->runs.base + arena->runs_end;
+        enum status s = CUDA_CALL(api, err, cuMemMap, at, slot, 0, arena->bulk.handle, 0);
+        if (s != STATUS_OK)
+            return s;
+        arena->runs_end += slot;
+        s = CUDA_CALL(api, err, cuMemSetAccess, at, slot, &access, 1);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
+                                 struct err *err)
+{
+    const struct cuda_api *api = arena->api;
+    const uint64_t run = spec->run_bytes;
+    const uint64_t bytes = (spec->points[0] + run - 1) / run * run + arena->bulk.handle_bytes;
+    const struct cu_mem_allocation_prop prop = device_memory(arena->device);
+    enum status s = cuda_alias_open(api, &prop, run, bytes, &arena->runs, err);
+
+    arena->runs_bytes = arena->runs_end = spec->scattered_bytes;
+    if (s == STATUS_OK)
+        s = cuda_alias_map(api, arena->device, &arena->runs, 0, spec->scattered_bytes / run, err);
+    if (s == STATUS_OK)
+        s = map_rest(arena, spec->points[0], err);
+    if (s == STATUS_OK && spec->scattered_bytes > 0)
+        s = CUDA_CALL(api, err, cuMemsetD8, arena->runs.base, 0, run);
+    return s;
+}
+
+void cuda_arena_close_runs(struct cuda_arena *arena)
+{
+    if (arena->runs_end > arena->runs_bytes)
+        arena->api->cuMemUnmap(arena->runs.base + arena->runs_bytes,
+                               arena->runs_end - arena->runs_bytes);
+    cuda_alias_close(arena->api, &arena->runs);
+    arena->runs_bytes = arena->runs_end = 0;
+}
+
 void cuda_arena_close(struct cuda_arena *arena)
 {
     if (arena->kind == ARENA_ALIAS) {
-        alias_close(arena->api, &arena->bulk);
-        alias_close(arena->api, &arena->line);
+        cuda_arena_close_runs(arena);
+        cuda_alias_close(arena->api, &arena->bulk);
+        cuda_alias_close(arena->api, &arena->line);
     }
     if (arena->plain)
         arena->api->cuMemFree(arena->plain);
@@ -224,7 +281,7 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
         *out += arena->line_offset; /* otherwise the caller has chosen where in a slot */
     for (uint64_t i = 0; same_line && i < pages; i++) {
         const uint64_t slot = (first_byte + i * stride_bytes) / slot_bytes;
-        enum status s = alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
+        enum status s = cuda_alias_map(arena->api, arena->device, &arena->line, slot, 1, err);
         if (s != STATUS_OK)
             return s;
     }
@@ -233,5 +290,6 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
 
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena)
 {
-    return arena->plain ? arena->range_bytes : arena->bulk.handle_bytes + arena->line.handle_bytes;
+    return arena->plain ? arena->range_bytes
+                        : with_run(arena->bulk.handle_bytes) + arena->line.handle_bytes;
 }

@@ -12,6 +12,10 @@
  *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
  *          tens of microseconds, so this is for probes of up to 2560 pages
  *
+ * A READ over scattered memory gets a range of its own while it runs: short runs first, then the
+ * bulk handle again and again. runs   a handle as long as a run, mapped side by side: no run
+ * continues the one before
+ *
  * Plain arena. If the virtual memory API is missing, both are one plain allocation.
  *
  * All memory is zero. One thread.
@@ -36,6 +40,17 @@ struct cuda_alias {
     uint64_t mapped_count;
 };
 
+/* Makes the handle, which `prop` describes, and reserves the range; maps nothing yet. What it has
+ * made before a failure is in `out`, for cuda_alias_close. */
+enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allocation_prop *prop,
+                            uint64_t handle_bytes, uint64_t range_bytes, struct cuda_alias *out,
+                            struct err *err);
+/* Maps the slots [first, first + count) that are not mapped yet, and lets the device at them. */
+enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
+                           uint64_t first, uint64_t count, struct err *err);
+/* Undoes what was done, also after a failure half-way, run of slots by run of slots. */
+void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a);
+
 struct cuda_arena {
     const struct cuda_api *api;
     int device;
@@ -44,9 +59,12 @@ struct cuda_arena {
     uint64_t range_bytes; /* from bulk.base: all of it can be touched */
     struct cuda_alias bulk;
     struct cuda_alias line;
-    uint64_t line_offset; /* in the line handle: of the line that the pages share
-                             (cuda_probe_choose_line) */
-    bool line_known;      /* line_offset was chosen, for the SM `line_sm` */
+    struct cuda_alias runs; /* while a READ over scattered memory runs */
+    uint64_t runs_bytes;    /* of the runs, from runs.base; then come bulk slots */
+    uint64_t runs_end;      /* of the bulk slots that are mapped behind them */
+    uint64_t line_offset;   /* in the line handle: of the line that the pages share
+                               (cuda_probe_choose_line) */
+    bool line_known;        /* line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
 };
@@ -65,7 +83,14 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
-/* Device memory that the arena holds. */
+/* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 30
+ * microseconds, an unmap 20. The region begins at runs.base. cuda_arena_close_runs ends it, also
+ * after a failure. */
+enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
+                                 struct err *err);
+void cuda_arena_close_runs(struct cuda_arena *arena);
+
+/* Device memory that the arena holds, with the longest run. */
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);
 
 #endif

@@ -20,7 +20,9 @@
 /* Twice the memory: a group's reach can be as long as the memory, and a sharing round thrashes with
  * more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
-#define DEFAULT_MEMORY_LIMIT_BYTES (1100 * MIB)
+#define DEFAULT_MEMORY_LIMIT_BYTES (1126 * MIB)
+/* Of managed memory, on top of the default limit while it is probed. */
+#define MANAGED_BYTES (256 * MIB)
 /* What a context takes before any probe does: about 500 MiB on today's chips. */
 #define CONTEXT_BYTES (512 * MIB)
 
@@ -31,7 +33,10 @@ struct cuda_gpu {
     cu_device device;
     cu_context context;
     struct cuda_arena arena;
+    struct cuda_memory memory;
     struct cuda_probe probe;
+    uint64_t host_memory_bytes; /* when it was opened */
+    uint32_t memory_ms;
     struct gpu_identity identity;
     struct maybe_u32 other_processes;     /* when it was opened */
     struct maybe_u32 busy_percent_before; /* our first kernel */
@@ -198,6 +203,8 @@ static void cuda_close(struct gpu *take)
     if (g->api.library) {
         if (g->probe.api)
             cuda_probe_close(&g->probe);
+        if (g->memory.api)
+            cuda_memory_close(&g->memory);
         if (g->arena.api)
             cuda_arena_close(&g->arena);
         if (g->context)
@@ -206,6 +213,31 @@ static void cuda_close(struct gpu *take)
         cuda_api_close(&g->api);
     }
     free(g);
+}
+
+/* What probes of other memory may take, and the other devices. */
+static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *options,
+                                  uint64_t limit_bytes, struct err *err)
+{
+    const uint64_t held = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES;
+    struct cuda_memory *const m = &g->memory;
+    int count = 0;
+    enum status s = CUDA_CALL(&g->api, err, cuDeviceGetCount, &count);
+
+    *m = (struct cuda_memory){.api = &g->api,
+                              .vmm = g->arena.kind == ARENA_ALIAS,
+                              .device = g->device,
+                              .host_limit_bytes = options->host_memory_bytes};
+    m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;
+    if (!options->memory_limit_bytes)
+        m->managed_bytes += MANAGED_BYTES;
+    for (int i = 0; s == STATUS_OK && i < count && m->peer_count < REACH_MAX_GPUS; i++) {
+        s = CUDA_CALL(&g->api, err, cuDeviceGet, &m->peers[m->peer_count], i);
+        m->peer_count += m->peers[m->peer_count] != g->device;
+    }
+    g->host_memory_bytes = cuda_memory_host_bytes(m);
+    g->memory_ms = options->memory_ms;
+    return s;
 }
 
 static enum status cuda_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
@@ -242,6 +274,8 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         s = cuda_arena_open(
             &g->api, g->device, limit > CUDA_SCRATCH_BYTES ? limit - CUDA_SCRATCH_BYTES : 0,
             g->identity.memory_bytes * RANGE_FACTOR, options->no_vmm, &g->arena, err);
+    if (s == STATUS_OK)
+        s = prepare_memory(g, options, limit, err);
 out:
     if (s != STATUS_OK) {
         cuda_close(&g->base);
@@ -266,7 +300,29 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
             .device_memory_bytes = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES,
             .free_bytes = g->free_bytes,
             .sm_count = g->probe.sm_count,
+            .host_memory_bytes = g->host_memory_bytes,
+            .memory_ms = g->memory_ms,
+            .peer_count = g->memory.peer_count,
         };
+}
+
+/* Makes the range of a probe of other memory, and notes it, or why there is none. */
+static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
+                              struct probe_result *out, struct err *err)
+{
+    struct gpu_identity peer = {.uuid = ""};
+    enum reason reason;
+    enum status s = cuda_memory_use(&g->memory, spec, &reason, err);
+
+    if (s != STATUS_OK || spec->memory == MEMORY_DEVICE)
+        return s;
+    out->conditions.memory_bytes =
+        reason == REASON_NONE ? KNOWN_U64(g->memory.bytes) : UNKNOWN_U64(reason);
+    if (spec->memory == MEMORY_PEER)
+        s = identify_uuid(&g->api, g->memory.peers[spec->peer], &peer, err);
+    memcpy(out->conditions.peer_uuid, peer.uuid, sizeof out->conditions.peer_uuid);
+    cuda_probe_name_sms(&g->probe, out);
+    return s;
 }
 
 static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
@@ -284,7 +340,9 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     out->conditions.other_processes = g->other_processes;
     out->conditions.busy_percent_before = g->busy_percent_before;
     out->conditions.sm_clock_before_khz = nvml_sm_clock_khz(g->nvml);
-    s = cuda_probe_run(&g->probe, &g->arena, spec, out, err);
+    s = use_memory(g, spec, out, err);
+    if (s == STATUS_OK && !probe_is_absent(spec, out))
+        s = cuda_probe_run(&g->probe, &g->arena, &g->memory, spec, out, err);
     if (s != STATUS_OK)
         return s;
     out->conditions.duration_ns = clock_monotonic() - start;

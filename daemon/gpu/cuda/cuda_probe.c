@@ -31,7 +31,8 @@ enum {
     AT_VALUES = 64 << 10,
     WARP = 32,
     /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
-    READ_WARM_DIVISOR = 2
+    READ_WARM_DIVISOR = 2,
+    LATE_DIVISOR = 4
 };
 
 #define LINE_QUANTILE 0.9
@@ -45,6 +46,7 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_ROUND] = "reach_round",
     [KERNEL_PAIRS] = "reach_pairs",
     [KERNEL_READ] = "reach_read",
+    [KERNEL_READ_FAR] = "reach_read_far",
     [KERNEL_READ_SECTORS] = "reach_read_sectors",
     [KERNEL_READ_BLOCKS] = "reach_read_blocks",
     [KERNEL_ATOMIC] = "reach_atomic",
@@ -374,34 +376,39 @@ static enum cuda_kernel read_kernel(const struct probe_spec *spec)
     if (spec->access == ACCESS_WRITE)
         return KERNEL_WRITE;
     if (probe_is_line_read(spec))
-        return KERNEL_READ;
+        return spec->memory == MEMORY_DEVICE ? KERNEL_READ : KERNEL_READ_FAR;
     return probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES ? KERNEL_READ_SECTORS
                                                                     : KERNEL_READ_BLOCKS;
 }
 
+/* The range that READ touches. */
+struct read_range {
+    cu_deviceptr base;
+    uint64_t period_bytes; /* after which the memory behind it begins anew; 0: it does not */
+};
+
 /* Lines after which the memory behind the range begins anew; 0 where it does not, or where there
  * are too few of them for each of the warps to have 32 blocks of its own. */
-static uint64_t period_lines(const struct cuda_arena *arena, uint32_t readers)
+static uint64_t period_lines(const struct read_range *range, uint32_t readers)
 {
-    const uint64_t lines =
-        arena->kind == ARENA_ALIAS ? arena->bulk.handle_bytes / PROBE_LINE_BYTES : 0;
+    const uint64_t lines = range->period_bytes / PROBE_LINE_BYTES;
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
 }
 
 /* Reads one region once; row: elapsed ns, then the lines (or accesses) of each SM. */
-static enum status read_once(struct cuda_probe *p, const struct cuda_arena *arena,
+static enum status read_once(struct cuda_probe *p, const struct read_range *range,
                              const struct probe_spec *spec, uint64_t region_bytes, uint32_t seed,
                              uint32_t *row, struct err *err)
 {
     struct reach_window windows[REACH_MAX_SMS] = {{0}};
     const uint32_t readers = fill_windows(p, spec, region_bytes, windows);
-    const uint64_t period = period_lines(arena, readers);
+    const uint64_t period = period_lines(range, readers);
     uint64_t started[REACH_MAX_SMS];
     uint64_t ended[REACH_MAX_SMS];
     const nsec_t run_ns = (nsec_t)spec->duration_us * 1000;
     struct reach_read_args args = {
         .grid = grid_of(p),
-        .base = arena->bulk.base,
+        .base = range->base,
         .windows = p->scratch + AT_TABLE,
         .lines = p->scratch + AT_LINES,
         .started = p->scratch + AT_STARTED,
@@ -409,6 +416,7 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
         .sink = p->scratch + AT_SINK,
         .warm_ns = run_ns / READ_WARM_DIVISOR,
         .run_ns = run_ns,
+        .late_ns = spec->memory == MEMORY_DEVICE ? run_ns / LATE_DIVISOR : run_ns,
         .period_lines = period,
         .seed = seed,
         .readers = readers,
@@ -435,17 +443,29 @@ static enum status read_once(struct cuda_probe *p, const struct cuda_arena *aren
     return STATUS_OK;
 }
 
-static enum status run_read(struct cuda_probe *p, const struct cuda_arena *arena,
+static enum status run_read(struct cuda_probe *p, const struct read_range *range,
                             const struct probe_spec *spec, uint32_t *values, struct err *err)
 {
     for (uint32_t k = 0; k < spec->point_count * spec->repeats; k++) {
         const uint64_t region_bytes = spec->points[k / spec->repeats];
-        enum status s = read_once(p, arena, spec, region_bytes, spec->seed + k,
+        enum status s = read_once(p, range, spec, region_bytes, spec->seed + k,
                                   values + (size_t)k * (1 + p->sm_count), err);
         if (s != STATUS_OK)
             return s;
     }
     return STATUS_OK;
+}
+
+/* A READ with run_bytes: what is behind its range does not begin anew. */
+static enum status run_scattered(struct cuda_probe *p, struct cuda_arena *arena,
+                                 const struct probe_spec *spec, uint32_t *values, struct err *err)
+{
+    enum status s = cuda_arena_open_runs(arena, spec, err);
+
+    if (s == STATUS_OK)
+        s = run_read(p, &(struct read_range){.base = arena->runs.base}, spec, values, err);
+    cuda_arena_close_runs(arena);
+    return s;
 }
 
 /* Pages that a latency probe touches, all counted. */
@@ -457,15 +477,16 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
 
 /* Copies the values of a latency probe, whose page 0 is at `base`. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
-                               const struct probe_spec *spec, uint32_t *values, size_t count,
-                               struct err *err)
+                               const struct cuda_memory *memory, const struct probe_spec *spec,
+                               uint32_t *values, size_t count, struct err *err)
 {
-    cu_deviceptr base = 0;
+    const bool elsewhere = spec->memory != MEMORY_DEVICE;
+    cu_deviceptr base = memory->base + spec->base_bytes;
     enum status s = STATUS_OK;
 
-    if (spec->kind == PROBE_CHASE)
+    if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
     if (s == STATUS_OK)
@@ -473,10 +494,21 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
     return s == STATUS_OK ? read_back(p, AT_VALUES, values, count * sizeof *values, err) : s;
 }
 
+void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out)
+{
+    out->sm_count = probe->sm_count;
+    memcpy(out->sm_ids, probe->sm_ids, sizeof out->sm_ids);
+}
+
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
-                           const struct probe_spec *spec, struct probe_result *out, struct err *err)
+                           const struct cuda_memory *memory, const struct probe_spec *spec,
+                           struct probe_result *out, struct err *err)
 {
     const size_t count = probe_value_count(spec, probe->sm_count);
+    const struct read_range range =
+        spec->memory == MEMORY_DEVICE
+            ? (struct read_range){arena->bulk.base, arena->bulk.handle_bytes}
+            : (struct read_range){memory->base, memory->period_bytes};
     const bool is_read = spec->kind == PROBE_READ;
     uint32_t *values = NULL;
     enum status s;
@@ -492,14 +524,17 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     values = calloc(count, sizeof *values);
     if (!values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", count);
-    s = is_read ? run_read(probe, arena, spec, values, err)
-                : run_latency(probe, arena, spec, values, count, err);
+    if (!is_read)
+        s = run_latency(probe, arena, memory, spec, values, count, err);
+    else if (spec->run_bytes > 0)
+        s = run_scattered(probe, arena, spec, values, err);
+    else
+        s = run_read(probe, &range, spec, values, err);
     if (s != STATUS_OK) {
         free(values);
         return s;
     }
-    out->sm_count = probe->sm_count;
-    memcpy(out->sm_ids, probe->sm_ids, sizeof out->sm_ids);
+    cuda_probe_name_sms(probe, out);
     out->values = values;
     out->value_count = count;
     return STATUS_OK;

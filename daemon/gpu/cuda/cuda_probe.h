@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/cuda_arena.h"
+#include "gpu/cuda/cuda_memory.h"
 
 enum {
     CUDA_SCRATCH_BYTES = 32 << 20,
@@ -21,6 +22,7 @@ enum cuda_kernel {
     KERNEL_ROUND,
     KERNEL_PAIRS,
     KERNEL_READ,
+    KERNEL_READ_FAR,
     KERNEL_READ_SECTORS,
     KERNEL_READ_BLOCKS,
     KERNEL_ATOMIC,
@@ -52,9 +54,13 @@ void cuda_probe_close(struct cuda_probe *probe);
  * the loads. Returns the line whose 90th percentile is lowest; the first of equals. Pure. */
 uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
-/* Runs a checked spec over the arena; fills sm_ids and values. */
+/* Runs a checked spec over the arena, or over `memory`, which has the range that the spec needs;
+ * fills sm_ids and values. */
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
-                           const struct probe_spec *spec, struct probe_result *out,
-                           struct err *err);
+                           const struct cuda_memory *memory, const struct probe_spec *spec,
+                           struct probe_result *out, struct err *err);
+
+/* The SMs of a result. */
+void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out);
 
 #endif

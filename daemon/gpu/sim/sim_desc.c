@@ -19,6 +19,7 @@ enum {
     MAX_TOTAL_ENTRIES = 4 << 20,
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
+    MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };
 
@@ -28,6 +29,7 @@ enum kind {
     SMIDS,
     NOISE,
     LEVEL,  /* `number.max` is its index */
+    KIND,   /* `number.max` is the enum memory_kind */
     NUMBER, /* and those of the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
@@ -53,6 +55,8 @@ static const struct field fields[] = {
     {"l2cache", NUMBER, {SIM_BYTES, AT(l2_cache_bytes), 0}, NULL},
     {"range", NUMBER, {SIM_BYTES, AT(range_bytes), 0}, NULL},
     {"granule", NUMBER, {SIM_BYTES, AT(granule_bytes), 0}, NULL},
+    {"frame", NUMBER, {SIM_BYTES, AT(frame_bytes), 0}, NULL},
+    {"@", SECOND, {SIM_F64, AT(scattered_factor), MAX_SCATTERED_FACTOR}, "expected @<factor>"},
     {"clock", NUMBER, {SIM_U32, AT(clock_khz), UINT32_MAX}, NULL},
     {"latency", NUMBER, {SIM_U32, AT(latency_cycles), SIM_MAX_CYCLES}, NULL},
     {"spread", NUMBER, {SIM_U32, AT(spread_cycles), SIM_MAX_CYCLES}, NULL},
@@ -65,6 +69,14 @@ static const struct field fields[] = {
     {"l4", LEVEL, {SIM_U32, 0, 3}, NULL},
     {"l5", LEVEL, {SIM_U32, 0, 4}, NULL},
     {"l6", LEVEL, {SIM_U32, 0, 5}, NULL},
+    {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
+    {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
+    {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
+    {"host-virtual", KIND, {SIM_U32, 0, MEMORY_HOST_VIRTUAL}, NULL},
+    {"managed-host", KIND, {SIM_U32, 0, MEMORY_MANAGED_HOST}, NULL},
+    {"host-registered", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED}, NULL},
+    {"host-registered-huge", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED_HUGE}, NULL},
+    {"peer", KIND, {SIM_U32, 0, MEMORY_PEER}, NULL},
     {"plateau", NUMBER, {SIM_F64, AT(plateau_gbps), MAX_GBPS}, NULL},
     {"sm_gbps", NUMBER, {SIM_F64, AT(sm_gbps), MAX_GBPS}, NULL},
     {"read_noise", NUMBER, {SIM_F64, AT(read_noise), 1}, NULL},
@@ -84,7 +96,7 @@ static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] - 1 };
-_Static_assert(FIELD_COUNT <= 32, "a bit for each");
+_Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 static void set_defaults(struct sim_desc *out)
 {
@@ -194,6 +206,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return read_noise(c, &f->number, d);
     case LEVEL:
         return sim_level_read(c, d, (uint32_t)f->number.max);
+    case KIND:
+        return sim_kind_read(c, &d->kinds[f->number.max]);
     default:
         return read_numbers(c, f, d);
     }
@@ -212,16 +226,16 @@ static const struct field *read_key(struct sim_cursor *c)
 }
 
 /* Reads one field; `seen` has a bit for each row of the table. */
-static enum status read_field(struct sim_cursor *c, struct sim_desc *d, uint32_t *seen)
+static enum status read_field(struct sim_cursor *c, struct sim_desc *d, uint64_t *seen)
 {
     enum { SMS_ROW = 3, SMIDS_ROW = 4 };
-    const uint32_t before = *seen;
+    const uint64_t before = *seen;
     const uint32_t sms = d->sm_count;
     const struct field *f = read_key(c);
 
     if (!f)
         return sim_text_fail(c, "no such field");
-    *seen |= 1u << (f - fields);
+    *seen |= (uint64_t)1 << (f - fields);
     if (*seen == before) {
         c->at = c->field;
         return sim_text_fail(c, "the field comes twice");
@@ -251,6 +265,8 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "range= must not be below memory=";
     else if (d->level_count == 0)
         what = "l1= is missing";
+    else if (d->frame_bytes > 0 && d->scattered_factor < 1)
+        what = "frame= has a factor below 1";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
         const struct sim_level *l = &d->levels[i];
         entries += (uint64_t)l->entries * l->instance_count;
@@ -267,7 +283,7 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
 {
     static const char blanks[] = " \t\n";
     struct sim_desc d;
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     enum status s = STATUS_OK;
 
     if (base)
@@ -305,6 +321,9 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
     case LEVEL:
         if (f->number.max < d->level_count)
             sim_level_put(w, d, &d->levels[f->number.max]);
+        return;
+    case KIND:
+        sim_kind_put(w, &d->kinds[f->number.max]);
         return;
     case NOISE:
         sim_text_put(w, "%s", noise_words[d->noise]);

@@ -14,6 +14,8 @@
  *   l2cache=50M        data cache
  *   range=564G         virtual range the probes may use; default: four times the memory
  *   granule=2M         allocation granularity; default 2M
+ *   frame=32M@1.87     a miss takes a walker 1.87 times as long if the frame of 32M around the
+ *                      address is not one run of physical memory; default: runs do not matter
  *   clock=1980000      SM clock in kHz, as read back after a run; default: not reported
  *   latency=241        cycles of a load that hits the first level; default 300
  *   spread=12          a load of each SM takes 0..12 cycles more, fixed by `seed`
@@ -52,6 +54,13 @@
  *              miss_ns=2.5    how long one miss keeps a walker busy; default 0: never the limit
  *              walkers=4      walkers of each group; default 1
  *
+ *   host_memory=64G    of the host, for the kinds of memory below; default 0: none of these is
+ * probed host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (base/memory_kind.h):
+ *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
+ * an entry, entries of each group of the last level + cycles of a miss there, entries of the GPU +
+ * cycles of a miss, ns that a miss occupies the only walker. 0+0: no such table. Or the reason why
+ * there is none: not-permitted. Default: not-supported
+ *
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
  * starts again after as many pages as there are entries: so the 66th page overflows the set of 17
  * and each of the six after it one set of 8 (Mei 2016, section 4.4).
@@ -62,6 +71,7 @@
 #define REACH_GPU_SIM_SIM_DESC_H
 
 #include "base/identity.h"
+#include "base/memory_kind.h"
 #include "base/status.h"
 
 enum {
@@ -100,6 +110,18 @@ struct sim_level {
     uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; numbered by the first SM of each */
 };
 
+/* Another kind of memory; gbps 0: there is none, for this reason. */
+struct sim_kind {
+    double gbps;
+    double miss_ns;
+    uint64_t entry_bytes;
+    uint32_t sms_to_fill;
+    uint32_t latency_cycles;
+    uint32_t group_entries, group_miss_cycles;
+    uint32_t gpu_entries, gpu_miss_cycles;
+    enum reason refused;
+};
+
 /* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
@@ -110,6 +132,8 @@ struct sim_desc {
     uint64_t l2_cache_bytes;
     uint64_t range_bytes;   /* 0: four times the memory */
     uint64_t granule_bytes; /* 0: 2 MiB */
+    uint64_t frame_bytes;   /* 0: none */
+    double scattered_factor;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
     double plateau_gbps;
@@ -131,6 +155,8 @@ struct sim_desc {
     uint32_t level_count;
     uint16_t sm_ids[REACH_MAX_SMS]; /* ascending */
     struct sim_level levels[SIM_MAX_LEVELS];
+    uint64_t host_memory_bytes;
+    struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };
 
 /* Parses a description. `base` (may be NULL: the defaults above) has the fields that the text
@@ -144,6 +170,11 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 
 /* The virtual range in bytes, with the default filled in. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
+
+/* The memory of this kind as a GPU of its own, with a range of this length, so that the same model
+ * answers its probes. The kind must be there. */
+void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t range_bytes,
+                   struct sim_desc *out);
 
 /* The identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind on the
  * node: its UUID is a hash of the two, so it stays the same as long as the description does. */

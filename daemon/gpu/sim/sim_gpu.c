@@ -16,6 +16,7 @@
 #define DEFAULT_MEMORY_LIMIT (GIB + GIB / 10)
 #define BACKING_BYTES        (512 * MIB)
 #define DEFAULT_GRANULE      (2 * MIB)
+enum { HOST_SHARE = 4 }; /* of the host's memory one part, as on a real one */
 
 struct sim_gpu {
     struct gpu base;
@@ -23,6 +24,10 @@ struct sim_gpu {
     struct gpu_identity identity;
     struct gpu_limits limits;
     struct sim_machine *machine;
+    /* Of other memory: one kind at a time, as on a real GPU. */
+    struct sim_machine *memory;
+    struct probe_spec memory_spec; /* of the probe that it was made for */
+    uint64_t memory_bytes;
 };
 
 static const char default_driver[] = "simulated";
@@ -132,12 +137,18 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .device_memory_bytes = backing,
         .free_bytes = d->memory_bytes,
         .sm_count = d->sm_count,
+        .host_memory_bytes = d->host_memory_bytes / HOST_SHARE,
+        .memory_ms = options->memory_ms,
+        .peer_count = d->kinds[MEMORY_PEER].gbps > 0,
     };
+    if (options->host_memory_bytes && options->host_memory_bytes < gpu->limits.host_memory_bytes)
+        gpu->limits.host_memory_bytes = options->host_memory_bytes;
 }
 
 static void sim_close(struct gpu *take)
 {
     struct sim_gpu *gpu = (struct sim_gpu *)take;
+    sim_machine_free(gpu->memory);
     sim_machine_free(gpu->machine);
     free(gpu);
 }
@@ -183,6 +194,43 @@ static struct maybe_u32 clock_of(const struct sim_gpu *gpu)
     return gpu->desc.clock_khz ? KNOWN_U32((uint32_t)khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
 }
 
+/* The machine that answers a probe, made if it is not there; NULL and the reason in `out` if there
+ * is no such memory. */
+static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec,
+                              struct sim_machine **out_machine, struct probe_conditions *out,
+                              struct err *err)
+{
+    const struct sim_kind *const kind = &sim->desc.kinds[spec->memory];
+    const bool aliased = spec->memory == MEMORY_HOST_VIRTUAL || spec->memory == MEMORY_PEER;
+    const uint64_t need = probe_range_bytes(spec, sim->desc.sm_count);
+    struct sim_desc desc;
+
+    *out_machine = sim->machine;
+    if (spec->memory == MEMORY_DEVICE)
+        return STATUS_OK;
+    *out_machine = NULL;
+    if (spec->memory == MEMORY_PEER)
+        snprintf(out->peer_uuid, sizeof out->peer_uuid, "SIM-PEER-%u", spec->peer);
+    if (!(kind->gbps > 0))
+        out->memory_bytes = UNKNOWN_U64(kind->refused ? kind->refused : REASON_NOT_SUPPORTED);
+    else if (memory_kind_is_host(spec->memory) && !aliased && need > sim->limits.host_memory_bytes)
+        out->memory_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);
+    else
+        out->memory_bytes = KNOWN_U64(need);
+    if (!IS_KNOWN(out->memory_bytes))
+        return STATUS_OK;
+    if (!sim->memory || !probe_same_memory(&sim->memory_spec, spec) || need > sim->memory_bytes) {
+        sim_machine_free(sim->memory);
+        sim_kind_desc(&sim->desc, spec->memory, need, &desc);
+        sim->memory = sim_machine_new(&desc);
+        sim->memory_spec = *spec;
+        sim->memory_bytes = need;
+    }
+    out->memory_bytes = KNOWN_U64(sim->memory_bytes);
+    *out_machine = sim->memory;
+    return sim->memory ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for another MMU");
+}
+
 static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                            struct err *err)
 {
@@ -194,11 +242,15 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     out->conditions.started_at = clock_wall_seconds();
     out->sm_count = d->sm_count;
     memcpy(out->sm_ids, d->sm_ids, sizeof out->sm_ids);
+    struct sim_machine *machine = NULL;
+    enum status s = use_memory(sim, spec, &machine, &out->conditions, err);
+    if (s != STATUS_OK || !machine)
+        return s;
     out->value_count = probe_value_count(spec, d->sm_count);
     out->values = calloc(out->value_count, sizeof *out->values);
     if (!out->values)
         return err_set(err, STATUS_NO_MEMORY, "no memory for %zu values", out->value_count);
-    enum status s = sim_machine_run(sim->machine, spec, 0, out->values, err);
+    s = sim_machine_run(machine, spec, 0, out->values, err);
     out->conditions.duration_ns = clock_monotonic() - start;
     out->conditions.sm_clock_khz = clock_of(sim);
     return s;

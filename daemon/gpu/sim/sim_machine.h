@@ -29,6 +29,9 @@ struct sim_window {
 struct sim_access {
     enum access access;
     uint32_t bytes;
+    /* Frames from scattered_va on that are not one run of physical memory each; 0: none. */
+    uint64_t scattered_va;
+    uint64_t scattered_bytes;
 };
 
 /* READ at one point: the SM at position i reads in windows[window_of[i]] (at most

@@ -166,8 +166,18 @@ static const char h100_description[] =
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003";
+    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
+    "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003 "
+    "host_memory=126G managed-device=4697/88@290,32M,2048+90,0+0,7.5 "
+    "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
+    "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
+    "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
+    "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
+    "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
+    "peer=375/33@1600,2M,0+0,0+0,0";
 
+#define H200_HOST "docs/measurements/nvidia-h200-89d5a7b7-2026-11-22"
+/* Hosts of other profiles are not known: they have no host memory, and no other kind is probed. */
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
     {"sms", SIM_MEASURED, H100_MEASURED ": 132 SMs, as the data sheet says"},
@@ -201,7 +211,22 @@ static const struct sim_source h200_sources[] = {
      "docs/measurements/nvidia-h200-b76f831d-2026-11-21: 256 of 8; one more behind them is left "
      "out"},
     {"l2.miss_ns", SIM_MEASURED, H200_MEASURED ": set so that reads over all memory are as fast"},
+    {"frame", SIM_MEASURED, "docs/contiguity.md: runs of 16 MiB and less cost 1.87 times as much"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
+    {"host_memory", SIM_MEASURED, H200_HOST ": 126 GB"},
+    {"host-pinned", SIM_MEASURED,
+     H200_HOST
+     ": 50.6 GB/s, full with 4 SMs (1 reads 19), 2435 cycles, 2867 beyond, entries of 64 KB; "
+     "as many of them and misses so long that 640 MB and 5.1 GB/s over 16 GB come out"},
+    {"host-virtual", SIM_MEASURED, H200_HOST ": 50.7 GB/s, otherwise as pinned"},
+    {"managed-host", SIM_MEASURED,
+     H200_HOST ": 50.7 GB/s, 2667 cycles, entries of 2 MB, 45 GB/s over 16 GB"},
+    {"host-registered", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
+    {"host-registered-huge", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
+    {"managed-device", SIM_MEASURED, H200_HOST ": 256 MB, partly in the cache; tables are a guess"},
+    {"peer", SIM_MEASURED,
+     "two H200s of one host, 2026-11-22: 375 GB/s and 1600 cycles up to 128 GB; 33 SMs are a "
+     "guess"},
     {"latency", SIM_GUESS, ""},
     {"spread", SIM_GUESS, ""},
     {"noise", SIM_GUESS, ""},

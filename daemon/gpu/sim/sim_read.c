@@ -12,6 +12,9 @@
  *    with a reach of 64 GB 53% miss, and one walker with 3.2 ns a miss serves 0.31e9 of them a
  * second: 0.59e9 loads, 75 GB/s. Eight groups: 600 of 2800 GB/s.
  *
+ * Scattered memory. A miss in a frame that is not one run of physical memory counts as
+ * scattered_factor misses.
+ *
  * Other kinds of access. A walk is a walk, whatever the access is. What an access costs memory is
  * taken from one H200 (docs/methods.md, random-accesses), and a guess for every other chip: as much
  * as 100 bytes at least, and an atomic or a write, which come back dirty, 270.
@@ -38,10 +41,11 @@ struct reading {
     const struct sim_desc *desc;
     const struct sim_window *windows;
     const uint16_t *window_of; /* by position; PROBE_SM_IDLE */
-    double cost_bytes;         /* what one access costs memory */
-    uint32_t misses[SIM_MAX_LEVELS][REACH_MAX_SMS];
-    uint32_t loads;             /* of each SM, in the sample */
-    double rate[REACH_MAX_SMS]; /* loads a second */
+    struct sim_access access;
+    double cost_bytes;                            /* what one access costs memory */
+    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in those of contiguous memory */
+    uint32_t loads;                               /* of each SM, in the sample */
+    double rate[REACH_MAX_SMS];                   /* loads a second */
 };
 
 static uint64_t random_line(struct sim_machine *m, const struct sim_window *w)
@@ -121,9 +125,12 @@ static void sample(struct sim_machine *m, struct reading *r)
             if (r->window_of[sm] == PROBE_SM_IDLE)
                 continue;
             uint64_t va = random_line(m, &r->windows[r->window_of[sm]]);
+            const double weight = va - r->access.scattered_va < r->access.scattered_bytes
+                                      ? r->desc->scattered_factor
+                                      : 1;
             uint32_t missed = sim_machine_access(m, sm, va, NULL);
             for (uint32_t i = 0; i < missed; i++)
-                r->misses[i][sm]++;
+                r->misses[i][sm] += weight;
         }
     }
 }
@@ -146,7 +153,7 @@ static void limit_by_walkers(struct reading *r, uint32_t level)
     const struct sim_level *l = &r->desc->levels[level];
     double busy[REACH_MAX_SMS] = {0}; /* walkers' seconds a second, by instance */
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
-        double share = (double)r->misses[level][sm] / r->loads;
+        double share = r->misses[level][sm] / r->loads;
         busy[l->instance_of_sm[sm]] += r->rate[sm] * share * l->miss_ns * 1e-9 / l->walkers;
     }
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
@@ -214,6 +221,7 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
     r.desc = &m->desc;
     r.windows = windows;
     r.window_of = window_of;
+    r.access = access;
     r.cost_bytes = cost_bytes(access);
     warm(m, &r);
     for (uint32_t n = 0; n < repeats; n++) {
@@ -229,7 +237,11 @@ void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t
                   uint32_t *values)
 {
     const struct sim_desc *d = &m->desc;
-    const struct sim_access access = {.access = spec->access, .bytes = probe_access_bytes(spec)};
+    const bool scattered = spec->run_bytes > 0 && spec->run_bytes < d->frame_bytes;
+    const struct sim_access access = {.access = spec->access,
+                                      .bytes = probe_access_bytes(spec),
+                                      .scattered_va = va,
+                                      .scattered_bytes = scattered ? spec->scattered_bytes : 0};
     struct sim_window windows[PROBE_MAX_WINDOWS];
     uint16_t window_of[REACH_MAX_SMS];
     m->rng.state ^= (uint64_t)spec->seed << 32;

@@ -1,0 +1,113 @@
+/* alloc_driver.h: the functions of the CUDA driver that the allocators use, loaded at run time, and
+ * how their failures become errors. Any thread.
+ *
+ * The types mirror the part of the public driver ABI that is used, so that a program needs no CUDA
+ * to be built. The symbols are those that every driver since CUDA 11.2 exports.
+ */
+#ifndef REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
+#define REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
+
+#include "clients/cuda/reach_alloc.h"
+
+struct drv_location { /* CUmemLocation */
+    int type;
+    int id;
+};
+struct drv_prop { /* CUmemAllocationProp: pinned, not exportable */
+    int type;
+    int requested_handle_types;
+    struct drv_location location;
+    void *win32_metadata;
+    unsigned char flags[8];
+};
+struct drv_access { /* CUmemAccessDesc */
+    struct drv_location location;
+    int flags;
+};
+
+enum {
+    DRV_OUT_OF_MEMORY = 2,
+    DRV_NOT_READY = 600,
+    DRV_PINNED = 1,
+    DRV_DEVICE = 1,
+    DRV_HOST_NUMA = 3,
+    DRV_READ_WRITE = 3,
+    DRV_ATTRIBUTE_VMM = 102,
+    DRV_ATTRIBUTE_HOST_NUMA_ID = 134,
+    DRV_EVENT_DISABLE_TIMING = 2,
+    DRV_HOST_PORTABLE_MAPPED = 3,
+    DRV_ATTACH_GLOBAL = 1,
+    DRV_ADVISE_PREFERRED_LOCATION = 3,
+    DRV_ADVISE_ACCESSED_BY = 5,
+    DRV_CPU = -1,
+    DRV_STREAM_PER_THREAD = 2, /* a handle that means another stream in each thread */
+};
+
+/* Name, version of the ABI, which is part of the symbol's name, parameters. */
+/* clang-format off */
+#define DRV_FUNCTIONS(X)                                                                           \
+    X(cuInit, "", unsigned flags)                                                                  \
+    X(cuGetErrorName, "", int result, const char **name)                                           \
+    X(cuGetErrorString, "", int result, const char **text)                                         \
+    X(cuDeviceGet, "", int *device, int ordinal)                                                   \
+    X(cuDeviceGetAttribute, "", int *value, int attribute, int device)                             \
+    X(cuDeviceTotalMem, "_v2", size_t *bytes, int device)                                          \
+    X(cuDevicePrimaryCtxRetain, "", void **context, int device)                                    \
+    X(cuDevicePrimaryCtxRelease, "_v2", int device)                                                \
+    X(cuCtxPushCurrent, "_v2", void *context)                                                      \
+    X(cuCtxPopCurrent, "_v2", void **context)                                                      \
+    X(cuCtxSynchronize, "", void)                                                                  \
+    X(cuStreamSynchronize, "", void *stream)                                                       \
+    X(cuEventCreate, "", void **event, unsigned flags)                                             \
+    X(cuEventRecord, "", void *event, void *stream)                                                \
+    X(cuEventQuery, "", void *event)                                                               \
+    X(cuEventSynchronize, "", void *event)                                                         \
+    X(cuEventDestroy, "_v2", void *event)                                                          \
+    X(cuMemcpyDtoD, "_v2", uint64_t to, uint64_t from, size_t bytes)                               \
+    X(cuMemGetAllocationGranularity, "", size_t *bytes, const struct drv_prop *prop, int option)   \
+    X(cuMemCreate, "", uint64_t *handle, size_t bytes, const struct drv_prop *prop,                \
+      unsigned long long flags)                                                                    \
+    X(cuMemRelease, "", uint64_t handle)                                                           \
+    X(cuMemAddressReserve, "", uint64_t *address, size_t bytes, size_t alignment, uint64_t hint,   \
+      unsigned long long flags)                                                                    \
+    X(cuMemAddressFree, "", uint64_t address, size_t bytes)                                        \
+    X(cuMemMap, "", uint64_t address, size_t bytes, size_t offset, uint64_t handle,                \
+      unsigned long long flags)                                                                    \
+    X(cuMemUnmap, "", uint64_t address, size_t bytes)                                              \
+    X(cuMemSetAccess, "", uint64_t address, size_t bytes, const struct drv_access *access,         \
+      size_t count)                                                                                \
+    X(cuMemHostAlloc, "", void **memory, size_t bytes, unsigned flags)                             \
+    X(cuMemFreeHost, "", void *memory)                                                             \
+    X(cuMemAllocManaged, "", uint64_t *address, size_t bytes, unsigned flags)                      \
+    X(cuMemFree, "_v2", uint64_t address)                                                          \
+    X(cuMemAdvise, "", uint64_t address, size_t bytes, int advice, int device)
+/* clang-format on */
+
+#define DRV_POINTER(function, version, ...) int (*function)(__VA_ARGS__);
+
+struct alloc_driver {
+    void *library;
+    DRV_FUNCTIONS(DRV_POINTER)
+};
+
+/* Loads `name` (NULL: "libcuda.so.1") and initializes it. REACH_ALLOC_NO_DRIVER. */
+enum reach_alloc_status alloc_driver_open(const char *name, struct alloc_driver *out,
+                                          struct reach_alloc_error *error);
+void alloc_driver_close(struct alloc_driver *driver);
+
+/* REACH_ALLOC_OK if `result` is success, otherwise its status and the error. */
+enum reach_alloc_status alloc_driver_check(const struct alloc_driver *driver, int result,
+                                           const char *call, struct reach_alloc_error *error);
+
+/* Calls a function of the pool's driver. */
+#define DRV(pool, error, function, ...)                                                            \
+    alloc_driver_check(&(pool)->driver, (pool)->driver.function(__VA_ARGS__), #function, error)
+
+/* Fills `*error` (if not NULL), with no driver call, and is `status`. A macro, so that a checker
+ * that reads one file sees that a failure is one. */
+#define alloc_fail(error, status, ...) (alloc_fail_text(error, status, __VA_ARGS__), (status))
+
+void alloc_fail_text(struct reach_alloc_error *error, enum reach_alloc_status status,
+                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,106 @@
+/* alloc_pool.h: what a pool consists of; for the allocators only.
+ *
+ * One reservation of addresses, cut into frames. A frame has memory behind it (one handle, or
+ * pieces of the granularity) or not, and one of three uses. An array of a frame or more takes a run
+ * of FRAME_RUN frames and, for its last part, a block in the frame behind them; a smaller one is a
+ * block in a FRAME_SHARED frame.
+ *
+ * All functions are called with the pool locked and its context current (alloc_enter).
+ */
+#ifndef REACH_CLIENTS_CUDA_ALLOC_POOL_H
+#define REACH_CLIENTS_CUDA_ALLOC_POOL_H
+
+#include "clients/cuda/alloc/alloc_driver.h"
+
+#include <pthread.h>
+
+enum { ALLOC_ALIGNMENT = 512 };
+
+struct alloc_block {
+    struct alloc_block *next; /* by offset */
+    uint64_t offset;          /* within the frame */
+    uint64_t bytes;
+    bool tail;  /* the last part of an array that begins in an earlier frame */
+    bool freed; /* and not yet reached by the stream */
+};
+
+enum frame_use { FRAME_FREE = 0, FRAME_RUN, FRAME_SHARED };
+
+struct alloc_frame {
+    uint64_t handle;  /* of the whole frame; 0: none */
+    uint64_t *pieces; /* handles of one granule each; NULL: none */
+    struct alloc_block *blocks;
+    uint64_t run_frames; /* of the array that begins here, without its tail; 0: none begins here */
+    uint64_t run_bytes;
+    enum frame_use use;
+    bool freed;     /* the array that begins here */
+    bool scattered; /* says the caller of reach_compact */
+};
+
+/* An array that was freed and waits for its stream. */
+struct alloc_pending {
+    struct alloc_pending *next;
+    void *event;
+    void *stream;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+struct alloc_host {
+    struct alloc_host *next;
+    enum reach_host_kind kind;
+    void *memory;
+    uint64_t bytes; /* as allocated, a multiple of the granularity for REACH_HOST_VMM */
+    uint64_t handle;
+};
+
+struct reach_pool {
+    pthread_mutex_t lock;
+    struct alloc_driver driver;
+    int device;
+    void *context;
+    uint64_t base;
+    uint64_t range_bytes;
+    uint64_t frame_bytes;
+    uint64_t granule_bytes;
+    bool frame_is_granularity;
+    uint64_t keep_bytes;
+    enum reach_host_kind host_order[REACH_HOST_KINDS];
+    struct alloc_frame *frames;
+    uint64_t frame_count; /* one more frame of addresses is behind them, for compaction */
+    uint64_t frame_top;   /* frames from here on were never used */
+    uint64_t backed;      /* frames with memory */
+    uint64_t in_use;      /* frames that are not FRAME_FREE */
+    uint64_t arrays;
+    uint64_t array_bytes;
+    struct alloc_pending *pending;
+    struct alloc_host *hosts;
+    uint64_t compacted_frames;
+    uint64_t compact_ns;
+};
+
+/* alloc_enter.c: locks the pool and makes its context current. If it fails, nothing is locked. */
+enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error);
+void alloc_leave(struct reach_pool *pool);
+
+/* alloc_frame.c */
+bool frame_is_backed(const struct alloc_frame *frame);
+uint64_t frame_address(const struct reach_pool *pool, uint64_t index);
+/* Puts memory behind a frame that has none. REACH_ALLOC_NO_MEMORY, any. */
+enum reach_alloc_status frame_back(struct reach_pool *pool, uint64_t index,
+                                   struct reach_alloc_error *error);
+void frame_release(struct reach_pool *pool, uint64_t index);
+/* Releases every frame that is backed and free. Returns their number. */
+uint64_t frame_trim(struct reach_pool *pool);
+/* Moves the contents of a frame in use into a new handle under the same address. */
+enum reach_alloc_status frame_move(struct reach_pool *pool, uint64_t index,
+                                   struct reach_alloc_error *error);
+
+/* alloc_array.c: gives back what streams have reached; `wait`: waits for all. Returns their number.
+ */
+uint64_t array_settle(struct reach_pool *pool, bool wait);
+
+/* alloc_host.c */
+void host_release(struct reach_pool *pool, struct alloc_host *take);
+
+#endif

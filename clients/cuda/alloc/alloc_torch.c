@@ -1,0 +1,46 @@
+/* alloc_torch.c: the two functions that torch.cuda.memory.CUDAPluggableAllocator calls. PyTorch
+ * passes no context, so the pools are global here: one per device, for the life of the process. */
+#include "clients/cuda/alloc/alloc_pool.h"
+
+enum { MAX_DEVICES = 64 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct reach_pool *pools[MAX_DEVICES];
+
+enum reach_alloc_status reach_torch_open(const struct reach_pool_options *options,
+                                         struct reach_pool **out, struct reach_alloc_error *error)
+{
+    enum reach_alloc_status s = REACH_ALLOC_OK;
+
+    *out = NULL;
+    if (!options || options->device < 0 || options->device >= MAX_DEVICES)
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "device must be 0 .. %d",
+                          MAX_DEVICES - 1);
+    (void)pthread_mutex_lock(&lock);
+    if (!pools[options->device])
+        s = reach_pool_open(options, &pools[options->device], error);
+    *out = pools[options->device];
+    (void)pthread_mutex_unlock(&lock);
+    return s;
+}
+
+void *reach_torch_malloc(ptrdiff_t bytes, int device, void *stream)
+{
+    const struct reach_pool_options options = {.size = sizeof options, .device = device};
+    struct reach_pool *pool;
+    void *array = NULL;
+
+    if (bytes > 0 && reach_torch_open(&options, &pool, NULL) == REACH_ALLOC_OK)
+        (void)reach_device_alloc(pool, (uint64_t)bytes, stream, &array, NULL);
+    return array;
+}
+
+void reach_torch_free(void *array, ptrdiff_t bytes, int device, void *stream)
+{
+    const struct reach_pool_options options = {.size = sizeof options, .device = device};
+    struct reach_pool *pool;
+
+    (void)bytes;
+    if (reach_torch_open(&options, &pool, NULL) == REACH_ALLOC_OK)
+        (void)reach_device_free(pool, array, stream, NULL);
+}

@@ -1,0 +1,77 @@
+"""reach_torch_pool.py: a torch.cuda.MemPool whose memory comes from reach_device_alloc (libreach-cuda):
+device memory in frames of the measured length, so that a TLB miss costs less where memory is fragmented.
+
+    import reach, reach_torch_pool, torch
+
+    frame = reach.Reach().fingerprint(uuid)["contiguity"]["frame_bytes"]
+    pool = reach_torch_pool.MemPool(frame_bytes=frame)
+    with torch.cuda.use_mem_pool(pool.pool):
+        table = torch.empty(rows, columns, device="cuda")
+    print(pool.stats())
+
+PyTorch's caching allocator lies above it and asks for segments; a tensor larger than the allocator's
+segments gets one of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and
+its frame_bytes is ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else that of the
+installation (or build) which this file is part of, else what the loader finds as libreach-cuda.so.0.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Dict
+
+_NAME = "libreach-cuda.so.0"
+_STATS = ("size", "frame_bytes", "frame_is_granularity", "arrays", "array_bytes", "pending_arrays",
+          "device_bytes", "frames", "frames_whole", "frames_scattered", "frames_free", "host_bytes",
+          "compacted_frames", "compact_ns")
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
+                ("frame_bytes", ctypes.c_uint64), ("keep_bytes", ctypes.c_uint64),
+                ("host_order", ctypes.c_int * 3)]
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int), ("driver_result", ctypes.c_int32),
+                ("call", ctypes.c_char * 32), ("text", ctypes.c_char * 320)]
+
+
+class _Stats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_bool if name == "frame_is_granularity" else ctypes.c_uint64)
+                for name in _STATS]
+
+
+def library_path() -> str:
+    here = os.path.dirname(os.path.abspath(__file__))
+    near = [os.path.join(here, *folder, _NAME) for folder in (("..",), ("..", "..", "..", "lib"))]
+    return os.environ.get("REACH_CUDA_LIBRARY") or next(filter(os.path.exists, near), _NAME)
+
+
+class MemPool:
+    """`pool` is the torch.cuda.MemPool. `frame_bytes` 0: the driver's allocation granularity, and stats()
+    says so. `keep_bytes`: of free frames that stay with the pool. Raises RuntimeError."""
+
+    def __init__(self, frame_bytes: int = 0, device: int = 0, keep_bytes: int = 0) -> None:
+        import torch
+
+        path = library_path()
+        self._library = ctypes.CDLL(path)
+        self._pool = ctypes.c_void_p()
+        self._check("reach_torch_open", ctypes.byref(_Options(
+            size=ctypes.sizeof(_Options), device=device, frame_bytes=frame_bytes,
+            keep_bytes=keep_bytes)), ctypes.byref(self._pool))
+        self._allocator = torch.cuda.memory.CUDAPluggableAllocator(
+            path, "reach_torch_malloc", "reach_torch_free")
+        self.pool = torch.cuda.MemPool(self._allocator.allocator())
+
+    def _check(self, function: str, *arguments: object) -> None:
+        error = _Error()
+        if getattr(self._library, function)(*arguments, ctypes.byref(error)):
+            raise RuntimeError(error.text.decode("utf-8", "replace"))
+
+    def stats(self) -> Dict[str, int]:
+        """struct reach_alloc_stats of reach_alloc.h."""
+        stats = _Stats(size=ctypes.sizeof(_Stats))
+        self._check("reach_alloc_stats", self._pool, ctypes.byref(stats))
+        return {name: getattr(stats, name) for name in _STATS[1:]}

@@ -1,0 +1,380 @@
+/* memory.c: see memory.h. */
+#include "analysis/memory/memory.h"
+
+#include "analysis/levels/sweep.h"
+#include "analysis/throughput/throughput.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is read at this share of the plateau is reached, and fills the link. */
+#define REACHED 0.9
+#define FILLED  0.95
+
+/* Walks that miss take longer by this share at least than those that hit. */
+#define CLEAR_SHARE 0.03
+/* Of a walk in which half of the loads hit this is a hit. */
+#define LOW_QUANTILE 0.1
+
+/* ---- points ---- */
+
+/* Keeps them ascending; the newer of two at one place counts. */
+static void add_point(struct memory_points *p, uint64_t at, double value, struct evidence evidence)
+{
+    uint32_t i = 0;
+
+    while (i < p->count && p->points[i].at < at)
+        i++;
+    if (i == p->count || p->points[i].at != at) {
+        if (p->count == MEMORY_MAX_POINTS)
+            return;
+        memmove(&p->points[i + 1], &p->points[i], (p->count - i) * sizeof p->points[0]);
+        p->count += 1;
+    }
+    p->points[i] = (struct memory_point){at, value, evidence};
+}
+
+/* SMs that read, and the group of all of them; FINGERPRINT_NO_GROUP: several. */
+static uint32_t count_readers(const struct observation *o, const struct sm_partition *partition,
+                              uint32_t *out_group)
+{
+    uint32_t readers = 0;
+
+    *out_group = FINGERPRINT_NO_GROUP;
+    for (uint32_t i = 0; i < o->result.sm_count; i++) {
+        const uint16_t id = o->result.sm_ids[i];
+        if (probe_window_of(&o->spec, id) == PROBE_SM_IDLE)
+            continue;
+        if (readers == 0)
+            *out_group = partition->group_of_sm[id];
+        else if (partition->group_of_sm[id] != *out_group)
+            *out_group = FINGERPRINT_NO_GROUP;
+        readers += 1;
+    }
+    return readers;
+}
+
+bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition)
+{
+    uint32_t group = FINGERPRINT_NO_GROUP;
+    uint32_t members = 0;
+
+    if (partition->group_count < 2)
+        return false;
+    const uint32_t readers = count_readers(o, partition, &group);
+    if (group == FINGERPRINT_NO_GROUP)
+        return false;
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        members += partition->group_of_sm[id] == group;
+    return readers == members;
+}
+
+/* The list that the points of this READ belong to. */
+static struct memory_points *list_of(const struct observation *o,
+                                     const struct sm_partition *partition,
+                                     struct memory_estimate *e)
+{
+    if (o->spec.window_count > 1) {
+        e->windows = o->spec.window_count;
+        return throughput_is_by_group(&o->spec, partition) ? &e->by_group : &e->by_sm;
+    }
+    if (throughput_all_sms_read(o))
+        return &e->naive;
+    return memory_is_group_alone(o, partition) ? &e->alone : NULL;
+}
+
+static void read_reads(const struct observation *o, const struct sm_partition *partition,
+                       struct memory_estimate *e)
+{
+    struct memory_points *const list = list_of(o, partition, e);
+
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        struct evidence evidence;
+        const double gbps = throughput_median_gbps(
+            o, p, o->spec.access == ACCESS_READ ? EVIDENCE_RANDOM_READS : EVIDENCE_RANDOM_ACCESSES,
+            &evidence);
+        uint32_t group;
+        if (o->spec.access != ACCESS_READ)
+            e->rates[o->spec.access] = (struct memory_point){o->spec.points[p], gbps, evidence};
+        else if (list)
+            add_point(list, o->spec.points[p], gbps, evidence);
+        else
+            add_point(&e->counts, count_readers(o, partition, &group), gbps, evidence);
+    }
+}
+
+/* A walk beyond the reach belongs to the search for the entry. Where every other load hits, the
+ * median lies anywhere between; the lowest decile is still that of the hits. */
+static void read_walk(const struct observation *o, struct memory_estimate *e)
+{
+    const struct probe_spec *const s = &o->spec;
+    const double low = sweep_quantile(o, 0, LOW_QUANTILE);
+    const double median = sweep_median(o, 0);
+    const struct evidence evidence =
+        evidence_make(EVIDENCE_WALKS, s->samples,
+                      1 - sweep_spread(o, 0, LOW_QUANTILE, 1 - LOW_QUANTILE) / median);
+
+    if (e->reach.onset > 0 && s->points[0] * s->stride_bytes >= e->reach.onset) {
+        add_point(&e->strides, s->stride_bytes, low, evidence);
+        add_point(&e->walks, s->stride_bytes, median, evidence);
+    } else {
+        e->near = (struct memory_point){s->stride_bytes, median, evidence};
+    }
+}
+
+/* ---- bounds ---- */
+
+/* The highest, if two agree: a curve that falls from its first point on has no plateau. The L2
+ * cache holds memory of the device, so only regions much larger count; that of the host and of
+ * peers it does not hold (H200: 51 GB/s from 1 MiB on, as over the link). */
+static struct memory_point plateau_of(const struct observation_set *set, enum memory_kind kind,
+                                      const struct memory_points *p)
+{
+    const bool cached = kind == MEMORY_MANAGED_DEVICE;
+    struct memory_point best = {0};
+    uint32_t agree = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        if ((!cached || throughput_region_counts(set, p->points[i].at)) &&
+            p->points[i].value > best.value)
+            best = p->points[i];
+    for (uint32_t i = 0; i < p->count; i++)
+        agree += p->points[i].value >= REACHED * best.value;
+    return agree >= 2 ? best : (struct memory_point){0};
+}
+
+/* `plateau`: of another list, or of this. */
+static void find_bounds(const struct memory_points *p, struct memory_point plateau,
+                        struct memory_bounds *out)
+{
+    const struct memory_point *in = NULL, *over = NULL;
+    const double limit = REACHED * plateau.value;
+
+    *out = (struct memory_bounds){.plateau = plateau.value, .plateau_evidence = plateau.evidence};
+    if (plateau.at == 0)
+        return;
+    for (uint32_t i = 0; i < p->count && !over; i++) {
+        if (p->points[i].value < limit)
+            over = &p->points[i];
+        else
+            in = &p->points[i];
+    }
+    out->reach = in ? in->at : 0;
+    out->onset = over ? over->at : 0;
+    if (!in || !over)
+        return;
+    const double above = (in->value - limit) / (plateau.value - limit);
+    const double below = (limit - over->value) / limit;
+    out->evidence = evidence_weaker(
+        evidence_make(EVIDENCE_RANDOM_READS, in->evidence.repeats, above < below ? above : below),
+        evidence_make(EVIDENCE_RANDOM_READS, over->evidence.repeats, 1));
+}
+
+void memory_estimate(const struct observation_set *set, const struct sm_partition *partition,
+                     enum memory_kind kind, uint32_t peer, struct memory_estimate *out)
+{
+    const struct probe_spec same = {.memory = kind, .peer = peer};
+
+    memset(out, 0, sizeof *out);
+    out->kind = kind;
+    out->peer = peer;
+    out->bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+    for (const struct observation *o = NULL; (o = observation_next_of(set, o, &same));) {
+        out->tried = true;
+        out->bytes = o->result.conditions.memory_bytes;
+        memcpy(out->peer_uuid, o->result.conditions.peer_uuid, sizeof out->peer_uuid);
+        if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_READ)
+            read_reads(o, partition, out);
+    }
+    const struct memory_point plateau = plateau_of(set, kind, &out->naive);
+    find_bounds(&out->naive, plateau, &out->reach);
+    find_bounds(&out->by_group, plateau, &out->windows_reach);
+    find_bounds(&out->alone, plateau_of(set, kind, &out->alone), &out->group_reach);
+    for (const struct observation *o = NULL; (o = observation_next_of(set, o, &same));)
+        if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_CHASE)
+            read_walk(o, out);
+}
+
+/* As long as a stride is an entry or longer, either no load misses or all do; of shorter strides
+ * some loads hit the entry that the one before has filled. So it is the shortest stride at which
+ * the quickest loads miss, if a shorter one has been tried. */
+uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out)
+{
+    const struct memory_point *const p = e->strides.points;
+    double low = 0, high = 0;
+    uint32_t i = 0;
+
+    for (uint32_t k = 0; k < e->strides.count; k++) {
+        low = k == 0 || p[k].value < low ? p[k].value : low;
+        high = p[k].value > high ? p[k].value : high;
+    }
+    if (high - low < CLEAR_SHARE * low)
+        return 0;
+    while (i < e->strides.count && p[i].value <= (low + high) / 2)
+        i++;
+    if (i == 0 || i == e->strides.count)
+        return 0;
+    /* How far the two next to one another are from the middle between hits and misses. */
+    *out = evidence_make(EVIDENCE_STRIDES, p[i].evidence.repeats,
+                         (p[i].value - p[i - 1].value) / (high - low));
+    return p[i].at;
+}
+
+/* ---- the fingerprint ---- */
+
+static void set_bytes(struct maybe_u64 *out, uint64_t bytes, enum reason without)
+{
+    *out = bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(without);
+}
+
+/* All that was probed is reached: then neither bound was seen. */
+static void set_bounds(const struct memory_bounds *b, struct maybe_u64 *reach,
+                       struct maybe_u64 *onset, struct evidence *evidence)
+{
+    if (b->reach > 0 && b->onset == 0) {
+        *reach = *onset = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+        return;
+    }
+    set_bytes(reach, b->onset > 0 ? b->reach : 0, REASON_TOO_LITTLE_DATA);
+    set_bytes(onset, b->onset, REASON_TOO_LITTLE_DATA);
+    if (IS_KNOWN(*reach))
+        *evidence = b->evidence;
+}
+
+static void set_number(const struct memory_point *p, struct maybe_f64 *out,
+                       struct evidence *evidence)
+{
+    if (p->at == 0)
+        return;
+    *out = KNOWN_F64(p->value);
+    *evidence = p->evidence;
+}
+
+static struct curve_point *point_at(struct memory_facts *out, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < out->curve_count; i++)
+        if (out->curve[i].region_bytes == bytes)
+            return &out->curve[i];
+    return NULL;
+}
+
+/* Windows are compared with what the same region does without: others are left out. */
+static void fill_curve(const struct memory_estimate *e, struct memory_facts *out)
+{
+    const struct {
+        const struct memory_points *points;
+        int column;
+    } windows[] = {{&e->by_group, CURVE_EVIDENCE_BY_GROUP_GBPS},
+                   {&e->by_sm, CURVE_EVIDENCE_BY_SM_GBPS}};
+
+    for (uint32_t i = 0; i < e->naive.count && out->curve_count < FINGERPRINT_MAX_MEMORY_CURVE;
+         i++) {
+        struct curve_point *const p = &out->curve[out->curve_count++];
+        p->region_bytes = e->naive.points[i].at;
+        p->naive_gbps = KNOWN_F64(e->naive.points[i].value);
+        p->evidence[CURVE_EVIDENCE_NAIVE_GBPS] = e->naive.points[i].evidence;
+        p->windows = 1;
+    }
+    for (size_t w = 0; w < sizeof windows / sizeof windows[0]; w++)
+        for (uint32_t i = 0; i < windows[w].points->count; i++) {
+            const struct memory_point *const x = &windows[w].points->points[i];
+            struct curve_point *const p = point_at(out, x->at);
+            if (!p)
+                continue;
+            *(w == 0 ? &p->by_group_gbps : &p->by_sm_gbps) = KNOWN_F64(x->value);
+            p->evidence[windows[w].column] = x->evidence;
+            p->windows = e->windows;
+        }
+}
+
+static void fill_walks(const struct memory_estimate *e, struct memory_facts *out)
+{
+    struct evidence *const evidence = out->evidence;
+    const uint64_t entry = memory_entry_bytes(e, &evidence[MEMORY_EVIDENCE_ENTRY_BYTES]);
+
+    for (uint32_t i = 0; i < e->walks.count; i++) {
+        if (entry > 0 && e->walks.points[i].at == entry)
+            set_number(&e->walks.points[i], &out->beyond_latency_cycles,
+                       &evidence[MEMORY_EVIDENCE_BEYOND_LATENCY_CYCLES]);
+    }
+    set_number(&e->near, &out->latency_cycles, &evidence[MEMORY_EVIDENCE_LATENCY_CYCLES]);
+    if (e->strides.count > 0)
+        set_bytes(&out->entry_bytes, entry, REASON_NO_CONTRAST);
+}
+
+static void fill_fewest_sms(const struct memory_estimate *e, uint32_t sm_count,
+                            struct memory_facts *out)
+{
+    uint32_t i = 0;
+
+    if (e->counts.count == 0)
+        return;
+    while (i < e->counts.count && e->counts.points[i].value < FILLED * e->reach.plateau)
+        i++;
+    out->sms_to_fill = KNOWN_U32(i < e->counts.count ? (uint32_t)e->counts.points[i].at : sm_count);
+    out->evidence[MEMORY_EVIDENCE_SMS_TO_FILL] =
+        e->counts.points[i < e->counts.count ? i : e->counts.count - 1].evidence;
+}
+
+static void fill_facts(const struct observation_set *set, const struct memory_estimate *e,
+                       struct memory_facts *out)
+{
+    struct evidence *const evidence = out->evidence;
+
+    if (e->naive.count == 0) {
+        out->probed_bytes = IS_KNOWN(e->bytes) ? UNKNOWN_U64(REASON_DISAGREEMENT) : e->bytes;
+        if (!e->tried && memory_kind_is_host(e->kind) &&
+            set->limits.host_memory_bytes < MEMORY_LEAST_HOST_BYTES)
+            out->probed_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);
+        return;
+    }
+    const struct memory_point *const last = &e->naive.points[e->naive.count - 1];
+    out->probed_bytes = KNOWN_U64(last->at);
+    out->plateau_gbps = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
+    if (e->reach.plateau > 0) {
+        out->plateau_gbps = KNOWN_F64(e->reach.plateau);
+        evidence[MEMORY_EVIDENCE_PLATEAU_GBPS] = e->reach.plateau_evidence;
+    }
+    set_bounds(&e->reach, &out->reach_bytes, &out->onset_bytes,
+               &evidence[MEMORY_EVIDENCE_REACH_BYTES]);
+    if (e->by_group.count > 0)
+        set_bounds(&e->windows_reach, &out->windows_reach_bytes, &out->windows_onset_bytes,
+                   &evidence[MEMORY_EVIDENCE_WINDOWS_REACH_BYTES]);
+    else if (e->reach.plateau > 0 && e->reach.onset == 0)
+        out->windows_reach_bytes = out->windows_onset_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
+    if (e->alone.count > 0)
+        set_bounds(&e->group_reach, &out->group_reach_bytes, &out->group_onset_bytes,
+                   &evidence[MEMORY_EVIDENCE_GROUP_REACH_BYTES]);
+    if (e->reach.onset > 0 || e->reach.plateau <= 0)
+        set_number(last, &out->beyond_gbps, &evidence[MEMORY_EVIDENCE_BEYOND_GBPS]);
+    else
+        out->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+    fill_walks(e, out);
+    fill_fewest_sms(e, set->limits.sm_count, out);
+    set_number(&e->rates[ACCESS_WRITE], &out->write_gbps, &evidence[MEMORY_EVIDENCE_WRITE_GBPS]);
+    set_number(&e->rates[ACCESS_ATOMIC], &out->atomic_gbps, &evidence[MEMORY_EVIDENCE_ATOMIC_GBPS]);
+    fill_curve(e, out);
+}
+
+void memory_derive(const struct observation_set *set, struct fingerprint *out)
+{
+    struct memory_estimate e;
+    uint32_t peers = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < set->count; i++)
+        any = any || set->items[i].spec.memory != MEMORY_DEVICE;
+    if (!any)
+        return;
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_MEMORY; i++) {
+        struct memory_facts *const facts = &out->memory[i];
+        facts->kind = i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER;
+        peers = facts->kind == MEMORY_PEER ? i + 1 - MEMORY_PEER : 0;
+        memory_estimate(set, &out->topology.partition, facts->kind, peers, &e);
+        if (facts->kind == MEMORY_PEER && !e.tried)
+            break; /* a peer has no name until it is tried */
+        memcpy(facts->peer_uuid, e.peer_uuid, sizeof facts->peer_uuid);
+        fill_facts(set, &e, facts);
+        out->memory_count = i + 1;
+    }
+}

@@ -1,0 +1,75 @@
+/* memory.h: what the observations of one kind of memory tell (base/memory_kind.h). Pure.
+ *
+ * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it: a
+ * region is reached if it is read at 90 % of the plateau. Beyond it each group in a window of its
+ * own may be fast again (Walker 2024), up to a region that is found the same way; and one group
+ * alone has a reach of its own. What an entry translates follows from walks over one footprint
+ * beyond the reach with strides that are halved: as long as the pages are fewer than the entries
+ * all loads hit, and from the stride of an entry on all miss (Karnagel 2017, section 3.2).
+ *
+ * The estimate is shared by the campaign, which asks for what is missing, and by the analysis.
+ */
+#ifndef REACH_ANALYSIS_MEMORY_MEMORY_H
+#define REACH_ANALYSIS_MEMORY_MEMORY_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+enum { MEMORY_MAX_POINTS = 32, MEMORY_MAX_COUNTS = 12, MEMORY_MAX_STRIDES = 16 };
+
+/* One number for each region, or for each number of SMs. */
+struct memory_point {
+    uint64_t at; /* bytes, SMs, or bytes of a stride */
+    double value;
+    struct evidence evidence;
+};
+
+/* By rising `at`. */
+struct memory_points {
+    uint32_t count;
+    struct memory_point points[MEMORY_MAX_POINTS];
+};
+
+/* The largest point that is reached, and the smallest that is not; 0: there is none. */
+struct memory_bounds {
+    double plateau;
+    struct evidence plateau_evidence;
+    uint64_t reach, onset;
+    struct evidence evidence;
+};
+
+struct memory_estimate {
+    enum memory_kind kind;
+    uint32_t peer;
+    bool tried;
+    struct maybe_u64 bytes; /* of its range; absent if it cannot be had */
+    char peer_uuid[64];
+    uint32_t windows;                            /* of by_group and by_sm */
+    struct memory_points naive, by_group, by_sm; /* GB/s by region */
+    struct memory_points alone;                  /* GB/s of one group by region */
+    struct memory_points counts;                 /* GB/s by SMs that read */
+    struct memory_points strides; /* cycles of a load by stride beyond the reach, lowest decile */
+    struct memory_points walks;   /* the same, medians */
+    struct memory_point near;     /* cycles of a load within the reach */
+    struct memory_point rates[ACCESS_COUNT]; /* GB/s; of ACCESS_READ nothing */
+    struct memory_bounds reach, windows_reach, group_reach;
+};
+
+/* `partition`: the groups of the window level; its group_count is 0 if they are not known. */
+void memory_estimate(const struct observation_set *set, const struct sm_partition *partition,
+                     enum memory_kind kind, uint32_t peer, struct memory_estimate *out);
+
+/* Bytes of an entry: the longest stride at which all loads miss; 0: none stands out. */
+uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out);
+
+/* Does this READ of other memory tell of one whole group, all other SMs idle? */
+bool memory_is_group_alone(const struct observation *o, const struct sm_partition *partition);
+
+/* Less host memory than this is not probed. */
+#define MEMORY_LEAST_HOST_BYTES ((uint64_t)32 << 20)
+
+/* Fills in out->memory, which must be empty; its partition must be there. It stays empty if no kind
+ * was probed. */
+void memory_derive(const struct observation_set *set, struct fingerprint *out);
+
+#endif

@@ -1,0 +1,372 @@
+/* memory_probes.c: see probes.h. Probes of the kinds of memory beside plain device memory.
+ *
+ * One kind after the other, those that differ most first, because a kind's range is made anew when
+ * another was probed in between. Of each: random reads over regions that double, then halvings of
+ * the gap around the cliff; and at depth memory, or of the first kind, windows, one group alone,
+ * numbers of SMs, other accesses and walks. Once the time is spent no other kind is begun: it is
+ * reported as not measured.
+ */
+#include "campaign/probes.h"
+
+#include "analysis/memory/memory.h"
+#include "analysis/throughput/throughput.h"
+#include "base/units.h"
+
+#include <string.h>
+
+/* Of one region: long enough for several of the slowest accesses. */
+enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
+/* With windows beyond the reach of all: long enough for each table to fill with its own window. */
+enum { MEMORY_WINDOWS_US = 4000 };
+/* Walks have from 2^8 pages on, and the seventh 2^14. */
+enum { FIRST_WALK_PAGES = 256, WALKS = 7, MOST_WALKS = 9, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
+enum { SHORTEST_STRIDE = 1024 };
+enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset */ };
+
+#define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
+#define SHORTEST_BYTES MIB
+/* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
+#define LONGEST_BYTES (32 * GIB)
+/* Of what the device and its peers hold, and of what is mapped again and again. */
+#define MANAGED_BYTES (256 * MIB)
+/* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
+ * 4 KiB that the driver allocates). */
+#define BYTES_A_SECOND (2 * GIB)
+
+/* Of a depth, unless the limits say otherwise. A range of depth full is as short as shows a cliff
+ * at half of it; one of depth memory as long as its share of the time allows. */
+static const struct {
+    uint32_t ms;
+    uint64_t most_bytes, alias_bytes;
+} budgets[DEPTH_COUNT] = {
+    [DEPTH_FULL] = {1000, 768 * MIB, 8 * GIB},
+    [DEPTH_MEMORY] = {60000, UINT64_MAX, 64 * GIB},
+    [DEPTH_MATRIX] = {1000, 768 * MIB, 8 * GIB},
+};
+
+static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED,          MEMORY_MANAGED_HOST,
+                                         MEMORY_HOST_REGISTERED_HUGE, MEMORY_HOST_REGISTERED,
+                                         MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* What every step gets. */
+struct memory_plan {
+    const struct observation_set *set;
+    const struct sm_partition *groups; /* without groups: NULL */
+    struct memory_estimate e;
+    uint64_t most_bytes; /* of the kind's range */
+    struct campaign_step *out;
+};
+
+/* ---- probes ---- */
+
+static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->access == b->access && a->window_count == b->window_count &&
+           memcmp(a->window_of_sm, b->window_of_sm, sizeof a->window_of_sm) == 0;
+}
+
+static bool same_probe(const struct probe_spec *a, const struct probe_spec *b)
+{
+    return a->kind == b->kind && probe_same_memory(a, b) && a->stride_bytes == b->stride_bytes &&
+           a->point_count == b->point_count &&
+           memcmp(a->points, b->points, sizeof a->points) == 0 &&
+           (a->kind != PROBE_READ || same_read(a, b));
+}
+
+/* Has it been answered, or tried too often? */
+static bool is_done(const struct observation_set *set, const struct probe_spec *spec)
+{
+    uint32_t tries = 0;
+
+    for (size_t i = 0; i < set->count; i++)
+        if (same_probe(&set->items[i].spec, spec))
+            return true;
+    for (size_t i = 0; i < set->excluded.count; i++)
+        tries += same_probe(&set->excluded.items[i].spec, spec);
+    return tries >= MOST_TRIES;
+}
+
+/* True if there is something to run. */
+static bool add(struct memory_plan *p, const struct probe_spec *spec)
+{
+    if (spec->point_count == 0 || probe_check(spec, &p->set->limits, NULL) != STATUS_OK ||
+        is_done(p->set, spec))
+        return false;
+    if (p->out->spec_count < CAMPAIGN_MAX_SPECS)
+        p->out->specs[p->out->spec_count++] = *spec;
+    return true;
+}
+
+/* A READ without points, by all SMs in one window, or by none of them. */
+static struct probe_spec read_spec(const struct memory_plan *p, bool all)
+{
+    struct probe_spec spec = {.kind = PROBE_READ,
+                              .repeats = MEMORY_REPEATS,
+                              .duration_us = MEMORY_READ_US,
+                              .seed = MEMORY_SEED,
+                              .memory = p->e.kind,
+                              .peer = p->e.peer,
+                              .window_count = 1,
+                              .window_sms = REACH_MAX_SMS};
+    for (uint32_t id = 0; !all && id < REACH_MAX_SMS; id++)
+        spec.window_of_sm[id] = PROBE_SM_IDLE;
+    return spec;
+}
+
+static bool add_region(struct memory_plan *p, struct probe_spec *spec, uint64_t bytes)
+{
+    spec->point_count = 1;
+    spec->points[0] = bytes;
+    return add(p, spec);
+}
+
+/* Halves the gap between what is reached and what is not; 0 if that is narrow. */
+static uint64_t middle(const struct memory_bounds *b)
+{
+    if (b->reach == 0 || b->onset == 0 || b->onset - b->reach <= b->onset / FINEST)
+        return 0;
+    return b->reach + (b->onset - b->reach) / 2 / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
+}
+
+/* ---- what is missing of one kind ---- */
+
+/* Regions that double, up to the whole range, and one that any table should reach. */
+static bool add_curve(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, true);
+    uint32_t halvings = 0;
+
+    while (p->most_bytes >> (halvings + 1) >= SMALLEST_BYTES)
+        halvings++;
+    if (p->e.kind != MEMORY_MANAGED_DEVICE)
+        spec.points[spec.point_count++] = SHORTEST_BYTES;
+    for (uint32_t k = halvings + 1; k-- > 0;)
+        spec.points[spec.point_count++] = (p->most_bytes >> k) / (2 * MIB) * (2 * MIB);
+    return add(p, &spec);
+}
+
+/* Halves the gap around the cliff, or, if the curve falls from its first region on, that region. */
+static bool add_cliff(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, true);
+    uint64_t bytes = middle(&p->e.reach);
+
+    if (p->e.reach.plateau <= 0 && p->e.naive.count > 0)
+        bytes = p->e.naive.points[0].at / 2;
+    return bytes > 0 && add_region(p, &spec, bytes);
+}
+
+/* Windows by group, and the control, over the regions of the curve beyond the reach, until one is
+ * slow; then the gap is halved. */
+static bool add_windows(struct memory_plan *p)
+{
+    const struct memory_bounds *const b = &p->e.windows_reach;
+    struct probe_spec spec = read_spec(p, false);
+    uint64_t bytes = middle(b);
+
+    if (!p->groups || p->e.reach.onset == 0 || p->e.reach.reach == 0)
+        return false;
+    for (uint32_t k = 0; b->onset == 0 && bytes == 0 && k < p->e.naive.count; k++)
+        if (p->e.naive.points[k].at >= 2 * p->e.reach.reach || k + 1 == p->e.naive.count)
+            bytes = p->e.naive.points[k].at > b->reach ? p->e.naive.points[k].at : 0;
+    if (bytes == 0)
+        return false;
+    spec.window_count =
+        p->groups->group_count < PROBE_MAX_WINDOWS ? p->groups->group_count : PROBE_MAX_WINDOWS;
+    read_probes_by_sm(p->groups, spec.window_count, spec.window_of_sm);
+    const bool is_on_curve = b->onset == 0;
+    spec.duration_us = MEMORY_WINDOWS_US;
+    bool any = is_on_curve && add_region(p, &spec, bytes);
+    read_probes_by_group(p->groups, spec.window_count, spec.window_of_sm);
+    return add_region(p, &spec, bytes) || any;
+}
+
+/* The largest group, the first of equals. */
+static uint32_t largest_group(const struct sm_partition *groups)
+{
+    uint32_t sms[REACH_MAX_GROUPS] = {0};
+    uint32_t best = 0;
+
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        if (groups->group_of_sm[id] != FINGERPRINT_NO_GROUP)
+            sms[groups->group_of_sm[id]] += 1;
+    for (uint32_t g = 1; g < groups->group_count; g++)
+        best = sms[g] > sms[best] ? g : best;
+    return best;
+}
+
+static bool add_alone(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, false);
+    const uint64_t bytes = middle(&p->e.group_reach);
+
+    if (!p->groups || p->groups->group_count < 2 || p->e.reach.onset == 0)
+        return false;
+    const uint32_t group = largest_group(p->groups);
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        if (p->groups->group_of_sm[id] == group)
+            spec.window_of_sm[id] = 0;
+    if (p->e.alone.count > 0)
+        return bytes > 0 && add_region(p, &spec, bytes);
+    for (uint32_t k = 0; k < p->e.naive.count; k++)
+        if (p->e.naive.points[k].at <= 2 * p->e.reach.onset)
+            spec.points[spec.point_count++] = p->e.naive.points[k].at;
+    return add(p, &spec);
+}
+
+/* A region well within the reach of all; of the device's memory the largest, for its cache. */
+static uint64_t near_bytes(const struct memory_plan *p)
+{
+    const uint64_t most =
+        p->e.kind == MEMORY_MANAGED_DEVICE ? p->e.reach.reach : p->e.reach.reach / 2;
+
+    return most / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
+}
+
+/* 1, 2, 4 .. SMs, spread over the chip. */
+static bool add_counts(struct memory_plan *p)
+{
+    uint16_t ids[REACH_MAX_SMS];
+    const uint32_t sms = sharing_sm_ids(p->set, ids);
+    bool any = false;
+
+    for (uint32_t n = 1; n < sms && p->e.reach.reach > 0; n *= 2) {
+        struct probe_spec spec = read_spec(p, false);
+        for (uint32_t i = 0; i < n; i++)
+            spec.window_of_sm[ids[i * sms / n]] = 0;
+        any |= add_region(p, &spec, near_bytes(p));
+    }
+    return any;
+}
+
+static bool add_rates(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, true);
+    bool any = false;
+
+    spec.duration_us = MEMORY_RATE_US;
+    spec.transaction_bytes = PROBE_SECTOR_BYTES;
+    for (int access = ACCESS_ATOMIC; access < ACCESS_COUNT && p->e.reach.reach > 0; access++) {
+        spec.access = (enum access)access;
+        any |= add_region(p, &spec, near_bytes(p));
+    }
+    return any;
+}
+
+static uint64_t power_of_two(uint64_t v)
+{
+    uint64_t p = 1;
+
+    while (p <= v / 2)
+        p *= 2;
+    return p;
+}
+
+/* One walk within the reach; beyond it, over one footprint, walks whose stride is halved, and again
+ * while the shortest still misses. */
+static bool add_walks(struct memory_plan *p)
+{
+    struct probe_spec spec = {.kind = PROBE_CHASE,
+                              .point_count = 1,
+                              .samples = WALK_SAMPLES,
+                              .warm_laps = 1,
+                              .sm_count = 1,
+                              .memory = p->e.kind,
+                              .peer = p->e.peer};
+    const uint64_t wanted = p->e.reach.onset + p->e.reach.onset / 4;
+    const uint64_t beyond = wanted < p->most_bytes ? wanted : p->most_bytes;
+    uint16_t ids[REACH_MAX_SMS];
+    struct evidence evidence;
+    bool any = false;
+
+    if (sharing_sm_ids(p->set, ids) == 0 || p->e.reach.reach == 0)
+        return false;
+    spec.sms[0] = ids[0];
+    spec.stride_bytes = power_of_two(near_bytes(p) / NEAR_PAGES);
+    spec.points[0] = near_bytes(p) / spec.stride_bytes;
+    any |= add(p, &spec);
+    spec.stride_bytes = power_of_two(beyond / FIRST_WALK_PAGES);
+    for (uint32_t k = 0; k < MOST_WALKS && p->e.reach.onset > 0; k++, spec.stride_bytes /= 2) {
+        if (spec.stride_bytes < SHORTEST_STRIDE ||
+            (k >= WALKS && (any || memory_entry_bytes(&p->e, &evidence) > 0)))
+            break;
+        spec.points[0] = beyond / spec.stride_bytes;
+        any |= add(p, &spec);
+    }
+    return any;
+}
+
+/* ---- which kind ---- */
+
+/* The range of a kind: what is mapped again and again may be as long as it likes. */
+static uint64_t range_of(const struct observation_set *set, enum depth depth, uint32_t ms,
+                         enum memory_kind kind)
+{
+    const uint64_t host = set->limits.host_memory_bytes;
+    const uint64_t in_time = ms / 1000.0 * BYTES_A_SECOND / KINDS;
+    uint64_t most = budgets[depth].most_bytes;
+
+    if (kind == MEMORY_MANAGED_DEVICE)
+        return MANAGED_BYTES;
+    if (kind == MEMORY_HOST_VIRTUAL || kind == MEMORY_PEER)
+        return budgets[depth].alias_bytes;
+    if (depth == DEPTH_MEMORY)
+        most = power_of_two(in_time < GIB             ? GIB
+                            : in_time < LONGEST_BYTES ? in_time
+                                                      : LONGEST_BYTES);
+    return most < host ? most : power_of_two(host);
+}
+
+static nsec_t time_spent(const struct observation_set *set)
+{
+    nsec_t spent = 0;
+
+    for (size_t i = 0; i < set->count; i++)
+        if (set->items[i].spec.memory != MEMORY_DEVICE)
+            spent += set->items[i].result.conditions.duration_ns;
+    return spent;
+}
+
+/* The next probes of one kind; false: none is missing. */
+static bool schedule_kind(struct memory_plan *p, bool in_detail, bool in_time)
+{
+    static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,
+                                                            add_rates, add_walks};
+
+    if (!p->e.tried)
+        return in_time && add_curve(p);
+    if (!IS_KNOWN(p->e.bytes))
+        return false;
+    if (add_cliff(p))
+        return true;
+    for (size_t i = 0; in_detail && in_time && i < sizeof steps / sizeof steps[0]; i++)
+        if (steps[i](p))
+            return true;
+    return false;
+}
+
+bool memory_probes_next(const struct observation_set *set, const struct structure *s,
+                        enum depth depth, struct campaign_step *out)
+{
+    const uint32_t ms = set->limits.memory_ms ? set->limits.memory_ms : budgets[depth].ms;
+    const bool in_time = time_spent(set) < ms * NSEC_PER_MSEC;
+    const int k = s->window_level;
+    struct memory_plan p = {.set = set, .out = out};
+    static const struct sm_partition no_groups;
+
+    if (set->limits.host_memory_bytes < SMALLEST_BYTES)
+        return false;
+    if (k >= 0 && s->shared_by[k] == SHARED_GROUP)
+        p.groups = &s->sharing[k].found;
+    for (uint32_t i = 0; i < KINDS + set->limits.peer_count; i++) {
+        const enum memory_kind kind = i < KINDS ? kinds[i] : MEMORY_PEER;
+
+        memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
+                        &p.e);
+        p.most_bytes = range_of(set, depth, ms, kind);
+        if (schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0], in_time))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,235 @@
+/* cuda_memory.c: see cuda_memory.h. */
+#include "gpu/cuda/cuda_memory.h"
+
+#include "base/units.h"
+#include "gpu/cuda/host_memory.h"
+
+/* Of a handle that is mapped again and again: several times the L2 of today's chips. */
+#define ALIAS_HOST_BYTES  (128 * MIB)
+#define ALIAS_PEER_BYTES  (256 * MIB)
+#define ALIAS_LEAST_BYTES (32 * MIB)
+
+enum { HOST_SHARE = 4 /* of the memory that is available, one part */ };
+
+uint64_t cuda_memory_host_bytes(const struct cuda_memory *m)
+{
+    const uint64_t most = host_memory_available() / HOST_SHARE;
+
+    return m->host_limit_bytes && m->host_limit_bytes < most ? m->host_limit_bytes : most;
+}
+
+static enum status lacks(const char *what, struct err *err)
+{
+    return err_set(err, STATUS_NOT_SUPPORTED, "the driver or the device lacks %s", what);
+}
+
+static bool has(const struct cuda_memory *m, int attribute)
+{
+    int value = 0;
+
+    return m->api->cuDeviceGetAttribute(&value, attribute, m->device) == CU_SUCCESS && value > 0;
+}
+
+/* ---- how each kind is made; cuda_memory_close undoes it, also half-way ---- */
+
+static enum status zero(struct cuda_memory *m, uint64_t bytes, struct err *err)
+{
+    return CUDA_CALL(m->api, err, cuMemsetD8, m->base, 0, bytes);
+}
+
+static enum status device_address(struct cuda_memory *m, struct err *err)
+{
+    return CUDA_CALL(m->api, err, cuMemHostGetDevicePointer, &m->base, m->host, 0);
+}
+
+static enum status make_pinned(struct cuda_memory *m, struct err *err)
+{
+    enum status s;
+
+    if (!m->api->cuMemHostAlloc || !m->api->cuMemFreeHost || !m->api->cuMemHostGetDevicePointer)
+        return lacks("cuMemHostAlloc", err);
+    s = CUDA_CALL(m->api, err, cuMemHostAlloc, &m->host, m->bytes, CU_MEMHOST_PORTABLE_AND_MAPPED);
+    if (s != STATUS_OK) {
+        m->host = NULL;
+        return s;
+    }
+    s = device_address(m, err);
+    return s == STATUS_OK ? zero(m, m->bytes, err) : s;
+}
+
+static enum status make_registered(struct cuda_memory *m, struct err *err)
+{
+    enum status s;
+
+    if (!m->api->cuMemHostRegister || !m->api->cuMemHostUnregister ||
+        !m->api->cuMemHostGetDevicePointer)
+        return lacks("cuMemHostRegister", err);
+    s = host_memory_map(m->bytes, m->kind == MEMORY_HOST_REGISTERED_HUGE, &m->host, err);
+    if (s != STATUS_OK)
+        return s;
+    s = CUDA_CALL(m->api, err, cuMemHostRegister, m->host, m->bytes,
+                  CU_MEMHOST_PORTABLE_AND_MAPPED);
+    m->registered = s == STATUS_OK;
+    return s == STATUS_OK ? device_address(m, err) : s;
+}
+
+/* At the host it is made present by the processor, so that nothing migrates afterwards. */
+static enum status make_managed(struct cuda_memory *m, struct err *err)
+{
+    const struct cuda_api *api = m->api;
+    const bool at_host = m->kind == MEMORY_MANAGED_HOST;
+    const cu_device home = at_host ? CU_DEVICE_CPU : m->device;
+    enum status s;
+
+    if (!api->cuMemAllocManaged || !api->cuMemAdvise || !api->cuMemPrefetchAsync ||
+        !has(m, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
+        return lacks("managed memory that both sides access", err);
+    s = CUDA_CALL(api, err, cuMemAllocManaged, &m->base, m->bytes, CU_MEM_ATTACH_GLOBAL);
+    if (s != STATUS_OK) {
+        m->base = 0;
+        return s;
+    }
+    s = CUDA_CALL(api, err, cuMemAdvise, m->base, m->bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                  home);
+    if (s == STATUS_OK)
+        s = CUDA_CALL(api, err, cuMemAdvise, m->base, m->bytes, CU_MEM_ADVISE_SET_ACCESSED_BY,
+                      m->device);
+    if (s != STATUS_OK)
+        return s;
+    if (at_host) {
+        host_memory_touch((void *)(uintptr_t)m->base, m->bytes); /* the kernel gives zero pages */
+        return STATUS_OK;
+    }
+    s = CUDA_CALL(api, err, cuMemPrefetchAsync, m->base, m->bytes, m->device, NULL);
+    return s == STATUS_OK ? zero(m, m->bytes, err) : s;
+}
+
+/* One handle over the whole range. */
+static enum status make_alias(struct cuda_memory *m, struct cu_mem_location location,
+                              uint64_t handle_bytes, struct err *err)
+{
+    const struct cu_mem_allocation_prop prop = {.type = 1, .location = location};
+    size_t granule = 0;
+    enum status s;
+
+    if (!m->vmm)
+        return lacks("the virtual memory API", err);
+    s = CUDA_CALL(m->api, err, cuMemGetAllocationGranularity, &granule, &prop, 0);
+    if (s != STATUS_OK)
+        return s;
+    handle_bytes = (handle_bytes + granule - 1) / granule * granule;
+    m->bytes = (m->bytes + handle_bytes - 1) / handle_bytes * handle_bytes;
+    m->period_bytes = handle_bytes;
+    s = cuda_alias_open(m->api, &prop, handle_bytes, m->bytes, &m->alias, err);
+    m->base = m->alias.base;
+    if (s == STATUS_OK)
+        s = cuda_alias_map(m->api, m->device, &m->alias, 0, m->bytes / handle_bytes, err);
+    return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
+}
+
+static enum status make_virtual(struct cuda_memory *m, struct err *err)
+{
+    const uint64_t most = cuda_memory_host_bytes(m);
+    struct cu_mem_location location = {.type = CU_LOCATION_HOST_NUMA};
+
+    if (!has(m, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT))
+        return lacks("handles of host memory", err);
+    if (m->api->cuDeviceGetAttribute(&location.id, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, m->device) !=
+            CU_SUCCESS ||
+        location.id < 0)
+        location.id = 0;
+    return make_alias(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
+}
+
+static enum status make_peer(struct cuda_memory *m, struct err *err)
+{
+    const struct cu_mem_location location = {.type = CU_LOCATION_DEVICE, .id = m->peers[m->peer]};
+    int can = 0;
+
+    if (!m->api->cuDeviceCanAccessPeer ||
+        m->api->cuDeviceCanAccessPeer(&can, m->device, location.id) != CU_SUCCESS || !can)
+        return lacks("access to the peer", err);
+    return make_alias(m, location, ALIAS_PEER_BYTES, err);
+}
+
+static enum status make(struct cuda_memory *m, struct err *err)
+{
+    const bool aliased = m->kind == MEMORY_HOST_VIRTUAL || m->kind == MEMORY_PEER;
+
+    if (memory_kind_is_host(m->kind) &&
+        (aliased ? ALIAS_LEAST_BYTES : m->bytes) > cuda_memory_host_bytes(m))
+        return err_set(err, STATUS_NO_MEMORY, "%llu MiB are more host memory than may be taken",
+                       (unsigned long long)(m->bytes / MIB));
+    if (m->kind == MEMORY_MANAGED_DEVICE && m->bytes > m->managed_bytes)
+        return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB are more than the memory limit leaves",
+                       (unsigned long long)(m->bytes / MIB));
+    switch (m->kind) {
+    case MEMORY_HOST_PINNED:
+        return make_pinned(m, err);
+    case MEMORY_HOST_VIRTUAL:
+        return make_virtual(m, err);
+    case MEMORY_HOST_REGISTERED:
+    case MEMORY_HOST_REGISTERED_HUGE:
+        return make_registered(m, err);
+    case MEMORY_PEER:
+        return make_peer(m, err);
+    default:
+        return make_managed(m, err);
+    }
+}
+
+void cuda_memory_close(struct cuda_memory *m)
+{
+    const struct cuda_api *api = m->api;
+
+    if (m->kind == MEMORY_DEVICE)
+        return;
+    if (m->kind == MEMORY_HOST_VIRTUAL || m->kind == MEMORY_PEER)
+        cuda_alias_close(api, &m->alias);
+    else if (m->registered)
+        api->cuMemHostUnregister(m->host);
+    if (m->host && m->kind == MEMORY_HOST_PINNED)
+        api->cuMemFreeHost(m->host);
+    else if (m->host)
+        host_memory_free(m->host, m->bytes);
+    else if (m->base && !m->period_bytes)
+        api->cuMemFree(m->base);
+    m->host = NULL;
+    m->registered = false;
+    m->base = m->bytes = m->period_bytes = 0;
+    m->kind = MEMORY_DEVICE;
+}
+
+static enum reason reason_of(enum status s, enum memory_kind kind)
+{
+    if (s == STATUS_NO_MEMORY || s == STATUS_GPU_NO_MEMORY)
+        return memory_kind_is_host(kind) ? REASON_NO_HOST_MEMORY : REASON_NO_DEVICE_MEMORY;
+    return s == STATUS_NOT_PERMITTED ? REASON_NOT_PERMITTED : REASON_NOT_SUPPORTED;
+}
+
+enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
+                            enum reason *out_reason, struct err *err)
+{
+    const uint64_t need = probe_range_bytes(spec, REACH_MAX_SMS);
+    struct err why = {0};
+    enum status s;
+
+    *out_reason = REASON_NONE;
+    if (spec->memory == m->kind && (spec->memory != MEMORY_PEER || spec->peer == m->peer) &&
+        need <= m->bytes)
+        return STATUS_OK;
+    cuda_memory_close(m);
+    if (spec->memory == MEMORY_DEVICE)
+        return STATUS_OK;
+    m->kind = spec->memory;
+    m->peer = spec->peer;
+    m->bytes = (need + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+    s = make(m, &why);
+    if (s == STATUS_OK)
+        return s;
+    cuda_memory_close(m);
+    if (s == STATUS_GPU_LOST || s == STATUS_DEADLINE)
+        return err_set(err, s, "%s", why.text);
+    *out_reason = reason_of(s, spec->memory);
+    return STATUS_OK;
+}

@@ -1,0 +1,44 @@
+/* cuda_memory.h: ranges of other kinds of memory than the device's own, for probes that name one
+ * (base/memory_kind.h). There is one at a time: it is made when a probe needs it, made anew when
+ * one needs more, and released when a probe touches other memory.
+ *
+ * Memory of a peer, and that of the host by the virtual memory API, is one small handle mapped
+ * again and again, as in cuda_arena.h: the reach is probed far beyond the memory it takes. The
+ * other kinds are as large as the range. All memory is zero. One thread.
+ */
+#ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
+#define REACH_GPU_CUDA_CUDA_MEMORY_H
+
+#include "gpu/cuda/cuda_arena.h"
+#include "gpu/probe.h"
+
+struct cuda_memory {
+    const struct cuda_api *api;
+    cu_device device;
+    cu_device peers[REACH_MAX_GPUS]; /* the other devices, as the driver lists them */
+    uint32_t peer_count;
+    uint64_t host_limit_bytes; /* as in gpu_options; 0: a quarter of what is available */
+    bool vmm;                  /* the virtual memory API may be used */
+    uint64_t managed_bytes;    /* device memory that managed memory may take */
+    /* The range that is there; MEMORY_DEVICE: none. */
+    enum memory_kind kind;
+    uint32_t peer;
+    cu_deviceptr base;
+    uint64_t bytes;
+    uint64_t period_bytes; /* after which the memory behind it begins anew; 0: never */
+    void *host;            /* where the process sees it, if it was allocated there */
+    bool registered;
+    struct cuda_alias alias;
+};
+
+/* Most host memory that a range may take now: at most a quarter of what is available. */
+uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
+
+/* Makes the range for a checked spec, unless it is there. The reason if that kind cannot be had, in
+ * this length or at all; then no range is there. Fails only if the device is lost. */
+enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
+                            enum reason *out_reason, struct err *err);
+/* Releases the range; none is fine. */
+void cuda_memory_close(struct cuda_memory *m);
+
+#endif

@@ -1,0 +1,168 @@
+/* host_memory.c: see host_memory.h. */
+#include "gpu/cuda/host_memory.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096, MAX_THREADS = 4 };
+#define HUGE_BYTES (2 * MIB)
+/* Of pages asked to be huge, the share that must be. */
+#define HUGE_SHARE 0.9
+
+/* ---- how much there is ---- */
+
+/* The number behind `key` in a file of "key: number unit" lines, or the first number of a file if
+ * the key is ""; false if it is not there. */
+static bool read_number(const char *path, const char *key, uint64_t *out)
+{
+    FILE *const f = fopen(path, "re");
+    char line[256];
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f)) {
+        char *end = line;
+        if (strncmp(line, key, strlen(key)) == 0)
+            *out = strtoull(line + strlen(key), &end, 10);
+        found = end > line + strlen(key);
+    }
+    if (f)
+        (void)fclose(f);
+    return found;
+}
+
+/* What the limit of one cgroup leaves. */
+static uint64_t cgroup_left(const char *folder)
+{
+    char path[512];
+    uint64_t most = 0, used = 0;
+
+    (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", folder);
+    if (!read_number(path, "", &most)) /* "max", or there is none */
+        return UINT64_MAX;
+    (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", folder);
+    return read_number(path, "", &used) && used < most ? most - used : 0;
+}
+
+/* The least that the process's cgroup and those around it leave. */
+static uint64_t cgroups_left(void)
+{
+    FILE *const f = fopen("/proc/self/cgroup", "re");
+    char line[256] = "", folder[256] = "";
+    uint64_t least = cgroup_left("");
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "0::%255[^\n]", folder) == 1)
+            break;
+    if (f)
+        (void)fclose(f);
+    for (char *end = folder + strlen(folder); folder[0]; end = strrchr(folder, '/')) {
+        *end = '\0';
+        const uint64_t left = folder[0] ? cgroup_left(folder) : UINT64_MAX;
+        least = left < least ? left : least;
+    }
+    return least;
+}
+
+uint64_t host_memory_available(void)
+{
+    const uint64_t left = cgroups_left();
+    uint64_t kib = 0;
+
+    if (!read_number("/proc/meminfo", "MemAvailable:", &kib))
+        return 0;
+    return kib * KIB < left ? kib * KIB : left;
+}
+
+/* ---- pages ---- */
+
+struct part {
+    char *first;
+    uint64_t bytes;
+    pthread_t thread;
+    bool started;
+};
+
+static void *touch_part(void *arg)
+{
+    const struct part *const p = arg;
+
+    for (uint64_t at = 0; at < p->bytes; at += PAGE_BYTES)
+        *(volatile char *)(p->first + at) = 0;
+    return NULL;
+}
+
+void host_memory_touch(void *p, uint64_t bytes)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t count = processors < 1             ? 1
+                           : processors < MAX_THREADS ? (uint64_t)processors
+                                                      : MAX_THREADS;
+    const uint64_t each = (bytes / count + HUGE_BYTES) / HUGE_BYTES * HUGE_BYTES;
+    struct part parts[MAX_THREADS] = {{NULL}};
+
+    for (uint64_t i = 0; i < count && i * each < bytes; i++) {
+        parts[i].first = (char *)p + i * each;
+        parts[i].bytes = bytes - i * each < each ? bytes - i * each : each;
+        parts[i].started = pthread_create(&parts[i].thread, NULL, touch_part, &parts[i]) == 0;
+        if (!parts[i].started)
+            touch_part(&parts[i]);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (parts[i].started)
+            (void)pthread_join(parts[i].thread, NULL);
+}
+
+static uint64_t huge_kib(void)
+{
+    uint64_t kib = 0;
+
+    return read_number("/proc/self/smaps_rollup", "AnonHugePages:", &kib) ? kib : 0;
+}
+
+/* Touches the pages; are they of the length asked for? */
+static enum status populate(void *p, uint64_t bytes, bool huge, struct err *err)
+{
+    const uint64_t before = huge ? huge_kib() : 0;
+
+    if (madvise(p, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && huge)
+        return err_set(err, STATUS_NOT_SUPPORTED, "no transparent huge pages: %s", strerror(errno));
+    host_memory_touch(p, bytes);
+    if (huge && (double)(huge_kib() - before) * (double)KIB < HUGE_SHARE * (double)bytes)
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "the kernel gave ordinary pages: /sys/kernel/mm/transparent_hugepage");
+    return STATUS_OK;
+}
+
+enum status host_memory_map(uint64_t bytes, bool huge, void **out, struct err *err)
+{
+    const uint64_t more = bytes + HUGE_BYTES;
+    char *const p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enum status s;
+
+    *out = NULL;
+    if (p == MAP_FAILED)
+        return err_set(err, STATUS_NO_MEMORY, "%llu MiB of pages: %s",
+                       (unsigned long long)(bytes / MIB), strerror(errno));
+    const uint64_t before = (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
+    if (before > 0)
+        (void)munmap(p, before);
+    (void)munmap(p + before + bytes, more - before - bytes);
+    s = populate(p + before, bytes, huge, err);
+    if (s != STATUS_OK)
+        host_memory_free(p + before, bytes);
+    else
+        *out = p + before;
+    return s;
+}
+
+void host_memory_free(void *take, uint64_t bytes)
+{
+    (void)munmap(take, bytes);
+}

@@ -1,0 +1,213 @@
+/* fake_far.c: memory of the stand-in driver that is not the device's own: pinned, registered and
+ * managed memory, handles of the host and of peers. A kind that the description of the GPU lacks is
+ * not supported. Each range has a model of its own (sim_kind_desc). */
+#include "base/units.h"
+#include "tests/fakecuda/fake_driver.h"
+#include "tests/fakecuda/fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static bool has_kind(enum memory_kind kind)
+{
+    return fake.control.gpus[fake.current].kinds[kind].gbps > 0;
+}
+
+/* A range of this kind. Managed memory is seen by the processor at the same address. */
+static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_deviceptr *out)
+{
+    if (bytes == 0 || bytes % MIB != 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "host memory of %zu bytes", bytes);
+    if (!has_kind(kind))
+        return CU_ERROR_NOT_SUPPORTED;
+    const uint64_t va = fake_take_va(&fake.devices[fake.current], bytes, 2 * MIB);
+    if (va == 0)
+        return CU_ERROR_OUT_OF_MEMORY;
+    struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
+    *a = (struct fake_alloc){
+        .va = va, .bytes = bytes, .device = fake.current, .kind = kind, .process = host};
+    *out = va;
+    return CU_SUCCESS;
+}
+
+static struct fake_alloc *find_by_host(const void *host)
+{
+    struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        if (host && allocs[i].process == host)
+            return &allocs[i];
+    return NULL;
+}
+
+static cu_result remove_by_host(const void *host, const char *what)
+{
+    struct fake_alloc *a = find_by_host(host);
+    if (!a)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "%s that is not there", what);
+    const int device = a->device;
+    fake_list_remove(&fake.allocs, sizeof *a, (size_t)(a - (struct fake_alloc *)fake.allocs.items));
+    fake_settle_va(device);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
+{
+    cu_deviceptr va;
+    cu_result r = fake_enter_context("cuMemHostAlloc");
+    if (r == CU_SUCCESS && flags != CU_MEMHOST_PORTABLE_AND_MAPPED)
+        r = fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of pinned memory", flags);
+    if (r != CU_SUCCESS)
+        return r;
+    void *const host = malloc(1); /* a name; the processor never looks at it */
+    if (!host)
+        abort();
+    r = add_range(MEMORY_HOST_PINNED, bytes, host, &va);
+    if (r != CU_SUCCESS)
+        free(host);
+    else
+        *p = host;
+    return r;
+}
+
+cu_result cuMemFreeHost(void *p)
+{
+    const cu_result told = fake_enter("cuMemFreeHost");
+    const cu_result r = remove_by_host(p, "pinned memory is freed");
+    if (r == CU_SUCCESS)
+        free(p);
+    return r == CU_SUCCESS ? told : r;
+}
+
+cu_result cuMemHostGetDevicePointer_v2(cu_deviceptr *p, void *host, unsigned flags)
+{
+    const cu_result r = fake_enter_context("cuMemHostGetDevicePointer");
+    const struct fake_alloc *a = find_by_host(host);
+    if (r != CU_SUCCESS)
+        return r;
+    if (!a || flags != 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "the address of host memory that is not there");
+    *p = a->va;
+    return CU_SUCCESS;
+}
+
+/* The driver sees no difference between ordinary and huge pages. */
+cu_result cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
+{
+    cu_deviceptr va;
+    const cu_result r = fake_enter_context("cuMemHostRegister");
+    if (r != CU_SUCCESS)
+        return r;
+    if (flags != CU_MEMHOST_PORTABLE_AND_MAPPED || (uintptr_t)p % (2 * MIB) != 0)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "host memory at %p is registered", p);
+    return add_range(MEMORY_HOST_REGISTERED, bytes, p, &va);
+}
+
+cu_result cuMemHostUnregister(void *p)
+{
+    const cu_result told = fake_enter("cuMemHostUnregister");
+    const cu_result r = remove_by_host(p, "memory is unregistered");
+    return r == CU_SUCCESS ? told : r;
+}
+
+cu_result cuMemAllocManaged(cu_deviceptr *p, size_t bytes, unsigned flags)
+{
+    cu_result r = fake_enter_context("cuMemAllocManaged");
+    if (r == CU_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL)
+        r = fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of managed memory", flags);
+    if (r == CU_SUCCESS)
+        r = add_range(MEMORY_MANAGED_HOST, bytes, NULL, p);
+    if (r != CU_SUCCESS)
+        return r;
+    void *const at = (void *)(uintptr_t)*p;
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != at)
+        abort();
+    return CU_SUCCESS;
+}
+
+static struct fake_alloc *find_managed(cu_deviceptr p, size_t bytes)
+{
+    struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        if (allocs[i].va == p && allocs[i].bytes == bytes &&
+            (allocs[i].kind == MEMORY_MANAGED_HOST || allocs[i].kind == MEMORY_MANAGED_DEVICE))
+            return &allocs[i];
+    return NULL;
+}
+
+cu_result cuMemAdvise(cu_deviceptr p, size_t bytes, int advice, cu_device device)
+{
+    const cu_result r = fake_enter_context("cuMemAdvise");
+    struct fake_alloc *a = find_managed(p, bytes);
+    if (r != CU_SUCCESS)
+        return r;
+    if (!a || (advice != CU_MEM_ADVISE_SET_PREFERRED_LOCATION &&
+               (advice != CU_MEM_ADVISE_SET_ACCESSED_BY || device != fake.current)))
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "advice %d on memory", advice);
+    if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
+        a->kind = device == CU_DEVICE_CPU ? MEMORY_MANAGED_HOST : MEMORY_MANAGED_DEVICE;
+    return CU_SUCCESS;
+}
+
+cu_result cuMemPrefetchAsync(cu_deviceptr p, size_t bytes, cu_device device, cu_stream stream)
+{
+    const cu_result r = fake_enter_context("cuMemPrefetchAsync");
+    if (r != CU_SUCCESS)
+        return r;
+    if (!find_managed(p, bytes) || device != fake.current || stream)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "a prefetch of memory that is not there");
+    return CU_SUCCESS;
+}
+
+cu_result cuDeviceCanAccessPeer(int *can, cu_device device, cu_device peer)
+{
+    const cu_result r = fake_enter("cuDeviceCanAccessPeer");
+    if (r != CU_SUCCESS)
+        return r;
+    *can = device != peer && fake.control.gpus[device].kinds[MEMORY_PEER].gbps > 0;
+    return CU_SUCCESS;
+}
+
+/* ---- what kernels see ---- */
+
+/* Where `va` lies, if that is other memory than the device's: the range and its kind. */
+static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    const struct fake_range *ranges = fake.ranges.items;
+    for (size_t i = 0; i < fake.allocs.count; i++)
+        if (va >= allocs[i].va && va - allocs[i].va < allocs[i].bytes) {
+            *first = allocs[i].va;
+            *bytes = allocs[i].bytes;
+            return allocs[i].kind;
+        }
+    for (size_t i = 0; i < fake.ranges.count; i++)
+        if (va >= ranges[i].va && va - ranges[i].va < ranges[i].bytes) {
+            *first = ranges[i].va;
+            *bytes = ranges[i].bytes;
+            return fake_kind_of_map(ranges[i].va);
+        }
+    return MEMORY_DEVICE;
+}
+
+struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first)
+{
+    uint64_t bytes = 0;
+    struct sim_desc desc;
+    const enum memory_kind kind = find_range(va, first, &bytes);
+    if (kind == MEMORY_DEVICE) {
+        *first = device->base_va;
+        return device->machine;
+    }
+    if (device->far_kind != kind || device->far_bytes != bytes) {
+        sim_machine_free(device->far);
+        sim_kind_desc(&fake.control.gpus[device - fake.devices], kind, bytes, &desc);
+        device->far = sim_machine_new(&desc);
+        device->far_kind = kind;
+        device->far_bytes = bytes;
+        if (!device->far)
+            abort();
+    }
+    return device->far;
+}

@@ -1,0 +1,288 @@
+/* test_memory.c: simulated GPUs with random kinds of memory, measured and concluded: every field
+ * right or "not sure", none wrong. Only the phase of the campaign that is about memory runs, with
+ * the groups told, so that 500 GPUs (REACH_CASES=500: the number that a release must show) take a
+ * minute. REACH_SEED=s runs that one and prints it.
+ *
+ * What is right follows from the description. A region that the table of the GPU holds is never
+ * slow; of one four times as long half of the reads miss in all tables at least, and it is slow if
+ * the walker cannot serve so many.
+ */
+#include "analysis/memory/memory.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "campaign/probes.h"
+#include "gpu/gpu.h"
+#include "gpu/sim/sim_profiles.h"
+#include "tests/share.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES = 100, SANITIZED_CASES = 10, MOST_STEPS = 1000 };
+#define PROBED_MOST   (16 * GIB)
+#define NOISE         0.05
+#define CERTAINLY_LOW 0.7
+
+static struct {
+    uint32_t gpus, kinds, right, not_sure, wrong;
+    bool verbose;
+} total;
+
+/* ---- a GPU ---- */
+
+static uint32_t log_between(struct rng *r, uint32_t low, uint32_t high)
+{
+    return (uint32_t)lround(low * pow((double)high / low, rng_unit(r)));
+}
+
+static void put_kind(struct rng *r, const char *name, char *out, size_t size)
+{
+    /* Managed memory at the device is translated as its own: it reaches far. */
+    const bool is_far = strcmp(name, "managed-device") == 0;
+    const uint32_t entry_kib = is_far ? 2048 : 4U << rng_below(r, 10);
+    const uint32_t gpu_entries = log_between(r, 64 + 4096 / entry_kib, 8192);
+    const size_t used = strlen(out);
+
+    if (rng_below(r, 6) == 0) {
+        (void)snprintf(out + used, size - used, " %s=%s", name,
+                       rng_below(r, 2) ? "not-permitted" : "not-supported");
+        return;
+    }
+    const bool is_flat = is_far || rng_below(r, 4) == 0;
+    const uint32_t group_entries = rng_below(r, 3) == 0 ? 0 : log_between(r, 16, gpu_entries / 2);
+    const double gbps = log_between(r, 5, 400);
+    (void)snprintf(out + used, size - used, " %s=%g/%u@%u,%uK,%u+%u,%u+%u,%g", name, gbps,
+                   1U << rng_below(r, 5), log_between(r, 500, 3000), entry_kib,
+                   is_flat ? 0 : group_entries, log_between(r, 20, 60), is_flat ? 0 : gpu_entries,
+                   log_between(r, 150, 500), is_flat ? 0 : 128.0 / gbps * log_between(r, 1, 40));
+}
+
+static void random_host(uint64_t seed, char *out, size_t size)
+{
+    struct rng r = {seed * 7919};
+    const uint32_t groups = 2 + (uint32_t)rng_below(&r, 15);
+
+    (void)snprintf(out, size,
+                   "sms=%u memory=16G l1=16@2M/%u;miss=20;miss_ns=5 noise=gauss:%u seed=%llu "
+                   "read_noise=0.003 host_memory=%uG",
+                   groups * 4, 4U, 1 + (unsigned)rng_below(&r, 8), (unsigned long long)seed,
+                   4U << rng_below(&r, 5));
+    for (int kind = MEMORY_MANAGED_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
+        put_kind(&r, memory_kind_name((enum memory_kind)kind), out, size);
+}
+
+/* ---- measured ---- */
+
+/* Groups of four SMs. */
+static void tell_groups(uint32_t sm_count, struct structure *out)
+{
+    struct sm_partition *const p = &out->sharing[0].found;
+
+    memset(out, 0, sizeof *out);
+    out->shared_by[0] = SHARED_GROUP;
+    p->group_count = sm_count / 4;
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        p->group_of_sm[id] = id < sm_count ? (uint16_t)(id / 4) : FINGERPRINT_NO_GROUP;
+}
+
+static void measure(const char *text, struct fingerprint *fp)
+{
+    const char *const texts[] = {text, NULL};
+    const struct gpu_options options = {.simulated = texts};
+    static struct structure s;
+    static struct campaign_step step;
+    struct observation_set set = {.count = 0};
+    struct gpu_identity id;
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+
+    if (gpu_list(&options, &id, 1, &n, &err) != STATUS_OK ||
+        gpu_open(&options, id.uuid, &gpu, &err) != STATUS_OK)
+        fail_msg("%s\n%s", err.text, text);
+    gpu_describe(gpu, &set.gpu, &set.limits);
+    tell_groups(set.limits.sm_count, &s);
+    step.specs[0] = campaign_warm_up(1000, 1);
+    step.spec_count = 1;
+    for (int steps = 0; step.spec_count > 0; steps++) {
+        assert_true(steps < MOST_STEPS);
+        for (uint32_t i = 0; i < step.spec_count; i++) {
+            struct observation o = {.spec = step.specs[i]};
+            if (gpu_run(gpu, &step.specs[i], &o.result, &err) != STATUS_OK ||
+                observation_set_add(&set, &o, &err) != STATUS_OK)
+                fail_msg("%s\n%s", err.text, text);
+        }
+        step.spec_count = 0;
+        (void)memory_probes_next(&set, &s, DEPTH_MEMORY, &step);
+    }
+    fingerprint_init(fp);
+    fp->gpu = set.gpu;
+    fp->topology.partition = s.sharing[0].found;
+    for (uint32_t g = 0; g < fp->topology.partition.group_count; g++)
+        fp->topology.groups[g].sm_count = 4;
+    memory_derive(&set, fp);
+    fingerprint_round(fp);
+    if (fingerprint_check(fp, &err) != STATUS_OK)
+        fail_msg("%s\n%s", err.text, text);
+    observation_set_free(&set);
+    gpu_close(gpu);
+}
+
+/* ---- compared ---- */
+
+enum score { RIGHT, NOT_SURE, WRONG };
+
+static void count(const char *kind, const char *field, enum score s, double found)
+{
+    total.right += s == RIGHT;
+    total.not_sure += s == NOT_SURE;
+    total.wrong += s == WRONG;
+    if (s == WRONG || (total.verbose && s == NOT_SURE))
+        print_message("# %s.%s: %s, %g\n", kind, field, s == WRONG ? "wrong" : "not sure", found);
+}
+
+static enum score is_near(struct maybe_f64 found, double low, double high)
+{
+    if (!IS_KNOWN(found))
+        return NOT_SURE;
+    return found.v >= low * (1 - NOISE) && found.v <= high * (1 + NOISE) ? RIGHT : WRONG;
+}
+
+/* Bytes that are never slow (half of what the table holds, because earlier probes have left other
+ * pages there), and bytes that certainly are; 0: none is. */
+struct cliff {
+    uint64_t fast_bytes, slow_bytes;
+};
+
+static struct cliff cliff_of(const struct sim_kind *k)
+{
+    const uint64_t entries = k->gpu_entries > 0 ? k->gpu_entries : k->group_entries;
+    struct cliff c = {entries * k->entry_bytes / 2, 0};
+
+    if (entries == 0 || k->miss_ns <= 0)
+        c.fast_bytes = UINT64_MAX;
+    else if (2 * PROBE_LINE_BYTES / k->miss_ns < CERTAINLY_LOW * k->gbps)
+        c.slow_bytes = 4 * entries * k->entry_bytes;
+    return c;
+}
+
+static enum score score_bounds(const struct cliff *c, uint64_t probed, struct maybe_u64 reach,
+                               struct maybe_u64 onset)
+{
+    if (IS_KNOWN(onset) && onset.v <= c->fast_bytes)
+        return WRONG;
+    if (IS_KNOWN(reach) && c->slow_bytes > 0 && reach.v >= c->slow_bytes)
+        return WRONG;
+    if (reach.known == MAYBE_NOT_OBSERVABLE && c->slow_bytes > 0 && probed >= c->slow_bytes)
+        return WRONG;
+    return IS_KNOWN(reach) || reach.known == MAYBE_NOT_OBSERVABLE ? RIGHT : NOT_SURE;
+}
+
+static enum score score_entry(const struct sim_kind *k, struct maybe_u64 entry)
+{
+    if (!IS_KNOWN(entry))
+        return NOT_SURE;
+    return entry.v == k->entry_bytes ? RIGHT : WRONG;
+}
+
+static enum score score_fewest(const struct sim_kind *k, uint32_t sms, struct maybe_u32 fewest)
+{
+    const uint32_t needed = k->sms_to_fill < sms ? k->sms_to_fill : sms;
+
+    if (!IS_KNOWN(fewest))
+        return NOT_SURE;
+    return fewest.v == needed ? RIGHT : WRONG;
+}
+
+static void compare(const struct sim_desc *d, const struct memory_facts *m)
+{
+    const struct sim_kind *const k = &d->kinds[m->kind];
+    const char *const name = memory_kind_name(m->kind);
+    const struct cliff c = cliff_of(k);
+    const double low = k->latency_cycles;
+    /* A GPU of fewer SMs does not fill the link. */
+    const double filled = d->sm_count < k->sms_to_fill ? (double)d->sm_count / k->sms_to_fill : 1;
+
+    total.kinds += 1;
+    if (!(k->gbps > 0)) {
+        count(name, "reason", m->probed_bytes.reason == k->refused ? RIGHT : WRONG, 0);
+        return;
+    }
+    if (!IS_KNOWN(m->probed_bytes)) {
+        count(name, "probed_bytes", WRONG, 0);
+        return;
+    }
+    count(name, "plateau_gbps", is_near(m->plateau_gbps, k->gbps * filled, k->gbps * filled),
+          m->plateau_gbps.v);
+    count(name, "reach_bytes", score_bounds(&c, m->probed_bytes.v, m->reach_bytes, m->onset_bytes),
+          (double)m->reach_bytes.v);
+    count(name, "group_reach_bytes",
+          IS_KNOWN(m->group_onset_bytes) && m->group_onset_bytes.v <= c.fast_bytes / 2 ? WRONG
+                                                                                       : RIGHT,
+          (double)m->group_reach_bytes.v);
+    count(name, "windows_reach_bytes",
+          IS_KNOWN(m->windows_onset_bytes) && m->windows_onset_bytes.v <= c.fast_bytes ? WRONG
+                                                                                       : RIGHT,
+          (double)m->windows_reach_bytes.v);
+    count(name, "entry_bytes", score_entry(k, m->entry_bytes), (double)m->entry_bytes.v);
+    count(name, "latency_cycles",
+          is_near(m->latency_cycles, low, low + k->group_miss_cycles + k->gpu_miss_cycles),
+          m->latency_cycles.v);
+    count(name, "beyond_latency_cycles",
+          is_near(m->beyond_latency_cycles, low + k->gpu_miss_cycles,
+                  low + k->group_miss_cycles + k->gpu_miss_cycles),
+          m->beyond_latency_cycles.v);
+    count(name, "sms_to_fill", score_fewest(k, d->sm_count, m->sms_to_fill), m->sms_to_fill.v);
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *const text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void random_kinds_are_right_or_not_sure(void **state)
+{
+    const bool one = getenv("REACH_SEED") && !getenv("REACH_CASES");
+    const uint64_t first = number_of("REACH_SEED", 1);
+    const uint64_t cases = one ? 1 : number_of("REACH_CASES", test_share(CASES, SANITIZED_CASES));
+    static struct fingerprint fp;
+    static struct sim_desc desc;
+    char text[2048];
+
+    (void)state;
+    total.verbose = one;
+    for (uint64_t seed = first; seed < first + cases; seed++) {
+        const uint32_t wrong = total.wrong;
+        random_host(seed, text, sizeof text);
+        assert_int_equal(sim_profiles_parse(text, &desc, NULL), STATUS_OK);
+        measure(text, &fp);
+        assert_int_equal(fp.memory_count, MEMORY_PEER - 1 + (desc.kinds[MEMORY_PEER].gbps > 0));
+        for (uint32_t i = 0; i < fp.memory_count; i++)
+            compare(&desc, &fp.memory[i]);
+        total.gpus += 1;
+        if (total.wrong > wrong || one)
+            print_message("# REACH_SEED=%llu: %s\n", (unsigned long long)seed, text);
+    }
+    print_message("# %u GPUs from REACH_SEED=%llu with %u kinds: %u fields right, %u not sure, %u "
+                  "wrong\n",
+                  total.gpus, (unsigned long long)first, total.kinds, total.right, total.not_sure,
+                  total.wrong);
+    assert_int_equal(total.wrong, 0);
+    assert_true(one || total.right > 4 * total.not_sure);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_kinds_are_right_or_not_sure)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* test_memory.c: what observations of other kinds of memory tell, and which are asked for next. The
+ * numbers are made up; simulated and recorded ones are in tests/sim/test_memory.c and tests/replay.
+ */
+#include "analysis/memory/memory.h"
+#include "base/units.h"
+#include "campaign/probes.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMS = 4, RUN_NS = 1000000, SAMPLES = 100 };
+
+static struct observation_set set;
+static struct sm_partition groups; /* two of two SMs */
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&set, 0, sizeof set);
+    set.limits = (struct gpu_limits){.sm_count = SMS, .host_memory_bytes = 4 * GIB};
+    groups.group_count = 2;
+    for (uint32_t id = 0; id < REACH_MAX_SMS; id++)
+        groups.group_of_sm[id] = id < SMS ? (uint16_t)(id / 2) : FINGERPRINT_NO_GROUP;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    observation_set_free(&set);
+    return 0;
+}
+
+static struct probe_spec read_spec(enum memory_kind kind)
+{
+    return (struct probe_spec){.kind = PROBE_READ,
+                               .repeats = 2,
+                               .duration_us = RUN_NS / 1000,
+                               .window_count = 1,
+                               .window_sms = SMS,
+                               .memory = kind};
+}
+
+static void add(const struct probe_spec *spec, uint32_t count, enum reason reason)
+{
+    struct observation o = {.spec = *spec};
+    struct err err;
+
+    o.result.sm_count = SMS;
+    for (uint32_t i = 0; i < SMS; i++)
+        o.result.sm_ids[i] = (uint16_t)i;
+    o.result.value_count = count;
+    o.result.values = calloc(count ? count : 1, sizeof *o.result.values);
+    o.result.conditions.duration_ns = 10 * NSEC_PER_MSEC;
+    o.result.conditions.memory_bytes =
+        reason == REASON_NONE ? KNOWN_U64(16 * GIB) : UNKNOWN_U64(reason);
+    assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
+}
+
+/* A READ of this throughput in each repeat; all by SM 0. */
+static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
+{
+    spec.point_count = 1;
+    spec.points[0] = bytes;
+    add(&spec, 2 * (1 + SMS), REASON_NONE);
+    uint32_t *const v = set.items[set.count - 1].result.values;
+    for (uint32_t r = 0; r < 2; r++) {
+        v[r * (1 + SMS)] = RUN_NS;
+        v[r * (1 + SMS) + 1] = (uint32_t)(gbps * RUN_NS / probe_access_bytes(&spec));
+    }
+}
+
+static void add_curve(enum memory_kind kind, const double (*points)[2], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        add_read(read_spec(kind), (uint64_t)(points[i][0] * MIB), points[i][1]);
+}
+
+/* A walk: each `every`th load takes `slow`, the others `quick` cycles. */
+static void add_walk(enum memory_kind kind, uint64_t stride, uint64_t pages, uint32_t every,
+                     uint32_t quick, uint32_t slow)
+{
+    const struct probe_spec spec = {.kind = PROBE_CHASE,
+                                    .stride_bytes = stride,
+                                    .point_count = 1,
+                                    .points = {pages},
+                                    .samples = SAMPLES,
+                                    .sm_count = 1,
+                                    .memory = kind};
+
+    add(&spec, SAMPLES, REASON_NONE);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        set.items[set.count - 1].result.values[i] = every > 0 && i % every == 0 ? slow : quick;
+}
+
+static const struct memory_facts *derive(struct fingerprint *fp, enum memory_kind kind)
+{
+    struct err err;
+
+    fingerprint_init(fp);
+    fp->topology.partition = groups;
+    fp->topology.groups[0].sm_count = fp->topology.groups[1].sm_count = 2;
+    memory_derive(&set, fp);
+    fingerprint_round(fp);
+    if (fingerprint_check(fp, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return &fp->memory[kind - 1];
+}
+
+static const double cliff[][2] = {{1, 50}, {256, 50}, {512, 49}, {640, 46}, {672, 37}, {1024, 15}};
+enum { CLIFF = sizeof cliff / sizeof cliff[0] };
+
+static void the_cliff_lies_at_nine_tenths(void **state)
+{
+    static struct fingerprint fp;
+    struct probe_spec windows = read_spec(MEMORY_HOST_PINNED);
+    struct probe_spec alone = read_spec(MEMORY_HOST_PINNED);
+    struct probe_spec one = read_spec(MEMORY_HOST_PINNED);
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, cliff, CLIFF);
+    windows.window_count = 2;
+    windows.window_of_sm[2] = windows.window_of_sm[3] = 1;
+    add_read(windows, 1024 * MIB, 48);
+    windows.window_of_sm[1] = 1; /* the control */
+    windows.window_of_sm[2] = 0;
+    add_read(windows, 1024 * MIB, 20);
+    alone.window_of_sm[2] = alone.window_of_sm[3] = PROBE_SM_IDLE;
+    add_read(alone, 256 * MIB, 30);
+    add_read(alone, 512 * MIB, 29);
+    add_read(alone, 1024 * MIB, 9);
+    one.window_of_sm[0] = one.window_of_sm[2] = one.window_of_sm[3] = PROBE_SM_IDLE;
+    add_read(one, 256 * MIB, 30);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_int_equal(fp.memory_count, MEMORY_PEER - 1);
+    assert_true(m->plateau_gbps.v > 49.9 && m->plateau_gbps.v < 50.1);
+    assert_int_equal(m->reach_bytes.v, 640 * MIB);
+    assert_int_equal(m->onset_bytes.v, 672 * MIB);
+    assert_true(m->beyond_gbps.v > 14.9 && m->beyond_gbps.v < 15.1);
+    assert_int_equal(m->windows_reach_bytes.known, MAYBE_NOT_OBSERVABLE); /* 1 GiB at least */
+    assert_int_equal(m->group_reach_bytes.v, 512 * MIB);
+    assert_int_equal(m->group_onset_bytes.v, 1024 * MIB);
+    assert_int_equal(m->sms_to_fill.v, SMS); /* one does not */
+    assert_int_equal(m->curve_count, CLIFF);
+    assert_true(m->curve[CLIFF - 1].by_group_gbps.v > 2 * m->curve[CLIFF - 1].by_sm_gbps.v);
+    assert_int_equal(fp.memory[MEMORY_MANAGED_HOST - 1].probed_bytes.reason, REASON_NOT_MEASURED);
+}
+
+static void what_is_all_reached_is_at_least_what_was_probed(void **state)
+{
+    static struct fingerprint fp;
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_MANAGED_HOST, cliff, 3);
+    m = derive(&fp, MEMORY_MANAGED_HOST);
+    assert_int_equal(m->probed_bytes.v, 512 * MIB);
+    assert_int_equal(m->reach_bytes.known, MAYBE_NOT_OBSERVABLE);
+    assert_int_equal(m->reach_bytes.reason, REASON_BEYOND_MEMORY);
+    assert_false(IS_KNOWN(m->beyond_gbps));
+}
+
+static void a_curve_that_only_falls_has_no_plateau(void **state)
+{
+    static const double falling[][2] = {{1, 50}, {32, 20}, {64, 12}};
+    static struct fingerprint fp;
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, falling, 3);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_false(IS_KNOWN(m->plateau_gbps));
+    assert_false(IS_KNOWN(m->reach_bytes));
+    assert_int_equal(m->curve_count, 3);
+}
+
+/* 1 GiB beyond the onset; an entry is 64 KiB, and half of the loads hit at half of that. */
+static void the_entry_is_the_shortest_stride_that_always_misses(void **state)
+{
+    static struct fingerprint fp;
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, cliff, CLIFF);
+    add_walk(MEMORY_HOST_PINNED, 256 * KIB, 1024, 0, 2000, 0);
+    add_walk(MEMORY_HOST_PINNED, 256 * KIB, 4096, 0, 2050, 0);
+    add_walk(MEMORY_HOST_PINNED, 128 * KIB, 8192, 0, 2040, 0);
+    add_walk(MEMORY_HOST_PINNED, 64 * KIB, 16384, 1, 2040, 2600);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_false(IS_KNOWN(m->entry_bytes)); /* it may be shorter still */
+    add_walk(MEMORY_HOST_PINNED, 32 * KIB, 32768, 2, 2040, 2600);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_int_equal(m->entry_bytes.v, 64 * KIB);
+    assert_true(m->latency_cycles.v > 1999 && m->latency_cycles.v < 2001);
+    assert_true(m->beyond_latency_cycles.v > 2599 && m->beyond_latency_cycles.v < 2601);
+}
+
+static void walks_that_do_not_differ_show_no_entry(void **state)
+{
+    static struct fingerprint fp;
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, cliff, CLIFF);
+    for (uint32_t k = 0; k < 4; k++)
+        add_walk(MEMORY_HOST_PINNED, (256 >> k) * KIB, 4096 << k, 0, 2000 + 10 * k, 0);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_int_equal(m->entry_bytes.reason, REASON_NO_CONTRAST);
+}
+
+static void what_cannot_be_had_says_why(void **state)
+{
+    static struct fingerprint fp;
+    struct probe_spec spec = read_spec(MEMORY_HOST_REGISTERED);
+
+    (void)state;
+    spec.point_count = 1;
+    spec.points[0] = GIB;
+    add(&spec, 0, REASON_NOT_PERMITTED);
+    assert_int_equal(derive(&fp, MEMORY_HOST_REGISTERED)->probed_bytes.reason,
+                     REASON_NOT_PERMITTED);
+}
+
+/* ---- what is asked for ---- */
+
+static bool next(enum depth depth, struct campaign_step *out)
+{
+    static struct structure s;
+
+    memset(&s, 0, sizeof s);
+    s.shared_by[0] = SHARED_GROUP;
+    s.sharing[0].found = groups;
+    memset(out, 0, sizeof *out);
+    return memory_probes_next(&set, &s, depth, out);
+}
+
+static void one_kind_after_the_other_while_there_is_time(void **state)
+{
+    static struct campaign_step step;
+
+    (void)state;
+    assert_true(next(DEPTH_FULL, &step));
+    assert_int_equal(step.specs[0].memory, MEMORY_HOST_PINNED);
+    assert_true(step.specs[0].points[step.specs[0].point_count - 1] <= 2 * GIB);
+    add(&step.specs[0], 0, REASON_NOT_PERMITTED);
+    assert_true(next(DEPTH_FULL, &step));
+    assert_int_equal(step.specs[0].memory, MEMORY_MANAGED_HOST);
+    set.limits.memory_ms = 5; /* the first has taken 10 */
+    assert_false(next(DEPTH_FULL, &step));
+    set.limits.memory_ms = 0;
+    set.limits.host_memory_bytes = MIB;
+    assert_false(next(DEPTH_FULL, &step));
+}
+
+/* Three disturbed answers, and the campaign goes on without. */
+static void a_probe_that_is_always_disturbed_is_given_up(void **state)
+{
+    static struct campaign_step step;
+
+    (void)state;
+    assert_true(next(DEPTH_FULL, &step));
+    const struct probe_spec first = step.specs[0];
+    for (int i = 0; i < 3; i++) {
+        struct observation o = {.spec = first, .assessment = {.verdict = VERDICT_DISTURBED}};
+        assert_true(next(DEPTH_FULL, &step));
+        assert_int_equal(step.specs[0].memory, MEMORY_HOST_PINNED);
+        assert_int_equal(observation_set_add(&set, &o, NULL), STATUS_OK);
+    }
+    assert_true(next(DEPTH_FULL, &step));
+    assert_int_equal(step.specs[0].memory, MEMORY_MANAGED_HOST);
+    assert_int_equal(set.disturbed, 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(the_cliff_lies_at_nine_tenths),
+        TEST(what_is_all_reached_is_at_least_what_was_probed),
+        TEST(a_curve_that_only_falls_has_no_plateau),
+        TEST(the_entry_is_the_shortest_stride_that_always_misses),
+        TEST(walks_that_do_not_differ_show_no_entry),
+        TEST(what_cannot_be_had_says_why),
+        TEST(one_kind_after_the_other_while_there_is_time),
+        TEST(a_probe_that_is_always_disturbed_is_given_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
