@@ -214,6 +214,7 @@ static const char *list_params(const struct route *route, char room[PARAMS_BYTES
 
     if (route->params)
         return route->params;
+    room[0] = '\0';
     for (uint32_t i = 0; (name = decode_job_param(i)) && n < PARAMS_BYTES; i++)
         n += snprintf(room + n, PARAMS_BYTES - (size_t)n, "%s%s", i > 0 ? ", " : "", name);
     return room;

@@ -166,7 +166,7 @@ def a_file_is_replaced_during_a_job():
 def a_fingerprint_that_is_stale():
     # The same UUID, and SMs 3 and 4 have changed places: the check on start finds it.
     daemon = node(OTHER_GROUPS, "--no-measure-on-start")
-    equal(daemon.gpus()[0]["fingerprint_stale"], True)
+    until("the check has found it", lambda: daemon.gpus()[0]["fingerprint_stale"])
     by_c, tcp, python, python_tcp = clients(daemon)
     questions = {"plan": {"bytes": GIB}, "placement": {"bytes": GIB}, "scope": {"bytes": GIB},
                  "explain": {"bytes": GIB, "gbps": 3.0}, "fingerprint": {}}
