@@ -14,14 +14,23 @@ static bool has_kind(enum memory_kind kind)
     return fake.control.gpus[fake.current].kinds[kind].gbps > 0;
 }
 
-/* A range of this kind. Managed memory is seen by the processor at the same address. */
+/* A range of this kind. The process sees managed memory at the same address, so the process chooses
+ * that address: with a sanitizer, much of the address space is taken. */
 static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_deviceptr *out)
 {
+    uint64_t va = 0;
+
     if (bytes == 0 || bytes % MIB != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "host memory of %zu bytes", bytes);
     if (!has_kind(kind))
         return CU_ERROR_NOT_SUPPORTED;
-    const uint64_t va = fake_take_va(&fake.devices[fake.current], bytes, 2 * MIB);
+    if (kind == MEMORY_MANAGED_HOST) {
+        void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        va = at == MAP_FAILED ? 0 : (uintptr_t)at;
+    } else {
+        va = fake_take_va(&fake.devices[fake.current], bytes, 2 * MIB);
+    }
     if (va == 0)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
@@ -72,11 +81,11 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
 
 cu_result cuMemFreeHost(void *p)
 {
-    const cu_result told = fake_enter("cuMemFreeHost");
+    const cu_result entered = fake_enter("cuMemFreeHost");
     const cu_result r = remove_by_host(p, "pinned memory is freed");
     if (r == CU_SUCCESS)
         free(p);
-    return r == CU_SUCCESS ? told : r;
+    return r == CU_SUCCESS ? entered : r;
 }
 
 cu_result cuMemHostGetDevicePointer_v2(cu_deviceptr *p, void *host, unsigned flags)
@@ -105,25 +114,19 @@ cu_result cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
 
 cu_result cuMemHostUnregister(void *p)
 {
-    const cu_result told = fake_enter("cuMemHostUnregister");
+    const cu_result entered = fake_enter("cuMemHostUnregister");
     const cu_result r = remove_by_host(p, "memory is unregistered");
-    return r == CU_SUCCESS ? told : r;
+    return r == CU_SUCCESS ? entered : r;
 }
 
 cu_result cuMemAllocManaged(cu_deviceptr *p, size_t bytes, unsigned flags)
 {
-    cu_result r = fake_enter_context("cuMemAllocManaged");
-    if (r == CU_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL)
-        r = fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of managed memory", flags);
-    if (r == CU_SUCCESS)
-        r = add_range(MEMORY_MANAGED_HOST, bytes, NULL, p);
+    const cu_result r = fake_enter_context("cuMemAllocManaged");
     if (r != CU_SUCCESS)
         return r;
-    void *const at = (void *)(uintptr_t)*p;
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != at)
-        abort();
-    return CU_SUCCESS;
+    if (flags != CU_MEM_ATTACH_GLOBAL)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of managed memory", flags);
+    return add_range(MEMORY_MANAGED_HOST, bytes, NULL, p);
 }
 
 static struct fake_alloc *find_managed(cu_deviceptr p, size_t bytes)

@@ -329,8 +329,8 @@ static void search(struct search *c)
     }
     if (!find_region(c, plateau, &evidence) || !price_of(c, c->granule_bytes, SEARCH, &fine))
         return;
-    if (!is_higher(&fine) &&
-        (!longest_is_contiguous(c) || !price_of(c, c->granule_bytes, PRICE, &fine)))
+    if (!longest_is_contiguous(c) ||
+        (!is_higher(&fine) && !price_of(c, c->granule_bytes, PRICE, &fine)))
         return;
     set_contiguous(c, evidence);
     if (is_higher(&fine))
