@@ -34,13 +34,13 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
 
 /* ---- which SMs share a level (sharing_probes.c) ---- */
 
-/* The next round or pair rows of the first level whose sharing is not known; none where all are, or
- * if neither probe fits a level. STATUS_DISTURBED if a level contradicts itself, or if its
+/* The next round or pair rows of the first level whose sharing is not known; none if all are known,
+ * or if neither probe fits a level. STATUS_DISTURBED if a level contradicts itself, or if its
  * groups do not close after as many rounds as there are SMs. */
 enum status sharing_probes_next(const struct observation_set *set, const struct structure *s,
                                 double share, struct campaign_step *out, struct err *err);
 
-/* The next rows of the full pair matrix of the window level; none where all are there. */
+/* The next rows of the full pair matrix of the window level; none if all are there. */
 void sharing_probes_matrix(const struct observation_set *set, const struct structure *s,
                            double from_progress, struct campaign_step *out);
 

@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "base/rng.h"
 #include "clients/cuda/reach_alloc.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver_library.h"
 #include "tests/share.h"
 
 #include <stdarg.h>
@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,49 +29,21 @@ static const uint64_t FRAME = 4 * MIB;
 typedef bool fake_copy_fn(void *to, uint64_t device_to, const void *from, uint64_t device_from,
                           uint64_t bytes);
 
-static char library[4096];
-static fakecuda_start_fn *start;
-static fakecuda_report_fn *report;
 static fakecuda_limit_runs_fn *limit_runs;
-static fakecuda_uses_fn *uses;
 static fake_copy_fn *copy;
 static uint64_t seed;
 
-static void resolve(void *handle, const char *name, void *slot)
-{
-    void *symbol = dlsym(handle, name);
-    if (!symbol)
-        fail_msg("%s", dlerror());
-    memcpy(slot, &symbol, sizeof symbol);
-}
-
 static int load_library(void **state)
 {
-    const char *given = getenv("TEST_SEED");
-    ssize_t n = readlink("/proc/self/exe", library, sizeof library - 32);
-    if (n <= 0)
+    const char *const given = getenv("TEST_SEED");
+
+    if (driver_load(state) != 0)
         return -1;
-    library[n] = '\0';
-    strcpy(strrchr(library, '/'), "/libcuda.so.1");
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        print_error("%s\n", dlerror());
-        return -1;
-    }
-    resolve(handle, "fakecuda_start", &start);
-    resolve(handle, "fakecuda_report", &report);
-    resolve(handle, "fakecuda_limit_runs", &limit_runs);
-    resolve(handle, "fakecuda_uses", &uses);
-    resolve(handle, "fake_copy", &copy);
+    driver_resolve(*state, "fakecuda_limit_runs", &limit_runs);
+    driver_resolve(*state, "fake_copy", &copy);
     seed = given ? strtoull(given, NULL, 0) : (uint64_t)getpid() * 2654435761U;
     print_message("TEST_SEED=%llu\n", (unsigned long long)seed);
-    *state = handle;
     return 0;
-}
-
-static int unload_library(void **state)
-{
-    return dlclose(*state);
 }
 
 /* ---- pools ---- */
@@ -81,14 +52,14 @@ static void begin(const char *faults)
 {
     char control[512];
     (void)snprintf(control, sizeof control, "%s|%s", SMALL, faults);
-    if (start(control) != 0)
+    if (driver_start(control) != 0)
         fail_msg("%s", control);
 }
 
 static struct reach_pool_options options_of(uint64_t keep_bytes)
 {
     return (struct reach_pool_options){.size = sizeof(struct reach_pool_options),
-                                       .driver = library,
+                                       .driver = driver_library,
                                        .frame_bytes = FRAME,
                                        .keep_bytes = keep_bytes};
 }
@@ -114,7 +85,7 @@ static struct reach_alloc_stats stats_of(struct reach_pool *pool)
 static void check_nothing_held(void)
 {
     struct fakecuda_report r;
-    report(&r);
+    driver_report(&r);
     if (r.misuses)
         fail_msg("misuse: %s", r.first_misuse);
     assert_int_equal(r.handles, 0);
@@ -253,7 +224,7 @@ static void check_stats(const struct world *w)
 {
     const struct reach_alloc_stats s = stats_of(w->pool);
     struct fakecuda_report r;
-    report(&r);
+    driver_report(&r);
     assert_int_equal(s.arrays - s.pending_arrays, w->count);
     assert_true(s.array_bytes >= w->bytes);
     assert_int_equal(s.frames, s.frames_whole + s.frames_scattered);
@@ -281,7 +252,7 @@ static void arrays_lie_in_frames_and_never_overlap(void **state)
         for (uint32_t i = 0; i < 20; i++) {
             assert_int_equal(random_steps(&w, &rng, 50), 0);
             check_stats(&w);
-            report(&r);
+            driver_report(&r);
             assert_int_equal(r.device_bytes, stats_of(w.pool).device_bytes);
         }
         for (uint32_t i = 0; i < w.count; i++)
@@ -348,7 +319,7 @@ static void kept_frames_are_used_first(void **state)
     assert_int_equal(stats_of(w.pool).frames_free, 4);
     assert_true(allocate(&w, 4 * FRAME));
     assert_int_equal(w.arrays[0].address, second);
-    assert_int_equal(uses("cuMemCreate"), 8);
+    assert_int_equal(driver_uses("cuMemCreate"), 8);
     reach_pool_close(w.pool);
     check_nothing_held();
 }
@@ -369,7 +340,7 @@ static void memory_is_reused_only_after_its_stream(void **state)
     assert_true(allocate(&w, FRAME)); /* it has */
     assert_int_equal(w.arrays[1].address, first);
     assert_int_equal(stats_of(w.pool).pending_arrays, 0);
-    assert_int_equal(uses("cuMemCreate"), 2);
+    assert_int_equal(driver_uses("cuMemCreate"), 2);
     reach_pool_close(w.pool);
     check_nothing_held();
 }
@@ -520,7 +491,7 @@ static uint64_t life(const char *faults, uint32_t steps, bool *hit)
         assert_null(w.pool);
     }
     *hit = *hit || failed > 0;
-    report(&r);
+    driver_report(&r);
     check_nothing_held();
     return r.calls;
 }
@@ -759,5 +730,5 @@ int main(void)
         cmocka_unit_test(threads_share_a_pool),
         cmocka_unit_test(pytorch_gets_and_gives_back),
     };
-    return cmocka_run_group_tests(tests, load_library, unload_library);
+    return cmocka_run_group_tests(tests, load_library, driver_unload);
 }

@@ -7,7 +7,7 @@
 #include "observe/observe.h"
 #include "campaign/campaign.h"
 #include "tests/share.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver_library.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -15,11 +15,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The build may have no device code; the stand-in does not look at it. */
 extern const unsigned char reach_fatbin_start[];
@@ -32,61 +30,36 @@ const unsigned char reach_fatbin_end[1] = {0};
     "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
     "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100 frame=8M@2"
 
-static char library[4096];
-static fakecuda_start_fn *start;
-static fakecuda_report_fn *report;
-static fakecuda_uses_fn *uses;
-
-/* ---- the library, which lies beside this program ---- */
-
-static void resolve(void *handle, const char *name, void *slot)
-{
-    void *symbol = dlsym(handle, name);
-    if (!symbol)
-        fail_msg("%s", dlerror());
-    memcpy(slot, &symbol, sizeof symbol);
-}
-
-static int load_library(void **state)
-{
-    ssize_t n = readlink("/proc/self/exe", library, sizeof library - 32);
-    if (n <= 0)
-        return -1;
-    library[n] = '\0';
-    strcpy(strrchr(library, '/'), "/libcuda.so.1");
-    /* Held for the whole test, so that what it counts outlives each opening by the source. */
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        print_error("%s\n", dlerror());
-        return -1;
-    }
-    resolve(handle, "fakecuda_start", &start);
-    resolve(handle, "fakecuda_report", &report);
-    resolve(handle, "fakecuda_uses", &uses);
-    *state = handle;
-    return 0;
-}
-
-static int unload_library(void **state)
-{
-    return dlclose(*state);
-}
-
 static void begin(const char *control)
 {
-    if (start(control) != 0)
+    if (driver_start(control) != 0)
         fail_msg("%s", control);
 }
 
 static struct gpu_options real(void)
 {
-    return (struct gpu_options){.libcuda = library};
+    return (struct gpu_options){.libcuda = driver_library};
+}
+
+/* The first GPU of `control`. */
+static struct gpu *open_first(const char *control, struct gpu_identity *id)
+{
+    const struct gpu_options options = real();
+    struct gpu *gpu = NULL;
+    struct err err = {0};
+    uint32_t n = 0;
+
+    begin(control);
+    if (gpu_list(&options, id, 1, &n, &err) != STATUS_OK ||
+        gpu_open(&options, id->uuid, &gpu, &err) != STATUS_OK)
+        fail_msg("%s: %s", control, err.text);
+    return gpu;
 }
 
 static void expect_nothing_held(const char *control)
 {
     struct fakecuda_report r;
-    report(&r);
+    driver_report(&r);
     if (r.misuses > 0)
         fail_msg("%s: misused %u times: %s", control, r.misuses, r.first_misuse);
     uint32_t held = r.contexts + r.modules + r.streams + r.allocations + r.handles +
@@ -188,17 +161,13 @@ static void every_kind_of_access_has_its_kernel(void **state)
                  {ACCESS_READ, 512, 512},
                  {ACCESS_ATOMIC, 32, 270},
                  {ACCESS_WRITE, 32, 270}};
-    const struct gpu_options options = real();
     struct gpu_identity id;
-    struct gpu *gpu = NULL;
+    struct gpu *gpu;
     struct err err = {0};
-    uint32_t n = 0;
     double first = 0;
 
     (void)state;
-    begin(SMALL "|");
-    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_OK);
-    assert_int_equal(gpu_open(&options, id.uuid, &gpu, &err), STATUS_OK);
+    gpu = open_first(SMALL "|", &id);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct probe_spec spec = read_spec();
         struct probe_result r;
@@ -224,17 +193,13 @@ static void every_kind_of_access_has_its_kernel(void **state)
 static void short_runs_are_scattered(void **state)
 {
     static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
-    const struct gpu_options options = real();
     struct gpu_identity id;
-    struct gpu *gpu = NULL;
+    struct gpu *gpu;
     struct err err = {0};
-    uint32_t n = 0;
     double first = 0;
 
     (void)state;
-    begin(SMALL "|");
-    assert_int_equal(gpu_list(&options, &id, 1, &n, &err), STATUS_OK);
-    assert_int_equal(gpu_open(&options, id.uuid, &gpu, &err), STATUS_OK);
+    gpu = open_first(SMALL "|", &id);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         const struct probe_spec spec = runs_spec(runs[i]);
         struct probe_result r;
@@ -327,7 +292,7 @@ static uint64_t calls_of_clean_run(bool plain)
     if (whole_run(plain, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     expect_nothing_held("clean");
-    report(&r);
+    driver_report(&r);
     assert_true(r.launches >= 8);
     return r.calls;
 }
@@ -337,7 +302,7 @@ static void a_clean_run_gives_everything_back(void **state)
     struct fakecuda_report r;
     (void)state;
     print_message("%llu driver calls\n", (unsigned long long)calls_of_clean_run(false));
-    report(&r);
+    driver_report(&r);
     assert_in_range(r.most_device_bytes, 512 * MIB, GIB + GIB / 10);
     print_message("%llu driver calls, plain arena\n", (unsigned long long)calls_of_clean_run(true));
 }
@@ -416,7 +381,7 @@ static void every_call_of_a_quick_fingerprint_may_fail(void **state)
     if (quick_run(&err) != STATUS_OK)
         fail_msg("%s", err.text);
     expect_nothing_held("quick");
-    report(&clean);
+    driver_report(&clean);
     for (uint64_t n = 1; n <= clean.calls; n += step, places++) {
         char control[400];
         (void)snprintf(control, sizeof control, SMALL "|fail=*@%llu=999", (unsigned long long)n);
@@ -493,19 +458,6 @@ static void a_hung_kernel_ends_at_the_deadline(void **state)
 }
 
 /* ---- what is found ---- */
-
-static struct gpu *open_first(const char *control, struct gpu_identity *id)
-{
-    struct gpu_options options = real();
-    struct gpu *gpu = NULL;
-    struct err err = {0};
-    uint32_t n = 0;
-    begin(control);
-    if (gpu_list(&options, id, 1, &n, &err) != STATUS_OK ||
-        gpu_open(&options, id->uuid, &gpu, &err) != STATUS_OK)
-        fail_msg("%s: %s", control, err.text);
-    return gpu;
-}
 
 static void the_levels_of_the_model_are_found(void **state)
 {
@@ -781,7 +733,7 @@ static void every_call_for_other_memory_may_fail(void **state)
             absent += reason != REASON_NONE;
         }
         gpu_close(gpu);
-        report(&r);
+        driver_report(&r);
         calls = n == 0 ? r.calls : calls;
         assert_true(n > 0 || (s == STATUS_OK && absent == 0));
         expect_nothing_held(control);
@@ -813,5 +765,5 @@ int main(void)
         cmocka_unit_test(a_refused_kind_says_why),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };
-    return cmocka_run_group_tests(tests, load_library, unload_library);
+    return cmocka_run_group_tests(tests, driver_load, driver_unload);
 }

@@ -3,7 +3,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/disturbance.h"
-#include "gpu/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,24 @@ struct source {
     struct rng *rng; /* NULL: alone all the time, and probes are not judged */
 };
 
+enum status sim_open(const char *text, struct gpu **out, struct err *err)
+{
+    const char *const texts[] = {text, NULL};
+    const struct gpu_options options = {.simulated = texts};
+    struct gpu_identity id;
+    uint32_t found = 0;
+    const enum status s = gpu_list(&options, &id, 1, &found, err);
+
+    return s == STATUS_OK ? gpu_open(&options, id.uuid, out, err) : s;
+}
+
 static enum status open_source(const char *const *texts, uint32_t count, struct source *out,
                                struct err *err)
 {
     enum status status = STATUS_OK;
 
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        const char *const one[] = {texts[i], NULL};
-        const struct gpu_options options = {.simulated = one};
-        struct gpu_identity id;
-        uint32_t found = 0;
-
-        status = gpu_list(&options, &id, 1, &found, err);
-        if (status == STATUS_OK)
-            status = gpu_open(&options, id.uuid, &out->gpus[i], err);
+        status = sim_open(texts[i], &out->gpus[i], err);
         out->count += status == STATUS_OK;
     }
     return status;

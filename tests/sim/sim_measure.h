@@ -5,9 +5,14 @@
 
 #include "base/rng.h"
 #include "fingerprint/fingerprint.h"
+#include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"
 #include "observe/observe.h"
 #include "campaign/campaign.h"
+
+/* Opens the simulated GPU that `text` describes, as sim_profiles_parse takes it; `*out` is for
+ * gpu_close. `err` may be NULL. */
+enum status sim_open(const char *text, struct gpu **out, struct err *err);
 
 enum { SIM_MEASURE_MAX_STEPS = 1000 };
 

@@ -29,18 +29,14 @@ static uint32_t gpus;
 /* Opens the GPU that `text` describes and asks it what the check plan says. */
 static struct check check(const struct fingerprint *fp, const char *text, uint32_t *out_probes)
 {
-    const char *const texts[] = {text, NULL};
-    const struct gpu_options options = {.simulated = texts};
     struct campaign_step *step = calloc(1, sizeof *step);
     struct observation_set set = {.count = 0};
     struct check result;
     struct gpu *gpu = NULL;
     struct err err = {0};
-    uint32_t count = 0;
 
     assert_non_null(step);
-    if (gpu_list(&options, &set.gpu, 1, &count, &err) != STATUS_OK ||
-        gpu_open(&options, set.gpu.uuid, &gpu, &err) != STATUS_OK)
+    if (sim_open(text, &gpu, &err) != STATUS_OK)
         fail_msg("%s: %s", text, err.text);
     gpu_describe(gpu, &set.gpu, &set.limits);
     verify_probes(fp, &set.limits, step);

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "gpu/gpu.h"
 #include "tests/share.h"
+#include "tests/sim/sim_measure.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -76,8 +77,6 @@ static void ask(struct gpu *gpu, struct observation_set *set, const struct probe
 /* The plateau, and then what the search asks for. */
 static void measure(const struct chip *chip, struct contiguity_estimate *out)
 {
-    const char *const texts[] = {chip->text, NULL};
-    const struct gpu_options options = {.simulated = texts};
     struct probe_spec curve = {.kind = PROBE_READ,
                                .point_count = 1,
                                .points = {chip->reach_bytes},
@@ -86,13 +85,11 @@ static void measure(const struct chip *chip, struct contiguity_estimate *out)
                                .window_count = 1,
                                .window_sms = REACH_MAX_SMS};
     struct observation_set set = {.count = 0};
-    struct gpu_identity id;
     struct gpu *gpu = NULL;
     struct err err = {0};
     uint32_t n = 0;
 
-    if (gpu_list(&options, &id, 1, &n, &err) != STATUS_OK ||
-        gpu_open(&options, id.uuid, &gpu, &err) != STATUS_OK)
+    if (sim_open(chip->text, &gpu, &err) != STATUS_OK)
         fail_msg("%s: %s", chip->text, err.text);
     gpu_describe(gpu, &set.gpu, &set.limits);
     ask(gpu, &set, &curve);

@@ -14,6 +14,7 @@
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
 #include "tests/share.h"
+#include "tests/sim/sim_measure.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -95,18 +96,13 @@ static void tell_groups(uint32_t sm_count, struct structure *out)
 
 static void measure(const char *text, struct fingerprint *fp)
 {
-    const char *const texts[] = {text, NULL};
-    const struct gpu_options options = {.simulated = texts};
     static struct structure s;
     static struct campaign_step step;
     struct observation_set set = {.count = 0};
-    struct gpu_identity id;
     struct gpu *gpu = NULL;
     struct err err = {0};
-    uint32_t n = 0;
 
-    if (gpu_list(&options, &id, 1, &n, &err) != STATUS_OK ||
-        gpu_open(&options, id.uuid, &gpu, &err) != STATUS_OK)
+    if (sim_open(text, &gpu, &err) != STATUS_OK)
         fail_msg("%s\n%s", err.text, text);
     gpu_describe(gpu, &set.gpu, &set.limits);
     tell_groups(set.limits.sm_count, &s);

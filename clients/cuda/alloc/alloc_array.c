@@ -27,7 +27,7 @@ static void vacate(struct reach_pool *pool, uint64_t index)
         frame_release(pool, index);
 }
 
-/* The first of `count` free frames side by side; frame_count: there are none. */
+/* The first of `count` free frames side by side; frame_count if no run is long enough. */
 static uint64_t find_run_of(const struct reach_pool *pool, uint64_t count, bool backed)
 {
     uint64_t run = 0;
