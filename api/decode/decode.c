@@ -274,6 +274,20 @@ static bool decode_explain(const struct request *request, struct explain_request
            refuse(err, "gbps", " is missing: say what the job observes, as in gbps=412.5");
 }
 
+bool decode_memory_request(const struct request *request, struct memory_request *out,
+                           struct err *err)
+{
+    const char *home = request_param(request, "home");
+
+    *out = (struct memory_request){.access = ACCESS_READ};
+    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
+        !decode_access(request, &out->access, err) ||
+        !decode_access_bytes(request, "element", &out->element_bytes, err))
+        return false;
+    return !home || memory_home_from_name(home, &out->home) ||
+           refuse(err, "home", " must be any, device or host");
+}
+
 bool decode_planner_call(const struct request *request, struct planner_call *call, struct err *err)
 {
     switch (call->function) {

@@ -4,6 +4,7 @@
 #define REACH_API_DECODE_PLANNER_CALL_H
 
 #include "planner/explain.h"
+#include "planner/memory_ways.h"
 #include "planner/split.h"
 
 enum planner_function {
@@ -34,6 +35,12 @@ struct split_call {
 struct explain_call {
     struct explain_request request;
     struct explain_answer answer;
+};
+
+/* Not one of struct planner_call, which it would double: no typed function of libreach has it. */
+struct memory_call {
+    struct memory_request request;
+    struct memory_answer answer;
 };
 
 struct planner_call {

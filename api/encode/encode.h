@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+struct json_writer;
+
 /* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. With a `daemon_version`,
  * which comes first, each GPU has its "fingerprint" (null: none) instead of links. */
 json_t *encode_gpus(const struct snapshot *s, const char *daemon_version);
@@ -20,6 +22,13 @@ json_t *encode_states(const struct snapshot *s, int64_t now);
 /* The answer of the planner as a text from malloc, the caller's. (encode_planner.c) */
 char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_call *call,
                           size_t *out_bytes);
+/* What is known of each kind of memory, and every way to allocate some, likewise.
+ * (encode_memory.c) */
+char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
+char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
+                         size_t *out_bytes);
+/* What each of these begins with: the fingerprint that it rests on. */
+void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
 /* What the document has that the planner's answer does not have as such: when the speeds were
  * measured that predictions rest on (RFC 3339; "": none were), */
 enum { ENCODE_TIME_BYTES = 32 };

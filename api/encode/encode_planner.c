@@ -24,8 +24,7 @@ const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out)
     return out;
 }
 
-/* What every answer begins with: the fingerprint that it rests on. */
-static void write_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
+void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
 {
     const struct gpu_identity *measured = &gpu->fingerprint.gpu;
     char when[ENCODE_TIME_BYTES];
@@ -266,7 +265,7 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
 
     json_writer_begin(&t, rooms[call->function]);
     json_writer_open(&t, NULL, '{');
-    write_basis(&t, gpu);
+    encode_basis(&t, gpu);
     switch (call->function) {
     case PLANNER_SCOPE:
         write_scope_answer(&t, &call->scope);

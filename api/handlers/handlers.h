@@ -67,6 +67,7 @@ handlers_fn handlers_observations;
 handlers_fn handlers_observation;
 /* handlers_planner.c */
 handlers_fn handlers_planner;
+handlers_fn handlers_memory;
 handlers_fn handlers_environment;
 
 /* The backend could not read something; `list` (static) is the hint for what does not exist. */

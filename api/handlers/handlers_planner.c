@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fingerprint determines too little for this request. */
+/* The fingerprint determines too little for this request, or the memory is too small for it. */
 static void refuse(const struct request *request, struct err *err, struct reply *reply)
 {
     if (err->status == STATUS_NOT_APPLICABLE)
         err->hint = "Measure again: POST /v1/gpus/{gpu}/measurements with {\"depth\": \"full\"}, "
                     "or reachctl measure --depth full.";
+    if (err->status == STATUS_TOO_MANY_BYTES)
+        err->hint = "Ask for no more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has "
+                    "every kind of memory.";
     reply_err(reply, request, err);
 }
 
@@ -57,6 +60,33 @@ void handlers_planner(struct handlers_context *c, const struct request *request,
     call->function = c->function;
     if (decode_planner_call(request, call, &err) && plan(c->gpu, call, &err) == STATUS_OK) {
         text = encode_planner_call(c->gpu, call, &bytes);
+        reply_document(reply, document_new_text(text, bytes, NULL));
+    } else {
+        refuse(request, &err, reply);
+    }
+}
+
+void handlers_memory(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    struct memory_call call;
+    struct err err;
+    size_t bytes = 0;
+    char *text;
+
+    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
+        return;
+    if (request->param_count == 0) {
+        text = encode_memory_facts(c->gpu, &bytes);
+        reply_document(reply, document_new_text(text, bytes, NULL));
+        return;
+    }
+    if (!decode_memory_request(request, &call.request, &err)) {
+        refuse(request, &err, reply);
+        return;
+    }
+    call.request.fingerprint_id = c->gpu->fingerprint_id;
+    if (memory_ways_rank(&c->gpu->fingerprint, &call.request, &call.answer, &err) == STATUS_OK) {
+        text = encode_memory_ways(c->gpu, &call, &bytes);
         reply_document(reply, document_new_text(text, bytes, NULL));
     } else {
         refuse(request, &err, reply);

@@ -72,6 +72,8 @@ static unsigned http_status_of(enum status status)
     switch (status) {
     case STATUS_INVALID_ARGUMENT:
         return HTTP_BAD_REQUEST;
+    case STATUS_TOO_MANY_BYTES:
+        return HTTP_UNPROCESSABLE_CONTENT;
     case STATUS_NOT_FOUND:
         return HTTP_NOT_FOUND;
     case STATUS_NOT_APPLICABLE: /* the fingerprint determines too little for this request */

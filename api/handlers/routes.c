@@ -80,6 +80,9 @@ static const struct route routes[] = {
      .handler = handlers_planner, .function = PLANNER_SPLIT},
     {"GET", "/v1/gpus/{gpu}/explain", "bytes, access, element, transaction, gbps, contiguous",
      "is it the TLB?", .handler = handlers_planner, .function = PLANNER_EXPLAIN},
+    {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
+     "what is known of each kind of memory; bytes: every way to allocate them, best first",
+     .handler = handlers_memory},
     {"GET", "/v1/gpus/{gpu}/environment", "",
      "what a scheduler puts into a job's environment, as text", .handler = handlers_environment},
 };

@@ -50,6 +50,7 @@ static enum reach_status status_of_slug(const char *slug, uint32_t http_status)
         const char *slug;
         enum reach_status status;
     } slugs[] = {{"invalid-argument", REACH_INVALID_ARGUMENT},
+                 {"too-many-bytes", REACH_INVALID_ARGUMENT},
                  {"not-found", REACH_NOT_FOUND},
                  {"no-fingerprint", REACH_NOT_MEASURED},
                  {"not-applicable", REACH_NOT_MEASURED},

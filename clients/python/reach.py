@@ -298,6 +298,11 @@ class Reach:
         """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each."""
         return self._of_gpu(gpu, "split", bytes=bytes, **more)
 
+    def memory(self, gpu: Any, bytes: Any = None, **more: Any) -> Answer:
+        """Every kind of memory that the GPU can access. With bytes: every way to allocate them, best
+        first; home="host" or "device": only there."""
+        return self._of_gpu(gpu, "memory", bytes=bytes, **more)
+
     def explain(self, gpu: Any, bytes: Any, gbps: float, **more: Any) -> Answer:
         """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9."""
         return self._of_gpu(gpu, "explain", bytes=bytes, gbps=gbps, **more)

@@ -1,5 +1,7 @@
-/* answers.c: reachctl scope, placement, plan, split and explain: requests to the planner. */
+/* answers.c: reachctl scope, placement, plan, split, explain and memory: requests to the planner.
+ */
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/show.h"
 #include "clients/reachctl/text.h"
 
 #include <stdio.h>
@@ -169,6 +171,37 @@ static void print_explain(const struct options *options, const json_t *answer)
     }
 }
 
+/* What is known; with a size, the ways. */
+static void print_memory(const struct options *options, const json_t *answer)
+{
+    static const char columns[] =
+        "memory {kind}|strategy {strategy}|>GB/s {gbps:1}|basis {basis}|>probed {probed_bytes:B}|"
+        ">GB/s there {probed_gbps:1}|>SMs {sms:d}|>windows {windows:-d}|>of {window_bytes:-B}|"
+        ">passes {passes:d}|allocate {allocate}";
+    size_t i;
+    json_t *left_out;
+
+    text_print(answer, "memory of the GPU {device_memory_bytes:B}, of the host "
+                       "{host_memory_bytes:B}\n");
+    if (!options->operand) {
+        text_print(answer,
+                   "device      {device.plateau_gbps:0 GB/s} within the reach of "
+                   "{device.reach_bytes:B}, {device.whole_memory_gbps:0 GB/s} over the largest "
+                   "region\n            a miss takes {device.contiguous_miss_ns:3 ns} of the whole "
+                   "GPU in contiguous frames of {device.frame_bytes:B}, "
+                   "{device.scattered_miss_ns:3 ns} in scattered\n");
+        show_memory(json_object_get(answer, "memory"));
+        return;
+    }
+    text_table(json_object_get(answer, "ways"), columns);
+    text_print(json_array_get(json_object_get(answer, "ways"), 0), "why         {why}\n");
+    json_array_foreach(json_object_get(answer, "left_out"), i, left_out)
+    {
+        text_print(left_out, "left out    {kind}: {why}\n");
+    }
+    print_foot(answer);
+}
+
 /* ---- the request ---- */
 
 enum exit_code command_answer(struct client *client, const struct options *options)
@@ -176,11 +209,9 @@ enum exit_code command_answer(struct client *client, const struct options *optio
     static const struct {
         const char *command;
         client_print_fn *print;
-    } answers[] = {{"scope", print_scope},
-                   {"placement", print_placement},
-                   {"plan", print_plan},
-                   {"split", print_split},
-                   {"explain", print_explain}};
+    } answers[] = {{"scope", print_scope},     {"placement", print_placement},
+                   {"plan", print_plan},       {"split", print_split},
+                   {"explain", print_explain}, {"memory", print_memory}};
     char resource[32];
     char path[CLIENT_PATH_BYTES];
     char sizes[SIZES_BYTES] = "";
@@ -195,7 +226,7 @@ enum exit_code command_answer(struct client *client, const struct options *optio
                                options->operands[k]);
     snprintf(resource, sizeof(resource), "/%s", options->command);
     client_gpu_path(options, resource, path);
-    client_add_param(path, "bytes", sizes);
+    client_add_param(path, "bytes", options->operand ? sizes : NULL);
     client_add_options(path, options);
     return client_print(client, options, path, answers[i].print);
 }

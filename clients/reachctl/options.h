@@ -39,7 +39,8 @@ enum exit_code {
     X(GBPS, gbps, "gbps", required_argument)                                                       \
     X(OUTPUT_BYTES, output_bytes, "output-bytes", required_argument)                               \
     X(PARTITION_BYTES, partition_bytes, "partition-bytes", required_argument)                      \
-    X(CONTIGUOUS, contiguous, "contiguous", required_argument)
+    X(CONTIGUOUS, contiguous, "contiguous", required_argument)                                     \
+    X(HOME, home, "home", required_argument)
 /* The others. */
 #define OPTIONS_OTHERS(X)                                                                          \
     X(GPU, gpu, "gpu", required_argument)                                                          \
@@ -111,7 +112,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
-command_fn command_answer; /* scope, placement, plan, split, explain */
+command_fn command_answer; /* scope, placement, plan, split, explain, memory */
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;

@@ -281,8 +281,7 @@ static json_t *copy_known(json_t *object)
     return copy;
 }
 
-/* Kinds of memory beside the device's own; those that were not measured are left out. */
-static void show_memory(const json_t *memory)
+void show_memory(const json_t *memory)
 {
     static const char columns[] =
         "memory {kind}|>plateau {plateau_gbps?:1 GB/s}|>reach {reach}|>by group {by_group}|"

@@ -373,6 +373,8 @@ enum status analysis_derive(const struct observation_set *set, enum depth depth,
              arena_kind_name(set->limits.arena));
     out->conditions.range_bytes = set->limits.range_bytes;
     out->conditions.backing_bytes = set->limits.backing_bytes;
+    if (set->limits.host_total_bytes > 0)
+        out->conditions.host_memory_bytes = KNOWN_U64(set->limits.host_total_bytes);
     out->device_memory_bytes = set->limits.device_memory_bytes;
     if (set->count > 0)
         out->taken_at = set->items[set->count - 1].result.conditions.started_at;

@@ -16,6 +16,8 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_INVALID_ARGUMENT] = {"invalid-argument",
                                  "The request asks for something that has no meaning.",
                                  "Correct the value that the detail names and try again."},
+    [STATUS_TOO_MANY_BYTES] = {"too-many-bytes", "The request is for more memory than there is.",
+                               "Ask for no more than the detail says there is."},
     [STATUS_NOT_FOUND] =
         {"not-found", "There is nothing under this name.",
          "Use the name of something that exists; the detail says which name is wrong."},

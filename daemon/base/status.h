@@ -22,6 +22,7 @@
 enum status {
     STATUS_OK = 0,
     STATUS_INVALID_ARGUMENT, /* the caller asked for something that has no meaning */
+    STATUS_TOO_MANY_BYTES,   /* more memory than there is */
     STATUS_NOT_FOUND,
     STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
     STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */

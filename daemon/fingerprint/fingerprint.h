@@ -245,7 +245,8 @@ struct fingerprint_conditions {
     uint64_t backing_bytes; /* device memory behind it */
     struct maybe_u32 sm_clock_khz;
     struct maybe_u32 other_processes;
-    uint32_t note_count; /* what was lost, and why: one sentence each */
+    struct maybe_u64 host_memory_bytes; /* of the node, used or not */
+    uint32_t note_count;                /* what was lost, and why: one sentence each */
     char notes[FINGERPRINT_MAX_NOTES][160];
 };
 
@@ -363,6 +364,8 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 /* JSON as documented in schema/json/fingerprint.schema.json; new reference, NULL without memory. */
 json_t *fingerprint_to_json(const struct fingerprint *fp);
+/* Its "memory" alone; empty if none was measured. */
+json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);

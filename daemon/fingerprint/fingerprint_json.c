@@ -106,11 +106,26 @@ static json_t *lost_to_json(const struct topology *t)
 
 /* ---- members ---- */
 
+/* `in_columns`: as of object_to_json. */
+static json_t *objects_to_json(const struct object *o, const struct fingerprint *fp,
+                               const void *first, uint32_t count, bool in_columns)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct place element = {
+            .fp = fp, .base = (const char *)first + i * o->size, .index = i};
+
+        if (!json_builder_append(&array, object_to_json(o, &element, in_columns)))
+            break;
+    }
+    return array;
+}
+
 static void write_list(struct json_builder *o, const struct member *m, const struct place *at)
 {
     const uint32_t count = member_count(m, at->base);
     const void *const first = member_at(m, at->base);
-    json_t *array;
 
     if (m->optional && count == 0)
         return;
@@ -118,15 +133,8 @@ static void write_list(struct json_builder *o, const struct member *m, const str
         o->failed = true;
         return;
     }
-    array = json_array();
-    for (uint32_t i = 0; i < count; i++) {
-        const struct place element = {
-            .fp = at->fp, .base = (const char *)first + i * m->object->size, .index = i};
-
-        if (!json_builder_append(&array, object_to_json(m->object, &element, m->columns != NULL)))
-            break;
-    }
-    json_builder_value(o, m->name, array);
+    json_builder_value(o, m->name,
+                       objects_to_json(m->object, at->fp, first, count, m->columns != NULL));
     if (m->columns)
         evidence_write(o, m->columns, m->object, first, count);
 }
@@ -181,13 +189,23 @@ static void write_array(struct json_builder *o, const struct member *m, const st
         json_builder_value(o, m->name, array);
 }
 
+/* An optional number that was not measured. */
+static bool is_omitted(const struct member *m, const void *base)
+{
+    const struct member_state s = member_state(m, base);
+
+    return m->optional && m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE &&
+           s.known == MAYBE_UNKNOWN && (s.reason == REASON_NOT_MEASURED || s.reason == REASON_NONE);
+}
+
 static void write_member(struct json_builder *o, const struct member *m, const struct place *at)
 {
     const struct place inner = {.fp = at->fp, .base = member_at(m, at->base)};
     const struct json_field field = member_field(m);
 
     if (member_is_scalar(m)) {
-        json_fields_build(o, &field, 1, 0, at->base);
+        if (!is_omitted(m, at->base))
+            json_fields_build(o, &field, 1, 0, at->base);
         return;
     }
     switch (m->type) {
@@ -306,6 +324,11 @@ static json_t *body_to_json(const struct fingerprint *fp)
     write_members(&o, &fingerprint_object, &at);
     write_kept(&o, fp);
     return json_builder_end(&o);
+}
+
+json_t *fingerprint_memory_to_json(const struct fingerprint *fp)
+{
+    return objects_to_json(&memory_object, fp, fp->memory, fp->memory_count, false);
 }
 
 /* ---- the id ---- */

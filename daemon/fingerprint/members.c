@@ -310,6 +310,7 @@ static const struct member conditions_members[] = {
     {NUMBER(fingerprint_conditions, backing_bytes)},
     {NUMBER(fingerprint_conditions, sm_clock_khz)},
     {NUMBER(fingerprint_conditions, other_processes)},
+    {NUMBER(fingerprint_conditions, host_memory_bytes), .optional = true},
     {SPECIAL(notes, fingerprint_conditions, notes, MEMBER_NOTES),
      .count_offset = offsetof(struct fingerprint_conditions, note_count),
      .max_count = FINGERPRINT_MAX_NOTES},

@@ -17,7 +17,8 @@ enum member_type {
     MEMBER_U32 = JSON_FIELD_U32,
     MEMBER_U64 = JSON_FIELD_U64,
     MEMBER_F64 = JSON_FIELD_F64,
-    MEMBER_U32_MAYBE = JSON_FIELD_U32_MAYBE,
+    MEMBER_U32_MAYBE = JSON_FIELD_U32_MAYBE, /* and the next two. Optional: omitted if it was not
+                                                measured */
     MEMBER_U64_MAYBE = JSON_FIELD_U64_MAYBE,
     MEMBER_F64_MAYBE = JSON_FIELD_F64_MAYBE,
     MEMBER_TEXT = JSON_FIELD_TEXT, /* optional: null if empty */

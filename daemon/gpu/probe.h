@@ -160,6 +160,7 @@ struct gpu_limits {
     uint64_t free_bytes;          /* free on the device before anything was taken */
     uint32_t sm_count;
     uint64_t host_memory_bytes; /* most that probes of host memory may take; 0: none of these */
+    uint64_t host_total_bytes;  /* memory of the host, used or not; 0: not reported */
     uint32_t memory_ms;         /* most time for all kinds of memory; 0: that of the depth */
     uint32_t peer_count;        /* other GPUs */
 };

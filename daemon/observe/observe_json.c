@@ -160,6 +160,7 @@ static const struct json_field limit_fields[] = {
     LIMIT(free_bytes),
     {"sm_count", JSON_FIELD_U32, AT(gpu_limits, sm_count), .max = REACH_MAX_SMS},
     {"host_memory_bytes", JSON_FIELD_U64, AT(gpu_limits, host_memory_bytes), .optional = true},
+    {"host_total_bytes", JSON_FIELD_U64, AT(gpu_limits, host_total_bytes), .optional = true},
     {"memory_ms", JSON_FIELD_U32, AT(gpu_limits, memory_ms), .optional = true},
     {"peer_count", JSON_FIELD_U32, AT(gpu_limits, peer_count), .max = REACH_MAX_GPUS,
      .optional = true},

@@ -171,23 +171,23 @@ static double write_factor(const struct throughput *t)
     return writes > 0 && reads > writes ? reads / writes : UNMEASURED_FACTOR;
 }
 
-void access_cost_read(const struct fingerprint *fp, const struct reach_limit *limit,
+void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, double in_reach_gbps,
                       struct access_cost *out)
 {
-    const struct maybe_f64 plateau = fp->throughput.plateau_gbps;
+    const struct maybe_f64 plateau = t->plateau_gbps;
 
     out->basis = BASIS_NONE;
     out->transaction_bytes = transaction_bytes;
     out->reach_bytes = limit->observed ? limit->reach_bytes : 0;
     out->in_reach_ns = UNKNOWN_F64(REASON_NOT_MEASURED);
     out->stream_ns = IS_KNOWN(plateau) && plateau.v > 0 ? 1 / plateau.v : 0;
-    out->write_factor = write_factor(&fp->throughput);
+    out->write_factor = write_factor(t);
     out->sources = 0;
     out->part = 0;
-    access_cost_scatter(out, fp, 0);
-    combine(&fp->throughput, access, out);
-    find_clear(&fp->throughput, out);
+    out->scattering = KNOWN_F64(1);
+    combine(t, access, out);
+    find_clear(t, out);
     if (in_reach_gbps > 0) {
         out->in_reach_ns = KNOWN_F64(ns_of(transaction_bytes, in_reach_gbps));
         if (out->basis == BASIS_NONE)

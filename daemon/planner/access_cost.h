@@ -53,7 +53,7 @@ struct access_cost {
 };
 
 /* `in_reach_gbps`: what the job measured itself; 0: nothing. `transaction_bytes` > 0. */
-void access_cost_read(const struct fingerprint *fp, const struct reach_limit *limit,
+void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, double in_reach_gbps,
                       struct access_cost *out);
 

@@ -41,7 +41,8 @@ static void expect(const struct explaining *e)
     struct explain_answer *out = e->out;
     struct access_cost cost;
 
-    access_cost_read(e->fp, &e->limit, e->request->access, out->transaction_bytes, 0, &cost);
+    access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes, 0,
+                     &cost);
     out->basis = cost.basis;
     out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);
     out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);

@@ -52,3 +52,14 @@ void format_size_pair(uint64_t a, uint64_t b, char *out_a, char *out_b)
     snprintf(out_a, FORMAT_SIZE_BYTES, "%llu bytes", (unsigned long long)a);
     snprintf(out_b, FORMAT_SIZE_BYTES, "%llu bytes", (unsigned long long)b);
 }
+
+char *format_rate(struct maybe_f64 gbps, char *out)
+{
+    const int digits = gbps.v >= 100 ? 0 : gbps.v >= 10 ? 1 : 2;
+
+    if (IS_KNOWN(gbps))
+        snprintf(out, FORMAT_RATE_BYTES, "%.*f GB/s", digits, gbps.v);
+    else
+        snprintf(out, FORMAT_RATE_BYTES, "not known (%s)", reason_slug(gbps.reason));
+    return out;
+}

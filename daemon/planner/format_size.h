@@ -1,11 +1,11 @@
-/* format_size.h: sizes for sentences, two of which differ in text if they differ in bytes. Pure;
- * any thread. */
+/* format_size.h: sizes and rates for sentences. Two sizes differ in text if they differ in bytes.
+ * Pure; any thread. */
 #ifndef REACH_PLANNER_FORMAT_SIZE_H
 #define REACH_PLANNER_FORMAT_SIZE_H
 
-#include <stdint.h>
+#include "base/maybe.h"
 
-enum { FORMAT_SIZE_BYTES = 32 };
+enum { FORMAT_SIZE_BYTES = 32, FORMAT_RATE_BYTES = 64 };
 
 /* "137 GiB", "63.97 GiB": at most two decimals. Returns `out`, which needs
  * FORMAT_SIZE_BYTES. */
@@ -14,5 +14,9 @@ char *format_size(uint64_t bytes, char *out);
 /* The same for two sizes that a sentence compares: if they differ but would read alike, both are
  * written in bytes. */
 void format_size_pair(uint64_t a, uint64_t b, char *out_a, char *out_b);
+
+/* "4211 GB/s", "11.3 GB/s", "not known (not-measured)". Returns `out`, which needs
+ * FORMAT_RATE_BYTES. */
+char *format_rate(struct maybe_f64 gbps, char *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* job_env.h: the environment variables of a job for one GPU: all of a fingerprint that the planner
- * reads, as one line of text, and what a script can use without a planner. The daemon writes them,
- * libreach reads the line. Pure; any thread.
+ * reads but for kinds of memory other than the GPU's own, as one line of text, and what a script
+ * can use without a planner. The daemon writes them, libreach reads the line. Pure; any thread.
  *
  * A table of windows is right for one allocation size only; from the line libreach plans for any
  * size, with the code of the daemon and the same answers.

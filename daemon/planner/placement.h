@@ -81,7 +81,8 @@ struct placement_answer {
     char reason[320];
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_NOT_APPLICABLE
+/* Errors: STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_TOO_MANY_BYTES
+ * (more than this GPU's own memory, which is what these answers are about), STATUS_NOT_APPLICABLE
  * (the fingerprint knows too little; the message says what is missing and how to get it). */
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err);

@@ -38,25 +38,48 @@ static uint64_t usable_of(const struct fingerprint *fp)
     return less_one;
 }
 
-enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
-                             struct reach_limit *out, struct err *err)
+enum status reach_limit_begin(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                              char *out_id, struct err *err)
 {
     enum status s = check_bytes(bytes, err);
 
     if (s != STATUS_OK)
         return s;
-    *out = (struct reach_limit){.observed = false};
     if (id)
-        snprintf(out->fingerprint_id, sizeof(out->fingerprint_id), "%s", id);
+        snprintf(out_id, FINGERPRINT_ID_BYTES, "%s", id);
     else
-        s = fingerprint_id(fp, out->fingerprint_id, err);
-    if (s != STATUS_OK)
-        return s;
-    if (fp->conditions.verdict == VERDICT_UNUSABLE)
+        s = fingerprint_id(fp, out_id, err);
+    if (s == STATUS_OK && fp->conditions.verdict == VERDICT_UNUSABLE)
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "fingerprint %s was disturbed too much to be used: measure again on a quiet "
                        "GPU",
-                       out->fingerprint_id);
+                       out_id);
+    return s;
+}
+
+enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t bytes, struct err *err)
+{
+    char asked[FORMAT_SIZE_BYTES];
+    char there[FORMAT_SIZE_BYTES];
+
+    if (fp->gpu.memory_bytes == 0 || bytes <= fp->gpu.memory_bytes)
+        return STATUS_OK;
+    format_size_pair(bytes, fp->gpu.memory_bytes, asked, there);
+    return err_set_field(err, STATUS_TOO_MANY_BYTES, "bytes",
+                         "%s are more than the %s of memory that this GPU has", asked, there);
+}
+
+enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                             struct reach_limit *out, struct err *err)
+{
+    enum status s;
+
+    *out = (struct reach_limit){.observed = false};
+    s = reach_limit_begin(fp, bytes, id, out->fingerprint_id, err);
+    if (s == STATUS_OK)
+        s = reach_limit_check_device(fp, bytes, err);
+    if (s != STATUS_OK)
+        return s;
     if (fp->windows.reach_bytes.known == MAYBE_NOT_OBSERVABLE)
         return STATUS_OK;
     if (!IS_KNOWN(fp->windows.reach_bytes))

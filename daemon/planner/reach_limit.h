@@ -13,9 +13,16 @@ struct reach_limit {
     uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */
 };
 
-/* Checks `bytes` and reads the limit. `id` is that of the fingerprint; NULL: computed. Errors:
- * STATUS_INVALID_ARGUMENT (bytes 0 or above PLACEMENT_MAX_BYTES), STATUS_NOT_APPLICABLE (unknown
- * reach). */
+/* Checks that `bytes` are from 1 to PLACEMENT_MAX_BYTES (STATUS_INVALID_ARGUMENT) and that the
+ * fingerprint can be used (STATUS_NOT_APPLICABLE); copies `id`, or computes that of the fingerprint
+ * (NULL), to `out_id`, of FINGERPRINT_ID_BYTES. */
+enum status reach_limit_begin(const struct fingerprint *fp, uint64_t bytes, const char *id,
+                              char *out_id, struct err *err);
+
+/* STATUS_TOO_MANY_BYTES if this GPU's own memory is smaller, as far as it is known. */
+enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t bytes, struct err *err);
+
+/* Does both and reads the limit. Errors: theirs, STATUS_NOT_APPLICABLE (unknown reach). */
 enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
                              struct reach_limit *out, struct err *err);
 

@@ -59,6 +59,10 @@ static enum status read_chip(struct splitting *s, struct err *err)
     enum status status = reach_limit_read(s->fp, s->request->jobs[0].bytes,
                                           s->request->fingerprint_id, &s->limit, err);
 
+    for (uint32_t j = 0; j < s->request->job_count; j++)
+        s->all_bytes += s->request->jobs[j].bytes;
+    if (status == STATUS_OK)
+        status = reach_limit_check_device(s->fp, s->all_bytes, err);
     if (status != STATUS_OK)
         return status;
     active_groups_count(s->fp, NULL, &s->active);
@@ -72,7 +76,8 @@ static enum status read_chip(struct splitting *s, struct err *err)
             err, STATUS_INVALID_ARGUMENT, "bytes",
             "bytes names %u jobs, and there are %u SM groups: a group works for one job",
             s->request->job_count, s->active.count);
-    access_cost_read(s->fp, &s->limit, ACCESS_READ, FINGERPRINT_CURVE_BYTES, 0, &s->access_cost);
+    access_cost_read(&s->fp->throughput, &s->limit, ACCESS_READ, FINGERPRINT_CURVE_BYTES, 0,
+                     &s->access_cost);
     return STATUS_OK;
 }
 
@@ -89,7 +94,6 @@ static void claim(struct splitting *s)
         s->claims[j] = need <= s->active.count ? (uint32_t)need : 1;
         sum += s->claims[j];
         weights += weight_of(&r->jobs[j]);
-        s->all_bytes += r->jobs[j].bytes;
     }
     for (uint32_t j = 0; j < r->job_count; j++)
         s->targets[j] = s->active.sms * weight_of(&r->jobs[j]) / weights;

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32, RATE_TEXT_BYTES = 64, FITS_TEXT_BYTES = 160 };
+enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32, FITS_TEXT_BYTES = 160 };
 
 /* ---- the request ---- */
 
@@ -52,20 +52,6 @@ struct planner {
 };
 
 /* ---- words ---- */
-
-/* "4211 GB/s", "11.3 GB/s", "not known (not-measured)". Returns `out`. */
-static char *rate_text(struct maybe_f64 gbps, char *out)
-{
-    if (!IS_KNOWN(gbps))
-        snprintf(out, RATE_TEXT_BYTES, "not known (%s)", reason_slug(gbps.reason));
-    else
-        snprintf(out, RATE_TEXT_BYTES, "%.*f GB/s",
-                 gbps.v >= 100  ? 0
-                 : gbps.v >= 10 ? 1
-                                : 2,
-                 gbps.v);
-    return out;
-}
 
 /* ", limited by translation"; "" if unknown. */
 static const char *bound_text(enum bound b)
@@ -147,7 +133,7 @@ static struct maybe_f64 naive_of(struct planner *p, const struct fingerprint *fp
 static const char *scattered_text(const struct planner *p, char *out)
 {
     const struct strategy_answer *answer = p->out;
-    char rate[RATE_TEXT_BYTES];
+    char rate[FORMAT_RATE_BYTES];
 
     out[0] = '\0';
     if (p->job->scattered > 0)
@@ -156,25 +142,25 @@ static const char *scattered_text(const struct planner *p, char *out)
     else if (IS_KNOWN(answer->naive_scattered_gbps) &&
              answer->naive_scattered_gbps.v < answer->naive_contiguous_gbps.v)
         snprintf(out, FITS_TEXT_BYTES, "; %s if its memory is physically scattered",
-                 rate_text(answer->naive_scattered_gbps, rate));
+                 format_rate(answer->naive_scattered_gbps, rate));
     return out;
 }
 
 static void add_naive(struct planner *p)
 {
     struct strategy_option *o = &p->out->options[STRATEGY_NAIVE];
-    char rate[RATE_TEXT_BYTES];
-    char in_reach[RATE_TEXT_BYTES];
+    char rate[FORMAT_RATE_BYTES];
+    char in_reach[FORMAT_RATE_BYTES];
     char fits[FITS_TEXT_BYTES];
 
     set_possible(p, STRATEGY_NAIVE, &p->naive, 1);
-    rate_text(o->gbps, rate);
+    format_rate(o->gbps, rate);
     if (p->in_reach) {
         fits_text(&p->costing, fits);
         because(o, "One pass, any SM anywhere: %s%s; %s.", rate, bound_text(o->bound), fits);
     } else {
         because(o, "One pass, any SM anywhere: %s%s; such accesses within the reach: %s%s.", rate,
-                bound_text(o->bound), rate_text(p->out->in_reach_gbps, in_reach),
+                bound_text(o->bound), format_rate(p->out->in_reach_gbps, in_reach),
                 scattered_text(p, fits));
     }
 }
@@ -196,7 +182,7 @@ static void add_scopes(struct planner *p)
 {
     struct strategy_option *o = &p->out->options[STRATEGY_SCOPES];
     char scope[FORMAT_SIZE_BYTES];
-    char rate[RATE_TEXT_BYTES];
+    char rate[FORMAT_RATE_BYTES];
     struct scope_cost s;
 
     if (p->in_reach) {
@@ -214,7 +200,7 @@ static void add_scopes(struct planner *p)
         o->scope_bytes = p->out->scope_bytes = s.scope_bytes;
         because(o, "%llu passes over at most %s each: %s%s; each pass scans every position%s.",
                 (unsigned long long)s.passes, format_size(s.scope_bytes, scope),
-                rate_text(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
+                format_rate(o->gbps, rate), bound_text(o->bound), free_scan_text(&p->costing));
     }
 }
 
@@ -237,7 +223,7 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
     const struct placement_answer *w = &p->out->placement;
     const bool filtered = o->strategy == STRATEGY_FILTERED_WINDOWS;
     char longest_text[FORMAT_SIZE_BYTES];
-    char rate[RATE_TEXT_BYTES];
+    char rate[FORMAT_RATE_BYTES];
     char how[96] = "each SM draws work of its own window";
     uint64_t longest = 0;
 
@@ -249,8 +235,8 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
         snprintf(how, sizeof(how), "the input is partitioned first, %.3g extra bytes per access",
                  o->extra_bytes);
     because(o, "%u windows of whole groups, at most %s each: %s%s; %s%s.", w->window_count,
-            format_size(longest, longest_text), rate_text(o->gbps, rate), bound_text(o->bound), how,
-            filtered ? free_scan_text(&p->costing) : "");
+            format_size(longest, longest_text), format_rate(o->gbps, rate), bound_text(o->bound),
+            how, filtered ? free_scan_text(&p->costing) : "");
 }
 
 /* Why there is no placement in windows. */
@@ -373,10 +359,10 @@ static void nothing_to_do(const struct planner *p)
     struct strategy_answer *out = p->out;
     const struct strategy_option *next = &out->options[1];
     char fits[FITS_TEXT_BYTES];
-    char naive[RATE_TEXT_BYTES];
-    char other[RATE_TEXT_BYTES];
+    char naive[FORMAT_RATE_BYTES];
+    char other[FORMAT_RATE_BYTES];
 
-    rate_text(out->options[0].gbps, naive);
+    format_rate(out->options[0].gbps, naive);
     if (p->in_reach) {
         fits_text(&p->costing, fits);
         snprintf(
@@ -397,7 +383,7 @@ static void nothing_to_do(const struct planner *p)
         snprintf(out->reason, sizeof(out->reason),
                  "Nothing is worth doing: naive is predicted to reach %s, the best of the others, "
                  "%s, %s, and 3%% is the error of a prediction (fingerprint %s).",
-                 naive, strategy_name(next->strategy), rate_text(next->gbps, other),
+                 naive, strategy_name(next->strategy), format_rate(next->gbps, other),
                  out->fingerprint_id);
     }
 }
@@ -406,11 +392,11 @@ static void write_reason(const struct planner *p)
 {
     struct strategy_answer *out = p->out;
     const struct strategy_option *first = &out->options[0];
-    char best[RATE_TEXT_BYTES];
-    char naive[RATE_TEXT_BYTES];
-    char next[RATE_TEXT_BYTES + 64] = "";
+    char best[FORMAT_RATE_BYTES];
+    char naive[FORMAT_RATE_BYTES];
+    char next[FORMAT_RATE_BYTES + 64] = "";
     char times[48] = "";
-    char rate[RATE_TEXT_BYTES];
+    char rate[FORMAT_RATE_BYTES];
 
     if (first->strategy == STRATEGY_NAIVE) {
         nothing_to_do(p);
@@ -420,7 +406,8 @@ static void write_reason(const struct planner *p)
         snprintf(out->reason, sizeof(out->reason),
                  "%s: such accesses are %s, and windows cost nothing more than naive (fingerprint "
                  "%s).",
-                 strategy_name(first->strategy), rate_text(first->gbps, best), out->fingerprint_id);
+                 strategy_name(first->strategy), format_rate(first->gbps, best),
+                 out->fingerprint_id);
         return;
     }
     if (IS_KNOWN(first->times_naive))
@@ -428,10 +415,10 @@ static void write_reason(const struct planner *p)
                  first->times_naive.v);
     if (out->options[1].possible && out->options[1].strategy != STRATEGY_NAIVE)
         snprintf(next, sizeof(next), "; next best, %s: %s", strategy_name(out->options[1].strategy),
-                 rate_text(out->options[1].gbps, rate));
+                 format_rate(out->options[1].gbps, rate));
     snprintf(out->reason, sizeof(out->reason), "%s: %s predicted, naive %s%s%s (fingerprint %s).",
-             strategy_name(first->strategy), rate_text(first->gbps, best),
-             rate_text(p->naive_gbps, naive), times, next, out->fingerprint_id);
+             strategy_name(first->strategy), format_rate(first->gbps, best),
+             format_rate(p->naive_gbps, naive), times, next, out->fingerprint_id);
 }
 
 /* ---- the answer ---- */

@@ -144,10 +144,7 @@ struct strategy_answer {
 enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
                            uint32_t *out_element, uint32_t *out_transaction, struct err *err);
 
-/* Errors: STATUS_INVALID_ARGUMENT (a number out of range, windows or a granularity that the
- * groups cannot serve; the sentence names the parameter), STATUS_NOT_APPLICABLE (the fingerprint
- * knows too little; the sentence says what is missing and how to get it). `*out` is then not to be
- * read. */
+/* Errors: those of placement_plan. `*out` is then not to be read. */
 enum status strategy_plan(const struct fingerprint *fp, const struct job_request *job,
                           struct strategy_answer *out, struct err *err);
 

@@ -98,7 +98,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->fp = fp;
     out->job = job;
     out->limit = *limit;
-    access_cost_read(fp, limit, job->access, transaction_bytes, job->in_reach_gbps,
+    access_cost_read(&fp->throughput, limit, job->access, transaction_bytes, job->in_reach_gbps,
                      &out->access_cost);
     access_cost_scatter(&out->access_cost, fp, job->scattered);
     stream = out->access_cost.stream_ns;

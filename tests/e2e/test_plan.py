@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plan, split and explain on simulated GPUs: the routes, their contract, and reachctl's words."""
+"""plan, split, explain and memory on simulated GPUs: the routes, their contract, and reachctl's words."""
 import json
 import os
 import warnings
@@ -97,7 +97,6 @@ def a_loss_is_explained():
     equal(daemon.json(f"/v1/gpus/1/explain?bytes=137GiB&gbps={here / 10:.1f}")["verdict"],
           "not-translation")
     equal(daemon.json("/v1/gpus/1/explain?bytes=8GiB&gbps=100")["verdict"], "not-translation")
-    equal(daemon.json("/v1/gpus/1/explain?bytes=900GiB&gbps=100")["verdict"], "cannot-say")
 
 
 @case
@@ -125,16 +124,55 @@ def scattered_memory_is_slower_beyond_the_reach():
 
 @case
 def answers_keep_the_contract():
-    for query in ("bytes=137GiB&accesses=1000&input_bytes=4", "bytes=1GiB", "bytes=900GiB",
-                  "bytes=137GiB&access=atomic&element=8", "bytes=11GiB&no_sm_binding=true&single_pass=true",
-                  "bytes=100GiB&reserve=1TiB"):
-        for gpu in (0, 1):
-            validate("Plan", plan(gpu, query))
-    validate("Split", daemon.json("/v1/gpus/1/split?bytes=20GiB,2000GiB"))
+    for query in ("bytes={}GiB&accesses=1000&input_bytes=4", "bytes=1GiB", "bytes={}GiB&access=atomic&element=8",
+                  "bytes=11GiB&no_sm_binding=true&single_pass=true", "bytes={}GiB&reserve=1TiB"):
+        for gpu, most in ((0, 11), (1, 137)):
+            validate("Plan", plan(gpu, query.format(most)))
+    validate("Split", daemon.json("/v1/gpus/1/split?bytes=20GiB,100GiB"))
     validate("Split", daemon.json("/v1/gpus/0/split?bytes=1MiB"))
     validate("Plan", plan(0, "bytes=11GiB&contiguous=0.5"))
-    for query in ("bytes=137GiB&gbps=700", "bytes=137GiB&gbps=300&contiguous=0", "bytes=1GiB&gbps=9999", "bytes=900GiB&gbps=5"):
+    for query in ("bytes=137GiB&gbps=700", "bytes=137GiB&gbps=300&contiguous=0", "bytes=1GiB&gbps=9999"):
         validate("Explain", daemon.json(f"/v1/gpus/1/explain?{query}"))
+
+
+@case
+def every_kind_of_memory_is_ranked():
+    known = daemon.json("/v1/gpus/1/memory")
+    validate("MemoryFacts", known)
+    fingerprint = daemon.json("/v1/gpus/1/fingerprint")
+    equal(known["memory"], fingerprint["memory"])
+    equal((known["device_memory_bytes"], known["host_memory_bytes"]),
+          (fingerprint["gpu"]["memory_bytes"], fingerprint["conditions"]["host_memory_bytes"]))
+    equal(known["device"]["plateau_gbps"], fingerprint["throughput"]["plateau_gbps"])
+    for query in ("bytes=2GiB&home=host", "bytes=512MiB&home=device", "bytes=100GiB", "bytes=2G&access=write&element=4"):
+        answer = daemon.json(f"/v1/gpus/1/memory?{query}")
+        validate("MemoryWays", answer)
+        assert len({(w["kind"], w["strategy"]) for w in answer["ways"]}) == len(answer["ways"]), answer
+        device = [w for w in answer["ways"] if w["kind"] == "device"]
+        planned = [o for o in plan(1, query.replace("&home=device", ""))["options"] if o["possible"]] if device else []
+        equal([(w["strategy"], w["gbps"], w["why"]) for w in device],
+              [(o["strategy"], o["gbps"], o["why"]) for o in planned if o["strategy"] in ("naive", "scopes", "windows")])
+    host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&home=host")["ways"]
+    equal({w["kind"] for w in host}, {"host-pinned", "host-virtual", "managed-host", "host-registered",
+                                      "host-registered-huge"})
+    # A GPU of which no other memory was measured.
+    equal(daemon.json("/v1/gpus/0/memory")["memory"], [])
+    equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&home=host").status, 409)
+    equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["ways"]}, {"device"})
+
+
+@case
+def more_than_there_is_is_refused_with_what_there_is():
+    for query in ("plan?bytes=900TiB", "scope?bytes=900TiB", "placement?bytes=142GiB", "split?bytes=70GiB,75GiB",
+                  "explain?bytes=900TiB&gbps=1", "memory?bytes=900TiB&home=device"):
+        answer = daemon.get(f"/v1/gpus/1/{query}")
+        equal((answer.status, answer.json()["slug"]), (422, "too-many-bytes"), query)
+        equal(answer.json()["errors"][0]["parameter"], "bytes")
+        assert "141 GiB" in answer.json()["detail"], answer.json()
+    for query, there in (("home=host", "126 GiB"), ("home=any", "267 GiB")):
+        answer = daemon.get(f"/v1/gpus/1/memory?bytes=900TiB&{query}")
+        equal(answer.status, 422)
+        assert there in answer.json()["detail"], answer.json()
 
 
 @case
@@ -142,7 +180,8 @@ def what_makes_no_sense_is_a_problem():
     for query in ("plan", "plan?bytes=1GiB&magic=1", "plan?bytes=1GiB&scan_gps=nan",
                   "plan?bytes=1GiB&no_sm_binding=1", "plan?bytes=1GiB&access=jump",
                   "split?bytes=1GiB,", "split?bytes=" + ",".join(17 * ["1"]),
-                  "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0"):
+                  "split?bytes=1GiB&weight=0", "explain?bytes=1GiB", "explain?bytes=1GiB&gbps=0",
+                  "memory?home=host", "memory?bytes=1GiB&home=moon", "memory?bytes=0"):
         answer = daemon.get(f"/v1/gpus/1/{query}")
         equal((answer.status, answer.type), (400, "application/problem+json"), query)
         equal(answer.json()["slug"], "invalid-argument", query)
@@ -171,6 +210,12 @@ def reachctl_prints_them():
     assert "verdict     translation" in text and "half of the reach" in text, text
     equal(json.loads(ctl("explain", "137GiB", "--gbps", "760", "--json")),
           daemon.json("/v1/gpus/1/explain?bytes=137GiB&gbps=760"))
+    text = ctl("memory", "2GiB", "--home", "host")
+    assert "host-pinned" in text and "cuMemAllocManaged" in text and "device  " not in text, text
+    equal(json.loads(ctl("memory", "2GiB", "--home", "host", "--element", "4", "--json")),
+          daemon.json("/v1/gpus/1/memory?bytes=2GiB&home=host&element=4"))
+    text = ctl("memory")
+    assert "of the host 126 GiB" in text and "managed-host" in text and "scattered" in text, text
     for arguments in (("plan",), ("plan", "1G", "--gbps", "3"), ("split",), ("explain", "1G", "2G")):
         ctl(*arguments, code=2)
     assert "next step" in ctl("explain", "137GiB", code=1)

@@ -3,16 +3,21 @@
  * the groups told, so that 500 GPUs (REACH_CASES=500: the number that a release must show) take a
  * minute. REACH_SEED=s runs that one and prints it.
  *
+ * The advice that rests on it (planner/memory_ways.h) is held against a probe of the same GPU: the
+ * first way for random sizes, its predicted speed and the speed that it really has.
+ *
  * What is right follows from the description. A region that the table of the GPU holds is never
  * slow; of one four times as long half of the reads miss in all tables at least, and it is slow if
  * the walker cannot serve so many.
  */
 #include "analysis/memory/memory.h"
+#include "analysis/throughput/throughput.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "campaign/probes.h"
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_profiles.h"
+#include "planner/memory_ways.h"
 #include "tests/share.h"
 #include "tests/sim/sim_measure.h"
 
@@ -27,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 100, SANITIZED_CASES = 10, MOST_STEPS = 1000 };
+enum { CASES = 100, SANITIZED_CASES = 10, MOST_STEPS = 1000, QUESTIONS = 4 };
 #define PROBED_MOST   (16 * GIB)
 #define NOISE         0.05
 #define CERTAINLY_LOW 0.7
@@ -36,6 +41,12 @@ static struct {
     uint32_t gpus, kinds, right, not_sure, wrong;
     bool verbose;
 } total;
+
+/* Of advice. */
+static struct {
+    uint32_t right, not_sure, wrong;
+    double worst; /* |predicted / real - 1| */
+} advised;
 
 /* ---- a GPU ---- */
 
@@ -239,6 +250,74 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
     count(name, "sms_to_fill", score_fewest(k, d->sm_count, m->sms_to_fill), m->sms_to_fill.v);
 }
 
+/* ---- advice ---- */
+
+/* GB/s of one way over so many bytes. */
+static double real_gbps(struct gpu *gpu, const struct fingerprint *fp, const struct memory_way *w,
+                        uint64_t bytes)
+{
+    static struct observation o;
+    struct evidence evidence;
+    struct err err = {0};
+
+    o = (struct observation){.spec = {.kind = PROBE_READ,
+                                      .repeats = 2,
+                                      .duration_us = 4000,
+                                      .seed = 1,
+                                      .memory = w->kind,
+                                      .window_count = w->windows > 0 ? w->windows : 1,
+                                      .window_sms = REACH_MAX_SMS,
+                                      .point_count = 1,
+                                      .points = {bytes}}};
+    if (w->windows > 0)
+        read_probes_by_group(&fp->topology.partition, w->windows, o.spec.window_of_sm);
+    if (gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    const double gbps = throughput_median_gbps(&o, 0, EVIDENCE_RANDOM_READS, &evidence);
+    probe_result_free(&o.result);
+    return gbps;
+}
+
+static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t bytes)
+{
+    static const double most = 0.1;
+    const struct memory_request request = {.bytes = bytes, .fingerprint_id = "fp"};
+    static struct memory_answer answer;
+    const struct memory_way *const first = &answer.ways[0];
+    struct err err;
+
+    if (memory_ways_rank(fp, &request, &answer, &err) != STATUS_OK || !IS_KNOWN(first->gbps)) {
+        advised.not_sure += 1;
+        return;
+    }
+    const double real = real_gbps(gpu, fp, first, bytes);
+    const double off = fabs(first->gbps.v / real - 1);
+    advised.worst = off > advised.worst ? off : advised.worst;
+    advised.right += off <= most;
+    advised.wrong += off > most;
+    if (off > most || total.verbose)
+        print_message("# advice over %.3f GiB, %s %s: %.2f GB/s predicted, %.2f real; %s\n",
+                      (double)bytes / GIB, memory_kind_name(first->kind),
+                      strategy_name(first->strategy), first->gbps.v, real, first->why);
+}
+
+/* Sizes of every order, up to half more than host memory can be probed with. */
+static void ask(const char *text, const struct sim_desc *desc, uint64_t seed,
+                const struct fingerprint *fp)
+{
+    const uint64_t most = desc->host_memory_bytes / 4 * 3 / 2 / PROBE_LINE_BYTES;
+    const char *const texts[] = {text, NULL};
+    const struct gpu_options options = {.simulated = texts};
+    struct rng r = {seed * 104729};
+    struct gpu *gpu = NULL;
+    struct err err;
+
+    assert_int_equal(gpu_open(&options, fp->gpu.uuid, &gpu, &err), STATUS_OK);
+    for (int i = 0; i < QUESTIONS; i++)
+        score_advice(gpu, fp, MIB + PROBE_LINE_BYTES * rng_below(&r, most >> rng_below(&r, 12)));
+    gpu_close(gpu);
+}
+
 static uint64_t number_of(const char *name, uint64_t otherwise)
 {
     const char *const text = getenv(name);
@@ -257,22 +336,28 @@ static void random_kinds_are_right_or_not_sure(void **state)
     (void)state;
     total.verbose = one;
     for (uint64_t seed = first; seed < first + cases; seed++) {
-        const uint32_t wrong = total.wrong;
+        const uint32_t wrong = total.wrong + advised.wrong;
         random_host(seed, text, sizeof text);
         assert_int_equal(sim_profiles_parse(text, &desc, NULL), STATUS_OK);
         measure(text, &fp);
         assert_int_equal(fp.memory_count, MEMORY_PEER - 1 + (desc.kinds[MEMORY_PEER].gbps > 0));
         for (uint32_t i = 0; i < fp.memory_count; i++)
             compare(&desc, &fp.memory[i]);
+        ask(text, &desc, seed, &fp);
         total.gpus += 1;
-        if (total.wrong > wrong || one)
+        if (total.wrong + advised.wrong > wrong || one)
             print_message("# REACH_SEED=%llu: %s\n", (unsigned long long)seed, text);
     }
     print_message("# %u GPUs from REACH_SEED=%llu with %u kinds: %u fields right, %u not sure, %u "
                   "wrong\n",
                   total.gpus, (unsigned long long)first, total.kinds, total.right, total.not_sure,
                   total.wrong);
+    print_message(
+        "# advice: %u first ways right, %u not sure, %u wrong, the worst off by %.1f %%\n",
+        advised.right, advised.not_sure, advised.wrong, advised.worst * 100);
     assert_int_equal(total.wrong, 0);
+    assert_int_equal(advised.wrong, 0);
+    assert_true(one || advised.right > advised.not_sure);
     assert_true(one || total.right > 4 * total.not_sure);
 }
 

@@ -375,6 +375,7 @@ static void any_conditions(struct rng *r, struct fingerprint_conditions *c)
     c->backing_bytes = rng_next(r) >> 30;
     c->sm_clock_khz = any_u32(r);
     c->other_processes = any_u32(r);
+    c->host_memory_bytes = any_u64(r, 1);
     c->note_count = (uint32_t)rng_below(r, FINGERPRINT_MAX_NOTES + 1);
     for (uint32_t i = 0; i < c->note_count; i++)
         (void)snprintf(c->notes[i], sizeof(c->notes[i]), "note \"%u\" \xe2\x80\xa6 \\ \x01 end",

@@ -172,7 +172,7 @@ static void bring_into_reach(struct rng *r, struct fingerprint *fp)
 {
     const uint64_t entry = (uint64_t)1 << (20 + rng_below(r, 6));
 
-    fp->gpu.memory_bytes = (1 + rng_below(r, 200)) * GIB;
+    fp->gpu.memory_bytes = (1 + rng_below(r, 1600)) * GIB;
     if (rng_below(r, 8) == 0)
         return;
     fp->windows.entry_bytes = KNOWN_U64(entry);

@@ -11,6 +11,7 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/cuda/cuda_probe.h"
+#include "gpu/cuda/host_memory.h"
 #include "gpu/cuda/nvml.h"
 
 #include <stdio.h>
@@ -301,6 +302,7 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
             .free_bytes = g->free_bytes,
             .sm_count = g->probe.sm_count,
             .host_memory_bytes = g->host_memory_bytes,
+            .host_total_bytes = host_memory_total(),
             .memory_ms = g->memory_ms,
             .peer_count = g->memory.peer_count,
         };

@@ -80,6 +80,13 @@ uint64_t host_memory_available(void)
     return kib * KIB < left ? kib * KIB : left;
 }
 
+uint64_t host_memory_total(void)
+{
+    uint64_t kib = 0;
+
+    return read_number("/proc/meminfo", "MemTotal:", &kib) ? kib * KIB : 0;
+}
+
 /* ---- pages ---- */
 
 struct part {

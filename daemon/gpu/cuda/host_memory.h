@@ -11,6 +11,9 @@
  * if that is less; 0: not known. */
 uint64_t host_memory_available(void);
 
+/* Bytes of memory that the host has, used or not (MemTotal); 0: not known. */
+uint64_t host_memory_total(void);
+
 /* Anonymous pages, all present and zero, aligned to 2 MiB; `huge`: transparent huge pages.
  * STATUS_NO_MEMORY; STATUS_NOT_SUPPORTED if huge pages are not to be had. host_memory_free. */
 enum status host_memory_map(uint64_t bytes, bool huge, void **out, struct err *err);

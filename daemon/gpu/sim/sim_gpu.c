@@ -138,6 +138,7 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .free_bytes = d->memory_bytes,
         .sm_count = d->sm_count,
         .host_memory_bytes = d->host_memory_bytes / HOST_SHARE,
+        .host_total_bytes = d->host_memory_bytes,
         .memory_ms = options->memory_ms,
         .peer_count = d->kinds[MEMORY_PEER].gbps > 0,
     };

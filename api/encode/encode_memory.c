@@ -1,0 +1,115 @@
+/* encode_memory.c: what is known of each kind of memory, as the fingerprint's document has it, and
+ * the ways to allocate some. */
+#include "api/encode/encode.h"
+
+#include "base/json_writer.h"
+
+enum { FACTS_ROOM = 32 << 10, WAYS_ROOM = 8 << 10 };
+
+static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
+{
+    if (*text)
+        json_writer_text(t, name, text);
+    else
+        json_writer_null(t, name);
+}
+
+static struct maybe_u64 as_u64(struct maybe_u32 v)
+{
+    return (struct maybe_u64){v.known, v.reason, v.v};
+}
+
+/* An imported fingerprint does not know it. */
+static void write_bytes(struct json_writer *t, const struct fingerprint *fp)
+{
+    json_writer_u64_maybe(t, "device_memory_bytes",
+                          fp->gpu.memory_bytes > 0 ? KNOWN_U64(fp->gpu.memory_bytes)
+                                                   : UNKNOWN_U64(REASON_NOT_REPORTED));
+    json_writer_u64_maybe(t, "host_memory_bytes", fp->conditions.host_memory_bytes);
+}
+
+static void write_device(struct json_writer *t, const struct fingerprint *fp)
+{
+    json_writer_open(t, "device", '{');
+    json_writer_f64_maybe(t, "plateau_gbps", fp->throughput.plateau_gbps);
+    json_writer_f64_maybe(t, "whole_memory_gbps", fp->throughput.whole_memory_gbps);
+    json_writer_u64_maybe(t, "reach_bytes", fp->windows.reach_bytes);
+    json_writer_u64_maybe(t, "entry_bytes", fp->windows.entry_bytes);
+    json_writer_u64_maybe(t, "frame_bytes", fp->contiguity.frame_bytes);
+    json_writer_f64_maybe(t, "contiguous_miss_ns", fp->contiguity.contiguous_miss_ns);
+    json_writer_f64_maybe(t, "scattered_miss_ns", fp->contiguity.scattered_miss_ns);
+    json_writer_close(t, '}');
+}
+
+char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes)
+{
+    json_t *const memory = fingerprint_memory_to_json(&gpu->fingerprint);
+    struct json_writer t;
+
+    if (!memory)
+        return NULL;
+    json_writer_begin(&t, FACTS_ROOM);
+    json_writer_open(&t, NULL, '{');
+    encode_basis(&t, gpu);
+    write_bytes(&t, &gpu->fingerprint);
+    write_device(&t, &gpu->fingerprint);
+    json_writer_value(&t, "memory", memory);
+    json_writer_close(&t, '}');
+    json_decref(memory);
+    return json_writer_end(&t, out_bytes);
+}
+
+static void write_way(struct json_writer *t, const struct memory_way *w)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "kind", memory_kind_name(w->kind));
+    write_text_or_null(t, "peer_uuid", w->peer_uuid);
+    json_writer_text(t, "allocate", w->allocate);
+    json_writer_text(t, "strategy", strategy_name(w->strategy));
+    json_writer_figure_maybe(t, "gbps", w->gbps);
+    json_writer_text(t, "basis", way_basis_name(w->basis));
+    json_writer_u64_maybe(t, "probed_bytes", w->probed_bytes);
+    json_writer_figure_maybe(t, "probed_gbps", w->probed_gbps);
+    json_writer_u64_maybe(t, "sms", as_u64(w->sms));
+    json_writer_u64(t, "passes", w->passes);
+    json_writer_u64(t, "scope_bytes", w->scope_bytes);
+    json_writer_u64(t, "windows", w->windows);
+    json_writer_u64(t, "window_bytes", w->window_bytes);
+    json_writer_text(t, "why", w->why);
+    json_writer_close(t, '}');
+}
+
+char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
+                         size_t *out_bytes)
+{
+    const struct memory_request *const request = &call->request;
+    const struct memory_answer *const answer = &call->answer;
+    struct json_writer t;
+
+    json_writer_begin(&t, WAYS_ROOM);
+    json_writer_open(&t, NULL, '{');
+    encode_basis(&t, gpu);
+    json_writer_u64(&t, "bytes", request->bytes);
+    json_writer_text(&t, "access", access_name(request->access));
+    json_writer_text(&t, "home", memory_home_name(request->home));
+    json_writer_u64(&t, "element_bytes", answer->element_bytes);
+    json_writer_u64(&t, "transaction_bytes", answer->transaction_bytes);
+    write_bytes(&t, &gpu->fingerprint);
+    json_writer_text(&t, "reason", answer->reason);
+    json_writer_open(&t, "ways", '[');
+    for (uint32_t i = 0; i < answer->way_count; i++)
+        write_way(&t, &answer->ways[i]);
+    json_writer_close(&t, ']');
+    json_writer_open(&t, "left_out", '[');
+    for (uint32_t i = 0; i < answer->left_out_count; i++) {
+        const struct memory_left_out *const l = &answer->left_out[i];
+        json_writer_open(&t, NULL, '{');
+        json_writer_text(&t, "kind", memory_kind_name(l->kind));
+        write_text_or_null(&t, "peer_uuid", l->peer_uuid);
+        json_writer_text(&t, "why", l->why);
+        json_writer_close(&t, '}');
+    }
+    json_writer_close(&t, ']');
+    json_writer_close(&t, '}');
+    return json_writer_end(&t, out_bytes);
+}

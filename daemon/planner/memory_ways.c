@@ -1,0 +1,521 @@
+/* memory_ways.c: lists the ways of each kind of memory, predicts each, and ranks them. The regions
+ * that were probed are a curve like that of device memory, and access_cost.c interpolates it. */
+#include "planner/memory_ways.h"
+
+#include "base/name_of.h"
+#include "planner/access_cost.h"
+#include "planner/format_size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Writes and atomics of other memory are measured with so many bytes, within the reach. */
+enum { RATE_BYTES = 32, LEAD_BYTES = 96 };
+
+/* Of what a way without a number reaches over less memory. */
+static const double UNMEASURED_SHARE = 0.5;
+
+/* Of the plateau, in the facts. */
+static const double REACHED = 0.9;
+
+NAME_FUNCTIONS(memory_home,
+               enum memory_home, [HOME_ANY] = "any", [HOME_DEVICE] = "device", [HOME_HOST] = "host")
+
+NAME_FUNCTION(way_basis_name,
+              enum way_basis, [WAY_NOT_MEASURED] = "not-measured", [WAY_MEASURED] = "measured",
+              [WAY_BETWEEN] = "between", [WAY_SCALED] = "scaled", [WAY_AT_LEAST] = "at-least")
+
+/* How a job gets each kind, and the order of those that are as fast as one another: the usual ways
+ * first. */
+static const struct {
+    const char *allocate;
+    uint32_t effort;
+} kinds[MEMORY_KIND_COUNT] = {
+    [MEMORY_DEVICE] = {"cuMemAlloc, or cuMemCreate at the device", 0},
+    [MEMORY_MANAGED_DEVICE] = {"cuMemAllocManaged, prefetched to the device", 1},
+    [MEMORY_HOST_PINNED] = {"cuMemHostAlloc", 2},
+    [MEMORY_MANAGED_HOST] = {"cuMemAllocManaged, preferred location host, accessed by the device",
+                             3},
+    [MEMORY_HOST_REGISTERED] = {"ordinary pages of the process, cuMemHostRegister", 4},
+    [MEMORY_HOST_REGISTERED_HUGE] = {"transparent huge pages of the process, cuMemHostRegister", 5},
+    [MEMORY_HOST_VIRTUAL] = {"cuMemCreate at a NUMA node of the host, accessed by the device", 6},
+    [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 7},
+};
+
+/* One call. */
+struct advising {
+    const struct fingerprint *fp;
+    const struct memory_request *request;
+    struct memory_answer *out;
+    struct maybe_f64 device_gbps; /* naive, in device memory */
+};
+
+/* ---- what there is ---- */
+
+/* 0: not known. */
+static uint64_t home_bytes(const struct fingerprint *fp, enum memory_home home)
+{
+    const uint64_t device = fp->gpu.memory_bytes;
+    const uint64_t host = fp->conditions.host_memory_bytes.v;
+
+    if (home == HOME_ANY)
+        return device > 0 && host > 0 ? device + host : 0;
+    return home == HOME_HOST ? host : device;
+}
+
+static enum status check_home(const struct fingerprint *fp, const struct memory_request *request,
+                              struct err *err)
+{
+    static const char *const owners[] = {
+        [HOME_ANY] = "this GPU and its host have together", [HOME_HOST] = "the host has"};
+    const uint64_t most = home_bytes(fp, request->home);
+    char asked[FORMAT_SIZE_BYTES];
+    char there[FORMAT_SIZE_BYTES];
+
+    if (request->home == HOME_DEVICE)
+        return reach_limit_check_device(fp, request->bytes, err);
+    if (most == 0 || request->bytes <= most)
+        return STATUS_OK;
+    format_size_pair(request->bytes, most, asked, there);
+    return err_set_field(err, STATUS_TOO_MANY_BYTES, "bytes",
+                         "%s are more than the %s of memory that %s", asked, there,
+                         owners[request->home]);
+}
+
+static bool is_in_home(enum memory_kind kind, enum memory_home home)
+{
+    const bool is_device = kind == MEMORY_DEVICE || kind == MEMORY_MANAGED_DEVICE;
+
+    return home == HOME_ANY || (home == HOME_DEVICE ? is_device : memory_kind_is_host(kind));
+}
+
+/* The most that one allocation of this kind can have; 0: not known. Managed memory that the host
+ * has no room for stays at the device. */
+static uint64_t kind_bytes(const struct fingerprint *fp, enum memory_kind kind)
+{
+    if (kind == MEMORY_PEER)
+        return 0;
+    if (kind == MEMORY_MANAGED_HOST)
+        return home_bytes(fp, HOME_ANY);
+    return home_bytes(fp, memory_kind_is_host(kind) ? HOME_HOST : HOME_DEVICE);
+}
+
+__attribute__((format(printf, 4, 5))) static void
+leave_out(struct advising *a, enum memory_kind kind, const char *peer_uuid, const char *format, ...)
+{
+    struct memory_left_out *const l = &a->out->left_out[a->out->left_out_count++];
+    va_list args;
+
+    *l = (struct memory_left_out){.kind = kind, .peer_uuid = peer_uuid};
+    va_start(args, format);
+    (void)vsnprintf(l->why, sizeof(l->why), format, args);
+    va_end(args);
+}
+
+/* ---- ways ---- */
+
+static struct memory_way *add_way(struct advising *a, enum memory_kind kind, const char *peer_uuid,
+                                  enum strategy s)
+{
+    struct memory_way *const w = &a->out->ways[a->out->way_count++];
+
+    *w = (struct memory_way){.kind = kind,
+                             .peer_uuid = peer_uuid,
+                             .allocate = kinds[kind].allocate,
+                             .strategy = s,
+                             .passes = 1,
+                             .probed_bytes = UNKNOWN(REASON_NOT_APPLICABLE),
+                             .probed_gbps = UNKNOWN(REASON_NOT_APPLICABLE),
+                             .sms = UNKNOWN(REASON_NOT_APPLICABLE)};
+    return w;
+}
+
+static struct maybe_f64 column_of(const struct curve_point *p, enum strategy s)
+{
+    return s == STRATEGY_WINDOWS ? p->by_group_gbps : p->naive_gbps;
+}
+
+/* Was a region of as many bytes probed this way? */
+static bool is_probed(const struct curve_point *curve, uint32_t count, enum strategy s,
+                      uint64_t bytes)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < count; i++)
+        any = any || (curve[i].region_bytes == bytes && IS_KNOWN(column_of(&curve[i], s)));
+    return any;
+}
+
+/* ---- device memory ---- */
+
+static enum way_basis device_basis(const struct advising *a, const struct strategy_answer *plan,
+                                   const struct strategy_option *option)
+{
+    const struct throughput *const t = &a->fp->throughput;
+    const bool in_reach = IS_KNOWN(a->fp->windows.recommended_bytes) &&
+                          a->request->bytes <= a->fp->windows.recommended_bytes.v;
+
+    if (!IS_KNOWN(option->gbps) || plan->basis == BASIS_NONE)
+        return WAY_NOT_MEASURED;
+    if (plan->basis == BASIS_SCALED)
+        return WAY_SCALED;
+    return plan->basis == BASIS_MEASURED &&
+                   (in_reach ||
+                    is_probed(t->curve, t->curve_count, option->strategy, a->request->bytes))
+               ? WAY_MEASURED
+               : WAY_BETWEEN;
+}
+
+static void add_option(struct advising *a, const struct strategy_answer *plan,
+                       const struct strategy_option *option)
+{
+    struct memory_way *const w = add_way(a, MEMORY_DEVICE, "", option->strategy);
+
+    w->gbps = option->gbps;
+    w->basis = device_basis(a, plan, option);
+    w->passes = option->passes;
+    w->scope_bytes = option->scope_bytes;
+    w->windows = option->windows;
+    for (uint32_t i = 0; i < option->windows; i++)
+        if (plan->placement.windows[i].length_bytes > w->window_bytes)
+            w->window_bytes = plan->placement.windows[i].length_bytes;
+    w->rank_gbps =
+        IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * plan->in_reach_gbps.v; /* 0: unknown */
+    memcpy(w->why, option->why, sizeof(w->why));
+    if (option->strategy == STRATEGY_NAIVE)
+        a->device_gbps = option->gbps;
+}
+
+/* Those of the plan that need no input, in its order. */
+static void add_device(struct advising *a)
+{
+    const struct job_request job = {.bytes = a->request->bytes,
+                                    .access = a->request->access,
+                                    .element_bytes = a->request->element_bytes,
+                                    .fingerprint_id = a->out->fingerprint_id};
+    struct strategy_answer plan;
+    struct err err;
+
+    if (strategy_plan(a->fp, &job, &plan, &err) != STATUS_OK) {
+        leave_out(a, MEMORY_DEVICE, "", "%.190s", err.text);
+        return;
+    }
+    for (int i = 0; i < STRATEGY_COUNT; i++)
+        if (plan.options[i].possible && plan.options[i].strategy <= STRATEGY_WINDOWS)
+            add_option(a, &plan, &plan.options[i]);
+}
+
+/* ---- other kinds ---- */
+
+static void add_region(struct throughput *t, uint64_t bytes, struct maybe_f64 gbps)
+{
+    if (IS_KNOWN(gbps) && gbps.v > 0 && t->curve_count < FINGERPRINT_MAX_CURVE)
+        t->curve[t->curve_count++] =
+            (struct curve_point){.region_bytes = bytes, .naive_gbps = gbps};
+}
+
+/* Windows reach windows_reach_bytes, which has no point of its own. */
+static void add_windows_edge(const struct memory_facts *m, const struct curve_point *next,
+                             struct throughput *t)
+{
+    const struct curve_point *const last = &t->curve[t->curve_count - 1];
+    const uint64_t edge = IS_KNOWN(m->windows_reach_bytes) ? m->windows_reach_bytes.v : 0;
+
+    if (IS_KNOWN(next->by_group_gbps) && edge > last->region_bytes && edge < next->region_bytes)
+        add_region(t, edge, last->naive_gbps);
+}
+
+/* What was measured this way, as access_cost_read takes it. */
+static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->plateau_gbps = m->plateau_gbps;
+    for (uint32_t i = 0; !IS_KNOWN(m->plateau_gbps) && i < m->curve_count; i++)
+        if (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > out->plateau_gbps.v)
+            out->plateau_gbps = m->curve[i].naive_gbps;
+    if (s == STRATEGY_WINDOWS) /* what needs no windows */
+        add_region(out, IS_KNOWN(m->reach_bytes) ? m->reach_bytes.v : 1, out->plateau_gbps);
+    for (uint32_t i = 0; i < m->curve_count; i++) {
+        if (s == STRATEGY_WINDOWS)
+            add_windows_edge(m, &m->curve[i], out);
+        add_region(out, m->curve[i].region_bytes, column_of(&m->curve[i], s));
+    }
+    out->rate_count = 2;
+    out->rates[0] = (struct access_rate){
+        .access = ACCESS_ATOMIC, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->atomic_gbps};
+    out->rates[1] = (struct access_rate){
+        .access = ACCESS_WRITE, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->write_gbps};
+}
+
+static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
+{
+    struct maybe_f64 ns = access_cost_naive_ns(cost, bytes);
+
+    if (IS_KNOWN(ns))
+        ns.v = cost->transaction_bytes / ns.v;
+    return ns;
+}
+
+/* Of memory that is slow in windows over the smallest region that was tried with them, nothing says
+ * from where on. */
+static bool is_below_curve(const struct memory_facts *m, const struct throughput *t,
+                           enum strategy s, uint64_t bytes)
+{
+    return s == STRATEGY_WINDOWS && !IS_KNOWN(m->windows_reach_bytes) &&
+           bytes < t->curve[1].region_bytes &&
+           t->curve[1].naive_gbps.v < REACHED * t->plateau_gbps.v;
+}
+
+static enum way_basis kind_basis(const struct advising *a, const struct memory_facts *m,
+                                 const struct access_cost *cost, const struct memory_way *w)
+{
+    const struct maybe_u64 reach =
+        w->strategy == STRATEGY_WINDOWS ? m->windows_reach_bytes : m->reach_bytes;
+    const uint64_t bytes = a->request->bytes;
+    const bool reads = a->request->access == ACCESS_READ;
+
+    if (!IS_KNOWN(w->gbps))
+        return IS_KNOWN(w->probed_gbps) && bytes > w->probed_bytes.v &&
+                       reach.known == MAYBE_NOT_OBSERVABLE
+                   ? WAY_AT_LEAST
+                   : WAY_NOT_MEASURED;
+    if (cost->basis == BASIS_SCALED || (!reads && IS_KNOWN(reach) && bytes > reach.v))
+        return WAY_SCALED;
+    return reads && cost->basis == BASIS_MEASURED &&
+                   is_probed(m->curve, m->curve_count, w->strategy, bytes)
+               ? WAY_MEASURED
+               : WAY_BETWEEN;
+}
+
+/* Fills in gbps, basis and what was probed, of which there is something. */
+static void predict(const struct advising *a, const struct memory_facts *m, struct memory_way *w)
+{
+    const struct reach_limit none = {.observed = false}; /* the curve has it */
+    const uint64_t bytes = a->request->bytes;
+    struct throughput t;
+    struct access_cost cost;
+    uint64_t last;
+
+    read_curve(m, w->strategy, &t);
+    last = t.curve[t.curve_count - 1].region_bytes;
+    access_cost_read(&t, &none, a->request->access, a->out->transaction_bytes, 0, &cost);
+    w->probed_bytes = KNOWN_U64(last);
+    w->probed_gbps = gbps_at(&cost, last);
+    if (!IS_KNOWN(w->probed_gbps))
+        w->gbps = w->probed_gbps;
+    else if (bytes > last)
+        w->gbps = UNKNOWN_F64(REASON_BEYOND_MEMORY);
+    else if (is_below_curve(m, &t, w->strategy, bytes))
+        w->gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+    else
+        w->gbps = gbps_at(&cost, bytes);
+    w->basis = kind_basis(a, m, &cost, w);
+}
+
+/* It is device memory: what it seems to be faster over a small region is the L2 cache. */
+static void cap_at_device(const struct advising *a, struct maybe_f64 *gbps)
+{
+    if (IS_KNOWN(*gbps) && IS_KNOWN(a->device_gbps) && gbps->v > a->device_gbps.v)
+        gbps->v = a->device_gbps.v;
+}
+
+static void write_why(const struct advising *a, const struct memory_facts *m, const char *lead,
+                      struct memory_way *w)
+{
+    static const char *const rests[] = {[WAY_MEASURED] = "measured over this many bytes",
+                                        [WAY_BETWEEN] = "between what was measured",
+                                        [WAY_SCALED] = "from other accesses that were measured"};
+    const bool has_reach = IS_KNOWN(m->reach_bytes);
+    char rate[FORMAT_RATE_BYTES];
+    char plateau[FORMAT_RATE_BYTES];
+    char asked[FORMAT_SIZE_BYTES];
+    char probed[FORMAT_SIZE_BYTES];
+    char reach[FORMAT_SIZE_BYTES];
+
+    format_size_pair(a->request->bytes, w->probed_bytes.v, asked, probed);
+    format_size(has_reach ? m->reach_bytes.v : m->probed_bytes.v, reach);
+    format_rate(m->plateau_gbps, plateau);
+    if (w->basis == WAY_NOT_MEASURED && !IS_KNOWN(w->probed_gbps))
+        snprintf(w->why, sizeof(w->why), "%s: %ss of this memory were not measured.", lead,
+                 access_name(a->request->access));
+    else if (!IS_KNOWN(w->gbps))
+        snprintf(
+            w->why, sizeof(w->why),
+            "%s: not known for %s; %s were probed, at %s; any SM reads %s %s at full speed (%s).",
+            lead, asked, probed, format_rate(w->probed_gbps, rate),
+            has_reach ? "up to" : "at least", reach, plateau);
+    else
+        snprintf(w->why, sizeof(w->why), "%s: %s, %s; any SM reads %s %s at full speed (%s).", lead,
+                 format_rate(w->gbps, rate), rests[w->basis], has_reach ? "up to" : "at least",
+                 reach, plateau);
+}
+
+/* Any SM anywhere, or each of `windows` groups in a window of its own. */
+static void add_kind_way(struct advising *a, const struct memory_facts *m, enum strategy s,
+                         uint32_t windows)
+{
+    struct memory_way *const w = add_way(a, m->kind, m->peer_uuid, s);
+    char lead[LEAD_BYTES] = "Any SM anywhere";
+    char longest[FORMAT_SIZE_BYTES];
+
+    predict(a, m, w);
+    if (m->kind == MEMORY_MANAGED_DEVICE) {
+        cap_at_device(a, &w->gbps);
+        cap_at_device(a, &w->probed_gbps);
+    }
+    w->rank_gbps = IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * w->probed_gbps.v;
+    w->sms = m->sms_to_fill;
+    if (s == STRATEGY_WINDOWS) {
+        w->windows = windows;
+        w->window_bytes = (a->request->bytes - 1) / windows + 1;
+        if (IS_KNOWN(w->sms) && w->sms.v < windows)
+            w->sms.v = windows;
+        snprintf(lead, sizeof(lead), "%u windows of whole groups, %s each (placement?windows=%u)",
+                 windows, format_size(w->window_bytes, longest), windows);
+    }
+    write_why(a, m, lead, w);
+}
+
+/* How many windows by group were measured; 0: none, or all SMs reach all of the memory. */
+static uint32_t windows_that_help(const struct memory_facts *m, uint64_t bytes)
+{
+    uint32_t windows = 0;
+
+    for (uint32_t i = 0; i < m->curve_count; i++)
+        if (IS_KNOWN(m->curve[i].by_group_gbps) && m->curve[i].by_group_gbps.v > 0)
+            windows = m->curve[i].windows;
+    if (m->reach_bytes.known == MAYBE_NOT_OBSERVABLE ||
+        (IS_KNOWN(m->reach_bytes) && bytes <= m->reach_bytes.v))
+        return 0;
+    return windows;
+}
+
+static bool has_curve(const struct memory_facts *m)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < m->curve_count; i++)
+        any = any || (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > 0);
+    return any;
+}
+
+static void add_kind(struct advising *a, const struct memory_facts *m)
+{
+    const uint64_t most = kind_bytes(a->fp, m->kind);
+    const uint32_t windows = windows_that_help(m, a->request->bytes);
+    char asked[FORMAT_SIZE_BYTES];
+    char there[FORMAT_SIZE_BYTES];
+
+    if (!has_curve(m)) {
+        leave_out(
+            a, m->kind, m->peer_uuid, "Nothing is known of it: %s.",
+            reason_slug(IS_KNOWN(m->probed_bytes) ? REASON_NOT_MEASURED : m->probed_bytes.reason));
+    } else if (most > 0 && a->request->bytes > most) {
+        format_size_pair(a->request->bytes, most, asked, there);
+        leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s that there are.", asked,
+                  there);
+    } else {
+        add_kind_way(a, m, STRATEGY_NAIVE, 0);
+        if (windows > 1)
+            add_kind_way(a, m, STRATEGY_WINDOWS, windows);
+    }
+}
+
+/* ---- the order ---- */
+
+static uint32_t effort_of(const struct memory_way *w)
+{
+    static const uint32_t efforts[] = {
+        [STRATEGY_NAIVE] = 0, [STRATEGY_WINDOWS] = 1, [STRATEGY_SCOPES] = 2};
+    enum { STRATEGY_STEP = MEMORY_KIND_COUNT, BASIS_STEP = 4 * STRATEGY_STEP };
+
+    return (IS_KNOWN(w->gbps) ? 0 : BASIS_STEP) + efforts[w->strategy] * STRATEGY_STEP +
+           kinds[w->kind].effort;
+}
+
+/* The best from way `from` on, of device memory the first: its plan has ranked it. */
+static uint32_t next_best(const struct memory_answer *out, uint32_t from)
+{
+    double fastest = 0;
+    uint32_t best = out->way_count;
+
+    for (int pass = 0; pass < 2; pass++) {
+        bool device = false;
+        for (uint32_t i = from; i < out->way_count; i++) {
+            const struct memory_way *const w = &out->ways[i];
+            if (w->kind == MEMORY_DEVICE && device)
+                continue;
+            device = device || w->kind == MEMORY_DEVICE;
+            if (pass == 0 && w->rank_gbps > fastest)
+                fastest = w->rank_gbps;
+            if (pass == 1 && w->rank_gbps * (1 + STRATEGY_WORTH) >= fastest &&
+                (best == out->way_count || effort_of(w) < effort_of(&out->ways[best])))
+                best = i;
+        }
+    }
+    return best;
+}
+
+static void rank(struct memory_answer *out)
+{
+    struct memory_way way;
+    uint32_t best;
+
+    for (uint32_t i = 0; i < out->way_count; i++) {
+        best = next_best(out, i);
+        way = out->ways[best];
+        memmove(&out->ways[i + 1], &out->ways[i], (best - i) * sizeof(way));
+        out->ways[i] = way;
+    }
+}
+
+static void write_reason(const struct advising *a)
+{
+    const struct memory_way *const first = &a->out->ways[0];
+    const struct memory_way *const next = a->out->way_count > 1 ? first + 1 : NULL;
+    const bool no_host =
+        a->request->home != HOME_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes);
+    char rate[FORMAT_RATE_BYTES];
+    char other[FORMAT_RATE_BYTES];
+    char then[FORMAT_RATE_BYTES + 64] = "";
+
+    if (next)
+        snprintf(then, sizeof(then), "; next, %s %s: %s", memory_kind_name(next->kind),
+                 strategy_name(next->strategy), format_rate(next->gbps, other));
+    snprintf(a->out->reason, sizeof(a->out->reason), "%s %s: %s%s (fingerprint %s).%s",
+             memory_kind_name(first->kind), strategy_name(first->strategy),
+             format_rate(first->gbps, rate), then, a->out->fingerprint_id,
+             no_host ? " How much memory the host has is not recorded." : "");
+}
+
+/* ---- the answer ---- */
+
+enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_request *request,
+                             struct memory_answer *out, struct err *err)
+{
+    struct advising a = {.fp = fp, .request = request, .out = out};
+    enum status s;
+
+    memset(out, 0, sizeof(*out));
+    s = reach_limit_begin(fp, request->bytes, request->fingerprint_id, out->fingerprint_id, err);
+    if (s == STATUS_OK)
+        s = strategy_sizes(request->element_bytes, 0, &out->element_bytes, &out->transaction_bytes,
+                           err);
+    if (s == STATUS_OK)
+        s = check_home(fp, request, err);
+    if (s != STATUS_OK)
+        return s;
+    if (is_in_home(MEMORY_DEVICE, request->home))
+        add_device(&a);
+    for (uint32_t i = 0; i < fp->memory_count; i++)
+        if (is_in_home(fp->memory[i].kind, request->home))
+            add_kind(&a, &fp->memory[i]);
+    if (out->way_count == 0)
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "%s knows no memory of this home with so many bytes: measure again, with "
+                       "depth full (in the environment of a job, ask the daemon)",
+                       out->fingerprint_id);
+    rank(out);
+    write_reason(&a);
+    return STATUS_OK;
+}

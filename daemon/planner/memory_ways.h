@@ -1,0 +1,88 @@
+/* memory_ways.h: every way to allocate so many bytes and to access them at random, ranked: the kind
+ * of memory, and any SM anywhere (naive), passes over scopes, or windows by group. Pure; no
+ * allocation; any thread.
+ *
+ * Ways in device memory are those of strategy_plan, in its order. Those in other kinds are
+ * interpolated from the regions that were probed (docs/planner.md, "Memory"); larger regions have
+ * no number.
+ */
+#ifndef REACH_PLANNER_MEMORY_WAYS_H
+#define REACH_PLANNER_MEMORY_WAYS_H
+
+#include "planner/strategy.h"
+
+/* Where the memory may be. Peers and all else are in `any`. */
+enum memory_home { HOME_ANY = 0, HOME_DEVICE, HOME_HOST, HOME_COUNT };
+const char *memory_home_name(enum memory_home home); /* "any", "device", "host" */
+bool memory_home_from_name(const char *name, enum memory_home *out);
+
+struct memory_request {
+    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: accessed at random */
+    enum access access;
+    enum memory_home home;
+    uint32_t element_bytes;     /* as in job_request */
+    const char *fingerprint_id; /* as in job_request */
+};
+
+/* What `gbps` rests on. */
+enum way_basis {
+    WAY_NOT_MEASURED = 0, /* no number: beyond what was probed, or not measured at all */
+    WAY_MEASURED,         /* such accesses over as many bytes, or within the reach of the device */
+    WAY_BETWEEN,          /* smaller and larger regions were probed, or accesses measured */
+    WAY_SCALED,           /* from other accesses: BASIS_SCALED, or beyond the reach from reads */
+    WAY_AT_LEAST          /* no number: all that was probed is reached, and this is more */
+};
+const char *way_basis_name(enum way_basis b); /* "not-measured", "measured", "between", .. */
+
+struct memory_way {
+    enum memory_kind kind;
+    const char *peer_uuid;  /* of MEMORY_PEER, borrowed from the fingerprint; "": none */
+    const char *allocate;   /* how, in a few words; static */
+    enum strategy strategy; /* naive, scopes (device memory only) or windows */
+    struct maybe_f64 gbps;  /* predicted: transaction bytes of useful accesses */
+    enum way_basis basis;
+    struct maybe_u64 probed_bytes; /* largest region probed this way; device: not applicable */
+    struct maybe_f64 probed_gbps;  /* such accesses there */
+    struct maybe_u32 sms;          /* enough to fill the link, at least one of each window */
+    uint64_t passes;               /* over all accesses; 1 but for scopes */
+    uint64_t scope_bytes;          /* of each pass; 0: none */
+    uint32_t windows;              /* 0: none */
+    uint64_t window_bytes;         /* of the longest */
+    double rank_gbps;              /* what it is ranked by */
+    char why[STRATEGY_WHY_BYTES];  /* one sentence for a person */
+};
+
+/* A kind of memory that this home includes and that is not among the ways. */
+struct memory_left_out {
+    enum memory_kind kind;
+    const char *peer_uuid; /* as in memory_way */
+    char why[200];
+};
+
+enum {
+    MEMORY_MAX_WAYS = STRATEGY_WINDOWS + 1 + 2 * FINGERPRINT_MAX_MEMORY,
+    MEMORY_MAX_LEFT_OUT = 1 + FINGERPRINT_MAX_MEMORY
+};
+
+struct memory_answer {
+    char fingerprint_id[FINGERPRINT_ID_BYTES];
+    uint32_t element_bytes; /* defaults filled in */
+    uint32_t transaction_bytes;
+    /* Best first: by gbps or, if there is none, by half of probed_gbps, so that a way that was
+     * measured comes first unless another promises twice as much. Those within STRATEGY_WORTH of
+     * one another: measured before not, naive before windows before scopes, common kinds before
+     * others. At least one. */
+    uint32_t way_count;
+    struct memory_way ways[MEMORY_MAX_WAYS];
+    uint32_t left_out_count;
+    struct memory_left_out left_out[MEMORY_MAX_LEFT_OUT];
+    char reason[STRATEGY_WHY_BYTES]; /* of the first */
+};
+
+/* Errors: STATUS_INVALID_ARGUMENT (a number out of range; names the parameter),
+ * STATUS_TOO_MANY_BYTES (the home has less, as far as the fingerprint knows),
+ * STATUS_NOT_APPLICABLE (the fingerprint knows no way). `*out` is then not to be read. */
+enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_request *request,
+                             struct memory_answer *out, struct err *err);
+
+#endif
