@@ -12,8 +12,8 @@ from lib_reach import Tool, reach, refusal
 
 GIB = 1 << 30
 PROFILES = ("k80", "p100", "a100-80g", "h100-80g", "h200")
-# By the memory of a GPU: from inside every reach to more than there is.
-SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1, 3 / 2)
+# By the memory of a GPU: from inside every reach to all there is.
+SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1)
 JOBS = (
     {}, {"access": "atomic"}, {"access": "write", "element": 4}, {"element": 512},
     {"element": 48, "transaction": 64}, {"reserve": 1 << 20}, {"reserve": 1 << 50},
@@ -29,7 +29,7 @@ WRONG = (
     ("plan", {"bytes": 1, "scan_gps": 1e30}), ("plan", {"bytes": 1, "element": 1 << 30}),
     ("plan", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 0}),
     ("placement", {"bytes": GIB, "windows": 257}), ("placement", {"bytes": 1 << 51}),
-    ("scope", {"bytes": 0}),
+    ("scope", {"bytes": 0}), ("plan", {"bytes": 900 << 40}), ("explain", {"bytes": 150 * GIB, "gbps": 1.0}),
     ("scope", {"bytes": 1 << 51}), ("scope", {"bytes": 1, "access": "sideways"}),
     ("explain", {"bytes": GIB, "gbps": 0.0}), ("explain", {"bytes": GIB, "gbps": -3.0}),
     ("explain", {"bytes": 0, "gbps": 1.0}), ("plan", {"bytes": GIB, "contiguous": 1.5}),

@@ -93,9 +93,9 @@ def an_sm_outside_of_the_table():
         equal(refusal(placement.window_of, sm), ("no-such-sm", text))
     equal(refusal(placement.window_of, -1)[0], "no-such-sm")  # and not the last one
     # No windows at all: not window 0.
-    by_c.ask("placement", 1, bytes=100 * GIB)
+    by_c.ask("placement", 1, bytes=11 * GIB)
     equal(refusal(by_c.ask, "window", 0)[0], "no-window")
-    equal(refusal(python.placement(1, bytes=100 * GIB).window_of, 0)[0], "no-window")
+    equal(refusal(python.placement(1, bytes=11 * GIB).window_of, 0)[0], "no-window")
     # The SMs of another job of a split get no work of this one.
     by_c.ask("split", UUID, bytes=f"{GIB},{GIB}")
     parts = python.split(UUID, [GIB, GIB]).jobs
