@@ -47,7 +47,8 @@ struct advising {
     const struct fingerprint *fp;
     const struct memory_request *request;
     struct memory_answer *out;
-    struct maybe_f64 device_gbps; /* naive, in device memory */
+    struct maybe_f64 device_gbps;   /* naive, in device memory */
+    struct maybe_f64 in_reach_gbps; /* within the reach of it */
 };
 
 /* ---- what there is ---- */
@@ -181,7 +182,7 @@ static void add_option(struct advising *a, const struct strategy_answer *plan,
             w->window_bytes = plan->placement.windows[i].length_bytes;
     w->rank_gbps =
         IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * plan->in_reach_gbps.v; /* 0: unknown */
-    memcpy(w->why, option->why, sizeof(w->why));
+    memcpy(w->why, option->why, sizeof(option->why));
     if (option->strategy == STRATEGY_NAIVE)
         a->device_gbps = option->gbps;
 }
@@ -200,6 +201,7 @@ static void add_device(struct advising *a)
         leave_out(a, MEMORY_DEVICE, "", "%.190s", err.text);
         return;
     }
+    a->in_reach_gbps = plan.in_reach_gbps;
     for (int i = 0; i < STRATEGY_COUNT; i++)
         if (plan.options[i].possible && plan.options[i].strategy <= STRATEGY_WINDOWS)
             add_option(a, &plan, &plan.options[i]);
@@ -312,11 +314,17 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
     w->basis = kind_basis(a, m, &cost, w);
 }
 
-/* It is device memory: what it seems to be faster over a small region is the L2 cache. */
-static void cap_at_device(const struct advising *a, struct maybe_f64 *gbps)
+static double least(double a, struct maybe_f64 b)
 {
-    if (IS_KNOWN(*gbps) && IS_KNOWN(a->device_gbps) && gbps->v > a->device_gbps.v)
-        gbps->v = a->device_gbps.v;
+    return IS_KNOWN(b) && b.v < a ? b.v : a;
+}
+
+/* It is device memory: what it seems to be faster over a small region is the L2 cache. */
+static void cap_at_device(const struct advising *a, struct memory_way *w)
+{
+    w->gbps.v = least(w->gbps.v, a->device_gbps);
+    w->probed_gbps.v = least(w->probed_gbps.v, a->in_reach_gbps);
+    w->rank_gbps = least(w->rank_gbps, a->device_gbps);
 }
 
 static void write_why(const struct advising *a, const struct memory_facts *m, const char *lead,
@@ -359,11 +367,9 @@ static void add_kind_way(struct advising *a, const struct memory_facts *m, enum 
     char longest[FORMAT_SIZE_BYTES];
 
     predict(a, m, w);
-    if (m->kind == MEMORY_MANAGED_DEVICE) {
-        cap_at_device(a, &w->gbps);
-        cap_at_device(a, &w->probed_gbps);
-    }
     w->rank_gbps = IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * w->probed_gbps.v;
+    if (m->kind == MEMORY_MANAGED_DEVICE)
+        cap_at_device(a, w);
     w->sms = m->sms_to_fill;
     if (s == STRATEGY_WINDOWS) {
         w->windows = windows;

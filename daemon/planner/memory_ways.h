@@ -34,6 +34,8 @@ enum way_basis {
 };
 const char *way_basis_name(enum way_basis b); /* "not-measured", "measured", "between", .. */
 
+enum { MEMORY_WHY_BYTES = STRATEGY_WHY_BYTES + 128 };
+
 struct memory_way {
     enum memory_kind kind;
     const char *peer_uuid;  /* of MEMORY_PEER, borrowed from the fingerprint; "": none */
@@ -49,7 +51,7 @@ struct memory_way {
     uint32_t windows;              /* 0: none */
     uint64_t window_bytes;         /* of the longest */
     double rank_gbps;              /* what it is ranked by */
-    char why[STRATEGY_WHY_BYTES];  /* one sentence for a person */
+    char why[MEMORY_WHY_BYTES];    /* one sentence for a person */
 };
 
 /* A kind of memory that this home includes and that is not among the ways. */
@@ -76,7 +78,7 @@ struct memory_answer {
     struct memory_way ways[MEMORY_MAX_WAYS];
     uint32_t left_out_count;
     struct memory_left_out left_out[MEMORY_MAX_LEFT_OUT];
-    char reason[STRATEGY_WHY_BYTES]; /* of the first */
+    char reason[MEMORY_WHY_BYTES]; /* of the first */
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (a number out of range; names the parameter),

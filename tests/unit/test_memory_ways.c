@@ -36,12 +36,11 @@ static void load(void)
 
 static void ask(uint64_t bytes, enum memory_home home, enum access access, uint32_t element)
 {
-    const struct memory_request r = {
-        .bytes = bytes,
-        .access = access,
-        .home = home,
-        .element_bytes = element,
-        .fingerprint_id = "fp0123456789abcdef"};
+    const struct memory_request r = {.bytes = bytes,
+                                     .access = access,
+                                     .home = home,
+                                     .element_bytes = element,
+                                     .fingerprint_id = "fp0123456789abcdef"};
     struct err err;
 
     if (memory_ways_rank(&fp, &r, &answer, &err) != STATUS_OK)
@@ -143,6 +142,10 @@ static void test_beyond(void **state)
     ask(256 * MIB, HOME_ANY, ACCESS_READ, 0);
     assert_ptr_equal(way(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.ways[0]);
     assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.ways[0].gbps.v);
+    ask(100 * GIB, HOME_ANY, ACCESS_READ, 0);
+    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
+                way(MEMORY_DEVICE, STRATEGY_NAIVE)); /* and known before unknown */
+    assert_true(way(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
 }
 
 /* Within the reach as measured; beyond it a miss takes as long as one of a read. */
