@@ -364,7 +364,7 @@ static void add_kind_way(struct advising *a, const struct memory_facts *m, enum 
 {
     struct memory_way *const w = add_way(a, m->kind, m->peer_uuid, s);
     char lead[LEAD_BYTES] = "Any SM anywhere";
-    char longest[FORMAT_SIZE_BYTES];
+    char mean[FORMAT_SIZE_BYTES];
 
     predict(a, m, w);
     w->rank_gbps = IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * w->probed_gbps.v;
@@ -376,8 +376,8 @@ static void add_kind_way(struct advising *a, const struct memory_facts *m, enum 
         w->window_bytes = (a->request->bytes - 1) / windows + 1;
         if (IS_KNOWN(w->sms) && w->sms.v < windows)
             w->sms.v = windows;
-        snprintf(lead, sizeof(lead), "%u windows of whole groups, %s each (placement?windows=%u)",
-                 windows, format_size(w->window_bytes, longest), windows);
+        snprintf(lead, sizeof(lead), "%u windows of whole groups, some %s each", windows,
+                 format_size(w->window_bytes, mean));
     }
     write_why(a, m, lead, w);
 }

@@ -49,7 +49,7 @@ struct memory_way {
     uint64_t passes;               /* over all accesses; 1 but for scopes */
     uint64_t scope_bytes;          /* of each pass; 0: none */
     uint32_t windows;              /* 0: none */
-    uint64_t window_bytes;         /* of the longest */
+    uint64_t window_bytes;         /* of the longest; of other kinds than the device's, the mean */
     double rank_gbps;              /* what it is ranked by */
     char why[MEMORY_WHY_BYTES];    /* one sentence for a person */
 };
