@@ -220,14 +220,16 @@ static double on_line(const struct access_cost_point *a, const struct access_cos
     return a->ns + (1 / (double)bytes - from) / (to - from) * (b->ns - a->ns);
 }
 
-/* Between points i and i + 1. */
+/* Between points i and i + 1. Where the first is as fast as within the reach, the line bends
+ * somewhere between: the next line backwards says where. Beyond the reach there is no bend to look
+ * for, and such a line would carry the noise of two points that are close to each other. */
 static double between(const struct access_cost_series *s, uint32_t i, uint64_t bytes)
 {
     const struct access_cost_point *a = &s->points[i];
     const struct access_cost_point *b = &s->points[i + 1];
     double bent;
 
-    if (i + 2 < s->count && b->ns > a->ns && s->points[i + 2].ns > b->ns &&
+    if (i + 2 < s->count && a->ns <= s->points[0].ns * VISIBLE && b->ns > a->ns && s->points[i + 2].ns > b->ns &&
         on_line(b, &s->points[i + 2], a->bytes) < a->ns) {
         bent = on_line(b, &s->points[i + 2], bytes);
         return bent > a->ns ? bent : a->ns;

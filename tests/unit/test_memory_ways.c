@@ -164,6 +164,43 @@ static void test_other_accesses(void **state)
     assert_gbps(way(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, WAY_SCALED);
 }
 
+/* GB/s of what is left of a curve over a region of it, if that is not its first or last. */
+static double predict_left_out(struct memory_facts *m, uint32_t i)
+{
+    const struct memory_facts whole = *m;
+    const struct memory_way *w;
+
+    memmove(&m->curve[i], &m->curve[i + 1], (--m->curve_count - i) * sizeof(m->curve[0]));
+    ask(whole.curve[i].region_bytes, HOME_ANY, ACCESS_READ, 0);
+    w = way(m->kind, STRATEGY_NAIVE);
+    *m = whole;
+    assert_true(IS_KNOWN(w->gbps));
+    return w->gbps.v;
+}
+
+/* Points that are left out are found again from the others, on real curves. */
+static void test_left_out(void **state)
+{
+    double sum = 0, worst = 0;
+    uint32_t count = 0;
+
+    (void)state;
+    load();
+    for (uint32_t k = 0; k < fp.memory_count; k++) {
+        struct memory_facts *const m = &fp.memory[k];
+        for (uint32_t i = 1; memory_kind_is_host(m->kind) && i + 1 < m->curve_count; i++) {
+            const double real = m->curve[i].naive_gbps.v;
+            const double off = fabs(predict_left_out(m, i) / real - 1);
+            sum += off;
+            worst = fmax(worst, off);
+            count++;
+        }
+    }
+    printf("# %u points left out: off by %.1f %% on average, %.1f %% at most\n", count,
+           sum / count * 100, worst * 100);
+    assert_true(sum / count < 0.03 && worst < 0.13);
+}
+
 /* plan and memory cannot contradict each other. */
 static void test_device_is_the_plan(void **state)
 {
@@ -413,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_device_is_the_plan),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_random_kinds),
