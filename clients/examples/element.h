@@ -62,6 +62,14 @@ ELEMENT_FN uint32_t element_word(uint64_t at)
     return (uint32_t)at * 0x9e3779b1u + (uint32_t)(at >> 32) * 0x85ebca6bu + 1;
 }
 
+/* Random reads: lines of 128 bytes, different in every line and in every word of a line. */
+enum { LINE_BYTES = 128, LINE_WORDS = LINE_BYTES / 4 };
+
+ELEMENT_FN uint32_t element_line_word(uint32_t line, uint32_t word)
+{
+    return line * 0x9e3779b1u + word * 0x85ebca6bu + 1;
+}
+
 /* Gather: a row's number in a column. Small whole numbers: sums of them are exact in any order. */
 ELEMENT_FN float element_cell(uint64_t row, uint32_t column)
 {

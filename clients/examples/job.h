@@ -155,6 +155,11 @@ void job_way_pass(const struct job_way *way, const struct reach_answer *plan, ui
 /* One window for every SM. `out` must not move afterwards. */
 void job_one_window(uint64_t first_byte, uint64_t length_bytes, uint32_t sm_slots,
                     struct job_pass *out);
+/* Lays windows side by side over the whole lines of `bytes`, each as long as its share of the SMs
+ * (sm_count, of which one must not be 0). */
+void job_windows_divide(struct reach_window *window, uint32_t count, uint64_t bytes);
+/* The length of all windows together. */
+uint64_t job_windows_bytes(const struct reach_windows *windows);
 /* Runs all ways, round by round, so that a drifting clock affects all equally; the first round
  * warms up. Fills in what was measured, and `right`. */
 bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why);

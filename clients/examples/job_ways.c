@@ -1,4 +1,5 @@
 /* job_ways.c: the ways to do a job, from the plan to their measured throughput (job.h). */
+#include "element.h"
 #include "job.h"
 
 #include "base/stats.h"
@@ -78,6 +79,31 @@ void job_way_pass(const struct job_way *way, const struct reach_answer *plan, ui
     default:
         out->windows = reach_answer_plan(plan)->windows;
     }
+}
+
+void job_windows_divide(struct reach_window *window, uint32_t count, uint64_t bytes)
+{
+    uint64_t end = 0, sms = 0, before = 0;
+
+    for (uint32_t w = 0; w < count; w++)
+        sms += window[w].sm_count;
+    for (uint32_t w = 0; w < count; w++) {
+        before += window[w].sm_count;
+        const uint64_t bound = bytes / LINE_BYTES * before / sms * LINE_BYTES;
+
+        window[w].first_byte = end;
+        window[w].length_bytes = bound - end;
+        end = bound;
+    }
+}
+
+uint64_t job_windows_bytes(const struct reach_windows *windows)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t w = 0; w < windows->window_count; w++)
+        bytes += windows->window[w].length_bytes;
+    return bytes;
 }
 
 /* ---- measurement ---- */

@@ -60,7 +60,6 @@ static void make_by_sm(const struct answers *answers, uint64_t bytes, struct str
     const struct reach_windows *placed = &reach_answer_placement(answers->placement)->windows;
     const struct reach_fingerprint *chip = reach_answer_fingerprint(answers->fingerprint);
     uint32_t assigned = 0;
-    uint64_t end = 0, sms_before = 0;
 
     own_windows(out, placed->window_count, placed->sm_slots);
     for (uint32_t sm = 0; sm < placed->sm_slots; sm++)
@@ -75,14 +74,7 @@ static void make_by_sm(const struct answers *answers, uint64_t bytes, struct str
             out->window[w].sm_count++;
         }
     }
-    for (uint32_t w = 0; w < placed->window_count; w++) {
-        sms_before += out->window[w].sm_count;
-        const uint64_t bound = bytes / LINE_BYTES * sms_before / assigned * LINE_BYTES;
-
-        out->window[w].first_byte = end;
-        out->window[w].length_bytes = bound - end;
-        end = bound;
-    }
+    job_windows_divide(out->window, placed->window_count, bytes);
 }
 
 void strategies_make(const struct answers *answers, uint64_t bytes, struct strategy *strategies)
@@ -103,8 +95,7 @@ void strategies_make(const struct answers *answers, uint64_t bytes, struct strat
     strategies[STRATEGY_PLACED].predicted_gbps = placement->predicted_gbps;
     for (int i = 0; i < STRATEGY_COUNT; i++) {
         strategies[i].name = names[i];
-        for (uint32_t w = 0; w < strategies[i].windows.window_count; w++)
-            strategies[i].region_bytes += strategies[i].windows.window[w].length_bytes;
+        strategies[i].region_bytes = job_windows_bytes(&strategies[i].windows);
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
 #define REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
 
+#include "element.h"
 #include "job.h"
 
 #ifdef __cplusplus
@@ -11,8 +12,6 @@ extern "C" {
 #endif
 
 enum { STRATEGY_IN_REACH = 0, STRATEGY_NAIVE, STRATEGY_BY_SM, STRATEGY_PLACED, STRATEGY_COUNT };
-
-enum { LINE_BYTES = 128 };
 
 /* The answers of reachd about one GPU and one size. Owned. */
 struct answers {

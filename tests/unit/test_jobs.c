@@ -1,8 +1,9 @@
-/* test_jobs.c: the host side of the jobs of the papers (clients/examples/job*.c, element.h), with
+/* test_jobs.c: the host side of the jobs (clients/examples/job*.c, host_gather.c, element.h), with
  * jobs that run on the CPU in place of a GPU: every strategy that a plan offers, pass by pass and
  * window by window, over the same elements that the kernels compute. */
 #include "clients/c/answer.h"
 #include "clients/examples/element.h"
+#include "clients/examples/host_gather.h"
 #include "clients/examples/job.h"
 
 #include "base/rng.h"
@@ -374,6 +375,135 @@ static void elements_are_what_they_should_be(void **state)
     assert_false(element_inside(4, 5, 5) || element_inside(10, 5, 5) || element_inside(0, 0, 0));
 }
 
+/* ---- host_gather ----------------------------------------------------------------------------- */
+
+/* A chip with groups of random size; some SM ids do not exist. */
+static void make_chip(struct rng *rng, int16_t *group_of_sm, struct reach_fingerprint *chip)
+{
+    *chip = (struct reach_fingerprint){.sm_slots = 1 + (uint32_t)rng_below(rng, REACH_SM_MAX),
+                                       .group_count = 1 + (uint32_t)rng_below(rng, 40),
+                                       .group_of_sm = group_of_sm};
+    for (uint32_t sm = 0; sm < chip->sm_slots; sm++) {
+        const bool exists = sm + 1 == chip->sm_slots || rng_below(rng, 8) > 0;
+
+        group_of_sm[sm] = exists ? (int16_t)rng_below(rng, chip->group_count) : REACH_IDLE;
+        chip->sm_count += exists;
+    }
+}
+
+static void check_layout(const struct reach_fingerprint *chip, uint64_t bytes,
+                         const struct reach_windows *w)
+{
+    uint32_t sms[REACH_WINDOW_MAX] = {0};
+    uint64_t end = 0;
+
+    for (uint32_t sm = 0; sm < chip->sm_slots; sm++) {
+        assert_int_equal(w->window_of_sm[sm], chip->group_of_sm[sm]);
+        if (w->window_of_sm[sm] != REACH_IDLE)
+            sms[w->window_of_sm[sm]]++;
+    }
+    for (uint32_t i = 0; i < w->window_count; i++) {
+        const double share = (double)bytes * sms[i] / chip->sm_count;
+
+        assert_int_equal(w->window[i].first_byte, end);
+        assert_int_equal(w->window[i].length_bytes % LINE_BYTES, 0);
+        assert_true((double)w->window[i].length_bytes >= share - 2 * LINE_BYTES);
+        assert_true((double)w->window[i].length_bytes <= share + 2 * LINE_BYTES);
+        end += w->window[i].length_bytes;
+    }
+    assert_int_equal(end, bytes);
+    assert_int_equal(job_windows_bytes(w), bytes);
+}
+
+static void every_group_has_a_window_as_long_as_its_share(void **state)
+{
+    static struct gather_layout layout;
+    int16_t group_of_sm[REACH_SM_MAX];
+    struct reach_fingerprint chip;
+    struct rng rng = {.state = 20};
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        const uint64_t bytes = (1 + rng_below(&rng, 1 << 20)) * LINE_BYTES;
+        uint32_t active = 0;
+
+        make_chip(&rng, group_of_sm, &chip);
+        assert_true(gather_by_group(&chip, bytes, &layout));
+        check_layout(&chip, bytes, &layout.windows);
+        const uint32_t some = 1 + (uint32_t)rng_below(&rng, chip.sm_count);
+        gather_some_sms(&chip, some, bytes, &layout);
+        for (uint32_t sm = 0; sm < chip.sm_slots; sm++) {
+            active += layout.window_of_sm[sm] == 0;
+            assert_true(layout.window_of_sm[sm] == REACH_IDLE || group_of_sm[sm] != REACH_IDLE);
+        }
+        assert_int_equal(active, some);
+    }
+    for (uint32_t sm = 0; sm < chip.sm_slots; sm++)
+        group_of_sm[sm] = REACH_IDLE;
+    assert_false(gather_by_group(&chip, 1 << 20, &layout));
+}
+
+static const char advice[] =
+    "{\"fingerprint_id\":\"fp1\",\"origin\":\"measured\",\"ways\":["
+    "{\"kind\":\"managed-host\",\"strategy\":\"naive\",\"gbps\":45.5,\"why\":\"a\"},"
+    "{\"kind\":\"device\",\"strategy\":\"naive\",\"gbps\":4000},"
+    "{\"kind\":\"host-pinned\",\"strategy\":\"windows\",\"gbps\":null,\"why\":\"b\"},"
+    "{\"kind\":\"host-pinned\",\"strategy\":\"partitioned-windows\",\"gbps\":1},"
+    "{\"kind\":\"no-such\",\"strategy\":\"naive\",\"gbps\":1},"
+    "{\"kind\":\"host-pinned\",\"strategy\":\"naive\",\"gbps\":5}]}";
+
+static void the_advice_is_read(void **state)
+{
+    static const char *const nothing[] = {
+        "", "[]", "{}", "{\"ways\":7}", "{\"ways\":[]}", "{\"ways\":[{\"kind\":\"device\"}]}"};
+    static struct gather_size size;
+    char why[JOB_TEXT_BYTES] = "", target[128];
+
+    (void)state;
+    gather_target("GPU-1", 1ull << 34, target, sizeof target);
+    assert_string_equal(
+        target, "/v1/gpus/GPU-1/memory?bytes=17179869184&access=read&home=host&element=128");
+    assert_true(gather_read_advice(advice, 1 << 30, &size, why));
+    assert_int_equal(size.way_count, 3);
+    assert_string_equal(size.fingerprint_id, "fp1");
+    assert_int_equal(size.ways[0].kind, MEMORY_MANAGED_HOST);
+    assert_true(size.ways[0].predicted && size.ways[0].predicted_gbps == 45.5);
+    assert_int_equal(size.ways[1].strategy, REACH_WINDOWS);
+    assert_false(size.ways[1].predicted);
+    assert_string_equal(size.ways[1].why, "b");
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        assert_false(gather_read_advice(nothing[i], 1 << 30, &size, why));
+        assert_non_null(strstr(why, "depth memory"));
+    }
+}
+
+/* The first choice may be slower than another by noise, not by more. */
+static void the_first_choice_is_compared_with_the_fastest(void **state)
+{
+    static struct gather_size size;
+    char why[JOB_TEXT_BYTES];
+
+    (void)state;
+    assert_true(gather_read_advice(advice, 1 << 30, &size, why));
+    assert_null(gather_best(&size)); /* nothing is measured yet */
+    assert_null(gather_pinned(&size));
+    assert_false(gather_first_is_fastest(&size));
+    for (uint32_t w = 0; w < size.way_count; w++) {
+        size.ways[w].lines = 1000;
+        size.ways[w].milliseconds[0] = size.ways[w].milliseconds[2] = 10 + 2 * w;
+        gather_derive(&size.ways[w], 3); /* the other repeat took 0 */
+    }
+    assert_true(size.ways[0].gbps == 1000.0 * LINE_BYTES / (10 * 1e6));
+    assert_ptr_equal(gather_best(&size), &size.ways[0]);
+    assert_ptr_equal(gather_pinned(&size), &size.ways[2]);
+    assert_true(gather_first_is_fastest(&size));
+    size.ways[2].gbps = size.ways[0].gbps * 1.02;
+    assert_true(gather_first_is_fastest(&size));
+    size.ways[2].gbps = size.ways[0].gbps * 1.2;
+    assert_false(gather_first_is_fastest(&size));
+    assert_ptr_equal(gather_best(&size), &size.ways[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +514,9 @@ int main(void)
         cmocka_unit_test(passes_cover_everything_once),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(elements_are_what_they_should_be),
+        cmocka_unit_test(every_group_has_a_window_as_long_as_its_share),
+        cmocka_unit_test(the_advice_is_read),
+        cmocka_unit_test(the_first_choice_is_compared_with_the_fastest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

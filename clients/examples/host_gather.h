@@ -1,0 +1,93 @@
+/* host_gather.h: the host side of host_gather: what reachd advises for a size, the windows of each
+ * way, the report. Plain C without CUDA, so that it is tested and can plan on any machine.
+ *
+ * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). One thread.
+ */
+#ifndef REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
+#define REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
+
+#include "job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "base/memory_kind.h" /* C only */
+
+enum { GATHER_MAX_WAYS = 32, GATHER_MAX_COUNTS = 12 };
+
+/* One way of the advice: a kind of host memory, and whether each SM reads anywhere or in windows.
+ */
+struct gather_way {
+    enum memory_kind kind;
+    enum reach_strategy strategy; /* naive or windows */
+    bool predicted;
+    double predicted_gbps;
+    uint64_t lines; /* read in each repeat */
+    double milliseconds[JOB_MAX_REPEATS];
+    double gbps;              /* of the median; 0: not measured */
+    uint64_t mismatches;      /* words that did not have the value of their index */
+    char why[JOB_TEXT_BYTES]; /* not measured: why not; else what the advice says */
+};
+
+/* The advice for one size, best first, and what was measured. */
+struct gather_size {
+    uint64_t bytes;
+    char fingerprint_id[32], origin[16];
+    uint32_t way_count;
+    struct gather_way ways[GATHER_MAX_WAYS];
+};
+
+/* Speeds of one kind by the number of SMs that read. */
+struct gather_counts {
+    enum memory_kind kind;
+    uint64_t bytes;
+    uint32_t count;
+    uint32_t sms[GATHER_MAX_COUNTS];
+    double gbps[GATHER_MAX_COUNTS];
+};
+
+/* `windows` points to the arrays: do not copy or move. */
+struct gather_layout {
+    struct reach_windows windows;
+    struct reach_window window[REACH_WINDOW_MAX];
+    int16_t window_of_sm[REACH_SM_MAX];
+};
+
+/* The path of the request for the advice about `bytes`. */
+void gather_target(const char *gpu, uint64_t bytes, char *out, size_t out_bytes);
+/* Reads the answer. Ways in other memory than the host's, and by other strategies, are left out.
+ * False if there is no way, or if it is no such document. */
+bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *out, char *why);
+
+/* Every group in a window of its own, each as long as its share of the SMs: as reachd measures
+ * windows of host memory. False if no groups are known. */
+bool gather_by_group(const struct reach_fingerprint *chip, uint64_t bytes,
+                     struct gather_layout *out);
+/* One window for `count` SMs, spread over the chip; sm_count: for all. */
+void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint64_t bytes,
+                     struct gather_layout *out);
+
+/* Sets gbps from the times of `repeats` repeats. */
+void gather_derive(struct gather_way *way, uint32_t repeats);
+/* The fastest way that was measured; NULL: none was. */
+const struct gather_way *gather_best(const struct gather_size *size);
+/* The naive way of pinned memory, with which others are compared; NULL: it was not measured. */
+const struct gather_way *gather_pinned(const struct gather_size *size);
+/* Is the first choice of the advice the fastest measured, but for noise? */
+bool gather_first_is_fastest(const struct gather_size *size);
+
+/* The number behind `key` in a file of "key: number kB" lines, in bytes; 0: it is not there. */
+uint64_t gather_read_kib(const char *path, const char *key);
+
+void gather_report(FILE *out, const struct gather_size *size, const char *gpu, bool measured);
+void gather_report_counts(FILE *out, const struct gather_counts *counts);
+bool gather_write_json(const char *path, const char *gpu, const struct job_options *options,
+                       const struct gather_size *sizes, uint32_t count,
+                       const struct gather_counts *counts, char *why);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
