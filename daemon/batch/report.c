@@ -207,6 +207,41 @@ static void report_contiguity(FILE *out, const struct fingerprint_contiguity *c)
             cell_f64(c->scattered_miss_ns, 3).text);
 }
 
+/* "640 MiB", "at least 16 GiB", or why there is none. */
+static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 reach)
+{
+    struct cell c;
+    char most[REPORT_CELL_BYTES / 2];
+
+    if (!IS_KNOWN(m->probed_bytes) || reach.known != MAYBE_NOT_OBSERVABLE)
+        return cell_bytes(reach);
+    snprintf(c.text, sizeof c.text, "at least %s",
+             units_format_bytes(m->probed_bytes.v, most, sizeof most));
+    return c;
+}
+
+/* The columns of `reachctl show`; a kind that cannot be had says why. */
+static void report_memory(FILE *out, const struct fingerprint *fp)
+{
+    static const char row[] = "%-20s %-14s %-16s %-16s %-14s %-14s %-14s %-12s %-12s %s\n";
+
+    if (fp->memory_count)
+        fprintf(out, row, "other memory", "plateau GB/s", "reach", "by group", "beyond GB/s",
+                "entry", "latency cyc.", "SMs", "writes GB/s", "atomics GB/s");
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        const struct memory_facts *m = &fp->memory[i];
+
+        if (!IS_KNOWN(m->probed_bytes))
+            fprintf(out, "%-20s %s\n", memory_kind_name(m->kind), cell_bytes(m->probed_bytes).text);
+        else
+            fprintf(out, row, memory_kind_name(m->kind), cell_f64(m->plateau_gbps, 1).text,
+                    cell_reach(m, m->reach_bytes).text, cell_reach(m, m->windows_reach_bytes).text,
+                    cell_f64(m->beyond_gbps, 1).text, cell_bytes(m->entry_bytes).text,
+                    cell_f64(m->latency_cycles, 0).text, cell_u32(m->sms_to_fill).text,
+                    cell_f64(m->write_gbps, 1).text, cell_f64(m->atomic_gbps, 1).text);
+    }
+}
+
 void report_print(FILE *out, const struct fingerprint *fp)
 {
     const struct fingerprint_conditions *c = &fp->conditions;
@@ -238,6 +273,7 @@ void report_print(FILE *out, const struct fingerprint *fp)
             cell_bytes(fp->windows.recommended_bytes).text);
     report_throughput(out, fp);
     report_rates(out, &fp->throughput);
+    report_memory(out, fp);
     if (fp->depth >= DEPTH_FULL)
         report_contiguity(out, &fp->contiguity);
     report_all_evidence(out, fp);
