@@ -3,8 +3,8 @@
  * One kind after the other, those that differ most first, because a kind's range is made anew when
  * another was probed in between. Of each: random reads over regions that double, then halvings of
  * the gap around the cliff; and at depth memory, or of the first kind, windows, one group alone,
- * numbers of SMs, other accesses and walks. Once the time is spent no other kind is begun: it is
- * reported as not measured.
+ * numbers of SMs, other accesses and walks. A kind that the time does not suffice for is not begun:
+ * it is reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -34,6 +34,8 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
  * 4 KiB that the driver allocates). */
 #define BYTES_A_SECOND (2 * GIB)
+/* Of the curve and the search for the cliff; of one step in detail. */
+enum { CURVE_MS = 80, DETAIL_MS = 60 };
 
 /* Of a depth, unless the limits say otherwise. A range of depth full is as short as shows a cliff
  * at half of it; one of depth memory as long as its share of the time allows. */
@@ -58,6 +60,7 @@ struct memory_plan {
     struct memory_estimate e;
     uint64_t most_bytes; /* of the kind's range */
     uint32_t read_us;    /* of a region */
+    nsec_t left;         /* of the time for all kinds */
     struct campaign_step *out;
 };
 
@@ -331,19 +334,36 @@ static nsec_t time_spent(const struct observation_set *set)
     return spent;
 }
 
+/* Milliseconds until the cliff of this kind is known: as a GiB took on the host of an H200. */
+static uint64_t expected_ms(const struct memory_plan *p)
+{
+    static const uint32_t ms_a_gib[MEMORY_KIND_COUNT] = {
+        [MEMORY_HOST_PINNED] = 540,
+        [MEMORY_MANAGED_HOST] = 260,
+        [MEMORY_HOST_REGISTERED] = 230,
+        [MEMORY_HOST_REGISTERED_HUGE] = 120,
+        [MEMORY_HOST_VIRTUAL] = 22, /* of its range, which is mapped again and again */
+        [MEMORY_PEER] = 22,
+    };
+
+    return CURVE_MS + ms_a_gib[p->e.kind] * (p->most_bytes / MIB) / 1024;
+}
+
 /* The next probes of one kind; false: none is missing. */
-static bool schedule_kind(struct memory_plan *p, bool in_detail, bool in_time)
+static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,
                                                             add_rates, add_walks};
 
     if (!p->e.tried)
-        return in_time && add_curve(p);
+        return p->left >= (nsec_t)expected_ms(p) * NSEC_PER_MSEC && add_curve(p);
     if (!IS_KNOWN(p->e.bytes))
         return false;
     if (add_cliff(p))
         return true;
-    for (size_t i = 0; in_detail && in_time && i < sizeof steps / sizeof steps[0]; i++)
+    if (p->left < DETAIL_MS * NSEC_PER_MSEC)
+        return false;
+    for (size_t i = 0; in_detail && i < sizeof steps / sizeof steps[0]; i++)
         if (steps[i](p))
             return true;
     return false;
@@ -353,11 +373,12 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
                         enum depth depth, struct campaign_step *out)
 {
     const uint32_t ms = set->limits.memory_ms ? set->limits.memory_ms : budgets[depth].ms;
-    const bool in_time = time_spent(set) < ms * NSEC_PER_MSEC;
+    const nsec_t spent = time_spent(set);
     const int k = s->window_level;
     struct memory_plan p = {
         .set = set,
         .read_us = depth == DEPTH_MEMORY ? MEMORY_STEADY_US : MEMORY_READ_US,
+        .left = spent < ms * NSEC_PER_MSEC ? ms * NSEC_PER_MSEC - spent : 0,
         .out = out,
     };
     static const struct sm_partition no_groups;
@@ -372,7 +393,7 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
         memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
                         &p.e);
         p.most_bytes = range_of(set, depth, ms, kind);
-        if (schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0], in_time))
+        if (schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0]))
             return true;
     }
     return false;

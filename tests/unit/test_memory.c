@@ -254,6 +254,10 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     assert_int_equal(step.specs[0].memory, MEMORY_MANAGED_HOST);
     set.limits.memory_ms = 5; /* the first has taken 10 */
     assert_false(next(DEPTH_FULL, &step));
+    set.limits.memory_ms = 60; /* 50 are left, and no curve is that short */
+    assert_false(next(DEPTH_FULL, &step));
+    set.limits.memory_ms = 400;
+    assert_true(next(DEPTH_FULL, &step));
     set.limits.memory_ms = 0;
     set.limits.host_memory_bytes = MIB;
     assert_false(next(DEPTH_FULL, &step));
