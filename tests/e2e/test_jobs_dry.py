@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The jobs of the papers without a GPU: what they would do, asked of a daemon and of a file."""
+"""The jobs without a GPU: what they would do, asked of a daemon and of a file."""
 import json
 import os
 import sys
@@ -82,6 +82,22 @@ def a_file_gives_the_same_plan():
         _, asked = dry(name, "--reachd", WHERE, "--gpu", "1", "--bytes", "137GiB")
         _, read = dry(name, "--reachd", "file:" + path, "--bytes", "137GiB")
         equal(read, asked, name)
+
+
+@case
+def host_memory_is_read_in_the_order_of_the_advice():
+    where = ("--reachd", WHERE, "--gpu", "1", "--bytes", "512MiB,8GiB")
+    document, out = dry("host_gather", *where)
+    for size in document["sizes"]:
+        asked = daemon.json(f"/v1/gpus/1/memory?bytes={size['bytes']}&access=read&home=host&element=128")
+        equal([(w["kind"], w["strategy"], w["predicted_gbps"]) for w in size["ways"]],
+              [(w["kind"], w["strategy"], w["gbps"]) for w in asked["ways"]])
+        assert not any(w["gbps"] or w["milliseconds"] for w in size["ways"]), "nothing was measured"
+        assert size["ways"][0]["predicted_gbps"] or size["bytes"] > GIB, size
+    equal(len({w["kind"] for w in document["sizes"][0]["ways"]}), 5)
+    assert "(simulated)" in out and "fastest" not in out, out
+    status, _, err = job("host_gather", "--dry-run", "--reachd", WHERE, "--gpu", "0")
+    equal(status, 1, err)  # of a K80's host nothing is known
 
 
 @case
