@@ -29,8 +29,6 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset
 #define SHORTEST_BYTES MIB
 /* Of a range that is not mapped again and again: making it must end before a probe's deadline. */
 #define LONGEST_BYTES (32 * GIB)
-/* Of what the device and its peers hold, and of what is mapped again and again. */
-#define MANAGED_BYTES (256 * MIB)
 /* What a second of budget makes present: measured, half a second for each GiB (memory of pages of
  * 4 KiB that the driver allocates). */
 #define BYTES_A_SECOND (2 * GIB)
@@ -140,12 +138,14 @@ static uint64_t middle(const struct memory_bounds *b)
 /* Regions that double, up to the whole range, and one that any table should reach. */
 static bool add_curve(struct memory_plan *p)
 {
+    const bool in_l2 = p->e.kind == MEMORY_MANAGED_DEVICE;
+    const uint64_t smallest = in_l2 ? memory_cached_bytes(p->set) : SMALLEST_BYTES;
     struct probe_spec spec = read_spec(p, true);
     uint32_t halvings = 0;
 
-    while (p->most_bytes >> (halvings + 1) >= SMALLEST_BYTES)
+    while (p->most_bytes >> (halvings + 1) >= smallest)
         halvings++;
-    if (p->e.kind != MEMORY_MANAGED_DEVICE)
+    if (!in_l2)
         spec.points[spec.point_count++] = SHORTEST_BYTES;
     for (uint32_t k = halvings + 1; k-- > 0;)
         spec.points[spec.point_count++] = (p->most_bytes >> k) / (2 * MIB) * (2 * MIB);
@@ -158,7 +158,7 @@ static bool add_cliff(struct memory_plan *p)
     struct probe_spec spec = read_spec(p, true);
     uint64_t bytes = middle(&p->e.reach);
 
-    if (p->e.reach.plateau <= 0 && p->e.naive.count > 0)
+    if (p->e.reach.plateau <= 0 && p->e.naive.count > 0 && p->e.kind != MEMORY_MANAGED_DEVICE)
         bytes = p->e.naive.points[0].at / 2;
     return bytes > 0 && add_region(p, &spec, bytes);
 }
@@ -221,13 +221,10 @@ static bool add_alone(struct memory_plan *p)
     return add(p, &spec);
 }
 
-/* A region well within the reach of all; of the device's memory the largest, for its cache. */
+/* A region well within the reach of all. */
 static uint64_t near_bytes(const struct memory_plan *p)
 {
-    const uint64_t most =
-        p->e.kind == MEMORY_MANAGED_DEVICE ? p->e.reach.reach : p->e.reach.reach / 2;
-
-    return most / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
+    return p->e.reach.reach / 2 / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
 /* 1, 2, 4 .. SMs, spread over the chip. */
@@ -305,6 +302,17 @@ static bool add_walks(struct memory_plan *p)
 
 /* ---- which kind ---- */
 
+/* Managed memory on the device is cached, so only a large part of the device tells of it: at depth
+ * memory three quarters of what is free. 0: that is too little. */
+static uint64_t managed_bytes(const struct observation_set *set, enum depth depth)
+{
+    const uint64_t held = set->limits.device_memory_bytes;
+    const uint64_t left = set->limits.free_bytes > held ? set->limits.free_bytes - held : 0;
+    const uint64_t bytes = left / 4 * 3 / (2 * MIB) * (2 * MIB);
+
+    return depth == DEPTH_MEMORY && bytes >= 2 * memory_cached_bytes(set) ? bytes : 0;
+}
+
 /* The range of a kind: what is mapped again and again may be as long as it likes. */
 static uint64_t range_of(const struct observation_set *set, enum depth depth, uint32_t ms,
                          enum memory_kind kind)
@@ -314,7 +322,7 @@ static uint64_t range_of(const struct observation_set *set, enum depth depth, ui
     uint64_t most = budgets[depth].most_bytes;
 
     if (kind == MEMORY_MANAGED_DEVICE)
-        return MANAGED_BYTES;
+        return managed_bytes(set, depth);
     if (kind == MEMORY_HOST_VIRTUAL || kind == MEMORY_PEER)
         return budgets[depth].alias_bytes;
     if (depth == DEPTH_MEMORY)
@@ -342,6 +350,7 @@ static uint64_t expected_ms(const struct memory_plan *p)
         [MEMORY_MANAGED_HOST] = 260,
         [MEMORY_HOST_REGISTERED] = 230,
         [MEMORY_HOST_REGISTERED_HUGE] = 120,
+        [MEMORY_MANAGED_DEVICE] = 30,
         [MEMORY_HOST_VIRTUAL] = 22, /* of its range, which is mapped again and again */
         [MEMORY_PEER] = 22,
     };
@@ -393,7 +402,7 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
         memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
                         &p.e);
         p.most_bytes = range_of(set, depth, ms, kind);
-        if (schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0]))
+        if (p.most_bytes > 0 && schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0]))
             return true;
     }
     return false;

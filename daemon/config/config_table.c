@@ -103,7 +103,9 @@ const struct config_option config_options[] = {
     {"libcuda", CONFIG_GPUS, CONFIG_TEXT, AT(libcuda), .argument = "NAME",
      .help = "driver library, default libcuda.so.1"},
     {"memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(memory_limit_bytes), .argument = "BYTES",
-     .help = "most device memory that probes may hold, default 1.1 GiB"},
+     .help = "most device memory that probes may hold, default 1.1 GiB;\n"
+             "at depth memory managed memory takes, for some seconds,\n"
+             "three quarters of what is free, unless this is given"},
     {"host-memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(host_memory_bytes), .argument = "BYTES",
      .help = "most host memory that probes may hold at a time, default a\n"
              "quarter of what is available, which is the most in any\n"

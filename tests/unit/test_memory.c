@@ -263,6 +263,39 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     assert_false(next(DEPTH_FULL, &step));
 }
 
+/* Of memory that the L2 cache holds only regions of many times the cache count. */
+static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **state)
+{
+    static const double small[][2] = {{32, 9000}, {64, 6600}, {256, 4700}};
+    static const double large[][2] = {{2048, 4080}, {8192, 4030}, {16384, 1000}};
+    static struct fingerprint fp;
+    static struct campaign_step step;
+    const struct probe_spec *const spec = &step.specs[0];
+
+    (void)state;
+    set.gpu.l2_cache_bytes = 60 * MIB;
+    set.limits.free_bytes = 24 * GIB;
+    for (int kind = MEMORY_HOST_PINNED; kind < MEMORY_PEER; kind++)
+        if (memory_kind_is_host((enum memory_kind)kind)) {
+            const struct probe_spec refused = read_spec((enum memory_kind)kind);
+            add(&refused, 0, REASON_NOT_PERMITTED);
+        }
+    assert_false(next(DEPTH_FULL, &step)); /* it would take too much of the device */
+    assert_true(next(DEPTH_MEMORY, &step));
+    assert_int_equal(spec->memory, MEMORY_MANAGED_DEVICE);
+    assert_true(spec->points[0] >= 32 * set.gpu.l2_cache_bytes);
+    assert_int_equal(spec->points[spec->point_count - 1], 18 * GIB);
+    set.limits.free_bytes = 4 * GIB; /* of which 3 are two regions of 32 caches no longer */
+    assert_false(next(DEPTH_MEMORY, &step));
+    add_curve(MEMORY_MANAGED_DEVICE, small, 3);
+    assert_int_equal(derive(&fp, MEMORY_MANAGED_DEVICE)->probed_bytes.reason,
+                     REASON_TOO_LITTLE_DATA);
+    add_curve(MEMORY_MANAGED_DEVICE, large, 3);
+    assert_true(derive(&fp, MEMORY_MANAGED_DEVICE)->plateau_gbps.v < 4100);
+    assert_int_equal(fp.memory[0].reach_bytes.v, 8 * GIB);
+    assert_int_equal(fp.memory[0].curve_count, 3);
+}
+
 /* Three disturbed answers, and the campaign goes on without. */
 static void a_probe_that_is_always_disturbed_is_given_up(void **state)
 {
@@ -293,6 +326,7 @@ int main(void)
         TEST(walks_that_do_not_differ_show_no_entry),
         TEST(what_cannot_be_had_says_why),
         TEST(one_kind_after_the_other_while_there_is_time),
+        TEST(managed_memory_on_the_device_is_probed_far_beyond_the_cache),
         TEST(a_probe_that_is_always_disturbed_is_given_up),
     };
 

@@ -15,6 +15,8 @@
 #define CLEAR_SHARE 0.03
 /* Of a walk in which half of the loads hit this is a hit. */
 #define LOW_QUANTILE 0.1
+/* See memory_cached_bytes. */
+enum { L2_TIMES = 32 };
 
 /* ---- points ---- */
 
@@ -83,8 +85,9 @@ static struct memory_points *list_of(const struct observation *o,
     return memory_is_group_alone(o, partition) ? &e->alone : NULL;
 }
 
+/* Regions of fewer than `least` bytes tell of the cache. */
 static void read_reads(const struct observation *o, const struct sm_partition *partition,
-                       struct memory_estimate *e)
+                       uint64_t least, struct memory_estimate *e)
 {
     struct memory_points *const list = list_of(o, partition, e);
 
@@ -94,6 +97,8 @@ static void read_reads(const struct observation *o, const struct sm_partition *p
             o, p, o->spec.access == ACCESS_READ ? EVIDENCE_RANDOM_READS : EVIDENCE_RANDOM_ACCESSES,
             &evidence);
         uint32_t group;
+        if (o->spec.points[p] < least)
+            continue;
         if (o->spec.access != ACCESS_READ)
             e->rates[o->spec.access] = (struct memory_point){o->spec.points[p], gbps, evidence};
         else if (list)
@@ -124,19 +129,21 @@ static void read_walk(const struct observation *o, struct memory_estimate *e)
 
 /* ---- bounds ---- */
 
-/* The highest, if two agree: a curve that falls from its first point on has no plateau. The L2
- * cache holds memory of the device, so only regions much larger count; that of the host and of
- * peers it does not hold (H200: 51 GB/s from 1 MiB on, as over the link). */
-static struct memory_point plateau_of(const struct observation_set *set, enum memory_kind kind,
-                                      const struct memory_points *p)
+uint64_t memory_cached_bytes(const struct observation_set *set)
 {
-    const bool cached = kind == MEMORY_MANAGED_DEVICE;
+    const uint64_t bytes = L2_TIMES * set->gpu.l2_cache_bytes;
+
+    return bytes > MEMORY_LEAST_HOST_BYTES ? bytes : MEMORY_LEAST_HOST_BYTES;
+}
+
+/* The highest, if two agree: a curve that falls from its first point on has no plateau. */
+static struct memory_point plateau_of(const struct memory_points *p)
+{
     struct memory_point best = {0};
     uint32_t agree = 0;
 
     for (uint32_t i = 0; i < p->count; i++)
-        if ((!cached || throughput_region_counts(set, p->points[i].at)) &&
-            p->points[i].value > best.value)
+        if (p->points[i].value > best.value)
             best = p->points[i];
     for (uint32_t i = 0; i < p->count; i++)
         agree += p->points[i].value >= REACHED * best.value;
@@ -174,6 +181,7 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
                      enum memory_kind kind, uint32_t peer, struct memory_estimate *out)
 {
     const struct probe_spec same = {.memory = kind, .peer = peer};
+    const uint64_t least = kind == MEMORY_MANAGED_DEVICE ? memory_cached_bytes(set) : 0;
 
     memset(out, 0, sizeof *out);
     out->kind = kind;
@@ -184,12 +192,12 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
         out->bytes = o->result.conditions.memory_bytes;
         memcpy(out->peer_uuid, o->result.conditions.peer_uuid, sizeof out->peer_uuid);
         if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_READ)
-            read_reads(o, partition, out);
+            read_reads(o, partition, least, out);
     }
-    const struct memory_point plateau = plateau_of(set, kind, &out->naive);
+    const struct memory_point plateau = plateau_of(&out->naive);
     find_bounds(&out->naive, plateau, &out->reach);
     find_bounds(&out->by_group, plateau, &out->windows_reach);
-    find_bounds(&out->alone, plateau_of(set, kind, &out->alone), &out->group_reach);
+    find_bounds(&out->alone, plateau_of(&out->alone), &out->group_reach);
     for (const struct observation *o = NULL; (o = observation_next_of(set, o, &same));)
         if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_CHASE)
             read_walk(o, out);
@@ -322,7 +330,9 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
     struct evidence *const evidence = out->evidence;
 
     if (e->naive.count == 0) {
-        out->probed_bytes = IS_KNOWN(e->bytes) ? UNKNOWN_U64(REASON_DISAGREEMENT) : e->bytes;
+        out->probed_bytes = !IS_KNOWN(e->bytes)                ? e->bytes
+                            : e->kind == MEMORY_MANAGED_DEVICE ? UNKNOWN_U64(REASON_TOO_LITTLE_DATA)
+                                                               : UNKNOWN_U64(REASON_DISAGREEMENT);
         if (!e->tried && memory_kind_is_host(e->kind) &&
             set->limits.host_memory_bytes < MEMORY_LEAST_HOST_BYTES)
             out->probed_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);

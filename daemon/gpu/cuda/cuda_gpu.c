@@ -22,8 +22,6 @@
  * more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
 #define DEFAULT_MEMORY_LIMIT_BYTES (1126 * MIB)
-/* Of managed memory, on top of the default limit while it is probed. */
-#define MANAGED_BYTES (256 * MIB)
 /* What a context takes before any probe does: about 500 MiB on today's chips. */
 #define CONTEXT_BYTES (512 * MIB)
 
@@ -229,9 +227,10 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
                               .vmm = g->arena.kind == ARENA_ALIAS,
                               .device = g->device,
                               .host_limit_bytes = options->host_memory_bytes};
-    m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;
-    if (!options->memory_limit_bytes)
-        m->managed_bytes += MANAGED_BYTES;
+    if (options->memory_limit_bytes)
+        m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;
+    else
+        m->managed_bytes = g->free_bytes > held ? (g->free_bytes - held) / 4 * 3 : 0;
     for (int i = 0; s == STATUS_OK && i < count && m->peer_count < REACH_MAX_GPUS; i++) {
         s = CUDA_CALL(&g->api, err, cuDeviceGet, &m->peers[m->peer_count], i);
         m->peer_count += m->peers[m->peer_count] != g->device;

@@ -168,7 +168,7 @@ static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
     "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
     "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003 "
-    "host_memory=126G managed-device=4697/88@290,32M,2048+90,0+0,7.5 "
+    "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
     "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
     "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
     "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
@@ -223,7 +223,7 @@ static const struct sim_source h200_sources[] = {
      H200_HOST ": 50.7 GB/s, 2667 cycles, entries of 2 MB, 45 GB/s over 16 GB"},
     {"host-registered", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
     {"host-registered-huge", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
-    {"managed-device", SIM_MEASURED, H200_HOST ": 256 MB, partly in the cache; tables are a guess"},
+    {"managed-device", SIM_MEASURED, H200_HOST ": as fast as its own memory; tables are a guess"},
     {"peer", SIM_MEASURED,
      "two H200s of one host, 2026-11-22: 375 GB/s and 1600 cycles up to 128 GB; 33 SMs are a "
      "guess"},
