@@ -2,7 +2,7 @@
  *
  * One kind after the other, those that differ most first, because a kind's range is made anew when
  * another was probed in between. Of each: random reads over regions that double, then halvings of
- * the gap around the cliff; and at depth memory, or of the first kind, windows, one group alone,
+ * the gap around the cliff; and at depth memory, or of pinned memory, windows, one group alone,
  * numbers of SMs, other accesses and walks. A kind that the time does not suffice for is not begun:
  * it is reported as not measured.
  */
@@ -46,7 +46,7 @@ static const struct {
     [DEPTH_MATRIX] = {1000, 768 * MIB, 8 * GIB},
 };
 
-static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED,          MEMORY_MANAGED_HOST,
+static const enum memory_kind kinds[] = {MEMORY_MANAGED_HOST,         MEMORY_HOST_PINNED,
                                          MEMORY_HOST_REGISTERED_HUGE, MEMORY_HOST_REGISTERED,
                                          MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -402,7 +402,8 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
         memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
                         &p.e);
         p.most_bytes = range_of(set, depth, ms, kind);
-        if (p.most_bytes > 0 && schedule_kind(&p, depth == DEPTH_MEMORY || kind == kinds[0]))
+        if (p.most_bytes > 0 &&
+            schedule_kind(&p, depth == DEPTH_MEMORY || kind == MEMORY_HOST_PINNED))
             return true;
     }
     return false;
