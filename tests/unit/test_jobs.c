@@ -14,10 +14,12 @@
 
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WORDS = 1 << 16, SAMPLES = 20000, SMS = 12, WINDOWS = 3 };
 
@@ -504,6 +506,51 @@ static void the_first_choice_is_compared_with_the_fastest(void **state)
     assert_ptr_equal(gather_best(&size), &size.ways[2]);
 }
 
+static char *report_of(const struct gather_size *size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    assert_non_null(out);
+    gather_report(out, size, "GPU-1", true);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void what_was_measured_is_reported(void **state)
+{
+    static struct gather_size size;
+    static const struct gather_counts counts = {
+        .kind = MEMORY_MANAGED_HOST, .count = 2, .sms = {1, 2}, .gbps = {20, 40}};
+    static const struct job_options options = {.repeats = 2, .seed = 1, .count = 60};
+    const json_t *way;
+    char why[JOB_TEXT_BYTES];
+    char path[] = "/tmp/reach-gather-XXXXXX";
+
+    (void)state;
+    assert_true(gather_read_advice(advice, 1 << 30, &size, why));
+    size.ways[0].gbps = 45.5;
+    size.ways[2].gbps = 4;
+    size.ways[2].mismatches = 7;
+    char *const text = report_of(&size);
+    assert_non_null(strstr(text, "1.000     11.38  right")); /* of its prediction, of pinned */
+    assert_non_null(strstr(text, "0.800      1.00  WRONG"));
+    assert_non_null(strstr(text, "100.0 % of the fastest (managed-host, naive): the fastest"));
+    free(text);
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && close(file) == 0);
+    assert_true(gather_write_json(path, "GPU-1", &options, &size, 1, &counts, why));
+    json_t *const document = json_load_file(path, 0, NULL);
+    way = json_array_get(
+        json_object_get(json_array_get(json_object_get(document, "sizes"), 0), "ways"), 2);
+    assert_int_equal(json_integer_value(json_object_get(way, "mismatches")), 7);
+    assert_int_equal(json_array_size(json_object_get(way, "milliseconds")), 2);
+    assert_int_equal(json_array_size(json_object_get(document, "by_sms")), 2);
+    json_decref(document);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +564,7 @@ int main(void)
         cmocka_unit_test(every_group_has_a_window_as_long_as_its_share),
         cmocka_unit_test(the_advice_is_read),
         cmocka_unit_test(the_first_choice_is_compared_with_the_fastest),
+        cmocka_unit_test(what_was_measured_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
