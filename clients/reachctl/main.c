@@ -53,6 +53,8 @@ static const struct command commands[] = {
      command_answer,
      "explain BYTES --gbps N [--access A --element B --transaction B --contiguous C]",
      "is it the TLB? N is the throughput of the job"},
+    {"contiguity", NULL, BIT(GPU), command_contiguity, "contiguity",
+     "is the free memory contiguous? takes all of it for about a second"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or all values of one"},
     {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,
