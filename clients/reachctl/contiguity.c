@@ -23,7 +23,8 @@ typedef enum reach_alloc_status diagnose_free_fn(enum reach_free_way way,
                                                  struct reach_diagnosis *out,
                                                  struct reach_alloc_error *error);
 
-static const char *const way_names[] = {[REACH_FREE_PLAIN] = "plain", [REACH_FREE_FRAMES] = "frames"};
+static const char *const way_names[] = {
+    [REACH_FREE_PLAIN] = "plain", [REACH_FREE_FRAMES] = "frames"};
 enum { WAYS = sizeof(way_names) / sizeof(*way_names) };
 
 /* REACH_CUDA_LIBRARY, beside this program, as installed, as the loader finds it. NULL: nowhere, and
@@ -119,9 +120,8 @@ static enum exit_code print_all(const struct fingerprint *fp, const struct optio
         for (int i = 0; i < WAYS; i++)
             json_array_append_new(ways, way_to_json((enum reach_free_way)i, &found[i]));
         ways = json_pack("{s:s,s:s,s:I,s:I,s:I,s:o}", "gpu", fp->gpu.uuid, "origin",
-                         origin_name(fp->gpu.origin), "free_bytes",
-                         (json_int_t)found[0].free_bytes, "frame_bytes",
-                         (json_int_t)numbers->frame_bytes, "reach_bytes",
+                         origin_name(fp->gpu.origin), "free_bytes", (json_int_t)found[0].free_bytes,
+                         "frame_bytes", (json_int_t)numbers->frame_bytes, "reach_bytes",
                          (json_int_t)numbers->reach_bytes[REACH_MEMORY_DEVICE], "ways", ways);
         (void)json_dumpf(ways, stdout, JSON_INDENT(2));
         putchar('\n');

@@ -34,9 +34,13 @@ static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_d
     if (va == 0)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
-    *a = (struct fake_alloc){
-        .va = va, .bytes = bytes, .device = fake.current, .kind = kind, .process = host,
-        .preferred = FAKE_NOWHERE, .prefetched = FAKE_NOWHERE};
+    *a = (struct fake_alloc){.va = va,
+                             .bytes = bytes,
+                             .device = fake.current,
+                             .kind = kind,
+                             .process = host,
+                             .preferred = FAKE_NOWHERE,
+                             .prefetched = FAKE_NOWHERE};
     *out = va;
     return CU_SUCCESS;
 }

@@ -162,7 +162,8 @@ void fake_free_all(void);
 /* fake_far.c: the model that answers for address `va`, and the address that is its 0. */
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
 
-/* fake_driver.c: a stream, NULL if there is none such; the kind of the handle that is mapped at `va`; first of calls in a context. */
+/* fake_driver.c: a stream, NULL if there is none such; the kind of the handle that is mapped at
+ * `va`; first of calls in a context. */
 struct fake_stream *fake_stream_of(cu_stream stream);
 enum memory_kind fake_kind_of_map(uint64_t va);
 bool fake_is_compressed(uint64_t va);

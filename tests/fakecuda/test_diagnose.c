@@ -442,8 +442,7 @@ static bool life(const char *faults, uint64_t *calls)
     (void)snprintf(control, sizeof control, "%s|%s", CONTROL, faults);
     OK(start(control));
     for (int way = REACH_FREE_PLAIN; way <= REACH_FREE_FRAMES; way++) {
-        const enum reach_alloc_status s =
-            reach_diagnose_free((enum reach_free_way)way, &o, &f, &e);
+        const enum reach_alloc_status s = reach_diagnose_free((enum reach_free_way)way, &o, &f, &e);
         failed |= s != REACH_ALLOC_OK;
         if (s == REACH_ALLOC_OK)
             assert_true(f.memory == REACH_MEMORY_DEVICE && f.contiguous.known);

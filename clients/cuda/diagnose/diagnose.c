@@ -39,8 +39,7 @@ static enum reach_alloc_status enter(struct diagnose *d, struct reach_alloc_erro
     void *context = NULL;
     enum reach_alloc_status s = DRV(d, error, cuDeviceGet, &d->device, d->options.device);
 
-    if (s != REACH_ALLOC_OK ||
-        (d->driver.cuCtxGetDevice(&current) == 0 && current == d->device))
+    if (s != REACH_ALLOC_OK || (d->driver.cuCtxGetDevice(&current) == 0 && current == d->device))
         return s;
     s = DRV(d, error, cuDevicePrimaryCtxRetain, &context, d->device);
     if (s != REACH_ALLOC_OK)

@@ -22,10 +22,10 @@ enum {
 #define PART_LEAST_BYTES ((uint64_t)64 << 20)
 #define TIME_LIMIT_NS    70000000 /* after which no further search begins */
 
-static const double FAST = 0.9;       /* of the rate over the part; as the fingerprint's reach */
-static const double SLOW_NS = 1.3;    /* times the part's: misses show clearly */
-static const double ENTRY_NS = 1.5;   /* likewise, where L2 may help */
-static const double SAME = 0.1;       /* two runs over the same memory differ by less */
+static const double FAST = 0.9;     /* of the rate over the part; as the fingerprint's reach */
+static const double SLOW_NS = 1.3;  /* times the part's: misses show clearly */
+static const double ENTRY_NS = 1.5; /* likewise, where L2 may help */
+static const double SAME = 0.1;     /* two runs over the same memory differ by less */
 static const double ROOT_OF_2 = 1.41421356;
 static const double PRICES_AGREE = 0.02; /* of two measurements; docs/contiguity.md */
 
@@ -34,8 +34,8 @@ struct times {
     enum diagnose_kernel kernel;
     double part;
     double all;
-    double spread;  /* of two runs over all */
-    double reach;   /* bytes; 0: not known */
+    double spread; /* of two runs over all */
+    double reach;  /* bytes; 0: not known */
 };
 
 static const char *const WITHIN = "all of it is within the reach, where nothing misses";
@@ -223,8 +223,8 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
             finding_absent("the reach and both prices of a miss are not given; take them from "
                            "reachd's fingerprint of depth full");
     } else if (!is_yes(d->found.beyond)) {
-        d->found.contiguous = finding_absent(d->found.beyond.known ? WITHIN
-                                                                   : d->found.beyond.reason);
+        d->found.contiguous =
+            finding_absent(d->found.beyond.known ? WITHIN : d->found.beyond.reason);
     } else if (is_yes(d->found.compressible)) {
         d->found.contiguous = finding_absent(HIDDEN);
     } else if (!(t->part > 0)) {
@@ -233,7 +233,9 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
         d->found.contiguous = finding_absent(TOO_LITTLE);
     } else {
         share = (o->scattered_miss_ns - t->all / missing) / range;
-        d->found.contiguous = finding_of(share < 0 ? 0 : share > 1 ? 1 : share,
+        d->found.contiguous = finding_of(share < 0   ? 0
+                                         : share > 1 ? 1
+                                                     : share,
                                          (t->spread + PRICES_AGREE) * t->all / missing / range);
     }
     if (reach > 0 && o->contiguous_miss_ns > 0 && is_at_device(d->found.memory) && t->part > 0) {
@@ -258,10 +260,10 @@ enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *e
         if (s == REACH_ALLOC_OK && !d->unread)
             s = find_entry(d, &t, error);
     } else {
-        d->found.reach_bytes = d->found.entry_bytes = finding_absent(
-            d->found.beyond.known && !is_yes(d->found.compressible) ? WITHIN
-            : d->found.beyond.known ? HIDDEN
-                                    : d->found.beyond.reason);
+        d->found.reach_bytes = d->found.entry_bytes =
+            finding_absent(d->found.beyond.known && !is_yes(d->found.compressible) ? WITHIN
+                           : d->found.beyond.known                                 ? HIDDEN
+                                                   : d->found.beyond.reason);
     }
     find_contiguous(d, &t);
     return s;

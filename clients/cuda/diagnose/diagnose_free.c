@@ -64,8 +64,8 @@ static enum reach_alloc_status take(struct diagnose *d, enum reach_free_way way,
     if (s != REACH_ALLOC_OK)
         return s;
     d->found.free_bytes = free_bytes;
-    bytes = free_bytes > total_bytes / MARGIN_DIVISOR ? free_bytes - total_bytes / MARGIN_DIVISOR
-                                                      : 0;
+    bytes =
+        free_bytes > total_bytes / MARGIN_DIVISOR ? free_bytes - total_bytes / MARGIN_DIVISOR : 0;
     for (int i = 0; i < TRIES && !taken; i++, bytes -= bytes / STEP_DIVISOR) {
         const uint64_t whole = bytes / unit * unit;
         if (whole == 0)

@@ -28,8 +28,9 @@ enum {
 const char *reach_memory_name(enum reach_memory memory)
 {
     static const char *const names[REACH_MEMORY_COUNT] = {
-        "unknown", "device",      "peer",            "managed-device", "managed-host",
-        "managed", "host-pinned", "host-registered", "host-virtual"};
+        "unknown",        "device",          "peer",
+        "managed-device", "managed-host",    "managed",
+        "host-pinned",    "host-registered", "host-virtual"};
 
     return (unsigned)memory < REACH_MEMORY_COUNT ? names[memory] : names[0];
 }
@@ -57,8 +58,7 @@ static uint64_t attribute(struct diagnose *d, int which, uint64_t pointer)
 
 static bool range_attribute(struct diagnose *d, int which, int *out, size_t bytes)
 {
-    return tells(d,
-                 d->driver.cuMemRangeGetAttribute(out, bytes, which, d->address, d->found.bytes),
+    return tells(d, d->driver.cuMemRangeGetAttribute(out, bytes, which, d->address, d->found.bytes),
                  "cuMemRangeGetAttribute");
 }
 
@@ -159,17 +159,15 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
     if (prop.location.type != DRV_DEVICE)
         d->found.memory = REACH_MEMORY_HOST_VIRTUAL;
     else
-        d->found.memory =
-            prop.location.id == d->device ? REACH_MEMORY_DEVICE : REACH_MEMORY_PEER;
+        d->found.memory = prop.location.id == d->device ? REACH_MEMORY_DEVICE : REACH_MEMORY_PEER;
     return true;
 }
 
 /* ---- all of it ---- */
 
 /* A kernel that touches an address without memory ends the context. */
-static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer,
-                                            uint64_t bytes, bool is_virtual,
-                                            struct reach_alloc_error *error)
+static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer, uint64_t bytes,
+                                            bool is_virtual, struct reach_alloc_error *error)
 {
     const uint64_t first = attribute(d, POINTER_RANGE_START, pointer);
     const uint64_t length = attribute(d, POINTER_RANGE_BYTES, pointer);

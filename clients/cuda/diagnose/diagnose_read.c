@@ -1,6 +1,6 @@
 /* diagnose_read.c: timed random reads with the kernels of the probes (kernels/abi.h), in one stream
- * of the diagnosis's own. One block per SM, all in one window. No SM ids are looked up: the table of
- * positions is the identity, so each SM counts at the place of its id.
+ * of the diagnosis's own. One block per SM, all in one window. No SM ids are looked up: the table
+ * of positions is the identity, so each SM counts at the place of its id.
  */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
@@ -154,8 +154,8 @@ enum reach_alloc_status read_ns(struct diagnose *d, enum diagnose_kernel kernel,
         x->control[i] = 0;
     s = DRV(d, error, cuMemcpyHtoDAsync, d->scratch, x, sizeof *x, d->stream);
     if (s == REACH_ALLOC_OK)
-        s = DRV(d, error, cuLaunchKernel, d->kernels[kernel], d->sm_count, 1, 1,
-                REACH_READ_THREADS, 1, 1, d->shared_bytes, d->stream, parameters, NULL);
+        s = DRV(d, error, cuLaunchKernel, d->kernels[kernel], d->sm_count, 1, 1, REACH_READ_THREADS,
+                1, 1, d->shared_bytes, d->stream, parameters, NULL);
     if (s == REACH_ALLOC_OK)
         s = DRV(d, error, cuMemcpyDtoHAsync, x, d->scratch, sizeof *x, d->stream);
     if (s == REACH_ALLOC_OK)
