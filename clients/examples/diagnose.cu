@@ -246,7 +246,7 @@ static void device_cases(struct session *s, int device)
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
     const u64 reach = s->options.reach_bytes[REACH_MEMORY_DEVICE];
     const u64 most = (free_bytes - SPARE) / FRAME * FRAME;
-    const u64 beyond = reach > 0 ? std::min(reach / 2 * 3, most) / FRAME * FRAME : most;
+    const u64 beyond = reach > 0 ? std::min(reach / 4 * 7, most) / FRAME * FRAME : most;
     const u64 within = (reach > 0 ? std::min(reach, most) / 2 : most / 8) / FRAME * FRAME;
     const CUmemLocationType here = CU_MEM_LOCATION_TYPE_DEVICE;
 

@@ -15,7 +15,6 @@ enum {
     POINTER_ORDINAL = 9,
     POINTER_RANGE_START = 11,
     POINTER_RANGE_BYTES = 12,
-    POINTER_ACCESS = 16,
     POINTER_MAPPING_BYTES = 18
 };
 enum { RANGE_PREFERRED = 2, RANGE_ACCESSED_BY = 3, RANGE_PREFETCHED = 4 };
@@ -117,9 +116,6 @@ static cu_result map_attribute(const struct fake_map *m, int attribute, cu_devic
     case POINTER_DEVICE:
         *out = pointer;
         return CU_SUCCESS;
-    case POINTER_ACCESS:
-        *out = m->accessible ? 3 : 0;
-        return CU_SUCCESS;
     case POINTER_MAPPING_BYTES:
         *out = m->bytes;
         return CU_SUCCESS;
@@ -163,6 +159,19 @@ cu_result cuMemRangeGetAttribute(void *data, size_t bytes, int attribute, cu_dev
         out[0] = a->prefetched;
     else if (attribute == RANGE_ACCESSED_BY && a->accessed)
         out[0] = a->device;
+    return CU_SUCCESS;
+}
+
+cu_result cuMemGetAccess(unsigned long long *flags, const struct cu_mem_location *location,
+                         cu_deviceptr p)
+{
+    const cu_result r = fake_enter_context("cuMemGetAccess");
+    const struct fake_map *m = find_map(p);
+    if (r != CU_SUCCESS)
+        return r;
+    if (!m || location->type != CU_LOCATION_DEVICE)
+        return fake_misuse(CU_ERROR_INVALID_VALUE, "access to no mapping");
+    *flags = m->accessible ? 3 : 0;
     return CU_SUCCESS;
 }
 

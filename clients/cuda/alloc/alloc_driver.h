@@ -94,6 +94,8 @@ enum {
     X(cuPointerGetAttribute, "", void *value, int attribute, uint64_t pointer)                     \
     X(cuMemRangeGetAttribute, "",                                                                  \
       void *value, size_t bytes, int attribute, uint64_t address, size_t count)                    \
+    X(cuMemGetAccess, "", unsigned long long *flags, const struct drv_location *location,          \
+      uint64_t address)                                                                            \
     X(cuMemRetainAllocationHandle, "", uint64_t *handle, void *address)                            \
     X(cuMemGetAllocationPropertiesFromHandle, "", struct drv_prop *prop, uint64_t handle)          \
     X(cuModuleLoadData, "", void **module, const void *image)                                      \

@@ -6,27 +6,26 @@
  * the price alone, which is between that of contiguous and of scattered memory.
  *
  * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
- * fast once as many entries hold them as there are. That stride is a power of two times the entry
- * if the region is chosen as the reach times the square root of two times that power: then every
- * stride is away from the limit by that root.
+ * fast once there is an entry for each. In a region of 1.6 times 2^k reaches that stride is 2^(k+1)
+ * entries, where the pieces take 0.8 of all entries; half that stride takes 1.6 times as many as
+ * there are.
  */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 enum {
     L2_PARTS_DEVICE = 16, /* of reads over so many L2 caches few hit in it */
     L2_PARTS_FAR = 4,     /* what is far away is slow enough */
-    PIECE_BYTES = 4096,
+    PIECE_LOG2 = 12,
     LEAST_PIECES = 64,
     BISECTIONS = 5
 };
 #define PART_LEAST_BYTES ((uint64_t)64 << 20)
 #define TIME_LIMIT_NS    70000000 /* after which no further search begins */
 
-static const double FAST = 0.9;     /* of the rate over the part; as the fingerprint's reach */
-static const double SLOW_NS = 1.3;  /* times the part's: misses show clearly */
-static const double ENTRY_NS = 1.5; /* likewise, where L2 may help */
-static const double SAME = 0.1;     /* two runs over the same memory differ by less */
-static const double ROOT_OF_2 = 1.41421356;
+static const double FAST = 0.9;          /* of the rate over the part; as the fingerprint's reach */
+static const double SLOW_NS = 1.3;       /* times the part's: misses show clearly */
+static const double SAME = 0.1;          /* two runs over the same memory differ by less */
+static const double REGION = 1.6;        /* reaches, times a power of two */
 static const double PRICES_AGREE = 0.02; /* of two measurements; docs/contiguity.md */
 
 /* Times of one diagnosis, in ns per access. */
@@ -43,7 +42,6 @@ static const char *const TOO_LITTLE = "too little of it is beyond the reach";
 static const char *const HIDDEN = "compression makes the reads slower than misses would";
 static const char *const TOO_SHORT =
     "the memory is too short to compare it with a part of it that L2 does not hold";
-static const char *const NO_TIME = "the other measurements took too long";
 
 static bool is_at_device(enum reach_memory memory)
 {
@@ -156,53 +154,59 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
 
 /* ---- entries ---- */
 
-/* Are pieces at this stride fast? */
-static enum reach_alloc_status is_fast_stride(struct diagnose *d, uint64_t region, uint32_t log2,
-                                              double base_ns, bool *fast,
-                                              struct reach_alloc_error *error)
+/* The shortest stride, as a power of two, at which pieces are read in less than `limit_ns`. 0: none
+ * is, or the time is over. */
+static enum reach_alloc_status find_stride(struct diagnose *d, uint64_t region, double limit_ns,
+                                           uint32_t *log2, struct reach_alloc_error *error)
 {
-    const uint64_t stride = (uint64_t)1 << log2;
-    double ns;
-    const enum reach_alloc_status s =
-        read_ns(d, DIAGNOSE_READ_FAR, region / stride * PIECE_BYTES,
-                (uint32_t)((stride - PIECE_BYTES) / DIAGNOSE_LINE), &ns, error);
+    uint32_t slow = PIECE_LOG2; /* side by side */
+    uint32_t fast = slow + 1;
+    uint32_t beyond;
+    enum reach_alloc_status s = REACH_ALLOC_OK;
 
-    *fast = ns < ENTRY_NS * base_ns;
+    while (region >> fast >= LEAST_PIECES)
+        fast++;
+    beyond = fast;
+    *log2 = 0;
+    while (fast - slow > 1) {
+        const uint32_t middle = (slow + fast) / 2;
+        const uint64_t stride = (uint64_t)1 << middle;
+        double ns;
+        if (diagnose_elapsed_ns(d) >= TIME_LIMIT_NS)
+            return s;
+        s = read_ns(d, DIAGNOSE_READ_FAR, (region >> middle) << PIECE_LOG2,
+                    (uint32_t)((stride >> 7) - REACH_PIECE_LINES), &ns, error);
+        if (s != REACH_ALLOC_OK || d->unread)
+            return s;
+        *(ns < limit_ns ? &fast : &slow) = middle;
+    }
+    *log2 = fast < beyond ? fast : 0;
     return s;
 }
 
 static enum reach_alloc_status find_entry(struct diagnose *d, const struct times *t,
                                           struct reach_alloc_error *error)
 {
-    double region = t->reach * ROOT_OF_2;
-    uint32_t power = 1; /* the stride is the entry times 2^power */
-    uint32_t slow = 12; /* log2: pieces side by side */
-    uint32_t fast = slow;
-    double base_ns = 0;
+    const double all = (double)d->found.bytes;
+    double region = t->reach * REGION;
+    double fast_ns = 0;
+    double slow_ns; /* with pieces in so many entries more than there are */
+    uint32_t power = 1;
+    uint32_t log2 = 0;
     enum reach_alloc_status s;
 
-    if (!(t->reach > 0) || region > (double)d->found.bytes) {
-        d->found.entry_bytes = finding_absent(TOO_LITTLE);
+    d->found.entry_bytes = finding_absent(TOO_LITTLE);
+    if (!(t->reach > 0) || region > all)
         return REACH_ALLOC_OK;
-    }
-    for (; region * 2 <= (double)d->found.bytes; region *= 2)
+    slow_ns = (1 - 1 / REGION) * t->all / (1 - t->reach / all);
+    for (; region * 2 <= all; region *= 2)
         power++;
-    while ((uint64_t)region >> (fast + 1) >= LEAST_PIECES)
-        fast++;
-    s = read_ns(d, DIAGNOSE_READ_FAR, d->found.part_bytes, 0, &base_ns, error);
-    for (const uint32_t longest = ++fast; s == REACH_ALLOC_OK && !d->unread && fast - slow > 1;) {
-        const uint32_t middle = (slow + fast) / 2;
-        bool is_fast;
-        if (diagnose_elapsed_ns(d) >= TIME_LIMIT_NS) {
-            d->found.entry_bytes = finding_absent(NO_TIME);
-            return s;
-        }
-        s = is_fast_stride(d, (uint64_t)region, middle, base_ns, &is_fast, error);
-        *(is_fast ? &fast : &slow) = middle;
-        d->found.entry_bytes = fast < longest && fast >= 12 + power
-                                   ? finding_of((double)((uint64_t)1 << (fast - power)), 0)
-                                   : finding_absent("no stride of pieces of 4 KiB shows it");
-    }
+    s = read_ns(d, DIAGNOSE_READ_FAR, d->found.part_bytes, 0, &fast_ns, error);
+    if (s == REACH_ALLOC_OK && !d->unread && slow_ns > SLOW_NS * fast_ns)
+        s = find_stride(d, (uint64_t)region, (fast_ns + slow_ns) / 2, &log2, error);
+    d->found.entry_bytes = log2 >= power + PIECE_LOG2
+                               ? finding_of((double)((uint64_t)1 << (log2 - power)), 0)
+                               : finding_absent("no stride of pieces of 4 KiB shows it in time");
     return s;
 }
 

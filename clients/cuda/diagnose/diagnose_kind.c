@@ -165,6 +165,18 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
 
 /* ---- all of it ---- */
 
+/* Memory that needs no permission aside. */
+static bool may_read(struct diagnose *d, uint64_t pointer, bool is_virtual)
+{
+    const struct drv_location here = {DRV_DEVICE, d->device};
+    unsigned long long flags = 0;
+
+    if (is_virtual)
+        return tells(d, d->driver.cuMemGetAccess(&flags, &here, pointer), "cuMemGetAccess") &&
+               flags != 0;
+    return d->found.memory != REACH_MEMORY_PEER || attribute(d, POINTER_ACCESS, pointer) != 0;
+}
+
 /* A kernel that touches an address without memory ends the context. */
 static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer, uint64_t bytes,
                                             bool is_virtual, struct reach_alloc_error *error)
@@ -228,8 +240,7 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
         d->found.memory = attribute(d, POINTER_ORDINAL, pointer) == (uint64_t)d->device
                               ? REACH_MEMORY_DEVICE
                               : REACH_MEMORY_PEER;
-    if ((is_virtual || d->found.memory == REACH_MEMORY_PEER) &&
-        attribute(d, POINTER_ACCESS, pointer) == 0)
+    if (!may_read(d, pointer, is_virtual))
         d->unread = "the device has no access to this memory";
     if (d->failed != REACH_ALLOC_OK && error)
         *error = d->failure;
