@@ -5,30 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-uint64_t diagnose_elapsed_ns(const struct diagnose *d)
-{
-    return now_ns() - d->start_ns;
-}
-
-struct reach_finding finding_of(double value, double error)
-{
-    return (struct reach_finding){.known = true, .value = value, .error = error, .reason = ""};
-}
-
-struct reach_finding finding_absent(const char *reason)
-{
-    return (struct reach_finding){.reason = reason};
-}
 
 /* ---- the context ---- */
 
@@ -64,7 +40,7 @@ enum reach_alloc_status diagnose_open(const struct reach_diagnose_options *optio
     d = calloc(1, sizeof *d);
     if (!d)
         return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a diagnosis");
-    d->start_ns = now_ns();
+    d->start_ns = read_elapsed_ns(d);
     if (options)
         memcpy(&d->options, options,
                options->size < sizeof d->options ? options->size : sizeof d->options);
@@ -182,7 +158,7 @@ enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint6
         s = read_open(d, error);
     if (s == REACH_ALLOC_OK)
         s = find_all(d, error);
-    f->ns = diagnose_elapsed_ns(d);
+    f->ns = read_elapsed_ns(d);
     write_text(f);
     return s;
 }

@@ -127,7 +127,7 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
     double high_ns = t->all;
     enum reach_alloc_status s = REACH_ALLOC_OK;
 
-    for (int i = 0; i < BISECTIONS && diagnose_elapsed_ns(d) < TIME_LIMIT_NS; i++) {
+    for (int i = 0; i < BISECTIONS && read_elapsed_ns(d) < TIME_LIMIT_NS; i++) {
         const uint64_t middle = (low + high) / 2 / DIAGNOSE_LINE * DIAGNOSE_LINE;
         double ns;
         s = read_ns(d, t->kernel, middle, 0, &ns, error);
@@ -172,7 +172,7 @@ static enum reach_alloc_status find_stride(struct diagnose *d, uint64_t region, 
         const uint32_t middle = (slow + fast) / 2;
         const uint64_t stride = (uint64_t)1 << middle;
         double ns;
-        if (diagnose_elapsed_ns(d) >= TIME_LIMIT_NS)
+        if (read_elapsed_ns(d) >= TIME_LIMIT_NS)
             return s;
         s = read_ns(d, DIAGNOSE_READ_FAR, (region >> middle) << PIECE_LOG2,
                     (uint32_t)((stride >> 7) - REACH_PIECE_LINES), &ns, error);

@@ -12,7 +12,7 @@ enum {
 static enum reach_alloc_status diagnose_at(struct diagnose *d, uint64_t address, uint64_t bytes,
                                            struct reach_alloc_error *error)
 {
-    d->start_ns += diagnose_elapsed_ns(d);
+    d->start_ns += read_elapsed_ns(d);
     return diagnose_run(d, address, bytes, error);
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* CUmemorytype, CUpointer_attribute, CUmem_range_attribute */
@@ -120,13 +121,13 @@ static enum reach_memory pinned_or_registered(uint64_t host)
     FILE *maps = fopen("/proc/self/maps", "re");
 
     while (maps && fgets(line, sizeof line, maps)) {
-        uint64_t from = 0;
-        uint64_t to = 0;
-        char permissions[5] = "";
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, permissions) != 3 ||
-            host < from || host >= to)
+        char *end = line;
+        const uint64_t from = strtoull(line, &end, 16);
+        const uint64_t behind = *end == '-' ? strtoull(end + 1, &end, 16) : 0;
+        if (host < from || host >= behind) /* then " rwxp " */
             continue;
-        if (permissions[3] == 'p' || (!strstr(line, " /dev/zero") && !strstr(line, " /dev/nvidia")))
+        if ((strlen(end) > 4 && end[4] == 'p') ||
+            (!strstr(line, " /dev/zero") && !strstr(line, " /dev/nvidia")))
             memory = REACH_MEMORY_HOST_REGISTERED;
         break;
     }

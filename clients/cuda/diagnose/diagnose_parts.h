@@ -53,11 +53,16 @@ enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint6
 enum reach_alloc_status diagnose_copy(struct diagnose *d, struct reach_diagnosis *out,
                                       struct reach_alloc_error *error);
 void diagnose_close(struct diagnose *take);
-uint64_t diagnose_elapsed_ns(const struct diagnose *d);
 
-/* A value, and a reason why there is none. */
-struct reach_finding finding_of(double value, double error);
-struct reach_finding finding_absent(const char *reason);
+static inline struct reach_finding finding_of(double value, double error)
+{
+    return (struct reach_finding){.known = true, .value = value, .error = error, .reason = ""};
+}
+
+static inline struct reach_finding finding_absent(const char *reason)
+{
+    return (struct reach_finding){.reason = reason};
+}
 
 /* diagnose_kind.c: what the driver tells: kind, address, bounds, whether it may be read. */
 enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
@@ -66,6 +71,8 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
 /* diagnose_read.c. `read_open` sets `d->unread` if this build has no device code. */
 enum reach_alloc_status read_open(struct diagnose *d, struct reach_alloc_error *error);
 void read_close(struct diagnose *d);
+/* Since the diagnosis began, `start_ns`. */
+uint64_t read_elapsed_ns(const struct diagnose *d);
 /* ns per random read of 128 bytes by all SMs over the first `bytes`; 0, and `d->unread` is set, if
  * the SMs are not to be had. With `gap_lines` they are read in pieces of 4 KiB with that many lines
  * between them, and `bytes` counts the pieces only. */

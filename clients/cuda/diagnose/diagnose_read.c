@@ -5,6 +5,7 @@
 #include "clients/cuda/diagnose/diagnose_parts.h"
 
 #include <stddef.h>
+#include <time.h>
 
 enum {
     AT_ARRIVED = 0, /* in words of `control` */
@@ -117,6 +118,14 @@ static struct reach_read_args arguments(const struct diagnose *d, uint32_t gap_l
         .readers = d->sm_count,
         .gap_lines = gap_lines,
     };
+}
+
+uint64_t read_elapsed_ns(const struct diagnose *d)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - d->start_ns;
 }
 
 /* Elapsed time over accesses; 0: none was made. */
