@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "clients/cuda/alloc/alloc_driver.h"
 #include "clients/cuda/reach_diagnose.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver_library.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -12,12 +12,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define REACH         (4 * GIB)
 #define CONTIGUOUS_NS 0.313
@@ -35,50 +33,22 @@ typedef int prefetch_fn(uint64_t address, size_t bytes, int device, void *stream
 typedef int register_fn(void *memory, size_t bytes, unsigned flags);
 typedef int unregister_fn(void *memory);
 
-static char library[4096];
-static fakecuda_start_fn *start;
-static fakecuda_report_fn *report;
 static fakecuda_limit_runs_fn *limit_runs;
-static fakecuda_uses_fn *uses;
 static prefetch_fn *prefetch;
 static register_fn *register_host;
 static unregister_fn *unregister_host;
 static struct alloc_driver cuda;
 static void *context;
 
-static void resolve(void *handle, const char *name, void *slot)
-{
-    void *symbol = dlsym(handle, name);
-    if (!symbol)
-        fail_msg("%s", dlerror());
-    memcpy(slot, &symbol, sizeof symbol);
-}
-
 static int load_library(void **state)
 {
-    ssize_t n = readlink("/proc/self/exe", library, sizeof library - 32);
-    if (n <= 0)
+    if (driver_load(state) != 0)
         return -1;
-    library[n] = '\0';
-    strcpy(strrchr(library, '/'), "/libcuda.so.1");
-    *state = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!*state) {
-        print_error("%s\n", dlerror());
-        return -1;
-    }
-    resolve(*state, "fakecuda_start", &start);
-    resolve(*state, "fakecuda_report", &report);
-    resolve(*state, "fakecuda_limit_runs", &limit_runs);
-    resolve(*state, "fakecuda_uses", &uses);
-    resolve(*state, "cuMemPrefetchAsync", &prefetch);
-    resolve(*state, "cuMemHostRegister_v2", &register_host);
-    resolve(*state, "cuMemHostUnregister", &unregister_host);
+    driver_resolve(*state, "fakecuda_limit_runs", &limit_runs);
+    driver_resolve(*state, "cuMemPrefetchAsync", &prefetch);
+    driver_resolve(*state, "cuMemHostRegister_v2", &register_host);
+    driver_resolve(*state, "cuMemHostUnregister", &unregister_host);
     return 0;
-}
-
-static int unload_library(void **state)
-{
-    return dlclose(*state);
 }
 
 /* ---- the job: memory in its own context ---- */
@@ -89,9 +59,9 @@ static void begin(const char *faults)
 {
     char control[2048];
     (void)snprintf(control, sizeof control, "%s|%s", CONTROL, faults);
-    if (start(control) != 0)
+    if (driver_start(control) != 0)
         fail_msg("%s", control);
-    assert_int_equal(alloc_driver_open(library, &cuda, NULL), REACH_ALLOC_OK);
+    assert_int_equal(alloc_driver_open(driver_library, &cuda, NULL), REACH_ALLOC_OK);
     OK(cuda.cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuda.cuCtxPushCurrent(context));
 }
@@ -104,7 +74,7 @@ static void end(void)
     OK(cuda.cuCtxPopCurrent(&popped));
     assert_ptr_equal(popped, context);
     OK(cuda.cuDevicePrimaryCtxRelease(0));
-    report(&r);
+    driver_report(&r);
     if (r.misuses)
         fail_msg("misuse: %s", r.first_misuse);
     assert_int_equal(r.modules + r.streams + r.allocations + r.handles + r.reservations +
@@ -157,7 +127,7 @@ static const struct drv_prop device_prop = {.type = DRV_PINNED, .location = {DRV
 
 static struct reach_diagnose_options options_of(bool with_numbers)
 {
-    struct reach_diagnose_options o = {.size = sizeof o, .driver = library};
+    struct reach_diagnose_options o = {.size = sizeof o, .driver = driver_library};
     if (with_numbers) {
         o.reach_bytes[REACH_MEMORY_DEVICE] = REACH;
         o.frame_bytes = FRAME;
@@ -279,7 +249,7 @@ static void managed_memory_is_read_only_where_it_lives(void **state)
     f = diagnose(p, 10 * GIB, true);
     assert_int_equal(f.memory, REACH_MEMORY_MANAGED_DEVICE);
     assert_absent(f.beyond, "not prefetched");
-    assert_int_equal(uses("cuLaunchKernel"), 0);
+    assert_int_equal(driver_uses("cuLaunchKernel"), 0);
     OK(prefetch(p, 10 * GIB, 0, NULL));
     f = diagnose(p, 10 * GIB, true);
     check_beyond(&f, REACH, FRAME);
@@ -440,7 +410,7 @@ static bool life(const char *faults, uint64_t *calls)
     char control[2048];
     bool failed = false;
     (void)snprintf(control, sizeof control, "%s|%s", CONTROL, faults);
-    OK(start(control));
+    OK(driver_start(control));
     for (int way = REACH_FREE_PLAIN; way <= REACH_FREE_FRAMES; way++) {
         const enum reach_alloc_status s = reach_diagnose_free((enum reach_free_way)way, &o, &f, &e);
         failed |= s != REACH_ALLOC_OK;
@@ -449,7 +419,7 @@ static bool life(const char *faults, uint64_t *calls)
         else
             assert_true(e.text[0] != '\0');
     }
-    report(&r);
+    driver_report(&r);
     if (r.misuses)
         fail_msg("%s: misuse: %s", faults, r.first_misuse);
     assert_int_equal(r.modules + r.streams + r.allocations + r.handles + r.reservations +
@@ -490,5 +460,5 @@ int main(void)
         cmocka_unit_test(busy_sms_are_a_reason),
         cmocka_unit_test(nothing_is_held_whichever_call_fails),
     };
-    return cmocka_run_group_tests(tests, load_library, unload_library);
+    return cmocka_run_group_tests(tests, load_library, driver_unload);
 }
