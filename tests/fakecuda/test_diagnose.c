@@ -193,6 +193,9 @@ static void device_memory_within_and_beyond(void **state)
     assert_absent(f.contiguous, "within the reach");
     assert_near(f.contiguous_gbps, 4070, 100);
 
+    f = diagnose(p, REACH + FRAME, true); /* the memory is slower than the few misses */
+    assert_near(f.beyond, 0, 0);
+    assert_absent(f.contiguous, "too little");
     f = diagnose(p, 300 * MIB, false); /* a part of it would be in L2 */
     assert_absent(f.beyond, "too short");
     assert_true(f.read_gbps.known && !f.part_gbps.known);
@@ -387,6 +390,11 @@ static void wrong_arguments(void **state)
 static void busy_sms_are_a_reason(void **state)
 {
     (void)state;
+    begin("giveup=reach_read@6+");
+    const uint64_t again = take_plain(12 * GIB); /* while it looks for the reach */
+    assert_absent(diagnose(again, 12 * GIB, false).reach_bytes, "occupy");
+    OK(cuda.cuMemFree(again));
+    end();
     begin("giveup=reach_read");
     const uint64_t p = take_plain(12 * GIB);
     struct reach_diagnosis f = diagnose(p, 12 * GIB, false);

@@ -148,7 +148,8 @@ enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint6
     struct reach_diagnosis *const f = &d->found;
     enum reach_alloc_status s;
 
-    f->read_gbps = f->part_gbps = f->gain = f->contiguous_gbps = none;
+    f->compressible = f->beyond = f->read_gbps = f->part_gbps = f->gain = none;
+    f->reach_bytes = f->entry_bytes = f->contiguous = f->contiguous_gbps = none;
     f->bytes = bytes;
     if (pointer == 0 || bytes == 0 || bytes > UINT64_MAX - pointer)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,

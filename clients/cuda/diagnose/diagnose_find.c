@@ -53,6 +53,22 @@ static bool is_yes(struct reach_finding f)
     return f.known && f.value != 0;
 }
 
+/* Why the misses do not show. */
+static const char *why_hidden(const struct diagnose *d)
+{
+    const uint64_t reach = d->options.reach_bytes[d->found.memory];
+
+    if (d->unread)
+        return d->unread;
+    if (!d->found.beyond.known)
+        return d->found.beyond.reason;
+    if (is_yes(d->found.compressible))
+        return HIDDEN;
+    if (d->found.part_bytes == 0)
+        return TOO_SHORT;
+    return reach > 0 && d->found.bytes > reach ? TOO_LITTLE : WITHIN;
+}
+
 static uint64_t part_of(const struct diagnose *d)
 {
     const uint64_t reach = d->options.reach_bytes[d->found.memory];
@@ -94,15 +110,20 @@ static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
     return s;
 }
 
+/* By their times, which nothing disturbed. */
+static bool is_slow(const struct diagnose *d, const struct times *t)
+{
+    return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
+}
+
 static void judge_beyond(struct diagnose *d, const struct times *t)
 {
     const uint64_t reach = d->options.reach_bytes[d->found.memory];
-    const bool slow = t->all > 0 && t->part > 0 && t->part / t->all < FAST;
 
     if (t->spread > SAME)
         d->found.beyond = finding_absent("two runs over the same memory differ by more than 10 %; "
                                          "call again when the GPU is idle");
-    else if (slow)
+    else if (is_slow(d, t))
         d->found.beyond = finding_of(1, 0);
     else if (reach > 0 && (t->part == 0 || is_yes(d->found.compressible)))
         d->found.beyond = finding_of(d->found.bytes > reach, 0);
@@ -226,13 +247,8 @@ static void find_contiguous(struct diagnose *d, const struct times *t)
         d->found.contiguous =
             finding_absent("the reach and both prices of a miss are not given; take them from "
                            "reachd's fingerprint of depth full");
-    } else if (!is_yes(d->found.beyond)) {
-        d->found.contiguous =
-            finding_absent(d->found.beyond.known ? WITHIN : d->found.beyond.reason);
-    } else if (is_yes(d->found.compressible)) {
-        d->found.contiguous = finding_absent(HIDDEN);
-    } else if (!(t->part > 0)) {
-        d->found.contiguous = finding_absent(d->unread ? d->unread : TOO_SHORT);
+    } else if (!is_slow(d, t) || is_yes(d->found.compressible)) {
+        d->found.contiguous = finding_absent(why_hidden(d));
     } else if (!(missing > 0) || t->all < SLOW_NS * t->part) {
         d->found.contiguous = finding_absent(TOO_LITTLE);
     } else {
@@ -259,16 +275,13 @@ enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *e
     if (s != REACH_ALLOC_OK)
         return s;
     judge_beyond(d, &t);
-    if (is_yes(d->found.beyond) && !d->unread && t.part > 0 && t.all > t.part / FAST) {
+    if (is_slow(d, &t)) {
         s = find_reach(d, &t, error);
         if (s == REACH_ALLOC_OK && !d->unread)
             s = find_entry(d, &t, error);
-    } else {
-        d->found.reach_bytes = d->found.entry_bytes =
-            finding_absent(d->found.beyond.known && !is_yes(d->found.compressible) ? WITHIN
-                           : d->found.beyond.known                                 ? HIDDEN
-                                                   : d->found.beyond.reason);
     }
+    if (!is_slow(d, &t) || d->unread) /* which it may become at any read */
+        d->found.reach_bytes = d->found.entry_bytes = finding_absent(why_hidden(d));
     find_contiguous(d, &t);
     return s;
 }
