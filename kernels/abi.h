@@ -94,7 +94,11 @@ struct reach_read_args {
     uint32_t readers;      /* SMs that are not idle */
     uint32_t random_share; /* of 2^32 */
     uint32_t zero;         /* 0: what is added and stored; the compiler must not know */
+    uint32_t gap_lines;    /* reach_read_far: between two pieces of REACH_PIECE_LINES, which alone
+                              `lines` of the windows counts */
+    uint32_t pad;
 };
+#define REACH_PIECE_LINES  32
 #define REACH_READ_UNROLL  16
 #define REACH_READ_THREADS 1024
 #define REACH_LANE_UNROLL  4 /* in flight a lane, where each lane is on its own */
@@ -105,7 +109,7 @@ struct reach_read_args {
 REACH_ABI_ASSERT(sizeof(struct reach_grid) == 40, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 112, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 136, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 144, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");
 
 #endif

@@ -316,6 +316,7 @@ struct reader {
     u32 phase;                          /* where in the period the window starts */
     u32 copies;                         /* that the window lies in */
     u32 drawn, turn;                    /* far memory: this lane's line, lines read by the warp */
+    u32 gap;                            /* lines between pieces */
 };
 
 /* A permutation of the numbers up to `mask`, 2^bits - 1: every step can be undone. */
@@ -352,6 +353,7 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
     const u32 warp = threadIdx.x / 32;
     struct reader r = {0};
     r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
+    r.gap = a->gap_lines;
     r.state = a->seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
     if (period_lines && lines > period_lines) {
         r.random_share = a->random_share;
@@ -443,9 +445,11 @@ struct read_far {
         if (r->turn % 32 == 0)
             r->drawn = next_line(r);
 #pragma unroll
-        for (int j = 0; j < REACH_FAR_UNROLL; j++)
-            v[j] = load_line(base + (u64)__shfl_sync(~0u, r->drawn, r->turn + j) * 128 +
+        for (int j = 0; j < REACH_FAR_UNROLL; j++) {
+            const u64 line = __shfl_sync(~0u, r->drawn, r->turn + j);
+            v[j] = load_line(base + (line + line / REACH_PIECE_LINES * r->gap) * 128 +
                              (threadIdx.x % 32) * 4);
+        }
         r->turn += REACH_FAR_UNROLL;
 #pragma unroll
         for (int j = 0; j < REACH_FAR_UNROLL; j++)

@@ -26,7 +26,7 @@ install-built:
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR)
 	install -m 644 $(filter-out %.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
 	for l in libreach libreach-cuda; do ln -sfn $$l.so.$(ABI) $(DESTDIR)$(LIBDIR)/$$l.so; done
-	install -m 644 clients/c/reach.h clients/cuda/reach_alloc.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 clients/c/reach.h $(wildcard clients/cuda/*.h) $(DESTDIR)$(INCLUDEDIR)
 	for l in clients/c/reach clients/cuda/reach-cuda; do \
 	    sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' $$l.pc.in \
 	        >$(DESTDIR)$(LIBDIR)/pkgconfig/$${l##*/}.pc; done

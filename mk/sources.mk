@@ -13,7 +13,7 @@ SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients
 ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
                $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
 DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
-               $(wildcard api/server/*.c clients/c/*.c clients/cuda/alloc/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
+               $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
                $(filter-out $(ANSWER_SRC),$(GEN_SRC))
 LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
 MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c)

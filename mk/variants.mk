@@ -114,9 +114,9 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
 
-# ---- libreach-cuda: allocators for jobs; libc only, and the driver when a program asks for memory ----
+# ---- libreach-cuda: allocators and diagnosis for jobs; libc only, and the driver at run time ---------
 ALLOC_MAP   := clients/cuda/reach_alloc.map
-ALLOC_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/cuda/alloc/*.c))
+ALLOC_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/cuda/*/*.c)) build/release/obj/fatbin.o
 
 build/release/libreach-cuda.so.$(ABI): $(ALLOC_OBJ) $(ALLOC_MAP)
 	$(call say,LINK,$@)

@@ -56,6 +56,8 @@ static const struct command commands[] = {
     {"memory", "[BYTES]", BIT(GPU) | BIT(ACCESS) | BIT(HOME) | BIT(ELEMENT), command_answer,
      "memory [BYTES] [--home any|device|host --access A --element B]",
      "every kind of memory that the GPU can access; how to allocate BYTES, best first"},
+    {"contiguity", NULL, BIT(GPU), command_contiguity, "contiguity",
+     "is the free memory contiguous? takes all of it for about a second"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,
      "observations [--run N] | ID [--csv]", "the raw measurements, or all values of one"},
     {"import", "FILE...", BIT(GPU_NAME) | BIT(EXPORT) | BIT(EVIDENCE), command_import,

@@ -17,7 +17,8 @@ if os.path.basename(BUILD) != "release":
     sys.exit(77)
 
 PREFIX = "/opt/reach"
-LIBRARIES = (("libreach", "c/reach", "REACH_0.1"), ("libreach-cuda", "cuda/reach_alloc", "REACH_CUDA_0.1"))
+LIBRARIES = (("libreach", "c/reach", "REACH_0.1", ("reach.h",)),
+             ("libreach-cuda", "cuda/reach_alloc", "REACH_CUDA_0.1", ("reach_alloc.h", "reach_diagnose.h")))
 stage = os.path.join(common.folder, "stage")
 prefix = stage + PREFIX
 library = os.path.join(prefix, "lib", "libreach.so.0")
@@ -55,7 +56,7 @@ int main(int argc, char **argv)
 
 
 ALLOCATES = r"""
-#include <reach_alloc.h>
+#include <reach_diagnose.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,8 +71,9 @@ int main(void)
     options.driver = "/nowhere/libcuda.so.1";
     if (reach_pool_open(&options, &pool, &why) != REACH_ALLOC_NO_DRIVER || REACH_NO_STREAM == NULL)
         return 1;
-    printf("%s\n%u %u %u\n", why.text, (unsigned)sizeof(options), (unsigned)sizeof(why),
-           (unsigned)sizeof(struct reach_alloc_stats));
+    printf("%s\n%u %u %u %u %u\n", why.text, (unsigned)sizeof(options), (unsigned)sizeof(why),
+           (unsigned)sizeof(struct reach_alloc_stats), (unsigned)sizeof(struct reach_diagnose_options),
+           (unsigned)sizeof(struct reach_diagnosis));
     return 0;
 }
 """
@@ -102,6 +104,7 @@ def make_install_installs():
                  "lib/libreach.a", "lib/pkgconfig/reach.pc", "include/reach_alloc.h",
                  "lib/libreach-cuda.so.0", "lib/libreach-cuda.a", "lib/pkgconfig/reach-cuda.pc",
                  "share/man/man3/reach_alloc.3", "share/reachd/python/reach_torch_pool.py", "share/man/man1/reachctl.1",
+                 "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach_diagnose.py",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
                  "share/reachd/python/reach.py", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
@@ -109,7 +112,7 @@ def make_install_installs():
                  "share/reachd/prometheus/grafana-reachd.json",
                  "share/reachd/kubernetes/reachd.yaml", "share/reachd/kubernetes/Containerfile"):
         assert os.path.isfile(os.path.join(prefix, path)), path
-    for name, _, _ in LIBRARIES:
+    for name, *_ in LIBRARIES:
         equal(os.readlink(os.path.join(prefix, "lib", name + ".so")), name + ".so.0")
 
 
@@ -180,7 +183,8 @@ def a_program_with_the_allocators_needs_no_cuda():
         equal((status, log), (0, ""))
         assert "cannot load /nowhere/libcuda.so.1" in text and "Install" in text, text
         sizes = done("python3", "-c", "from reach_torch_pool import _Error, _Options, _Stats; import ctypes\n"
-                     "print(*map(ctypes.sizeof, (_Options, _Error, _Stats)))", environment={
+                     "import reach_diagnose as d\n"
+                     "print(*map(ctypes.sizeof, (_Options, _Error, _Stats, d._Options, d._Diagnosis)))", environment={
                          "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")})
         equal(sizes, text.splitlines()[1] + "\n", "the structs in Python")
     equal([n for n in needed(os.path.join(prefix, "lib", "libreach-cuda.so.0")) if "ld-linux" not in n],
@@ -189,7 +193,7 @@ def a_program_with_the_allocators_needs_no_cuda():
 
 @case
 def the_libraries_show_their_functions_and_nothing_else():
-    for name, source, version in LIBRARIES:
+    for name, source, version, headers in LIBRARIES:
         path = os.path.join(prefix, "lib", name)
         wanted = public_functions(source)
         assert len(wanted) > 10, wanted
@@ -199,8 +203,8 @@ def the_libraries_show_their_functions_and_nothing_else():
         equal([node for _, kind, node in shown if kind == "A"], [version])
         archive = done("nm", "-g", "--defined-only", path + ".a")
         equal(sorted(re.findall(r"^\w+ [A-Z] (\S+)$", archive, re.M)), wanted)
-        header = os.path.join(prefix, "include", os.path.basename(source) + ".h")
-        declared = re.findall(r"\b(reach_\w+)\(", re.sub(r"/\*.*?\*/", "", read(header), flags=re.S))
+        text = "".join(read(os.path.join(prefix, "include", header)) for header in headers)
+        declared = re.findall(r"\b(reach_\w+)\(", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
         equal(sorted(set(declared)), wanted, "what the header declares")
 
 
@@ -249,7 +253,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 6, PAGES)
+    equal(len(PAGES), 7, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
@@ -299,8 +303,9 @@ def every_public_function_has_an_entry():
                           .split("};")[0], re.M)
     equal(page["statuses"], set(statuses) - {"REACH_OK"})
     page = entries("reach_alloc.3")
-    equal(sorted(page["declared"]), public_functions("cuda/reach_alloc"), "the synopsis")
-    equal(sorted({a or b for a, b in page["described"]}), public_functions("cuda/reach_alloc"),
+    more = entries("reach_diagnose.3")
+    equal(sorted(page["declared"] | more["declared"]), public_functions("cuda/reach_alloc"), "the synopsis")
+    equal(sorted({a or b for a, b in page["described"] | more["described"]}), public_functions("cuda/reach_alloc"),
           "the description")
     header = read(os.path.join(ROOT, "clients", "cuda", "reach_alloc.h"))
     equal(page["statuses"], set(re.findall(r"(REACH_ALLOC_[A-Z_]+) = [1-9]\b", header)))

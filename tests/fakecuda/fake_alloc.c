@@ -42,7 +42,9 @@ cu_result cuCtxSynchronize(void)
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
-    (void)stream; /* of the test's own making; the default stream is NULL */
+    struct fake_stream *s = fake_stream_of(stream); /* or one of the test's own making, or NULL */
+    if (s)
+        s->busy = false;
     return fake_enter_context("cuStreamSynchronize");
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_MAX_FAULTS = 16, FAKE_MAX_CALLS = 64, FAKE_CALL_CHARS = 40 };
+enum { FAKE_MAX_FAULTS = 16, FAKE_MAX_CALLS = 96, FAKE_CALL_CHARS = 40 };
 
 enum fault_kind { FAULT_FAIL = 0, FAULT_HANG, FAULT_CRASH, FAULT_GIVE_UP };
 

@@ -140,7 +140,7 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
 /* Device memory lives until the handle is released and nothing maps it. */
 static void settle_handle(struct fake_handle *h)
 {
-    if (!h->released || h->maps > 0)
+    if (!h->released || h->maps > 0 || h->retains > 0)
         return;
     fake_hold(h->device, h->kind == MEMORY_HOST_VIRTUAL ? 0 : -(int64_t)h->bytes);
     fake_handle_forget(h);
@@ -165,6 +165,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
     *h = (struct fake_handle){.id = ++fake.next_id,
                               .bytes = bytes,
                               .device = device,
+                              .compressed = prop->flags.compression_type != 0,
                               .kind = at_host                  ? MEMORY_HOST_VIRTUAL
                                       : device == fake.current ? MEMORY_DEVICE
                                                                : MEMORY_PEER};
@@ -177,8 +178,12 @@ cu_result cuMemRelease(cu_mem_handle handle)
 {
     cu_result r = fake_enter("cuMemRelease");
     struct fake_handle *h = fake_handle(handle);
-    if (!h || h->released)
+    if (!h || (h->released && h->retains == 0))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle is released that is not there");
+    if (h->retains > 0) {
+        h->retains--;
+        return r;
+    }
     h->released = true;
     settle_handle(h);
     return r;
@@ -270,6 +275,15 @@ enum memory_kind fake_kind_of_map(uint64_t va)
         if (maps[i].va == va)
             return fake_handle(maps[i].handle)->kind;
     return MEMORY_DEVICE;
+}
+
+bool fake_is_compressed(uint64_t va)
+{
+    const struct fake_map *maps = fake.maps.items;
+    for (size_t i = 0; i < fake.maps.count; i++)
+        if (maps[i].va == va)
+            return fake_handle(maps[i].handle)->compressed;
+    return false;
 }
 
 cu_result cuMemUnmap(cu_deviceptr p, size_t bytes)
@@ -384,7 +398,7 @@ cu_result cuFuncSetAttribute(cu_function f, int attribute, int value)
     return CU_SUCCESS;
 }
 
-static struct fake_stream *find_stream(cu_stream stream)
+struct fake_stream *fake_stream_of(cu_stream stream)
 {
     struct fake_stream *streams = fake.streams.items;
     for (size_t i = 0; i < fake.streams.count; i++) {
@@ -410,7 +424,7 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
 cu_result cuStreamDestroy_v2(cu_stream stream)
 {
     cu_result r = fake_enter("cuStreamDestroy");
-    struct fake_stream *s = find_stream(stream);
+    struct fake_stream *s = fake_stream_of(stream);
     if (!s)
         return fake_misuse(CU_ERROR_INVALID_HANDLE, "a stream is destroyed that is not there");
     fake_list_remove(&fake.streams, sizeof *s,
@@ -424,7 +438,7 @@ cu_result cuStreamQuery(cu_stream stream)
     cu_result r = fake_enter_context("cuStreamQuery");
     if (r != CU_SUCCESS)
         return r;
-    struct fake_stream *s = find_stream(stream);
+    struct fake_stream *s = fake_stream_of(stream);
     if (!s)
         return fake_misuse(CU_ERROR_INVALID_HANDLE, "a stream is asked that is not there");
     if (s->hung)
@@ -451,7 +465,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
     if (r != CU_SUCCESS)
         return r;
     const struct fake_function *function = find_function(f);
-    struct fake_stream *s = find_stream(stream);
+    struct fake_stream *s = fake_stream_of(stream);
     if (!function || !s || gy != 1 || gz != 1 || by != 1 || bz != 1 || extra || !parameters)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a launch of nothing, nowhere or in 2D");
     if (!fits_one_block(shared_bytes, function))

@@ -70,5 +70,17 @@ cu_result cuEventQuery(cu_event event);
 cu_result cuEventSynchronize(cu_event event);
 cu_result cuEventDestroy_v2(cu_event event);
 cu_result cuMemcpyDtoD_v2(cu_deviceptr to, cu_deviceptr from, size_t bytes);
+/* What its diagnosis uses: fake_pointer.c. */
+cu_result cuCtxGetDevice(cu_device *device);
+cu_result cuMemcpyHtoDAsync_v2(cu_deviceptr to, const void *from, size_t bytes, cu_stream stream);
+cu_result cuMemcpyDtoHAsync_v2(void *to, cu_deviceptr from, size_t bytes, cu_stream stream);
+cu_result cuPointerGetAttribute(void *data, int attribute, cu_deviceptr pointer);
+cu_result cuMemRangeGetAttribute(void *data, size_t bytes, int attribute, cu_deviceptr p,
+                                 size_t count);
+cu_result cuMemGetAccess(unsigned long long *flags, const struct cu_mem_location *location,
+                         cu_deviceptr p);
+cu_result cuMemRetainAllocationHandle(cu_mem_handle *handle, void *p);
+cu_result cuMemGetAllocationPropertiesFromHandle(struct cu_mem_allocation_prop *prop,
+                                                 cu_mem_handle handle);
 
 #endif

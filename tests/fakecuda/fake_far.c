@@ -34,8 +34,13 @@ static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_d
     if (va == 0)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
-    *a = (struct fake_alloc){
-        .va = va, .bytes = bytes, .device = fake.current, .kind = kind, .process = host};
+    *a = (struct fake_alloc){.va = va,
+                             .bytes = bytes,
+                             .device = fake.current,
+                             .kind = kind,
+                             .process = host,
+                             .preferred = FAKE_NOWHERE,
+                             .prefetched = FAKE_NOWHERE};
     *out = va;
     return CU_SUCCESS;
 }
@@ -68,12 +73,13 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
         r = fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of pinned memory", flags);
     if (r != CU_SUCCESS)
         return r;
-    void *const host = malloc(1); /* a name; the processor never looks at it */
-    if (!host)
-        abort();
+    void *const host = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                            0); /* as the driver maps it; the processor never looks at it */
+    if (host == MAP_FAILED)
+        return CU_ERROR_OUT_OF_MEMORY;
     r = add_range(MEMORY_HOST_PINNED, bytes, host, &va);
     if (r != CU_SUCCESS)
-        free(host);
+        (void)munmap(host, bytes);
     else
         *p = host;
     return r;
@@ -82,9 +88,11 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
 cu_result cuMemFreeHost(void *p)
 {
     const cu_result entered = fake_enter("cuMemFreeHost");
+    const struct fake_alloc *a = find_by_host(p);
+    const size_t bytes = a ? a->bytes : 0;
     const cu_result r = remove_by_host(p, "pinned memory is freed");
     if (r == CU_SUCCESS)
-        free(p);
+        (void)munmap(p, bytes);
     return r == CU_SUCCESS ? entered : r;
 }
 
@@ -148,8 +156,12 @@ cu_result cuMemAdvise(cu_deviceptr p, size_t bytes, int advice, cu_device device
     if (!a || (advice != CU_MEM_ADVISE_SET_PREFERRED_LOCATION &&
                (advice != CU_MEM_ADVISE_SET_ACCESSED_BY || device != fake.current)))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "advice %d on memory", advice);
-    if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
+    if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION) {
         a->kind = device == CU_DEVICE_CPU ? MEMORY_MANAGED_HOST : MEMORY_MANAGED_DEVICE;
+        a->preferred = device;
+    } else {
+        a->accessed = true;
+    }
     return CU_SUCCESS;
 }
 
@@ -158,8 +170,10 @@ cu_result cuMemPrefetchAsync(cu_deviceptr p, size_t bytes, cu_device device, cu_
     const cu_result r = fake_enter_context("cuMemPrefetchAsync");
     if (r != CU_SUCCESS)
         return r;
-    if (!find_managed(p, bytes) || device != fake.current || stream)
+    struct fake_alloc *a = find_managed(p, bytes);
+    if (!a || device != fake.current || stream)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a prefetch of memory that is not there");
+    a->prefetched = device;
     return CU_SUCCESS;
 }
 

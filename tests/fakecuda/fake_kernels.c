@@ -14,7 +14,7 @@ static const char *const kernel_names[FAKE_KERNELS] = {
     "reach_census",       "reach_chase",       "reach_round",  "reach_pairs", "reach_read",
     "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write", "reach_read_far"};
 
-enum { FIRST_READ = 4 };
+enum { FIRST_READ = 4, COMPRESSED_COSTS = 5 };
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS};
@@ -143,9 +143,25 @@ static cu_result run_walk(const struct launch *l, enum probe_kind kind,
     return answer(l, &spec, a->base, a->values);
 }
 
+/* Pieces with gaps take an entry each, or share them: as a window without gaps that is as long as
+ * the entries. 0: a part is not there. */
+static uint64_t bytes_of_pieces(const struct launch *l, const struct reach_read_args *a,
+                                uint64_t lines, bool far)
+{
+    const uint64_t piece = (uint64_t)REACH_PIECE_LINES * PROBE_LINE_BYTES;
+    const uint64_t stride = piece + (uint64_t)a->gap_lines * PROBE_LINE_BYTES;
+    const uint64_t pieces = lines / REACH_PIECE_LINES;
+    const uint64_t entry = far ? l->desc->kinds[l->device->far_kind].entry_bytes
+                               : l->desc->levels[l->desc->level_count - 1].entry_bytes;
+    if (pieces == 0 || !fake_is_mapped(a->base, (pieces - 1) * stride + piece))
+        return 0;
+    return pieces * (stride < entry ? stride : entry);
+}
+
 /* The windows of all SMs, each different one once. */
 static cu_result collect_windows(const struct launch *l, const struct reach_read_args *a,
-                                 uint64_t first, struct sim_window *windows, uint16_t *window_of)
+                                 uint64_t first, bool far, struct sim_window *windows,
+                                 uint16_t *window_of)
 {
     uint32_t count = 0;
     const struct reach_window *table = fake_host(a->windows, a->grid.sm_slots * sizeof *table);
@@ -161,6 +177,10 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
         window_of[i] = PROBE_SM_IDLE;
         if (w->lines == 0)
             continue;
+        if (a->gap_lines > 0)
+            here.bytes = bytes_of_pieces(l, a, w->lines, far);
+        if (here.bytes == 0)
+            return illegal("pieces");
         while (k < count && (windows[k].va != here.va || windows[k].bytes != here.bytes))
             k++;
         if (k == PROBE_MAX_WINDOWS)
@@ -198,10 +218,12 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     uint32_t sms = l->desc->sm_count;
     uint64_t first = 0;
     struct sim_machine *const machine = fake_machine_at(l->device, a->base, &first);
-    cu_result r = collect_windows(l, a, first, windows, window_of);
+    cu_result r = collect_windows(l, a, first, machine != l->device->machine, windows, window_of);
     if (r != CU_SUCCESS)
         return r;
     find_scattered(l, &windows[0], first, &access);
+    if (fake_is_compressed(a->base))
+        access.bytes *= COMPRESSED_COSTS;
     uint32_t *lines = fake_host(a->lines, sms * sizeof *lines);
     uint64_t *started = fake_host(a->started, sms * sizeof *started);
     uint64_t *ended = fake_host(a->ended, sms * sizeof *ended);

@@ -16,6 +16,7 @@
 
 enum { FAKE_SHARED_PER_SM = 228 << 10, FAKE_SHARED_PER_BLOCK = 227 << 10 };
 enum { CU_ERROR_INVALID_CONTEXT = 201, CU_ERROR_INVALID_HANDLE = 400 };
+enum { FAKE_NOWHERE = -2 }; /* CU_DEVICE_INVALID */
 
 struct fake_device {
     struct sim_machine *machine;
@@ -37,12 +38,18 @@ struct fake_alloc {
     int device;
     enum memory_kind kind;
     void *process; /* pinned and registered memory: where the process sees it */
+    /* Managed memory: a device, CU_DEVICE_CPU, or FAKE_NOWHERE. */
+    int preferred;
+    int prefetched;
+    bool accessed; /* set as accessed by the device */
 };
 
 struct fake_handle {
     cu_mem_handle id;
     uint64_t bytes;
     uint32_t maps;
+    uint32_t retains; /* by cuMemRetainAllocationHandle */
+    bool compressed;
     bool released;
     int device;
     enum memory_kind kind;
@@ -155,8 +162,11 @@ void fake_free_all(void);
 /* fake_far.c: the model that answers for address `va`, and the address that is its 0. */
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
 
-/* fake_driver.c: the kind of the handle that is mapped at `va`; first of calls in a context. */
+/* fake_driver.c: a stream, NULL if there is none such; the kind of the handle that is mapped at
+ * `va`; first of calls in a context. */
+struct fake_stream *fake_stream_of(cu_stream stream);
 enum memory_kind fake_kind_of_map(uint64_t va);
+bool fake_is_compressed(uint64_t va);
 cu_result fake_enter_context(const char *call);
 
 /* fake_kernels.c: runs a kernel by name. */

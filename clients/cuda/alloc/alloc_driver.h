@@ -1,4 +1,4 @@
-/* alloc_driver.h: the functions of the CUDA driver that the allocators use, loaded at run time, and
+/* alloc_driver.h: the functions of the CUDA driver that libreach-cuda uses, loaded at run time, and
  * how their failures become errors. Any thread.
  *
  * The types mirror the part of the public driver ABI that is used, so that a program needs no CUDA
@@ -26,8 +26,11 @@ struct drv_access { /* CUmemAccessDesc */
 };
 
 enum {
+    DRV_INVALID_VALUE = 1,
     DRV_OUT_OF_MEMORY = 2,
     DRV_NOT_READY = 600,
+    DRV_NOT_PERMITTED = 800,
+    DRV_NOT_SUPPORTED = 801,
     DRV_PINNED = 1,
     DRV_DEVICE = 1,
     DRV_HOST_NUMA = 3,
@@ -40,6 +43,8 @@ enum {
     DRV_ADVISE_PREFERRED_LOCATION = 3,
     DRV_ADVISE_ACCESSED_BY = 5,
     DRV_CPU = -1,
+    DRV_NOWHERE = -2,
+    DRV_STREAM_NON_BLOCKING = 1,
     DRV_STREAM_PER_THREAD = 2, /* a handle that means another stream in each thread */
 };
 
@@ -80,7 +85,28 @@ enum {
     X(cuMemFreeHost, "", void *memory)                                                             \
     X(cuMemAllocManaged, "", uint64_t *address, size_t bytes, unsigned flags)                      \
     X(cuMemFree, "_v2", uint64_t address)                                                          \
-    X(cuMemAdvise, "", uint64_t address, size_t bytes, int advice, int device)
+    X(cuMemAdvise, "", uint64_t address, size_t bytes, int advice, int device)                     \
+    X(cuCtxGetDevice, "", int *device)                                                             \
+    X(cuMemGetInfo, "_v2", size_t *free_bytes, size_t *total_bytes)                                \
+    X(cuMemAlloc, "_v2", uint64_t *address, size_t bytes)                                          \
+    X(cuMemcpyHtoDAsync, "_v2", uint64_t to, const void *from, size_t bytes, void *stream)         \
+    X(cuMemcpyDtoHAsync, "_v2", void *to, uint64_t from, size_t bytes, void *stream)               \
+    X(cuPointerGetAttribute, "", void *value, int attribute, uint64_t pointer)                     \
+    X(cuMemRangeGetAttribute, "",                                                                  \
+      void *value, size_t bytes, int attribute, uint64_t address, size_t count)                    \
+    X(cuMemGetAccess, "", unsigned long long *flags, const struct drv_location *location,          \
+      uint64_t address)                                                                            \
+    X(cuMemRetainAllocationHandle, "", uint64_t *handle, void *address)                            \
+    X(cuMemGetAllocationPropertiesFromHandle, "", struct drv_prop *prop, uint64_t handle)          \
+    X(cuModuleLoadData, "", void **module, const void *image)                                      \
+    X(cuModuleUnload, "", void *module)                                                            \
+    X(cuModuleGetFunction, "", void **function, void *module, const char *name)                    \
+    X(cuFuncSetAttribute, "", void *function, int attribute, int value)                            \
+    X(cuLaunchKernel, "", void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,      \
+      unsigned by, unsigned bz, unsigned shared_bytes, void *stream, void **parameters,            \
+      void **extra)                                                                                \
+    X(cuStreamCreate, "", void **stream, unsigned flags)                                           \
+    X(cuStreamDestroy, "_v2", void *stream)
 /* clang-format on */
 
 #define DRV_POINTER(function, version, ...) int (*function)(__VA_ARGS__);

@@ -1,0 +1,287 @@
+/* diagnose_find.c: what times of random reads tell.
+ *
+ * The time of a random read over B bytes of R that are reached is the longer of two: that of the
+ * memory, and (1 - R / B) times the price of a miss, because that share of the reads misses
+ * (docs/contiguity.md). So two regions beyond the reach give R and the price, and a known R gives
+ * the price alone, which is between that of contiguous and of scattered memory.
+ *
+ * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
+ * fast once there is an entry for each. In a region of 1.6 times 2^k reaches that stride is 2^(k+1)
+ * entries, where the pieces take 0.8 of all entries; half that stride takes 1.6 times as many as
+ * there are.
+ */
+#include "clients/cuda/diagnose/diagnose_parts.h"
+
+enum {
+    L2_PARTS_DEVICE = 16, /* of reads over so many L2 caches few hit in it */
+    L2_PARTS_FAR = 4,     /* what is far away is slow enough */
+    PIECE_LOG2 = 12,
+    LEAST_PIECES = 64,
+    BISECTIONS = 5
+};
+#define PART_LEAST_BYTES ((uint64_t)64 << 20)
+#define TIME_LIMIT_NS    70000000 /* after which no further search begins */
+
+static const double FAST = 0.9;          /* of the rate over the part; as the fingerprint's reach */
+static const double SLOW_NS = 1.3;       /* times the part's: misses show clearly */
+static const double SAME = 0.1;          /* two runs over the same memory differ by less */
+static const double REGION = 1.6;        /* reaches, times a power of two */
+static const double PRICES_AGREE = 0.02; /* of two measurements; docs/contiguity.md */
+
+/* Times of one diagnosis, in ns per access. */
+struct times {
+    enum diagnose_kernel kernel;
+    double part;
+    double all;
+    double spread; /* of two runs over all */
+    double reach;  /* bytes; 0: not known */
+};
+
+static const char *const WITHIN = "all of it is within the reach, where nothing misses";
+static const char *const TOO_LITTLE = "too little of it is beyond the reach";
+static const char *const HIDDEN = "compression makes the reads slower than misses would";
+static const char *const TOO_SHORT =
+    "the memory is too short to compare it with a part of it that L2 does not hold";
+
+static bool is_at_device(enum reach_memory memory)
+{
+    return memory == REACH_MEMORY_DEVICE || memory == REACH_MEMORY_MANAGED_DEVICE;
+}
+
+static bool is_yes(struct reach_finding f)
+{
+    return f.known && f.value != 0;
+}
+
+/* Why the misses do not show. */
+static const char *why_hidden(const struct diagnose *d)
+{
+    const uint64_t reach = d->options.reach_bytes[d->found.memory];
+
+    if (d->unread)
+        return d->unread;
+    if (!d->found.beyond.known)
+        return d->found.beyond.reason;
+    if (is_yes(d->found.compressible))
+        return HIDDEN;
+    if (d->found.part_bytes == 0)
+        return TOO_SHORT;
+    return reach > 0 && d->found.bytes > reach ? TOO_LITTLE : WITHIN;
+}
+
+static uint64_t part_of(const struct diagnose *d)
+{
+    const uint64_t reach = d->options.reach_bytes[d->found.memory];
+    const uint64_t parts = is_at_device(d->found.memory) || d->found.memory == REACH_MEMORY_PEER
+                               ? L2_PARTS_DEVICE
+                               : L2_PARTS_FAR;
+    uint64_t part = parts * d->l2_bytes;
+
+    part = part > PART_LEAST_BYTES ? part : PART_LEAST_BYTES;
+    return reach > 0 && part > reach / 2 ? reach / 2 : part;
+}
+
+/* Alternates between the two, so that a change of clocks shows; the first run is not counted. */
+static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
+                                         struct reach_alloc_error *error)
+{
+    const uint64_t part = part_of(d);
+    const bool comparable = d->found.bytes >= 2 * part;
+    double first;
+    double again;
+    enum reach_alloc_status s = read_ns(d, t->kernel, d->found.bytes, 0, &first, error);
+
+    if (s == REACH_ALLOC_OK && !d->unread)
+        s = read_ns(d, t->kernel, d->found.bytes, 0, &first, error);
+    if (s == REACH_ALLOC_OK && !d->unread && comparable)
+        s = read_ns(d, t->kernel, part, 0, &t->part, error);
+    if (s == REACH_ALLOC_OK && !d->unread)
+        s = read_ns(d, t->kernel, d->found.bytes, 0, &again, error);
+    if (s != REACH_ALLOC_OK || d->unread)
+        return s;
+    t->all = first < again ? first : again;
+    t->spread = (first > again ? first : again) / t->all - 1;
+    d->found.read_gbps = finding_of(DIAGNOSE_LINE / t->all, t->spread * DIAGNOSE_LINE / t->all);
+    if (!comparable)
+        return s;
+    d->found.part_bytes = part;
+    d->found.part_gbps = finding_of(DIAGNOSE_LINE / t->part, 0);
+    d->found.gain = finding_of(t->all > t->part ? t->all / t->part : 1, t->spread);
+    return s;
+}
+
+/* By their times, which nothing disturbed. */
+static bool is_slow(const struct diagnose *d, const struct times *t)
+{
+    return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
+}
+
+static void judge_beyond(struct diagnose *d, const struct times *t)
+{
+    const uint64_t reach = d->options.reach_bytes[d->found.memory];
+
+    if (t->spread > SAME)
+        d->found.beyond = finding_absent("two runs over the same memory differ by more than 10 %; "
+                                         "call again when the GPU is idle");
+    else if (is_slow(d, t))
+        d->found.beyond = finding_of(1, 0);
+    else if (reach > 0 && (t->part == 0 || is_yes(d->found.compressible)))
+        d->found.beyond = finding_of(d->found.bytes > reach, 0);
+    else if (t->part == 0)
+        d->found.beyond = finding_absent(d->unread ? d->unread : TOO_SHORT);
+    else if (is_yes(d->found.compressible))
+        d->found.beyond = finding_absent(HIDDEN);
+    else
+        d->found.beyond = finding_of(0, 0);
+}
+
+/* ---- the reach ---- */
+
+/* Halves the distance between a fast and a slow region; then the line through the last slow one
+ * and all of it. */
+static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
+                                          struct reach_alloc_error *error)
+{
+    const double all = (double)d->found.bytes;
+    uint64_t low = d->found.part_bytes;
+    uint64_t high = d->found.bytes;
+    double high_ns = t->all;
+    enum reach_alloc_status s = REACH_ALLOC_OK;
+
+    for (int i = 0; i < BISECTIONS && read_elapsed_ns(d) < TIME_LIMIT_NS; i++) {
+        const uint64_t middle = (low + high) / 2 / DIAGNOSE_LINE * DIAGNOSE_LINE;
+        double ns;
+        s = read_ns(d, t->kernel, middle, 0, &ns, error);
+        if (s != REACH_ALLOC_OK || d->unread)
+            return s;
+        if (ns > SLOW_NS * t->part) {
+            high = middle;
+            high_ns = ns;
+        } else {
+            low = middle;
+        }
+    }
+    d->found.reach_bytes = finding_absent(TOO_LITTLE);
+    if ((double)high < FAST * all && t->all > high_ns) {
+        const double slope = (t->all - high_ns) / (1 / (double)high - 1 / all);
+        const double reach = slope / (t->all + slope / all);
+        d->found.reach_bytes = finding_of(reach, reach * 2 * t->spread);
+        t->reach = reach;
+    }
+    if (d->options.reach_bytes[d->found.memory] > 0)
+        t->reach = (double)d->options.reach_bytes[d->found.memory];
+    return s;
+}
+
+/* ---- entries ---- */
+
+/* The shortest stride, as a power of two, at which pieces are read in less than `limit_ns`. 0: none
+ * is, or the time is over. */
+static enum reach_alloc_status find_stride(struct diagnose *d, uint64_t region, double limit_ns,
+                                           uint32_t *log2, struct reach_alloc_error *error)
+{
+    uint32_t slow = PIECE_LOG2; /* side by side */
+    uint32_t fast = slow + 1;
+    uint32_t beyond;
+    enum reach_alloc_status s = REACH_ALLOC_OK;
+
+    while (region >> fast >= LEAST_PIECES)
+        fast++;
+    beyond = fast;
+    *log2 = 0;
+    while (fast - slow > 1) {
+        const uint32_t middle = (slow + fast) / 2;
+        const uint64_t stride = (uint64_t)1 << middle;
+        double ns;
+        if (read_elapsed_ns(d) >= TIME_LIMIT_NS)
+            return s;
+        s = read_ns(d, DIAGNOSE_READ_FAR, (region >> middle) << PIECE_LOG2,
+                    (uint32_t)((stride >> 7) - REACH_PIECE_LINES), &ns, error);
+        if (s != REACH_ALLOC_OK || d->unread)
+            return s;
+        *(ns < limit_ns ? &fast : &slow) = middle;
+    }
+    *log2 = fast < beyond ? fast : 0;
+    return s;
+}
+
+static enum reach_alloc_status find_entry(struct diagnose *d, const struct times *t,
+                                          struct reach_alloc_error *error)
+{
+    const double all = (double)d->found.bytes;
+    double region = t->reach * REGION;
+    double fast_ns = 0;
+    double slow_ns; /* with pieces in so many entries more than there are */
+    uint32_t power = 1;
+    uint32_t log2 = 0;
+    enum reach_alloc_status s;
+
+    d->found.entry_bytes = finding_absent(TOO_LITTLE);
+    if (!(t->reach > 0) || region > all)
+        return REACH_ALLOC_OK;
+    slow_ns = (1 - 1 / REGION) * t->all / (1 - t->reach / all);
+    for (; region * 2 <= all; region *= 2)
+        power++;
+    s = read_ns(d, DIAGNOSE_READ_FAR, d->found.part_bytes, 0, &fast_ns, error);
+    if (s == REACH_ALLOC_OK && !d->unread && slow_ns > SLOW_NS * fast_ns)
+        s = find_stride(d, (uint64_t)region, (fast_ns + slow_ns) / 2, &log2, error);
+    d->found.entry_bytes = log2 >= power + PIECE_LOG2
+                               ? finding_of((double)((uint64_t)1 << (log2 - power)), 0)
+                               : finding_absent("no stride of pieces of 4 KiB shows it in time");
+    return s;
+}
+
+/* ---- contiguity ---- */
+
+static void find_contiguous(struct diagnose *d, const struct times *t)
+{
+    const struct reach_diagnose_options *const o = &d->options;
+    const double reach = (double)o->reach_bytes[REACH_MEMORY_DEVICE];
+    const double missing = 1 - reach / (double)d->found.bytes;
+    const double range = o->scattered_miss_ns - o->contiguous_miss_ns;
+    double share;
+
+    if (!is_at_device(d->found.memory)) {
+        d->found.contiguous = finding_absent("it concerns memory of the device");
+    } else if (!(reach > 0) || !(o->contiguous_miss_ns > 0) || !(range > 0)) {
+        d->found.contiguous =
+            finding_absent("the reach and both prices of a miss are not given; take them from "
+                           "reachd's fingerprint of depth full");
+    } else if (!is_slow(d, t) || is_yes(d->found.compressible)) {
+        d->found.contiguous = finding_absent(why_hidden(d));
+    } else if (!(missing > 0) || t->all < SLOW_NS * t->part) {
+        d->found.contiguous = finding_absent(TOO_LITTLE);
+    } else {
+        share = (o->scattered_miss_ns - t->all / missing) / range;
+        d->found.contiguous = finding_of(share < 0   ? 0
+                                         : share > 1 ? 1
+                                                     : share,
+                                         (t->spread + PRICES_AGREE) * t->all / missing / range);
+    }
+    if (reach > 0 && o->contiguous_miss_ns > 0 && is_at_device(d->found.memory) && t->part > 0) {
+        const double misses_ns = missing * o->contiguous_miss_ns;
+        d->found.contiguous_gbps =
+            finding_of(DIAGNOSE_LINE / (misses_ns > t->part ? misses_ns : t->part), 0);
+    }
+}
+
+/* ---- all of it ---- */
+
+enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *error)
+{
+    struct times t = {.kernel = is_at_device(d->found.memory) ? DIAGNOSE_READ : DIAGNOSE_READ_FAR};
+    enum reach_alloc_status s = d->unread ? REACH_ALLOC_OK : time_both(d, &t, error);
+
+    if (s != REACH_ALLOC_OK)
+        return s;
+    judge_beyond(d, &t);
+    if (is_slow(d, &t)) {
+        s = find_reach(d, &t, error);
+        if (s == REACH_ALLOC_OK && !d->unread)
+            s = find_entry(d, &t, error);
+    }
+    if (!is_slow(d, &t) || d->unread) /* which it may become at any read */
+        d->found.reach_bytes = d->found.entry_bytes = finding_absent(why_hidden(d));
+    find_contiguous(d, &t);
+    return s;
+}

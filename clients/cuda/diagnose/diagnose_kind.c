@@ -1,0 +1,249 @@
+/* diagnose_kind.c: what the driver tells of a pointer. Attributes of pointers and ranges, the
+ * properties of a handle, and for host memory the process's own list of mappings. */
+#include "clients/cuda/diagnose/diagnose_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* CUmemorytype, CUpointer_attribute, CUmem_range_attribute */
+enum {
+    TYPE_HOST = 1,
+    POINTER_TYPE = 2,
+    POINTER_DEVICE = 3,
+    POINTER_HOST = 4,
+    POINTER_MANAGED = 8,
+    POINTER_ORDINAL = 9,
+    POINTER_RANGE_START = 11,
+    POINTER_RANGE_BYTES = 12,
+    POINTER_ACCESS = 16,
+    POINTER_MAPPING_BYTES = 18,
+    RANGE_PREFERRED = 2,
+    RANGE_ACCESSED_BY = 3,
+    RANGE_PREFETCHED = 4,
+    MAX_ACCESSED_BY = 64,
+    MAPPING_CHARS = 512
+};
+
+const char *reach_memory_name(enum reach_memory memory)
+{
+    static const char *const names[REACH_MEMORY_COUNT] = {
+        "unknown",        "device",          "peer",
+        "managed-device", "managed-host",    "managed",
+        "host-pinned",    "host-registered", "host-virtual"};
+
+    return (unsigned)memory < REACH_MEMORY_COUNT ? names[memory] : names[0];
+}
+
+/* Does the driver tell? That a question does not apply to this memory is no failure; any other is
+ * noted, the first one. */
+static bool tells(struct diagnose *d, int result, const char *call)
+{
+    if (result != 0 && result != DRV_INVALID_VALUE && result != DRV_NOT_PERMITTED &&
+        result != DRV_NOT_SUPPORTED && d->failed == REACH_ALLOC_OK)
+        d->failed = alloc_driver_check(&d->driver, result, call, &d->failure);
+    return result == 0;
+}
+
+/* An attribute, 0 if the driver does not tell it. None is longer than 8 bytes. */
+static uint64_t attribute(struct diagnose *d, int which, uint64_t pointer)
+{
+    uint64_t value = 0;
+    const int result = d->driver.cuPointerGetAttribute(&value, which, pointer);
+
+    return tells(d, result, "cuPointerGetAttribute") ? value : 0;
+}
+
+/* ---- managed memory ---- */
+
+static bool range_attribute(struct diagnose *d, int which, int *out, size_t bytes)
+{
+    return tells(d, d->driver.cuMemRangeGetAttribute(out, bytes, which, d->address, d->found.bytes),
+                 "cuMemRangeGetAttribute");
+}
+
+/* A device, DRV_CPU, or DRV_NOWHERE: none, or not the same for all pages. */
+static int range_location(struct diagnose *d, int which)
+{
+    int location = DRV_NOWHERE;
+
+    return range_attribute(d, which, &location, sizeof location) ? location : DRV_NOWHERE;
+}
+
+static bool is_accessed_by_device(struct diagnose *d)
+{
+    int devices[MAX_ACCESSED_BY] = {0};
+
+    if (!range_attribute(d, RANGE_ACCESSED_BY, devices, sizeof devices))
+        return false;
+    for (int i = 0; i < MAX_ACCESSED_BY; i++) {
+        if (devices[i] == d->device)
+            return true;
+    }
+    return false;
+}
+
+/* Where its pages live, by advice or else by the last prefetch. A read of pages that live elsewhere
+ * and are not mapped would move them. */
+static enum reach_memory managed_home(struct diagnose *d)
+{
+    const int preferred = range_location(d, RANGE_PREFERRED);
+    const int prefetched = range_location(d, RANGE_PREFETCHED);
+    const int home = preferred != DRV_NOWHERE ? preferred : prefetched;
+
+    if (home == d->device) {
+        if (prefetched != d->device)
+            d->unread = "the managed memory was not prefetched to the device, so a read may move "
+                        "pages";
+        return REACH_MEMORY_MANAGED_DEVICE;
+    }
+    if (home == DRV_CPU) {
+        if (!is_accessed_by_device(d))
+            d->unread = "the managed memory is not set as accessed by the device, so a read may "
+                        "move pages";
+        return REACH_MEMORY_MANAGED_HOST;
+    }
+    d->unread = "the managed memory has no home at this device or at the host, so a read may move "
+                "pages";
+    return REACH_MEMORY_MANAGED;
+}
+
+/* ---- host memory ---- */
+
+/* The driver has the same answers for memory that it allocated and for memory that was registered.
+ * It maps its own shared, without a file or from its device. A process that registers shared memory
+ * without a file cannot be told from it. */
+static enum reach_memory pinned_or_registered(uint64_t host)
+{
+    char line[MAPPING_CHARS];
+    enum reach_memory memory = REACH_MEMORY_HOST_PINNED;
+    FILE *maps = fopen("/proc/self/maps", "re");
+
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *end = line;
+        const uint64_t from = strtoull(line, &end, 16);
+        const uint64_t behind = *end == '-' ? strtoull(end + 1, &end, 16) : 0;
+        if (host < from || host >= behind) /* then " rwxp " */
+            continue;
+        if ((strlen(end) > 4 && end[4] == 'p') ||
+            (!strstr(line, " /dev/zero") && !strstr(line, " /dev/nvidia")))
+            memory = REACH_MEMORY_HOST_REGISTERED;
+        break;
+    }
+    if (maps)
+        (void)fclose(maps);
+    return memory;
+}
+
+/* ---- the virtual memory API ---- */
+
+/* False: not of that API. */
+static bool describe_handle(struct diagnose *d, uint64_t pointer)
+{
+    struct drv_prop prop = {.type = 0};
+    uint64_t handle = 0;
+    bool told;
+
+    if (!tells(d, d->driver.cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)pointer),
+               "cuMemRetainAllocationHandle"))
+        return false;
+    told = tells(d, d->driver.cuMemGetAllocationPropertiesFromHandle(&prop, handle),
+                 "cuMemGetAllocationPropertiesFromHandle");
+    (void)d->driver.cuMemRelease(handle);
+    if (!told)
+        return false;
+    d->found.mapping_bytes = attribute(d, POINTER_MAPPING_BYTES, pointer);
+    if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 */
+        d->found.mapping_bytes = attribute(d, POINTER_RANGE_BYTES, pointer);
+    d->found.compressible = finding_of(prop.flags[0] != 0, 0);
+    if (prop.location.type != DRV_DEVICE)
+        d->found.memory = REACH_MEMORY_HOST_VIRTUAL;
+    else
+        d->found.memory = prop.location.id == d->device ? REACH_MEMORY_DEVICE : REACH_MEMORY_PEER;
+    return true;
+}
+
+/* ---- all of it ---- */
+
+/* Memory that needs no permission aside. */
+static bool may_read(struct diagnose *d, uint64_t pointer, bool is_virtual)
+{
+    const struct drv_location here = {DRV_DEVICE, d->device};
+    unsigned long long flags = 0;
+
+    if (is_virtual)
+        return tells(d, d->driver.cuMemGetAccess(&flags, &here, pointer), "cuMemGetAccess") &&
+               flags != 0;
+    return d->found.memory != REACH_MEMORY_PEER || attribute(d, POINTER_ACCESS, pointer) != 0;
+}
+
+/* A kernel that touches an address without memory ends the context. */
+static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer, uint64_t bytes,
+                                            bool is_virtual, struct reach_alloc_error *error)
+{
+    const uint64_t first = attribute(d, POINTER_RANGE_START, pointer);
+    const uint64_t length = attribute(d, POINTER_RANGE_BYTES, pointer);
+
+    if (attribute(d, POINTER_TYPE, pointer + bytes - 1) == 0 && d->failed == REACH_ALLOC_OK)
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "the last of %" PRIu64 " bytes at 0x%" PRIx64
+                          " is not memory of the driver; name no more than was allocated",
+                          bytes, pointer);
+    if (!is_virtual && length > 0 && pointer - first + bytes > length)
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "%" PRIu64 " bytes at 0x%" PRIx64 " go past the end of the allocation, "
+                          "which has %" PRIu64 " bytes; name no more than was allocated",
+                          bytes, pointer, length);
+    return REACH_ALLOC_OK;
+}
+
+/* Whole lines, at the address that the device uses. */
+static void choose_lines(struct diagnose *d, uint64_t pointer, uint64_t bytes, bool is_virtual)
+{
+    const uint64_t device = is_virtual ? pointer : attribute(d, POINTER_DEVICE, pointer);
+
+    d->address = (device + DIAGNOSE_LINE - 1) / DIAGNOSE_LINE * DIAGNOSE_LINE;
+    d->found.bytes = bytes > d->address - device
+                         ? (bytes - (d->address - device)) / DIAGNOSE_LINE * DIAGNOSE_LINE
+                         : 0;
+    if (device == 0)
+        d->unread = "the device has no address for this memory";
+    else if (d->found.bytes == 0)
+        d->unread = "the memory has no whole line of 128 bytes";
+}
+
+enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
+                                      struct reach_alloc_error *error)
+{
+    const uint64_t bytes = d->found.bytes;
+    const uint64_t type = attribute(d, POINTER_TYPE, pointer);
+    bool is_virtual;
+    enum reach_alloc_status s;
+
+    if (type == 0 && d->failed == REACH_ALLOC_OK)
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "0x%" PRIx64 " is not memory that the driver knows; allocate it with "
+                          "CUDA, or register it",
+                          pointer);
+    is_virtual = describe_handle(d, pointer);
+    s = check_bounds(d, pointer, bytes, is_virtual, error);
+    if (s != REACH_ALLOC_OK)
+        return s;
+    choose_lines(d, pointer, bytes, is_virtual);
+    if (!is_virtual)
+        d->found.compressible = finding_of(0, 0); /* only that API makes such memory */
+    if (!is_virtual && (attribute(d, POINTER_MANAGED, pointer) & 0xff))
+        d->found.memory = managed_home(d);
+    else if (!is_virtual && type == TYPE_HOST)
+        d->found.memory = pinned_or_registered(attribute(d, POINTER_HOST, pointer));
+    else if (!is_virtual)
+        d->found.memory = attribute(d, POINTER_ORDINAL, pointer) == (uint64_t)d->device
+                              ? REACH_MEMORY_DEVICE
+                              : REACH_MEMORY_PEER;
+    if (!may_read(d, pointer, is_virtual))
+        d->unread = "the device has no access to this memory";
+    if (d->failed != REACH_ALLOC_OK && error)
+        *error = d->failure;
+    return d->failed;
+}

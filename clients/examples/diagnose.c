@@ -1,0 +1,101 @@
+/* diagnose.c: see diagnose.h. */
+#include "diagnose.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum { TARGET_BYTES = 160 };
+
+static double number_at(const json_t *object, const char *member)
+{
+    return json_number_value(json_object_get(object, member));
+}
+
+static void read_numbers(const json_t *fingerprint, struct reach_diagnose_options *out)
+{
+    const json_t *const contiguity = json_object_get(fingerprint, "contiguity");
+    const json_t *memory;
+    size_t i;
+
+    out->reach_bytes[REACH_MEMORY_DEVICE] =
+        (uint64_t)number_at(json_object_get(fingerprint, "windows"), "reach_bytes");
+    json_array_foreach(json_object_get(fingerprint, "memory"), i, memory)
+    {
+        const char *kind = json_string_value(json_object_get(memory, "kind"));
+        for (int k = 1; kind && k < REACH_MEMORY_COUNT; k++) {
+            if (strcmp(kind, reach_memory_name((enum reach_memory)k)) == 0)
+                out->reach_bytes[k] = (uint64_t)number_at(memory, "reach_bytes");
+        }
+    }
+    out->frame_bytes = (uint64_t)number_at(contiguity, "frame_bytes");
+    out->contiguous_miss_ns = number_at(contiguity, "contiguous_miss_ns");
+    out->scattered_miss_ns = number_at(contiguity, "scattered_miss_ns");
+}
+
+enum reach_status diagnose_numbers(struct reach *reach, const char *gpu,
+                                   struct reach_diagnose_options *out, struct reach_error *error)
+{
+    char target[TARGET_BYTES];
+    char *text = NULL;
+    json_t *fingerprint;
+    enum reach_status s;
+
+    snprintf(target, sizeof(target), "/v1/gpus/%s/fingerprint", gpu);
+    s = reach_get(reach, target, &text, error);
+    fingerprint = s == REACH_OK ? json_loads(text, 0, NULL) : NULL;
+    read_numbers(fingerprint, out);
+    json_decref(fingerprint);
+    reach_free(text);
+    return s;
+}
+
+void diagnose_print_plan(FILE *out, struct reach *reach, const char *gpu,
+                         const struct reach_diagnosis *found)
+{
+    const struct reach_job job = {.size = sizeof(job),
+                                  .bytes = found->bytes,
+                                  .scattered =
+                                      found->contiguous.known ? 1 - found->contiguous.value : 0};
+    const struct reach_option *best;
+    struct reach_answer *answer = NULL;
+    struct reach_error why;
+
+    if (found->memory != REACH_MEMORY_DEVICE && found->memory != REACH_MEMORY_MANAGED_DEVICE)
+        return;
+    if (reach_get_plan(reach, gpu, &job, &answer, &why) != REACH_OK) {
+        fprintf(out, "planner: %s\n", why.text);
+        return;
+    }
+    for (uint32_t i = 0; (best = reach_answer_option(answer, i)); i++) {
+        if (best->strategy == REACH_NAIVE)
+            fprintf(out, "planner: naive %.0f GB/s", best->gbps.value);
+    }
+    best = reach_answer_option(answer, 0);
+    fprintf(out, "; best %s, %.0f GB/s (%.2f times naive)\n", reach_strategy_name(best->strategy),
+            best->gbps.value, best->times_naive.value);
+    reach_answer_free(answer);
+}
+
+static json_t *to_json(struct reach_finding f)
+{
+    return f.known ? json_pack("{s:f,s:f}", "value", f.value, "error", f.error)
+                   : json_pack("{s:n,s:s}", "value", "reason", f.reason);
+}
+
+void diagnose_print_json(FILE *out, const char *name, const struct reach_diagnosis *f,
+                         uint64_t changed)
+{
+    json_t *const json =
+        json_pack("{s:s,s:s,s:I,s:I,s:f,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "case", name,
+                  "memory", reach_memory_name(f->memory), "bytes", (json_int_t)f->bytes,
+                  "mapping_bytes", (json_int_t)f->mapping_bytes, "ms", (double)f->ns / 1e6,
+                  "changed_words", (json_int_t)changed, "compressible", to_json(f->compressible),
+                  "beyond", to_json(f->beyond), "read_gbps", to_json(f->read_gbps), "part_gbps",
+                  to_json(f->part_gbps), "reach_bytes", to_json(f->reach_bytes), "entry_bytes",
+                  to_json(f->entry_bytes), "contiguous", to_json(f->contiguous), "contiguous_gbps",
+                  to_json(f->contiguous_gbps), "gain", to_json(f->gain), "text", f->text);
+
+    json_dumpf(json, out, JSON_COMPACT);
+    fputc('\n', out);
+    json_decref(json);
+}

@@ -1,0 +1,97 @@
+"""reach_diagnose.py: what memory an array is, and whether the GPU's TLB reaches all of it (libreach-cuda,
+reach_diagnose.h).
+
+    import reach, reach_diagnose, torch
+
+    table = torch.empty(rows, columns, device="cuda")
+    found = reach_diagnose.diagnose(table)                      # asks the driver, and times reads: some 50 ms
+    print(found["text"], found["contiguous"], found["contiguous_reason"])
+    with reach.Reach() as source:                               # with the numbers of reachd's fingerprint,
+        found = reach_diagnose.diagnose(table, source, uuid)    # and what its planner says: found["plan"]
+
+An array is anything with data_ptr() (a tensor, dense and contiguous), with __cuda_array_interface__, or a pair
+(address, bytes). It is read, never written. A number that is not known is None, and the member with
+"_reason" appended has the reason. The library is found as by reach_torch_pool.
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, Optional, Tuple
+
+import reach_torch_pool
+
+KINDS = ("unknown", "device", "peer", "managed-device", "managed-host", "managed", "host-pinned",
+         "host-registered", "host-virtual")
+_SIZES = ("bytes", "mapping_bytes", "free_bytes", "part_bytes")
+_FINDINGS = ("compressible", "beyond", "read_gbps", "part_gbps", "reach_bytes", "entry_bytes", "contiguous",
+             "contiguous_gbps", "gain")
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
+                ("reach_bytes", ctypes.c_uint64 * len(KINDS)), ("frame_bytes", ctypes.c_uint64),
+                ("contiguous_miss_ns", ctypes.c_double), ("scattered_miss_ns", ctypes.c_double)]
+
+
+class _Finding(ctypes.Structure):
+    _fields_ = [("known", ctypes.c_bool), ("value", ctypes.c_double), ("error", ctypes.c_double),
+                ("reason", ctypes.c_char_p)]
+
+
+class _Diagnosis(ctypes.Structure):
+    _fields_ = ([("size", ctypes.c_size_t), ("memory", ctypes.c_int)] +
+                [(name, ctypes.c_uint64) for name in _SIZES] + [(name, _Finding) for name in _FINDINGS] +
+                [("ns", ctypes.c_uint64), ("text", ctypes.c_char * 640)])
+
+
+def _place(array: Any) -> Tuple[int, int]:
+    """Address and bytes."""
+    if isinstance(array, tuple):
+        return array
+    if hasattr(array, "data_ptr"):
+        return array.data_ptr(), array.numel() * array.element_size()
+    interface = array.__cuda_array_interface__
+    if interface.get("strides"):
+        raise ValueError("the array is not contiguous; diagnose the array that it is a view of")
+    count = 1
+    for length in interface["shape"]:
+        count *= length
+    return interface["data"][0], count * int(interface["typestr"][2:])
+
+
+def _numbers(options: _Options, fingerprint: Any) -> None:
+    contiguity = fingerprint.get("contiguity") or {}
+    options.reach_bytes[1] = fingerprint["windows"]["reach_bytes"] or 0
+    for memory in fingerprint.get("memory") or ():
+        if memory["kind"] in KINDS:
+            options.reach_bytes[KINDS.index(memory["kind"])] = memory["reach_bytes"] or 0
+    for name in ("frame_bytes", "contiguous_miss_ns", "scattered_miss_ns"):
+        setattr(options, name, contiguity.get(name) or 0)
+
+
+def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,
+             driver: Optional[str] = None) -> Dict[str, Any]:
+    """`source`: a reach.Reach, which knows the GPU as `gpu`; `device`: the CUDA ordinal of the GPU that reads,
+    else that of the array, else 0. Raises RuntimeError, ValueError, reach.ReachError."""
+    address, size = _place(array)
+    if device is None:
+        device = getattr(getattr(array, "device", None), "index", None) or 0
+    options = _Options(size=ctypes.sizeof(_Options), device=device, driver=driver.encode() if driver else None)
+    found, error = _Diagnosis(size=ctypes.sizeof(_Diagnosis)), reach_torch_pool._Error()
+    if source is not None:
+        _numbers(options, source.fingerprint(gpu))
+    library = ctypes.CDLL(reach_torch_pool.library_path())
+    if library.reach_diagnose(ctypes.c_void_p(address), ctypes.c_uint64(size), ctypes.byref(options),
+                              ctypes.byref(found), ctypes.byref(error)):
+        raise RuntimeError(error.text.decode("utf-8", "replace"))
+    answer: Dict[str, Any] = {"memory": KINDS[found.memory], "ns": found.ns, "text": found.text.decode()}
+    answer.update((name, getattr(found, name)) for name in _SIZES)
+    for name in _FINDINGS:
+        finding = getattr(found, name)
+        answer[name] = finding.value if finding.known else None
+        answer[name + "_error"] = finding.error
+        answer[name + "_reason"] = (finding.reason or b"").decode()
+    if source is not None and answer["memory"] in ("device", "managed-device"):
+        contiguous = answer["contiguous"]
+        answer["plan"] = source.plan(gpu, found.bytes, contiguous=1 if contiguous is None else contiguous)
+    return answer

@@ -1,0 +1,173 @@
+/* contiguity.c: reachctl contiguity: how scattered the free memory of a GPU is now.
+ *
+ * The driver does not tell, and counting handles says nothing: without a physical run it scatters a
+ * handle and reports no error. So the free memory is taken and read at random, by libreach-cuda in
+ * this process, and the prices of a miss in the fingerprint turn the time into a share. That
+ * library is loaded when the command runs: reachctl itself has no device code.
+ */
+#include "clients/reachctl/client.h"
+
+#include "clients/cuda/reach_diagnose.h"
+#include "planner/format_size.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+typedef enum reach_alloc_status diagnose_free_fn(enum reach_free_way way,
+                                                 const struct reach_diagnose_options *options,
+                                                 struct reach_diagnosis *out,
+                                                 struct reach_alloc_error *error);
+
+static const char *const way_names[] = {
+    [REACH_FREE_PLAIN] = "plain", [REACH_FREE_FRAMES] = "frames"};
+enum { WAYS = sizeof(way_names) / sizeof(*way_names) };
+
+/* REACH_CUDA_LIBRARY, beside this program, as installed, as the loader finds it. NULL: nowhere, and
+ * the reason is printed. It stays loaded. */
+static diagnose_free_fn *load(void)
+{
+    static const char name[] = "libreach-cuda.so.0";
+    const char *const given = getenv("REACH_CUDA_LIBRARY");
+    char path[PATH_BYTES] = "";
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    char *const end = length > 0 ? strrchr(path, '/') : NULL;
+    void *library = given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
+    diagnose_free_fn *function = NULL;
+    void *symbol = NULL;
+
+    for (int i = 0; i < 2 && !given && !library && end; i++) {
+        snprintf(end, 64, "%s/%s", i == 0 ? "" : "/../lib", name);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!given && !library)
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library)
+        symbol = dlsym(library, "reach_diagnose_free");
+    if (symbol)
+        memcpy(&function, &symbol, sizeof(function));
+    else
+        fprintf(stderr,
+                "reachctl: cannot load %s: %s\n  next step: install libreach-cuda, or name it with "
+                "REACH_CUDA_LIBRARY\n",
+                given ? given : name, dlerror());
+    return function;
+}
+
+/* False if the fingerprint lacks a number; it is printed which measurement has them. */
+static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_options *out)
+{
+    const struct fingerprint_contiguity *const c = &fp->contiguity;
+
+    if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) ||
+        !IS_KNOWN(c->contiguous_miss_ns) || !IS_KNOWN(c->scattered_miss_ns)) {
+        fputs("reachctl: the fingerprint has no reach, no frame or no prices of a miss, which turn "
+              "a time into a share\n  next step: reachctl measure --depth full\n",
+              stderr);
+        return false;
+    }
+    *out = (struct reach_diagnose_options){.size = sizeof(*out),
+                                           .frame_bytes = c->frame_bytes.v,
+                                           .contiguous_miss_ns = c->contiguous_miss_ns.v,
+                                           .scattered_miss_ns = c->scattered_miss_ns.v};
+    out->reach_bytes[REACH_MEMORY_DEVICE] = fp->windows.reach_bytes.v;
+    return true;
+}
+
+static void print_way(enum reach_free_way way, const struct reach_diagnosis *found)
+{
+    char taken[FORMAT_SIZE_BYTES];
+
+    printf("%-7s %s taken, ", way_names[way], format_size(found->bytes, taken));
+    if (found->read_gbps.known)
+        printf("read at %.0f GB/s, ", found->read_gbps.value);
+    if (found->contiguous.known)
+        printf("%.0f %% of the frames contiguous (+- %.0f)\n", 100 * found->contiguous.value,
+               100 * found->contiguous.error);
+    else
+        printf("contiguity not observable: %s\n", found->contiguous.reason);
+}
+
+static json_t *finding_to_json(struct reach_finding f)
+{
+    return f.known ? json_real(f.value) : json_null();
+}
+
+static json_t *way_to_json(enum reach_free_way way, const struct reach_diagnosis *found)
+{
+    return json_pack("{s:s,s:I,s:o,s:o,s:f,s:s,s:I,s:s}", "way", way_names[way], "bytes",
+                     (json_int_t)found->bytes, "read_gbps", finding_to_json(found->read_gbps),
+                     "contiguous", finding_to_json(found->contiguous), "contiguous_error",
+                     found->contiguous.error, "contiguous_reason", found->contiguous.reason,
+                     "duration_ms", (json_int_t)(found->ns / 1000000), "text", found->text);
+}
+
+static enum exit_code print_all(const struct fingerprint *fp, const struct options *options,
+                                const struct reach_diagnose_options *numbers,
+                                const struct reach_diagnosis *found)
+{
+    char free_text[FORMAT_SIZE_BYTES];
+    char frame[FORMAT_SIZE_BYTES];
+    char reach[FORMAT_SIZE_BYTES];
+    json_t *ways;
+
+    if (options->json) {
+        ways = json_array();
+        for (int i = 0; i < WAYS; i++)
+            json_array_append_new(ways, way_to_json((enum reach_free_way)i, &found[i]));
+        ways = json_pack("{s:s,s:s,s:I,s:I,s:I,s:o}", "gpu", fp->gpu.uuid, "origin",
+                         origin_name(fp->gpu.origin), "free_bytes", (json_int_t)found[0].free_bytes,
+                         "frame_bytes", (json_int_t)numbers->frame_bytes, "reach_bytes",
+                         (json_int_t)numbers->reach_bytes[REACH_MEMORY_DEVICE], "ways", ways);
+        (void)json_dumpf(ways, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(ways);
+        return EXIT_DONE;
+    }
+    printf("%s %s: %s free, reach %s, frames of %s%s\n", fp->gpu.name, fp->gpu.uuid,
+           format_size(found[0].free_bytes, free_text),
+           format_size(numbers->reach_bytes[REACH_MEMORY_DEVICE], reach),
+           format_size(numbers->frame_bytes, frame),
+           fp->gpu.origin == ORIGIN_MEASURED ? "" : " (fingerprint not measured on this hardware)");
+    for (int i = 0; i < WAYS; i++)
+        print_way((enum reach_free_way)i, &found[i]);
+    return EXIT_DONE;
+}
+
+enum exit_code command_contiguity(struct client *client, const struct options *options)
+{
+    struct fingerprint *fp = calloc(1, sizeof(*fp));
+    struct reach_diagnosis found[WAYS] = {{.size = 0}};
+    struct reach_diagnose_options numbers;
+    struct reach_alloc_error error = {.text = ""};
+    diagnose_free_fn *diagnose_free;
+    enum exit_code exit_code = EXIT_FAILED;
+
+    if (!fp) {
+        fputs("reachctl: no memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    exit_code = client_get_fingerprint(client, options, "current", fp, NULL);
+    if (exit_code != EXIT_DONE)
+        goto out;
+    exit_code = EXIT_FAILED;
+    diagnose_free = read_numbers(fp, &numbers) ? load() : NULL;
+    /* So that ordinal 0 is that GPU. */
+    if (!diagnose_free || setenv("CUDA_VISIBLE_DEVICES", fp->gpu.uuid, 1) != 0)
+        goto out;
+    for (int i = 0; i < WAYS; i++) {
+        found[i].size = sizeof(found[i]);
+        if (diagnose_free((enum reach_free_way)i, &numbers, &found[i], &error) != REACH_ALLOC_OK) {
+            fprintf(stderr, "reachctl: %s\n", error.text);
+            goto out;
+        }
+    }
+    exit_code = print_all(fp, options, &numbers, found);
+out:
+    free(fp);
+    return exit_code;
+}
