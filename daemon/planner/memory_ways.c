@@ -6,11 +6,12 @@
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Writes and atomics of other memory are measured with so many bytes, within the reach. */
-enum { RATE_BYTES = 32, LEAD_BYTES = 96 };
+enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
 /* Of what a way without a number reaches over less memory. */
 static const double UNMEASURED_SHARE = 0.5;
@@ -263,7 +264,7 @@ static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
 static bool is_below_curve(const struct memory_facts *m, const struct throughput *t,
                            enum strategy s, uint64_t bytes)
 {
-    return s == STRATEGY_WINDOWS && !IS_KNOWN(m->windows_reach_bytes) &&
+    return s == STRATEGY_WINDOWS && !IS_KNOWN(m->windows_reach_bytes) && t->curve_count > 1 &&
            bytes < t->curve[1].region_bytes &&
            t->curve[1].naive_gbps.v < REACHED * t->plateau_gbps.v;
 }
@@ -327,35 +328,44 @@ static void cap_at_device(const struct advising *a, struct memory_way *w)
     w->rank_gbps = least(w->rank_gbps, a->device_gbps);
 }
 
+/* How far any SM reads at full speed, if that is known, as the end of a sentence. */
+static void reach_text(const struct memory_facts *m, char *out)
+{
+    const bool has_reach = IS_KNOWN(m->reach_bytes);
+    char reach[FORMAT_SIZE_BYTES];
+    char plateau[FORMAT_RATE_BYTES];
+
+    format_size(has_reach ? m->reach_bytes.v : m->probed_bytes.v, reach);
+    format_rate(m->plateau_gbps, plateau);
+    if (has_reach || m->reach_bytes.known == MAYBE_NOT_OBSERVABLE)
+        snprintf(out, REACH_TEXT_BYTES, "; any SM reads %s %s at full speed (%s)",
+                 has_reach ? "up to" : "at least", reach, plateau);
+    else
+        out[0] = '\0';
+}
+
 static void write_why(const struct advising *a, const struct memory_facts *m, const char *lead,
                       struct memory_way *w)
 {
     static const char *const rests[] = {[WAY_MEASURED] = "measured over this many bytes",
                                         [WAY_BETWEEN] = "between what was measured",
                                         [WAY_SCALED] = "from other accesses that were measured"};
-    const bool has_reach = IS_KNOWN(m->reach_bytes);
     char rate[FORMAT_RATE_BYTES];
-    char plateau[FORMAT_RATE_BYTES];
     char asked[FORMAT_SIZE_BYTES];
     char probed[FORMAT_SIZE_BYTES];
-    char reach[FORMAT_SIZE_BYTES];
+    char reach[REACH_TEXT_BYTES];
 
     format_size_pair(a->request->bytes, w->probed_bytes.v, asked, probed);
-    format_size(has_reach ? m->reach_bytes.v : m->probed_bytes.v, reach);
-    format_rate(m->plateau_gbps, plateau);
-    if (w->basis == WAY_NOT_MEASURED && !IS_KNOWN(w->probed_gbps))
-        snprintf(w->why, sizeof(w->why), "%s: %ss of this memory were not measured.", lead,
-                 access_name(a->request->access));
+    reach_text(m, reach);
+    if (!IS_KNOWN(w->probed_gbps))
+        snprintf(w->why, sizeof(w->why), "%s: %ss of this memory were not measured%s.", lead,
+                 access_name(a->request->access), reach);
     else if (!IS_KNOWN(w->gbps))
-        snprintf(
-            w->why, sizeof(w->why),
-            "%s: not known for %s; %s were probed, at %s; any SM reads %s %s at full speed (%s).",
-            lead, asked, probed, format_rate(w->probed_gbps, rate),
-            has_reach ? "up to" : "at least", reach, plateau);
+        snprintf(w->why, sizeof(w->why), "%s: not known for %s; %s were probed, at %s%s.", lead,
+                 asked, probed, format_rate(w->probed_gbps, rate), reach);
     else
-        snprintf(w->why, sizeof(w->why), "%s: %s, %s; any SM reads %s %s at full speed (%s).", lead,
-                 format_rate(w->gbps, rate), rests[w->basis], has_reach ? "up to" : "at least",
-                 reach, plateau);
+        snprintf(w->why, sizeof(w->why), "%s: %s, %s%s.", lead, format_rate(w->gbps, rate),
+                 rests[w->basis], reach);
 }
 
 /* Any SM anywhere, or each of `windows` groups in a window of its own. */

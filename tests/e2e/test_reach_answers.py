@@ -232,6 +232,23 @@ def explanations_are_the_same():
 
 
 @case
+def advice_is_the_same():
+    for gpu in gpus:
+        uuid = gpu["uuid"]
+        for parameters in ({}, {"bytes": GIB}, {"bytes": 3 * GIB, "home": "host"}, {"bytes": GIB, "home": "device",
+                           "access": "write", "element": 8}):
+            raw = daemon.get(f"/v1/gpus/{uuid}/memory?{query(parameters)}")
+            if raw.status != 200:
+                equal(refusal(offline[uuid].python.memory, uuid, **parameters)[0], "not-measured")
+                continue
+            for client in (python, offline[uuid].python):
+                equal(client.memory(uuid, **parameters), raw.json(), (gpu["name"], parameters))
+        # A job's environment has device memory alone.
+        equal({w.kind for w in job.python.memory(uuid, bytes=GIB).ways}, {"device"})
+        equal(refusal(job.python.memory, uuid, bytes=GIB, home="host")[0], "not-measured")
+
+
+@case
 def refusals_are_the_same():
     for gpu in gpus:
         for question, parameters in WRONG:

@@ -18,13 +18,16 @@ REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
 # The library and the daemon may be of two builds.
 VERSION = re.compile(r'"daemon_version":"[^"]*"')
 DRAW = random.Random(SEED)
+GIB = 1 << 30
+most_gib = 1  # of the GPU that is asked about
 
 
 def size():
-    """A size as people write it: mostly right."""
+    """A size as people write it: mostly right, and mostly no more than there is."""
     return DRAW.choice((
-        lambda: str(DRAW.randrange(1, 1 << 38)), lambda: f"{DRAW.randrange(1, 200)}GiB",
-        lambda: f"{DRAW.randrange(1, 4096)}M", lambda: f"{DRAW.randrange(1, 99)}.5G",
+        lambda: str(DRAW.randrange(1, most_gib * GIB)), lambda: f"{DRAW.randrange(1, 2 + most_gib)}GiB",
+        lambda: f"{DRAW.randrange(1, 4096)}M", lambda: f"{DRAW.randrange(1, 1 + most_gib)}.5G",
+        lambda: f"{DRAW.randrange(1, 400)}GiB",
         lambda: DRAW.choice(("0", "-1", "1Q", "", "1e9", "2P", "99999999999999999999"))))()
 
 
@@ -87,7 +90,9 @@ def random_target(uuid):
 
 def requests_of(profile, number):
     daemon = common.Daemon("--simulate", profile)
+    global most_gib  # pylint: disable=global-statement
     gpu, = daemon.measured()
+    most_gib = gpu["memory_bytes"] // GIB
     path = os.path.join(common.folder, profile + ".json")
     with open(path, "wb") as out:
         out.write(daemon.get("/v1/gpus/0/fingerprint").body)

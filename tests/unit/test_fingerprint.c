@@ -402,6 +402,7 @@ static void test_no_rates(void **state)
     json = fingerprint_to_json(&fp);
     assert_non_null(json);
     assert_null(json_object_get(json_object_get(json, "throughput"), "rates"));
+    assert_null(json_object_get(json_object_get(json, "conditions"), "host_memory_bytes"));
     json_decref(json);
     fp.throughput.rate_count = FINGERPRINT_MAX_RATES + 1;
     assert_null(fingerprint_to_json(&fp));

@@ -447,6 +447,7 @@ static void test_limits(void **state)
                                       .granule_bytes = 3,
                                       .device_memory_bytes = 4,
                                       .free_bytes = INT64_MAX,
+                                      .host_total_bytes = 5,
                                       .sm_count = REACH_MAX_SMS};
     struct gpu_limits out;
     struct err err = {0};
@@ -455,6 +456,7 @@ static void test_limits(void **state)
     (void)state;
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
     assert_int_equal(out.sm_count, REACH_MAX_SMS);
+    assert_int_equal(out.host_total_bytes, 5);
     assert_same_json(gpu_limits_to_json(&limits), gpu_limits_to_json(&out));
     json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
