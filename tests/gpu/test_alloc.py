@@ -38,6 +38,7 @@ torch.cuda.synchronize()
 frame, stats = %(frame)d, pool.stats
 pool.pool = None
 torch.cuda.empty_cache()
+torch.cuda.synchronize()  # a free ends when its stream has reached it
 other = reach_torch_pool.MemPool(frame_bytes=frame)
 with torch.cuda.use_mem_pool(other.pool):
     again = torch.ones(10, device="cuda")

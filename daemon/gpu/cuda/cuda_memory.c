@@ -138,7 +138,11 @@ static enum status make_virtual(struct cuda_memory *m, struct err *err)
             CU_SUCCESS ||
         location.id < 0)
         location.id = 0;
-    return make_alias(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
+    return make_alias(m, location,
+                      m->bytes <= most          ? m->bytes
+                      : most < ALIAS_HOST_BYTES ? most
+                                                : ALIAS_HOST_BYTES,
+                      err);
 }
 
 static enum status make_peer(struct cuda_memory *m, struct err *err)

@@ -2,9 +2,10 @@
  * (base/memory_kind.h). There is one at a time: it is made when a probe needs it, made anew when
  * one needs more, and released when a probe touches other memory.
  *
- * Memory of a peer, and that of the host by the virtual memory API, is one small handle mapped
- * again and again, as in cuda_arena.h: the reach is probed far beyond the memory it takes. The
- * other kinds are as large as the range. All memory is zero. One thread.
+ * Memory of a peer, and that of the host by the virtual memory API if its range is longer than the
+ * host memory that may be taken, is one small handle mapped again and again, as in cuda_arena.h:
+ * the reach is probed far beyond the memory it takes. All else is as large as the range. All memory
+ * is zero. One thread.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
