@@ -2,7 +2,7 @@
  * contiguous and in scattered memory: right or not sure, never wrong. Frames are of 2 to 64 MiB,
  * and the longest run that can be laid out is 32 MiB; a fifth of the GPUs have none.
  *
- * REACH_CASES=n: GPUs (500, fewer under a sanitizer). REACH_SEED repeats a run.
+ * REACH_CASES=n: GPUs (250, fewer under a sanitizer). REACH_SEED repeats a run.
  */
 #include "analysis/throughput/contiguity.h"
 #include "base/rng.h"
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CASES = 500, SANITIZED_CASES = 60, MOST_PROBES = 20, LONGEST_MIB = 32 };
+enum { CASES = 250, SANITIZED_CASES = 60, MOST_PROBES = 20, LONGEST_MIB = 32 };
 
 /* A prediction is good to a tenth. */
 static const double TOLERANCE = 0.1;

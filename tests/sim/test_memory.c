@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 100, SANITIZED_CASES = 10, MOST_STEPS = 1000, QUESTIONS = 4 };
+enum { CASES = 50, SANITIZED_CASES = 10, MOST_STEPS = 1000, QUESTIONS = 4 };
 #define PROBED_MOST   (16 * GIB)
 #define NOISE         0.05
 #define CERTAINLY_LOW 0.7

@@ -149,6 +149,8 @@ int main(void)
     const struct sim_profile *profile = sim_profiles(&profiles);
     for (uint32_t i = 0; i < profiles && i < MOST_PROFILES; i++) {
         for (int d = 0; d <= deepest; d++) {
+            if (d == DEPTH_MEMORY && !getenv("REACH_LONG"))
+                continue; /* test_memory has that, with random kinds */
             struct profile_case *c = &cases[i * DEPTH_COUNT + (uint32_t)d];
             *c = (struct profile_case){.profile = profile[i].name, .depth = (enum depth)d};
             (void)snprintf(c->name, NAME_BYTES, "%s at depth %s", c->profile, depth_name(c->depth));
