@@ -229,8 +229,8 @@ static double between(const struct access_cost_series *s, uint32_t i, uint64_t b
     const struct access_cost_point *b = &s->points[i + 1];
     double bent;
 
-    if (i + 2 < s->count && a->ns <= s->points[0].ns * VISIBLE && b->ns > a->ns && s->points[i + 2].ns > b->ns &&
-        on_line(b, &s->points[i + 2], a->bytes) < a->ns) {
+    if (i + 2 < s->count && a->ns <= s->points[0].ns * VISIBLE && b->ns > a->ns &&
+        s->points[i + 2].ns > b->ns && on_line(b, &s->points[i + 2], a->bytes) < a->ns) {
         bent = on_line(b, &s->points[i + 2], bytes);
         return bent > a->ns ? bent : a->ns;
     }

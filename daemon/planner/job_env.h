@@ -1,6 +1,6 @@
 /* job_env.h: the environment variables of a job for one GPU: all of a fingerprint that the planner
- * reads but for kinds of memory other than the GPU's own, as one line of text, and what a script
- * can use without a planner. The daemon writes them, libreach reads the line. Pure; any thread.
+ * reads, as one line of text, and what a script can use without a planner. The daemon writes them,
+ * libreach reads the line. Pure; any thread.
  *
  * A table of windows is right for one allocation size only; from the line libreach plans for any
  * size, with the code of the daemon and the same answers.
@@ -9,10 +9,12 @@
  *     depth=full taken=SECONDS verdict=clean range=.. reach=.. entry=.. recommended=..
  *     levels=REACH:ENTRY:gpu,.. plateau=.. whole=.. groups=0x2,1x2,-x4,.. group_gbps=..,..
  *     curve=BYTES:NAIVE:BY_GROUP,.. rates=read:32:PLATEAU,BYTES:NAIVE:BY_GROUP,../write:..
- *     contiguity=FRAME:CONTIGUOUS_NS:SCATTERED_NS check=0123456789abcdef
+ *     contiguity=FRAME:CONTIGUOUS_NS:SCATTERED_NS host=BYTES
+ *     kinds=host-pinned:PEER:PROBED:PLATEAU:REACH:BY_GROUP:SMS:WRITE:ATOMIC:WINDOWS,
+ *     BYTES:NAIVE:BY_GROUP,../managed-host:.. check=0123456789abcdef
  *
- * One blank between words, each word once and in this order; `contiguity` only if it was measured.
- * A number that is not known is
+ * One blank between words, each word once and in this order; the last three before `check` only if
+ * they were measured, and `kinds` only if it fits. A number that is not known is
  * "?reason", one that is not observable "!reason" (base/maybe.h). `groups` is the group of SM 0, of
  * SM 1 and so on, "x2" for two that are equal, "-" for none. `check` is the FNV-1a hash of
  * everything before its blank, which detects a truncated or edited line. A newer release adds words

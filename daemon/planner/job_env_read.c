@@ -354,20 +354,68 @@ static void read_throughput(struct reader *r, struct throughput *t)
         read_rate(r, part, &t->rates[t->rate_count - 1]);
 }
 
-/* Older lines end before it. */
+/* Does this word follow? Older lines end before some. */
+static bool has_word(const struct reader *r, const char *name)
+{
+    const size_t n = strlen(name);
+
+    return r->rest.at && (size_t)(r->rest.end - r->rest.at) > n &&
+           memcmp(r->rest.at, name, n) == 0 && r->rest.at[n] == '=';
+}
+
 static void read_contiguity(struct reader *r, struct fingerprint_contiguity *out)
 {
-    static const char name[] = "contiguity=";
-    const size_t n = sizeof(name) - 1;
     struct span part;
 
-    if (!r->rest.at || (size_t)(r->rest.end - r->rest.at) < n || memcmp(r->rest.at, name, n) != 0)
+    if (!has_word(r, "contiguity"))
         return;
     part = word(r, "contiguity");
     out->frame_bytes = read_maybe_u64(r, need(r, &part, ':'));
     out->contiguous_miss_ns = read_maybe_f64(r, need(r, &part, ':'));
     out->scattered_miss_ns = read_maybe_f64(r, need(r, &part, ':'));
     end_tuple(r, part);
+}
+
+static void read_kind(struct reader *r, struct span list, struct memory_facts *out)
+{
+    struct span head = need(r, &list, ',');
+    struct span part;
+    struct maybe_u64 sms;
+    uint32_t windows;
+
+    read_name(r, need(r, &head, ':'), memory_kind_name, MEMORY_KIND_COUNT, &out->kind);
+    read_text(r, need(r, &head, ':'), out->peer_uuid, sizeof(out->peer_uuid));
+    out->probed_bytes = read_maybe_u64(r, need(r, &head, ':'));
+    out->plateau_gbps = read_maybe_f64(r, need(r, &head, ':'));
+    out->reach_bytes = read_maybe_u64(r, need(r, &head, ':'));
+    out->windows_reach_bytes = read_maybe_u64(r, need(r, &head, ':'));
+    sms = read_maybe_u64(r, need(r, &head, ':'));
+    if (sms.v > UINT32_MAX)
+        fail(r, "has too many SMs");
+    out->sms_to_fill = (struct maybe_u32){sms.known, sms.reason, (uint32_t)sms.v};
+    out->write_gbps = read_maybe_f64(r, need(r, &head, ':'));
+    out->atomic_gbps = read_maybe_f64(r, need(r, &head, ':'));
+    windows = (uint32_t)read_u64(r, need(r, &head, ':'), UINT32_MAX);
+    end_tuple(r, head);
+    while (next(r, &list, ',', FINGERPRINT_MAX_MEMORY_CURVE, &out->curve_count, &part)) {
+        struct curve_point *const p = &out->curve[out->curve_count - 1];
+        read_point(r, part, p);
+        p->windows = IS_KNOWN(p->by_group_gbps) ? windows : 1;
+    }
+}
+
+static void read_memory(struct reader *r, struct fingerprint *out)
+{
+    struct span list;
+    struct span part;
+
+    if (has_word(r, "host"))
+        out->conditions.host_memory_bytes = KNOWN_U64(number(r, "host", INT64_MAX));
+    if (!has_word(r, "kinds"))
+        return;
+    list = word(r, "kinds");
+    while (next(r, &list, '/', FINGERPRINT_MAX_MEMORY, &out->memory_count, &part))
+        read_kind(r, part, &out->memory[out->memory_count - 1]);
 }
 
 /* ---- the whole ---- */
@@ -429,6 +477,7 @@ enum status job_env_read(const char *line, struct fingerprint *out, char *out_id
     read_groups(&r, &out->topology);
     read_throughput(&r, &out->throughput);
     read_contiguity(&r, &out->contiguity);
+    read_memory(&r, out);
     skip_newer(&r);
     freelocale(r.c_locale);
     if (r.failed)

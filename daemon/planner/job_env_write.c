@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHECK_BYTES = sizeof(" check=0123456789abcdef") };
+
 /* A text that grows within a fixed buffer. */
 struct room {
     char *text;
@@ -178,6 +180,49 @@ static void put_contiguity(struct room *r, const struct fingerprint_contiguity *
     put_f64(r, c->scattered_miss_ns);
 }
 
+/* WINDOWS is the number of windows of the third column; 1: there are none. */
+static void put_kind(struct room *r, const struct memory_facts *m)
+{
+    uint32_t windows = 1;
+
+    for (uint32_t i = 0; i < m->curve_count; i++)
+        windows = IS_KNOWN(m->curve[i].by_group_gbps) ? m->curve[i].windows : windows;
+    put(r, "%s:", memory_kind_name(m->kind));
+    put_text(r, m->peer_uuid);
+    put(r, ":");
+    put_u64(r, m->probed_bytes);
+    put(r, ":");
+    put_f64(r, m->plateau_gbps);
+    put(r, ":");
+    put_u64(r, m->reach_bytes);
+    put(r, ":");
+    put_u64(r, m->windows_reach_bytes);
+    put(r, ":");
+    put_u64(r, (struct maybe_u64){m->sms_to_fill.known, m->sms_to_fill.reason, m->sms_to_fill.v});
+    put(r, ":");
+    put_f64(r, m->write_gbps);
+    put(r, ":");
+    put_f64(r, m->atomic_gbps);
+    put(r, ":%" PRIu32, windows);
+    for (uint32_t i = 0; i < m->curve_count; i++)
+        put_point(r, ",", &m->curve[i]);
+}
+
+/* All of them or, if they do not fit, none. */
+static void put_memory(struct room *r, const struct fingerprint *fp)
+{
+    const size_t before = r->bytes;
+
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        put(r, i ? "/" : " kinds=");
+        put_kind(r, &fp->memory[i]);
+    }
+    if (r->full || r->room - r->bytes <= CHECK_BYTES) {
+        r->full = false;
+        r->bytes = before;
+    }
+}
+
 enum status job_env_line(const struct fingerprint *fp, const char *id, char *out, struct err *err)
 {
     struct room r = {.text = out, .room = JOB_ENV_LINE_BYTES};
@@ -191,6 +236,10 @@ enum status job_env_line(const struct fingerprint *fp, const char *id, char *out
     put_groups(&r, &fp->topology);
     put_throughput(&r, &fp->throughput);
     put_contiguity(&r, &fp->contiguity);
+    if (IS_KNOWN(fp->conditions.host_memory_bytes))
+        put(&r, " host=%" PRIu64, fp->conditions.host_memory_bytes.v);
+    if (!r.full)
+        put_memory(&r, fp);
     put(&r, " check=%016" PRIx64, hash_bytes(HASH_START, out, r.bytes));
     if (r.full)
         return err_set(err, STATUS_INTERNAL,

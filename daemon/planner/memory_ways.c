@@ -529,7 +529,7 @@ enum status memory_ways_rank(const struct fingerprint *fp, const struct memory_r
     if (out->way_count == 0)
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "%s knows no memory of this home with so many bytes: measure again, with "
-                       "depth full (in the environment of a job, ask the daemon)",
+                       "depth full",
                        out->fingerprint_id);
     rank(out);
     write_reason(&a);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "planner/explain.h"
 #include "planner/job_env.h"
+#include "planner/memory_ways.h"
 #include "planner/split.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@
 enum { ROUNDS = 300, QUESTIONS = 12 };
 
 static const char ID[] = "fp0123456789abcdef";
+static uint32_t advised;         /* answers about memory */
 static struct fingerprint whole; /* as the daemon has it */
 static struct fingerprint read;  /* as it came through the environment */
 static char read_id[FINGERPRINT_ID_BYTES];
@@ -167,6 +169,39 @@ static void same_split_and_explanation(struct rng *r, uint64_t bytes)
     }
 }
 
+/* Unless the kinds of memory did not fit. */
+static void same_advice(struct rng *r, uint64_t bytes)
+{
+    const struct memory_request request = {.bytes = bytes,
+                                           .access = (enum access)rng_below(r, ACCESS_COUNT),
+                                           .home = (enum memory_home)rng_below(r, HOME_COUNT),
+                                           .element_bytes = 32u << rng_below(r, 5),
+                                           .fingerprint_id = ID};
+    static struct memory_answer a, b;
+    struct err why_a, why_b;
+
+    if (read.memory_count != whole.memory_count) {
+        assert_int_equal(read.memory_count, 0);
+        return;
+    }
+    if (!BOTH(memory_ways_rank, request, a, b))
+        return;
+    assert_int_equal(a.way_count, b.way_count);
+    for (uint32_t i = 0; i < a.way_count; i++) {
+        assert_int_equal(a.ways[i].kind, b.ways[i].kind);
+        assert_string_equal(a.ways[i].peer_uuid, b.ways[i].peer_uuid);
+        assert_int_equal(a.ways[i].basis, b.ways[i].basis);
+        assert_int_equal(a.ways[i].sms.v, b.ways[i].sms.v);
+        assert_int_equal(a.ways[i].window_bytes, b.ways[i].window_bytes);
+        same_number(a.ways[i].gbps, b.ways[i].gbps);
+        same_number(a.ways[i].probed_gbps, b.ways[i].probed_gbps);
+        assert_string_equal(a.ways[i].why, b.ways[i].why);
+    }
+    assert_int_equal(a.left_out_count, b.left_out_count);
+    assert_string_equal(a.reason, b.reason);
+    advised++;
+}
+
 /* Sizes that a GPU has, so that windows come out of it more often than not. */
 static void bring_into_reach(struct rng *r, struct fingerprint *fp)
 {
@@ -205,13 +240,14 @@ static void test_same_answers(void **state)
             same_scope_and_placement(&r, bytes);
             same_plan(&r, bytes);
             same_split_and_explanation(&r, bytes);
+            same_advice(&r, bytes);
             with_windows += placement_plan(&whole, &request, &answer, &err) == STATUS_OK &&
                             answer.window_count > 1;
         }
     }
-    printf("# %u answers with windows\n", with_windows);
+    printf("# %u answers with windows, %u about memory\n", with_windows, advised);
     /* Else the above says little. */
-    assert_true(with_windows > ROUNDS);
+    assert_true(with_windows > ROUNDS && advised > ROUNDS / 4);
 }
 
 /* SMs 0 to 2 and 3 to 5, 64 GiB of reach. */
@@ -271,6 +307,24 @@ static void test_knows_too_little(void **state)
     assert_non_null(strstr(err.text, "measure again"));
 }
 
+/* Every kind of memory and every peer, as much of each as there can be. */
+static void fill_memory(struct maybe_f64 longest)
+{
+    whole.memory_count = FINGERPRINT_MAX_MEMORY;
+    for (uint32_t i = 0; i < FINGERPRINT_MAX_MEMORY; i++) {
+        struct memory_facts *const m = &whole.memory[i];
+        m->kind = i + 1 < MEMORY_PEER ? (enum memory_kind)(i + 1) : MEMORY_PEER;
+        if (m->kind == MEMORY_PEER)
+            (void)snprintf(m->peer_uuid, sizeof(m->peer_uuid), "GPU-%u", i);
+        m->probed_bytes = KNOWN_U64(GIB);
+        m->curve_count = FINGERPRINT_MAX_MEMORY_CURVE;
+        for (uint32_t k = 0; k < FINGERPRINT_MAX_MEMORY_CURVE; k++)
+            m->curve[k] = (struct curve_point){.region_bytes = INT64_MAX - 64 + k,
+                                               .naive_gbps = longest,
+                                               .by_group_gbps = longest};
+    }
+}
+
 /* As many of everything as there can be, each as long as it can be. */
 static void test_largest_fits(void **state)
 {
@@ -310,9 +364,15 @@ static void test_largest_fits(void **state)
     }
     assert_int_equal(fingerprint_check(&whole, &err), STATUS_OK);
     through_the_environment();
-    printf("# the largest line has %zu bytes of %d\n", strlen(line), (int)JOB_ENV_LINE_BYTES);
+    printf("# without kinds of memory the largest line has %zu bytes of %d\n", strlen(line),
+           (int)JOB_ENV_LINE_BYTES);
     assert_memory_equal(read.topology.partition.group_of_sm, whole.topology.partition.group_of_sm,
                         sizeof(whole.topology.partition.group_of_sm));
+    fill_memory(longest);
+    assert_int_equal(fingerprint_check(&whole, &err), STATUS_OK);
+    through_the_environment();
+    assert_int_equal(read.memory_count, 0); /* and the rest is there */
+    assert_int_equal(read.throughput.rate_count, FINGERPRINT_MAX_RATES);
 }
 
 /* ---- what is refused ---- */
@@ -374,65 +434,92 @@ static void two_groups(void)
     whole.contiguity = (struct fingerprint_contiguity){.frame_bytes = KNOWN_U64(33554432),
                                                        .contiguous_miss_ns = KNOWN_F64(0.25),
                                                        .scattered_miss_ns = KNOWN_F64(0.5)};
+    whole.conditions.host_memory_bytes = KNOWN_U64(1000);
+    whole.memory_count = MEMORY_PEER - 1;
+    for (uint32_t i = 0; i < whole.memory_count; i++)
+        whole.memory[i].kind = (enum memory_kind)(i + 1);
+    whole.memory[1].probed_bytes = KNOWN_U64(2 * MIB);
+    whole.memory[1].curve_count = 2;
+    whole.memory[1].curve[0] =
+        (struct curve_point){.region_bytes = MIB,
+                             .naive_gbps = KNOWN_F64(50),
+                             .by_group_gbps = UNKNOWN_F64(REASON_NOT_MEASURED),
+                             .windows = 1};
+    whole.memory[1].curve[1] = (struct curve_point){.region_bytes = 2 * MIB,
+                                                    .naive_gbps = KNOWN_F64(9),
+                                                    .by_group_gbps = KNOWN_F64(48),
+                                                    .windows = 24};
     through_the_environment();
+    assert_int_equal(read.memory[1].curve[1].windows, 24);
 }
+
+static const char *const wrong[][2] = {
+    {"gpu=GPU-1", "gpu="},
+    {"gpu=GPU-1 ", ""},
+    {"gpu=GPU-1", "gpu=%00"},
+    {"gpu=GPU-1", "gpu=%4"},
+    {"gpu=GPU-1", "GPU=GPU-1"},
+    {" name=", "  name="},
+    {"mig=0", "mig=2"},
+    {"mig=0", "mig=00"},
+    {"origin=simulated", "origin=guessed"},
+    {"sms=6", "sms=513"},
+    {"sms=6", "sms=-6"},
+    {"sms=6", "sms="},
+    {"sms=6", "sms=5"}, /* fewer than the groups have */
+    {"memory=107374182400", "memory=9223372036854775808"},
+    {"memory=107374182400", "memory=99999999999999999999999"},
+    {"id=fp", "id=xp"},
+    {"id=fp0", "id=fpG"},
+    {"id=fp0", "id=fp"},
+    {"depth=quick", "depth=deep"},
+    {"verdict=clean", "verdict=fine"},
+    {"reach=68719476736", "reach=1"}, /* below an entry */
+    {"reach=68719476736", "reach=64G"},
+    {"reach=68719476736", "reach=?"},
+    {"reach=68719476736", "reach=!Because"},
+    {"levels=", "levels=1"},
+    {"levels=", "levels=2:1:all"},
+    {"levels=", "levels=2:1:gpu:3"},
+    {"levels=", "levels=,"},
+    {"groups=0x3,1x3", "groups=1x3,0x3"},
+    {"groups=0x3,1x3", "groups=0x3,2x3"},
+    {"groups=0x3,1x3", "groups=0x3,1x513"},
+    {"groups=0x3,1x3", "groups=0x3,1x"},
+    {"groups=0x3,1x3", "groups=0x3,1x3x2"},
+    {"groups=0x3,1x3", "groups=0x3,999x3"},
+    {"groups=0x3,1x3", "groups=0x3,1x3,-x600"},
+    {"group_gbps=?not-measured,", "group_gbps="},
+    {"group_gbps=", "group_gbps=1,"},
+    {"host=1000", "host="},
+    {"kinds=managed-device", "kinds=device"},
+    {"kinds=managed-device", "kinds=moon"},
+    {"kinds=managed-device:", "kinds=host-pinned:"},
+    {"kinds=managed-device::", "kinds=managed-device:GPU-1:"},
+    {"/host-pinned::", "/host-pinned:"},
+    {"/host-registered-huge", ""},
+    {":24,1048576:50:?not-measured", ":24,1048576:50"},
+    {":24,1048576:50:?not-measured", ":24,1048576:50:?not-measured:1"},
+    {":24,1048576:50:?not-measured", ":-1,1048576:50:?not-measured"},
+    {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25"},
+    {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.5:0.25"},
+    {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25:0.5:1"},
+    {"contiguity=33554432:0.25:0.5", "contiguity="},
+    {"rates=read:32:1000", "rates=read:32:nan"},
+    {"rates=read:32:1000", "rates=read:32:inf"},
+    {"rates=read:32:1000", "rates=read:32:0x10"},
+    {"rates=read:32:1000", "rates=read:32:1e999"},
+    {"rates=read:32:1000", "rates=read:32:1,5:6"},
+    {"rates=read:32:1000", "rates=read:128:1"}, /* that is the curve's */
+    {"rates=read:32:1000", "rates=read:32:1000/read:32:1000"},
+    {"rates=read:32:1000", "rates=fetch:32:1000"},
+    {"rates=read:32:1000", "rates=read:32"},
+    {"rates=read:32:1000", "rates=read:32:1000 more"},
+    {"rates=read:32:1000", "rates=read:32:1000 =more"},
+};
 
 static void test_made_up(void **state)
 {
-    static const char *const wrong[][2] = {
-        {"gpu=GPU-1", "gpu="},
-        {"gpu=GPU-1 ", ""},
-        {"gpu=GPU-1", "gpu=%00"},
-        {"gpu=GPU-1", "gpu=%4"},
-        {"gpu=GPU-1", "GPU=GPU-1"},
-        {" name=", "  name="},
-        {"mig=0", "mig=2"},
-        {"mig=0", "mig=00"},
-        {"origin=simulated", "origin=guessed"},
-        {"sms=6", "sms=513"},
-        {"sms=6", "sms=-6"},
-        {"sms=6", "sms="},
-        {"sms=6", "sms=5"}, /* fewer than the groups have */
-        {"memory=107374182400", "memory=9223372036854775808"},
-        {"memory=107374182400", "memory=99999999999999999999999"},
-        {"id=fp", "id=xp"},
-        {"id=fp0", "id=fpG"},
-        {"id=fp0", "id=fp"},
-        {"depth=quick", "depth=deep"},
-        {"verdict=clean", "verdict=fine"},
-        {"reach=68719476736", "reach=1"}, /* below an entry */
-        {"reach=68719476736", "reach=64G"},
-        {"reach=68719476736", "reach=?"},
-        {"reach=68719476736", "reach=!Because"},
-        {"levels=", "levels=1"},
-        {"levels=", "levels=2:1:all"},
-        {"levels=", "levels=2:1:gpu:3"},
-        {"levels=", "levels=,"},
-        {"groups=0x3,1x3", "groups=1x3,0x3"},
-        {"groups=0x3,1x3", "groups=0x3,2x3"},
-        {"groups=0x3,1x3", "groups=0x3,1x513"},
-        {"groups=0x3,1x3", "groups=0x3,1x"},
-        {"groups=0x3,1x3", "groups=0x3,1x3x2"},
-        {"groups=0x3,1x3", "groups=0x3,999x3"},
-        {"groups=0x3,1x3", "groups=0x3,1x3,-x600"},
-        {"group_gbps=?not-measured,", "group_gbps="},
-        {"group_gbps=", "group_gbps=1,"},
-        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25"},
-        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.5:0.25"},
-        {"contiguity=33554432:0.25:0.5", "contiguity=33554432:0.25:0.5:1"},
-        {"contiguity=33554432:0.25:0.5", "contiguity="},
-        {"rates=read:32:1000", "rates=read:32:nan"},
-        {"rates=read:32:1000", "rates=read:32:inf"},
-        {"rates=read:32:1000", "rates=read:32:0x10"},
-        {"rates=read:32:1000", "rates=read:32:1e999"},
-        {"rates=read:32:1000", "rates=read:32:1,5:6"},
-        {"rates=read:32:1000", "rates=read:128:1"}, /* that is the curve's */
-        {"rates=read:32:1000", "rates=read:32:1000/read:32:1000"},
-        {"rates=read:32:1000", "rates=fetch:32:1000"},
-        {"rates=read:32:1000", "rates=read:32"},
-        {"rates=read:32:1000", "rates=read:32:1000 more"},
-        {"rates=read:32:1000", "rates=read:32:1000 =more"},
-    };
     struct err err;
 
     (void)state;
