@@ -112,7 +112,11 @@ def fingerprint_tells_what_the_die_has_lost():
 @case
 def fingerprints_match_their_schema():
     for index in (0, 1):
-        validate("fingerprint", daemon.json(f"/v1/gpus/{index}/fingerprint"))
+        document = daemon.json(f"/v1/gpus/{index}/fingerprint")
+        validate("fingerprint", document)
+        if "memory" in document:  # there was no time for peers
+            document["memory"] = [kind for kind in document["memory"] if kind["kind"] != "peer"]
+            validate("fingerprint", document)
 
 
 @case

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Everything about kinds of memory on two GPUs of one host, in a limited time: the GPU tests of
-# memory, host_gather, diagnosis, contiguity and allocators, two GPUs side by side.
+# Everything about kinds of memory on two GPUs of one host, in four minutes: what reachd measures, and
+# the GPU tests of memory, advice, host_gather, diagnosis, contiguity and allocators, two GPUs side by
+# side.
 #
 #   tests/gpu/survey_memory.sh FOLDER OUT
 #
 # FOLDER   what `make portable` has made
-# OUT      an empty folder for what each test printed
+# OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 set -u
 
 [ $# -eq 2 ] || {
@@ -15,26 +16,34 @@ set -u
 folder=$(cd "$1" && pwd)
 out=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
 export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONDONTWRITEBYTECODE=1
 
-lane() # GPU, test...
+lane() # GPUs, test...
 {
-    local gpu=$1
+    local gpus=$1
     shift
     for t in "$@"; do
-        CUDA_VISIBLE_DEVICES=$gpu REACH_GATHER_JSON=$out/host_gather.json timeout -k 5 150 \
-            "$here/test_$t.py" >"$out/$t-gpu$gpu.txt" 2>"$out/$t-gpu$gpu.err"
-        echo "$t on GPU $gpu: exit status $?, ${SECONDS} s" >>"$out/lanes.txt"
+        CUDA_VISIBLE_DEVICES=$gpus REACH_GATHER_JSON=$results/host_gather.json \
+            REACH_ALLOC_JSON=$results/fragmented.json timeout -k 5 150 \
+            "$here/test_$t.py" >"$results/$t.txt" 2>&1
+        echo "$t on GPU $gpus: exit status $?, after $SECONDS s" >>"$results/lanes.txt"
     done
 }
 
-nvidia-smi >"$out/nvidia-smi.txt" 2>&1
+nvidia-smi >"$results/nvidia-smi.txt" 2>&1
+"$folder/reachd" --measure quick --measure full --measure memory --export "$results/export" \
+    >"$results/measure.txt" 2>&1
+echo "measured after $SECONDS s" >>"$results/lanes.txt"
 lane 0,1 memory
 lane 0 host_gather contiguity &
-lane 1 diagnose alloc &
+lane 1 diagnose advice alloc &
 wait
-for f in "$out"/*.txt; do
-    case $f in *nvidia-smi*) continue ;; esac
-    echo "== ${f##*/}"
-    grep -E "^not ok|^# |exit status" "$f" | cut -c 1-160 | tail -n 24
+tar -C "$results" -czf "$out/results.tar.gz" .
+for f in "$results"/*.txt; do
+    case $f in *nvidia-smi* | *measure.txt) continue ;; esac
+    echo "== ${f##*/}: $(grep -c '^ok' "$f") ok"
+    grep -A6 -E '^not ok' "$f" | cut -c 1-300
 done
+cat "$results/lanes.txt"
