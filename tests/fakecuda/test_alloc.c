@@ -373,6 +373,25 @@ static void the_same_stream_reuses_the_same_size_at_once(void **state)
     check_nothing_held();
 }
 
+/* A job that keeps reusing one array still gives back what else it freed. */
+static void reuse_settles_other_frees(void **state)
+{
+    (void)state;
+    begin("");
+    struct world w = {.pool = open_pool(0)};
+    assert_true(allocate_on(&w, 2 * FRAME, (void *)7));
+    assert_true(allocate_on(&w, FRAME, (void *)7));
+    assert_true(release(&w, 0, (void *)7));
+    for (int i = 0; i < 2; i++) { /* the stream reaches the free when it is asked again */
+        assert_true(release(&w, 0, (void *)7));
+        assert_true(allocate_on(&w, FRAME, (void *)7));
+    }
+    assert_int_equal(stats_of(w.pool).pending_arrays, 0);
+    assert_int_equal(stats_of(w.pool).array_bytes, FRAME);
+    reach_pool_close(w.pool);
+    check_nothing_held();
+}
+
 static void a_full_device_waits_for_pending_frees(void **state)
 {
     (void)state;
@@ -718,6 +737,7 @@ int main(void)
         cmocka_unit_test(kept_frames_are_used_first),
         cmocka_unit_test(memory_is_reused_only_after_its_stream),
         cmocka_unit_test(the_same_stream_reuses_the_same_size_at_once),
+        cmocka_unit_test(reuse_settles_other_frees),
         cmocka_unit_test(a_full_device_waits_for_pending_frees),
         cmocka_unit_test(compaction_keeps_addresses_and_data),
         cmocka_unit_test(the_caller_says_which_frames_are_scattered),

@@ -284,8 +284,9 @@ enum reach_alloc_status reach_device_alloc(struct reach_pool *pool, uint64_t byt
                           (unsigned long long)bytes);
     }
     bytes = (bytes + ALLOC_ALIGNMENT - 1) / ALLOC_ALIGNMENT * ALLOC_ALIGNMENT;
-    if (!reuse(pool, bytes, stream, &address)) {
-        (void)array_settle(pool, false);
+    const bool reused = reuse(pool, bytes, stream, &address);
+    (void)array_settle(pool, false);
+    if (!reused) {
         s = place(pool, bytes, &address, error);
         if (s == REACH_ALLOC_NO_MEMORY && array_settle(pool, true) + frame_trim(pool) > 0)
             s = place(pool, bytes, &address, error);
