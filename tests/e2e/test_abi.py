@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The binary interface of libreach: the functions it exports, the size of every public struct, where each
-member lies, and the value of every enumerator, against the list in golden/libreach.abi. After a change
-that is meant, REACH_ABI_WRITE=1 writes the list anew: before 1.0 any change may be, after it only
-additions. Also that the library exports nothing else, and can end no process that it is linked into."""
+"""The binary interfaces of libreach and libreach-cuda: the functions each exports, the size of every public
+struct, where each member lies, and the value of every enumerator, against the list in golden/. After a
+change that is meant, REACH_ABI_WRITE=1 writes the list anew: before 1.0 any change may be, after it only
+additions. Also that a library exports nothing else, and can end no process that it is linked into."""
 import os
 import re
 import subprocess
@@ -10,90 +10,106 @@ import subprocess
 import common
 from common import case, equal
 
-HEADER = os.path.join(common.ROOT, "clients", "c", "reach.h")
-GOLDEN = os.path.join(common.ROOT, "tests", "e2e", "golden", "libreach.abi")
-SHARED = os.path.join(common.ROOT, "build", "release", "libreach.so.0")
-STATIC = os.path.join(common.ROOT, "build", "release", "libreach.a")
+RELEASE = os.path.join(common.ROOT, "build", "release")
 ENDS_A_PROCESS = {"abort", "__assert_fail", "exit", "_exit", "_Exit", "quick_exit", "raise", "kill"}
 
-with open(HEADER, encoding="utf-8") as source:
-    TEXT = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/|^\s*#.*?$", " ", source.read(), flags=re.S | re.M))
+
+class Library:
+    """One library: its name, and its public headers."""
+
+    def __init__(self, name, *headers):
+        self.headers = [os.path.join(common.ROOT, "clients", *header) for header in headers]
+        self.golden = os.path.join(common.ROOT, "tests", "e2e", "golden", name + ".abi")
+        self.shared = os.path.join(RELEASE, name + ".so.0")
+        self.static = os.path.join(RELEASE, name + ".a")
+        text = ""
+        for header in self.headers:
+            with open(header, encoding="utf-8") as source:
+                text += re.sub(r"/\*.*?\*/|^\s*#.*?$", " ", source.read(), flags=re.S | re.M)
+        self.text = re.sub(r"\s+", " ", text)
 
 
-def structs():
+LIBRARIES = [Library("libreach", ("c", "reach.h")),
+             Library("libreach-cuda", ("cuda", "reach_alloc.h"), ("cuda", "reach_diagnose.h"))]
+
+
+def structs(library):
     """(name, members) of each struct that the header defines."""
-    for name, body in re.findall(r"struct (reach_\w+) \{ (.*?) \};", TEXT):
-        yield name, [re.search(r"(\w+)(?:\[\w+\])?$", member.strip()).group(1)
+    for name, body in re.findall(r"struct (reach_\w+) \{ (.*?) \};", library.text):
+        yield name, [re.search(r"(\w+)(?:\[\w+\]|\)\(.*\))?$", member.strip()).group(1)
                      for member in body.split(";") if member.strip()]
 
 
-def enumerators():
-    return [name for body in re.findall(r"enum (?:reach_\w+ )?\{(.*?)\}", TEXT)
+def enumerators(library):
+    return [name for body in re.findall(r"enum (?:reach_\w+ )?\{(.*?)\}", library.text)
             for name in re.findall(r"\b(REACH_\w+)\b(?= *(?:=|,|$|\}))", body)
             if not re.search(rf"[=<(-] *{name}\b", body)]
 
 
-def functions():
+def functions(library):
     """Every declaration of a function, on one line."""
     found = [re.search(r"((?:const )?(?:enum |struct )?\w+ \**reach_\w+\(.*\))$", text.strip())
-             for text in re.split(r"[;{}]", TEXT)]
+             for text in re.split(r"[;{}]", library.text)]
     return sorted(match.group(1) for match in found if match)
 
 
-def layout():
+def layout(library):
     """Sizes, places and values, as the compiler has them."""
     lines = []
-    for name, members in structs():
+    for name, members in structs(library):
         lines.append(f'P("struct {name}: %zu bytes", sizeof(struct {name}));')
         lines += [f'P("  {member}: %zu", offsetof(struct {name}, {member}));' for member in members]
-    lines += [f'P("{name} = %d", (int){name});' for name in enumerators()]
+    lines += [f'P("{name} = %d", (int){name});' for name in enumerators(library)]
     program = os.path.join(common.folder, "layout")
     with open(program + ".c", "w", encoding="utf-8") as out:
-        out.write('#include "%s"\n#include <stdio.h>\n#define P(...) (printf(__VA_ARGS__), puts(""))\n'
-                  "int main(void)\n{\n%s\nreturn 0;\n}\n" % (HEADER, "\n".join(lines)))
+        out.write("".join('#include "%s"\n' % header for header in library.headers) +
+                  '#include <stdio.h>\n#define P(...) (printf(__VA_ARGS__), puts(""))\n'
+                  "int main(void)\n{\n%s\nreturn 0;\n}\n" % "\n".join(lines))
     subprocess.run([os.environ.get("CC", "gcc"), "-std=c11", "-o", program, program + ".c"], check=True)
     return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def symbols(library, *options):
-    found = subprocess.run(["nm", *options, library], check=True, stdout=subprocess.PIPE, text=True).stdout
+def symbols(file, *options):
+    found = subprocess.run(["nm", *options, file], check=True, stdout=subprocess.PIPE, text=True).stdout
     return [line.split()[-2:] for line in found.splitlines() if len(line.split()) >= 2]
 
 
-def exported():
-    return sorted(name.split("@")[0] for kind, name in symbols(SHARED, "-D", "--defined-only") if kind == "T")
+@case
+def the_interfaces_are_those_in_the_lists():
+    for library in LIBRARIES:
+        now = "\n".join(functions(library)) + "\n" + layout(library)
+        if os.environ.get("REACH_ABI_WRITE"):
+            with open(library.golden, "w", encoding="utf-8") as out:
+                out.write(now)
+        with open(library.golden, encoding="utf-8") as known:
+            equal(now.splitlines(), known.read().splitlines())
 
 
 @case
-def the_interface_is_the_one_in_the_list():
-    now = "\n".join(functions()) + "\n" + layout()
-    if os.environ.get("REACH_ABI_WRITE"):
-        with open(GOLDEN, "w", encoding="utf-8") as out:
-            out.write(now)
-    with open(GOLDEN, encoding="utf-8") as known:
-        equal(now.splitlines(), known.read().splitlines())
+def all_that_the_headers_declare_is_exported_and_nothing_else():
+    for library, least in zip(LIBRARIES, (30, 13)):
+        declared = sorted(re.search(r"(reach_\w+)\(", text).group(1) for text in functions(library))
+        assert len(declared) > least, declared
+        found = symbols(library.shared, "-D", "--defined-only")
+        equal(sorted(name.split("@")[0] for kind, name in found if kind == "T"), declared)
+        if os.path.exists(library.static):
+            equal(sorted(name for kind, name in symbols(library.static) if kind in "TDBRVW"), declared)
 
 
 @case
-def all_that_the_header_declares_is_exported_and_nothing_else():
-    declared = sorted(re.search(r"(reach_\w+)\(", text).group(1) for text in functions())
-    assert len(declared) > 30, declared
-    equal(exported(), declared)
-    equal(sorted(name for kind, name in symbols(STATIC) if kind in "TDBRVW"), declared)
-
-
-@case
-def the_library_cannot_end_a_process():
-    for library, options in ((SHARED, ["-D"]), (STATIC, [])):
-        needed = {name.split("@")[0] for kind, name in symbols(library, *options) if kind == "U"}
-        assert "malloc" in needed, needed
-        equal(needed & ENDS_A_PROCESS, set(), library)
+def no_library_can_end_a_process():
+    for library in LIBRARIES:
+        for file, options in ((library.shared, ["-D"]), (library.static, [])):
+            if os.path.exists(file):
+                needed = {name.split("@")[0] for kind, name in symbols(file, *options) if kind == "U"}
+                assert "malloc" in needed, needed
+                equal(needed & ENDS_A_PROCESS, set(), file)
 
 
 @case
 def every_request_struct_begins_with_its_size():
-    found = {name: members for name, members in structs()}
-    requests = re.findall(r"const struct (reach_\w+) \*(?:request|job)\b", TEXT)
+    found = {name: members for name, members in structs(LIBRARIES[0])}
+    requests = re.findall(r"const struct (reach_\w+) \*(?:request|job)\b", LIBRARIES[0].text)
     assert len(set(requests)) == 6, requests
     for name in requests:
         equal(found[name][0], "size", name)
