@@ -397,6 +397,8 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
         gpu_thread_failed(thread, &err);
     thread->slot = QUEUE_NONE;
     thread->cancelled = false;
+    for (uint32_t i = 0; measurement->depth == DEPTH_MEMORY && i < p->gpu_thread_count; i++)
+        pthread_cond_signal(&p->threads[i].wake); /* it may be another's turn */
     pthread_mutex_unlock(&p->mutex);
     malloc_trim(0); /* observations are large and measurements rare: give the pages back */
 }

@@ -67,12 +67,24 @@ static bool queue_is_waiting(const struct measurement_queue *queue, int slot, co
            strcmp(queue->items[slot].uuid, uuid) == 0;
 }
 
+/* Is a measurement at depth memory under way? */
+static bool queue_memory_is_taken(const struct measurement_queue *queue)
+{
+    for (int i = 0; i < QUEUE_MAX; i++) {
+        if (queue->numbers[i] != 0 && queue->items[i].state == MEASUREMENT_RUNNING &&
+            queue->items[i].depth == DEPTH_MEMORY)
+            return true;
+    }
+    return false;
+}
+
 int queue_next(const struct measurement_queue *queue, const char *uuid)
 {
+    const bool taken = queue_memory_is_taken(queue);
     int slot = QUEUE_NONE;
 
     for (int i = 0; i < QUEUE_MAX; i++) {
-        if (queue_is_waiting(queue, i, uuid) &&
+        if (queue_is_waiting(queue, i, uuid) && !(taken && queue->items[i].depth == DEPTH_MEMORY) &&
             (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot]))
             slot = i;
     }

@@ -58,6 +58,9 @@ def places(text):
     for line in text.split("\ngroup ")[1].split("\n\n")[0].splitlines()[1:]:
         if not line.startswith(" " * 20):  # else it goes on with the group before
             found = re.match(r" *(\d+) +(\d+|-) +(\d+)  ", line)
+            if not found:
+                assert re.fullmatch(r" +-  groups of the die of which nothing is left: \d+", line), line
+                break
             group, line = int(found.group(1)), line[found.end():]
             rows[group] = (found.group(2), [], [])
         for word in line.split():

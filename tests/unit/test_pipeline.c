@@ -379,6 +379,28 @@ static void test_queue_and_join(void **state)
     node_stop(&n);
 }
 
+/* Two GPUs that are measured at depth memory would be in each other's way. */
+static void test_one_gpu_at_a_time_at_depth_memory(void **state)
+{
+    struct node n = node_start(":memory:", two_gpus, false);
+    struct measurement now;
+    struct err err = {0};
+
+    (void)state;
+    atomic_store(&plan_waits, 1);
+    const struct measurement first = submit(&n, 0, DEPTH_MEMORY);
+    sem_wait(&plan_is_waiting);
+    const struct measurement second = submit(&n, 1, DEPTH_MEMORY);
+    atomic_store(&plan_waits, 0);
+    assert_int_equal(measure(&n, 1, DEPTH_QUICK).state, MEASUREMENT_DONE); /* goes first */
+    assert_int_equal(pipeline_measurement(n.pipeline, second.id, &now, &err), STATUS_OK);
+    assert_int_equal(now.state, MEASUREMENT_QUEUED);
+    sem_post(&plan_go);
+    assert_int_equal(await(&n, first.id).state, MEASUREMENT_DONE);
+    assert_int_equal(await(&n, second.id).state, MEASUREMENT_DONE);
+    node_stop(&n);
+}
+
 static void test_unknown_gpus_are_measured_once(void **state)
 {
     struct node n = node_start(database, two_gpus, true);
@@ -830,6 +852,7 @@ int main(int argc, char **argv)
         TEST(test_observations_keep_their_order),
         TEST(test_unknown_names),
         TEST(test_queue_and_join),
+        TEST(test_one_gpu_at_a_time_at_depth_memory),
         TEST(test_unknown_gpus_are_measured_once),
         TEST(test_another_driver),
         TEST(test_disturbed_is_repeated_once),
