@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "tests/share.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +15,8 @@
 
 #include <cmocka.h>
 
-enum { ROUND_TRIPS = 400, SPOILINGS = 3000 };
+enum { ROUND_TRIPS = 400, SANITIZED_ROUND_TRIPS = 100 };
+enum { SPOILINGS = 3000, SANITIZED_SPOILINGS = 800 };
 
 static void same_evidence(const struct evidence *a, const struct evidence *b, uint32_t count)
 {
@@ -91,7 +93,7 @@ static void test_round_trip(void **state)
 
     (void)state;
     print_message("seed %llu\n", (unsigned long long)r.state);
-    for (int i = 0; i < ROUND_TRIPS; i++) {
+    for (uint32_t i = 0; i < test_share(ROUND_TRIPS, SANITIZED_ROUND_TRIPS); i++) {
         struct fingerprint a;
         struct fingerprint b;
         struct err err = {0};
@@ -163,11 +165,12 @@ static void change_leaf(struct rng *r, json_t *json)
 static void test_spoilt(void **state)
 {
     struct rng r = {.state = 4711};
-    int refused = 0;
+    const uint32_t spoilings = test_share(SPOILINGS, SANITIZED_SPOILINGS);
+    uint32_t refused = 0;
 
     (void)state;
     print_message("seed %llu\n", (unsigned long long)r.state);
-    for (int i = 0; i < SPOILINGS; i++) {
+    for (uint32_t i = 0; i < spoilings; i++) {
         struct fingerprint a;
         struct fingerprint b;
         struct err err = {0};
@@ -187,7 +190,7 @@ static void test_spoilt(void **state)
         }
         json_decref(json);
     }
-    assert_in_range(refused, SPOILINGS / 4, SPOILINGS);
+    assert_in_range(refused, spoilings / 4, spoilings);
 }
 
 /* The smallest value that says something: three SMs in two groups, one level. */

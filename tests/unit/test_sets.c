@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 64, MOST_SETS = 512, HIT = 300, PENALTY = 60 };
+enum { MOST_STEPS = 64, MOST_SETS = 512, MOST_WAYS = 32, HIT = 300, PENALTY = 60 };
 
 /* Which pages of a cycle of `pages` from page `base` on miss, in a cyclic walk over a level. */
 struct rule {
@@ -38,14 +38,19 @@ static uint32_t by_modulo(const struct rule *rule, uint64_t page)
 /* Deals pages in turn to each set that has room left, and starts again (Mei's unequal sets). */
 static uint32_t by_turns(const struct rule *rule, uint64_t page)
 {
-    uint32_t entries = 0;
-    for (uint32_t s = 0; s < rule->sets; s++)
-        entries += rule->ways[s];
-    uint32_t turn = (uint32_t)(page % entries);
-    for (uint32_t round = 0;; round++)
-        for (uint32_t s = 0; s < rule->sets; s++)
-            if (round < rule->ways[s] && turn-- == 0)
-                return s;
+    static uint32_t of_turn[MOST_SETS * MOST_WAYS]; /* of the rule dealt last: dealing takes long */
+    static uint32_t ways[MOST_SETS];
+    static uint32_t turns;
+
+    if (turns == 0 || memcmp(ways, rule->ways, sizeof ways) != 0) {
+        memcpy(ways, rule->ways, sizeof ways);
+        turns = 0;
+        for (uint32_t round = 0; round < MOST_WAYS; round++)
+            for (uint32_t s = 0; s < rule->sets; s++)
+                if (round < ways[s])
+                    of_turn[turns++] = s;
+    }
+    return of_turn[page % turns];
 }
 
 static uint32_t by_hash(const struct rule *rule, uint64_t page)
