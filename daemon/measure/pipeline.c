@@ -87,9 +87,11 @@ static void pipeline_end_threads(struct pipeline *p)
     pthread_mutex_unlock(&p->mutex);
     if (p->discovery.started)
         pthread_join(p->discovery.pthread, NULL);
-    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* they wake each other */
         if (p->threads[i].started)
             pthread_join(p->threads[i].pthread, NULL);
+    }
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) {
         pthread_cond_destroy(&p->threads[i].wake);
         free(p->threads[i].pending.fingerprint);
     }
