@@ -10,6 +10,7 @@
 #include "service/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_trim.h"
 #include "service/http_threads.h"
 #include "service/store_maintenance.h"
 #include "service/listen.h"
@@ -19,7 +20,6 @@
 #include "service/token.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,7 +361,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     enum status status = serve_start(s, version, err);
 
     if (!status) {
-        malloc_trim(0);
+        memory_trim();
         serve_report_status(s, true);
         status = serve_loop(s, err);
         sd_notify_send(&s->sd_notify, "STOPPING=1\nSTATUS=stopping");

@@ -4,11 +4,11 @@
 #include "measure/gpu_thread.h"
 
 #include "base/log.h"
+#include "base/memory_trim.h"
 #include "measure/measure.h"
 #include "worker/reap.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,7 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
     for (uint32_t i = 0; measurement->depth == DEPTH_MEMORY && i < p->gpu_thread_count; i++)
         pthread_cond_signal(&p->threads[i].wake); /* it may be another's turn */
     pthread_mutex_unlock(&p->mutex);
-    malloc_trim(0); /* observations are large and measurements rare: give the pages back */
+    memory_trim(); /* observations are large and measurements rare: give the pages back */
 }
 
 /* Does the driver show this GPU again? The mutex is not held. */

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/heartbeat.h"
+#include "base/memory_trim.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void *store_maintenance_main(void *self)
         if (lost_or_found(&before, &now, renewed))
             pipeline_requeue(k->pipeline);
         before = now;
-        malloc_trim(0);
+        memory_trim();
         heartbeat_beat();
         if (now.last_error.status == STATUS_OK) {
             wait = MAINTENANCE_FIRST_WAIT;
