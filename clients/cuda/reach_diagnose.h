@@ -11,7 +11,7 @@
  * A call asks the driver, then times random reads of 128 bytes by all SMs over the memory and over
  * parts of it, some milliseconds each and less than 100 in all on an idle GPU. It never writes to
  * the memory and moves no pages: managed memory that a read would move is not read. With numbers of
- * reachd's fingerprint in the options it tells more. What cannot be told has a reason; nothing is
+ * reachd's fingerprint in the options it tells more. What is not known has a reason; nothing is
  * guessed.
  *
  * Streams. The reads are work of a stream of the call's own; let the GPU be idle, because other

@@ -180,7 +180,7 @@ static void put_contiguity(struct room *r, const struct fingerprint_contiguity *
     put_f64(r, c->scattered_miss_ns);
 }
 
-/* WINDOWS is the number of windows of the third column; 1: there are none. */
+/* WINDOWS is the number of windows of the third column; 1: not probed in windows. */
 static void put_kind(struct room *r, const struct memory_facts *m)
 {
     uint32_t windows = 1;

@@ -137,7 +137,7 @@ static struct maybe_f64 column_of(const struct curve_point *p, enum strategy s)
     return s == STRATEGY_WINDOWS ? p->by_group_gbps : p->naive_gbps;
 }
 
-/* Was a region of as many bytes probed this way? */
+/* Was a region of this size probed with this strategy? */
 static bool is_probed(const struct curve_point *curve, uint32_t count, enum strategy s,
                       uint64_t bytes)
 {

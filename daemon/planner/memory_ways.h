@@ -27,7 +27,7 @@ struct memory_request {
 /* What `gbps` rests on. */
 enum way_basis {
     WAY_NOT_MEASURED = 0, /* no number: beyond what was probed, or not measured at all */
-    WAY_MEASURED,         /* such accesses over as many bytes, or within the reach of the device */
+    WAY_MEASURED,         /* such accesses over this size, or within the reach of the device */
     WAY_BETWEEN,          /* smaller and larger regions were probed, or accesses measured */
     WAY_SCALED,           /* from other accesses: BASIS_SCALED, or beyond the reach from reads */
     WAY_AT_LEAST          /* no number: all that was probed is reached, and this is more */

@@ -149,6 +149,22 @@ static enum status run_probe(struct gpu *gpu, struct probe_spec spec, struct err
     return s;
 }
 
+/* Accesses of all SMs per unit of time, in the first repeat of the first point of a READ. */
+static double access_rate(struct gpu *gpu, const struct probe_spec *spec)
+{
+    struct probe_result r;
+    struct err err = {0};
+    double accesses = 0;
+
+    if (gpu_run(gpu, spec, &r, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t sm = 0; sm < r.sm_count; sm++)
+        accesses += r.values[1 + sm];
+    accesses /= r.values[0];
+    probe_result_free(&r);
+    return accesses;
+}
+
 /* Each has a kernel of its own, and all go by the same table. */
 static void every_kind_of_access_has_its_kernel(void **state)
 {
@@ -163,26 +179,18 @@ static void every_kind_of_access_has_its_kernel(void **state)
                  {ACCESS_WRITE, 32, 270}};
     struct gpu_identity id;
     struct gpu *gpu;
-    struct err err = {0};
     double first = 0;
 
     (void)state;
     gpu = open_first(SMALL "|", &id);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct probe_spec spec = read_spec();
-        struct probe_result r;
-        double accesses = 0;
         spec.point_count = 1;
         spec.access = kinds[i].access;
         spec.transaction_bytes = kinds[i].bytes;
-        if (gpu_run(gpu, &spec, &r, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
-        for (uint32_t sm = 0; sm < r.sm_count; sm++)
-            accesses += r.values[1 + sm];
-        accesses = accesses / r.values[0] * kinds[i].cost_bytes;
+        const double accesses = access_rate(gpu, &spec) * kinds[i].cost_bytes;
         first = i == 0 ? accesses : first;
         assert_true(accesses > 0.95 * first && accesses < 1.05 * first);
-        probe_result_free(&r);
     }
     gpu_close(gpu);
     expect_nothing_held("kinds of access");
@@ -195,23 +203,15 @@ static void short_runs_are_scattered(void **state)
     static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
     struct gpu_identity id;
     struct gpu *gpu;
-    struct err err = {0};
     double first = 0;
 
     (void)state;
     gpu = open_first(SMALL "|", &id);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         const struct probe_spec spec = runs_spec(runs[i]);
-        struct probe_result r;
-        double accesses = 0;
-        if (gpu_run(gpu, &spec, &r, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
-        for (uint32_t sm = 0; sm < r.sm_count; sm++)
-            accesses += r.values[1 + sm];
-        accesses = accesses / r.values[0] * (runs[i] < 8 * MIB ? 1.5 : 1);
+        const double accesses = access_rate(gpu, &spec) * (runs[i] < 8 * MIB ? 1.5 : 1);
         first = i == 0 ? accesses : first;
         assert_true(accesses > 0.93 * first && accesses < 1.07 * first);
-        probe_result_free(&r);
     }
     gpu_close(gpu);
     expect_nothing_held("runs");

@@ -7,8 +7,7 @@
  *
  * Entries. Pieces of 4 KiB at a stride: with a longer stride there are fewer of them, and reads are
  * fast once there is an entry for each. In a region of 1.6 times 2^k reaches that stride is 2^(k+1)
- * entries, where the pieces take 0.8 of all entries; half that stride takes 1.6 times as many as
- * there are.
+ * entries, where the pieces take 0.8 of all entries; half that stride needs 1.6 times all entries.
  */
 #include "clients/cuda/diagnose/diagnose_parts.h"
 

@@ -143,15 +143,15 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
 {
     struct drv_prop prop = {.type = 0};
     uint64_t handle = 0;
-    bool told;
+    bool known;
 
     if (!tells(d, d->driver.cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)pointer),
                "cuMemRetainAllocationHandle"))
         return false;
-    told = tells(d, d->driver.cuMemGetAllocationPropertiesFromHandle(&prop, handle),
-                 "cuMemGetAllocationPropertiesFromHandle");
+    known = tells(d, d->driver.cuMemGetAllocationPropertiesFromHandle(&prop, handle),
+                  "cuMemGetAllocationPropertiesFromHandle");
     (void)d->driver.cuMemRelease(handle);
-    if (!told)
+    if (!known)
         return false;
     d->found.mapping_bytes = attribute(d, POINTER_MAPPING_BYTES, pointer);
     if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 */
