@@ -84,6 +84,28 @@ static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
     return STATUS_OK;
 }
 
+/* Is there a fingerprint that a check can confirm? */
+static bool pipeline_can_check(const struct snapshot_gpu *gpu)
+{
+    return gpu->has_fingerprint && !gpu->fingerprint_stale;
+}
+
+static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_gpu *gpu)
+{
+    return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
+}
+
+/* Publishes the first snapshot with the GPUs that pipeline_begin queues shown as queued already:
+ * whoever waits for "ready" must not see it before the check. Takes `draft`. The mutex is held. */
+static void pipeline_publish_first(struct pipeline *p, struct snapshot *draft)
+{
+    for (uint32_t i = 0; i < draft->gpu_count; i++) {
+        if (pipeline_will_queue(p, &draft->gpus[i]))
+            draft->gpus[i].state = GPU_STATE_QUEUED;
+    }
+    snapshot_publish(p->cell, draft);
+}
+
 /* Queues a full measurement for every GPU without a valid fingerprint, and a check for all others.
  * The mutex is held. */
 static void pipeline_begin(struct pipeline *p)
@@ -91,14 +113,20 @@ static void pipeline_begin(struct pipeline *p)
     const struct snapshot *s = snapshot_acquire(p->cell);
 
     for (uint32_t i = 0; i < s->gpu_count; i++) {
-        const bool ready = s->gpus[i].state == GPU_STATE_READY;
+        const struct snapshot_gpu *gpu = &s->gpus[i];
+        const bool check = pipeline_can_check(gpu);
+        struct gpu_update update = {.state = check                  ? GPU_STATE_READY
+                                             : gpu->has_fingerprint ? GPU_STATE_STALE
+                                                                    : GPU_STATE_UNKNOWN};
         struct measurement measurement;
         struct err err = {0};
 
-        if ((ready ? p->options.check_known : p->options.measure_unknown) &&
-            gpu_thread_queue(&p->threads[i], ready ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
-                             DEPTH_FULL, &measurement, &err))
-            log_warning("gpu %u cannot be %s: %s", i, ready ? "checked" : "measured", err.text);
+        if (pipeline_will_queue(p, gpu) &&
+            gpu_thread_queue(&p->threads[i], check ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
+                             DEPTH_FULL, &measurement, &err)) {
+            log_warning("gpu %u cannot be %s: %s", i, check ? "checked" : "measured", err.text);
+            gpu_thread_publish(&p->threads[i], &update);
+        }
     }
     snapshot_release(s);
 }
@@ -165,7 +193,7 @@ enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity
     for (uint32_t i = 0; i < count && !status; i++)
         status = pipeline_start_thread(p, i, &gpus[i], err);
     if (!status) {
-        snapshot_publish(p->cell, draft);
+        pipeline_publish_first(p, draft);
         draft = NULL;
         pipeline_begin(p);
     }

@@ -159,7 +159,9 @@ struct node {
 static const char *const two_gpus[] = {"k80", "p100", NULL};
 static const char *const one_gpu[] = {"k80", NULL};
 
-static uint32_t grace_ms; /* of the next node's workers; 0: as ever */
+static uint32_t grace_ms;                          /* of the next node's workers; 0: as ever */
+static bool check_known;                           /* of the next node */
+static struct snapshot_cell *_Atomic watched_cell; /* of the node that starts; NULL: none */
 
 static struct node node_start(const char *state, const char *const *simulated, bool measure_unknown)
 {
@@ -169,6 +171,7 @@ static struct node node_start(const char *state, const char *const *simulated, b
         .executable = "/proc/self/exe",
         .gpu = {.simulated = simulated, .libcuda = "/nowhere/libcuda.so.1"},
         .measure_unknown = measure_unknown,
+        .check_known = check_known,
         .grace_ms = grace_ms,
         .rediscover_ms = 5,
         .retry_ms = 5};
@@ -176,6 +179,7 @@ static struct node node_start(const char *state, const char *const *simulated, b
     assert_int_equal(store_open(state, &n.store, &err), STATUS_OK);
     n.cell = snapshot_cell_new();
     assert_non_null(n.cell);
+    atomic_store(&watched_cell, n.cell);
     assert_int_equal(pipeline_start(&options, n.store, n.cell, &n.pipeline, &err), STATUS_OK);
     return n;
 }
@@ -424,6 +428,50 @@ static void test_unknown_gpus_are_measured_once(void **state)
     }
     assert_int_equal(pipeline_measurement(n.pipeline, "m-1", &measurement, &err), STATUS_NOT_FOUND);
     node_stop(&n);
+}
+
+/* The first state that anybody can see of GPU 0 of the node that starts; it looks all the time. */
+static void *watch_first_state(void *out)
+{
+    struct snapshot_cell *cell;
+
+    while (!(cell = atomic_load(&watched_cell)))
+        ;
+    for (;;) {
+        const struct snapshot *s = snapshot_acquire(cell);
+        const bool found = s->gpu_count > 0;
+
+        if (found)
+            *(enum gpu_state *)out = s->gpus[0].state;
+        snapshot_release(s);
+        if (found)
+            return NULL;
+    }
+}
+
+/* Whoever waits until a GPU is ready gets one that has been checked. */
+static void test_nothing_is_ready_before_its_check(void **state)
+{
+    struct node n = node_start(database, one_gpu, true);
+
+    (void)state;
+    assert_int_equal(await(&n, "m-1").state, MEASUREMENT_DONE);
+    node_stop(&n);
+    check_known = true;
+    for (int i = 0; i < 50; i++) {
+        enum gpu_state first = GPU_STATE_UNKNOWN;
+        pthread_t watcher;
+
+        atomic_store(&watched_cell, NULL);
+        assert_int_equal(pthread_create(&watcher, NULL, watch_first_state, &first), 0);
+        n = node_start(database, one_gpu, true);
+        pthread_join(watcher, NULL);
+        assert_true(first == GPU_STATE_QUEUED || first == GPU_STATE_CHECKING);
+        assert_int_equal(await(&n, "m-1").state, MEASUREMENT_DONE);
+        assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
+        node_stop(&n);
+    }
+    check_known = false;
 }
 
 /* A fingerprint from the time of another driver is served, but said to be out of date. */
@@ -854,6 +902,7 @@ int main(int argc, char **argv)
         TEST(test_queue_and_join),
         TEST(test_one_gpu_at_a_time_at_depth_memory),
         TEST(test_unknown_gpus_are_measured_once),
+        TEST(test_nothing_is_ready_before_its_check),
         TEST(test_another_driver),
         TEST(test_disturbed_is_repeated_once),
         TEST(test_a_quick_one_keeps_what_a_full_one_found),
