@@ -61,7 +61,7 @@ FORCE:
 # ---- all -----------------------------------------------------------------------------------
 EXAMPLES    := $(if $(NVCC),$(EXAMPLE_SRC:clients/examples/%.cu=build/release/examples/%))
 # What the examples in Python need beside them: the clients, and kernels that they load.
-EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py clients/python/*.py))
+EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(EXAMPLE_FAT) \
                $(EXAMPLE_PY)

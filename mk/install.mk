@@ -30,7 +30,7 @@ install-built:
 	for l in clients/c/reach clients/cuda/reach-cuda; do \
 	    sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' $$l.pc.in \
 	        >$(DESTDIR)$(LIBDIR)/pkgconfig/$${l##*/}.pc; done
-	install -m 644 clients/python/*.py $(DESTDIR)$(PYTHONDIR)
+	for f in $(PYTHON_SRC:clients/python/%=%); do install -D -m 644 clients/python/$$f $(DESTDIR)$(PYTHONDIR)/$$f; done
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus

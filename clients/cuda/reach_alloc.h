@@ -188,7 +188,7 @@ enum reach_alloc_status reach_compact(struct reach_pool *pool,
 
 /* ---- PyTorch -------------------------------------------------------------------------------- */
 
-/* The functions of a torch.cuda.memory.CUDAPluggableAllocator (clients/python/reach_torch_pool.py),
+/* The functions of a torch.cuda.memory.CUDAPluggableAllocator (clients/python/reach/torch/pool.py),
  * over one pool per device. These pools live as long as the process. */
 
 /* Opens the pool of options->device; later calls for that device return the same pool and ignore

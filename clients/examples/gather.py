@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The embedding gather of gather.cu, from Python with the standard library alone: reach.py gets the plan,
+"""The embedding gather of gather.cu, from Python with the standard library alone: the package reach gets the plan,
 ctypes launches the very kernels of gather.cu (gather.fatbin, built beside it).
 
   gather.py [--reachd WHERE] [--gpu N] [--bytes SIZE|largest] [--bags N] [--row-bytes N] [--repeats N]

@@ -1,4 +1,4 @@
-"""lib_reach.py: libreach by way of tests/e2e/reach_ask, and reach.py, side by side."""
+"""lib_reach.py: libreach by way of tests/e2e/reach_ask, and the Python package, side by side."""
 import json
 import os
 import subprocess

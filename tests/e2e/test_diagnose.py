@@ -25,7 +25,7 @@ environment = {"LD_LIBRARY_PATH": FAKE, "FAKECUDA": GPU, "REACH_CUDA_LIBRARY": L
 PYTHON = """
 import ctypes, json, sys
 sys.path[:0] = %r
-import cuda_driver, reach, reach_diagnose
+import cuda_driver, reach, reach.diagnose
 with cuda_driver.Gpu() as gpu, reach.Reach(%r) as source:
     address = gpu.allocate(8 << 30)
     class Tensor:
@@ -34,13 +34,13 @@ with cuda_driver.Gpu() as gpu, reach.Reach(%r) as source:
         def element_size(self): return 8
     class Array:
         __cuda_array_interface__ = {"data": (address, True), "shape": (1 << 20, 512), "typestr": "<f4", "strides": None}
-    plain = reach_diagnose.diagnose(Tensor())
-    more = reach_diagnose.diagnose((address, 8 << 30), source)
+    plain = reach.diagnose.diagnose(Tensor())
+    more = reach.diagnose.diagnose((address, 8 << 30), source)
     plan = more.pop("plan")
-    short = reach_diagnose.diagnose(Array(), source)
+    short = reach.diagnose.diagnose(Array(), source)
     short.pop("plan")
     try:
-        reach_diagnose.diagnose((4096, 1))
+        reach.diagnose.diagnose((4096, 1))
     except RuntimeError as e:
         print(json.dumps([plain, more, plan.recommended, short, str(e)]))
 """

@@ -103,10 +103,10 @@ def make_install_installs():
     for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",
                  "lib/libreach.a", "lib/pkgconfig/reach.pc", "include/reach_alloc.h",
                  "lib/libreach-cuda.so.0", "lib/libreach-cuda.a", "lib/pkgconfig/reach-cuda.pc",
-                 "share/man/man3/reach_alloc.3", "share/reachd/python/reach_torch_pool.py", "share/man/man1/reachctl.1",
-                 "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach_diagnose.py",
+                 "share/man/man3/reach_alloc.3", "share/reachd/python/reach/torch/pool.py", "share/man/man1/reachctl.1",
+                 "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach/diagnose.py",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
-                 "share/reachd/python/reach.py", "share/man/man8/reach_spank.8",
+                 "share/reachd/python/reach/__init__.py", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
                  "share/reachd/slurm/prolog.sh", "share/reachd/prometheus/reachd-alerts.yml",
                  "share/reachd/prometheus/grafana-reachd.json",
@@ -182,9 +182,9 @@ def a_program_with_the_allocators_needs_no_cuda():
         status, text, log = run(program, environment={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")})
         equal((status, log), (0, ""))
         assert "cannot load /nowhere/libcuda.so.1" in text and "Install" in text, text
-        sizes = done("python3", "-c", "from reach_torch_pool import _Error, _Options, _Stats; import ctypes\n"
-                     "import reach_diagnose as d\n"
-                     "print(*map(ctypes.sizeof, (_Options, _Error, _Stats, d._Options, d._Diagnosis)))", environment={
+        sizes = done("python3", "-c", "from reach.torch.pool import _Options, _Stats; import ctypes\n"
+                     "from reach import _libraries as l, diagnose as d\n"
+                     "print(*map(ctypes.sizeof, (_Options, l.CudaError, _Stats, d._Options, d._Diagnosis)))", environment={
                          "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")})
         equal(sizes, text.splitlines()[1] + "\n", "the structs in Python")
     equal([n for n in needed(os.path.join(prefix, "lib", "libreach-cuda.so.0")) if "ld-linux" not in n],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Offline planning equals the daemon's, and both clients read all of an answer: for each profile, the
 daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with what a
-scheduler puts into a job's environment, and reach.py all these ways must say the same, field by field, in
+scheduler puts into a job's environment, and the Python package all these ways must say the same, field by field, in
 answers and in refusals."""
 import json
 import os
@@ -109,7 +109,7 @@ def compare(question, gpu, parameters, tidy=plain):
     equal(by_c["source"], 1)
     for client, source in ((python, "daemon"), (offline[uuid].python, "file"), (job.python, "environment")):
         answer = call(client)
-        equal(answer, raw.json(), what + f" (reach.py, {source})")
+        equal(answer, raw.json(), what + f" (Python, {source})")
         equal(answer.source, source)
     return answer, by_c
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wrong use of libreach and of reach.py, against live daemons: a plan for another GPU, a fingerprint
+"""Wrong use of libreach and of the Python package, against live daemons: a plan for another GPU, a fingerprint
 that goes stale, an SM id outside of the table, a daemon that goes away in the middle of a job, one
 that accepts and says nothing. Each must be an error with a sentence, and no window may come of it."""
 import os

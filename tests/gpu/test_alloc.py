@@ -21,8 +21,8 @@ LIMIT_S = 600
 TORCH = """
 import sys
 sys.path.insert(0, %(python)r)
-import reach_torch_pool, torch
-pool = reach_torch_pool.MemPool(frame_bytes=%(frame)d)
+import reach.torch, torch
+pool = reach.torch.MemPool(frame_bytes=%(frame)d)
 with torch.cuda.use_mem_pool(pool.pool):
     large = torch.arange(3 * %(frame)d // 8 + 5, device="cuda")
     small = [torch.full((1000,), i, device="cuda") for i in range(50)]
@@ -39,7 +39,7 @@ frame, stats = %(frame)d, pool.stats
 pool.pool = None
 torch.cuda.empty_cache()
 torch.cuda.synchronize()  # a free ends when its stream has reached it
-other = reach_torch_pool.MemPool(frame_bytes=frame)
+other = reach.torch.MemPool(frame_bytes=frame)
 with torch.cuda.use_mem_pool(other.pool):
     again = torch.ones(10, device="cuda")
 after = stats()

@@ -37,13 +37,13 @@ EXPECTED = {
 PYTHON = """
 import ctypes, json, sys
 sys.path[:0] = %(python)r
-import reach, reach_diagnose, cuda_driver
+import reach, reach.diagnose, cuda_driver
 with cuda_driver.Gpu() as gpu, reach.Reach(%(uri)r) as source:
     size = %(bytes)d
     class Array:
         __cuda_array_interface__ = {"data": (gpu.allocate(size), False), "shape": (size // 4,), "typestr": "<f4",
                                     "version": 3}
-    found = reach_diagnose.diagnose(Array(), source)
+    found = reach.diagnose.diagnose(Array(), source)
     found["plan"] = found["plan"].recommended
     print(json.dumps(found))
 """

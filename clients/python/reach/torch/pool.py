@@ -1,10 +1,10 @@
-"""reach_torch_pool.py: a torch.cuda.MemPool whose memory comes from reach_device_alloc (libreach-cuda):
+"""A torch.cuda.MemPool whose memory comes from reach_device_alloc (libreach-cuda):
 device memory in frames of the measured length, so that a TLB miss costs less where memory is fragmented.
 
-    import reach, reach_torch_pool, torch
+    import reach, reach.torch, torch
 
     frame = reach.Reach().fingerprint(uuid)["contiguity"]["frame_bytes"]
-    pool = reach_torch_pool.MemPool(frame_bytes=frame)
+    pool = reach.torch.MemPool(frame_bytes=frame)
     with torch.cuda.use_mem_pool(pool.pool):
         table = torch.empty(rows, columns, device="cuda")
     print(pool.stats())
@@ -17,10 +17,10 @@ installation (or build) which this file is part of, else what the loader finds a
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Dict
 
-_NAME = "libreach-cuda.so.0"
+from reach import _libraries
+
 _STATS = ("size", "frame_bytes", "frame_is_granularity", "arrays", "array_bytes", "pending_arrays",
           "device_bytes", "frames", "frames_whole", "frames_scattered", "frames_free", "host_bytes",
           "compacted_frames", "compact_ns")
@@ -32,20 +32,9 @@ class _Options(ctypes.Structure):
                 ("host_order", ctypes.c_int * 3)]
 
 
-class _Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("driver_result", ctypes.c_int32),
-                ("call", ctypes.c_char * 32), ("text", ctypes.c_char * 320)]
-
-
 class _Stats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_bool if name == "frame_is_granularity" else ctypes.c_uint64)
                 for name in _STATS]
-
-
-def library_path() -> str:
-    here = os.path.dirname(os.path.abspath(__file__))
-    near = [os.path.join(here, *folder, _NAME) for folder in (("..",), ("..", "..", "..", "lib"))]
-    return os.environ.get("REACH_CUDA_LIBRARY") or next(filter(os.path.exists, near), _NAME)
 
 
 class MemPool:
@@ -55,7 +44,7 @@ class MemPool:
     def __init__(self, frame_bytes: int = 0, device: int = 0, keep_bytes: int = 0) -> None:
         import torch
 
-        path = library_path()
+        path = _libraries.reach_cuda()
         self._library = ctypes.CDLL(path)
         self._pool = ctypes.c_void_p()
         self._check("reach_torch_open", ctypes.byref(_Options(
@@ -66,7 +55,7 @@ class MemPool:
         self.pool = torch.cuda.MemPool(self._allocator.allocator())
 
     def _check(self, function: str, *arguments: object) -> None:
-        error = _Error()
+        error = _libraries.CudaError()
         if getattr(self._library, function)(*arguments, ctypes.byref(error)):
             raise RuntimeError(error.text.decode("utf-8", "replace"))
 

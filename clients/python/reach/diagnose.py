@@ -1,24 +1,24 @@
-"""reach_diagnose.py: what memory an array is, and whether the GPU's TLB reaches all of it (libreach-cuda,
+"""What memory an array is, and whether the GPU's TLB reaches all of it (libreach-cuda,
 reach_diagnose.h).
 
-    import reach, reach_diagnose, torch
+    import reach, reach.diagnose, torch
 
     table = torch.empty(rows, columns, device="cuda")
-    found = reach_diagnose.diagnose(table)                      # asks the driver, and times reads: some 50 ms
+    found = reach.diagnose.diagnose(table)                      # asks the driver, and times reads: some 50 ms
     print(found["text"], found["contiguous"], found["contiguous_reason"])
     with reach.Reach() as source:                               # with the numbers of reachd's fingerprint,
-        found = reach_diagnose.diagnose(table, source, uuid)    # and what its planner says: found["plan"]
+        found = reach.diagnose.diagnose(table, source, uuid)    # and what its planner says: found["plan"]
 
 An array is anything with data_ptr() (a tensor, dense and contiguous), with __cuda_array_interface__, or a pair
 (address, bytes). It is read, never written. A number that is not known is None, and the member with
-"_reason" appended has the reason. The library is found as by reach_torch_pool.
+"_reason" appended has the reason. The library is found as by reach.torch.pool.
 """
 from __future__ import annotations
 
 import ctypes
 from typing import Any, Dict, Optional, Tuple
 
-import reach_torch_pool
+from reach import _libraries
 
 KINDS = ("unknown", "device", "peer", "managed-device", "managed-host", "managed", "host-pinned",
          "host-registered", "host-virtual")
@@ -77,10 +77,10 @@ def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[in
     if device is None:
         device = getattr(getattr(array, "device", None), "index", None) or 0
     options = _Options(size=ctypes.sizeof(_Options), device=device, driver=driver.encode() if driver else None)
-    found, error = _Diagnosis(size=ctypes.sizeof(_Diagnosis)), reach_torch_pool._Error()
+    found, error = _Diagnosis(size=ctypes.sizeof(_Diagnosis)), _libraries.CudaError()
     if source is not None:
         _numbers(options, source.fingerprint(gpu))
-    library = ctypes.CDLL(reach_torch_pool.library_path())
+    library = ctypes.CDLL(_libraries.reach_cuda())
     if library.reach_diagnose(ctypes.c_void_p(address), ctypes.c_uint64(size), ctypes.byref(options),
                               ctypes.byref(found), ctypes.byref(error)):
         raise RuntimeError(error.text.decode("utf-8", "replace"))

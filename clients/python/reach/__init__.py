@@ -1,4 +1,4 @@
-"""reach.py: the Python client of reachd: how far a GPU's SMs reach at full speed, and which SM should
+"""The Python client of reachd: how far a GPU's SMs reach at full speed, and which SM should
 work where.
 
 Standard library and libreach, Python 3.9 or later. An answer is the JSON of the HTTP API, with its
@@ -37,7 +37,8 @@ import urllib.parse
 import weakref
 from typing import Any, Dict, List, Optional, Type
 
-_ABI = 0
+from reach import _libraries
+
 IDLE = -1  # in a table of windows or groups: none
 _SOURCES = {1: "daemon", 2: "cache", 3: "file", 4: "environment"}
 _ALLOW_STALE, _ALLOW_CACHED = 1, 2
@@ -156,17 +157,10 @@ class _Request(ctypes.Structure):
                 ("body", ctypes.c_char_p), ("accept", ctypes.c_char_p), ("token", ctypes.c_char_p)]
 
 
-def _find() -> str:
-    name, here = f"libreach.so.{_ABI}", os.path.dirname(os.path.abspath(__file__))
-    near = [os.path.join(here, *folder, name) for folder in (("..",), ("..", "..", "..", "lib"))]
-    return os.environ.get("REACH_LIBRARY") or next((path for path in near if os.path.exists(path)), name)
-
-
 def _load() -> ctypes.CDLL:
-    name = _find()
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
     try:
-        library = ctypes.CDLL(name)
+        library = ctypes.CDLL(_libraries.reach())
         for function, result, *arguments in (
                 ("reach_status_name", ctypes.c_char_p, ctypes.c_int),
                 ("reach_open", ctypes.c_int, ctypes.c_char_p, pointer, pointer),
@@ -184,7 +178,7 @@ def _load() -> ctypes.CDLL:
             getattr(library, function).restype = result
             getattr(library, function).argtypes = arguments
     except (OSError, AttributeError) as why:
-        raise NotSupported(f"reach.py needs libreach, and {why}. Install it, or name it in "
+        raise NotSupported(f"reach needs libreach, and {why}. Install it, or name it in "
                            "REACH_LIBRARY") from why
     return library
 

@@ -1,0 +1,28 @@
+"""Where libreach and libreach-cuda are, for the modules of this package."""
+from __future__ import annotations
+
+import ctypes
+import os
+
+
+class CudaError(ctypes.Structure):
+    """struct reach_alloc_error of reach_alloc.h."""
+    _fields_ = [("status", ctypes.c_int), ("driver_result", ctypes.c_int32),
+                ("call", ctypes.c_char * 32), ("text", ctypes.c_char * 320)]
+
+
+def path(name: str, variable: str) -> str:
+    """What the environment variable names; else the library of the wheel, build or installation that this file
+    is part of; else the bare name, for the loader to find."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    near = (os.path.join(here, *folder, name)
+            for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "lib")))
+    return os.environ.get(variable) or next(filter(os.path.exists, near), name)
+
+
+def reach() -> str:
+    return path("libreach.so.0", "REACH_LIBRARY")
+
+
+def reach_cuda() -> str:
+    return path("libreach-cuda.so.0", "REACH_CUDA_LIBRARY")
