@@ -137,6 +137,21 @@ static bool decode_complement(const struct request *request, const char *name, d
     return true;
 }
 
+/* A number of which 0 is one. */
+static bool decode_touches(const struct request *request, const struct job_field *field,
+                           double *out, struct err *err)
+{
+    const char *text = request_param(request, field->name);
+    double v = 0;
+
+    if (!text)
+        return true;
+    if (!parse_decimal(text, &v) || !(v >= 0 && v <= field->most))
+        return refuse(err, field->name, " must be a number from 0 to %.0f", field->most);
+    *out = v;
+    return true;
+}
+
 /* A size of one access. */
 static bool decode_access_bytes(const struct request *request, const char *name, uint32_t *out,
                                 struct err *err)
@@ -173,16 +188,47 @@ bool decode_page(const struct request *request, uint32_t *out_limit, int64_t *ou
     return good;
 }
 
+/* One item of a parameter that is a list, in place of the parameter. */
+static struct request item_request(const char *name, const char *item)
+{
+    return (struct request){.param_count = 1, .params = {{.name = name, .value = item}}};
+}
+
+/* ---- lists ---- */
+
+enum { LIST_MAX = SPLIT_MAX_JOBS };
+_Static_assert((int)LIST_MAX == (int)LAYOUT_MAX, "jobs of a split, allocations of a plan");
+
+/* The items of a list with commas between; 0: one is empty or too long, or there are too many. */
+static uint32_t items_of(const char *text, char items[LIST_MAX][ITEM_BYTES])
+{
+    for (uint32_t count = 0; count < LIST_MAX;) {
+        const size_t length = strcspn(text, ",");
+        if (length == 0 || length >= ITEM_BYTES)
+            return 0;
+        snprintf(items[count++], ITEM_BYTES, "%.*s", (int)length, text);
+        if (text[length] == '\0')
+            return count;
+        text += length + 1;
+    }
+    return 0;
+}
+
 /* ---- what the planner is asked ---- */
 
 const char *decode_job_param(uint32_t i)
 {
     static const char *const others[] = {"bytes", "access", "windows"};
-    enum { OTHERS = sizeof(others) / sizeof(*others) };
+    enum {
+        OTHERS = sizeof(others) / sizeof(*others),
+        FIRST_OF_JOB = OTHERS + ALLOCATION_FIELD_COUNT
+    };
 
     if (i < OTHERS)
         return others[i];
-    return i - OTHERS < JOB_FIELD_COUNT ? job_fields[i - OTHERS].name : NULL;
+    if (i < FIRST_OF_JOB)
+        return allocation_fields[i - OTHERS].name;
+    return i - FIRST_OF_JOB < JOB_FIELD_COUNT ? job_fields[i - FIRST_OF_JOB].name : NULL;
 }
 
 static bool decode_field(const struct request *request, const struct job_field *field, void *to,
@@ -199,15 +245,93 @@ static bool decode_field(const struct request *request, const struct job_field *
         return decode_flag(request, field->name, to, err);
     case JOB_FIELD_COMPLEMENT:
         return decode_complement(request, field->name, to, err);
+    case JOB_FIELD_TOUCHES:
+        return decode_touches(request, field, to, err);
     default:
         return decode_real(request, field->name, field->most, to, err);
     }
 }
 
+/* The bytes of each allocation; 0: refused. `sizes` has room for LIST_MAX. */
+static uint32_t decode_sizes(const struct request *request, uint64_t *sizes, struct err *err)
+{
+    const char *text = request_param(request, "bytes");
+    char items[LIST_MAX][ITEM_BYTES];
+    uint32_t count;
+
+    if (!text || !strchr(text, ','))
+        return decode_bytes(request, "bytes", DECODE_REQUIRED, sizes, err) ? 1 : 0;
+    count = items_of(text, items);
+    if (count == 0)
+        return refuse(err, "bytes", " must be 1 to %d sizes with commas between, as in 20G,40G",
+                      LIST_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct request item = item_request("bytes", items[i]);
+        if (!decode_bytes(&item, "bytes", DECODE_REQUIRED, &sizes[i], err))
+            return 0;
+    }
+    return count;
+}
+
+/* A parameter of each allocation, or one for all: into `first`, and so every `stride` bytes. */
+static bool decode_for_each(const struct request *request, const struct job_field *field,
+                            uint32_t count, void *first, size_t stride, struct err *err)
+{
+    const char *text = request_param(request, field->name);
+    char items[LIST_MAX][ITEM_BYTES];
+    uint32_t given = 1;
+
+    if (text && strchr(text, ',')) {
+        given = items_of(text, items);
+        if (given != count)
+            return refuse(err, field->name,
+                          " must be one value, or one for each allocation in bytes with commas "
+                          "between");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct request item = item_request(field->name, items[i]);
+        if (!decode_field(given > 1 ? &item : request, field, (char *)first + i * stride, err))
+            return false;
+    }
+    return true;
+}
+
+/* One allocation that an item touches once is described by the job itself. */
+static void simplify(struct job_request *job)
+{
+    const struct job_allocation *a = &job->allocations[0];
+
+    if (job->allocation_count > 1 || a->touches != 1)
+        return;
+    job->allocation_count = 0;
+    job->bytes = a->bytes;
+    job->element_bytes = a->element_bytes;
+    job->transaction_bytes = a->transaction_bytes;
+    job->granularity_bytes = a->granularity_bytes;
+}
+
+static bool decode_allocations(const struct request *request, struct job_request *out,
+                               struct err *err)
+{
+    uint64_t sizes[LIST_MAX];
+    const uint32_t count = decode_sizes(request, sizes, err);
+
+    for (uint32_t i = 0; i < count; i++)
+        out->allocations[i] = (struct job_allocation){.bytes = sizes[i], .touches = 1};
+    for (size_t k = 0; count > 0 && k < ALLOCATION_FIELD_COUNT; k++) {
+        const struct job_field *field = &allocation_fields[k];
+        if (!decode_for_each(request, field, count, (char *)out->allocations + field->offset,
+                             sizeof(*out->allocations), err))
+            return false;
+    }
+    out->allocation_count = count;
+    simplify(out);
+    return count > 0;
+}
+
 static bool decode_job(const struct request *request, struct job_request *out, struct err *err)
 {
-    if (!decode_bytes(request, "bytes", DECODE_REQUIRED, &out->bytes, err) ||
-        !decode_access(request, &out->access, err))
+    if (!decode_allocations(request, out, err) || !decode_access(request, &out->access, err))
         return false;
     for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
         if (!decode_field(request, &job_fields[i], (char *)out + job_fields[i].offset, err))
@@ -216,26 +340,26 @@ static bool decode_job(const struct request *request, struct job_request *out, s
     return decode_windows(request, &out->windows, err);
 }
 
-/* The items of a list with commas between; 0: one is empty or too long, or there are too many. */
-static uint32_t items_of(const char *text, char items[SPLIT_MAX_JOBS][ITEM_BYTES])
+static bool decode_scope(const struct request *request, struct scope_request *out, struct err *err)
 {
-    for (uint32_t count = 0; count < SPLIT_MAX_JOBS;) {
-        const size_t length = strcspn(text, ",");
-        if (length == 0 || length >= ITEM_BYTES)
-            return 0;
-        snprintf(items[count++], ITEM_BYTES, "%.*s", (int)length, text);
-        if (text[length] == '\0')
-            return count;
-        text += length + 1;
-    }
-    return 0;
+    static const struct job_field granularity = {.name = "granularity", .kind = JOB_FIELD_BYTES};
+    struct layout *l = &out->layout;
+    uint64_t sizes[LIST_MAX];
+
+    l->count = decode_sizes(request, sizes, err);
+    for (uint32_t i = 0; i < l->count; i++)
+        l->of[i].bytes = sizes[i];
+    return l->count > 0 &&
+           decode_for_each(request, &granularity, l->count, &l->of[0].row_bytes, sizeof(l->of[0]),
+                           err) &&
+           decode_access(request, &out->access, err);
 }
 
 static bool decode_split(const struct request *request, struct split_request *out, struct err *err)
 {
     const char *bytes = request_param(request, "bytes");
     const char *weight = request_param(request, "weight");
-    char items[SPLIT_MAX_JOBS][ITEM_BYTES];
+    char items[LIST_MAX][ITEM_BYTES];
     struct err why;
 
     if (!bytes)
@@ -293,8 +417,7 @@ bool decode_planner_call(const struct request *request, struct planner_call *cal
     switch (call->function) {
     case PLANNER_SCOPE:
         call->scope.request = (struct scope_request){.access = ACCESS_READ};
-        return decode_bytes(request, "bytes", DECODE_REQUIRED, &call->scope.request.bytes, err) &&
-               decode_access(request, &call->scope.request.access, err);
+        return decode_scope(request, &call->scope.request, err);
     case PLANNER_PLACEMENT: {
         struct placement_request *p = &call->placement.request;
         *p = (struct placement_request){.bytes = 0};

@@ -33,6 +33,8 @@ void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
  * measured that predictions rest on (RFC 3339; "": none were), */
 enum { ENCODE_TIME_BYTES = 32 };
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
+/* the most scopes that it lists (null: there are more passes), */
+enum { ENCODE_MAX_SCOPES = 256 };
 /* the headroom, which does not apply without a limit or without windows, */
 struct maybe_u64 encode_headroom(const struct placement_answer *answer);
 /* and the window of each SM of one job, -1 for the other SMs; `out` needs answer->sm_slots. */

@@ -39,35 +39,97 @@ void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
         json_writer_null(t, "speeds_taken_at");
 }
 
-static void write_scope_answer(struct json_writer *t, const struct scope_call *call)
-{
-    const struct scope_answer *answer = &call->answer;
+/* ---- ranges ---- */
 
-    json_writer_u64(t, "bytes", call->request.bytes);
-    json_writer_text(t, "access", access_name(call->request.access));
-    json_writer_text(t, "advice", advice_name(answer->advice));
-    json_writer_u64(t, "scope_bytes", answer->scope_bytes);
-    json_writer_u64(t, "passes", answer->passes);
-    json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
-    json_writer_figure_maybe(t, "naive_gbps", answer->naive_gbps);
-    json_writer_text(t, "reason", answer->reason);
+/* Between two positions of a layout: of its only allocation, or of all together and of each. */
+static void write_range(struct json_writer *t, const struct layout *layout, uint64_t from,
+                        uint64_t to)
+{
+    const struct layout_range whole = layout_parts(layout, from, to);
+
+    json_writer_u64(t, "first_byte", whole.first_byte);
+    json_writer_u64(t, "length_bytes", whole.length_bytes);
+    if (layout->count == 1)
+        return;
+    json_writer_open(t, "parts", '[');
+    for (uint32_t i = 0; i < layout->count; i++) {
+        const struct layout_range part = layout_part(layout, i, from, to);
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "first_byte", part.first_byte);
+        json_writer_u64(t, "length_bytes", part.length_bytes);
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
 }
 
+/* The ranges of passes, if they are not too many to be listed. */
+static void write_scopes(struct json_writer *t, const struct layout *layout, uint64_t step_bytes,
+                         uint64_t passes)
+{
+    const uint64_t bytes = layout_touched_bytes(layout);
+
+    if (passes > ENCODE_MAX_SCOPES) {
+        json_writer_null(t, "scopes");
+        return;
+    }
+    json_writer_open(t, "scopes", '[');
+    for (uint64_t k = 0; k < passes; k++) {
+        json_writer_open(t, NULL, '{');
+        write_range(t, layout, k * step_bytes, k + 1 < passes ? (k + 1) * step_bytes : bytes);
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
+}
+
+/* `layout`: the positions that bound the windows are of it; NULL: they are bytes. */
 static void write_windows(struct json_writer *t, const struct placement_window *windows,
-                          uint32_t count)
+                          uint32_t count, const struct layout *layout)
 {
     json_writer_open(t, "windows", '[');
     for (uint32_t w = 0; w < count; w++) {
         const struct placement_window *window = &windows[w];
+        const uint64_t end = window->first_byte + window->length_bytes;
+        const struct layout bytes = layout_single(end);
         json_writer_open(t, NULL, '{');
         json_writer_u64(t, "index", w);
-        json_writer_u64(t, "first_byte", window->first_byte);
-        json_writer_u64(t, "length_bytes", window->length_bytes);
+        write_range(t, layout ? layout : &bytes, window->first_byte, end);
         json_writer_u64(t, "sm_count", window->sm_count);
         json_writer_u64(t, "group_count", window->group_count);
         json_writer_close(t, '}');
     }
     json_writer_close(t, ']');
+}
+
+static void write_sizes(struct json_writer *t, const struct layout *layout)
+{
+    if (layout->count == 1)
+        return;
+    json_writer_open(t, "allocations", '[');
+    for (uint32_t i = 0; i < layout->count; i++) {
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "bytes", layout->of[i].bytes);
+        json_writer_u64(t, "granularity_bytes", layout->of[i].row_bytes);
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
+}
+
+/* ---- scope and placement ---- */
+
+static void write_scope_answer(struct json_writer *t, const struct scope_call *call)
+{
+    const struct scope_answer *answer = &call->answer;
+
+    json_writer_u64(t, "bytes", layout_bytes(&answer->layout));
+    write_sizes(t, &answer->layout);
+    json_writer_text(t, "access", access_name(call->request.access));
+    json_writer_text(t, "advice", advice_name(answer->advice));
+    json_writer_u64(t, "scope_bytes", answer->scope_bytes);
+    json_writer_u64(t, "passes", answer->passes);
+    write_scopes(t, &answer->layout, answer->step_bytes, answer->passes);
+    json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
+    json_writer_figure_maybe(t, "naive_gbps", answer->naive_gbps);
+    json_writer_text(t, "reason", answer->reason);
 }
 
 struct maybe_u64 encode_headroom(const struct placement_answer *answer)
@@ -84,7 +146,7 @@ static void write_placement_answer(struct json_writer *t, const struct placement
     json_writer_u64(t, "bytes", call->request.bytes);
     json_writer_text(t, "advice", advice_name(answer->advice));
     json_writer_u64(t, "window_count", answer->window_count);
-    write_windows(t, answer->windows, answer->window_count);
+    write_windows(t, answer->windows, answer->window_count, NULL);
     json_writer_i16s(t, "window_of_sm", answer->window_of_sm, answer->sm_slots);
     json_writer_u64_maybe(t, "headroom_bytes", encode_headroom(answer));
     json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
@@ -120,6 +182,8 @@ static void write_scope(struct json_writer *t, const struct strategy_answer *ans
     json_writer_open(t, "scope", '{');
     json_writer_u64(t, "scope_bytes", answer->scope_bytes);
     json_writer_u64(t, "passes", answer->passes);
+    if (answer->layout.count > 1)
+        write_scopes(t, &answer->layout, answer->scope_bytes, answer->passes);
     json_writer_close(t, '}');
 }
 
@@ -133,10 +197,38 @@ static void write_placement(struct json_writer *t, const struct strategy_answer 
     }
     json_writer_open(t, "placement", '{');
     json_writer_u64(t, "window_count", placement->window_count);
-    write_windows(t, placement->windows, placement->window_count);
+    write_windows(t, placement->windows, placement->window_count, &answer->layout);
     json_writer_i16s(t, "window_of_sm", placement->window_of_sm, placement->sm_slots);
     json_writer_u64(t, "headroom_bytes", placement->headroom_bytes);
     json_writer_close(t, '}');
+}
+
+static void write_access_sizes(struct json_writer *t, const struct strategy_allocation *a)
+{
+    json_writer_u64(t, "element_bytes", a->element_bytes);
+    json_writer_u64(t, "transaction_bytes", a->transaction_bytes);
+}
+
+/* What an item touches: one access, or a list. */
+static void write_item(struct json_writer *t, const struct job_request *job,
+                       const struct strategy_answer *answer)
+{
+    if (job->allocation_count == 0) {
+        write_access_sizes(t, &answer->allocations[0]);
+        return;
+    }
+    json_writer_real(t, "item_bytes", answer->item_bytes);
+    json_writer_open(t, "allocations", '[');
+    for (uint32_t i = 0; i < answer->layout.count; i++) {
+        json_writer_open(t, NULL, '{');
+        json_writer_u64(t, "bytes", answer->layout.of[i].bytes);
+        json_writer_real(t, "touches", answer->layout.of[i].touches);
+        write_access_sizes(t, &answer->allocations[i]);
+        json_writer_u64(t, "granularity_bytes", answer->layout.of[i].row_bytes);
+        json_writer_text(t, "basis", basis_name(answer->allocations[i].basis));
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
 }
 
 static void write_plan(struct json_writer *t, const struct plan_call *call)
@@ -144,10 +236,9 @@ static void write_plan(struct json_writer *t, const struct plan_call *call)
     const struct job_request *job = &call->request;
     const struct strategy_answer *answer = &call->answer;
 
-    json_writer_u64(t, "bytes", job->bytes);
+    json_writer_u64(t, "bytes", layout_bytes(&answer->layout));
     json_writer_text(t, "access", access_name(job->access));
-    json_writer_u64(t, "element_bytes", answer->element_bytes);
-    json_writer_u64(t, "transaction_bytes", answer->transaction_bytes);
+    write_item(t, job, answer);
     json_writer_text(t, "basis", basis_name(answer->basis));
     json_writer_figure_maybe(t, "in_reach_gbps", answer->in_reach_gbps);
     json_writer_figure_maybe(t, "contiguous", KNOWN_F64(1 - job->scattered));
@@ -212,7 +303,7 @@ static void write_share(struct json_writer *t, const struct sm_partition *partit
     json_writer_u64(t, "group_count", part->group_count);
     write_members(t, partition, own, answer->sm_slots);
     json_writer_u64(t, "window_count", part->window_count);
-    write_windows(t, &answer->windows[part->first_window], part->window_count);
+    write_windows(t, &answer->windows[part->first_window], part->window_count, NULL);
     json_writer_i16s(t, "window_of_sm", own, answer->sm_slots);
     json_writer_figure_maybe(t, "gbps", part->gbps);
     json_writer_figure_maybe(t, "unsplit_gbps", part->unsplit_gbps);

@@ -98,6 +98,8 @@ enum reach_status planned_answer(struct answer_content *answer, const struct sna
                                  struct reach_error *error);
 /* check.c: what must hold between the fields. REACH_PROTOCOL. */
 enum reach_status answer_check(const struct answer_content *answer, struct reach_error *error);
+/* planned.c: the ranges of the passes of a plan over one allocation, which its scope_bytes say. */
+void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan);
 /* planned.c: from the planner's enum bottleneck. */
 enum reach_verdict answer_verdict(unsigned bottleneck);
 

@@ -12,6 +12,16 @@
                "unexpected response from reachd: field " field ": " __VA_ARGS__),                  \
      false)
 
+static bool wrong_ranges(struct reach_error *error, const char *field, uint32_t k, uint32_t i)
+{
+    fail_text(
+        error, REACH_PROTOCOL,
+        "unexpected response from reachd: field %s: part %u of allocation %u does not begin at "
+        "the end of the one before it, or they do not cover the allocations",
+        field, k, i);
+    return false;
+}
+
 /* Every SM of the table is in a window that exists, and each window has its number of SMs. */
 static bool check_table(const struct reach_windows *windows, struct reach_error *error)
 {
@@ -34,6 +44,25 @@ static bool check_table(const struct reach_windows *windows, struct reach_error 
     return true;
 }
 
+/* Of each allocation the ranges lie side by side from 0, and `bytes` are in them all. */
+static bool check_ranges(const struct reach_range *ranges, uint32_t count, uint32_t allocations,
+                         uint64_t bytes, const char *field, struct reach_error *error)
+{
+    uint64_t all = 0;
+
+    for (uint32_t i = 0; i < allocations; i++) {
+        uint64_t next = 0;
+        for (uint32_t k = 0; k < count; k++) {
+            const struct reach_range *r = &ranges[(size_t)k * allocations + i];
+            if (r->first_byte != next || r->length_bytes > bytes - next)
+                return wrong_ranges(error, field, k, i);
+            next += r->length_bytes;
+        }
+        all += next;
+    }
+    return all == bytes || wrong_ranges(error, field, count, 0);
+}
+
 /* They lie side by side and cover [0, bytes). */
 static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
                           struct reach_error *error)
@@ -52,15 +81,31 @@ static bool check_windows(const struct reach_windows *windows, uint64_t bytes,
     }
     if (windows->window_count > 0 && next != bytes)
         return wrong(error, "windows", "they do not cover the allocation");
+    if (windows->window_count > 0 &&
+        !check_ranges(windows->part, windows->window_count, windows->allocation_count, bytes,
+                      "windows", error))
+        return false;
     return check_table(windows, error);
+}
+
+static bool check_scopes(const struct reach_scopes *s, uint64_t passes, uint64_t bytes,
+                         struct reach_error *error)
+{
+    if (s->scope_count == 0) /* there are none, or too many to be listed */
+        return true;
+    if (s->scope_count != passes)
+        return wrong(error, "scopes", "there are %u, and %" PRIu64 " passes", s->scope_count,
+                     passes);
+    return check_ranges(s->range, s->scope_count, s->allocation_count, bytes, "scopes", error);
 }
 
 static bool check_scope(const struct reach_scope *s, struct reach_error *error)
 {
-    return (s->scope_bytes > 0 && s->passes > 0 && s->scope_bytes >= s->bytes / s->passes) ||
-           wrong(error, "scope_bytes",
-                 "%" PRIu64 " bytes do not fit %" PRIu64 " passes of %" PRIu64, s->bytes, s->passes,
-                 s->scope_bytes);
+    if (s->scope_bytes == 0 || s->passes == 0 || s->scope_bytes < s->bytes / s->passes)
+        return wrong(error, "scope_bytes",
+                     "%" PRIu64 " bytes do not fit %" PRIu64 " passes of %" PRIu64, s->bytes,
+                     s->passes, s->scope_bytes);
+    return check_scopes(&s->scopes, s->passes, s->bytes, error);
 }
 
 static bool check_options(const struct answer_content *answer, struct reach_error *error)
@@ -72,12 +117,14 @@ static bool check_options(const struct answer_content *answer, struct reach_erro
     for (uint32_t i = 0; i < answer->count; i++) {
         const struct reach_option *o = &answer->options[i];
         if (o->possible && o->strategy == REACH_SCOPES &&
-            (plan->passes == 0 || plan->scope_bytes < plan->bytes / plan->passes))
+            (plan->passes == 0 ||
+             (plan->allocation_count == 0 && plan->scope_bytes < plan->bytes / plan->passes)))
             return wrong(error, "scope", "scopes are possible, and there is none");
         if (o->possible && o->strategy >= REACH_WINDOWS && plan->windows.window_count == 0)
             return wrong(error, "placement", "windows are possible, and there are none");
     }
-    return check_windows(&plan->windows, plan->bytes, error);
+    return check_scopes(&plan->scopes, plan->passes, plan->bytes, error) &&
+           check_windows(&plan->windows, plan->bytes, error);
 }
 
 /* Each job has its windows, and no SM works for two jobs. */

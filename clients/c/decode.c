@@ -25,7 +25,7 @@ _Static_assert((int)REACH_SM_MAX == (int)REACH_MAX_SMS, "SMs of a table");
 static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 static const struct json_names states = {gpu_state_name, GPU_STATE_STALE + 1};
 static const struct json_names advices = {advice_name, ADVICE_NOT_ENOUGH_GROUPS + 1};
-static const struct json_names bounds = {bound_name, BOUND_SCAN + 1};
+static const struct json_names bounds = {bound_name, BOUND_LAUNCH + 1};
 static const struct json_names prices = {basis_name, BASIS_JOB + 1};
 static const struct json_names verdicts = {bottleneck_name, BOTTLENECK_NOT + 1};
 
@@ -234,7 +234,57 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
     free(fp);
 }
 
-/* ---- windows ---- */
+/* ---- windows and scopes ---- */
+
+/* The allocations that the answer is about: one, unless it lists them. */
+static uint32_t allocations_of(struct json_reader *in)
+{
+    const size_t count =
+        json_array_size(json_reader_array(in, "allocations", REACH_ALLOCATION_MAX));
+
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+static void read_range(struct json_reader *in, struct answer_content *answer, void *to)
+{
+    struct reach_range *out = to;
+
+    (void)answer;
+    json_reader_u64(in, "first_byte", &out->first_byte);
+    json_reader_u64(in, "length_bytes", &out->length_bytes);
+}
+
+/* The parts of each object of a list, one for each allocation; the object itself has that of one.
+ */
+static const struct reach_range *read_parts(struct json_reader *in, const char *name,
+                                            size_t max_count, uint32_t allocations,
+                                            struct answer_content *answer, uint32_t *out_count)
+{
+    const json_t *list = json_reader_array(in, name, max_count);
+    const uint32_t count = (uint32_t)json_array_size(list);
+    struct reach_range *ranges = alloc(in, answer, (size_t)count * allocations, sizeof(*ranges));
+
+    for (uint32_t k = 0; json_reader_ok(in) && k < count; k++) {
+        const json_t *one = json_array_get(list, k);
+        const json_t *parts = json_object_get(one, "parts");
+        if (allocations > 1 && json_array_size(parts) != allocations)
+            json_reader_fail(in, name, "has an item without a part of each allocation");
+        for (uint32_t i = 0; i < allocations; i++)
+            read_object(in, allocations > 1 ? json_array_get(parts, i) : one, name, (int)k,
+                        read_range, answer, &ranges[(size_t)k * allocations + i]);
+    }
+    *out_count = json_reader_ok(in) ? count : 0;
+    return ranges;
+}
+
+static void read_scopes(struct json_reader *in, uint32_t allocations, struct answer_content *answer,
+                        struct reach_scopes *out)
+{
+    out->allocation_count = allocations;
+    if (json_is_array(json_object_get(in->object, "scopes"))) /* null: too many */
+        out->range =
+            read_parts(in, "scopes", REACH_SCOPE_MAX, allocations, answer, &out->scope_count);
+}
 
 static void read_window(struct json_reader *in, struct answer_content *answer, void *to)
 {
@@ -247,14 +297,18 @@ static void read_window(struct json_reader *in, struct answer_content *answer, v
     json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
 }
 
+/* Of as many allocations as `to` says; 0: one. */
 static void read_windows(struct json_reader *in, struct answer_content *answer, void *to)
 {
     struct reach_windows *out = to;
+    uint32_t count;
     uint16_t table[REACH_MAX_SMS];
     int16_t *window_of_sm;
 
     out->window_count = read_list(in, "windows", REACH_WINDOW_MAX, sizeof(*out->window),
                                   read_window, answer, &out->window);
+    out->allocation_count = out->allocation_count > 0 ? out->allocation_count : 1;
+    out->part = read_parts(in, "windows", REACH_WINDOW_MAX, out->allocation_count, answer, &count);
     out->sm_slots = json_reader_u16_array(in, "window_of_sm", REACH_MAX_SMS, REACH_WINDOW_MAX - 1,
                                           NULL_WINDOW, table);
     window_of_sm = alloc(in, answer, out->sm_slots, sizeof(*window_of_sm));
@@ -274,6 +328,7 @@ static void read_scope(struct json_reader *in, struct answer_content *answer)
     s->advice = (enum reach_advice)word_of(in, "advice", &advices);
     json_reader_u64(in, "scope_bytes", &s->scope_bytes);
     json_reader_u64(in, "passes", &s->passes);
+    read_scopes(in, allocations_of(in), answer, &s->scopes);
     s->predicted_gbps = number_of(in, "predicted_gbps");
     s->naive_gbps = number_of(in, "naive_gbps");
     s->reason = text_of(in, "reason");
@@ -340,9 +395,36 @@ static void read_plan_scope(struct json_reader *in, struct answer_content *answe
 {
     struct reach_plan *out = to;
 
-    (void)answer;
     json_reader_u64(in, "scope_bytes", &out->scope_bytes);
     json_reader_u64(in, "passes", &out->passes);
+    read_scopes(in, out->windows.allocation_count, answer, &out->scopes);
+}
+
+static void read_allocation(struct json_reader *in, struct answer_content *answer, void *to)
+{
+    struct reach_allocation *out = to;
+
+    (void)answer;
+    json_reader_u64(in, "bytes", &out->bytes);
+    out->touches = real_of(in, "touches");
+    json_reader_u32(in, "element_bytes", UINT32_MAX, &out->element_bytes);
+    json_reader_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+    json_reader_u64(in, "granularity_bytes", &out->granularity_bytes);
+}
+
+/* What an item touches: one access of the only allocation, or what is listed. */
+static void read_item(struct json_reader *in, struct answer_content *answer,
+                      struct reach_plan *plan)
+{
+    json_reader_u32(in, "element_bytes", UINT32_MAX, &plan->element_bytes);
+    json_reader_u32(in, "transaction_bytes", UINT32_MAX, &plan->transaction_bytes);
+    plan->item_bytes = plan->transaction_bytes;
+    if (json_object_get(in->object, "item_bytes"))
+        plan->item_bytes = real_of(in, "item_bytes");
+    plan->windows.allocation_count = allocations_of(in);
+    plan->allocation_count =
+        read_list(in, "allocations", REACH_ALLOCATION_MAX, sizeof(*plan->allocation),
+                  read_allocation, answer, &plan->allocation);
 }
 
 static void read_plan(struct json_reader *in, struct answer_content *answer)
@@ -353,8 +435,7 @@ static void read_plan(struct json_reader *in, struct answer_content *answer)
 
     read_provenance(in, answer);
     json_reader_u64(in, "bytes", &plan->bytes);
-    json_reader_u32(in, "element_bytes", UINT32_MAX, &plan->element_bytes);
-    json_reader_u32(in, "transaction_bytes", UINT32_MAX, &plan->transaction_bytes);
+    read_item(in, answer, plan);
     plan->price = (enum reach_price)word_of(in, "basis", &prices);
     plan->in_reach_gbps = number_of(in, "in_reach_gbps");
     plan->contiguous = number_of(in, "contiguous");
@@ -366,6 +447,8 @@ static void read_plan(struct json_reader *in, struct answer_content *answer)
         read_object(in, scope, "scope", -1, read_plan_scope, answer, plan);
     if (json_is_object(placement))
         read_object(in, placement, "placement", -1, read_windows, answer, &plan->windows);
+    if (!plan->scopes.range && plan->windows.allocation_count == 1)
+        answer_set_scopes(answer, plan);
     plan->option_count = answer->count;
     if (answer->count > 0)
         plan->recommended = answer->options[0].strategy;

@@ -41,18 +41,76 @@ _Static_assert(sizeof(struct reach_window) == sizeof(struct placement_window) &&
                        offsetof(struct placement_window, group_count),
                "a window of the planner is one of reach.h");
 
-/* Copies the windows; `window_of_sm` stays where it is. */
-static void set_windows(struct answer_content *answer, const struct placement_window *windows,
-                        uint32_t count, const int16_t *window_of_sm, uint32_t sm_slots,
-                        struct reach_windows *out)
-{
-    struct reach_window *copy = answer_alloc(answer, count, sizeof(*copy));
+_Static_assert(sizeof(struct reach_range) == sizeof(struct layout_range), "ranges");
 
-    if (!copy)
+/* The part of each allocation between two positions, to `out`. */
+static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
+                      struct reach_range *out)
+{
+    for (uint32_t i = 0; i < layout->count; i++) {
+        const struct layout_range part = layout_part(layout, i, from, to);
+        out[i] = (struct reach_range){part.first_byte, part.length_bytes};
+    }
+}
+
+/* Writes the windows, whose bounds are positions of `layout` (NULL: bytes); `window_of_sm` stays
+ * where it is. */
+static void set_windows(struct answer_content *answer, const struct layout *layout,
+                        const struct placement_window *windows, uint32_t count,
+                        const int16_t *window_of_sm, uint32_t sm_slots, struct reach_windows *out)
+{
+    const uint32_t allocations = layout ? layout->count : 1;
+    struct reach_window *copy = answer_alloc(answer, count, sizeof(*copy));
+    struct reach_range *parts = answer_alloc(answer, (size_t)count * allocations, sizeof(*parts));
+
+    if (!copy || !parts)
         return;
     memcpy(copy, windows, count * sizeof(*copy));
-    *out = (struct reach_windows){
-        .window_count = count, .sm_slots = sm_slots, .window = copy, .window_of_sm = window_of_sm};
+    for (uint32_t w = 0; w < count; w++) {
+        const uint64_t end = copy[w].first_byte + copy[w].length_bytes;
+        const struct layout bytes = layout_single(end);
+        const struct layout_range whole =
+            layout_parts(layout ? layout : &bytes, copy[w].first_byte, end);
+        set_parts(layout ? layout : &bytes, copy[w].first_byte, end,
+                  &parts[(size_t)w * allocations]);
+        copy[w].first_byte = whole.first_byte;
+        copy[w].length_bytes = whole.length_bytes;
+    }
+    *out = (struct reach_windows){.window_count = count,
+                                  .sm_slots = sm_slots,
+                                  .window = copy,
+                                  .window_of_sm = window_of_sm,
+                                  .allocation_count = allocations,
+                                  .part = parts};
+}
+
+_Static_assert((int)REACH_SCOPE_MAX == (int)ENCODE_MAX_SCOPES &&
+                   (int)REACH_ALLOCATION_MAX == (int)LAYOUT_MAX,
+               "lists of the API are those of reach.h");
+
+/* Pass k begins at position k step_bytes. */
+static void set_scopes(struct answer_content *answer, const struct layout *layout,
+                       uint64_t step_bytes, uint64_t passes, struct reach_scopes *out)
+{
+    const uint64_t bytes = layout_touched_bytes(layout);
+    struct reach_range *ranges;
+
+    *out = (struct reach_scopes){.allocation_count = layout->count};
+    if (passes == 0 || passes > REACH_SCOPE_MAX ||
+        !(ranges = answer_alloc(answer, (size_t)passes * layout->count, sizeof(*ranges))))
+        return;
+    for (uint64_t k = 0; k < passes; k++)
+        set_parts(layout, k * step_bytes, k + 1 < passes ? (k + 1) * step_bytes : bytes,
+                  &ranges[k * layout->count]);
+    out->scope_count = (uint32_t)passes;
+    out->range = ranges;
+}
+
+void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan)
+{
+    const struct layout layout = layout_single(plan->bytes);
+
+    set_scopes(answer, &layout, plan->scope_bytes, plan->passes, &plan->scopes);
 }
 
 static void set_provenance(struct answer_content *answer, const struct snapshot_gpu *gpu)
@@ -81,13 +139,14 @@ static void set_scope(struct answer_content *answer, const struct scope_call *ca
 {
     const struct scope_answer *from = &call->answer;
 
-    answer->scope = (struct reach_scope){.bytes = call->request.bytes,
+    answer->scope = (struct reach_scope){.bytes = layout_bytes(&from->layout),
                                          .advice = (enum reach_advice)(from->advice + 1),
                                          .scope_bytes = from->scope_bytes,
                                          .passes = from->passes,
                                          .predicted_gbps = figure(answer, from->predicted_gbps),
                                          .naive_gbps = figure(answer, from->naive_gbps),
                                          .reason = from->reason};
+    set_scopes(answer, &from->layout, from->step_bytes, from->passes, &answer->scope.scopes);
 }
 
 static void set_placement(struct answer_content *answer, const struct placement_call *call)
@@ -99,7 +158,7 @@ static void set_placement(struct answer_content *answer, const struct placement_
 
     to->bytes = call->request.bytes;
     to->advice = (enum reach_advice)(from->advice + 1);
-    set_windows(answer, from->windows, from->window_count, from->window_of_sm, from->sm_slots,
+    set_windows(answer, NULL, from->windows, from->window_count, from->window_of_sm, from->sm_slots,
                 &to->windows);
     to->headroom_bytes = number(answer, headroom_bytes);
     to->predicted_gbps = figure(answer, from->predicted_gbps);
@@ -123,15 +182,38 @@ static void set_option(struct answer_content *answer, const struct strategy_opti
                                 .why = from->why};
 }
 
+/* What an item touches: one access of the only allocation, or a list. */
+static void set_item(struct answer_content *answer, const struct plan_call *call,
+                     struct reach_plan *to)
+{
+    const struct strategy_answer *from = &call->answer;
+    const uint32_t count = call->request.allocation_count;
+    struct reach_allocation *list = answer_alloc(answer, count, sizeof(*list));
+
+    to->item_bytes = from->item_bytes;
+    if (count == 0) {
+        to->element_bytes = from->allocations[0].element_bytes;
+        to->transaction_bytes = from->allocations[0].transaction_bytes;
+    }
+    for (uint32_t i = 0; list && i < count; i++)
+        list[i] =
+            (struct reach_allocation){.bytes = from->layout.of[i].bytes,
+                                      .granularity_bytes = from->layout.of[i].row_bytes,
+                                      .touches = from->layout.of[i].touches,
+                                      .element_bytes = from->allocations[i].element_bytes,
+                                      .transaction_bytes = from->allocations[i].transaction_bytes};
+    to->allocation_count = count;
+    to->allocation = list;
+}
+
 static void set_plan(struct answer_content *answer, const struct plan_call *call)
 {
     const struct strategy_answer *from = &call->answer;
     const struct placement_answer *placement = &from->placement;
     struct reach_plan *to = &answer->plan;
 
-    to->bytes = call->request.bytes;
-    to->element_bytes = from->element_bytes;
-    to->transaction_bytes = from->transaction_bytes;
+    to->bytes = layout_bytes(&from->layout);
+    set_item(answer, call, to);
     to->price = (enum reach_price)(from->basis + 1);
     to->in_reach_gbps = figure(answer, from->in_reach_gbps);
     to->contiguous = figure(answer, KNOWN_F64(1 - call->request.scattered));
@@ -141,9 +223,11 @@ static void set_plan(struct answer_content *answer, const struct plan_call *call
     to->reason = from->reason;
     to->scope_bytes = from->scope_bytes;
     to->passes = from->passes;
+    to->windows.allocation_count = from->layout.count;
+    set_scopes(answer, &from->layout, from->scope_bytes, from->passes, &to->scopes);
     if (from->has_placement)
-        set_windows(answer, placement->windows, placement->window_count, placement->window_of_sm,
-                    placement->sm_slots, &to->windows);
+        set_windows(answer, &from->layout, placement->windows, placement->window_count,
+                    placement->window_of_sm, placement->sm_slots, &to->windows);
     answer->options = answer_alloc(answer, STRATEGY_COUNT, sizeof(*answer->options));
     for (int i = 0; answer->options && i < STRATEGY_COUNT; i++)
         set_option(answer, &from->options[i], &answer->options[i]);
@@ -166,8 +250,8 @@ static void set_share(struct answer_content *answer, const struct split_call *ca
     to->fits = part->fits;
     to->sm_count = part->sm_count;
     to->group_count = part->group_count;
-    set_windows(answer, &from->windows[part->first_window], part->window_count, own, from->sm_slots,
-                &to->windows);
+    set_windows(answer, NULL, &from->windows[part->first_window], part->window_count, own,
+                from->sm_slots, &to->windows);
     to->gbps = figure(answer, part->gbps);
     to->unsplit_gbps = figure(answer, part->unsplit_gbps);
     to->why = part->why;

@@ -24,6 +24,14 @@ struct param {
     const char *name;
     enum kind kind; /* KIND_BYTES and KIND_RATE are sent if they are 0, to be refused */
     size_t offset;
+    bool is_single; /* a list of allocations has it instead */
+};
+
+/* The allocations of a request; none: it has one, in its own fields. */
+struct allocations {
+    uint32_t count;
+    const struct reach_allocation *of;
+    bool are_touched; /* touches and sizes of accesses count too */
 };
 
 /* ---- targets ---- */
@@ -83,12 +91,14 @@ static const char *value_text(const struct param *param, const void *from, char 
     return integer > 0 || param->kind == KIND_BYTES ? out : NULL;
 }
 
-static enum reach_status add_params(const struct param *params, size_t count, const void *request,
-                                    char *target, struct reach_error *error)
+static enum reach_status add_params(const struct param *params, size_t count, bool has_list,
+                                    const void *request, char *target, struct reach_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         char text[VALUE_BYTES];
         const char *value = value_text(&params[i], (const char *)request + params[i].offset, text);
+        if (has_list && params[i].is_single)
+            continue;
         if (value)
             add(target, params[i].name, value);
         if (!value && params[i].kind == KIND_ACCESS) {
@@ -97,6 +107,85 @@ static enum reach_status add_params(const struct param *params, size_t count, co
             return REACH_INVALID_ARGUMENT;
         }
     }
+    return REACH_OK;
+}
+
+/* ---- lists of allocations ---- */
+
+enum { LIST_BYTES = REACH_ALLOCATION_MAX * VALUE_BYTES, DEFAULT_ELEMENT = 128, SECTOR = 32 };
+
+/* What is 0 in a list is sent as the default, since a list has all of its items. */
+static uint64_t element_of(const struct reach_allocation *a)
+{
+    return a->element_bytes > 0 ? a->element_bytes : DEFAULT_ELEMENT;
+}
+
+static uint64_t transaction_of(const struct reach_allocation *a)
+{
+    return a->transaction_bytes > 0 ? a->transaction_bytes
+                                    : (element_of(a) + SECTOR - 1) / SECTOR * SECTOR;
+}
+
+static uint64_t bytes_in(const struct reach_allocation *a)
+{
+    return a->bytes;
+}
+
+static void add_list(char *target, const char *name, const struct allocations *list,
+                     uint64_t (*value_of)(const struct reach_allocation *))
+{
+    char text[LIST_BYTES] = "";
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        const size_t at = strlen(text);
+        snprintf(text + at, sizeof(text) - at, "%s%" PRIu64, i > 0 ? "," : "",
+                 value_of(&list->of[i]));
+    }
+    add(target, name, text);
+}
+
+static uint64_t granularity_of(const struct reach_allocation *a)
+{
+    return a->granularity_bytes > 0 ? a->granularity_bytes : element_of(a);
+}
+
+static uint64_t scope_granularity_of(const struct reach_allocation *a)
+{
+    return a->granularity_bytes > 0 ? a->granularity_bytes : DEFAULT_ELEMENT;
+}
+
+static void add_touches(char *target, const struct allocations *list)
+{
+    char text[LIST_BYTES] = "";
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        char number[VALUE_BYTES];
+        const size_t at = strlen(text);
+        snprintf(text + at, sizeof(text) - at, "%s%s", i > 0 ? "," : "",
+                 real_text(list->of[i].touches, number));
+    }
+    add(target, "touches", text);
+}
+
+static enum reach_status add_allocations(const struct allocations *list, char *target,
+                                         struct reach_error *error)
+{
+    if (list->count == 0)
+        return REACH_OK;
+    if (list->count > REACH_ALLOCATION_MAX || !list->of) {
+        fail_text(error, REACH_INVALID_ARGUMENT, "a list of allocations has between 1 and %d",
+                  (int)REACH_ALLOCATION_MAX);
+        fail_field(error, "bytes");
+        return REACH_INVALID_ARGUMENT;
+    }
+    add_list(target, "bytes", list, bytes_in);
+    add_list(target, "granularity", list,
+             list->are_touched ? granularity_of : scope_granularity_of);
+    if (!list->are_touched)
+        return REACH_OK;
+    add_list(target, "element", list, element_of);
+    add_list(target, "transaction", list, transaction_of);
+    add_touches(target, list);
     return REACH_OK;
 }
 
@@ -157,9 +246,23 @@ static uint64_t bytes_of(const struct reach_answer *answer)
     }
 }
 
-static enum reach_status ask(struct reach *reach, const char *gpu, const struct question *question,
-                             const void *request, struct reach_answer **out,
-                             struct reach_error *error)
+/* The bytes that are asked about. */
+static uint64_t asked_bytes(const struct question *question, const void *request,
+                            const struct allocations *list)
+{
+    uint64_t bytes = 0;
+
+    if (list->count == 0)
+        memcpy(&bytes, (const char *)request + question->params[0].offset, sizeof(bytes));
+    for (uint32_t i = 0; i < list->count; i++)
+        bytes += list->of[i].bytes;
+    return bytes;
+}
+
+static enum reach_status ask_list(struct reach *reach, const char *gpu,
+                                  const struct question *question, const void *request,
+                                  const struct allocations *list, struct reach_answer **out,
+                                  struct reach_error *error)
 {
     char target[HTTP_TARGET_BYTES];
     uint64_t bytes;
@@ -167,12 +270,15 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
         begin(reach, gpu, question->name, request, question->size, out, target, error);
 
     if (status == REACH_OK)
-        status = add_params(question->params, question->count, request, target, error);
+        status = add_allocations(list, target, error);
+    if (status == REACH_OK)
+        status =
+            add_params(question->params, question->count, list->count > 0, request, target, error);
     if (status == REACH_OK)
         status = handle_get(reach, target, out, error);
     if (status != REACH_OK)
         return status;
-    memcpy(&bytes, (const char *)request + question->params[0].offset, sizeof(bytes));
+    bytes = asked_bytes(question, request, list);
     if (bytes_of(*out) == bytes)
         return REACH_OK;
     status = fail_with(error, REACH_PROTOCOL,
@@ -181,6 +287,15 @@ static enum reach_status ask(struct reach *reach, const char *gpu, const struct 
     reach_answer_free(*out);
     *out = NULL;
     return status;
+}
+
+static enum reach_status ask(struct reach *reach, const char *gpu, const struct question *question,
+                             const void *request, struct reach_answer **out,
+                             struct reach_error *error)
+{
+    const struct allocations none = {.count = 0};
+
+    return ask_list(reach, gpu, question, request, &none, out, error);
 }
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -198,11 +313,15 @@ enum reach_status reach_get_scope(struct reach *reach, const char *gpu,
                                   struct reach_answer **out, struct reach_error *error)
 {
     static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_scope_request, bytes)},
-        {"access", KIND_ACCESS, offsetof(struct reach_scope_request, access)}};
+        {"bytes", KIND_BYTES, offsetof(struct reach_scope_request, bytes), true},
+        {"access", KIND_ACCESS, offsetof(struct reach_scope_request, access), false},
+        {"granularity", KIND_U64, offsetof(struct reach_scope_request, granularity_bytes), true}};
     static const struct question question = {"scope", sizeof(*request), params, COUNT_OF(params)};
+    struct allocations list = {.count = 0};
 
-    return ask(reach, gpu, &question, request, out, error);
+    if (check_size(request, sizeof(*request), NULL) == REACH_OK)
+        list = (struct allocations){request->allocation_count, request->allocation, false};
+    return ask_list(reach, gpu, &question, request, &list, out, error);
 }
 
 enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
@@ -210,9 +329,10 @@ enum reach_status reach_get_placement(struct reach *reach, const char *gpu,
                                       struct reach_answer **out, struct reach_error *error)
 {
     static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_placement_request, bytes)},
-        {"windows", KIND_U32, offsetof(struct reach_placement_request, windows)},
-        {"granularity", KIND_U64, offsetof(struct reach_placement_request, granularity_bytes)}};
+        {"bytes", KIND_BYTES, offsetof(struct reach_placement_request, bytes), false},
+        {"windows", KIND_U32, offsetof(struct reach_placement_request, windows), false},
+        {"granularity", KIND_U64, offsetof(struct reach_placement_request, granularity_bytes),
+         false}};
     static const struct question question = {"placement", sizeof(*request), params,
                                              COUNT_OF(params)};
 
@@ -223,26 +343,31 @@ enum reach_status reach_get_plan(struct reach *reach, const char *gpu, const str
                                  struct reach_answer **out, struct reach_error *error)
 {
     static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_job, bytes)},
-        {"access", KIND_ACCESS, offsetof(struct reach_job, access)},
-        {"element", KIND_U32, offsetof(struct reach_job, element_bytes)},
-        {"transaction", KIND_U32, offsetof(struct reach_job, transaction_bytes)},
-        {"reserve", KIND_U64, offsetof(struct reach_job, reserve_bytes)},
-        {"accesses", KIND_U64, offsetof(struct reach_job, accesses)},
-        {"no_sm_binding", KIND_FLAG, offsetof(struct reach_job, no_sm_binding)},
-        {"single_pass", KIND_FLAG, offsetof(struct reach_job, single_pass)},
-        {"input_bytes", KIND_REAL, offsetof(struct reach_job, input_bytes)},
-        {"input_gbps", KIND_REAL, offsetof(struct reach_job, input_gbps)},
-        {"output_bytes", KIND_REAL, offsetof(struct reach_job, output_bytes)},
-        {"partition_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes)},
-        {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps)},
-        {"in_reach_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps)},
-        {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes)},
-        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_job, scattered)},
-        {"windows", KIND_U32, offsetof(struct reach_job, windows)}};
+        {"bytes", KIND_BYTES, offsetof(struct reach_job, bytes), true},
+        {"access", KIND_ACCESS, offsetof(struct reach_job, access), false},
+        {"element", KIND_U32, offsetof(struct reach_job, element_bytes), true},
+        {"transaction", KIND_U32, offsetof(struct reach_job, transaction_bytes), true},
+        {"granularity", KIND_U64, offsetof(struct reach_job, granularity_bytes), true},
+        {"reserve", KIND_U64, offsetof(struct reach_job, reserve_bytes), false},
+        {"accesses", KIND_U64, offsetof(struct reach_job, accesses), false},
+        {"launch_us", KIND_REAL, offsetof(struct reach_job, launch_us), false},
+        {"no_sm_binding", KIND_FLAG, offsetof(struct reach_job, no_sm_binding), false},
+        {"single_pass", KIND_FLAG, offsetof(struct reach_job, single_pass), false},
+        {"input_bytes", KIND_REAL, offsetof(struct reach_job, input_bytes), false},
+        {"input_gbps", KIND_REAL, offsetof(struct reach_job, input_gbps), false},
+        {"output_bytes", KIND_REAL, offsetof(struct reach_job, output_bytes), false},
+        {"written_bytes", KIND_REAL, offsetof(struct reach_job, written_bytes), false},
+        {"partition_bytes", KIND_REAL, offsetof(struct reach_job, partition_bytes), false},
+        {"scan_gps", KIND_REAL, offsetof(struct reach_job, scan_gps), false},
+        {"in_reach_gbps", KIND_REAL, offsetof(struct reach_job, in_reach_gbps), false},
+        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_job, scattered), false},
+        {"windows", KIND_U32, offsetof(struct reach_job, windows), false}};
     static const struct question question = {"plan", sizeof(*job), params, COUNT_OF(params)};
+    struct allocations list = {.count = 0};
 
-    return ask(reach, gpu, &question, job, out, error);
+    if (check_size(job, sizeof(*job), NULL) == REACH_OK)
+        list = (struct allocations){job->allocation_count, job->allocation, true};
+    return ask_list(reach, gpu, &question, job, &list, out, error);
 }
 
 /* The daemon takes lists, "bytes=1,2&weight=1,2". */
@@ -250,7 +375,7 @@ enum reach_status reach_get_split(struct reach *reach, const char *gpu,
                                   const struct reach_split_request *request,
                                   struct reach_answer **out, struct reach_error *error)
 {
-    enum { LIST_BYTES = REACH_JOB_MAX * VALUE_BYTES };
+    _Static_assert((int)REACH_JOB_MAX <= (int)REACH_ALLOCATION_MAX, "room of a list");
     char target[HTTP_TARGET_BYTES];
     char sizes[LIST_BYTES] = "";
     char weights[LIST_BYTES] = "";
@@ -291,12 +416,12 @@ enum reach_status reach_get_explain(struct reach *reach, const char *gpu,
                                     struct reach_answer **out, struct reach_error *error)
 {
     static const struct param params[] = {
-        {"bytes", KIND_BYTES, offsetof(struct reach_explain_request, bytes)},
-        {"access", KIND_ACCESS, offsetof(struct reach_explain_request, access)},
-        {"element", KIND_U32, offsetof(struct reach_explain_request, element_bytes)},
-        {"transaction", KIND_U32, offsetof(struct reach_explain_request, transaction_bytes)},
-        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_explain_request, scattered)},
-        {"gbps", KIND_RATE, offsetof(struct reach_explain_request, observed_gbps)}};
+        {"bytes", KIND_BYTES, offsetof(struct reach_explain_request, bytes), false},
+        {"access", KIND_ACCESS, offsetof(struct reach_explain_request, access), false},
+        {"element", KIND_U32, offsetof(struct reach_explain_request, element_bytes), false},
+        {"transaction", KIND_U32, offsetof(struct reach_explain_request, transaction_bytes), false},
+        {"contiguous", KIND_COMPLEMENT, offsetof(struct reach_explain_request, scattered), false},
+        {"gbps", KIND_RATE, offsetof(struct reach_explain_request, observed_gbps), false}};
     static const struct question question = {"explain", sizeof(*request), params, COUNT_OF(params)};
 
     return ask(reach, gpu, &question, request, out, error);

@@ -301,10 +301,43 @@ enum reach_advice {
 /* "nothing-to-do"; NULL for any other value. Static. */
 const char *reach_advice_name(enum reach_advice advice);
 
+/* A part of an allocation. Final. */
+struct reach_range {
+    uint64_t first_byte;
+    uint64_t length_bytes;
+};
+
+enum { REACH_ALLOCATION_MAX = 16, REACH_SCOPE_MAX = 256 };
+
+/* One of several allocations that a job touches together: the offsets and the edges of a graph, the
+ * metadata and the values of a hash table, a set of embedding tables. */
+struct reach_allocation {
+    uint64_t bytes;
+    uint64_t granularity_bytes; /* bounds of its parts are multiples: a row. 0: the element (in a
+                                   plan), 128 (in a scope). Allocations with the same number of rows
+                                   are cut at the same row */
+    double touches;             /* plan: accesses of it per item; 0: none, it is only laid out with
+                                   the others */
+    uint32_t element_bytes;     /* plan: as in reach_job */
+    uint32_t transaction_bytes; /* likewise */
+};
+
 struct reach_scope_request {
     size_t size;
-    uint64_t bytes; /* accessed at random */
+    uint64_t bytes;             /* accessed at random */
+    uint64_t granularity_bytes; /* bounds of scopes are multiples; 0: any byte */
     enum reach_access access;
+    uint32_t allocation_count;                 /* 0: one, as above */
+    const struct reach_allocation *allocation; /* REACH_ALLOCATION_MAX at most; then bytes and
+                                                  granularity_bytes above do not count */
+};
+
+/* The ranges of passes, side by side, as equal as whole TLB entries allow. Pass k touches, of
+ * allocation i, range[k * allocation_count + i] alone. */
+struct reach_scopes {
+    uint32_t scope_count;      /* 0: none, or more than REACH_SCOPE_MAX */
+    uint32_t allocation_count; /* 1, unless the request has a list */
+    const struct reach_range *range;
 };
 
 /* How many bytes may one pass access at random before translation limits its speed? */
@@ -313,6 +346,7 @@ struct reach_scope {
     enum reach_advice advice;
     uint64_t scope_bytes;               /* the most that one pass should access */
     uint64_t passes;                    /* bytes / scope_bytes, rounded up */
+    struct reach_scopes scopes;         /* one of each pass */
     struct reach_number predicted_gbps; /* of useful lines */
     struct reach_number naive_gbps;
     const char *reason;
@@ -337,13 +371,16 @@ struct reach_window {
     uint32_t group_count;
 };
 
-/* Windows lie side by side and cover the allocation; the table says which SM works in which.
- * Final. */
+/* Windows lie side by side and cover the allocation; the table says which SM works in which. If
+ * there are several allocations, each window has a part of each (which may be empty if that one has
+ * few rows), and first_byte and length_bytes of a window are the sums over its parts. Final. */
 struct reach_windows {
     uint32_t window_count; /* 0: there are none */
     uint32_t sm_slots;     /* length of window_of_sm: highest SM id + 1 */
     const struct reach_window *window;
-    const int16_t *window_of_sm; /* by SM id (%smid); REACH_IDLE: gets no work */
+    const int16_t *window_of_sm;    /* by SM id (%smid); REACH_IDLE: gets no work */
+    uint32_t allocation_count;      /* 1, unless the request has a list */
+    const struct reach_range *part; /* of allocation i in window w: w * allocation_count + i */
 };
 
 /* The window of one SM, always one of the table: REACH_NO_SUCH_SM for an id outside of it,
@@ -376,13 +413,14 @@ const struct reach_placement *reach_answer_placement(const struct reach_answer *
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
-/* A job. All 0 but for `size` and `bytes`: reads of 128 bytes at positions that it computes at no
- * cost, any number of times, by SMs that can be bound to windows. */
+/* A job. An item is what it does again and again: one access, or those of `allocation`. All 0 but
+ * for `size` and `bytes`: reads of 128 bytes at positions that it computes at no cost, any number
+ * of times, by SMs that can be bound to windows. */
 struct reach_job {
     size_t size;
     uint64_t bytes;             /* accessed at random */
     uint64_t reserve_bytes;     /* accessed at random besides, by all SMs */
-    uint64_t accesses;          /* in all; 0: not known */
+    uint64_t accesses;          /* items in all; 0: not known, and launches cost nothing */
     uint64_t granularity_bytes; /* as in reach_placement_request */
     enum reach_access access;
     uint32_t element_bytes;     /* of one access, at most 1 MiB; 0: 128 */
@@ -390,20 +428,27 @@ struct reach_job {
     uint32_t windows;           /* as in reach_placement_request */
     bool no_sm_binding;         /* work cannot be bound to SMs */
     bool single_pass;           /* the input cannot be read again */
-    double input_bytes;         /* of input per access; 0: positions are computed, not read */
+    double input_bytes;         /* of input per item; 0: positions are computed, not read */
     double input_gbps;          /* of one reading of the input over a link, concurrent with the
                                    rest; what is needed again is kept in GPU memory, chunk by chunk.
                                    0: it is in GPU memory as a whole */
-    double output_bytes;        /* of output per access that several may add to: each pass or window
+    double output_bytes;        /* of output per item that several may add to: each pass or window
                                    but one reads and writes it once more; 0: none */
-    double partition_bytes;     /* that a partition writes per access; 0: input_bytes, or 8 if
+    double written_bytes;       /* of output per item that is written exactly once */
+    double partition_bytes;     /* that a partition writes per item; 0: input_bytes, or 8 if
                                    positions are computed */
+    double launch_us;           /* of a launch, of a reset of queues, of the wait for the slowest
+                                   window; 0: 10, which is an assumption. Counts with accesses */
     double scan_gps;            /* 10^9 positions per second that all SMs together can examine and
                                    skip; 0: not known, assumed to cost nothing */
     double in_reach_gbps;       /* what this very job attains within the reach, including the scan
                                    and one reading of its input; 0: as the daemon measured */
     double scattered;           /* share of its memory, 0 .. 1, that is not physically contiguous
                                    (contiguity in docs/formats.md); sent as contiguous, 1 less it */
+    uint32_t allocation_count;  /* 0: one, as above */
+    const struct reach_allocation
+        *allocation; /* REACH_ALLOCATION_MAX at most; then bytes, element_,
+                        transaction_ and granularity_bytes do not count */
 };
 
 enum reach_strategy {
@@ -424,20 +469,20 @@ enum reach_bound {
     REACH_BOUND_MEMORY = 2,
     REACH_BOUND_TRANSLATION = 3,
     REACH_BOUND_INPUT = 4,
-    REACH_BOUND_SCAN = 5
+    REACH_BOUND_SCAN = 5,
+    REACH_BOUND_LAUNCH = 6 /* launches take longer than the work */
 };
 
 /* One way to do the job. Numbers of an impossible one are 0 or unknown. */
 struct reach_option {
     enum reach_strategy strategy;
     bool possible;            /* if not, `why` says why not */
-    struct reach_number gbps; /* predicted: transaction bytes of useful accesses, over all
-                                 the time */
+    struct reach_number gbps; /* predicted: item_bytes of useful items, over all the time */
     struct reach_number times_naive;
     uint64_t passes;                 /* over all the input */
     uint32_t windows;                /* 0: none */
     uint64_t scope_bytes;            /* of each pass but perhaps the last; 0: none */
-    double extra_bytes_per_access;   /* moved beyond what naive moves */
+    double extra_bytes_per_access;   /* moved beyond what naive moves, per item */
     struct reach_number extra_bytes; /* in all, if `accesses` was given */
     enum reach_bound bound;
     const char *why;
@@ -454,9 +499,12 @@ enum reach_price {
 };
 
 struct reach_plan {
-    uint64_t bytes;
-    uint32_t element_bytes; /* as assumed if the job left them out */
+    uint64_t bytes;         /* of all allocations */
+    uint32_t element_bytes; /* as assumed if the job left them out; 0: see `allocation` */
     uint32_t transaction_bytes;
+    double item_bytes;                         /* transaction bytes of one item */
+    uint32_t allocation_count;                 /* 0: one, of which an item touches one element */
+    const struct reach_allocation *allocation; /* as assumed */
     enum reach_price price;
     struct reach_number in_reach_gbps; /* such accesses within the reach, with no other limit */
     enum reach_strategy recommended;   /* of option 0, which is always possible */
@@ -467,6 +515,7 @@ struct reach_plan {
     uint32_t option_count;                     /* best first; impossible ones last */
     uint64_t scope_bytes;                      /* for passes over scopes; 0: not possible */
     uint64_t passes;                           /* likewise */
+    struct reach_scopes scopes;                /* one of each pass; none: not possible */
     struct reach_windows windows; /* for the strategies with windows; none: not possible */
 };
 

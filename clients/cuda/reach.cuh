@@ -12,6 +12,8 @@
  *             touch only [me.first_byte, me.first_byte + me.length_bytes) of the allocation
  *     }
  *
+ * A plan over several allocations gives each window a part of each of them: reach_part(table, me, i).
+ *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
  * launch, reach_table_check after it, reach_table_free. Launch as many blocks as the GPU holds at a
  * time (one per SM, or more), so that every SM gets one: the SM of a block is not predictable.
@@ -47,6 +49,9 @@ struct reach_table {
     uint16_t *rank_of_sm;  /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
     uint32_t *queues;      /* next piece of each window, REACH_QUEUE_WORDS apart */
     uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
+    struct reach_range *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of each
+                                  window */
+    uint32_t allocation_count; /* 1, unless the plan is over a list of allocations */
 };
 
 /* The window of the calling thread. */
@@ -91,6 +96,14 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
     return true;
 }
 
+/* The part of allocation `i` (of the plan's list, from 0) that belongs to this window; it may be
+ * empty if that allocation has few rows. */
+static __device__ __forceinline__ reach_range reach_part(const reach_table &table,
+                                                         const reach_me &me, uint32_t i)
+{
+    return table.parts[me.window * table.allocation_count + i];
+}
+
 /* The next piece of work of this window, the same for all 32 lanes of a warp, which all call it.
  * Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, reach_take waits
  * for the result: a warp with long pieces asks for the next one before it processes the current. */
@@ -122,6 +135,7 @@ static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, 
 static inline void reach_table_free(reach_table *table)
 {
     cudaFree(table->windows);
+    cudaFree(table->parts);
     cudaFree(table->window_of_sm);
     cudaFree(table->rank_of_sm);
     cudaFree(table->queues);
@@ -137,6 +151,8 @@ static inline cudaError_t reach_table_make(reach_table *out)
 
     memset(out, 0, sizeof *out);
     if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_MAX * sizeof(reach_span))) ||
+        (result = cudaMalloc((void **)&out->parts, REACH_WINDOW_MAX * REACH_ALLOCATION_MAX *
+                                                       sizeof(reach_range))) ||
         (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_MAX * sizeof(int16_t))) ||
         (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_MAX * sizeof(uint16_t))) ||
         (result = cudaMalloc((void **)&out->queues, queue_bytes)) ||
@@ -156,7 +172,8 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
     cudaError_t result;
 
     table->sm_slots = table->window_count = 0;
-    if (windows->window_count > REACH_WINDOW_MAX || windows->sm_slots > REACH_SM_MAX)
+    if (windows->window_count > REACH_WINDOW_MAX || windows->sm_slots > REACH_SM_MAX ||
+        windows->allocation_count > REACH_ALLOCATION_MAX)
         return cudaErrorInvalidValue;
     for (uint32_t w = 0; w < windows->window_count; w++) {
         spans[w].first_byte = windows->window[w].first_byte;
@@ -170,12 +187,16 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
             ranks[sm] = (uint16_t)spans[w].sm_count++;
     }
     const size_t sm_count = windows->sm_slots;
-    if ((result = cudaMemcpy(table->windows, spans, sizeof spans, cudaMemcpyHostToDevice)) ||
+    const size_t part_bytes =
+        (size_t)windows->window_count * windows->allocation_count * sizeof(reach_range);
+    if ((result = cudaMemcpy(table->parts, windows->part, part_bytes, cudaMemcpyHostToDevice)) ||
+        (result = cudaMemcpy(table->windows, spans, sizeof spans, cudaMemcpyHostToDevice)) ||
         (result = cudaMemcpy(table->rank_of_sm, ranks, sizeof ranks, cudaMemcpyHostToDevice)) ||
         (result = cudaMemcpy(table->window_of_sm, windows->window_of_sm, sm_count * sizeof(int16_t),
                              cudaMemcpyHostToDevice)))
         return result;
     table->window_count = windows->window_count;
+    table->allocation_count = windows->allocation_count;
     table->sm_slots = windows->sm_slots;
     return cudaSuccess;
 }

@@ -39,7 +39,8 @@ class Span(ctypes.Structure):
 class Table(ctypes.Structure):
     """struct reach_table: pointers are device memory."""
     _fields_ = [("windows", u64), ("window_count", u32), ("sm_slots", u32), ("window_of_sm", u64),
-                ("rank_of_sm", u64), ("queues", u64), ("unknown", u64)]
+                ("rank_of_sm", u64), ("queues", u64), ("unknown", u64), ("parts", u64),
+                ("allocation_count", u32)]
 
 
 class Work(ctypes.Structure):

@@ -47,6 +47,34 @@ static void print_sms(const char *label, const json_t *window_of_sm, json_int_t 
     json_decref(line);
 }
 
+/* A row for each allocation in each item of a list; none if there is one allocation. */
+static void print_parts(const json_t *list, const char *columns)
+{
+    json_t *rows = json_array();
+    size_t k;
+    json_t *one;
+
+    json_array_foreach(list, k, one)
+    {
+        size_t i;
+        json_t *part;
+        json_array_foreach(json_object_get(one, "parts"), i, part)
+        {
+            json_t *row = json_copy(part);
+            json_object_set_new(row, "index", json_integer((json_int_t)k));
+            json_object_set_new(row, "allocation", json_integer((json_int_t)i));
+            json_array_append_new(rows, row);
+        }
+    }
+    if (json_array_size(rows) > 0)
+        text_table(rows, columns);
+    json_decref(rows);
+}
+
+#define PART_COLUMNS                                                                               \
+    "|>allocation {allocation:d}|>first byte {first_byte:d}|>length {length_bytes:B}|"             \
+    ">bytes {length_bytes:d}"
+
 /* The windows of an answer and the SMs of each; nothing if it has none. */
 static void print_windows(const json_t *answer)
 {
@@ -59,6 +87,7 @@ static void print_windows(const json_t *answer)
     if (json_array_size(windows) == 0)
         return;
     text_table(windows, columns);
+    print_parts(windows, ">window {index:d}" PART_COLUMNS);
     for (size_t i = 0; i < json_array_size(windows); i++) {
         char label[TEXT_CELL_BYTES];
         snprintf(label, sizeof(label), "window %zu", i);
@@ -71,9 +100,16 @@ static void print_windows(const json_t *answer)
 
 static void print_scope(const struct options *options, const json_t *answer)
 {
+    static const char columns[] =
+        ">pass {#}|>first byte {first_byte:d}|>length {length_bytes:B}|>bytes {length_bytes:d}";
+    const json_t *scopes = json_object_get(answer, "scopes");
+
     (void)options;
     text_print(answer,
                "advice      {advice}\nscope       {scope_bytes:B}\npasses      {passes:d}\n");
+    if (json_array_size(scopes) > 1)
+        text_table(scopes, columns);
+    print_parts(scopes, ">pass {index:d}" PART_COLUMNS);
     print_predictions(answer);
     print_foot(answer);
 }
@@ -104,12 +140,17 @@ static void print_plan(const struct options *options, const json_t *answer)
         "strategy {strategy}|>GB/s {impossible?}{gbps?:0}|>x naive {times_naive?:2}|"
         ">passes {passes?:-d}|>windows {windows?:-d}|>scope {scope_bytes?:-B}|"
         ">extra B {extra_bytes_per_access?:1}|limit {bound?}";
+    static const char allocations[] =
+        ">allocation {#}|>bytes {bytes:B}|>touches {touches:2}|>element {element_bytes:d}|"
+        ">transaction {transaction_bytes:d}|>granularity {granularity_bytes:d}|basis {basis}";
     const json_t *placement = json_object_get(answer, "placement");
     json_t *rows = json_array();
     size_t i;
     json_t *option;
 
     (void)options;
+    if (json_object_get(answer, "allocations"))
+        text_table(json_object_get(answer, "allocations"), allocations);
     json_array_foreach(json_object_get(answer, "options"), i, option)
     {
         json_array_append_new(rows, option_row(option));
@@ -125,6 +166,8 @@ static void print_plan(const struct options *options, const json_t *answer)
     }
     if (json_is_object(placement))
         print_windows(placement);
+    print_parts(json_object_get(json_object_get(answer, "scope"), "scopes"),
+                ">pass {index:d}" PART_COLUMNS);
     print_foot(answer);
     json_decref(rows);
 }

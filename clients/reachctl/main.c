@@ -34,18 +34,25 @@ static const struct command commands[] = {
      "the current fingerprint or an older one; --evidence adds the evidence of each number"},
     {"map", "[FILE]", BIT(GPU) | BIT(AT), command_map, "map [FILE] [--at ID]",
      "a chip as text: SMs by group, windows, what is disabled; also of an exported file"},
-    {"scope", "BYTES", BIT(GPU) | BIT(ACCESS), command_answer,
-     "scope BYTES [--access read|atomic|write]", "how many bytes may one pass access at random?"},
+    {"scope", "BYTES...", BIT(GPU) | BIT(ACCESS) | BIT(GRANULARITY), command_answer,
+     "scope BYTES... [--access read|atomic|write --granularity B]",
+     "how many bytes may one pass access at random?"},
     {"placement", "BYTES", BIT(GPU) | BIT(WINDOWS) | BIT(GRANULARITY), command_answer,
      "placement BYTES [--windows N] [--granularity B]",
      "which SM should work in which window of memory?"},
-    {"plan", "BYTES",
-     BIT(GPU) | BIT(ACCESS) | BIT(ELEMENT) | BIT(TRANSACTION) | BIT(RESERVE) | BIT(ACCESSES) |
-         BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) | BIT(INPUT_BYTES) | BIT(INPUT_GBPS) |
-         BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) | BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) |
-         BIT(WINDOWS) | BIT(GRANULARITY) | BIT(CONTIGUOUS),
-     command_answer, "plan BYTES [description of the job, see below]",
-     "every way to do a job, best first"},
+    {"plan", "BYTES...",
+     BIT(GPU) | BIT(TOUCHES) | BIT(WRITTEN_BYTES) | BIT(LAUNCH_US) | BIT(ACCESS) | BIT(ELEMENT) |
+         BIT(TRANSACTION) | BIT(RESERVE) | BIT(ACCESSES) | BIT(NO_SM_BINDING) | BIT(SINGLE_PASS) |
+         BIT(INPUT_BYTES) | BIT(INPUT_GBPS) | BIT(SCAN_GPS) | BIT(IN_REACH_GBPS) |
+         BIT(OUTPUT_BYTES) | BIT(PARTITION_BYTES) | BIT(WINDOWS) | BIT(GRANULARITY) |
+         BIT(CONTIGUOUS),
+     command_answer, "plan BYTES... [description of the job, see below]",
+     "every way to do a job, best first; several BYTES: allocations touched together"},
+    {"break-even", "[GPU]",
+     BIT(GPU) | BIT(FINGERPRINT) | BIT(INPUT_BYTES) | BIT(SCAN_GPS) | BIT(FORMAT),
+     command_break_even,
+     "break-even [GPU] [--fingerprint FILE] [--input-bytes N --scan-gps N --format markdown]",
+     "what this chip gains by row size and by table size"},
     {"split", "BYTES...", BIT(GPU) | BIT(WEIGHT), command_answer,
      "split BYTES BYTES... [--weight W,W...]", "one GPU for several jobs, by whole groups"},
     {"explain", "BYTES",
@@ -101,14 +108,20 @@ static void print_help(void)
         "the environment's REACHD_TOKEN_FILE names the file that contains it.\n"
         "\n"
         "plan takes --access read|atomic|write, --element B and --transaction B (of one access),\n"
-        "--reserve B (accessed at random besides), --accesses N, --no-sm-binding (work cannot be\n"
-        "bound to SMs), --single-pass (the input cannot be read again), --input-bytes N (per\n"
-        "access), --input-gbps N (of one reading of the input over a link), --scan-gps N (10^9\n"
-        "positions scanned per second), --in-reach-gbps N (what the job itself attains within the\n"
-        "reach), --output-bytes N (per access, if several accesses add to it), --partition-bytes "
-        "N\n"
-        "(written per access by a partition), --windows N, --granularity B, --contiguous C (share\n"
-        "of its memory, 0 to 1, that is physically contiguous in frames; default 1).\n"
+        "--reserve B (accessed at random besides), --accesses N (in all; then launches count,\n"
+        "--launch-us N each), --no-sm-binding (work cannot be bound to SMs), --single-pass (the\n"
+        "input cannot be read again), --input-bytes N (per access), --input-gbps N (of one "
+        "reading\n"
+        "of the input over a link), --scan-gps N (10^9 positions scanned per second),\n"
+        "--in-reach-gbps N (what the job itself attains within the reach), --output-bytes N (per\n"
+        "access, if several accesses add to it), --written-bytes N (per access, written once),\n"
+        "--partition-bytes N (written per access by a partition), --windows N, --granularity B,\n"
+        "--contiguous C (share of its memory, 0 to 1, that is physically contiguous in frames;\n"
+        "default 1). With several BYTES an item accesses each of them --touches N,N... times\n"
+        "(default 1), and element, transaction and granularity may be lists.\n"
+        "\n"
+        "break-even takes --input-bytes N (of one index; default 8), --scan-gps N and --format\n"
+        "markdown. With --fingerprint FILE (exported) it needs no daemon.\n"
         "\n"
         "import needs no daemon. The name of a sharing file must end in its stride in KiB and its\n"
         "number of pages: TLBsharing-2048-65.txt.\n"

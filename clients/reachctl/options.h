@@ -29,6 +29,9 @@ enum exit_code {
     X(TRANSACTION, transaction, "transaction", required_argument)                                  \
     X(RESERVE, reserve, "reserve", required_argument)                                              \
     X(ACCESSES, accesses, "accesses", required_argument)                                           \
+    X(TOUCHES, touches, "touches", required_argument)                                              \
+    X(LAUNCH_US, launch_us, "launch-us", required_argument)                                        \
+    X(WRITTEN_BYTES, written_bytes, "written-bytes", required_argument)                            \
     X(NO_SM_BINDING, no_sm_binding, "no-sm-binding", no_argument)                                  \
     X(SINGLE_PASS, single_pass, "single-pass", no_argument)                                        \
     X(INPUT_BYTES, input_bytes, "input-bytes", required_argument)                                  \
@@ -70,7 +73,8 @@ enum exit_code {
     X(ATTEMPTS, attempts, "attempts", required_argument)                                           \
     X(FORMAT, format, "format", required_argument)                                                 \
     X(SURVEY, survey, "survey", required_argument)                                                 \
-    X(MODEL, model, "model", required_argument)
+    X(MODEL, model, "model", required_argument)                                                    \
+    X(FINGERPRINT, fingerprint, "fingerprint", required_argument)
 #define OPTIONS_ALL(X) OPTIONS_PARAMS(X) OPTIONS_OTHERS(X)
 
 #define OPTIONS_ID(id, field, name, argument)    OPTION_##id,
@@ -113,6 +117,7 @@ command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
 command_fn command_answer; /* scope, placement, plan, split, explain, memory */
+command_fn command_break_even;
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;

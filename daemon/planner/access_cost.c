@@ -172,8 +172,7 @@ static double write_factor(const struct throughput *t)
 }
 
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
-                      enum access access, uint32_t transaction_bytes, double in_reach_gbps,
-                      struct access_cost *out)
+                      enum access access, uint32_t transaction_bytes, struct access_cost *out)
 {
     const struct maybe_f64 plateau = t->plateau_gbps;
 
@@ -188,11 +187,6 @@ void access_cost_read(const struct throughput *t, const struct reach_limit *limi
     out->scattering = KNOWN_F64(1);
     combine(t, access, out);
     find_clear(t, out);
-    if (in_reach_gbps > 0) {
-        out->in_reach_ns = KNOWN_F64(ns_of(transaction_bytes, in_reach_gbps));
-        if (out->basis == BASIS_NONE)
-            out->basis = BASIS_JOB;
-    }
 }
 
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered)

@@ -52,10 +52,9 @@ struct access_cost {
     struct access_cost_source clear;
 };
 
-/* `in_reach_gbps`: what the job measured itself; 0: nothing. `transaction_bytes` > 0. */
+/* `transaction_bytes` > 0. */
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
-                      enum access access, uint32_t transaction_bytes, double in_reach_gbps,
-                      struct access_cost *out);
+                      enum access access, uint32_t transaction_bytes, struct access_cost *out);
 
 /* The job's memory: this share of it, 0..1, is not in physically contiguous frames.
  * access_cost_read sets 0. With another share the price of a miss must be known for both kinds of

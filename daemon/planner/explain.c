@@ -41,7 +41,7 @@ static void expect(const struct explaining *e)
     struct explain_answer *out = e->out;
     struct access_cost cost;
 
-    access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes, 0,
+    access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes,
                      &cost);
     out->basis = cost.basis;
     out->in_reach_gbps = gbps_of(cost.in_reach_ns, out->transaction_bytes);

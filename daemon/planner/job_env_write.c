@@ -267,7 +267,8 @@ static void put_windows(struct room *r, const struct placement_answer *answer)
 static enum status put_whole(struct room *r, const struct fingerprint *fp, const char *id,
                              struct err *err)
 {
-    const struct scope_request scope = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
+    const struct scope_request scope = {.layout = layout_single(fp->gpu.memory_bytes),
+                                        .fingerprint_id = id};
     const struct placement_request whole = {.bytes = fp->gpu.memory_bytes, .fingerprint_id = id};
     struct placement_answer answer;
     struct scope_answer pass;

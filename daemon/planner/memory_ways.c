@@ -301,7 +301,7 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
 
     read_curve(m, w->strategy, &t);
     last = t.curve[t.curve_count - 1].region_bytes;
-    access_cost_read(&t, &none, a->request->access, a->out->transaction_bytes, 0, &cost);
+    access_cost_read(&t, &none, a->request->access, a->out->transaction_bytes, &cost);
     w->probed_bytes = KNOWN_U64(last);
     w->probed_gbps = gbps_at(&cost, last);
     if (!IS_KNOWN(w->probed_gbps))

@@ -15,7 +15,8 @@ NAME_FUNCTION(strategy_name,
               [STRATEGY_PARTITIONED_WINDOWS] = "partitioned-windows")
 
 NAME_FUNCTION(bound_name, enum bound, [BOUND_UNKNOWN] = "unknown", [BOUND_MEMORY] = "memory",
-              [BOUND_TRANSLATION] = "translation", [BOUND_INPUT] = "input", [BOUND_SCAN] = "scan")
+              [BOUND_TRANSLATION] = "translation", [BOUND_INPUT] = "input", [BOUND_SCAN] = "scan",
+              [BOUND_LAUNCH] = "launch")
 
 NAME_FUNCTION(basis_name, enum basis, [BASIS_NONE] = "none", [BASIS_MEASURED] = "measured",
               [BASIS_BETWEEN] = "between", [BASIS_SCALED] = "scaled", [BASIS_JOB] = "job")

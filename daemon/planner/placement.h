@@ -17,6 +17,7 @@
 
 #include "base/access.h"
 #include "fingerprint/fingerprint.h"
+#include "planner/layout.h"
 
 enum { PLACEMENT_MAX_WINDOWS = 256 };
 
@@ -34,16 +35,24 @@ enum advice {
 const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows", ... */
 
 struct scope_request {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: what the job touches at random */
+    /* 1..PLACEMENT_MAX_BYTES together, each touched: what the job touches at random. Row bytes of
+     * 0: any byte for one allocation, SCOPE_ROW_BYTES for several. */
+    struct layout layout;
     enum access access;
     const char *fingerprint_id; /* of the fingerprint, if the caller has it; NULL: computed */
 };
 
+/* Bounds of several allocations, unless the request has others: elements of a job by default. */
+enum { SCOPE_ROW_BYTES = 128 };
+
 struct scope_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     enum advice advice;
-    uint64_t scope_bytes; /* largest range one pass should touch; `bytes` if that fits */
+    uint64_t scope_bytes; /* largest range one pass should touch; all if that fits */
     uint64_t passes;      /* ceil(bytes / scope_bytes) */
+    struct layout layout; /* defaults filled in */
+    uint64_t step_bytes; /* scope k begins at position k step_bytes of the layout: `passes` of them,
+                            as equal as whole TLB entries allow */
     struct maybe_f64
         predicted_gbps;          /* of useful lines; scanning the skipped ones is not included */
     struct maybe_f64 naive_gbps; /* of one pass over everything */
@@ -58,6 +67,7 @@ struct placement_request {
     const char *fingerprint_id; /* as in scope_request */
     uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window,
                                    in whole entries and one for its alignment */
+    uint64_t margin_bytes;      /* comes off every window besides (layout_margin_bytes) */
 };
 
 struct placement_window {

@@ -131,6 +131,24 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
     return STATUS_OK;
 }
 
+enum status reach_limit_margin(struct reach_limit *limit, uint64_t margin_bytes, struct err *err)
+{
+    char margin[FORMAT_SIZE_BYTES];
+    char usable[FORMAT_SIZE_BYTES];
+
+    if (!limit->observed || margin_bytes == 0)
+        return STATUS_OK;
+    if (margin_bytes >= limit->usable_bytes) {
+        format_size_pair(margin_bytes, limit->usable_bytes, margin, usable);
+        return err_set(err, STATUS_NOT_APPLICABLE,
+                       "the bounds of the allocations need a margin of %s, and an SM group reaches "
+                       "%s",
+                       margin, usable);
+    }
+    limit->usable_bytes -= margin_bytes;
+    return STATUS_OK;
+}
+
 uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reach_limit *limit)
 {
     const struct maybe_f64 plateau = fp->throughput.plateau_gbps;

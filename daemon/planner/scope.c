@@ -17,6 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static uint64_t bytes_of(const struct scope_request *request)
+{
+    return layout_bytes(&request->layout);
+}
+
 /* The curve is of reads: the throughput of atomics or writes does not follow from it. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
                                   uint64_t bytes)
@@ -52,11 +57,20 @@ static void answer_unlimited(const struct fingerprint *fp, const struct scope_re
 
     out->advice = ADVICE_NO_LIMIT_SEEN;
     out->predicted_gbps = out->naive_gbps;
-    format_size_pair(request->bytes, fp->conditions.range_bytes, asked, probed);
+    format_size_pair(bytes_of(request), fp->conditions.range_bytes, asked, probed);
     snprintf(out->reason, sizeof(out->reason),
              "No translation limit was observable up to the %s probed, so one pass over %s is as "
              "good as several (fingerprint %s).",
              probed, asked, out->fingerprint_id);
+}
+
+/* As equal as whole entries allow, but in no fewer passes. */
+static uint64_t equal_step(uint64_t bytes, uint64_t scope_bytes, uint64_t entry_bytes)
+{
+    const uint64_t passes = (bytes - 1) / scope_bytes + 1;
+    const uint64_t equal = ((bytes - 1) / passes / entry_bytes + 1) * entry_bytes;
+
+    return equal < scope_bytes && (bytes - 1) / equal + 1 == passes ? equal : scope_bytes;
 }
 
 static void answer_passes(const struct fingerprint *fp, const struct scope_request *request,
@@ -66,10 +80,10 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
     char asked[FORMAT_SIZE_BYTES];
     char scope[FORMAT_SIZE_BYTES];
 
-    format_size_pair(request->bytes, scope_bytes, asked, scope);
-    if (request->bytes <= scope_bytes) {
+    format_size_pair(bytes_of(request), scope_bytes, asked, scope);
+    if (bytes_of(request) <= scope_bytes) {
         out->advice = ADVICE_NOTHING_TO_DO;
-        out->naive_gbps = out->predicted_gbps = in_scope_gbps(fp, request, request->bytes);
+        out->naive_gbps = out->predicted_gbps = in_scope_gbps(fp, request, bytes_of(request));
         snprintf(out->reason, sizeof(out->reason),
                  "%s fit the %s %s, one entry of margin kept: one pass is enough (fingerprint %s).",
                  asked, scope, bound_text(limit, scope_bytes), out->fingerprint_id);
@@ -77,7 +91,8 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
     }
     out->advice = ADVICE_SCOPES;
     out->scope_bytes = scope_bytes;
-    out->passes = (request->bytes - 1) / scope_bytes + 1;
+    out->passes = (bytes_of(request) - 1) / scope_bytes + 1;
+    out->step_bytes = equal_step(bytes_of(request), scope_bytes, limit->entry_bytes);
     out->predicted_gbps = in_scope_gbps(fp, request, scope_bytes);
     snprintf(out->reason, sizeof(out->reason),
              "%s are more than the %s %s, one entry of margin kept: %llu passes, each within one "
@@ -86,22 +101,79 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
              out->fingerprint_id);
 }
 
+/* Entries differ from level to level, and the scope may be that of an outer one. */
+static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_limit *limit)
+{
+    uint64_t longest = limit->entry_bytes;
+
+    for (uint32_t i = 0; i < fp->level_count && i < FINGERPRINT_MAX_LEVELS; i++)
+        if (IS_KNOWN(fp->levels[i].entry_bytes) && fp->levels[i].entry_bytes.v > longest)
+            longest = fp->levels[i].entry_bytes.v;
+    return longest;
+}
+
+/* What one pass may touch of these allocations. */
+static enum status read_scope(const struct fingerprint *fp, const struct scope_request *request,
+                              const struct reach_limit *limit, const struct layout *layout,
+                              uint64_t *out_bytes, struct err *err)
+{
+    /* The curve that a wider scope rests on is one of reads. */
+    const uint64_t most =
+        request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, limit) : limit->usable_bytes;
+    const uint64_t margin = layout_margin_bytes(layout, longest_entry(fp, limit));
+    char asked[FORMAT_SIZE_BYTES];
+    char there[FORMAT_SIZE_BYTES];
+
+    *out_bytes = most - margin;
+    if (!limit->observed || margin < most)
+        return STATUS_OK;
+    format_size_pair(margin, most, asked, there);
+    return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
+                         "granularity: the bounds of these allocations need a margin of %s, and a "
+                         "pass may touch %s: ask for fewer allocations, or a finer granularity",
+                         asked, there);
+}
+
+/* The allocations of the request, with defaults; their sizes are within the limits. */
+static enum status check_layout(const struct scope_request *request, struct layout *out,
+                                struct err *err)
+{
+    *out = request->layout;
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (out->count > 1 && (out->of[i].bytes == 0 || out->of[i].bytes > PLACEMENT_MAX_BYTES))
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                                 "bytes must be from 1 to 1 PiB: check them");
+        if (out->of[i].row_bytes > PLACEMENT_MAX_BYTES)
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
+                                 "granularity is more than 1 PiB: check the number");
+        if (out->of[i].row_bytes == 0)
+            out->of[i].row_bytes = out->count > 1 ? SCOPE_ROW_BYTES : 1;
+        out->of[i].touches = 1;
+    }
+    return STATUS_OK;
+}
+
 enum status placement_scope(const struct fingerprint *fp, const struct scope_request *request,
                             struct scope_answer *out, struct err *err)
 {
+    const uint64_t bytes = bytes_of(request);
     struct reach_limit limit;
-    uint64_t scope_bytes;
-    enum status s = reach_limit_read(fp, request->bytes, request->fingerprint_id, &limit, err);
+    struct layout layout;
+    uint64_t scope_bytes = 0;
+    enum status s = check_layout(request, &layout, err);
 
+    if (s == STATUS_OK)
+        s = reach_limit_read(fp, bytes, request->fingerprint_id, &limit, err);
+    if (s == STATUS_OK)
+        s = read_scope(fp, request, &limit, &layout, &scope_bytes, err);
     if (s != STATUS_OK)
         return s;
-    *out = (struct scope_answer){.scope_bytes = request->bytes,
+    *out = (struct scope_answer){.scope_bytes = bytes,
                                  .passes = 1,
-                                 .naive_gbps = predicted(fp, request, request->bytes)};
+                                 .layout = layout,
+                                 .step_bytes = bytes,
+                                 .naive_gbps = predicted(fp, request, bytes)};
     memcpy(out->fingerprint_id, limit.fingerprint_id, sizeof(out->fingerprint_id));
-    /* The curve that a wider scope rests on is one of reads. */
-    scope_bytes =
-        request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, &limit) : limit.usable_bytes;
     if (limit.observed)
         answer_passes(fp, request, &limit, scope_bytes, out);
     else

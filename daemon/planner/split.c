@@ -76,7 +76,7 @@ static enum status read_chip(struct splitting *s, struct err *err)
             err, STATUS_INVALID_ARGUMENT, "bytes",
             "bytes names %u jobs, and there are %u SM groups: a group works for one job",
             s->request->job_count, s->active.count);
-    access_cost_read(&s->fp->throughput, &s->limit, ACCESS_READ, FINGERPRINT_CURVE_BYTES, 0,
+    access_cost_read(&s->fp->throughput, &s->limit, ACCESS_READ, FINGERPRINT_CURVE_BYTES,
                      &s->access_cost);
     return STATUS_OK;
 }

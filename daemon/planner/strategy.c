@@ -37,6 +37,64 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
     return STATUS_OK;
 }
 
+/* The allocations of the job, with defaults for what it leaves out. */
+static enum status lay_out(const struct job_request *job, struct strategy_answer *out,
+                           struct err *err)
+{
+    const struct job_allocation whole = {.bytes = job->bytes,
+                                         .touches = 1,
+                                         .element_bytes = job->element_bytes,
+                                         .transaction_bytes = job->transaction_bytes};
+    const struct job_allocation *of = job->allocation_count > 0 ? job->allocations : &whole;
+    enum status s = STATUS_OK;
+
+    out->layout.count = job->allocation_count > 0 ? job->allocation_count : 1;
+    for (uint32_t i = 0; s == STATUS_OK && i < out->layout.count; i++) {
+        struct strategy_allocation *a = &out->allocations[i];
+        struct layout_allocation *l = &out->layout.of[i];
+        s = strategy_sizes(of[i].element_bytes, of[i].transaction_bytes, &a->element_bytes,
+                           &a->transaction_bytes, err);
+        *l = (struct layout_allocation){.bytes = of[i].bytes, .touches = of[i].touches};
+        l->row_bytes = job->allocation_count == 0    ? 1
+                       : of[i].granularity_bytes > 0 ? of[i].granularity_bytes
+                                                     : a->element_bytes;
+        out->item_bytes += l->touches * a->transaction_bytes;
+    }
+    return s;
+}
+
+static uint64_t bytes_of(const struct job_request *job)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < job->allocation_count; i++)
+        sum += job->allocations[i].bytes;
+    return job->allocation_count > 0 ? sum : job->bytes;
+}
+
+static enum status check_allocations(const struct job_request *job, struct err *err)
+{
+    bool touched = job->allocation_count == 0;
+
+    if (job->allocation_count > LAYOUT_MAX)
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                             "%u allocations are more than the %d supported", job->allocation_count,
+                             LAYOUT_MAX);
+    for (uint32_t i = 0; i < job->allocation_count; i++) {
+        const struct job_allocation *a = &job->allocations[i];
+        if (a->bytes == 0 || a->bytes > PLACEMENT_MAX_BYTES)
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
+                                 "bytes of an allocation must be from 1 to 1 PiB: check them");
+        if (a->granularity_bytes > PLACEMENT_MAX_BYTES)
+            return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
+                                 "granularity is more than 1 PiB: check the number");
+        touched = touched || a->touches > 0;
+    }
+    return touched ? STATUS_OK
+                   : err_set_field(err, STATUS_INVALID_ARGUMENT, "touches",
+                                   "touches is 0 for every allocation: an item must touch one");
+}
+
 /* ---- the options ---- */
 
 /* All that is known while an answer is made. */
@@ -44,6 +102,7 @@ struct planner {
     const struct job_request *job;
     struct costing costing;
     struct strategy_answer *out;
+    uint64_t margin_bytes; /* of the layout, at the window level */
     bool in_reach;         /* the job fits the reach, or there is no limit */
     struct cost naive;     /* every other is compared with it */
     struct err no_windows; /* STATUS_OK: placement has answered */
@@ -60,7 +119,8 @@ static const char *bound_text(enum bound b)
                                         [BOUND_MEMORY] = ", limited by memory",
                                         [BOUND_TRANSLATION] = ", limited by translation",
                                         [BOUND_INPUT] = ", limited by its input",
-                                        [BOUND_SCAN] = ", limited by the scan of positions"};
+                                        [BOUND_SCAN] = ", limited by the scan of positions",
+                                        [BOUND_LAUNCH] = ", limited by launches"};
 
     return texts[b];
 }
@@ -76,7 +136,7 @@ static void fits_text(const struct costing *c, char *out)
                  other);
         return;
     }
-    format_size_pair(c->job->bytes, c->limit.usable_bytes, asked, other);
+    format_size_pair(c->bytes, c->limit.usable_bytes, asked, other);
     snprintf(out, FITS_TEXT_BYTES, "%s fit the %s that an SM group reaches without a miss%s", asked,
              other, c->job->reserve_bytes > 0 ? " beside the reserve" : "");
 }
@@ -112,21 +172,21 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
                                                 : UNKNOWN_F64(REASON_NOT_APPLICABLE);
     o->gbps = UNKNOWN_F64(cost->why);
     if (cost->known && cost->ns > 0)
-        o->gbps = KNOWN_F64(p->out->transaction_bytes / cost->ns);
+        o->gbps = KNOWN_F64(p->out->item_bytes / cost->ns);
     o->times_naive = UNKNOWN_F64(p->naive.known ? cost->why : p->naive.why);
     if (cost->known && p->naive.known)
         o->times_naive = KNOWN_F64(p->naive.ns / cost->ns);
 }
 
 /* Naive of memory of which this share is scattered. */
-static struct maybe_f64 naive_of(struct planner *p, const struct fingerprint *fp, double scattered)
+static struct maybe_f64 naive_of(struct planner *p, double scattered)
 {
     struct cost cost;
 
-    access_cost_scatter(&p->costing.access_cost, fp, scattered);
+    costing_scatter(&p->costing, scattered);
     cost = cost_naive(&p->costing);
-    access_cost_scatter(&p->costing.access_cost, fp, p->job->scattered);
-    return cost.known ? KNOWN_F64(p->out->transaction_bytes / cost.ns) : UNKNOWN_F64(cost.why);
+    costing_scatter(&p->costing, p->job->scattered);
+    return cost.known ? KNOWN_F64(p->out->item_bytes / cost.ns) : UNKNOWN_F64(cost.why);
 }
 
 /* "; 390 GB/s if its memory is physically scattered", unless that makes no difference. */
@@ -206,10 +266,12 @@ static void add_scopes(struct planner *p)
 
 static void ask_windows(struct planner *p, const struct fingerprint *fp)
 {
-    struct placement_request r = {.bytes = p->job->bytes,
+    const bool several = p->job->allocation_count > 0; /* these are cut by rows */
+    struct placement_request r = {.bytes = p->costing.bytes,
                                   .windows = p->job->windows,
-                                  .granularity_bytes = p->job->granularity_bytes,
+                                  .granularity_bytes = several ? 0 : p->job->granularity_bytes,
                                   .reserve_bytes = p->job->reserve_bytes,
+                                  .margin_bytes = p->margin_bytes,
                                   .fingerprint_id = p->out->fingerprint_id};
 
     if (placement_plan(fp, &r, &p->out->placement, &p->no_windows) != STATUS_OK)
@@ -252,12 +314,12 @@ static void no_windows_text(const struct planner *p, struct strategy_option *o)
                p->out->placement.advice != ADVICE_NOT_ENOUGH_GROUPS) {
         because(o, "No windows: %.*s.", (int)sizeof(o->why) - 16, p->no_windows.text);
     } else {
-        format_size_pair(c->job->bytes, c->limit.usable_bytes, asked, usable);
+        format_size_pair(c->bytes, c->limit.usable_bytes, asked, usable);
         because(o,
                 "No windows: %s need %llu or more of at most %s, and there are %u SM groups to "
                 "work in them.",
-                asked, (unsigned long long)((c->job->bytes - 1) / c->limit.usable_bytes + 1),
-                usable, c->fp->topology.partition.group_count);
+                asked, (unsigned long long)((c->bytes - 1) / c->limit.usable_bytes + 1), usable,
+                c->fp->topology.partition.group_count);
     }
 }
 
@@ -300,6 +362,11 @@ static uint32_t effort_of(const struct planner *p, enum strategy s)
     return s == STRATEGY_WINDOWS && !p->naive.known ? 0 : effort[s];
 }
 
+static double launches_ns(const struct planner *p, enum strategy s)
+{
+    return p->costing.step_ns * (s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
+}
+
 /* What an option ranks by. Where naive is not known it may be as fast as within the reach, and so
  * may windows of which nothing is known. */
 static double rank_ns(const struct planner *p, enum strategy s)
@@ -308,11 +375,12 @@ static double rank_ns(const struct planner *p, enum strategy s)
 
     if (p->costs[s].known)
         return p->costs[s].ns;
-    if (s == STRATEGY_NAIVE || s == STRATEGY_WINDOWS)
-        return IS_KNOWN(c->access)
-                   ? fmax(fmax(c->access.v + (c->local ? c->read_ns : 0), c->scan_ns), c->host_ns)
-                   : 0;
-    return INFINITY;
+    if (s != STRATEGY_NAIVE && s != STRATEGY_WINDOWS)
+        return INFINITY;
+    if (!IS_KNOWN(c->access))
+        return launches_ns(p, s);
+    return fmax(fmax(c->access.v + (c->local ? c->read_ns : 0), c->scan_ns), c->host_ns) +
+           launches_ns(p, s);
 }
 
 static int next_best(const struct planner *p, const bool *taken)
@@ -429,10 +497,6 @@ static void begin_answer(struct planner *p)
     const struct reach_limit *limit = &p->costing.limit;
 
     memcpy(out->fingerprint_id, limit->fingerprint_id, sizeof(out->fingerprint_id));
-    out->basis = p->costing.access_cost.basis;
-    out->in_reach_gbps = p->costing.access_cost.in_reach_ns;
-    if (IS_KNOWN(out->in_reach_gbps))
-        out->in_reach_gbps.v = out->transaction_bytes / out->in_reach_gbps.v;
     for (int s = 0; s < STRATEGY_COUNT; s++) {
         out->options[s] =
             (struct strategy_option){.strategy = (enum strategy)s,
@@ -442,33 +506,48 @@ static void begin_answer(struct planner *p)
     }
 }
 
+/* The request is checked, the limit and the costs are read. */
+static enum status begin(struct planner *p, const struct fingerprint *fp, struct err *err)
+{
+    const struct job_request *job = p->job;
+    struct strategy_answer *out = p->out;
+    struct reach_limit limit;
+    struct err no_room = {.status = STATUS_OK};
+    enum status s = check_allocations(job, err);
+
+    memset(out, 0, sizeof(*out));
+    if (s == STATUS_OK)
+        s = reach_limit_read(fp, bytes_of(job), job->fingerprint_id, &limit, err);
+    if (s == STATUS_OK)
+        s = costing_check(job, err);
+    if (s == STATUS_OK)
+        s = lay_out(job, out, err);
+    if (s != STATUS_OK)
+        return s;
+    p->margin_bytes = layout_margin_bytes(&out->layout, limit.entry_bytes);
+    /* A reserve beyond the reach leaves nothing of it: that is an answer. */
+    if (reach_limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
+        return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
+    if (no_room.status != STATUS_OK ||
+        reach_limit_margin(&limit, p->margin_bytes, &no_room) != STATUS_OK)
+        limit.usable_bytes = 0;
+    costing_begin(fp, job, &limit, out, &p->costing);
+    begin_answer(p);
+    p->in_reach = !limit.observed || p->costing.bytes <= limit.usable_bytes;
+    return STATUS_OK;
+}
+
 enum status strategy_plan(const struct fingerprint *fp, const struct job_request *job,
                           struct strategy_answer *out, struct err *err)
 {
     struct planner p = {.job = job, .out = out, .no_windows = {.status = STATUS_OK}};
-    struct reach_limit limit;
-    struct err no_room = {.status = STATUS_OK};
-    enum status s = reach_limit_read(fp, job->bytes, job->fingerprint_id, &limit, err);
+    enum status s = begin(&p, fp, err);
 
-    memset(out, 0, sizeof(*out));
-    if (s == STATUS_OK)
-        s = costing_check(job, err);
-    if (s == STATUS_OK)
-        s = strategy_sizes(job->element_bytes, job->transaction_bytes, &out->element_bytes,
-                           &out->transaction_bytes, err);
     if (s != STATUS_OK)
         return s;
-    /* A reserve beyond the reach leaves nothing of it: that is an answer. */
-    if (reach_limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
-        return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
-    if (no_room.status != STATUS_OK)
-        limit.usable_bytes = 0;
-    costing_begin(fp, job, &limit, out->transaction_bytes, &p.costing);
-    begin_answer(&p);
-    p.in_reach = !limit.observed || job->bytes <= limit.usable_bytes;
     p.naive = cost_naive(&p.costing);
-    out->naive_contiguous_gbps = naive_of(&p, fp, 0);
-    out->naive_scattered_gbps = naive_of(&p, fp, 1);
+    out->naive_contiguous_gbps = naive_of(&p, 0);
+    out->naive_scattered_gbps = naive_of(&p, 1);
     ask_windows(&p, fp);
     if (p.no_windows.status == STATUS_INVALID_ARGUMENT)
         return err_set_field(err, p.no_windows.status, p.no_windows.field, "%s", p.no_windows.text);

@@ -14,6 +14,7 @@
 #ifndef REACH_PLANNER_STRATEGY_H
 #define REACH_PLANNER_STRATEGY_H
 
+#include "planner/layout.h"
 #include "planner/placement.h"
 
 enum strategy {
@@ -28,7 +29,14 @@ enum strategy {
 const char *strategy_name(enum strategy s);
 
 /* The bottleneck: what is busy while the others wait. */
-enum bound { BOUND_UNKNOWN = 0, BOUND_MEMORY, BOUND_TRANSLATION, BOUND_INPUT, BOUND_SCAN };
+enum bound {
+    BOUND_UNKNOWN = 0,
+    BOUND_MEMORY,
+    BOUND_TRANSLATION,
+    BOUND_INPUT,
+    BOUND_SCAN,
+    BOUND_LAUNCH /* launches, and what comes with them, take longer than the work */
+};
 const char *bound_name(enum bound b); /* "unknown", "memory", "translation", ... */
 
 /* What the cost of an access rests on. */
@@ -42,25 +50,43 @@ enum basis {
 };
 const char *basis_name(enum basis b); /* "none", "measured", "between", "scaled", "job" */
 
-/* The description of a job. All 0 but `bytes`: reads of 128 bytes at positions that it computes, at
- * no cost, any number of times, with work that can be bound to SMs. */
+/* One of several allocations that an item of a job touches. */
+struct job_allocation {
+    uint64_t bytes;         /* 1..PLACEMENT_MAX_BYTES, all together too */
+    double touches;         /* accesses of it per item; 0: it is only laid out with the others */
+    uint32_t element_bytes; /* as in job_request */
+    uint32_t transaction_bytes; /* likewise */
+    uint64_t granularity_bytes; /* bounds are multiples: a row; 0: the element */
+};
+
+/* The description of a job. An item is what it does again and again: one access, unless
+ * `allocations` say otherwise. All 0 but `bytes`: reads of 128 bytes at positions that it computes,
+ * at no cost, any number of times, with work that can be bound to SMs. */
 struct job_request {
-    uint64_t bytes; /* 1..PLACEMENT_MAX_BYTES: touched at random */
+    uint64_t bytes;            /* 1..PLACEMENT_MAX_BYTES: touched at random */
+    uint32_t allocation_count; /* 1..LAYOUT_MAX: what `allocations` says counts instead of bytes,
+                                  element_, transaction_ and granularity_bytes; 0: those */
+    struct job_allocation allocations[LAYOUT_MAX];
     enum access access;
     uint32_t element_bytes;     /* of one access; 0: 128. At most STRATEGY_MAX_TRANSACTION */
     uint32_t transaction_bytes; /* what memory moves for it; 0: the element, rounded up to 32 */
     uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window and
                                    every scope, in whole TLB entries and one for its alignment */
-    uint64_t accesses;      /* in all; 0: unknown, and extra bytes are reported per access only */
-    bool no_sm_binding;     /* work cannot be bound to SMs */
-    bool single_pass;       /* the input cannot be read again */
-    double input_bytes;     /* of input for one access; 0: positions are computed, not read */
-    double input_gbps;      /* of one reading of it over a link, beside all else; what is needed
-                               again is kept in this GPU's memory, chunk by chunk. 0: it lies
-                               there as a whole */
-    double output_bytes;    /* of output for one access that several may add to: each pass or
-                               window but one reads and writes it once more; 0: none */
-    double partition_bytes; /* that a partition writes for one access; 0: input_bytes, or 8 if
+    uint64_t accesses;    /* items in all; 0: unknown, so many that launches cost nothing; extra
+                             bytes are then reported per item only */
+    double launch_us;     /* of a launch, of a reset of queues, of the wait for the slowest window;
+                             0: STRATEGY_LAUNCH_US. Counts if `accesses` is given */
+    bool no_sm_binding;   /* work cannot be bound to SMs */
+    bool single_pass;     /* the input cannot be read again */
+    double input_bytes;   /* of input for one item; 0: positions are computed, not read */
+    double input_gbps;    /* of one reading of it over a link, beside all else; what is needed
+                             again is kept in this GPU's memory, chunk by chunk. 0: it lies
+                             there as a whole */
+    double output_bytes;  /* of output for one item that several may add to: each pass or
+                             window but one reads and writes it once more; 0: none */
+    double written_bytes; /* of output for one item that is written exactly once: every strategy
+                             writes it, to memory and without a miss of the TLB */
+    double partition_bytes; /* that a partition writes for one item; 0: input_bytes, or 8 if
                           positions are computed */
     double scan_gps; /* 10^9 positions per second that all SMs together scan and skip; 0: unknown,
                         assumed to cost nothing */
@@ -74,23 +100,27 @@ struct job_request {
 };
 
 /* The parameters of a job request by the names that the API gives them, but for bytes, access and
- * windows: for code that walks over them. */
+ * windows: for code that walks over them. Those of an allocation are lists: one value for each, or
+ * one for all. */
 enum job_field_kind {
     JOB_FIELD_BYTES,        /* uint64_t, a size */
     JOB_FIELD_ACCESS_BYTES, /* uint32_t, a size of one access */
     JOB_FIELD_COUNTER,      /* uint64_t */
     JOB_FIELD_FLAG,         /* bool */
     JOB_FIELD_REAL,         /* double, from 0 to `most` */
+    JOB_FIELD_TOUCHES,      /* double, from 0 to `most`, and 0 is a value */
     JOB_FIELD_COMPLEMENT    /* double, from 0 to `most`, 1; the API has 1 less it */
 };
 struct job_field {
     const char *name;
     enum job_field_kind kind;
-    size_t offset; /* in struct job_request */
+    size_t offset; /* in struct job_request, or in struct job_allocation */
     double most;
 };
-enum { JOB_FIELD_COUNT = 14 };
+enum { JOB_FIELD_COUNT = 13 };
 extern const struct job_field job_fields[JOB_FIELD_COUNT];
+enum { ALLOCATION_FIELD_COUNT = 4 };
+extern const struct job_field allocation_fields[ALLOCATION_FIELD_COUNT];
 
 enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 
@@ -98,26 +128,41 @@ enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 #define STRATEGY_MAX_INPUT_BYTES 1048576.0
 #define STRATEGY_MAX_RATE        1000000.0
 
+/* The most touches of an allocation per item. */
+#define STRATEGY_MAX_TOUCHES 1000000.0
+
+/* Assumed, not measured: kernels are launched, and a kernel's last blocks run, in microseconds; ten
+ * with a host that does something between two launches. */
+#define STRATEGY_LAUNCH_US 10.0
+
 /* One way to do the job. If it is not possible, its numbers are 0 or unknown. */
 struct strategy_option {
     enum strategy strategy;
     bool possible;         /* if not, `why` says why not */
-    struct maybe_f64 gbps; /* predicted: transaction bytes of useful accesses over the whole time */
+    struct maybe_f64 gbps; /* predicted: item bytes (below) of useful items over the whole time */
     struct maybe_f64 times_naive;       /* gbps over that of naive */
     uint64_t passes;                    /* over all the input; 1 but for scopes */
     uint32_t windows;                   /* 0: none */
     uint64_t scope_bytes;               /* of each pass but perhaps the last; 0: none */
-    double extra_bytes;                 /* moved beyond what naive moves, for one access */
+    double extra_bytes;                 /* moved beyond what naive moves, for one item */
     struct maybe_f64 extra_bytes_total; /* unknown if the accesses are */
     enum bound bound;                   /* of most passes or windows */
     char why[STRATEGY_WHY_BYTES];       /* one sentence for a person */
 };
 
+/* One allocation, defaults filled in. */
+struct strategy_allocation {
+    uint32_t element_bytes;
+    uint32_t transaction_bytes;
+    enum basis basis;
+};
+
 struct strategy_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
-    uint32_t element_bytes; /* defaults filled in */
-    uint32_t transaction_bytes;
-    enum basis basis;               /* of the cost of accesses */
+    struct layout layout; /* of the allocations */
+    struct strategy_allocation allocations[LAYOUT_MAX];
+    double item_bytes;              /* transaction bytes of one item, each by its touches */
+    enum basis basis;               /* of the cost of items: that of the weakest */
     struct maybe_f64 in_reach_gbps; /* such accesses within the reach, with no other limit */
     /* Naive, if all of the memory were contiguous, and if none of it were. */
     struct maybe_f64 naive_contiguous_gbps;
@@ -127,10 +172,12 @@ struct strategy_answer {
      * cost of naive was not measured, it is assumed to be as low as possible; only windows, which
      * cost nothing, come before it. options[0] is always possible. */
     struct strategy_option options[STRATEGY_COUNT];
-    /* What scopes need; 0 and 0 if they are not possible. */
+    /* What scopes need; 0 and 0 if they are not possible. Scope k begins at position k scope_bytes
+     * of the layout. */
     uint64_t scope_bytes;
     uint64_t passes;
-    /* What windows, filtered and partitioned need; set if one of them is possible. */
+    /* What windows, filtered and partitioned need; set if one of them is possible. The bounds of
+     * the windows are positions of the layout: bytes of the allocation, if there is one. */
     bool has_placement;
     struct placement_answer placement;
     char reason[STRATEGY_WHY_BYTES + 160]; /* of the first: what was compared with what */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* To add to what is in memory is to read and to write it. */
-enum { MOVES_TO_ADD = 2, SOFTNESS = 6 };
+enum { MOVES_TO_ADD = 2, SOFTNESS = 6, NS_PER_US = 1000 };
 
 /* Of a position that a partition writes where the job has no input: an offset. */
 static const double POSITION_BYTES = 8;
@@ -48,62 +48,165 @@ static struct cost unknown(enum reason why)
     return (struct cost){.known = false, .bound = BOUND_UNKNOWN, .why = why};
 }
 
-#define FIELD(name, kind, member, most)                                                            \
+#define FIELD(of, name, kind, member, most)                                                        \
     {                                                                                              \
-        name, kind, offsetof(struct job_request, member), most                                     \
+        name, kind, offsetof(struct of, member), most                                              \
     }
 
 const struct job_field job_fields[JOB_FIELD_COUNT] = {
-    FIELD("element", JOB_FIELD_ACCESS_BYTES, element_bytes, 0),
-    FIELD("transaction", JOB_FIELD_ACCESS_BYTES, transaction_bytes, 0),
-    FIELD("reserve", JOB_FIELD_BYTES, reserve_bytes, 0),
-    FIELD("accesses", JOB_FIELD_COUNTER, accesses, 0),
-    FIELD("no_sm_binding", JOB_FIELD_FLAG, no_sm_binding, 0),
-    FIELD("single_pass", JOB_FIELD_FLAG, single_pass, 0),
-    FIELD("input_bytes", JOB_FIELD_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("input_gbps", JOB_FIELD_REAL, input_gbps, STRATEGY_MAX_RATE),
-    FIELD("scan_gps", JOB_FIELD_REAL, scan_gps, STRATEGY_MAX_RATE),
-    FIELD("in_reach_gbps", JOB_FIELD_REAL, in_reach_gbps, STRATEGY_MAX_RATE),
-    FIELD("output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("partition_bytes", JOB_FIELD_REAL, partition_bytes, STRATEGY_MAX_INPUT_BYTES),
-    FIELD("granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
-    FIELD("contiguous", JOB_FIELD_COMPLEMENT, scattered, 1),
+    FIELD(job_request, "reserve", JOB_FIELD_BYTES, reserve_bytes, 0),
+    FIELD(job_request, "accesses", JOB_FIELD_COUNTER, accesses, 0),
+    FIELD(job_request, "launch_us", JOB_FIELD_REAL, launch_us, STRATEGY_MAX_RATE),
+    FIELD(job_request, "no_sm_binding", JOB_FIELD_FLAG, no_sm_binding, 0),
+    FIELD(job_request, "single_pass", JOB_FIELD_FLAG, single_pass, 0),
+    FIELD(job_request, "input_bytes", JOB_FIELD_REAL, input_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD(job_request, "input_gbps", JOB_FIELD_REAL, input_gbps, STRATEGY_MAX_RATE),
+    FIELD(job_request, "scan_gps", JOB_FIELD_REAL, scan_gps, STRATEGY_MAX_RATE),
+    FIELD(job_request, "in_reach_gbps", JOB_FIELD_REAL, in_reach_gbps, STRATEGY_MAX_RATE),
+    FIELD(job_request, "output_bytes", JOB_FIELD_REAL, output_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD(job_request, "written_bytes", JOB_FIELD_REAL, written_bytes, STRATEGY_MAX_INPUT_BYTES),
+    FIELD(job_request, "partition_bytes", JOB_FIELD_REAL, partition_bytes,
+          STRATEGY_MAX_INPUT_BYTES),
+    FIELD(job_request, "contiguous", JOB_FIELD_COMPLEMENT, scattered, 1),
 };
 
-enum status costing_check(const struct job_request *job, struct err *err)
+const struct job_field allocation_fields[ALLOCATION_FIELD_COUNT] = {
+    FIELD(job_allocation, "touches", JOB_FIELD_TOUCHES, touches, STRATEGY_MAX_TOUCHES),
+    FIELD(job_allocation, "element", JOB_FIELD_ACCESS_BYTES, element_bytes, 0),
+    FIELD(job_allocation, "transaction", JOB_FIELD_ACCESS_BYTES, transaction_bytes, 0),
+    FIELD(job_allocation, "granularity", JOB_FIELD_BYTES, granularity_bytes, 0),
+};
+
+/* Are the real numbers of one of the tables in range? */
+static enum status check_fields(const struct job_field *fields, size_t count, const void *of,
+                                struct err *err)
 {
-    for (size_t i = 0; i < JOB_FIELD_COUNT; i++) {
-        const struct job_field *f = &job_fields[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct job_field *f = &fields[i];
         double v;
-        if (f->kind != JOB_FIELD_REAL && f->kind != JOB_FIELD_COMPLEMENT)
+        if (f->kind != JOB_FIELD_REAL && f->kind != JOB_FIELD_COMPLEMENT &&
+            f->kind != JOB_FIELD_TOUCHES)
             continue;
-        memcpy(&v, (const char *)job + f->offset, sizeof(v));
+        memcpy(&v, (const char *)of + f->offset, sizeof(v));
         if (!(v >= 0 && v <= f->most)) /* not a number is neither */
             return err_set_field(err, STATUS_INVALID_ARGUMENT, f->name,
                                  "%s must be a number from 0 to %.0f: check it", f->name, f->most);
     }
+    return STATUS_OK;
+}
+
+enum status costing_check(const struct job_request *job, struct err *err)
+{
+    enum status s = check_fields(job_fields, JOB_FIELD_COUNT, job, err);
+
+    for (uint32_t i = 0; s == STATUS_OK && i < job->allocation_count; i++)
+        s = check_fields(allocation_fields, ALLOCATION_FIELD_COUNT, &job->allocations[i], err);
+    if (s != STATUS_OK)
+        return s;
     if (job->input_gbps > 0 && !(job->input_bytes > 0))
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "input_gbps",
                              "input_gbps needs input_bytes: give the bytes of input per access");
     return STATUS_OK;
 }
 
-void costing_begin(const struct fingerprint *fp, const struct job_request *job,
-                   const struct reach_limit *limit, uint32_t transaction_bytes, struct costing *out)
+/* ---- the accesses of an item ---- */
+
+/* The costs of accesses of allocation `i`: those of the costing if the size is the same, else in
+ * `room`. */
+static const struct access_cost *cost_of(const struct costing *c, uint32_t i,
+                                         struct access_cost *room)
+{
+    const uint32_t transaction_bytes = c->sizes->allocations[i].transaction_bytes;
+
+    if (transaction_bytes == c->access_cost.transaction_bytes)
+        return &c->access_cost;
+    access_cost_read(&c->fp->throughput, &c->limit, c->job->access, transaction_bytes, room);
+    access_cost_scatter(room, c->fp, c->scattered);
+    return room;
+}
+
+static double touches_of(const struct costing *c, uint32_t i)
+{
+    return c->sizes->layout.of[i].touches;
+}
+
+/* Of contiguous memory or not: what translation takes for an item over the first `bytes`. */
+static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
+{
+    struct access_cost room;
+    double sum = 0;
+
+    for (uint32_t i = 0; i < c->sizes->layout.count; i++) {
+        struct maybe_f64 ns;
+        if (!(touches_of(c, i) > 0))
+            continue;
+        ns = access_cost_translation_ns(cost_of(c, i, &room), bytes);
+        if (!IS_KNOWN(ns))
+            return ns;
+        sum += touches_of(c, i) * ns.v;
+    }
+    return KNOWN_F64(sum);
+}
+
+/* The basis of an item is that of its weakest access. */
+static enum basis weaker(enum basis a, enum basis b)
+{
+    return a == BASIS_NONE || b == BASIS_NONE ? BASIS_NONE : a > b ? a : b;
+}
+
+/* Memory and windows: `access`, `slowdown`, and what they rest on. */
+static void add_accesses(struct costing *c, struct strategy_answer *sizes)
+{
+    struct access_cost room;
+    double within = 0;
+    double slowed = 0;
+
+    c->basis = BASIS_MEASURED;
+    c->access = KNOWN_F64(0);
+    for (uint32_t i = 0; i < sizes->layout.count; i++) {
+        const struct access_cost *cost = cost_of(c, i, &room);
+        const double touches = touches_of(c, i);
+        double weight;
+        sizes->allocations[i].basis = cost->basis;
+        if (!(touches > 0))
+            continue;
+        weight = touches * (IS_KNOWN(cost->in_reach_ns) ? cost->in_reach_ns.v : 1);
+        within += weight;
+        slowed += weight * access_cost_by_group_slowdown(cost, c->bytes);
+        c->basis = weaker(c->basis, cost->basis);
+        if (!IS_KNOWN(cost->in_reach_ns))
+            c->access = cost->in_reach_ns;
+        else if (IS_KNOWN(c->access))
+            c->access.v += touches * cost->in_reach_ns.v;
+    }
+    c->slowdown = slowed / within;
+    if (c->job->in_reach_gbps > 0) {
+        c->access = KNOWN_F64(sizes->item_bytes / c->job->in_reach_gbps);
+        c->basis = c->basis == BASIS_NONE ? BASIS_JOB : c->basis;
+    }
+}
+
+/* The first allocation that is touched. */
+static uint32_t first_touched(const struct layout *l)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < l->count && !(l->of[i].touches > 0))
+        i++;
+    return i;
+}
+
+/* What an item moves besides its accesses. */
+static void add_streams(struct costing *out, const struct job_request *job)
 {
     const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
     const double partitioned = job->partition_bytes > 0 ? job->partition_bytes : computed;
-    double stream;
+    const double stream = out->access_cost.stream_ns;
+    const double launch_us = job->launch_us > 0 ? job->launch_us : STRATEGY_LAUNCH_US;
 
-    out->fp = fp;
-    out->job = job;
-    out->limit = *limit;
-    access_cost_read(&fp->throughput, limit, job->access, transaction_bytes, job->in_reach_gbps,
-                     &out->access_cost);
-    access_cost_scatter(&out->access_cost, fp, job->scattered);
-    stream = out->access_cost.stream_ns;
     out->streams_known = stream > 0;
     out->local = !(job->input_gbps > 0);
+    out->step_ns = job->accesses > 0 ? launch_us * NS_PER_US / (double)job->accesses : 0;
     out->scan_ns = job->scan_gps > 0 ? 1 / job->scan_gps : 0;
     out->host_ns = out->local ? 0 : job->input_bytes / job->input_gbps;
     out->read_ns = job->input_bytes * stream;
@@ -111,34 +214,75 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->partition_ns = partitioned * stream * out->access_cost.write_factor;
     out->partitioned_ns = partitioned * stream;
     out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
-    out->access = out->access_cost.in_reach_ns;
-    if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0))
+}
+
+void costing_begin(const struct fingerprint *fp, const struct job_request *job,
+                   const struct reach_limit *limit, struct strategy_answer *sizes,
+                   struct costing *out)
+{
+    const uint32_t first = first_touched(&sizes->layout);
+    const bool has_own = job->in_reach_gbps > 0;
+
+    out->fp = fp;
+    out->job = job;
+    out->sizes = sizes;
+    out->bytes = layout_touched_bytes(&sizes->layout);
+    out->limit = *limit;
+    out->scattered = job->scattered;
+    access_cost_read(&fp->throughput, limit, job->access,
+                     sizes->allocations[first].transaction_bytes, &out->access_cost);
+    access_cost_scatter(&out->access_cost, fp, job->scattered);
+    add_streams(out, job);
+    add_accesses(out, sizes);
+    sizes->basis = out->basis;
+    sizes->in_reach_gbps = out->access;
+    if (IS_KNOWN(out->access))
+        sizes->in_reach_gbps.v = sizes->item_bytes / out->access.v;
+    if (!out->streams_known && ((out->local && job->input_bytes > 0) || job->output_bytes > 0 ||
+                                (job->written_bytes > 0 && !has_own)))
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
-    /* What the job measured includes one reading of its input. */
-    if (IS_KNOWN(out->access) && job->in_reach_gbps > 0 && out->local)
+    if (!IS_KNOWN(out->access))
+        return;
+    /* What the job measured includes one reading of its input, and what it writes once. */
+    if (!has_own)
+        out->access.v += job->written_bytes * out->access_cost.stream_ns;
+    else if (out->local)
         out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
 }
 
-/* The link works beside all else. */
-static struct cost beside_link(const struct costing *c, struct cost cost)
+void costing_scatter(struct costing *c, double scattered)
 {
+    c->scattered = scattered;
+    access_cost_scatter(&c->access_cost, c->fp, scattered);
+}
+
+/* ---- a pass ---- */
+
+/* The link works beside all else; then come the launches, each after the other. */
+static struct cost in_all(const struct costing *c, struct cost cost, uint64_t steps)
+{
+    const double launches = c->step_ns * (double)steps;
+
     if (cost.known && c->host_ns > cost.ns)
-        return (struct cost){.known = true, .ns = c->host_ns, .bound = BOUND_INPUT};
+        cost = (struct cost){.known = true, .ns = c->host_ns, .bound = BOUND_INPUT};
+    if (cost.known && launches > cost.ns)
+        cost.bound = BOUND_LAUNCH;
+    cost.ns += cost.known ? launches : 0;
     return cost;
 }
 
-/* With what is touched besides, as far as that matters to translation. */
+/* As evenly touched bytes, with what is touched besides, as far as that matters to translation. */
 static uint64_t footprint(const struct costing *c, uint64_t bytes)
 {
     if (bytes <= c->limit.usable_bytes)
         return bytes;
-    return bytes + c->job->reserve_bytes;
+    return layout_effective_bytes(&c->sizes->layout, c->limit.reach_bytes, bytes) +
+           c->job->reserve_bytes;
 }
 
 struct cost cost_naive(const struct costing *c)
 {
-    const struct maybe_f64 translation =
-        access_cost_translation_ns(&c->access_cost, footprint(c, c->job->bytes));
+    const struct maybe_f64 translation = translation_ns(c, footprint(c, c->bytes));
     struct load l = {
         .scan = c->scan_ns, .translation = translation.v, .own = c->job->in_reach_gbps > 0};
 
@@ -147,14 +291,14 @@ struct cost cost_naive(const struct costing *c)
     if (!IS_KNOWN(translation))
         return unknown(translation.reason);
     l.memory = c->access.v + (c->local ? c->read_ns : 0);
-    return beside_link(c, busiest(&l));
+    return in_all(c, busiest(&l), STEPS_NAIVE);
 }
 
 /* ---- scopes ---- */
 
 struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes)
 {
-    const uint64_t bytes = c->job->bytes;
+    const uint64_t bytes = c->bytes;
     const uint64_t least = (bytes - 1) / longest + 1;
     const uint64_t equal = ((bytes - 1) / least / entry_bytes + 1) * entry_bytes;
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
@@ -166,7 +310,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     double rest;
 
     s.passes = (bytes - 1) / s.scope_bytes + 1;
-    translation = access_cost_translation_ns(&c->access_cost, footprint(c, s.scope_bytes));
+    translation = translation_ns(c, footprint(c, s.scope_bytes));
     if (!IS_KNOWN(c->access) || !IS_KNOWN(translation)) {
         s.cost = unknown(IS_KNOWN(c->access) ? translation.reason : c->access.reason);
         return s;
@@ -181,7 +325,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     l.translation = rest * translation.v;
     last = busiest(&l);
     s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns;
-    s.cost = beside_link(c, s.cost);
+    s.cost = in_all(c, s.cost, s.passes);
     return s;
 }
 
@@ -198,7 +342,7 @@ static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
 bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
 {
     const uint64_t reserve = c->job->reserve_bytes;
-    bool found = c->limit.usable_bytes > 0 && c->job->bytes > c->limit.usable_bytes;
+    bool found = c->limit.usable_bytes > 0 && c->bytes > c->limit.usable_bytes;
 
     if (found)
         *out = cost_scopes(c, c->limit.usable_bytes, c->limit.entry_bytes);
@@ -212,8 +356,9 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
         /* Misses of nearer levels are part of the cost of an access within the reach. */
         if (level->reach_bytes.v <= c->limit.reach_bytes)
             continue;
-        taken = entry + reach_limit_taken(entry, reserve);
-        if (taken >= level->reach_bytes.v || c->job->bytes <= level->reach_bytes.v - taken)
+        taken = entry + reach_limit_taken(entry, reserve) +
+                layout_margin_bytes(&c->sizes->layout, entry);
+        if (taken >= level->reach_bytes.v || c->bytes <= level->reach_bytes.v - taken)
             continue;
         s = cost_scopes(c, level->reach_bytes.v - taken, entry);
         if (!found || is_better(&s, out))
@@ -225,13 +370,14 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
 
 /* ---- windows ---- */
 
-/* ns of an access in the busiest window, as if all of its SMs were a GPU of their own. */
+/* ns of the accesses of an item in the busiest window, as if all of its SMs were a GPU of their
+ * own. */
 static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
 {
     struct maybe_f64 ns = c->access;
 
     if (IS_KNOWN(ns))
-        ns.v *= access_cost_by_group_slowdown(&c->access_cost, c->job->bytes) * w->imbalance;
+        ns.v *= c->slowdown * w->imbalance;
     return ns;
 }
 
@@ -240,7 +386,7 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
     const struct maybe_f64 access = in_windows(c, windows);
     const struct load l = {.scan = c->scan_ns * windows->imbalance, .memory = access.v};
 
-    return IS_KNOWN(access) ? busiest(&l) : unknown(access.reason);
+    return IS_KNOWN(access) ? in_all(c, busiest(&l), STEPS_WINDOWS) : unknown(access.reason);
 }
 
 /* How much longer the smallest window takes to scan everything than all SMs together. */
@@ -265,7 +411,7 @@ struct cost cost_filtered(const struct costing *c, const struct placement_answer
     if (!IS_KNOWN(access))
         return unknown(access.reason);
     l.memory = access.v + c->read_ns + c->keep_ns + c->add_ns * (windows->window_count - 1);
-    return beside_link(c, busiest(&l));
+    return in_all(c, busiest(&l), STEPS_WINDOWS);
 }
 
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
@@ -282,7 +428,7 @@ struct cost cost_partitioned(const struct costing *c, const struct placement_ans
     if (second >= both.ns)
         both.bound = BOUND_MEMORY;
     both.ns += second;
-    return beside_link(c, both);
+    return in_all(c, both, STEPS_PARTITIONED);
 }
 
 double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings)

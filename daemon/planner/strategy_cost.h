@@ -1,27 +1,42 @@
-/* strategy_cost.h: the cost of each way to do a job, in nanoseconds of the whole GPU per access.
+/* strategy_cost.h: the cost of each way to do a job, in nanoseconds of the whole GPU per item.
  * Pure; no allocation; any thread. Part of placement. docs/planner.md explains the formulas. */
 #ifndef REACH_PLANNER_STRATEGY_COST_H
 #define REACH_PLANNER_STRATEGY_COST_H
 
 #include "planner/access_cost.h"
+#include "planner/layout.h"
 #include "planner/strategy.h"
 
 /* A job and the costs of what it does. */
 struct costing {
     const struct fingerprint *fp;
     const struct job_request *job;
-    struct reach_limit limit; /* usable_bytes: the reserve is off */
-    struct access_cost access_cost;
+    const struct strategy_answer *sizes; /* of which the layout and the allocations are set */
+    uint64_t bytes;                      /* touched, of all allocations */
+    struct reach_limit limit;            /* usable_bytes: the reserve and the margin are off */
+    struct access_cost access_cost;      /* of the first allocation that is touched */
+    double scattered;                    /* of the memory */
+    enum basis basis;
+    double step_ns;          /* of a launch, per item */
     double scan_ns;          /* to scan one position */
-    double host_ns;          /* to bring one access' input over the link, beside all else */
+    double host_ns;          /* to bring the input of one item over the link, beside all else */
     double read_ns;          /* to read it from this GPU's memory */
     bool local;              /* it is there as a whole; otherwise it is kept if it is read again */
     double keep_ns;          /* to keep it there */
-    double partition_ns;     /* to write the partitioned input of one access */
+    double partition_ns;     /* to write the partitioned input of one item */
     double partitioned_ns;   /* to read that again */
-    double add_ns;           /* for one more pass or window to add to the output of one access */
-    bool streams_known;      /* all of these but the first two */
-    struct maybe_f64 access; /* ns of an access within the reach, its input not counted */
+    double add_ns;           /* for one more pass or window to add to the output of one item */
+    bool streams_known;      /* all of these but the first three */
+    double slowdown;         /* of accesses in windows, as measured */
+    struct maybe_f64 access; /* ns of the accesses of an item within the reach, with what is written
+                                once, its input not counted */
+};
+
+/* Launches, resets and waits of each strategy. */
+enum {
+    STEPS_NAIVE = 1,
+    STEPS_WINDOWS = 3, /* the queues are reset; launch; the other windows wait for the slowest */
+    STEPS_PARTITIONED = 5, /* and the partition: to count, and to write */
 };
 
 /* `known` false: `ns` is 0 and `why` says why. */
@@ -42,10 +57,14 @@ struct scope_cost {
 /* Are the numbers of the job in range? STATUS_INVALID_ARGUMENT names the one that is not. */
 enum status costing_check(const struct job_request *job, struct err *err);
 
-/* Computes the costs of a checked job. `limit`: from reach_limit_read, less the reserve. */
+/* Computes the costs of a checked job. `limit`: from reach_limit_read, less reserve and margin.
+ * `sizes`: layout, allocations and item_bytes are set; their basis is written. */
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
-                   const struct reach_limit *limit, uint32_t transaction_bytes,
+                   const struct reach_limit *limit, struct strategy_answer *sizes,
                    struct costing *out);
+
+/* The share of the memory that is scattered: job->scattered after costing_begin. */
+void costing_scatter(struct costing *c, double scattered);
 
 struct cost cost_naive(const struct costing *c);
 

@@ -35,7 +35,9 @@ class Tool:
                                         stdout=subprocess.PIPE, text=True)
 
     def ask(self, *words, **parameters):
-        line = " ".join([str(w) for w in words] + [f"{k}={v}" for k, v in parameters.items()])
+        line = " ".join([str(w) for w in words] + [
+            f"{k}={','.join(str(i) for i in v) if isinstance(v, (list, tuple)) else v}"
+            for k, v in parameters.items()])
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()

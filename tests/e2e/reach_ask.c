@@ -24,7 +24,8 @@ static const struct reach_windows *last_windows;
 /* Words of enums, by value. */
 static const char *const states[] = {"?",      "unknown", "queued",   "measuring", "ready",
                                      "failed", "lost",    "checking", "stale"};
-static const char *const bounds[] = {"?", "unknown", "memory", "translation", "input", "scan"};
+static const char *const bounds[] = {"?",     "unknown", "memory", "translation",
+                                     "input", "scan",    "launch"};
 static const char *const prices[] = {"?", "none", "measured", "between", "scaled", "job"};
 static const char *const verdicts[] = {"?", "translation", "partly", "not-translation",
                                        "cannot-say"};
@@ -51,18 +52,34 @@ static json_t *new_answer(const struct reach_answer *answer)
                      *p->speeds_taken_at ? json_string(p->speeds_taken_at) : json_null());
 }
 
+/* "parts" of a window or of a scope, if there are several allocations. */
+static void set_parts(json_t *o, const struct reach_range *ranges, uint32_t count)
+{
+    json_t *parts = json_array();
+
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(parts,
+                              json_pack("{s:I,s:I}", "first_byte", (json_int_t)ranges[i].first_byte,
+                                        "length_bytes", (json_int_t)ranges[i].length_bytes));
+    if (count > 1)
+        json_object_set(o, "parts", parts);
+    json_decref(parts);
+}
+
 static void set_windows(json_t *o, const struct reach_windows *w)
 {
     json_t *windows = json_array();
     json_t *table = json_array();
 
-    for (uint32_t i = 0; i < w->window_count; i++)
-        json_array_append_new(windows,
-                              json_pack("{s:i,s:I,s:I,s:i,s:i}", "index", (int)i, "first_byte",
-                                        (json_int_t)w->window[i].first_byte, "length_bytes",
-                                        (json_int_t)w->window[i].length_bytes, "sm_count",
-                                        (int)w->window[i].sm_count, "group_count",
-                                        (int)w->window[i].group_count));
+    for (uint32_t i = 0; i < w->window_count; i++) {
+        json_t *one =
+            json_pack("{s:i,s:I,s:I,s:i,s:i}", "index", (int)i, "first_byte",
+                      (json_int_t)w->window[i].first_byte, "length_bytes",
+                      (json_int_t)w->window[i].length_bytes, "sm_count", (int)w->window[i].sm_count,
+                      "group_count", (int)w->window[i].group_count);
+        set_parts(one, &w->part[i * w->allocation_count], w->allocation_count);
+        json_array_append_new(windows, one);
+    }
     for (uint32_t sm = 0; sm < w->sm_slots; sm++)
         json_array_append_new(table, w->window_of_sm[sm] == REACH_IDLE
                                          ? json_null()
@@ -112,10 +129,33 @@ static json_t *fingerprint_json(const struct reach_answer *answer)
     return o;
 }
 
+/* Null if there are none, or too many to be listed. */
+static json_t *scopes_json(const struct reach_scopes *s)
+{
+    json_t *list = s->scope_count > 0 ? json_array() : json_null();
+
+    for (uint32_t k = 0; k < s->scope_count; k++) {
+        const struct reach_range *ranges = &s->range[k * s->allocation_count];
+        json_int_t first = 0;
+        json_int_t length = 0;
+        json_t *one;
+        for (uint32_t i = 0; i < s->allocation_count; i++) {
+            first += (json_int_t)ranges[i].first_byte;
+            length += (json_int_t)ranges[i].length_bytes;
+        }
+        one = json_pack("{s:I,s:I}", "first_byte", first, "length_bytes", length);
+        set_parts(one, ranges, s->allocation_count);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 static json_t *scope_json(const struct reach_answer *answer)
 {
     const struct reach_scope *s = reach_answer_scope(answer);
     json_t *o = new_answer(answer);
+
+    json_object_set_new(o, "scopes", scopes_json(&s->scopes));
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
     json_object_set_new(o, "advice", json_string(reach_advice_name(s->advice)));
@@ -158,6 +198,29 @@ static json_t *option_json(const struct reach_option *option)
     return o;
 }
 
+/* What an item touches: one access, or those of a list. */
+static void set_item(json_t *o, const struct reach_plan *p)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < p->allocation_count; i++) {
+        const struct reach_allocation *a = &p->allocation[i];
+        json_array_append_new(
+            list, json_pack("{s:I,s:f,s:i,s:i,s:I}", "bytes", (json_int_t)a->bytes, "touches",
+                            a->touches, "element_bytes", (int)a->element_bytes, "transaction_bytes",
+                            (int)a->transaction_bytes, "granularity_bytes",
+                            (json_int_t)a->granularity_bytes));
+    }
+    if (p->allocation_count > 0) {
+        json_object_set(o, "allocations", list);
+        json_object_set_new(o, "item_bytes", json_real(p->item_bytes));
+    } else {
+        json_object_set_new(o, "element_bytes", json_integer(p->element_bytes));
+        json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
+    }
+    json_decref(list);
+}
+
 static json_t *plan_json(const struct reach_answer *answer)
 {
     const struct reach_plan *p = reach_answer_plan(answer);
@@ -166,8 +229,7 @@ static json_t *plan_json(const struct reach_answer *answer)
     json_t *placement = json_object();
 
     json_object_set_new(o, "bytes", json_integer((json_int_t)p->bytes));
-    json_object_set_new(o, "element_bytes", json_integer(p->element_bytes));
-    json_object_set_new(o, "transaction_bytes", json_integer(p->transaction_bytes));
+    set_item(o, p);
     json_object_set_new(o, "basis", json_string(prices[p->price]));
     set_number(o, "in_reach_gbps", p->in_reach_gbps);
     set_number(o, "contiguous", p->contiguous);
@@ -183,6 +245,8 @@ static json_t *plan_json(const struct reach_answer *answer)
                             ? json_null()
                             : json_pack("{s:I,s:I}", "scope_bytes", (json_int_t)p->scope_bytes,
                                         "passes", (json_int_t)p->passes));
+    if (p->scope_bytes > 0 && p->scopes.allocation_count > 1)
+        json_object_set_new(json_object_get(o, "scope"), "scopes", scopes_json(&p->scopes));
     set_windows(placement, &p->windows);
     if (p->windows.window_count > 0) {
         json_object_set_new(o, "placement", placement);
@@ -291,8 +355,45 @@ static json_t *keep(struct reach_answer *take, const struct reach_windows *windo
     return json;
 }
 
+/* The next number of a list; `without` behind its end. */
+static double next_of(const char **text, double without)
+{
+    char *end;
+    double v;
+
+    if (!*text || !**text)
+        return without;
+    v = strtod(*text, &end);
+    *text = *end == ',' ? end + 1 : end;
+    return v;
+}
+
+/* "bytes=1,2 touches=1,0.5 element=8,16": the number of allocations; 0 for "bytes=1". */
+static uint32_t allocations_of(char **w, struct reach_allocation *out)
+{
+    const char *bytes = value_of(w, "bytes");
+    const char *touches = value_of(w, "touches");
+    const char *element = value_of(w, "element");
+    const char *transaction = value_of(w, "transaction");
+    const char *granularity = value_of(w, "granularity");
+    uint32_t count = 0;
+
+    if (!bytes || (!strchr(bytes, ',') && !touches))
+        return 0;
+    for (; *bytes && count < REACH_ALLOCATION_MAX; count++) {
+        struct reach_allocation *a = &out[count];
+        a->bytes = (uint64_t)next_of(&bytes, 0);
+        a->touches = next_of(&touches, 1);
+        a->element_bytes = (uint32_t)next_of(&element, 0);
+        a->transaction_bytes = (uint32_t)next_of(&transaction, 0);
+        a->granularity_bytes = (uint64_t)next_of(&granularity, 0);
+    }
+    return count;
+}
+
 static json_t *ask_plan(const char *gpu, char **w)
 {
+    struct reach_allocation list[REACH_ALLOCATION_MAX];
     const struct reach_job job = {.size = sizeof(job),
                                   .bytes = size_of(w, "bytes"),
                                   .access = access_of(w),
@@ -304,6 +405,10 @@ static json_t *ask_plan(const char *gpu, char **w)
                                   .single_pass = value_of(w, "single_pass") != NULL,
                                   .input_bytes = real_of(w, "input_bytes"),
                                   .input_gbps = real_of(w, "input_gbps"),
+                                  .allocation_count = allocations_of(w, list),
+                                  .allocation = list,
+                                  .launch_us = real_of(w, "launch_us"),
+                                  .written_bytes = real_of(w, "written_bytes"),
                                   .output_bytes = real_of(w, "output_bytes"),
                                   .partition_bytes = real_of(w, "partition_bytes"),
                                   .scan_gps = real_of(w, "scan_gps"),
@@ -362,9 +467,14 @@ static json_t *ask_explain(const char *gpu, char **w)
 
 static json_t *ask(const char *question, const char *gpu, char **words)
 {
-    const struct reach_scope_request scope_request = {.size = sizeof(scope_request),
-                                                      .bytes = size_of(words, "bytes"),
-                                                      .access = access_of(words)};
+    struct reach_allocation list[REACH_ALLOCATION_MAX];
+    const struct reach_scope_request scope_request = {
+        .size = sizeof(scope_request),
+        .allocation_count = allocations_of(words, list),
+        .allocation = list,
+        .granularity_bytes = size_of(words, "granularity"),
+        .bytes = size_of(words, "bytes"),
+        .access = access_of(words)};
     const struct reach_placement_request request = {.size = sizeof(request),
                                                     .bytes = size_of(words, "bytes"),
                                                     .windows = (uint32_t)size_of(words, "windows"),

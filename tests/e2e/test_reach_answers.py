@@ -23,6 +23,14 @@ JOBS = (
     {"contiguous": 0.0}, {"contiguous": 0.75, "element": 512}, {"granularity": 1000000}, {"windows": 3}, {"windows": 200},
     {"input_bytes": 0.1, "input_gbps": 1 / 3, "accesses": 3},
     {"input_bytes": 8, "output_bytes": 4, "partition_bytes": 12.5},
+    {"input_bytes": 8, "written_bytes": 128}, {"accesses": 10 ** 5, "launch_us": 2.5},
+)
+# Allocations that are touched together, by their shares of the bytes.
+LISTS = (
+    ((0.5, 0.5), {}), ((0.05, 0.95), {"element": (8, 32), "touches": (2.0, 1.0)}),
+    ((0.4, 0.35, 0.25), {"element": (128, 64, 16), "input_bytes": 8}),
+    ((0.1, 0.2, 0.7), {"touches": (0.0, 1.0, 0.125), "granularity": (3, 100, 4096), "transaction": (32, 64, 128)}),
+    ((1 / 16,) * 16, {"access": "atomic", "element": (8,) * 16, "accesses": 10 ** 6}),
 )
 WRONG = (
     ("plan", {"bytes": 0}), ("plan", {"bytes": 1 << 51}), ("plan", {"bytes": 1, "input_bytes": -1.0}),
@@ -34,6 +42,9 @@ WRONG = (
     ("explain", {"bytes": GIB, "gbps": 0.0}), ("explain", {"bytes": GIB, "gbps": -3.0}),
     ("explain", {"bytes": 0, "gbps": 1.0}), ("plan", {"bytes": GIB, "contiguous": 1.5}),
     ("explain", {"bytes": GIB, "gbps": 1.0, "contiguous": -1.0}),
+    ("plan", {"bytes": (GIB, 0)}), ("plan", {"bytes": (GIB, GIB), "touches": (0.0, 0.0)}),
+    ("plan", {"bytes": (GIB, GIB), "touches": (1.0, -1.0)}), ("scope", {"bytes": (GIB, 1 << 51)}),
+    ("plan", {"bytes": (GIB, GIB), "granularity": (1 << 51, 1)}), ("plan", {"bytes": (1 << 49,) * 4}),
 )
 
 options = [word for profile in PROFILES for word in ("--simulate", profile)]
@@ -84,8 +95,14 @@ def same(got, wanted, what):
     equal(got, wanted, what)
 
 
+def text(value):
+    if isinstance(value, tuple):
+        return ",".join(text(item) for item in value)
+    return "true" if value is True else str(value)
+
+
 def query(parameters):
-    return "&".join(f"{k}={'true' if v is True else v}" for k, v in parameters.items())
+    return "&".join(f"{k}={text(v)}" for k, v in parameters.items())
 
 
 def compare(question, gpu, parameters, tidy=plain):
@@ -156,6 +173,10 @@ def scopes_are_the_same():
                 answer, by_c = compare("scope", gpu, {"bytes": size, "access": access})
                 equal((answer.scope_bytes, answer.passes, answer.predicted_gbps, answer.reason),
                       tuple(by_c[n] for n in ("scope_bytes", "passes", "predicted_gbps", "reason")))
+                ranges = python.scopes(gpu["uuid"], size, access=access)
+                equal([r[0] for r in ranges], [0] + [r[1] for r in ranges[:-1]])
+                equal((len(ranges), ranges[-1][1]), (answer.passes, size))
+                assert max(end - first for first, end in ranges) <= answer.scope_bytes
 
 
 def check_table(answer, windows, table):
@@ -174,6 +195,51 @@ def placements_are_the_same():
                     check_table(found[0], found[1]["windows"], found[1]["window_of_sm"])
 
 
+def tidy_plan(document):
+    """What the structs of reach.h have of a plan."""
+    placement = document["placement"]
+    allocations = document.get("allocations") or []
+    return {**plain(document), **({"allocations": [plain(a, "basis") for a in allocations]} if allocations else {}),
+            "placement": placement and {k: placement[k] for k in ("windows", "window_of_sm")}}
+
+
+def check_parts(ranges, shares):
+    """Of each allocation the parts lie side by side and cover it."""
+    for i, size in enumerate(shares):
+        end = 0
+        for one in ranges:
+            equal(one["parts"][i]["first_byte"], end)
+            end += one["parts"][i]["length_bytes"]
+        equal(end, size)
+
+
+@case
+def plans_and_scopes_of_several_allocations_are_the_same():
+    windows = scopes = 0
+    for gpu in gpus:
+        for share in SHARES[2:]:
+            for parts, more in LISTS:
+                shares = tuple(max(1, int(gpu["memory_bytes"] * share * part)) for part in parts)
+                found = compare("plan", gpu, {"bytes": shares, **more}, tidy=tidy_plan)
+                if found:
+                    plan = found[0]
+                    equal(plan.bytes, sum(shares))
+                    if plan.placement:
+                        windows += 1
+                        check_parts(plan.placement.windows, shares)
+                    if plan.scope and plan.scope.scopes:
+                        scopes += 1
+                        check_parts(plan.scope.scopes, shares)
+                some = {"granularity": more["granularity"]} if "granularity" in more else {}
+                found = compare("scope", gpu, {"bytes": shares, **some}, tidy=lambda d: plain(d, "allocations"))
+                if found and found[0].scopes:
+                    check_parts(found[0].scopes, shares)
+                    equal(python.scopes(gpu["uuid"], shares, **some),
+                          [[(p.first_byte, p.first_byte + p.length_bytes) for p in one.parts]
+                           for one in found[0].scopes])
+    assert windows > 10 and scopes > 10, (windows, scopes)
+
+
 @case
 def plans_are_the_same():
     recommended = set()
@@ -181,9 +247,7 @@ def plans_are_the_same():
         for number, size in enumerate(sizes(gpu)):
             # Every kind of job at some size, and every size of the plain one.
             for job in (JOBS[0],) + JOBS[1 + number::3]:
-                found = compare("plan", gpu, {"bytes": size, **job}, tidy=lambda d: {
-                    **plain(d), "placement": d["placement"] and
-                    {k: d["placement"][k] for k in ("windows", "window_of_sm")}})
+                found = compare("plan", gpu, {"bytes": size, **job}, tidy=tidy_plan)
                 if not found:
                     continue
                 plan, by_c = found

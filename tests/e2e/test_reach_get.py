@@ -51,13 +51,22 @@ def several(item):
 
 ACCESS = one_of("read", "atomic", "write", "sideways")
 FLAG = one_of("true", "false", "1")
+
+
+def maybe_several(item):
+    """Mostly one value; a list of the same length as another one now and then."""
+    return lambda: item() if DRAW.random() < 0.6 else ",".join(item() for _ in range(DRAW.randrange(2, 4)))
+
+
 ROUTES = {
-    "scope": {"access": ACCESS},
+    "scope": {"access": ACCESS, "granularity": maybe_several(size)},
     "placement": {"windows": count, "granularity": size},
-    "plan": {"access": ACCESS, "element": one_of("4", "128", "512", "2M"), "transaction": one_of("32", "64"),
+    "plan": {"access": ACCESS, "element": maybe_several(one_of("4", "128", "512", "2M")),
+             "transaction": maybe_several(one_of("32", "64")),
+             "touches": maybe_several(one_of("1", "0", "0.25", "3", "-1")), "written_bytes": real, "launch_us": real,
              "reserve": size, "accesses": count, "no_sm_binding": FLAG, "single_pass": FLAG, "input_bytes": real,
              "input_gbps": real, "scan_gps": real, "in_reach_gbps": real, "output_bytes": real,
-             "partition_bytes": real, "granularity": size, "windows": count,
+             "partition_bytes": real, "granularity": maybe_several(size), "windows": count,
              "contiguous": one_of("0", "0.5", "1", "1.5")},
     "split": {"weight": several(real)},
     "explain": {"access": ACCESS, "element": one_of("4", "128"), "gbps": real,
@@ -77,7 +86,8 @@ def random_target(uuid):
     gpu = DRAW.choice(("0", "0", uuid, uuid.lower(), DRAW.choice(("1", "GPU-nobody"))))
     query = []
     if DRAW.random() < 0.95 and route not in ("fingerprint", "environment", ""):
-        query.append(("bytes", several(size)() if route == "split" else size()))
+        query.append(("bytes", several(size)() if route == "split" else
+                      maybe_several(size)() if route in ("plan", "scope") else size()))
     # A few at a time, or most requests would have something wrong in them.
     for name, value in DRAW.sample(list(ROUTES[route].items()), min(len(ROUTES[route]), DRAW.randrange(4))):
         query.append((name, value()))

@@ -33,11 +33,15 @@ static struct papers papers;
 static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
                   struct job_request *job, struct costing *out)
 {
+    static struct strategy_answer sizes; /* the costing keeps it */
     struct reach_limit limit;
 
     *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .no_sm_binding = true};
     assert_int_equal(reach_limit_read(fp, bytes, "fp", &limit, NULL), STATUS_OK);
-    costing_begin(fp, job, &limit, 128, out);
+    sizes = (struct strategy_answer){.layout = layout_single(bytes),
+                                     .allocations = {{128, 128, BASIS_NONE}},
+                                     .item_bytes = 128};
+    costing_begin(fp, job, &limit, &sizes, out);
 }
 
 /* How many times as fast as naive are scopes of at most `scope` bytes? */

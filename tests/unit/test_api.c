@@ -355,7 +355,8 @@ static void test_absurd_sizes(void **state)
                                         "2000T",
                                         "nan",
                                         "1.0000000001K",
-                                        "1,5G"};
+                                        "1,,5G",
+                                        "5G,"};
     struct api_fixture *f = *state;
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {

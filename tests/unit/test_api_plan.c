@@ -73,6 +73,41 @@ static void test_plan(void **state)
     json_decref(json);
 }
 
+/* Two allocations, 1.5 GiB together, and what each window and each pass has of both. */
+static void test_several_allocations(void **state)
+{
+    struct api_fixture *f = *state;
+    json_t *json = api_get(f,
+                           "/v1/gpus/0/plan?bytes=1G,512M&touches=1,2&element=128,16&"
+                           "in_reach_gbps=80&granularity=128,64&written_bytes=8",
+                           200);
+    json_t *windows = json_object_get(json_object_get(json, "placement"), "windows");
+    json_t *allocations = json_object_get(json, "allocations");
+    json_t *parts = json_object_get(json_array_get(windows, 1), "parts");
+
+    assert_int_equal(json_array_size(windows), 2);
+    assert_int_equal(json_array_size(parts), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(parts, 0), "first_byte")),
+                     512 * MIB);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(parts, 1), "first_byte")),
+                     256 * MIB);
+    assert_int_equal(json_array_size(allocations), 2);
+    assert_true(json_number_value(json_object_get(json_array_get(allocations, 1), "touches")) == 2);
+    assert_true(json_number_value(json_object_get(json, "item_bytes")) == 128 + 2 * 32);
+    assert_null(json_object_get(json, "element_bytes"));
+    json_decref(json);
+    json = api_get(f, "/v1/gpus/0/scope?bytes=1G,512M", 200);
+    assert_int_equal(json_array_size(json_object_get(json, "scopes")), 2);
+    json_decref(json);
+    /* One allocation is answered as ever; touched twice, it is a list of one. */
+    json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&touches=1", 200);
+    assert_null(json_object_get(json, "allocations"));
+    json_decref(json);
+    json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&touches=2", 200);
+    assert_int_equal(json_array_size(json_object_get(json, "allocations")), 1);
+    json_decref(json);
+}
+
 static void test_split(void **state)
 {
     struct api_fixture *f = *state;
@@ -116,6 +151,16 @@ static void test_refusals(void **state)
         {"plan?bytes=1G&weight=1", "weight"},
         {"plan?bytes=1G&access=swap", "access"},
         {"plan?bytes=1G&element=0", "element"},
+        {"plan?bytes=1G,0", "bytes"},
+        {"plan?bytes=1G,1G&element=1,2,3", "element"},
+        {"plan?bytes=1G&element=1,2", "element"},
+        {"plan?bytes=1G,1G&touches=0", "touches"},
+        {"plan?bytes=1G,1G&touches=1,-1", "touches"},
+        {"plan?bytes=1G,1G&granularity=1,2P", "granularity"},
+        {"plan?bytes=1G&written_bytes=0", "written_bytes"},
+        {"plan?bytes=1G&launch_us=-1", "launch_us"},
+        {"plan?bytes=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "bytes"},
+        {"scope?bytes=1G,1G&granularity=1G", "granularity"},
         {"plan?bytes=1G&element=2M", "element"},
         {"plan?bytes=1G&transaction=4G", "transaction"},
         {"plan?bytes=1G&reserve=-1", "reserve"},
@@ -174,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         API_TEST(test_plan),
+        API_TEST(test_several_allocations),
         API_TEST(test_split),
         API_TEST(test_explain),
         API_TEST(test_refusals),

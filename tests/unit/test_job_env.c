@@ -84,8 +84,9 @@ static bool both(enum status a, enum status b, const struct err *why_a, const st
 
 static void same_scope_and_placement(struct rng *r, uint64_t bytes)
 {
-    const struct scope_request scope = {
-        .bytes = bytes, .access = (enum access)rng_below(r, ACCESS_COUNT), .fingerprint_id = ID};
+    const struct scope_request scope = {.layout = layout_single(bytes),
+                                        .access = (enum access)rng_below(r, ACCESS_COUNT),
+                                        .fingerprint_id = ID};
     const struct placement_request request = {.bytes = bytes,
                                               .windows = (uint32_t)rng_below(r, 4),
                                               .granularity_bytes = rng_below(r, 2) * 4096,

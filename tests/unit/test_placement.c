@@ -237,7 +237,7 @@ static void test_no_limit_seen(void **state)
     struct placement_answer a;
     struct scope_answer scope;
     struct placement_request r = {.bytes = 200 * GIB};
-    struct scope_request q = {.bytes = 200 * GIB};
+    struct scope_request q = {.layout = layout_single(200 * GIB)};
 
     (void)state;
     placement_make_large(&fp);
@@ -261,7 +261,7 @@ static void test_missing_facts(void **state)
     struct scope_answer scope;
     struct err err;
     struct placement_request r = {.bytes = GIB};
-    struct scope_request q = {.bytes = GIB};
+    struct scope_request q = {.layout = layout_single(GIB)};
 
     (void)state;
     placement_make_empty(&fp);
@@ -386,7 +386,7 @@ static void test_scope(void **state)
 {
     struct fingerprint fp;
     struct scope_answer a;
-    struct scope_request q = {.bytes = 200 * MIB};
+    struct scope_request q = {.layout = layout_single(200 * MIB)};
 
     (void)state;
     placement_make_large(&fp);
@@ -396,12 +396,12 @@ static void test_scope(void **state)
     assert_int_equal(a.scope_bytes, 62 * MIB);
     assert_int_equal(a.passes, 4);
     assert_non_null(strstr(a.reason, a.fingerprint_id));
-    q.bytes = 62 * MIB;
+    q.layout = layout_single(62 * MIB);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.advice, ADVICE_NOTHING_TO_DO);
     assert_int_equal(a.scope_bytes, 62 * MIB);
     assert_int_equal(a.passes, 1);
-    q.bytes = 0;
+    q.layout = layout_single(0);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_INVALID_ARGUMENT);
 }
 
@@ -411,7 +411,7 @@ static void test_scope_of_a_wider_level(void **state)
 {
     struct fingerprint fp;
     struct scope_answer a;
-    struct scope_request q = {.bytes = 300 * GIB};
+    struct scope_request q = {.layout = layout_single(300 * GIB)};
 
     (void)state;
     placement_make_large(&fp);
@@ -442,7 +442,7 @@ static void test_scope_predictions(void **state)
 {
     struct fingerprint fp;
     struct scope_answer a;
-    struct scope_request q = {.bytes = 96 * GIB};
+    struct scope_request q = {.layout = layout_single(96 * GIB)};
 
     (void)state;
     placement_make_large(&fp);

@@ -95,6 +95,26 @@ static void random_fingerprint(struct rng *rng)
     }
 }
 
+/* The bytes of the job, in several allocations. */
+static void random_allocations(struct rng *rng, struct job_request *job)
+{
+    const uint32_t count = 1 + (uint32_t)rng_below(rng, LAYOUT_MAX);
+
+    job->allocation_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct job_allocation *a = &job->allocations[i];
+        *a = (struct job_allocation){.bytes = 1 + rng_below(rng, job->bytes / count + 1),
+                                     .element_bytes = (uint32_t)rng_below(rng, 500)};
+        if (i == 0 || rng_below(rng, 4) != 0)
+            a->touches = 0.01 + 5 * rng_unit(rng);
+        if (rng_below(rng, 2) == 0)
+            a->granularity_bytes = 1 + rng_below(rng, 5000);
+    }
+    job->bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        job->bytes += job->allocations[i].touches > 0 ? job->allocations[i].bytes : 0;
+}
+
 static void random_job(struct rng *rng, struct job_request *job)
 {
     *job = (struct job_request){
@@ -122,7 +142,13 @@ static void random_job(struct rng *rng, struct job_request *job)
     if (rng_below(rng, 3) == 0)
         job->scattered = rng_below(rng, 3) == 0 ? 1 : rng_unit(rng);
     if (rng_below(rng, 4) == 0)
-        job->accesses = 1 + rng_below(rng, 1000000);
+        job->accesses = 1 + rng_below(rng, 1000000000);
+    if (rng_below(rng, 4) == 0)
+        job->written_bytes = 256 * rng_unit(rng);
+    if (rng_below(rng, 4) == 0)
+        job->launch_us = 0.1 + 20 * rng_unit(rng);
+    if (rng_below(rng, 4) == 0)
+        random_allocations(rng, job);
 }
 
 static void check_order(void)
@@ -160,7 +186,7 @@ static void check_means(const struct job_request *job)
     uint64_t limit = reach - entry;
     bool in_windows = false;
 
-    if (job->bytes <= limit && job->reserve_bytes == 0)
+    if (job->bytes <= limit && job->reserve_bytes == 0 && job->allocation_count == 0)
         assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
     for (int s = STRATEGY_WINDOWS; s < STRATEGY_COUNT; s++)
         in_windows = in_windows || placement_option(&answer, (enum strategy)s)->possible;
@@ -196,6 +222,34 @@ static void check_not_faster(const struct job_request *better, const struct job_
             fail_msg("%s makes %s faster: %.12g, then %.12g", what, strategy_name((enum strategy)s),
                      before.v, after.v);
     }
+}
+
+/* What is written once takes its time in every strategy. */
+static void check_output(struct rng *rng, const struct job_request *job)
+{
+    struct job_request other = *job;
+
+    other.written_bytes += 1 + 100 * rng_unit(rng);
+    check_not_faster(job, &other, "more output");
+}
+
+/* Launches cost: the fewer items, the slower each, never faster than without that cost; and a
+ * single item is never worth a second launch. */
+static void check_batches(struct rng *rng, const struct job_request *job)
+{
+    struct job_request many = *job;
+    struct job_request few = *job;
+    struct job_request one = *job;
+    struct job_request endless = *job;
+
+    endless.accesses = 0;
+    few.accesses = 1 + rng_below(rng, 1000000);
+    many.accesses = few.accesses + rng_below(rng, 1000000000);
+    one.accesses = 1;
+    check_not_faster(&many, &few, "a smaller batch");
+    check_not_faster(&endless, &many, "launches");
+    plan(&one);
+    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
 }
 
 static uint64_t longest_window(const struct strategy_answer *a)
@@ -280,6 +334,8 @@ static void test_properties(void **state)
         assert_memory_equal(&answer, &again, sizeof(answer));
         check_monotone(&rng, &job);
         check_scattered(&rng, &job);
+        check_output(&rng, &job);
+        check_batches(&rng, &job);
     }
     for (int s = 0; s < STRATEGY_COUNT; s++) {
         printf("%s: %d\n", strategy_name((enum strategy)s), recommended[s]);

@@ -280,12 +280,24 @@ class Reach:
         """How many bytes may one pass access at random before translation limits its speed?"""
         return self._of_gpu(gpu, "scope", bytes=bytes, **more)
 
+    def scopes(self, gpu: Any, bytes: Any, **more: Any) -> List[Any]:
+        """The ranges of passes as (first, end) in bytes, side by side, one for each pass, of which there
+        may be one. For a list of allocations each pass has a list with the range of each of them.
+        granularity=: bounds are multiples of it (a row), one for all or a list."""
+        answer = self.scope(gpu, bytes, **more)
+        if answer["scopes"] is None:
+            raise NotSupported(f"{answer['passes']} passes are too many to be listed")
+        ranges = [[(part["first_byte"], part["first_byte"] + part["length_bytes"])
+                   for part in one.get("parts", [one])] for one in answer["scopes"]]
+        return ranges if "allocations" in answer else [one[0] for one in ranges]
+
     def placement(self, gpu: Any, bytes: Any, **more: Any) -> Answer:
         """Which SM should work in which window of memory?"""
         return self._of_gpu(gpu, "placement", bytes=bytes, **more)
 
     def plan(self, gpu: Any, bytes: Any, **job: Any) -> Answer:
-        """Every way to do the job, best first."""
+        """Every way to do the job, best first. A list of bytes: allocations that are touched together, and
+        touches, element, transaction and granularity may be lists too."""
         return self._of_gpu(gpu, "plan", bytes=bytes, **job)
 
     def split(self, gpu: Any, bytes: Any, **more: Any) -> Answer:

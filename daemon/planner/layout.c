@@ -1,0 +1,135 @@
+/* layout.c: bounds by rows, and which allocation keeps the entries of a TLB.
+ *
+ * The margin: L bytes at any base touch at most ceil(L / entry) + 1 entries, and n rounded lengths
+ * are at most n - 1 entries longer than their sum rounded, so n parts of S bytes together touch at
+ * most ceil(S / entry) + 2n - 1 entries. A part is longer than its share by less than a row, the
+ * last by less than two.
+ */
+#include "planner/layout.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+typedef unsigned __int128 wide;
+
+enum { BISECTIONS = 60 };
+
+struct layout layout_single(uint64_t bytes)
+{
+    return (struct layout){.count = 1, .of = {{.bytes = bytes, .row_bytes = 1, .touches = 1}}};
+}
+
+static bool is_touched(const struct layout *l, uint32_t i)
+{
+    return l->of[i].touches > 0;
+}
+
+uint64_t layout_bytes(const struct layout *l)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < l->count; i++)
+        sum += l->of[i].bytes;
+    return sum;
+}
+
+uint64_t layout_touched_bytes(const struct layout *l)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < l->count; i++)
+        sum += is_touched(l, i) ? l->of[i].bytes : 0;
+    return sum;
+}
+
+uint64_t layout_margin_bytes(const struct layout *l, uint64_t entry_bytes)
+{
+    uint32_t touched = 0;
+    uint64_t rows = 0;
+
+    for (uint32_t i = 0; i < l->count; i++) {
+        touched += is_touched(l, i);
+        if (is_touched(l, i) && l->of[i].row_bytes > 1)
+            rows += 2 * l->of[i].row_bytes;
+    }
+    return rows + (touched > 1 ? 2 * (uint64_t)(touched - 1) * entry_bytes : 0);
+}
+
+uint64_t layout_bound(const struct layout *l, uint32_t i, uint64_t position)
+{
+    const struct layout_allocation *a = &l->of[i];
+    const uint64_t touched = layout_touched_bytes(l);
+
+    if (position >= touched)
+        return a->bytes;
+    return (uint64_t)((wide)position * (a->bytes / a->row_bytes) / touched) * a->row_bytes;
+}
+
+struct layout_range layout_part(const struct layout *l, uint32_t i, uint64_t from, uint64_t to)
+{
+    const uint64_t first = from > 0 ? layout_bound(l, i, from) : 0;
+
+    return (struct layout_range){first, layout_bound(l, i, to) - first};
+}
+
+struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t to)
+{
+    struct layout_range sum = {0, 0};
+
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct layout_range part = layout_part(l, i, from, to);
+        sum.first_byte += part.first_byte;
+        sum.length_bytes += part.length_bytes;
+    }
+    return sum;
+}
+
+/* Of `scale` of each allocation: the bytes that are in the TLB after `time` items have touched them
+ * at random, and the share of accesses that miss. */
+static double resident(const struct layout *l, double scale, double time, double *out_missed)
+{
+    double bytes = 0;
+    double touches = 0;
+    double missed = 0;
+
+    for (uint32_t i = 0; i < l->count; i++) {
+        const double of = (double)l->of[i].bytes * scale;
+        double gone;
+        if (!is_touched(l, i))
+            continue;
+        gone = exp(-l->of[i].touches / of * time);
+        bytes += of * (1 - gone);
+        touches += l->of[i].touches;
+        missed += l->of[i].touches * gone;
+    }
+    *out_missed = missed / touches;
+    return bytes;
+}
+
+uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes)
+{
+    const double scale = (double)bytes / (double)layout_touched_bytes(l);
+    const double reach = (double)reach_bytes;
+    double low = 0;
+    double high = 1;
+    double missed;
+    double even;
+    uint32_t touched = 0;
+
+    for (uint32_t i = 0; i < l->count; i++)
+        touched += is_touched(l, i);
+    if (touched == 1 || reach_bytes == 0 || bytes <= reach_bytes)
+        return bytes;
+    while (isfinite(high) && resident(l, scale, high, &missed) < reach)
+        high *= 2;
+    for (int i = 0; i < BISECTIONS; i++) {
+        const double middle = low + (high - low) / 2;
+        if (resident(l, scale, middle, &missed) < reach)
+            low = middle;
+        else
+            high = middle;
+    }
+    (void)resident(l, scale, high, &missed);
+    even = missed < 1 ? reach / (1 - missed) : (double)bytes;
+    return even < (double)bytes ? (uint64_t)even : bytes;
+}

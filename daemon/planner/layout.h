@@ -1,0 +1,58 @@
+/* layout.h: allocations that one job touches together (the offsets and the edges of a graph, the
+ * metadata and the values of a hash table, a set of embedding tables), cut into matched parts: part
+ * k of each is at the same fraction of it. Pure; no allocation; any thread.
+ *
+ * A position is a byte of all touched allocations together, 0 .. layout_touched_bytes: the fraction
+ * is position over that. An allocation that is not touched is cut too, and takes nothing of a
+ * reach.
+ */
+#ifndef REACH_PLANNER_LAYOUT_H
+#define REACH_PLANNER_LAYOUT_H
+
+#include <stdint.h>
+
+enum { LAYOUT_MAX = 16 };
+
+struct layout_allocation {
+    uint64_t bytes;     /* at least 1 */
+    uint64_t row_bytes; /* bounds are multiples, but for the end; at least 1 */
+    double touches;     /* accesses of it per item; 0: none */
+};
+
+struct layout {
+    uint32_t count; /* 1 .. LAYOUT_MAX */
+    struct layout_allocation of[LAYOUT_MAX];
+};
+
+/* One allocation that is cut at any byte. */
+struct layout layout_single(uint64_t bytes);
+
+uint64_t layout_bytes(const struct layout *l); /* of all */
+uint64_t layout_touched_bytes(const struct layout *l);
+
+/* What a reach less one entry loses so that the parts of a window fit it, together and each at any
+ * alignment: two entries for each further allocation, and two rows of each. 0 for one allocation
+ * that is cut at any byte. */
+uint64_t layout_margin_bytes(const struct layout *l, uint64_t entry_bytes);
+
+/* The bound of allocation `i` at this position: rows before it in the same proportion, rounded
+ * down. Allocations with the same number of rows are cut at the same row. */
+uint64_t layout_bound(const struct layout *l, uint32_t i, uint64_t position);
+
+struct layout_range {
+    uint64_t first_byte;
+    uint64_t length_bytes;
+};
+
+/* The part of allocation `i` between two positions; it may be empty if its rows are few. */
+struct layout_range layout_part(const struct layout *l, uint32_t i, uint64_t from, uint64_t to);
+/* The sums over all allocations: what lies before, and the part. */
+struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t to);
+
+/* The number of bytes, touched evenly, of which a TLB of `reach_bytes` misses the same share of
+ * accesses as of the first `bytes` of this layout; `bytes` at most. Allocations that are touched
+ * more per byte stay in the TLB longer: a hit if the page was touched since as many others were as
+ * there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
+uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes);
+
+#endif

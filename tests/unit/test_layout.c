@@ -1,0 +1,168 @@
+/* test_layout.c: matched parts of several allocations: by hand, and what holds for any of them. */
+#include "base/rng.h"
+#include "base/units.h"
+#include "planner/layout.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void test_same_rows_are_cut_at_the_same_row(void **state)
+{
+    /* A thousand buckets: 17 bytes of metadata and 4096 of values each. */
+    const struct layout l = {.count = 2, .of = {{17000, 17, 1}, {4096000, 4096, 1}}};
+
+    (void)state;
+    for (uint64_t position = 0; position <= layout_touched_bytes(&l); position += 12345)
+        assert_int_equal(layout_bound(&l, 0, position) / 17, layout_bound(&l, 1, position) / 4096);
+    assert_int_equal(layout_bound(&l, 0, layout_touched_bytes(&l)), 17000);
+}
+
+static void test_one_allocation_is_cut_anywhere(void **state)
+{
+    const struct layout l = layout_single(137 * GIB + 1);
+    const struct layout_range part = layout_part(&l, 0, 64 * GIB - 1, 100 * GIB);
+
+    (void)state;
+    assert_int_equal(part.first_byte, 64 * GIB - 1);
+    assert_int_equal(part.length_bytes, 36 * GIB + 1);
+    assert_int_equal(layout_margin_bytes(&l, 2 * MIB), 0);
+    assert_int_equal(layout_effective_bytes(&l, 64 * GIB, 137 * GIB), 137 * GIB);
+}
+
+static void test_the_margin_by_hand(void **state)
+{
+    const struct layout l = {.count = 3, .of = {{GIB, 128, 1}, {GIB, 1, 0.5}, {GIB, 64, 0}}};
+
+    (void)state;
+    assert_int_equal(layout_margin_bytes(&l, 2 * MIB), 2 * 2 * MIB + 2 * 128);
+}
+
+/* Offsets of 2 GiB beside edges of 100 GiB, each touched once: an offset is touched 50 times as
+ * often per byte, so the offsets stay in the TLB, and half of the accesses hit without any work. */
+static void test_what_is_touched_more_stays(void **state)
+{
+    const struct layout even = {.count = 2, .of = {{50 * GIB, 8, 1}, {50 * GIB, 8, 1}}};
+    const struct layout graph = {.count = 2, .of = {{2 * GIB, 8, 1}, {100 * GIB, 8, 1}}};
+    const struct layout hot = {.count = 2, .of = {{GIB, 8, 1000}, {101 * GIB, 8, 1}}};
+    const uint64_t of_graph = layout_effective_bytes(&graph, 64 * GIB, 102 * GIB);
+
+    (void)state;
+    /* The same density is one allocation. */
+    assert_true(llabs((int64_t)(layout_effective_bytes(&even, 64 * GIB, 100 * GIB) - 100 * GIB)) <
+                (int64_t)MIB);
+    /* Misses: none of the offsets, 1 - 62 / 100 of the edges, so 0.19 of all. */
+    assert_true(fabs((double)of_graph / (double)GIB - 64 / (1 - 0.19)) < 0.5);
+    /* Nearly all accesses hit. */
+    assert_true(layout_effective_bytes(&hot, 64 * GIB, 102 * GIB) < 64 * GIB + 64 * MIB);
+}
+
+static struct layout random_layout(struct rng *rng)
+{
+    struct layout l = {.count = 1 + (uint32_t)rng_below(rng, LAYOUT_MAX)};
+
+    for (uint32_t i = 0; i < l.count; i++) {
+        const uint64_t most = (uint64_t)1 << (1 + rng_below(rng, 40));
+        l.of[i] = (struct layout_allocation){.bytes = 1 + rng_below(rng, most),
+                                             .row_bytes = 1 + rng_below(rng, 5000)};
+        if (i == 0 || rng_below(rng, 4) != 0)
+            l.of[i].touches = exp(10 * rng_unit(rng) - 5);
+    }
+    return l;
+}
+
+/* Entries that a range may touch at the worst alignment. */
+static uint64_t entries_of(uint64_t bytes, uint64_t entry)
+{
+    return bytes > 0 ? (bytes + entry - 2) / entry + 1 : 0;
+}
+
+/* A window of the reach less one entry and the margin fits the entries of the reach. */
+static void check_window(struct rng *rng, const struct layout *l)
+{
+    const uint64_t entry = (uint64_t)1 << (12 + rng_below(rng, 12));
+    const uint64_t entries = 4 + rng_below(rng, 5000);
+    const uint64_t taken = entry + layout_margin_bytes(l, entry);
+    const uint64_t touched = layout_touched_bytes(l);
+    uint64_t length;
+    uint64_t from;
+    uint64_t used = 0;
+
+    if (taken >= entries * entry)
+        return;
+    length = 1 + rng_below(rng, entries * entry - taken);
+    length = length < touched ? length : touched;
+    from = rng_below(rng, touched - length + 1);
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->of[i].touches > 0)
+            used += entries_of(layout_part(l, i, from, from + length).length_bytes, entry);
+    assert_true(used <= entries);
+}
+
+static void check_cover(struct rng *rng, const struct layout *l)
+{
+    const uint64_t touched = layout_touched_bytes(l);
+    uint64_t ends[LAYOUT_MAX] = {0};
+    uint64_t position = 0;
+
+    while (position < touched) {
+        const uint64_t next = position + 1 + rng_below(rng, touched - position);
+        for (uint32_t i = 0; i < l->count; i++) {
+            const struct layout_range part = layout_part(l, i, position, next);
+            assert_int_equal(part.first_byte, ends[i]);
+            assert_true(part.first_byte % l->of[i].row_bytes == 0 || next >= touched);
+            ends[i] += part.length_bytes;
+        }
+        position = next;
+    }
+    for (uint32_t i = 0; i < l->count; i++)
+        assert_int_equal(ends[i], l->of[i].bytes);
+}
+
+/* Never above what is touched or below the reach; more bytes never count as fewer. */
+static void check_effective(struct rng *rng, const struct layout *l)
+{
+    const uint64_t touched = layout_touched_bytes(l);
+    const uint64_t reach = 1 + rng_below(rng, touched);
+    const uint64_t some = 1 + rng_below(rng, touched);
+    const uint64_t more = some + rng_below(rng, touched - some + 1);
+    const uint64_t a = layout_effective_bytes(l, reach, some);
+    const uint64_t b = layout_effective_bytes(l, reach, more);
+
+    assert_true(a <= some && b <= more);
+    assert_true(a >= (some < reach ? some : reach) - 1);
+    assert_true((double)b >= (double)a * (1 - 1e-9) - 1);
+}
+
+static void test_any_layout(void **state)
+{
+    const char *given = getenv("TEST_SEED");
+    const uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    struct rng rng = {.state = seed};
+
+    (void)state;
+    printf("seed %llu (TEST_SEED)\n", (unsigned long long)seed);
+    for (int round = 0; round < 3000; round++) {
+        const struct layout l = random_layout(&rng);
+        check_cover(&rng, &l);
+        check_window(&rng, &l);
+        check_effective(&rng, &l);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_rows_are_cut_at_the_same_row),
+        cmocka_unit_test(test_one_allocation_is_cut_anywhere),
+        cmocka_unit_test(test_the_margin_by_hand),
+        cmocka_unit_test(test_what_is_touched_more_stays),
+        cmocka_unit_test(test_any_layout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
