@@ -1,4 +1,4 @@
-# mk/install.mk: make portable, install, deb, clean.
+# mk/install.mk: make portable, install, deb, wheel, clean.
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
@@ -56,11 +56,25 @@ install-built:
 	install -m 644 systemd/reachd.socket systemd/reachd-health.socket $(DESTDIR)$(UNITDIR)
 	test -e $(DESTDIR)/etc/default/reachd || install -m 644 systemd/reachd.default $(DESTDIR)/etc/default/reachd
 
+# In what is packed, all files have the time of the commit.
+COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
+
 # Debian packages of what was built, under build/deb.
 deb:
 	@.ci/deps deb
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
-	@SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) .ci/deb build/deb $(VERSION)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb build/deb $(VERSION)
+
+# The Python package with both libraries inside, under build/wheel.
+WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI))
+.PHONY: wheel wheel-built
+wheel:
+	@.ci/deps wheel
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(WHEEL_LIBS) CUDA_ARCHS="$(RELEASE_ARCHS)"
+	@$(MAKE) --no-print-directory wheel-built
+
+wheel-built:
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel build/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
 
 clean:
 	rm -rf build

@@ -235,6 +235,11 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
     case CURLE_PARTIAL_FILE:
         return fail_with(error, REACH_UNREACHABLE, "the connection to the daemon at %s broke",
                          http_address(http));
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return fail_with(error, REACH_NOT_SUPPORTED,
+                         "%s cannot be reached: this libreach was built without TLS. Use http or a "
+                         "Unix socket, or the libreach of the distribution",
+                         http_address(http));
     default:
         return fail_with(error, REACH_PROTOCOL, "the response from %s is not one of reachd: %s",
                          http_address(http), curl_easy_strerror(code));

@@ -39,6 +39,8 @@ from typing import Any, Dict, List, Optional, Type
 
 from reach import _libraries
 
+__version__ = "0.1.0"
+
 IDLE = -1  # in a table of windows or groups: none
 _SOURCES = {1: "daemon", 2: "cache", 3: "file", 4: "environment"}
 _ALLOW_STALE, _ALLOW_CACHED = 1, 2
