@@ -10,8 +10,9 @@
 #   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
 #   make soak       REQUESTS=10000000 of all kinds to one daemon: does its memory stay flat?
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
-#   make deb        Debian packages, under build/deb
-#   make format     clang-format in place              make lint      format, clang-tidy, cppcheck
+#   make deb        Debian packages, under build/deb  make wheel     the Python package, under build/wheel
+#   make dist       all that a release has, with checksums, under build/dist
+#   make format     clang-format in place              make lint      format, clang-tidy, cppcheck, mypy
 #   make deps       only install what is missing       make clean
 #   make build/tests/unit/test_units   one test program (its release build)
 #

@@ -23,7 +23,7 @@ E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard 
 longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
 # All of it, unless LINT= is on the command line.
-LINT        := lint-cppcheck lint-changed lint-format
+LINT        := lint-cppcheck lint-changed lint-format lint-types
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \

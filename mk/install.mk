@@ -1,9 +1,13 @@
-# mk/install.mk: make portable, install, deb, clean.
+# mk/install.mk: make portable, install, deb, wheel, dist, clean.
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
+PORTABLE    := build/reachd-$(VERSION)-$(shell uname -m)-linux.tar.gz
+# In what is packed, all files have the time of the commit; in a source archive the files have it.
+COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y Makefile))
+
 portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
-	@.ci/portable build/portable build/reachd-$(VERSION)-$(shell uname -m).tar.gz $(GLIBC_MAX) \
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/portable build/portable $(PORTABLE) $(GLIBC_MAX) \
 	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) build/release/libreach-cuda.so.$(ABI) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
@@ -60,7 +64,27 @@ install-built:
 deb:
 	@.ci/deps deb
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
-	@SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct 2>/dev/null) .ci/deb build/deb $(VERSION)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb build/deb $(VERSION)
+
+# The Python package with both libraries inside, under build/wheel.
+WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI))
+.PHONY: wheel wheel-built
+wheel:
+	@.ci/deps wheel
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(WHEEL_LIBS) CUDA_ARCHS="$(RELEASE_ARCHS)"
+	@$(MAKE) --no-print-directory wheel-built
+
+wheel-built:
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel build/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
+
+# All of it in one folder, of a clean checkout.
+.PHONY: dist dist-built
+dist:
+	@for t in portable deb wheel dist-built; do $(MAKE) --no-print-directory $$t || exit 1; done
+
+dist-built:
+	@.ci/dist build/dist reachd-$(VERSION) $(PORTABLE) \
+	    $(filter-out %-dbgsym_$(VERSION)_amd64.deb,$(wildcard build/deb/*.deb)) $(wildcard build/wheel/reachd-*.whl)
 
 clean:
 	rm -rf build

@@ -5,11 +5,13 @@
 # is the judge, that of Debian 12; without it nothing is known, so the step fails and says what to do.
 LLVM_JUDGE  := 14
 CPPCHECK_JUDGE := 2.10
+MYPY_JUDGE  := 1.0
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY  ?= clang-tidy
 CPPCHECK    ?= cppcheck
+MYPY        ?= mypy
 # version, command, the variable that names it
-judge        = $($(3)) --version 2>/dev/null | grep -q 'version $(1)\.\|^Cppcheck $(1)' || { \
+judge        = $($(3)) --version 2>/dev/null | grep -q 'version $(1)\.\|^Cppcheck $(1)\|^mypy $(1)\.' || { \
                    echo "lint needs $(2) $(1), and '$($(3))' is missing or of another version."; \
                    echo "Debian 12 has it (.ci/deps check). Elsewhere install it beside yours and name it:"; \
                    echo "    $(3)=$(2)-$(1) make check"; \
@@ -18,8 +20,8 @@ judge        = $($(3)) --version 2>/dev/null | grep -q 'version $(1)\.\|^Cppchec
 TIDY_SRC    ?= $(LINT_SRC)
 TIDY_FLAGS   = $(CPPFLAGS) $(PKG_CFLAGS) $(if $(filter $(PQ_SRC),$<),$(PQ_DEFINES)) -std=gnu11 -DREACHD_VERSION='"lint"'
 
-.PHONY: lint lint-format lint-tidy lint-changed lint-stamps lint-cppcheck format
-lint: lint-format lint-tidy lint-cppcheck
+.PHONY: lint lint-format lint-tidy lint-changed lint-stamps lint-cppcheck lint-types format
+lint: lint-format lint-tidy lint-cppcheck lint-types
 
 lint-format:
 	$(Q)$(call judge,$(LLVM_JUDGE),clang-format,CLANG_FORMAT); $(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
@@ -49,6 +51,11 @@ lint-cppcheck:
 	    $(CPPCHECK) --quiet --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
 	    --inline-suppr --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck \
 	    -j $(JOBS) -I. -Idaemon -D_GNU_SOURCE -DREACHD_VERSION='"lint"' $(LINT_SRC)
+
+# The Python package, as clients/python/pyproject.toml says; PyTorch and Triton need not be there.
+lint-types:
+	$(Q)$(call judge,$(MYPY_JUDGE),mypy,MYPY); cd clients/python && $(MYPY) --cache-dir $(CURDIR)/build/lint/mypy \
+	    --no-error-summary
 
 format:
 	$(CLANG_FORMAT) -i $(C_FILES)

@@ -20,7 +20,7 @@ MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c 
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 # The Python package, and what marks it as typed.
-PYTHON_SRC  := $(sort $(call find_files,clients/python,*.py) $(call find_files,clients/python,py.typed))
+PYTHON_SRC  := $(sort $(call find_files,clients/python/reach,*.py) $(call find_files,clients/python/reach,py.typed))
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 # Host code that the examples share.
 EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))

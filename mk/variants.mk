@@ -95,14 +95,23 @@ $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 REACH_MAP   := clients/c/reach.map
 REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
 
-# The one of the portable folder finds there what it needs.
+# The one of the portable folder finds there what it needs; the one of the wheel needs no
+# libcurl, and auditwheel puts libjansson beside it.
+REACH_SHARED := $(addsuffix /libreach.so.$(ABI),build/release build/release/portable build/wheel)
 build/release/portable/libreach.so.$(ABI): private LDFLAGS += $(RPATH)
-build/release/libreach.so.$(ABI) build/release/portable/libreach.so.$(ABI): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
+build/wheel/libreach.so.$(ABI): private LDFLAGS += -s -Wl,--exclude-libs,ALL
+build/wheel/libreach.so.$(ABI): private CTL_LIBS = build/wheel/curl/libcurl.a $(call pkg_config,--libs jansson) -lm
+build/wheel/libreach.so.$(ABI): | build/wheel/curl/libcurl.a
+$(REACH_SHARED): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic \
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
 	    build/release/libanswer.a $(CTL_LIBS)
+
+build/wheel/curl/libcurl.a:
+	$(call say,BUILD,$@)
+	$(Q).ci/libcurl $(@D)
 
 build/release/libreach.so: build/release/libreach.so.$(ABI)
 	$(Q)ln -sfn $(<F) $@
@@ -118,8 +127,10 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 ALLOC_MAP   := clients/cuda/reach_alloc.map
 ALLOC_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/cuda/*/*.c)) build/release/obj/fatbin.o
 
-build/release/libreach-cuda.so.$(ABI): $(ALLOC_OBJ) $(ALLOC_MAP)
+build/wheel/libreach-cuda.so.$(ABI): private LDFLAGS += -s
+$(addsuffix /libreach-cuda.so.$(ABI),build/release build/wheel): $(ALLOC_OBJ) $(ALLOC_MAP)
 	$(call say,LINK,$@)
+	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,--version-script=$(ALLOC_MAP) -Wl,-Bsymbolic \
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(ALLOC_OBJ) -ldl
 
@@ -143,4 +154,4 @@ build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slu
 build/tests/%: build/release/tests/%
 	@mkdir -p $(@D) && ln -sfn $(abspath $<) $@
 
--include $(shell find build -name '*.d' -type f 2>/dev/null)
+-include $(shell find build -path build/wheel -prune -o -name '*.d' -type f -print 2>/dev/null)

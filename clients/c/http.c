@@ -30,6 +30,12 @@ static void start_curl(void)
     curl_started = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+/* The libcurl of the Python wheel speaks http alone. */
+static bool has_tls(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL;
+}
+
 enum reach_status http_new(const char *base, const char *socket_path, struct http **out,
                            struct reach_error *error)
 {
@@ -40,6 +46,11 @@ enum reach_status http_new(const char *base, const char *socket_path, struct htt
     if (curl_started != CURLE_OK)
         return fail_with(error, REACH_NOT_SUPPORTED, "libcurl does not start: %s",
                          curl_easy_strerror(curl_started));
+    if (strncasecmp(base, "https:", 6) == 0 && !has_tls())
+        return fail_with(error, REACH_NOT_SUPPORTED,
+                         "%s cannot be reached: this libreach was built without TLS. Use http or a "
+                         "Unix socket, or the libreach of a distribution",
+                         base);
     http = calloc(1, sizeof(*http));
     if (!http)
         return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");

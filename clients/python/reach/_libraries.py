@@ -17,7 +17,8 @@ def path(name: str, variable: str) -> str:
     here = os.path.dirname(os.path.abspath(__file__))
     near = (os.path.join(here, *folder, name)
             for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "lib")))
-    return os.environ.get(variable) or next(filter(os.path.exists, near), name)
+    found = os.environ.get(variable) or next((file for file in near if os.path.exists(file)), None)
+    return found or name
 
 
 def reach() -> str:

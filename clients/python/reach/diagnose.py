@@ -20,6 +20,8 @@ from typing import Any, Dict, Optional, Tuple
 
 from reach import _libraries
 
+__all__ = ["KINDS", "diagnose"]
+
 KINDS = ("unknown", "device", "peer", "managed-device", "managed-host", "managed", "host-pinned",
          "host-registered", "host-virtual")
 _SIZES = ("bytes", "mapping_bytes", "free_bytes", "part_bytes")
@@ -47,16 +49,17 @@ class _Diagnosis(ctypes.Structure):
 def _place(array: Any) -> Tuple[int, int]:
     """Address and bytes."""
     if isinstance(array, tuple):
-        return array
+        address, size = array
+        return int(address), int(size)
     if hasattr(array, "data_ptr"):
-        return array.data_ptr(), array.numel() * array.element_size()
+        return int(array.data_ptr()), int(array.numel() * array.element_size())
     interface = array.__cuda_array_interface__
     if interface.get("strides"):
         raise ValueError("the array is not contiguous; diagnose the array that it is a view of")
     count = 1
     for length in interface["shape"]:
         count *= length
-    return interface["data"][0], count * int(interface["typestr"][2:])
+    return int(interface["data"][0]), count * int(interface["typestr"][2:])
 
 
 def _numbers(options: _Options, fingerprint: Any) -> None:
@@ -72,7 +75,20 @@ def _numbers(options: _Options, fingerprint: Any) -> None:
 def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[int] = None,
              driver: Optional[str] = None) -> Dict[str, Any]:
     """`source`: a reach.Reach, which knows the GPU as `gpu`; `device`: the CUDA ordinal of the GPU that reads,
-    else that of the array, else 0. Raises RuntimeError, ValueError, reach.ReachError."""
+    else that of the array, else 0. Raises RuntimeError, ValueError, reach.ReachError.
+
+    What follows needs a GPU and PyTorch:
+
+    >>> table = torch.empty(1 << 30, device="cuda")  # doctest: +SKIP
+    >>> diagnose(table)["memory"]  # doctest: +SKIP
+    'device'
+
+    A driver that is not there is an error, never a guess:
+
+    >>> diagnose((0, 4096), driver="/nowhere/libcuda.so.1")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    RuntimeError: cannot load /nowhere/libcuda.so.1: ...
+    """
     address, size = _place(array)
     if device is None:
         device = getattr(getattr(array, "device", None), "index", None) or 0

@@ -39,7 +39,14 @@ class _Stats(ctypes.Structure):
 
 class MemPool:
     """`pool` is the torch.cuda.MemPool. `frame_bytes` 0: the driver's allocation granularity, and stats()
-    says so. `keep_bytes`: of free frames that stay with the pool. Raises RuntimeError."""
+    says so. `keep_bytes`: of free frames that stay with the pool. Raises RuntimeError.
+
+    It needs a GPU and PyTorch:
+
+    >>> pool = MemPool(frame_bytes=32 << 20)  # doctest: +SKIP
+    >>> with torch.cuda.use_mem_pool(pool.pool):  # doctest: +SKIP
+    ...     table = torch.empty(1 << 30, device="cuda")
+    """
 
     def __init__(self, frame_bytes: int = 0, device: int = 0, keep_bytes: int = 0) -> None:
         import torch
@@ -60,7 +67,11 @@ class MemPool:
             raise RuntimeError(error.text.decode("utf-8", "replace"))
 
     def stats(self) -> Dict[str, int]:
-        """struct reach_alloc_stats of reach_alloc.h."""
+        """struct reach_alloc_stats of reach_alloc.h. It needs a GPU and PyTorch:
+
+        >>> MemPool(frame_bytes=32 << 20).stats()["frame_bytes"]  # doctest: +SKIP
+        33554432
+        """
         stats = _Stats(size=ctypes.sizeof(_Stats))
         self._check("reach_alloc_stats", self._pool, ctypes.byref(stats))
         return {name: getattr(stats, name) for name in _STATS[1:]}
