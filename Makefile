@@ -60,11 +60,13 @@ FORCE:
 .PHONY: FORCE
 
 # ---- all -----------------------------------------------------------------------------------
-EXAMPLES    := $(if $(NVCC),$(EXAMPLE_SRC:clients/examples/%.cu=build/release/examples/%))
+EXAMPLES    := $(if $(NVCC),$(patsubst clients/examples/%.cu,build/release/examples/%,$(filter-out %/gups.cu,$(EXAMPLE_SRC))))
+# The one example that is a program for users, and installed.
+GUPS        := $(if $(NVCC),build/release/reach-gups)
 # What the examples in Python need beside them: the clients, and kernels that they load.
 EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
-PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(EXAMPLE_FAT) \
+PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) \
                $(EXAMPLE_PY)
 SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)
 LIBREACH    := $(foreach l,libreach libreach-cuda,$(addprefix build/release/$(l).,so.$(ABI) so a))

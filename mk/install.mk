@@ -30,7 +30,7 @@ install-built:
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR)
 	install -m 644 $(filter-out %.so,$(LIBREACH)) $(DESTDIR)$(LIBDIR)
 	for l in libreach libreach-cuda; do ln -sfn $$l.so.$(ABI) $(DESTDIR)$(LIBDIR)/$$l.so; done
-	install -m 644 clients/c/reach.h $(wildcard clients/cuda/*.h) $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 clients/c/reach.h $(wildcard clients/cuda/*.h clients/cuda/*.cuh) $(DESTDIR)$(INCLUDEDIR)
 	for l in clients/c/reach clients/cuda/reach-cuda; do \
 	    sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' $$l.pc.in \
 	        >$(DESTDIR)$(LIBDIR)/pkgconfig/$${l##*/}.pc; done
@@ -53,7 +53,7 @@ install-built:
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
-	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(DESTDIR)$(BINDIR)
+	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(GUPS) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
 	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd

@@ -63,6 +63,9 @@ endef
 $(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
+$(GUPS): clients/examples/gups.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
+	$(LINK_CU)
+
 $(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh build/kernels/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)

@@ -100,6 +100,35 @@ def host_memory_is_read_in_the_order_of_the_advice():
     equal(status, 1, err)  # of a K80's host nothing is known
 
 
+def gups(*options):
+    return run(os.path.join(common.BUILD, "reach-gups"), "--dry-run", *options)
+
+
+@case
+def gups_goes_the_ways_of_the_plan():
+    status, out, err = gups("-n", "34", "-d", "1", "--reachd", WHERE)
+    equal((status, err), (0, ""))
+    ways = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}
+    equal(list(ways), ["naive", "scopes", "windows"])
+    asked = daemon.json(f"/v1/gpus/1/plan?bytes={1 << 37}&access=atomic&element=8&transaction=32")
+    options = {option["strategy"]: option for option in asked["options"]}
+    for name, strategy in (("naive", "naive"), ("scopes", "scopes"), ("windows", "filtered-windows")):
+        equal(float(ways[name][3]), round(options[strategy]["gbps"] / 32, 2), name)
+    equal(int(ways["scopes"][0]), options["scopes"]["passes"])
+    equal(int(ways["windows"][1]), options["filtered-windows"]["windows"])
+
+
+@case
+def gups_without_a_daemon_is_naive_and_says_why():
+    status, out, err = gups("--reachd", "unix:" + common.folder + "/nobody")
+    equal((status, err), (0, ""))
+    assert out.startswith("No plan, so only the naive way is run: ") and "nobody" in out, out
+    equal([line.split()[0] for line in out.splitlines()[3:]], ["naive"])
+    status, _, err = gups("-n", "15")
+    equal(status, 2)
+    assert "-n 15" in err, err
+
+
 @case
 def wrong_use_is_an_error_that_says_so():
     for options, status, words in (

@@ -1,0 +1,105 @@
+/* reach_scopes.cuh: work in scopes. A kernel that exists gets one range test and is launched once
+ * per scope; in each launch the SMs access no more memory than their TLBs reach. Needs no SM ids,
+ * no persistent blocks and no queue, so it works under MPS, in graphs and with kernels of others.
+ * docs/moving-to-scopes.md has an example.
+ *
+ * Header only; needs reach_ranges.h. reach_scopes_cut (there) makes the scopes from the scope_bytes
+ * of reach_get_scope or reach_get_plan (libreach), or fill a reach_scope_list with bounds of your
+ * own.
+ *
+ * All functions launch on the caller's stream, allocate nothing, wait for nothing, and can be
+ * captured in a graph. Scopes run one after another in the order of the stream, which is what makes
+ * them scopes: do not launch them on several streams. The first error ends a loop and is returned.
+ */
+#ifndef REACH_SCOPES_CUH
+#define REACH_SCOPES_CUH
+
+#include "reach_ranges.h"
+
+#include <cuda_runtime.h>
+
+/* ---- predicates --------------------------------------------------------------------------------
+ */
+
+/* True for the items of one scope. A predicate for algorithms that take one. */
+struct reach_in_scope {
+    struct reach_range items;
+
+    __host__ __device__ __forceinline__ bool operator()(uint64_t item) const
+    {
+        return reach_in_range(items, item);
+    }
+};
+
+/* True for the keys whose item, item_of(key), is in one scope: item_of says which bucket, block or
+ * row a key accesses first. Such as cuCollections' add_if(first, last, first, predicate). */
+template <class ItemOf> struct reach_key_in_scope {
+    struct reach_range items;
+    ItemOf item_of;
+
+    template <class Key> __host__ __device__ __forceinline__ bool operator()(const Key &key) const
+    {
+        return reach_in_range(items, (uint64_t)item_of(key));
+    }
+};
+
+/* The predicate of items of `item_bytes` in allocation `part`. */
+static inline reach_in_scope reach_scope_test(const reach_pass &pass, uint64_t item_bytes,
+                                              uint32_t part = 0)
+{
+    return {reach_pass_items(&pass, part, item_bytes)};
+}
+
+template <class ItemOf>
+static inline reach_key_in_scope<ItemOf>
+reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of, uint32_t part = 0)
+{
+    return {reach_pass_items(&pass, part, item_bytes), item_of};
+}
+
+/* ---- loops -------------------------------------------------------------------------------------
+ */
+
+/* Calls launch(pass) for each scope in turn; launch returns nothing, and enqueues on one stream
+ * what works in this scope: a kernel of your own, a call of a library with a predicate. Any error
+ * of the launches is that of cudaGetLastError. */
+template <class Launch>
+static inline cudaError_t reach_for_each_scope(const reach_scope_list &scopes, Launch launch)
+{
+    cudaError_t result = cudaSuccess;
+    for (uint32_t s = 0; s < scopes.count && result == cudaSuccess; s++) {
+        launch(reach_scope_pass(&scopes, s));
+        result = cudaGetLastError();
+    }
+    return result;
+}
+
+/* Calls work(i, pass), a functor or lambda of the device, for all i in [0, count). */
+template <class Work>
+__global__ void reach_scope_kernel(const __grid_constant__ reach_pass pass, uint64_t count,
+                                   Work work)
+{
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
+        work(i, pass);
+}
+
+/* Once per scope: work(i, pass) on the device for all i in [0, count). `blocks` of `threads`; with
+ * fewer than count / threads blocks each thread takes several i. */
+template <class Work>
+static inline cudaError_t reach_for_each_in_scopes(const reach_scope_list &scopes, uint64_t count,
+                                                   Work work, uint32_t blocks, uint32_t threads,
+                                                   cudaStream_t stream)
+{
+    cudaLaunchConfig_t config = {};
+    cudaError_t result = cudaSuccess;
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    for (uint32_t s = 0; s < scopes.count && result == cudaSuccess; s++)
+        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>, reach_scope_pass(&scopes, s),
+                                    count, work);
+    return result;
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* cuda_runtime.h: enough of CUDA to run a kernel on the CPU, so that the headers of clients/cuda
+ * are tested on machines without a GPU. Each thread of a block is a context of its own; between two
+ * synchronizations the threads run in random order, so a missing barrier shows up as a wrong
+ * result. Blocks run one after another. Not a model of speed. One thread of the process at a time.
+ */
+#ifndef CUDA_ON_HOST_H
+#define CUDA_ON_HOST_H
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <ucontext.h>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __shared__      static
+#define __grid_constant__
+#define __launch_bounds__(...)
+
+typedef int cudaError_t;
+typedef struct cuda_stream *cudaStream_t;
+enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned n = 1) : x(n), y(1), z(1)
+    {
+    }
+};
+
+static dim3 threadIdx(0), blockIdx(0), blockDim, gridDim;
+
+namespace cuda_on_host
+{
+enum { STACK_BYTES = 128 << 10, WARP = 32 };
+enum state { READY, AT_WARP, AT_BLOCK, ENDED };
+
+struct thread {
+    ucontext_t context;
+    std::vector<char> stack;
+    state at;
+    unsigned deposit; /* of a collective of its warp */
+};
+
+static std::vector<thread> threads;
+static ucontext_t scheduler;
+static unsigned current;
+static uint64_t random_state = 1;
+static const std::function<void()> *body;
+
+static inline unsigned random_below(unsigned n)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (unsigned)((random_state >> 33) % n);
+}
+
+static inline void wait_at(state at)
+{
+    threads[current].at = at;
+    swapcontext(&threads[current].context, &scheduler);
+}
+
+static inline void enter()
+{
+    (*body)();
+    threads[current].at = ENDED;
+}
+
+/* Releases the threads first .. end if all that have not ended wait at `at`. */
+static inline bool release(unsigned first, unsigned end, state at)
+{
+    unsigned waiting = 0;
+    for (unsigned t = first; t < end; t++) {
+        if (threads[t].at != at && threads[t].at != ENDED)
+            return false;
+        waiting += threads[t].at == at;
+    }
+    for (unsigned t = first; t < end; t++) {
+        if (threads[t].at == at)
+            threads[t].at = READY;
+    }
+    return waiting > 0;
+}
+
+static inline bool release_any(unsigned count)
+{
+    bool any = release(0, count, AT_BLOCK);
+    for (unsigned w = 0; w < count; w += WARP)
+        any = release(w, w + WARP < count ? w + WARP : count, AT_WARP) || any;
+    return any;
+}
+
+static inline void run_block(unsigned count)
+{
+    threads.resize(count);
+    for (unsigned t = 0; t < count; t++) {
+        threads[t].stack.resize(STACK_BYTES);
+        getcontext(&threads[t].context);
+        threads[t].context.uc_stack.ss_sp = threads[t].stack.data();
+        threads[t].context.uc_stack.ss_size = STACK_BYTES;
+        threads[t].context.uc_link = &scheduler;
+        threads[t].at = READY;
+        makecontext(&threads[t].context, enter, 0);
+    }
+    std::vector<unsigned> ready;
+    for (;;) {
+        ready.clear();
+        for (unsigned t = 0; t < count; t++) {
+            if (threads[t].at == READY)
+                ready.push_back(t);
+        }
+        if (ready.empty() && !release_any(count))
+            break;
+        for (size_t n = ready.size(); n; n--) {
+            const size_t i = random_below((unsigned)n);
+            current = ready[i];
+            ready[i] = ready[n - 1];
+            threadIdx = dim3(current);
+            swapcontext(&scheduler, &threads[current].context);
+        }
+    }
+    for (const thread &t : threads) {
+        if (t.at != ENDED) {
+            fprintf(stderr, "the threads of a block wait for each other forever\n");
+            abort();
+        }
+    }
+}
+
+/* What all lanes of the warp deposit; every lane calls it. */
+static inline void exchange(unsigned value, unsigned all[WARP])
+{
+    const unsigned first = current / WARP * WARP;
+    threads[current].deposit = value;
+    wait_at(AT_WARP);
+    for (unsigned lane = 0; lane < WARP; lane++)
+        all[lane] = threads[first + lane].deposit;
+    wait_at(AT_WARP);
+}
+} // namespace cuda_on_host
+
+static inline void __syncthreads()
+{
+    cuda_on_host::wait_at(cuda_on_host::AT_BLOCK);
+}
+
+static inline void __syncwarp()
+{
+    cuda_on_host::wait_at(cuda_on_host::AT_WARP);
+}
+
+static inline unsigned __ballot_sync(unsigned, bool value)
+{
+    unsigned all[cuda_on_host::WARP], set = 0;
+    cuda_on_host::exchange(value, all);
+    for (unsigned lane = 0; lane < cuda_on_host::WARP; lane++)
+        set |= all[lane] << lane;
+    return set;
+}
+
+static inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distance)
+{
+    unsigned all[cuda_on_host::WARP];
+    const unsigned lane = threadIdx.x % cuda_on_host::WARP;
+    cuda_on_host::exchange(value, all);
+    return lane >= distance ? all[lane - distance] : value;
+}
+
+static inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from)
+{
+    unsigned all[cuda_on_host::WARP];
+    cuda_on_host::exchange(value, all);
+    return all[from];
+}
+
+static inline unsigned __popc(unsigned bits)
+{
+    return (unsigned)__builtin_popcount(bits);
+}
+
+template <class T> static inline T atomicAdd(T *at, T value)
+{
+    const T old = *at;
+    *at += value;
+    return old;
+}
+
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+};
+
+template <class... P, class... A>
+static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                      A... arguments)
+{
+    const std::function<void()> call = [&] { kernel(arguments...); };
+    cuda_on_host::body = &call; /* until the last block has ended */
+    gridDim = config->gridDim;
+    blockDim = config->blockDim;
+    for (unsigned b = 0; b < gridDim.x; b++) {
+        blockIdx = dim3(b);
+        cuda_on_host::run_block(blockDim.x);
+    }
+    cuda_on_host::body = nullptr;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+
+#endif

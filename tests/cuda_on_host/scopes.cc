@@ -1,0 +1,81 @@
+/* scopes.cc: the loops and predicates of reach_scopes.cuh on the CPU. Prints TAP. TEST_SEED repeats
+ * a run. */
+#include "reach_scopes.cuh"
+
+#include <ctime>
+
+using cuda_on_host::random_below;
+
+static int point, failed;
+
+static void ok(bool passed, const char *name)
+{
+    printf("%sok %d - %s\n", passed ? "" : "not ", ++point, name);
+    failed += !passed;
+}
+
+/* Matched parts of two tables, rows of 24 and of 8 bytes. */
+static reach_scope_list random_scopes(uint64_t rows)
+{
+    const uint64_t bytes[] = {rows * 24, rows * 8};
+    static reach_scope_list scopes;
+    reach_scopes_cut(&scopes, 2, bytes, 64 + rows * 32 / (1 + random_below(6)), 8);
+    return scopes;
+}
+
+static bool every_row_is_visited_once(bool loop_of_launches)
+{
+    const uint64_t rows = 1 + random_below(5000), count = random_below(3000);
+    const reach_scope_list scopes = random_scopes(rows);
+    std::vector<uint32_t> index(count), visits(count);
+    uint32_t *const seen = visits.data();
+    for (uint32_t &i : index)
+        i = random_below((unsigned)rows);
+    const uint32_t *const rows_of = index.data();
+    const auto work = [=](uint64_t i, const reach_pass &pass) {
+        const reach_in_scope test = {reach_pass_items(&pass, 0, 24)};
+        seen[i] += test(rows_of[i]);
+    };
+    cudaError_t result;
+    if (loop_of_launches) {
+        result = reach_for_each_scope(scopes, [&](const reach_pass &pass) {
+            for (uint64_t i = 0; i < count; i++)
+                work(i, pass);
+        });
+    } else {
+        result = reach_for_each_in_scopes(scopes, count, work, 1 + random_below(3),
+                                          32 * (1 + random_below(4)), nullptr);
+    }
+    for (uint32_t n : visits)
+        result = n == 1 ? result : cudaErrorInvalidValue;
+    return result == cudaSuccess;
+}
+
+static bool keys_are_tested_by_what_they_access()
+{
+    const uint64_t rows = 1000;
+    const reach_scope_list scopes = random_scopes(rows);
+    const auto bucket_of = [=](uint32_t key) { return (uint64_t)key * 7919 % rows; };
+    uint32_t found = 0;
+    reach_for_each_scope(scopes, [&](const reach_pass &pass) {
+        const auto test = reach_scope_test_of(pass, 8, bucket_of, 1);
+        const reach_in_scope item = reach_scope_test(pass, 8, 1);
+        for (uint32_t key = 0; key < 3000; key++)
+            found += test(key) && item(bucket_of(key));
+    });
+    return found == 3000;
+}
+
+int main()
+{
+    const char *const seed = getenv("TEST_SEED");
+    bool right = true;
+    cuda_on_host::random_state = seed ? strtoull(seed, nullptr, 0) : (uint64_t)time(nullptr);
+    printf("# TEST_SEED=%llu\n", (unsigned long long)cuda_on_host::random_state);
+    for (int i = 0; i < 60; i++)
+        right = every_row_is_visited_once(i % 2) && right;
+    ok(right, "every row is visited in one scope");
+    ok(keys_are_tested_by_what_they_access(), "keys are tested by what they access");
+    printf("1..%d\n", point);
+    return failed != 0;
+}

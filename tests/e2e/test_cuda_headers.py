@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""The headers for kernels (clients/cuda) without a GPU: their device code runs on the CPU, thread by
+thread (tests/cuda_on_host), on random cases. Needs a C++ compiler, which nvcc needs too."""
+import glob
+import os
+import shutil
+import sys
+
+import common
+from common import ROOT, case, equal, run
+
+FLAGS = ("-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable",
+         "-Wno-unknown-pragmas")
+if os.path.basename(common.BUILD) != "release":
+    print("the headers are compiled here, so once is enough")
+    sys.exit(77)
+CXX = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+if not CXX:
+    print("there is no C++ compiler: install g++, or name one with CXX")
+    sys.exit(77)
+
+
+@case
+def kernels_are_right_on_the_cpu():
+    sources = sorted(glob.glob(ROOT + "/tests/cuda_on_host/*.cc"))
+    assert sources, "no test programs"
+    for source in sources:
+        program = os.path.join(common.folder, os.path.basename(source)[:-3])
+        status, out, err = run(CXX, *FLAGS, "-I" + ROOT + "/tests/cuda_on_host",
+                               "-I" + ROOT + "/clients/cuda", "-o", program, source)
+        equal(status, 0, out + err)
+        status, out, err = run(program)
+        equal((status, err), (0, ""), f"{source}: {out}")
+        assert "not ok" not in out and "TEST_SEED" in out, out
+
+
+if __name__ == "__main__":
+    common.main()
