@@ -430,35 +430,37 @@ static void test_unknown_gpus_are_measured_once(void **state)
     node_stop(&n);
 }
 
-/* The first state that anybody can see of GPU 0 of the node that starts; it looks all the time. */
+/* The first snapshot of the node that starts, looked for all the time: the state of GPU 0 in it.
+ * GPU_STATE_UNKNOWN if this thread slept while it was the newest. */
 static void *watch_first_state(void *out)
 {
     struct snapshot_cell *cell;
+    uint32_t count = 0;
 
     while (!(cell = atomic_load(&watched_cell)))
         ;
-    for (;;) {
+    while (!count) {
         const struct snapshot *s = snapshot_acquire(cell);
-        const bool found = s->gpu_count > 0;
 
-        if (found)
+        count = s->gpu_count;
+        if (count && s->generation == 2) /* 1 is empty */
             *(enum gpu_state *)out = s->gpus[0].state;
         snapshot_release(s);
-        if (found)
-            return NULL;
     }
+    return NULL;
 }
 
-/* Whoever waits until a GPU is ready gets one that has been checked. */
+/* A client that waits until a GPU is ready gets one that has been checked. */
 static void test_nothing_is_ready_before_its_check(void **state)
 {
     struct node n = node_start(database, one_gpu, true);
+    int seen = 0;
 
     (void)state;
     assert_int_equal(await(&n, "m-1").state, MEASUREMENT_DONE);
     node_stop(&n);
     check_known = true;
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 100 && seen < 10; i++) {
         enum gpu_state first = GPU_STATE_UNKNOWN;
         pthread_t watcher;
 
@@ -466,11 +468,13 @@ static void test_nothing_is_ready_before_its_check(void **state)
         assert_int_equal(pthread_create(&watcher, NULL, watch_first_state, &first), 0);
         n = node_start(database, one_gpu, true);
         pthread_join(watcher, NULL);
-        assert_true(first == GPU_STATE_QUEUED || first == GPU_STATE_CHECKING);
+        seen += first != GPU_STATE_UNKNOWN;
+        assert_true(first == GPU_STATE_UNKNOWN || first == GPU_STATE_QUEUED);
         assert_int_equal(await(&n, "m-1").state, MEASUREMENT_DONE);
         assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
         node_stop(&n);
     }
+    print_message("# the first snapshot was seen %d times\n", seen);
     check_known = false;
 }
 
