@@ -186,7 +186,9 @@ static void print_document(const struct table *t, const json_t *document, bool m
            format_size(t->fp.gpu.memory_bytes, memory));
     printf("Predicted gain of the best strategy over naive, input of %.6g bytes per access, %s.\n",
            t->input_bytes, scan);
-    puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: nothing gains.");
+    puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: nothing gains; -: "
+         "not "
+         "measured.");
     json_array_foreach(json_object_get(document, "tables"), i, table)
     {
         puts("");

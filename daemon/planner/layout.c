@@ -42,7 +42,7 @@ uint64_t layout_touched_bytes(const struct layout *l)
     return sum;
 }
 
-uint64_t layout_margin_bytes(const struct layout *l, uint64_t entry_bytes)
+uint64_t layout_alignment_bytes(const struct layout *l, uint64_t entry_bytes)
 {
     uint32_t touched = 0;
     uint64_t rows = 0;

@@ -33,7 +33,7 @@ uint64_t layout_touched_bytes(const struct layout *l);
 /* What a reach less one entry loses so that the parts of a window fit it, together and each at any
  * alignment: two entries for each further allocation, and two rows of each. 0 for one allocation
  * that is cut at any byte. */
-uint64_t layout_margin_bytes(const struct layout *l, uint64_t entry_bytes);
+uint64_t layout_alignment_bytes(const struct layout *l, uint64_t entry_bytes);
 
 /* The bound of allocation `i` at this position: rows before it in the same proportion, rounded
  * down. Allocations with the same number of rows are cut at the same row. */

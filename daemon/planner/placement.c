@@ -329,7 +329,7 @@ enum status placement_plan_for(const struct fingerprint *fp,
     if (s == STATUS_OK)
         s = reach_limit_reserve(&plan.limit, request->reserve_bytes, err);
     if (s == STATUS_OK)
-        s = reach_limit_margin(&plan.limit, request->margin_bytes, err);
+        s = reach_limit_alignment(&plan.limit, request->alignment_bytes, err);
     if (s != STATUS_OK)
         return s;
     plan.reserved_bytes = without_reserve - plan.limit.usable_bytes;

@@ -67,7 +67,7 @@ struct placement_request {
     const char *fingerprint_id; /* as in scope_request */
     uint64_t reserve_bytes;     /* touched at random besides, by all SMs: comes off every window,
                                    in whole entries and one for its alignment */
-    uint64_t margin_bytes;      /* comes off every window besides (layout_margin_bytes) */
+    uint64_t alignment_bytes;   /* comes off every window besides (layout_alignment_bytes) */
 };
 
 struct placement_window {

@@ -131,21 +131,22 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
     return STATUS_OK;
 }
 
-enum status reach_limit_margin(struct reach_limit *limit, uint64_t margin_bytes, struct err *err)
+enum status reach_limit_alignment(struct reach_limit *limit, uint64_t alignment_bytes,
+                                  struct err *err)
 {
     char margin[FORMAT_SIZE_BYTES];
     char usable[FORMAT_SIZE_BYTES];
 
-    if (!limit->observed || margin_bytes == 0)
+    if (!limit->observed || alignment_bytes == 0)
         return STATUS_OK;
-    if (margin_bytes >= limit->usable_bytes) {
-        format_size_pair(margin_bytes, limit->usable_bytes, margin, usable);
+    if (alignment_bytes >= limit->usable_bytes) {
+        format_size_pair(alignment_bytes, limit->usable_bytes, margin, usable);
         return err_set(err, STATUS_NOT_APPLICABLE,
                        "the bounds of the allocations need a margin of %s, and an SM group reaches "
                        "%s",
                        margin, usable);
     }
-    limit->usable_bytes -= margin_bytes;
+    limit->usable_bytes -= alignment_bytes;
     return STATUS_OK;
 }
 

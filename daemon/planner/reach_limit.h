@@ -34,8 +34,9 @@ uint64_t reach_limit_taken(uint64_t entry_bytes, uint64_t reserve_bytes);
  * PLACEMENT_MAX_BYTES, STATUS_NOT_APPLICABLE if it leaves nothing. */
 enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_bytes, struct err *err);
 
-/* Subtracts a margin (layout_margin_bytes); STATUS_NOT_APPLICABLE if it leaves nothing. */
-enum status reach_limit_margin(struct reach_limit *limit, uint64_t margin_bytes, struct err *err);
+/* Subtracts a margin (layout_alignment_bytes); STATUS_NOT_APPLICABLE if it leaves nothing. */
+enum status reach_limit_alignment(struct reach_limit *limit, uint64_t alignment_bytes,
+                                  struct err *err);
 
 /* The scope of one pass: what one group reaches or, if a wider level was measured to cost less
  * than half of the speed of reads, that level's reach less one entry. */

@@ -120,7 +120,7 @@ static enum status read_scope(const struct fingerprint *fp, const struct scope_r
     /* The curve that a wider scope rests on is one of reads. */
     const uint64_t most =
         request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, limit) : limit->usable_bytes;
-    const uint64_t margin = layout_margin_bytes(layout, longest_entry(fp, limit));
+    const uint64_t margin = layout_alignment_bytes(layout, longest_entry(fp, limit));
     char asked[FORMAT_SIZE_BYTES];
     char there[FORMAT_SIZE_BYTES];
 

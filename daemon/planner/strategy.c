@@ -102,10 +102,10 @@ struct planner {
     const struct job_request *job;
     struct costing costing;
     struct strategy_answer *out;
-    uint64_t margin_bytes; /* of the layout, at the window level */
-    bool in_reach;         /* the job fits the reach, or there is no limit */
-    struct cost naive;     /* every other is compared with it */
-    struct err no_windows; /* STATUS_OK: placement has answered */
+    uint64_t alignment_bytes; /* of the layout, at the window level */
+    bool in_reach;            /* the job fits the reach, or there is no limit */
+    struct cost naive;        /* every other is compared with it */
+    struct err no_windows;    /* STATUS_OK: placement has answered */
     struct cost costs[STRATEGY_COUNT];
     struct maybe_f64 naive_gbps;
 };
@@ -271,7 +271,7 @@ static void ask_windows(struct planner *p, const struct fingerprint *fp)
                                   .windows = p->job->windows,
                                   .granularity_bytes = several ? 0 : p->job->granularity_bytes,
                                   .reserve_bytes = p->job->reserve_bytes,
-                                  .margin_bytes = p->margin_bytes,
+                                  .alignment_bytes = p->alignment_bytes,
                                   .fingerprint_id = p->out->fingerprint_id};
 
     if (placement_plan(fp, &r, &p->out->placement, &p->no_windows) != STATUS_OK)
@@ -524,12 +524,12 @@ static enum status begin(struct planner *p, const struct fingerprint *fp, struct
         s = lay_out(job, out, err);
     if (s != STATUS_OK)
         return s;
-    p->margin_bytes = layout_margin_bytes(&out->layout, limit.entry_bytes);
+    p->alignment_bytes = layout_alignment_bytes(&out->layout, limit.entry_bytes);
     /* A reserve beyond the reach leaves nothing of it: that is an answer. */
     if (reach_limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
         return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
     if (no_room.status != STATUS_OK ||
-        reach_limit_margin(&limit, p->margin_bytes, &no_room) != STATUS_OK)
+        reach_limit_alignment(&limit, p->alignment_bytes, &no_room) != STATUS_OK)
         limit.usable_bytes = 0;
     costing_begin(fp, job, &limit, out, &p->costing);
     begin_answer(p);

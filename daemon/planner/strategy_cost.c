@@ -357,7 +357,7 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
         if (level->reach_bytes.v <= c->limit.reach_bytes)
             continue;
         taken = entry + reach_limit_taken(entry, reserve) +
-                layout_margin_bytes(&c->sizes->layout, entry);
+                layout_alignment_bytes(&c->sizes->layout, entry);
         if (taken >= level->reach_bytes.v || c->bytes <= level->reach_bytes.v - taken)
             continue;
         s = cost_scopes(c, level->reach_bytes.v - taken, entry);

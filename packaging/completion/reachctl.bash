@@ -3,7 +3,7 @@ _reachctl()
 {
     local cur=$2 prev=$3 help
     case $prev in
-    --socket | --export | --hosts | --file-sd | --ca | --db | --state | --merge)
+    --socket | --export | --hosts | --file-sd | --ca | --db | --state | --merge | --fingerprint)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -19,7 +19,7 @@ _reachctl()
     if [[ $cur == -* ]]; then
         help=$(grep -o -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
     elif ((COMP_CWORD == 1)); then
-        help=$(sed -n 's/^  reachctl \([a-z]*\).*/\1/p' <<<"$help" | sort -u)
+        help=$(sed -n 's/^  reachctl \([a-z-]*\).*/\1/p' <<<"$help" | sort -u)
     else
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return

@@ -3,7 +3,7 @@
 local help
 local -a found
 case $words[CURRENT-1] in
---socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge) _files; return ;;
+--socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge|--fingerprint) _files; return ;;
 --dir) _files -/; return ;;
 --depth) compadd quick full memory matrix; return ;;
 --format) compadd table json csv markdown svg; return ;;
@@ -14,7 +14,7 @@ if [[ $PREFIX == -* ]]; then
     found=(${(fu)"$(print -r -- $help | grep -o -- '--[a-z][a-z-]*')"})
     compadd -- $found
 elif (( CURRENT == 2 )); then
-    found=(${(fu)"$(print -r -- $help | sed -n 's/^  reachctl \([a-z]*\).*/\1/p')"})
+    found=(${(fu)"$(print -r -- $help | sed -n 's/^  reachctl \([a-z-]*\).*/\1/p')"})
     compadd -- $found
 else
     _files

@@ -31,7 +31,7 @@ static void test_one_allocation_is_cut_anywhere(void **state)
     (void)state;
     assert_int_equal(part.first_byte, 64 * GIB - 1);
     assert_int_equal(part.length_bytes, 36 * GIB + 1);
-    assert_int_equal(layout_margin_bytes(&l, 2 * MIB), 0);
+    assert_int_equal(layout_alignment_bytes(&l, 2 * MIB), 0);
     assert_int_equal(layout_effective_bytes(&l, 64 * GIB, 137 * GIB), 137 * GIB);
 }
 
@@ -40,7 +40,7 @@ static void test_the_margin_by_hand(void **state)
     const struct layout l = {.count = 3, .of = {{GIB, 128, 1}, {GIB, 1, 0.5}, {GIB, 64, 0}}};
 
     (void)state;
-    assert_int_equal(layout_margin_bytes(&l, 2 * MIB), 2 * 2 * MIB + 2 * 128);
+    assert_int_equal(layout_alignment_bytes(&l, 2 * MIB), 2 * 2 * MIB + 2 * 128);
 }
 
 /* Offsets of 2 GiB beside edges of 100 GiB, each touched once: an offset is touched 50 times as
@@ -87,7 +87,7 @@ static void check_window(struct rng *rng, const struct layout *l)
 {
     const uint64_t entry = (uint64_t)1 << (12 + rng_below(rng, 12));
     const uint64_t entries = 4 + rng_below(rng, 5000);
-    const uint64_t taken = entry + layout_margin_bytes(l, entry);
+    const uint64_t taken = entry + layout_alignment_bytes(l, entry);
     const uint64_t touched = layout_touched_bytes(l);
     uint64_t length;
     uint64_t from;
