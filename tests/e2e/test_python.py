@@ -189,6 +189,7 @@ def the_version_is_the_same_everywhere():
     equal(ast.literal_eval(module("reach").defined["__version__"].value), version, "reach.__version__")
     status, text, _ = common.run(common.REACHD, "--version")
     assert status == 0 and re.search(rf"\b{re.escape(version)}\b", text), text
+    assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", read("CHANGELOG.md"), re.M)
     # The packages and the wheel take it from these.
     assert 'version = {attr = "reach.__version__"}' in read("clients", "python", "pyproject.toml")
     assert ".ci/deb build/deb $(VERSION)" in read("mk", "install.mk")
