@@ -61,7 +61,9 @@ def files():
 def the_same_sources_give_the_same_bytes():
     before = digest()
     os.utime(os.path.join(ROOT, "clients", "python", "reach", "__init__.py"))
-    call("make", "-s", "-C", ROOT, "wheel-built", TZ="Asia/Tokyo", LC_ALL="C.UTF-8")
+    for library in glob.glob(os.path.join(FOLDER, "*.so.0")):
+        os.remove(library)
+    call("make", "-s", "-C", ROOT, "wheel", TZ="Asia/Tokyo", LC_ALL="C.UTF-8")
     equal(digest(), before)
 
 
