@@ -103,7 +103,7 @@ def of_manual(name, text):
     for variable in re.findall(r"^\.It Ev (\w+)", text, re.M):
         yield f"{name}: environment {variable}"
     section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", text, re.M | re.S)
-    for status in re.findall(r"(?:^|, )(\d{1,2}) (?!seconds)(?=[a-z])", section.group(1), re.M) if section else []:
+    for status in re.findall(r"(?:^|[,;] )(\d{1,2}) (?!seconds)(?=[a-z])", section.group(1), re.M) if section else []:
         yield f"{name}: exit status {status}"
 
 

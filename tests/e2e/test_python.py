@@ -177,7 +177,7 @@ def the_names_and_parameters_are_those_in_the_list():
     if os.environ.get("REACH_API_WRITE"):
         with open(GOLDEN, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")
-    equal(lines, read(GOLDEN).splitlines())
+    equal(sorted(set(lines) ^ set(read(GOLDEN).splitlines())), [], "names that only one of the two has")
 
 
 @case
