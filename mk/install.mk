@@ -2,7 +2,7 @@
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
-PORTABLE    := build/reachd-$(VERSION)-$(shell uname -m)-linux.tar.gz
+PORTABLE    := build/reachd-$(VERSION)-$(shell uname -m).tar.gz
 # In what is packed, all files have the time of the commit; in a source archive the files have it.
 COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y Makefile))
 

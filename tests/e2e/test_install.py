@@ -107,7 +107,7 @@ def make_install_installs():
                  "share/man/man1/reach-gups.1", "include/reach.cuh",
                  "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach/diagnose.py",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
-                 "share/reachd/python/reach/__init__.py", "share/man/man8/reach_spank.8",
+                 "share/reachd/python/reach/__init__.py", "share/reachd/python/reach/py.typed", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
                  "share/reachd/slurm/prolog.sh", "share/reachd/prometheus/reachd-alerts.yml",
                  "share/reachd/prometheus/grafana-reachd.json",

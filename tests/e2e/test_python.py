@@ -177,7 +177,7 @@ def the_names_and_parameters_are_those_in_the_list():
     if os.environ.get("REACH_API_WRITE"):
         with open(GOLDEN, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")
-    equal(lines, read(GOLDEN).splitlines())
+    equal(sorted(set(lines) ^ set(read(GOLDEN).splitlines())), [], "names that only one of the two has")
 
 
 @case
@@ -189,6 +189,7 @@ def the_version_is_the_same_everywhere():
     equal(ast.literal_eval(module("reach").defined["__version__"].value), version, "reach.__version__")
     status, text, _ = common.run(common.REACHD, "--version")
     assert status == 0 and re.search(rf"\b{re.escape(version)}\b", text), text
+    assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", read("CHANGELOG.md"), re.M)
     # The packages and the wheel take it from these.
     assert 'version = {attr = "reach.__version__"}' in read("clients", "python", "pyproject.toml")
     assert ".ci/deb build/deb $(VERSION)" in read("mk", "install.mk")

@@ -252,7 +252,7 @@ if os.geteuid() != 0:
     skip_all("needs root, for namespaces and a file system of its own")
 if not shutil.which("mmdebstrap"):
     skip_all("there is no mmdebstrap")
-if subprocess.run(["make", "-s", "deb"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False,
+if subprocess.run(["flock", "build", "make", "-s", "deb"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False,
                   timeout=PATIENCE_S).returncode:
     print("1..1\nnot ok 1 - the package is built and lintian accepts it")
     sys.exit(1)

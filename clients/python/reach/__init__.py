@@ -432,7 +432,9 @@ class Reach:
             raise NotSupported(f"{answer['passes']} passes are too many to be listed")
         ranges = [[(part["first_byte"], part["first_byte"] + part["length_bytes"])
                    for part in one.get("parts", [one])] for one in answer["scopes"]]
-        return ranges if "allocations" in answer else [one[0] for one in ranges]
+        if "allocations" in answer:
+            return ranges
+        return [one[0] for one in ranges]
 
     def placement(self, gpu: GpuName, bytes: Size, **more: Any) -> Answer:
         """Which SM should work in which window of memory?

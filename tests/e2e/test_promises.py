@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""What docs/stability.md promises: nothing that the lists in golden/ have is gone from the contract (openapi.yaml),
+the files (schema/json), the migrations (schema/db), the command lines, the environment and the metrics. The lists
+are those of the last release; before 1.0 a change that is meant is written with REACH_API_WRITE=1."""
+import copy
+import glob
+import hashlib
+import json
+import os
+import re
+import sys
+
+import common
+import lib_promises as promises
+from lib_reach import reach
+from common import ROOT, case, equal
+
+if os.path.basename(common.BUILD) != "release":
+    print("promises do not depend on the build")
+    sys.exit(77)
+try:
+    import yaml
+except ImportError:
+    print("python3-yaml is not installed")
+    sys.exit(77)
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def golden(name):
+    return os.path.join(ROOT, "tests", "e2e", "golden", name)
+
+
+contract = yaml.safe_load(read("api", "openapi.yaml"))
+
+
+def slugs():
+    """Of the problems that are answered."""
+    text = read("daemon", "base", "status.c")
+    for path in glob.glob(os.path.join(ROOT, "api", "**", "*.c"), recursive=True):
+        text += read(path)
+    found = re.findall(r'(?:\[STATUS_\w+\] = \{|\.slug = )"([a-z-]+)"', text)
+    assert len(found) > 15, found
+    yield from (f"problem {slug}" for slug in found)
+
+
+@case
+def no_route_parameter_field_or_word_is_gone():
+    now = list(promises.of_openapi(contract)) + list(slugs())
+    assert len(now) > 500, len(now)
+    equal(promises.compare(golden("http.api"), now), [])
+
+
+def schemas_of_files():
+    for name in ("fingerprint", "observation"):
+        document = json.loads(read("schema", "json", name + ".schema.json"))
+        yield from promises.of_schema(name, document)
+        yield from promises.of_schemas(document.get("$defs", {}))
+
+
+@case
+def no_field_of_a_file_is_gone():
+    now = list(schemas_of_files())
+    assert len(now) > 200, len(now)
+    equal(promises.compare(golden("files.api"), now), [])
+
+
+@case
+def every_fingerprint_ever_exported_is_read():
+    files = glob.glob(os.path.join(ROOT, "docs", "measurements", "*", "fingerprint-*.json"))
+    assert len(files) > 20, files
+    for file in files:
+        with reach.Reach("file:" + file) as source:
+            known = source.fingerprint(0)
+            with open(file, encoding="utf-8") as text:
+                equal(known["id"], json.load(text)["id"], file)
+
+
+@case
+def no_migration_of_a_database_has_changed():
+    now = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "schema", "db", "[0-9]*.sql"))):
+        with open(path, "rb") as file:
+            now.append(f"{os.path.basename(path)} {hashlib.sha256(file.read()).hexdigest()}")
+    assert len(now) > 3, now
+    equal(promises.compare(golden("migrations.api"), now), [])
+
+
+@case
+def no_option_command_status_variable_or_metric_is_gone():
+    daemon = common.measured_daemon("--simulate", "k80")
+    now = list(promises.of_metrics(daemon.get("/metrics").body.decode()))
+    daemon.stop()
+    for program in (common.REACHD, common.REACHCTL):
+        status, text, _ = common.run(program, "--help")
+        equal(status, 0)
+        now += promises.of_help(os.path.basename(program), text)
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[1-8]"))):
+        now += promises.of_manual(os.path.basename(path), read(path))
+    assert len(now) > 100 and "reachctl.1: exit status 3" in now and "reachd --listen" in now, now
+    equal(promises.compare(golden("commands.api"), now), [])
+
+
+# A change, and whether it breaks programs.
+CHANGES = [
+    (lambda c: c["paths"].pop("/readyz"), True),
+    (lambda c: c["paths"]["/v1/gpus/{gpu}/scope"]["get"]["parameters"].pop(), True),
+    (lambda c: c["paths"]["/v1/gpus/{gpu}/scope"]["get"]["parameters"].append(
+        {"name": "shape", "in": "query", "required": True, "schema": {"type": "string"}}), True),
+    (lambda c: c["paths"]["/v1/gpus/{gpu}/scope"]["get"]["parameters"].append(
+        {"name": "shape", "in": "query", "schema": {"type": "string"}}), False),
+    (lambda c: c["components"]["schemas"]["Scope"]["properties"].pop("passes"), True),
+    (lambda c: c["components"]["schemas"]["Scope"]["properties"].update(more={"type": "string"}), False),
+    (lambda c: c["components"]["schemas"]["Scope"]["required"].remove("gpu"), True),
+    (lambda c: c["components"]["schemas"]["Scope"]["properties"].update(scope_bytes={"type": "string"}), True),
+    (lambda c: c["paths"].update({"/v2": c["paths"]["/v1/gpus/{gpu}/scope"]}), False),
+]
+
+
+@case
+def what_breaks_programs_is_found_and_what_does_not_is_not():
+    before = list(promises.of_openapi(contract))
+    for number, (change, breaks) in enumerate(CHANGES):
+        changed = copy.deepcopy(contract)
+        change(changed)
+        found = promises.broken(before, list(promises.of_openapi(changed)))
+        equal(bool(found), breaks, f"change {number}: {found}")
+    word = next(line for line in before if ' = "' in line)
+    equal(promises.broken(before, [line for line in before if line != word]), ["gone: " + word])
+
+
+@case
+def every_promise_names_a_test_that_is_there():
+    rows = re.findall(r"^\|.*\|$", read("docs", "stability.md"), re.M)
+    tests = set(re.findall(r"(tests/[\w/.]+)", "\n".join(rows)))
+    assert len(tests) > 5, tests
+    equal([test for test in tests if not os.path.exists(os.path.join(ROOT, test))], [])
+    without = [row for row in rows[2:] if "tests/" not in row and not row.startswith(("|---", "| what"))]
+    equal(without, [], "promises without a test")
+
+
+common.main()
