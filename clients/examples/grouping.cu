@@ -28,7 +28,6 @@ enum {
     WAYS
 };
 enum { PLAIN = 0, ZERO_COPY, STREAMED_AGAIN }; /* variants */
-static const u64 PARTITION_BYTES = CHUNK * 4ull * 3 / 2;
 
 /* How a kernel is launched. */
 struct shape {
@@ -43,6 +42,7 @@ struct state {
     u64 reach_bytes;
     u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
     unsigned long long *result;
+    const reach_windows *windows; /* of the way that is run */
     partition_lists lists;
     cudaStream_t work, copy;
     cudaEvent_t copied[BUFFERS], used[BUFFERS];
@@ -113,11 +113,10 @@ static bool stream_again(state *s, u32 pass_count, char *why)
 static bool stream_partitioned(state *s, char *why)
 {
     const auto use = [=](const u32 *values, u32 round) {
-        const group_number numbers = {values, s->buckets, round};
         const partition_lists &lists = s->lists;
-        return partition_run(&s->device, s->device.tables[0], numbers, CHUNK, &s->lists, s->work,
-                             why) &&
-               launch(s, 0, {lists.numbers, 0, round, lists.counts, lists.capacity}, why);
+        return partition_run(&lists, *s->windows, group_number{values},
+                             group_byte{s->buckets, round}, CHUNK, s->work, why) &&
+               launch(s, 0, {lists.numbers, 0, round, lists.offsets}, why);
     };
     return stream(s, s->host_input, use, why);
 }
@@ -156,7 +155,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
     TRY(cudaHostAlloc((void **)&s->host, ROUND * 4ull, cudaHostAllocDefault));
     return job_device_allocate(&s->device, &s->values, ROUND * 4ull, why) &&
            job_device_allocate(&s->device, &s->result, 3 * sizeof *s->result, why) &&
-           partition_make(&s->device, &s->lists, PARTITION_BYTES, why) &&
+           partition_make(&s->device, &s->lists, CHUNK, why) &&
            (!s->host_input || measure_link(s, why));
 }
 
@@ -267,10 +266,9 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
                     job_result *out, char *why)
 {
     state *s = (state *)user;
+    s->windows = &passes[0].windows;
     if (!job_device_load(&s->device, passes, way->pass_count, why) ||
-        !choose_shape(s, way, way->strategy, why) || !time_way(s, way, ms, why) ||
-        (way->strategy == REACH_PARTITIONED_WINDOWS &&
-         !partition_check(&s->lists, s->device.tables[0].window_count, why)))
+        !choose_shape(s, way, way->strategy, why) || !time_way(s, way, ms, why))
         return false;
     group_result<<<job_blocks(&s->device) * 4, 512>>>((element_bucket *)s->device.memory,
                                                       s->buckets, s->result);

@@ -19,13 +19,12 @@ enum {
 };
 
 /* Part of a job: `count` values of one round. `values` may be host memory that the GPU reads. If
- * the values are partitioned by window (counts not NULL), each window has a list of its own. */
+ * the values are partitioned by window (offsets not NULL), each window has a list of its own. */
 struct group_input {
-    const u32 *values; /* partitioned: [windows][capacity] */
-    u32 count;         /* not partitioned */
+    const u32 *values;
+    u32 count; /* not partitioned */
     u32 round;
-    const u32 *counts; /* partitioned: [windows]; else NULL */
-    u64 capacity;
+    const u64 *offsets; /* partitioned: [windows + 1], of the lists in `values`; else NULL */
 };
 
 static __device__ __forceinline__ u64 group_load_if(const unsigned long long *key, bool wanted)
@@ -77,8 +76,9 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     if (!reach_enter(windows, &me))
         return;
     const u64 first = me.first_byte / sizeof *table, length = me.length_bytes / sizeof *table;
-    const u32 *values = in.counts ? in.values + me.window * in.capacity : in.values;
-    const u32 count = in.counts ? in.counts[me.window] : in.count;
+    const u64 begin = in.offsets ? in.offsets[me.window] : 0;
+    const u32 *values = in.values + begin;
+    const u32 count = in.offsets ? (u32)(in.offsets[me.window + 1] - begin) : in.count;
     REACH_PIECES(windows, me, (count + GROUP_PIECE - 1) / GROUP_PIECE, piece)
     {
         const u32 i = piece * GROUP_PIECE + threadIdx.x % 32;
@@ -123,16 +123,18 @@ __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
         values[i] = (u32)element_random(i, seed, distinct);
 }
 
-/* For partition(): values, by their first bucket. */
+/* For partition_run(): values, by their first bucket. */
 struct group_number {
     const u32 *values;
-    u64 buckets;
-    u32 round;
-    __device__ u32 number(u32 i) const
+    __device__ u32 operator()(u64 i) const
     {
         return __ldcg(values + i);
     }
-    __device__ u64 byte(u32 value) const
+};
+struct group_byte {
+    u64 buckets;
+    u32 round;
+    __device__ u64 operator()(u32 value) const
     {
         return element_bucket_of(element_key(value, round), buckets) * sizeof(element_bucket);
     }

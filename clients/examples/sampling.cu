@@ -14,8 +14,7 @@ enum {
     IN_FLIGHT = 8,                  /* loads in flight per thread */
     STEPS = 16,                     /* of as many loads, in a piece of work */
     PIECE = 32 * IN_FLIGHT * STEPS, /* samples that a warp draws at a time */
-    BATCH = 1 << 26,                /* samples that are partitioned at a time */
-    PARTITION_BYTES = BATCH * 4ull * 5 / 4
+    BATCH = 1 << 26                 /* samples that are partitioned at a time */
 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
@@ -84,8 +83,9 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     reach_me me;
     if (!reach_enter(table, &me))
         return;
-    const u32 *numbers = lists.numbers + me.window * lists.capacity;
-    const u32 count = lists.counts[me.window];
+    const u64 begin = lists.offsets[me.window];
+    const u32 *numbers = lists.numbers + begin;
+    const u32 count = (u32)(lists.offsets[me.window + 1] - begin);
     u64 sum = 0;
     REACH_PIECES(table, me, (count + PIECE - 1) / PIECE, piece)
     {
@@ -98,15 +98,17 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     add_up(sum, total);
 }
 
-/* For partition(): sample `base + i` is number i. */
+/* For partition_run(): sample `base + i` is number i. */
 struct sample_number {
+    __device__ u32 operator()(u64 i) const
+    {
+        return (u32)i;
+    }
+};
+struct sample_byte {
     u64 base, words;
     u32 seed;
-    __device__ u32 number(u32 i) const
-    {
-        return i;
-    }
-    __device__ u64 byte(u32 i) const
+    __device__ u64 operator()(u32 i) const
     {
         return element_random(base + i, seed, words) * 4;
     }
@@ -131,7 +133,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
         return job_fail(why, "--samples must be at least %u", (unsigned)PIECE);
     return job_device_open(&s->device, index, uuid, why) &&
            job_device_allocate(&s->device, &s->total, sizeof *s->total, why) &&
-           partition_make(&s->device, &s->lists, PARTITION_BYTES, why);
+           partition_make(&s->device, &s->lists, BATCH, why);
 }
 
 static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char *why)
@@ -168,15 +170,15 @@ static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *wh
            job_device_time(d, 0, 0, scan, scan_ms, why);
 }
 
-static bool run_partitioned(state *s, char *why)
+static bool run_partitioned(state *s, const reach_windows &windows, char *why)
 {
     const reach_table &table = s->device.tables[0];
     const u64 words = s->device.bytes / 4;
     for (u64 base = 0; base < s->samples; base += BATCH) {
         const u64 left = s->samples - base;
         const u32 count = (u32)(left < BATCH ? left : BATCH);
-        const sample_number numbers = {base, words, s->seed};
-        if (!partition_run(&s->device, table, numbers, count, &s->lists, 0, why))
+        const sample_byte bytes = {base, words, s->seed};
+        if (!partition_run(&s->lists, windows, sample_number(), bytes, count, 0, why))
             return false;
         TRY(reach_table_start(&table, 0));
         sample_listed<<<job_blocks(&s->device), JOB_THREADS>>>(
@@ -196,11 +198,10 @@ static bool run_way(void *user, const job_way *way, const job_pass *passes, doub
             if (!launch(s, p, s->device.bytes / 4, why))
                 return false;
         }
-        return !partitioned || run_partitioned(s, why);
+        return !partitioned || run_partitioned(s, passes[0].windows, why);
     };
     TRY(cudaMemset(s->total, 0, sizeof *s->total));
-    if (!job_device_run(&s->device, passes, way->pass_count, all, ms, why) ||
-        (partitioned && !partition_check(&s->lists, s->device.tables[0].window_count, why)))
+    if (!job_device_run(&s->device, passes, way->pass_count, all, ms, why))
         return false;
     TRY(cudaMemcpy(&out->number[0], s->total, sizeof(u64), cudaMemcpyDeviceToHost));
     return true;
