@@ -11,6 +11,7 @@
 #include "api/handlers/cache.h"
 #include "api/handlers/reply.h"
 #include "api/handlers/stats.h"
+#include "compare/reference.h"
 #include "snapshot/snapshot.h"
 
 /* Without a daemon (libreach answers from a file) there is no backend, cache, stats or db_thread.
@@ -28,8 +29,9 @@ struct handlers_context {
     bool for_probes;             /* the request came on the socket for health probes */
     bool may_read;               /* the database: this is the db_thread, which has neither cache nor
                                     stats */
-    enum planner_function function; /* of the route, from routes_dispatch */
-    struct planner_call *call;      /* what handlers_planner answered, in full; NULL: not needed */
+    enum planner_function function;    /* of the route, from routes_dispatch */
+    const struct reference *reference; /* of other chips; NULL: none */
+    struct planner_call *call; /* what handlers_planner answered, in full; NULL: not needed */
 };
 
 /* Fills the reply to a request. */
@@ -69,6 +71,8 @@ handlers_fn handlers_observation;
 handlers_fn handlers_planner;
 handlers_fn handlers_memory;
 handlers_fn handlers_environment;
+/* handlers_compare.c */
+handlers_fn handlers_compare;
 
 /* The backend could not read something; `list` (static) is the hint for what does not exist. */
 void handlers_read_failed(const struct request *request, struct err *err, const char *list,

@@ -84,6 +84,9 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
      "what is known of each kind of memory; bytes: every way to allocate them, best first",
      .handler = handlers_memory},
+    {"GET", "/v1/gpus/{gpu}/compare", "",
+     "is this GPU normal? each number among those of other chips of its kind",
+     .handler = handlers_compare, .needs_daemon = true},
     {"GET", "/v1/gpus/{gpu}/environment", "",
      "what a scheduler puts into a job's environment, as text", .handler = handlers_environment},
 };

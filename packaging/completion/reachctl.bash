@@ -7,7 +7,7 @@ _reachctl()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    --dir)
+    --dir | --reference)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;

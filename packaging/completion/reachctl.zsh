@@ -4,7 +4,7 @@ local help
 local -a found
 case $words[CURRENT-1] in
 --socket|--export|--hosts|--file-sd|--ca|--db|--state|--merge) _files; return ;;
---dir) _files -/; return ;;
+--dir|--reference) _files -/; return ;;
 --depth) compadd quick full memory matrix; return ;;
 --format) compadd table json csv markdown svg; return ;;
 --access) compadd read atomic write; return ;;

@@ -27,10 +27,11 @@ MAY_INCLUDE = {
     "campaign": ["observe", "analysis", "fingerprint"],
     "store": ["observe", "fingerprint"],
     "snapshot": ["fingerprint"],
+    "compare": ["fingerprint"],
     "planner": ["fingerprint"],
     # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
     # libreach can link it.
-    "api": ["snapshot", "planner", "fingerprint"],
+    "api": ["snapshot", "planner", "fingerprint", "compare"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
     "config": ["gpu", "fingerprint"],
@@ -40,12 +41,12 @@ MAY_INCLUDE = {
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
               "measure"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
-             "planner", "api", "server", "measure", "import"],
+             "planner", "api", "server", "measure", "import", "compare"],
     # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
-    "clients": ["fleet", "fingerprint", "planner", "import", "batch/export.h", "store/store.h"],
+    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
-    "fleet": ["fingerprint", "build/gen/fleet_sql.h"],
+    "fleet": ["fingerprint", "compare", "build/gen/fleet_sql.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],

@@ -3,7 +3,7 @@
  * where. */
 #include "fleet_fixture.h"
 
-#include "clients/fleet/metrics.h"
+#include "compare/metrics.h"
 
 #include <math.h>
 #include <setjmp.h>
