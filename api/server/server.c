@@ -162,6 +162,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                  .db_thread = server->db_thread,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
+                                 .ui = ui_files,
                                  .for_probes = listener->role == API_FOR_PROBES,
                                  .daemon_version = server->daemon_version};
 
