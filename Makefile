@@ -78,6 +78,7 @@ all: $(PROGRAMS) $(LIBREACH) $(SPANK)
 
 include mk/variants.mk
 include mk/generated.mk
+include mk/ui.mk
 include mk/kernels.mk
 include mk/check.mk
 include mk/lint.mk

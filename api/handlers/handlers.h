@@ -12,6 +12,7 @@
 #include "api/handlers/reply.h"
 #include "api/handlers/stats.h"
 #include "compare/reference.h"
+#include "api/handlers/ui_file.h"
 #include "snapshot/snapshot.h"
 
 /* Without a daemon (libreach answers from a file) there is no backend, cache, stats or db_thread.
@@ -21,6 +22,7 @@ struct handlers_context {
     const struct snapshot_gpu *gpu;  /* that the path names, from routes_dispatch; NULL: none */
     const struct api_backend *backend;
     struct cache *cache; /* NULL: every answer is rendered */
+    const struct ui_file *ui; /* the files of /ui/ (ui_file.h); NULL: this program has none */
     const char *daemon_version;
     const char *token; /* required for POST and DELETE; "": none */
     struct stats *stats;
@@ -52,6 +54,9 @@ handlers_render_fn handlers_healthz;
 handlers_render_fn handlers_openapi;
 handlers_render_fn handlers_node;
 handlers_fn handlers_readyz;
+/* handlers_ui.c */
+handlers_fn handlers_ui;
+handlers_fn handlers_ui_redirect;
 /* handlers_metrics.c */
 handlers_fn handlers_metrics;
 /* handlers_gpu.c */

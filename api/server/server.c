@@ -163,6 +163,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                  .db_thread = server->db_thread,
                                  .number = server->number += NUMBER_STEP,
                                  .cache = server->cache,
+                                 .ui = ui_files,
                                  .for_probes = listener->role == API_FOR_PROBES,
                                  .reference = server->reference,
                                  .daemon_version = server->daemon_version};
