@@ -4,7 +4,7 @@
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c)
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c build/gen/fleet_page.c)
 # The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))

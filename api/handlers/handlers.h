@@ -21,7 +21,7 @@ struct handlers_context {
     const struct snapshot *snapshot; /* of this request */
     const struct snapshot_gpu *gpu;  /* that the path names, from routes_dispatch; NULL: none */
     const struct api_backend *backend;
-    struct cache *cache; /* NULL: every answer is rendered */
+    struct cache *cache;      /* NULL: every answer is rendered */
     const struct ui_file *ui; /* the files of /ui/ (ui_file.h); NULL: this program has none */
     const char *daemon_version;
     const char *token; /* required for POST and DELETE; "": none */

@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     # copies the state file.
     "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
-    "fleet": ["fingerprint", "compare", "build/gen/fleet_sql.h"],
+    "fleet": ["fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
