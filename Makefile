@@ -12,6 +12,7 @@
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
 #   make deb        Debian packages, under build/deb  make wheel     the Python package, under build/wheel
 #   make dist       all that a release has, with checksums, under build/dist
+#   make reference  the reference set anew, from docs/measurements
 #   make format     clang-format in place              make lint      format, clang-tidy, cppcheck, mypy
 #   make deps       only install what is missing       make clean
 #   make build/tests/unit/test_units   one test program (its release build)
@@ -77,6 +78,7 @@ all: $(PROGRAMS) $(LIBREACH) $(SPANK)
 
 include mk/variants.mk
 include mk/generated.mk
+include mk/ui.mk
 include mk/kernels.mk
 include mk/check.mk
 include mk/lint.mk

@@ -10,6 +10,7 @@
 #include "service/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "compare/reference.h"
 #include "base/memory_trim.h"
 #include "service/http_threads.h"
 #include "service/store_maintenance.h"
@@ -20,6 +21,7 @@
 #include "service/token.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,7 @@ struct serve {
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
     struct store_maintenance *store_maintenance;
+    struct reference *reference; /* NULL: none */
     struct backend backend;
     struct api_backend api;
     struct http_threads *http_threads;
@@ -183,12 +186,31 @@ static enum status serve_sockets(struct serve *s, struct err *err)
     return status;
 }
 
+/* The chips to compare with. The default folder need not be there, and a set that cannot be read is
+ * no reason not to serve. */
+static void serve_load_reference(struct serve *s)
+{
+    char folder[PATH_MAX];
+    struct err err = {0};
+
+    if (!s->config->reference_given && reference_find_folder(folder, sizeof folder))
+        (void)reference_load(folder, &s->reference, &err);
+    else if (s->config->reference)
+        (void)reference_load(s->config->reference, &s->reference, &err);
+    if (err.status)
+        log_warning("no comparisons with other chips: %s", err.text);
+    else if (s->reference)
+        log_debug("%u kinds of chips to compare with, in %zu bytes", s->reference->kind_count,
+                  s->reference->bytes);
+}
+
 static enum status serve_start_api(struct serve *s, const char *version, struct err *err)
 {
     const struct http_threads_options options = {
         .cell = s->cell,
         .backend = &s->api,
         .daemon_version = version,
+        .reference = s->reference,
         .token = s->token,
         .request_deadline_ns = (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
         .max_connections = s->config->max_connections};
@@ -338,7 +360,10 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
                      s->sockets.roles[i] == LISTEN_HEALTH ? "health probes on " : "",
                      s->sockets.addresses[i]);
     }
-    return status ? status : serve_start_api(s, version, err);
+    if (status)
+        return status;
+    serve_load_reference(s);
+    return serve_start_api(s, version, err);
 }
 
 enum status serve_run(struct config *config, int argc, char **argv, const char *version,
@@ -371,6 +396,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     pipeline_stop(s->pipeline);
     snapshot_cell_free(s->cell);
     store_close(s->store);
+    reference_free(s->reference);
     listen_close(&s->sockets);
     sd_notify_close(&s->sd_notify);
     if (s->epoll_fd >= 0)

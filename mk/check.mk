@@ -12,7 +12,7 @@ run:
 
 run-built:
 	@mkdir -p build/state
-	@exec build/release/reachd --state build/state/reachd.db --demo $(RUN_ARGS)
+	@exec build/release/reachd --state build/state/reachd.db --reference reference --demo $(RUN_ARGS)
 
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))

@@ -1,5 +1,11 @@
 # mk/generated.mk: Sources that are generated: texts embedded in the binary.
 
+# ---- the reference set: one anonymous file for each chip of docs/measurements --------------------
+.PHONY: reference
+reference: build/release/reachctl
+	@rm -f reference/*.json
+	@.ci/reference $< reference
+
 # ---- generated sources: texts that travel inside the binary ----------------------------------
 c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
 

@@ -38,6 +38,8 @@ install-built:
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus
+	install -d $(DESTDIR)$(PREFIX)/share/reachd/reference
+	install -m 644 reference/*.json $(DESTDIR)$(PREFIX)/share/reachd/reference
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	install -m 644 docs/man/*.5 $(DESTDIR)$(MANDIR)/man5

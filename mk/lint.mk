@@ -37,7 +37,7 @@ lint-changed:
 lint-stamps: $(TIDY_SRC:%=build/lint/%.tidy)
 	@:
 
-$(patsubst %,build/lint/%.tidy,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h
+$(patsubst %,build/lint/%.tidy,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
 build/lint/%.tidy: % .clang-tidy
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)

@@ -4,13 +4,13 @@
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
 SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c)
+GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c build/gen/fleet_page.c)
 # The plugin for Slurm needs its header (libslurm-dev); without it a build does without the plugin.
 SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 # What answers a request from a snapshot, without a daemon around it: an archive of its own, because
 # libreach links it too.
-ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base compare fingerprint planner snapshot),*.c) \
                $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
 DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \

@@ -38,7 +38,7 @@ tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
 fuzz_$(1)    := $(FUZZ_SRC:%.c=build/$(1)/%)
 fakelib_$(1) := $(if $(FAKE_SRC),build/$(1)/tests/fakecuda/libcuda.so.1)
 
-$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h
+$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
 
 # The list is a file of its own: a source that went away must leave the archive.
 build/$(1)/objects: FORCE

@@ -37,6 +37,7 @@ struct request {
     const char *gpu; /* for {gpu} and {id} of the route; NULL: it has none */
     const char *id;
     const char *accept; /* header values; NULL: not sent */
+    const char *accept_encoding;
     const char *content_type;
     const char *if_none_match;
     const char *authorization;

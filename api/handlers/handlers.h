@@ -11,6 +11,8 @@
 #include "api/handlers/cache.h"
 #include "api/handlers/reply.h"
 #include "api/handlers/stats.h"
+#include "compare/reference.h"
+#include "api/handlers/ui_file.h"
 #include "snapshot/snapshot.h"
 
 /* Without a daemon (libreach answers from a file) there is no backend, cache, stats or db_thread.
@@ -19,7 +21,8 @@ struct handlers_context {
     const struct snapshot *snapshot; /* of this request */
     const struct snapshot_gpu *gpu;  /* that the path names, from routes_dispatch; NULL: none */
     const struct api_backend *backend;
-    struct cache *cache; /* NULL: every answer is rendered */
+    struct cache *cache;      /* NULL: every answer is rendered */
+    const struct ui_file *ui; /* the files of /ui/ (ui_file.h); NULL: this program has none */
     const char *daemon_version;
     const char *token; /* required for POST and DELETE; "": none */
     struct stats *stats;
@@ -28,8 +31,9 @@ struct handlers_context {
     bool for_probes;             /* the request came on the socket for health probes */
     bool may_read;               /* the database: this is the db_thread, which has neither cache nor
                                     stats */
-    enum planner_function function; /* of the route, from routes_dispatch */
-    struct planner_call *call;      /* what handlers_planner answered, in full; NULL: not needed */
+    enum planner_function function;    /* of the route, from routes_dispatch */
+    const struct reference *reference; /* of other chips; NULL: none */
+    struct planner_call *call; /* what handlers_planner answered, in full; NULL: not needed */
 };
 
 /* Fills the reply to a request. */
@@ -50,6 +54,9 @@ handlers_render_fn handlers_healthz;
 handlers_render_fn handlers_openapi;
 handlers_render_fn handlers_node;
 handlers_fn handlers_readyz;
+/* handlers_ui.c */
+handlers_fn handlers_ui;
+handlers_fn handlers_ui_redirect;
 /* handlers_metrics.c */
 handlers_fn handlers_metrics;
 /* handlers_gpu.c */
@@ -69,6 +76,8 @@ handlers_fn handlers_observation;
 handlers_fn handlers_planner;
 handlers_fn handlers_memory;
 handlers_fn handlers_environment;
+/* handlers_compare.c */
+handlers_fn handlers_compare;
 
 /* The backend could not read something; `list` (static) is the hint for what does not exist. */
 void handlers_read_failed(const struct request *request, struct err *err, const char *list,

@@ -117,5 +117,5 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         reply_csv(request, observation, reply);
     else
         reply_json(reply, HTTP_OK, observation);
-    reply->varies_by_accept = true;
+    reply->vary = "Accept";
 }

@@ -136,5 +136,5 @@ void handlers_metrics(struct handlers_context *c, const struct request *request,
     }
     reply_once(reply, HTTP_OK,
                document_new_typed(p.is_open ? OPEN_TYPE : PLAIN_TYPE, text, bytes, ""));
-    reply->varies_by_accept = true;
+    reply->vary = "Accept";
 }

@@ -10,6 +10,11 @@
 
 enum { REPLY_LOCATION_BYTES = 64 };
 
+struct reply_field {
+    const char *name;
+    const char *value;
+};
+
 struct reply {
     unsigned http_status;
     struct document
@@ -19,7 +24,8 @@ struct reply {
     bool is_deferred;                    /* instead of all this: dispatch it in the db_thread */
     char location[REPLY_LOCATION_BYTES]; /* "": none */
     const char *allow;                   /* static; NULL: none */
-    bool varies_by_accept;
+    const char *vary;                    /* static: the request field that chose the document; NULL: none */
+    const struct reply_field *fields;    /* static: further ones, until a name is NULL; NULL: none */
     bool asks_token;              /* 401: names the kind of credential */
     bool close;                   /* the connection, after this answer */
     uint32_t retry_after_seconds; /* 0: none */

@@ -45,6 +45,13 @@ static const struct route routes[] = {
      .needs_daemon = true},
     {"GET", "/openapi.yaml", "", "the contract of all this", .render = handlers_openapi,
      .slot = CACHE_OPENAPI},
+    {"GET", "/ui", "", "leads to /ui/", .handler = handlers_ui_redirect, .needs_daemon = true},
+    {"GET", "/ui/", "", "all this for people: a page for a browser", .handler = handlers_ui,
+     .needs_daemon = true},
+    {"GET", "/ui/page.js", "", "the script of that page", .handler = handlers_ui,
+     .needs_daemon = true},
+    {"GET", "/ui/page.css", "", "the layout of that page", .handler = handlers_ui,
+     .needs_daemon = true},
     {"GET", "/v1/node", "", "host, daemon version, driver, GPU sources", .render = handlers_node,
      .slot = CACHE_NODE, .needs_daemon = true},
     {"GET", "/v1/gpus", "", "the GPUs and the state of each", .render = handlers_gpus,
@@ -84,6 +91,9 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
      "what is known of each kind of memory; bytes: every way to allocate them, best first",
      .handler = handlers_memory},
+    {"GET", "/v1/gpus/{gpu}/compare", "",
+     "is this GPU normal? each number among those of other chips of its kind",
+     .handler = handlers_compare, .needs_daemon = true},
     {"GET", "/v1/gpus/{gpu}/environment", "",
      "what a scheduler puts into a job's environment, as text", .handler = handlers_environment},
 };
@@ -126,6 +136,11 @@ static bool path_matches(const struct route *route, struct request *request)
             at++;
         i++;
     }
+    if (*at == '/' && i > 0 && i < request->segment_count) {
+        if (request->segments[i][0] != '\0')
+            return false;
+        i++; /* "/ui/": the text after its last slash */
+    }
     if (i != request->segment_count)
         return false;
     request->gpu = gpu;
@@ -162,10 +177,11 @@ static const char *allow_of(unsigned methods)
     return values[methods % (sizeof(values) / sizeof(*values))];
 }
 
-/* The routes outside of /v1 are about the service itself, which is what health probes need. */
+/* The routes outside of /v1 are about the service itself, which is what health probes need; but the
+ * page is for people. */
 static bool is_for_probes(const struct route *route)
 {
-    return strncmp(route->path, "/v1/", 4) != 0;
+    return strncmp(route->path, "/v1/", 4) != 0 && strncmp(route->path, "/ui", 3) != 0;
 }
 
 /* The route, or NULL with the methods that the path does have: "" for an unknown path. */

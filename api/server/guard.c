@@ -27,6 +27,7 @@ enum field {
     CONTENT_LENGTH,
     TRANSFER_ENCODING,
     ACCEPT,
+    ACCEPT_ENCODING,
     IF_NONE_MATCH,
     X_REQUEST_ID,
     FIELD_COUNT
@@ -41,6 +42,7 @@ static const struct {
     [CONTENT_LENGTH] = {"Content-Length", 14},
     [TRANSFER_ENCODING] = {"Transfer-Encoding", 17},
     [ACCEPT] = {"Accept", 6},
+    [ACCEPT_ENCODING] = {"Accept-Encoding", 15},
     [IF_NONE_MATCH] = {"If-None-Match", 13},
     [X_REQUEST_ID] = {"X-Request-Id", 12},
 };
@@ -167,6 +169,7 @@ bool guard_check(struct MHD_Connection *connection, const char *http_version,
 
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, scan_field, &h);
     request->accept = h.value[ACCEPT];
+    request->accept_encoding = h.value[ACCEPT_ENCODING];
     request->content_type = h.value[CONTENT_TYPE];
     request->if_none_match = h.value[IF_NONE_MATCH];
     request->authorization = h.value[AUTHORIZATION];

@@ -59,8 +59,10 @@ static bool add_reply_headers(struct MHD_Response *response, const struct reply 
     if (reply->asks_token)
         ok =
             ok && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"reachd\"");
-    if (reply->varies_by_accept)
-        ok = ok && add_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+    if (reply->vary)
+        ok = ok && add_header(response, MHD_HTTP_HEADER_VARY, reply->vary);
+    for (const struct reply_field *f = reply->fields; f && f->name; f++)
+        ok = ok && add_header(response, f->name, f->value);
     if (reply->close)
         ok = ok && add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (reply->retry_after_seconds > 0) {
@@ -80,12 +82,15 @@ static struct MHD_Response *finish(struct MHD_Response *take, bool has_headers)
     return NULL;
 }
 
-/* No body, the tag alone. */
-static struct MHD_Response *make_not_modified(const char *etag)
+/* No body, but what a cache needs. */
+static struct MHD_Response *make_not_modified(const struct reply *reply)
 {
     struct MHD_Response *response = response_over("", 0, MHD_RESPMEM_PERSISTENT);
+    bool ok = response && add_cache_headers(response, reply->document->etag);
 
-    return finish(response, response && add_cache_headers(response, etag));
+    if (reply->vary)
+        ok = ok && add_header(response, MHD_HTTP_HEADER_VARY, reply->vary);
+    return finish(response, ok);
 }
 
 /* ---- what is attached to a document ---- */
@@ -136,7 +141,7 @@ static struct MHD_Response *find_shared(const struct request *request, const str
     if (!not_modified)
         return s->has_headers ? s->full : NULL;
     if (!s->not_modified)
-        s->not_modified = make_not_modified(d->etag);
+        s->not_modified = make_not_modified(reply);
     return s->not_modified;
 }
 
@@ -161,7 +166,7 @@ static struct MHD_Response *make_response(const struct request *request, const s
     bool ok = true;
 
     if (not_modified) {
-        response = make_not_modified(d->etag);
+        response = make_not_modified(reply);
     } else if (d || reply->is_empty) {
         response = d ? response_of(d) : response_over("", 0, MHD_RESPMEM_PERSISTENT);
         ok = response && add_reply_headers(response, reply);

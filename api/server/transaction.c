@@ -116,7 +116,8 @@ static enum MHD_Result first_step(struct transaction *x, struct handlers_context
     return MHD_YES;
 }
 
-/* The reply of the route; a shared document is kept for the next request of this target. */
+/* The reply of the route; a shared document is kept for the next request of this target, unless a
+ * header field decides which document that is. */
 static void dispatch(struct transaction *x, struct handlers_context *c, struct reply *reply)
 {
     struct problem problem;
@@ -130,7 +131,7 @@ static void dispatch(struct transaction *x, struct handlers_context *c, struct r
         reply->close = true;
     } else {
         routes_dispatch(c, &x->request, reply);
-        if (reply->is_shared && is_read_only(&x->request))
+        if (reply->is_shared && !reply->vary && is_read_only(&x->request))
             cache_remember(c->cache, x->target, reply->document);
     }
 }

@@ -3,6 +3,7 @@
 #include "clients/fleet/report.h"
 
 #include "clients/fleet/db_engine.h"
+#include "clients/fleet/report_costs.h"
 #include "clients/fleet/report_out.h"
 
 #include "base/name_of.h"
@@ -11,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF_ROWS = 10 /* of a table of the summary */, TEXT_BYTES = 512 };
+enum {
+    BRIEF_ROWS = 10, /* of a table of the summary */
+    PAGE_ROWS = 200, /* of a table of the page, but for that of all GPUs, which it is drawn from */
+    TEXT_BYTES = 512
+};
 
 /* A table. Its first statement gives its title for people, its columns, and a note or null; the
  * others its rows. A column is a name and what its values are:
@@ -42,6 +47,8 @@ static const struct source sources[] = {
     {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
     {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
     {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
+    {FLEET_REPORT_COSTS, "costs", "", NULL, OMITTED}, /* report_costs.c */
+    {FLEET_REPORT_GPUS, "gpus", "", fleet_sql_report_gpus, OMITTED},
 };
 enum { SOURCE_COUNT = sizeof(sources) / sizeof(*sources) };
 
@@ -58,7 +65,7 @@ bool fleet_report_from_name(const char *name, unsigned *out)
 
 bool fleet_format_from_name(const char *name, enum fleet_format *out)
 {
-    static const char *const names[] = {"table", "json", "csv", "markdown", "svg"};
+    static const char *const names[] = {"table", "json", "csv", "markdown", "svg", "html"};
 
     return FROM_NAME(names, name, out);
 }
@@ -104,7 +111,7 @@ static enum status find_survey(struct fleet_db *db, int64_t number, const char *
 struct printing {
     const struct source *source;
     struct report_out *to;
-    bool brief;
+    uint64_t most; /* rows */
     struct report_table table;
     char head[3][TEXT_BYTES]; /* its first row: title, columns, note */
     int people;               /* the value that marks a row for people alone; 0: there is none */
@@ -135,8 +142,7 @@ static enum status print_row(void *self, const char *const *values, struct err *
 {
     struct printing *const p = self;
     const bool for_people = p->people && strcmp(values[p->people], "0") != 0;
-    const bool hidden = p->brief && p->source->in_summary != WHOLE &&
-                        (for_people ? p->more > 0 : p->rows > BRIEF_ROWS);
+    const bool hidden = for_people ? p->more > 0 : p->rows > p->most;
 
     (void)err;
     if (p->rows == 0) {
@@ -152,10 +158,10 @@ static enum status print_row(void *self, const char *const *values, struct err *
 }
 
 static enum status print_table(struct fleet_db *db, const struct source *source, const char *survey,
-                               const char *model, bool brief, struct report_out *to,
+                               const char *model, uint64_t most, struct report_out *to,
                                struct err *err)
 {
-    struct printing p = {.source = source, .to = to, .brief = brief};
+    struct printing p = {.source = source, .to = to, .most = most};
     char more[80];
     const enum status s = fleet_script(db, source->sql, survey, model, print_row, &p, err);
 
@@ -168,6 +174,20 @@ static enum status print_table(struct fleet_db *db, const struct source *source,
 }
 
 /* ---- all of it ---- */
+
+/* How many rows of a table are printed: 0: it is not. */
+static uint64_t most_rows(const struct source *source, unsigned bits, enum fleet_format format)
+{
+    if (format == FLEET_FORMAT_HTML && bits & FLEET_REPORT_SUMMARY)
+        return source->bit == FLEET_REPORT_GPUS     ? UINT64_MAX
+               : source->bit == FLEET_REPORT_SPREAD ? 0
+                                                    : PAGE_ROWS;
+    if (bits & source->bit)
+        return UINT64_MAX;
+    if (!(bits & FLEET_REPORT_SUMMARY) || source->in_summary == OMITTED)
+        return 0;
+    return source->in_summary == WHOLE ? UINT64_MAX : BRIEF_ROWS;
+}
 
 static enum status print(struct fleet_db *db, const struct fleet_report_options *options,
                          struct report_out *to, struct err *err)
@@ -186,9 +206,11 @@ static enum status print(struct fleet_db *db, const struct fleet_report_options 
                             err);
     report_begin(to, &head);
     for (int i = 1; s == STATUS_OK && i < SOURCE_COUNT; i++) {
-        const bool brief = !(bits & sources[i].bit);
-        if (!brief || (bits & FLEET_REPORT_SUMMARY && sources[i].in_summary != OMITTED))
-            s = print_table(db, &sources[i], survey, model, brief, to, err);
+        const uint64_t most = most_rows(&sources[i], bits, options->format);
+        if (most > 0 && sources[i].sql)
+            s = print_table(db, &sources[i], survey, model, most, to, err);
+        else if (most > 0)
+            s = report_costs(db, survey, model, to, err);
     }
     return s;
 }

@@ -20,7 +20,9 @@ enum fleet_report_bit {
     FLEET_REPORT_DRIFT = 1 << 4,
     FLEET_REPORT_HOSTS = 1 << 5,
     FLEET_REPORT_INVENTORY = 1 << 6,
-    FLEET_REPORT_SUMMARY = 1 << 7
+    FLEET_REPORT_GPUS = 1 << 7,
+    FLEET_REPORT_COSTS = 1 << 8,
+    FLEET_REPORT_SUMMARY = 1 << 9
 };
 /* "signatures", "maps", ... False if there is no such report; `*out` is then unchanged. */
 bool fleet_report_from_name(const char *name, unsigned *out);
@@ -30,10 +32,11 @@ enum fleet_format {
     FLEET_FORMAT_JSON,
     FLEET_FORMAT_CSV,
     FLEET_FORMAT_MARKDOWN,
-    FLEET_FORMAT_SVG, /* a chart: signatures alone have one */
+    FLEET_FORMAT_SVG,  /* a chart: signatures alone have one */
+    FLEET_FORMAT_HTML, /* a page of all reports, or of some, that needs nothing else */
     FLEET_FORMAT_COUNT
 };
-/* "table", "json", "csv", "markdown", "svg". */
+/* "table", "json", "csv", "markdown", "svg", "html". */
 bool fleet_format_from_name(const char *name, enum fleet_format *out);
 
 struct fleet_report_options {

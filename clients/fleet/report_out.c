@@ -1,7 +1,10 @@
 /* report_out.c: see report_out.h. A table for people needs to know how wide its columns are: its
  * first rows are held back for that, and a cell that is wider later on shifts the rest of its line.
+ * A page is the same tables, to which its script adds pictures: without a script it is complete.
  */
 #include "clients/fleet/report_out.h"
+
+#include "build/gen/fleet_page.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -113,6 +116,8 @@ static const struct style {
     [FLEET_FORMAT_JSON] = {put_json, false, "null", "", ",", "}"},
     [FLEET_FORMAT_CSV] = {put_csv, false, "", ",", ",", "\n"},
     [FLEET_FORMAT_MARKDOWN] = {put_markdown, true, "-", "| ", " | ", " |\n"},
+    /* HTML needs no end of a cell or a row. */
+    [FLEET_FORMAT_HTML] = {put_xml, true, "", "<tr><td>", "<td>", "\n"},
 };
 
 /* As few digits as give the number back exactly. */
@@ -238,13 +243,43 @@ static void print_held(struct report_out *r)
     r->held = NULL;
 }
 
+/* ---- a page ---- */
+
+/* The style and the script are in the page, and its policy allows these and nothing else. */
+static void begin_page(FILE *out, const struct report_head *head)
+{
+    fprintf(out,
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "style-src 'sha256-%s'; script-src 'sha256-%s'; img-src data:; base-uri 'none'; "
+            "form-action 'none'\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+            "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" "
+            "href=\"data:,\">\n"
+            "<title>Fleet survey %" PRId64 "</title>\n<style>%s</style>\n<header>\n"
+            "<h1>Fleet survey %" PRId64 "</h1>\n<p>",
+            fleet_page_css_hash, fleet_page_js_hash, head->survey, fleet_page_css, head->survey);
+    put_xml(out, head->at);
+    fprintf(out, ": %" PRId64 " GPUs of %" PRId64 " hosts", head->gpus, head->hosts);
+    if (head->simulated)
+        fputs(head->measured ? ", some simulated, counted apart" : ", all simulated", out);
+    fputs(".</p>\n</header>\n<main>\n", out);
+}
+
+static void end_page(FILE *out)
+{
+    fprintf(out, "</main>\n<script>%s</script>\n</html>\n", fleet_page_js);
+}
+
 /* ---- the interface ---- */
 
 void report_begin(struct report_out *r, const struct report_head *head)
 {
     const bool mixed = head->simulated && head->measured;
 
-    if (r->format == FLEET_FORMAT_JSON) {
+    if (r->format == FLEET_FORMAT_HTML) {
+        begin_page(r->out, head);
+    } else if (r->format == FLEET_FORMAT_JSON) {
         fprintf(r->out, "{\"survey\": %" PRId64 ", \"at\": ", head->survey);
         put_json(r->out, head->at);
         fprintf(r->out, ", \"hosts\": %" PRId64 ", \"gpus\": %" PRId64 ", \"simulated\": \"%s\"",
@@ -283,6 +318,15 @@ void report_table_begin(struct report_out *r, const struct report_table *table)
     visit_names(r, widen);
     if (r->format == FLEET_FORMAT_TABLE) {
         fprintf(r->out, "\n%s\n", table->title);
+    } else if (r->format == FLEET_FORMAT_HTML) {
+        fprintf(r->out,
+                "<section id=\"%s%s%s\">\n<h2>%s</h2>\n<div class=\"scroll\" tabindex=\"0\" "
+                "role=\"region\" aria-label=\"%s\"><table>\n<thead><tr>",
+                table->name, table->part[0] ? "-" : "", table->part, table->title, table->title);
+        for (int c = 0; table->columns[c]; c++)
+            fprintf(r->out, "<th scope=\"col\" data-kind=\"%c\">%s", table->kinds[c],
+                    table->columns[c]);
+        fputs("\n<tbody>\n", r->out);
     } else if (r->format == FLEET_FORMAT_MARKDOWN) {
         fprintf(r->out, "\n## %s\n\n", table->title);
         put_columns(r, NULL, "");
@@ -322,9 +366,12 @@ void report_table_end(struct report_out *r, const char *note, const char *more)
 {
     const bool json = r->format == FLEET_FORMAT_JSON;
     const bool markdown = r->format == FLEET_FORMAT_MARKDOWN;
+    const bool html = r->format == FLEET_FORMAT_HTML;
     const char *const notes[] = {note, more};
 
-    if (r->format == FLEET_FORMAT_TABLE && r->rows == 0)
+    if (r->format == FLEET_FORMAT_HTML)
+        fputs(r->rows == 0 ? "</table></div>\n<p>none</p>\n" : "</table></div>\n", r->out);
+    else if (r->format == FLEET_FORMAT_TABLE && r->rows == 0)
         fputs("  none\n", r->out);
     else if (r->held)
         print_held(r);
@@ -333,10 +380,16 @@ void report_table_end(struct report_out *r, const char *note, const char *more)
     for (int i = 0; i < 2 && r->format != FLEET_FORMAT_CSV; i++) {
         if (!notes[i])
             continue;
-        fputs(!json ? markdown ? "\n" : "  " : i > 0 && note ? ", " : "", r->out);
+        fputs(json       ? i > 0 && note ? ", " : ""
+              : markdown ? "\n"
+              : html     ? "<p class=\"note\">"
+                         : "  ",
+              r->out);
         styles[r->format].put_text(r->out, notes[i]);
         fputs(json ? "" : "\n", r->out);
     }
+    if (html)
+        fputs("</section>\n", r->out);
     if (json)
         fputs("]}", r->out);
 }
@@ -371,6 +424,8 @@ enum status report_end(struct report_out *r, enum status so_far, struct err *err
         return so_far;
     if (r->format == FLEET_FORMAT_JSON)
         fputs("}\n", r->out);
+    else if (r->format == FLEET_FORMAT_HTML)
+        end_page(r->out);
     if (r->no_memory)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
     if (fflush(r->out) != 0 || ferror(r->out))

@@ -5,7 +5,7 @@
  * they first occur, and rows refer to it.
  */
 #include "clients/fleet/db_engine.h"
-#include "clients/fleet/metrics.h"
+#include "compare/metrics.h"
 
 #include "base/hash.h"
 #include "base/text.h"

@@ -6,8 +6,7 @@
 /* All SMs of a group work in one window, so the first one is enough. */
 static void derive_windows(struct chip *chip)
 {
-    const struct placement_request request = {.bytes = chip->fp.gpu.memory_bytes,
-                                              .fingerprint_id = chip->id};
+    const struct placement_request request = {.bytes = chip->bytes, .fingerprint_id = chip->id};
 
     if (request.bytes == 0)
         err_set(&chip->why, STATUS_NOT_APPLICABLE, "how much memory it has is not known");
@@ -25,6 +24,7 @@ static void derive_windows(struct chip *chip)
 
 void chip_derive(struct chip *chip)
 {
+    chip->bytes = chip->job_bytes > 0 ? chip->job_bytes : chip->fp.gpu.memory_bytes;
     chip->group_count = chip->fp.topology.partition.group_count;
     fingerprint_map_hash(&chip->fp.topology.partition, chip->map);
     derive_windows(chip);

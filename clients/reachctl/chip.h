@@ -13,17 +13,19 @@ enum { CHIP_NO_WINDOW = -1 };
 struct chip {
     struct fingerprint fp;
     char id[FINGERPRINT_ID_BYTES]; /* of fp */
-    /* The rest is derived from fp: */
+    uint64_t job_bytes;            /* that the windows are for; 0: all of the GPU's memory */
+    /* The rest is derived from them: */
     char map[FINGERPRINT_MAP_HASH_BYTES]; /* "": no groups are known */
     uint32_t group_count;
-    /* The windows over all of the GPU's memory. If they cannot be planned, `why` has the reason. */
+    uint64_t bytes; /* job_bytes, or all */
+    /* The windows over them. If they cannot be planned, `why` has the reason. */
     bool planned;
     struct placement_answer plan;
     struct err why;
     int window_of_group[REACH_MAX_GROUPS]; /* CHIP_NO_WINDOW: none */
 };
 
-/* Fills in everything except fp and id. */
+/* Fills in everything except fp, id and job_bytes. */
 void chip_derive(struct chip *chip);
 
 /* Writes the SMs of one group in ascending order to out[REACH_MAX_SMS]; returns their number. */

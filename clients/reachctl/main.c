@@ -30,10 +30,17 @@ static const struct command commands[] = {
      "measure the GPU; --wait waits, and fails if that fails"},
     {"diff", "A B", BIT(GPU), command_diff, "diff A B",
      "compare two fingerprints: ids, \"current\", or files"},
-    {"show", NULL, BIT(GPU) | BIT(AT) | BIT(EVIDENCE), command_show, "show [--at ID] [--evidence]",
+    {"show", "[curve]", BIT(GPU) | BIT(AT) | BIT(EVIDENCE) | BIT(SVG), command_show,
+     "show [--at ID] [--evidence] | --svg curve",
      "the current fingerprint or an older one; --evidence adds the evidence of each number"},
-    {"map", "[FILE]", BIT(GPU) | BIT(AT), command_map, "map [FILE] [--at ID]",
+    {"map", "[FILE]", BIT(GPU) | BIT(AT) | BIT(SVG) | BIT(BYTES), command_map,
+     "map [FILE] [--at ID] [--bytes B] [--svg]",
      "a chip as text: SMs by group, windows, what is disabled; also of an exported file"},
+    {"compare", "[FILE]", BIT(GPU) | BIT(REFERENCE), command_compare,
+     "compare [FILE] [--reference DIR]",
+     "is this GPU normal? each number among those of other chips of its kind"},
+    {"share", "[FILE]", BIT(GPU) | BIT(EXPORT), command_share, "share [FILE] [--export DIR]",
+     "write an anonymous file with which a chip joins the reference set"},
     {"scope", "BYTES...", BIT(GPU) | BIT(ACCESS) | BIT(GRANULARITY), command_answer,
      "scope BYTES... [--access read|atomic|write --granularity B]",
      "how many bytes may one pass access at random?"},
@@ -133,9 +140,9 @@ static void print_help(void)
         "--concurrency N, --attempts N, --host-deadline S (per host), --deadline S (in all) and\n"
         "--db WHERE (where the fingerprints are stored: a file or postgresql://...).\n"
         "survey report prints REPORTs (signatures, maps, spread, outliers, drift, hosts, "
-        "inventory;\n"
-        "without one a summary) of the latest survey or of --survey N, of all GPUs or those of\n"
-        "--model NAME, as --format table|json|csv|markdown|svg.\n"
+        "inventory,\n"
+        "costs, gpus; without one a summary) of the latest survey or of --survey N, of all GPUs or those of\n"
+        "--model NAME, as --format table|json|csv|markdown|svg|html (a page for a browser).\n"
         "\n"
         "Exit status: 0 success, 1 the request was refused or the measurement failed, 2 invalid\n"
         "usage, 3 no daemon responds. Of diff: 0 same, 1 changed, 2 different hardware, 3 any\n"

@@ -2,8 +2,10 @@
  * place for each SM of a full group, the windows of the groups, and what the die lacks. */
 #include "clients/reachctl/chip.h"
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/picture.h"
 
 #include "base/json_builder.h"
+#include "base/units.h"
 #include "planner/format_size.h"
 
 #include <stdio.h>
@@ -134,19 +136,20 @@ static void print_windows(const struct chip *chip)
     uint16_t idle[REACH_MAX_GROUPS];
     const uint32_t idle_count = chip_window_groups(chip, CHIP_NO_WINDOW, idle);
 
+    const char *const of = chip->bytes == chip->fp.gpu.memory_bytes ? "all of its " : "";
+
     if (!chip->planned) {
-        puts("\nwindows over all of its memory: not known");
+        printf("\nwindows over %smemory: not known\n", of);
         print_reason(chip->why.text);
         return;
     }
-    format_size(chip->fp.gpu.memory_bytes, memory);
+    format_size(chip->bytes, memory);
     if (chip->plan.window_count == 0) {
-        printf("\nwindows over all of its %s: none (%s)\n", memory, advice_name(chip->plan.advice));
+        printf("\nwindows over %s%s: none (%s)\n", of, memory, advice_name(chip->plan.advice));
         print_reason(chip->plan.reason);
         return;
     }
-    printf("\nwindows over all of its %s\nwindow    first byte      length   SMs  groups\n",
-           memory);
+    printf("\nwindows over %s%s\nwindow    first byte      length   SMs  groups\n", of, memory);
     for (uint32_t i = 0; i < chip->plan.window_count; i++)
         print_window(chip, i);
     if (idle_count > 0) {
@@ -275,10 +278,14 @@ enum exit_code command_map(struct client *client, const struct options *options)
 {
     const char *which = options->operand ? options->operand : options->at ? options->at : "current";
     struct chip *chip;
+    uint64_t bytes = 0;
+    struct err err;
     enum exit_code exit_code;
 
     if (options->operand && options->at)
         return client_usage_error("map takes a file or --at, not both", NULL);
+    if (options->bytes && units_parse_bytes(options->bytes, &bytes, &err) != STATUS_OK)
+        return client_usage_error("--bytes:", err.text);
     chip = calloc(1, sizeof(*chip));
     if (!chip) {
         fputs("reachctl: no memory\n", stderr);
@@ -286,8 +293,11 @@ enum exit_code command_map(struct client *client, const struct options *options)
     }
     exit_code = client_get_fingerprint(client, options, which, &chip->fp, chip->id);
     if (exit_code == EXIT_DONE) {
+        chip->job_bytes = bytes;
         chip_derive(chip);
-        exit_code = options->json ? print_json(chip) : print_text(chip);
+        exit_code = options->json  ? print_json(chip)
+                    : options->svg ? (picture_map(chip), EXIT_DONE)
+                                   : print_text(chip);
     }
     free(chip);
     return exit_code;

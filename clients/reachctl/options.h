@@ -74,7 +74,10 @@ enum exit_code {
     X(FORMAT, format, "format", required_argument)                                                 \
     X(SURVEY, survey, "survey", required_argument)                                                 \
     X(MODEL, model, "model", required_argument)                                                    \
-    X(FINGERPRINT, fingerprint, "fingerprint", required_argument)
+    X(FINGERPRINT, fingerprint, "fingerprint", required_argument)                                  \
+    X(REFERENCE, reference, "reference", required_argument)                                        \
+    X(SVG, svg, "svg", no_argument)                                                                \
+    X(BYTES, bytes, "bytes", required_argument)
 #define OPTIONS_ALL(X) OPTIONS_PARAMS(X) OPTIONS_OTHERS(X)
 
 #define OPTIONS_ID(id, field, name, argument)    OPTION_##id,
@@ -121,6 +124,8 @@ command_fn command_break_even;
 command_fn command_observations;
 command_fn command_diff;
 command_fn command_map;
+command_fn command_compare;
+command_fn command_share;
 command_fn command_nfd;
 command_fn command_hwloc;
 command_fn command_import;

@@ -2,9 +2,11 @@
 #include "clients/reachctl/show.h"
 
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/picture.h"
 #include "clients/reachctl/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *get(const json_t *object, const char *name)
@@ -455,10 +457,36 @@ static void print_show(const struct options *options, const json_t *fp)
         show_evidence(fp);
 }
 
+static enum exit_code show_curve(struct client *client, const struct options *options)
+{
+    struct fingerprint *const fp = malloc(sizeof(*fp));
+    char id[FINGERPRINT_ID_BYTES];
+    enum exit_code exit_code;
+
+    if (!fp) {
+        fputs("reachctl: no memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    exit_code =
+        client_get_fingerprint(client, options, options->at ? options->at : "current", fp, id);
+    if (exit_code == EXIT_DONE && !picture_curve(fp, id)) {
+        fprintf(stderr, "reachctl: fingerprint %s has no curve\n  next step: reachctl measure\n",
+                id);
+        exit_code = EXIT_FAILED;
+    }
+    free(fp);
+    return exit_code;
+}
+
 enum exit_code command_show(struct client *client, const struct options *options)
 {
     char path[CLIENT_PATH_BYTES];
 
+    if ((options->svg != NULL) != (options->operand != NULL) ||
+        (options->operand && strcmp(options->operand, "curve") != 0))
+        return client_usage_error("only the curve can be drawn: show --svg curve", NULL);
+    if (options->svg)
+        return show_curve(client, options);
     client_gpu_path(options, "/fingerprint", path);
     client_add_param(path, "at", options->at);
     return client_print(client, options, path, print_show);

@@ -51,6 +51,8 @@ struct config {
     const char *token_file;       /* NULL: the service manager's credential, if there is one */
     uint32_t max_connections;     /* of the port; 0: 1024 */
     uint32_t request_deadline_ms; /* 0: 10 s */
+    const char *reference;        /* folder of other chips, NULL: none */
+    bool reference_given;         /* otherwise the installed one, if it is there */
     const char *state;            /* path or ":memory:" */
     bool state_given;
     bool state_fallback_memory;

@@ -85,6 +85,10 @@ const struct config_option config_options[] = {
              "forgets"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
      .help = "continue in memory if the database cannot be used"},
+    {"reference", CONFIG_SERVING, CONFIG_PLACE, AT(reference), GIVEN(reference_given),
+     .argument = "FOLDER",
+     .help = "chips that others have measured, for comparisons, default\n"
+             "share/reachd/reference of the installation; \"none\" for none"},
     {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
      .help = "ask no driver: serve the GPUs that the database knows, and\n"
              "measure nothing"},

@@ -7,12 +7,12 @@ _reachctl()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    --dir)
+    --dir | --reference)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
     --depth) mapfile -t COMPREPLY < <(compgen -W 'quick full memory matrix' -- "$cur") && return ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown svg' -- "$cur") && return ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W 'table json csv markdown svg html' -- "$cur") && return ;;
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
     esac
     help=$("$1" --help 2>/dev/null)

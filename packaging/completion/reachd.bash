@@ -3,7 +3,7 @@ _reachd()
 {
     local cur=$2 prev=$3
     case $prev in
-    --state | --socket | --token-file | --libcuda | --config | --export | --analyze)
+    --state | --socket | --token-file | --libcuda | --config | --export | --analyze | --reference)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;

@@ -2,7 +2,7 @@
 # Completion of reachd for zsh. The options are asked of the program itself.
 local -a options
 case $words[CURRENT-1] in
---state|--socket|--token-file|--libcuda|--config|--export|--analyze) _files ;;
+--state|--socket|--token-file|--libcuda|--config|--export|--analyze|--reference) _files ;;
 --log-level) compadd error warning info debug ;;
 --log-format) compadd auto text json journal ;;
 --measure|--depth) compadd quick full memory matrix ;;

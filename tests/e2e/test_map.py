@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import xml.etree.ElementTree
 
 import common
 from common import REACHCTL, ROOT, case, equal, run
@@ -192,6 +193,102 @@ def what_is_no_fingerprint_is_refused():
 @case
 def the_daemon_ends_well():
     daemon.stop()
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+PICTURES = os.path.join(ROOT, "docs", "pictures")
+PICTURED = os.path.join(MEASUREMENTS, "nvidia-h200-b76f831d-2026-11-21", "fingerprint-matrix.json")
+# A picture of the documents, and the command that makes it.
+COMMANDS = {
+    "h200-map.svg": ("map", PICTURED, "--svg"),
+    "h200-curve.svg": ("show", "--svg", "curve", "--url", "file:" + PICTURED),
+}
+
+
+def draw(*arguments):
+    """A picture: well-formed, named, without anything active or from elsewhere."""
+    status, text, log = run(REACHCTL, *arguments)
+    equal((status, log), (0, ""), arguments)
+    svg = xml.etree.ElementTree.fromstring(text)
+    equal(svg.tag, SVG + "svg")
+    equal(svg.get("role"), "img")
+    assert svg.find(SVG + "title").text and svg.find(SVG + "desc").text
+    for element in svg.iter():
+        assert element.tag[len(SVG):] in ("svg", "title", "desc", "g", "rect", "line", "path", "circle", "text"), element.tag
+        for name, value in element.attrib.items():
+            assert not name.startswith("on") and "href" not in name and "url(" not in value, (name, value)
+            assert name in ("points", "d", "font-family") or len(value) < 40, (name, value)
+    return svg
+
+
+def texts(svg):
+    return [element.text for element in svg.iter(SVG + "text")]
+
+
+@case
+def the_pictures_of_the_documents_are_what_the_command_draws():
+    for name, command in COMMANDS.items():
+        status, text, log = run(REACHCTL, *command)
+        equal((status, log), (0, ""), name)
+        path = os.path.join(PICTURES, name)
+        if os.environ.get("REACH_GOLDEN") == "write":
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(path, encoding="utf-8") as file:
+            assert text == file.read(), f"{name}: REACH_GOLDEN=write, and look at it"
+
+
+@case
+def a_map_has_every_sm_in_the_window_of_its_group():
+    for path in [recorded(name) for name in RECORDED] + [PICTURED]:
+        for size in ((), ("--bytes", "66GiB"), ("--bytes", "1GiB")):
+            plan = json.loads(run(REACHCTL, "map", path, "--json", *size)[1])
+            svg = draw("map", path, "--svg", *size)
+            boxes = [g for g in svg.iter(SVG + "g")]
+            equal(len(boxes), len(plan["groups"]), path)
+            for box in boxes:
+                group = plan["groups"][int(re.match(r"group (\d+), ", box.find(SVG + "title").text).group(1))]
+                words = [e.text for e in box.iter(SVG + "text")]
+                label = [] if group["window"] is None else [f"w{group['window']}"]
+                equal(words, [str(group["id"])] + label + [str(sm) for sm in group["sms"]] + ["–"] * group["lacks"])
+            legend = [t for t in texts(svg) if re.match(r"window \d+: ", t)]
+            equal(len(legend), len(plan["windows"]), (path, size))
+
+
+@case
+def a_curve_has_a_point_for_each_measured_one():
+    curve = load(PICTURED)["throughput"]["curve"]
+    svg = draw("show", "--svg", "curve", "--url", "file:" + PICTURED)
+    lines = {g.find(SVG + "title").text.split(":")[0]: g for g in svg.iter(SVG + "g")}
+    for name, field in (("naive", "naive_gbps"), ("windows by group", "by_group_gbps"),
+                        ("windows by SM id", "by_sm_gbps")):
+        known = [p[field] for p in curve if p[field] is not None]
+        heights = [float(c.get("cy")) for c in lines[name].iter(SVG + "circle")]
+        equal(len(heights), len(known), name)
+        for (a, b), (v, w) in zip(zip(heights, heights[1:]), zip(known, known[1:])):
+            assert (b - a) * (v - w) >= -1e-3 * abs(v - w) - 1, (name, v, w)  # higher is faster
+        assert any(t.startswith(f"{name}: {known[-1]:.0f}") for t in texts(svg)), name
+
+
+@case
+def hostile_names_are_text():
+    fp = load(PICTURED)
+    fp["gpu"]["name"] = "<script>alert(1)</script>&\"' \x1b]0;x\x07 ]]>" + "x" * 40
+    path = save("hostile.json", fp)
+    for svg in (draw("map", path, "--svg"), draw("show", "--svg", "curve", "--url", "file:" + path)):
+        assert any("<script>alert(1)</script>" in t for t in texts(svg)), texts(svg)[:2]
+
+
+@case
+def pictures_that_cannot_be_drawn_are_refused():
+    for words in (("show", "--svg"), ("show", "curve"), ("show", "--svg", "levels"), ("map", PICTURED, "--bytes", "much")):
+        equal(run(REACHCTL, *words)[0], 2, words)
+    fp = load(PICTURED)
+    fp["throughput"]["curve"] = []
+    fp["throughput"].pop("curve_evidence", None)
+    status, text, log = run(REACHCTL, "show", "--svg", "curve", "--url", "file:" + save("flat.json", fp))
+    equal((status, text), (1, ""), log)
+    assert "has no curve" in log, log
 
 
 common.main()

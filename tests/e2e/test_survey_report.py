@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """reachctl survey report: each format is what it says it is, read by somebody else's parser; the
 simulated chips say that they are."""
+import base64
 import csv
+import hashlib
+import html.parser
 import io
 import json
 import os
+import sqlite3
 import xml.dom.minidom
 
 import common
+import lib_hosts
 
 DB = os.path.join(common.folder, "fleet.db")
 REPORTS = ("signatures", "maps", "spread", "outliers", "drift", "hosts", "inventory")
@@ -73,6 +78,103 @@ def people_are_told_that_it_is_simulated():
     for form in ("table", "markdown"):
         assert "all simulated" in report("--format", form), form
     assert ": 0 GPUs" in report("--model", "no such")
+
+
+# Three H200s whose SMs form other groups.
+MAPPED = [os.path.join(common.ROOT, "docs", "measurements", f"nvidia-h200-{chip}-2026-11-22", "fingerprint-memory.json")
+          for chip in ("2ea0ea17", "b98b8c6b", "6843f4d4")]
+
+
+def real_hosts():
+    """A host that serves real chips: what a daemon on such a node answers."""
+    documents = []
+    for path in MAPPED:
+        with open(path, encoding="utf-8") as file:
+            documents.append(json.load(file))
+    body = json.dumps({"daemon_version": "test", "discovery": "done", "source_error": None, "gpus": [
+        {"index": i, "uuid": d["gpu"]["uuid"], "name": d["gpu"]["name"], "serial": d["gpu"]["serial"], "state": "ready",
+         "fingerprint_id": d["id"], "fingerprint": d} for i, d in enumerate(documents)]})
+    return lib_hosts.Host(lambda host, connection, target, fields: host.send(
+        connection, lib_hosts.answer("200 OK", lib_hosts.JSON, body)))
+
+
+def drawn(path):
+    """The groups of a chip and the window of each over all of its memory, as reachctl map has them."""
+    return json.loads(common.run(common.REACHCTL, "map", path, "--json")[1])
+
+
+@common.case
+def a_plan_for_one_map_costs_on_another():
+    """Held against a count of its own over what reachctl map prints."""
+    host = real_hosts()
+    status, out, err = common.run(common.REACHCTL, "survey", "--db", DB, host.name)
+    common.equal(status, 0, out + err)
+    rows = json.loads(report("--format", "json", "costs"))["costs"]["rows"]
+    maps = {m["map"][:15]: m for m in map(drawn, MAPPED)}
+    common.equal(len(rows), len(maps) * (len(maps) - 1), "pairs")
+    assert len(maps) >= 2, maps.keys()
+    for row in rows:
+        by, on = maps[row["planned_on"]], maps[row["used_on"]]
+        window = {sm: g["window"] for g in by["groups"] for sm in g["sms"]}
+        split = sum(len(g["sms"]) for g in on["groups"] if len({window[sm] for sm in g["sms"] if sm in window}) > 1)
+        assert abs(row["sms_of_split_groups"] - 100 * split / on["sm_count"]) < 1e-9, row
+        assert 0 < row["estimated_speed"] <= 100 and (row["estimated_speed"] < 100) == (split > 0), row
+    assert any(row["sms_of_split_groups"] > 0 for row in rows), rows
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page, and the texts of its cells."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.cells, self.inside, self.texts = [], [], None, {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "td":
+            self.cells[-1] += data
+        self.texts[self.inside] = self.texts.get(self.inside, "") + data
+
+
+@common.case
+def html_is_one_file_that_allows_nothing_else():
+    text = report("--format", "html")
+    page = Page(text)
+    policy = next(a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a)
+    for tag in ("script", "style"):
+        common.equal([t for t, _ in page.elements].count(tag), 1, tag)
+        digest = base64.b64encode(hashlib.sha256(page.texts[tag].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy, (tag, digest, policy)
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy, policy
+    for tag, attributes in page.elements:
+        assert "src" not in attributes and not any(name.startswith("on") for name in attributes), (tag, attributes)
+        assert tag != "link" or attributes["href"] == "data:,", attributes
+    sections = [a["id"] for t, a in page.elements if t == "section"]
+    common.equal(sorted(sections), sorted(["signatures", "maps-counts", "maps", "outliers", "outliers-counts", "drift",
+                                           "drift-counts", "hosts-counts", "hosts-names", "inventory", "costs", "gpus"]))
+    for path in MAPPED:
+        assert any(os.path.basename(os.path.dirname(path))[12:20] in cell for cell in page.cells), path
+    assert "<noscript" not in text and "http://" not in page.texts["script"].replace("http://www.w3.org/", "")
+
+
+@common.case
+def html_escapes_what_hosts_say():
+    with sqlite3.connect(DB) as db:
+        db.execute("UPDATE fleet_host SET name = ? || id", ("<script>alert(1)</script>\x1b\u202e&\"'" + "x" * 300,))
+    text = report("--format", "html", "gpus", "hosts")
+    page = Page(text)
+    common.equal([t for t, _ in page.elements].count("script"), 1)
+    assert any(cell.startswith("<script>alert(1)</script>") for cell in page.cells), page.cells[:3]
+    assert "\x1b" not in text and "\u202e" not in text
 
 
 common.main()

@@ -27,10 +27,11 @@ MAY_INCLUDE = {
     "campaign": ["observe", "analysis", "fingerprint"],
     "store": ["observe", "fingerprint"],
     "snapshot": ["fingerprint"],
+    "compare": ["fingerprint"],
     "planner": ["fingerprint"],
     # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
     # libreach can link it.
-    "api": ["snapshot", "planner", "fingerprint"],
+    "api": ["snapshot", "planner", "fingerprint", "compare"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
     "config": ["gpu", "fingerprint"],
@@ -40,12 +41,12 @@ MAY_INCLUDE = {
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
               "measure"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
-             "planner", "api", "server", "measure", "import"],
+             "planner", "api", "server", "measure", "import", "compare"],
     # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup
     # copies the state file.
-    "clients": ["fleet", "fingerprint", "planner", "import", "batch/export.h", "store/store.h"],
+    "clients": ["fleet", "fingerprint", "planner", "compare", "import", "batch/export.h", "store/store.h"],
     # Surveys: what they keep (in SQLite or PostgreSQL), how they ask, what they report.
-    "fleet": ["fingerprint", "build/gen/fleet_sql.h"],
+    "fleet": ["fingerprint", "compare", "planner", "build/gen/fleet_sql.h", "build/gen/fleet_page.h"],
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
@@ -70,7 +71,11 @@ OUTSIDE = {
 }
 
 ROOTS = ("daemon", "api", "clients", "kernels")
-SUFFIXES = (".c", ".h", ".cu", ".cuh")
+# The modules of the pages import each other and those of Debian's node-d3-* packages: no server is asked
+# for one, and what a page shows of a GPU it knows from the API.
+IMPORT = re.compile(r'''^\s*(?:import|export\b.*\bfrom)\b[^"']*["']([^"']+)["']|\bimport\s*\(''')
+IMPORTABLE = re.compile(r"\./[a-z_]+\.js$|d3-[a-z-]+$")
+SUFFIXES = (".c", ".h", ".cu", ".cuh", ".js")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -144,8 +149,11 @@ def check_file(root, path):
     problems = []
     with open(os.path.join(root, path), encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
-            found = INCLUDE.match(line)
-            if found:
+            found = IMPORT.search(line) if path.endswith(".js") else INCLUDE.match(line)
+            if found and path.endswith(".js"):
+                if not IMPORTABLE.match(found.group(1) or ""):
+                    problems.append(f"{path}:{number}: imports {found.group(1)}")
+            elif found:
                 problem = classify(root, path, found.group(1), found.group(2))
                 if problem:
                     problems.append(f"{path}:{number}: {problem}")
@@ -207,6 +215,11 @@ PLANTED = [
     ("daemon/import/a.c", '#include "store/store.h"', False),
     ("daemon/analysis/a.c", '#include "import/import.h"', False),
     ("kernels/a.cu", '#include "base/status.h"', False),
+    ("clients/ui/a.js", 'import { plain } from "./dom.js";', True),
+    ("clients/ui/a.js", 'import { line } from "d3-shape";', True),
+    ("clients/ui/a.js", 'import "https://example.org/d3.js";', False),
+    ("clients/ui/a.js", 'export { x } from "../../build/x.js";', False),
+    ("clients/ui/a.js", 'const d3 = await import("d3-shape");', False),
 ]
 PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
                    "fingerprint/fingerprint.h", "planner/placement.h", "snapshot/snapshot.h",

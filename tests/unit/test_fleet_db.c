@@ -3,7 +3,7 @@
  * where. */
 #include "fleet_fixture.h"
 
-#include "clients/fleet/metrics.h"
+#include "compare/metrics.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -177,8 +177,19 @@ static void compare_metric(void *self, const char *name, enum known known, doubl
     w->count++;
 }
 
+/* The statement that stores a series and metrics.h have the same list. */
+static enum status check_judged(void *self, const char *const *values, struct err *err)
+{
+    (void)self;
+    (void)err;
+    if ((strcmp(values[1], "1") == 0) != metrics_is_judged(values[0]))
+        fail_msg("%s: judged is %s", values[0], values[1]);
+    return STATUS_OK;
+}
+
 static void test_metrics(void **state)
 {
+    struct err err = {0};
     struct fleet_db *const db = fleet_fixture_fresh();
     struct fingerprint *const fp = calloc(1, sizeof(*fp));
     struct wanted wanted = {.db = db};
@@ -193,6 +204,9 @@ static void test_metrics(void **state)
     metrics_visit(fp, compare_metric, &wanted);
     assert_int_equal(wanted.count, number(db, "SELECT COUNT(*) FROM fleet_metric"));
     assert_true(wanted.count > 30);
+    assert_int_equal(
+        fleet_query(db, "SELECT name, judged FROM fleet_series", 0, NULL, check_judged, NULL, &err),
+        STATUS_OK);
     fleet_close(db);
     free(fp);
 }

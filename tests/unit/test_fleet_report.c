@@ -5,6 +5,7 @@
  * A random fleet: models and origins, signatures, numbers with noise, GPUs that move, are swapped,
  * measured anew or silent, over a few surveys. The test keeps the same fleet in arrays.
  */
+#include "compare/outlier.h"
 #include "fleet_fixture.h"
 
 #include "base/stats.h"
@@ -337,7 +338,7 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* By the rule as docs/fleet.md has it. */
+/* By the rule that reachctl compare has too. */
 static uint32_t odd_of(const struct fleet *f, const struct truth *of)
 {
     double penalties[MAX_GPUS];
@@ -357,19 +358,14 @@ static uint32_t odd_of(const struct fleet *f, const struct truth *of)
             rates[m++] = t->fp->throughput.whole_memory_gbps.v;
         whole += !t->broken;
     }
-    if (n < 8)
+    if (n == 0)
         return 0;
-    const double far =
-        fabs(of->fp->levels[1].miss_penalty_cycles.v - stats_median_f64(penalties, n));
-    odd += far > 6 * 1.4826 * stats_mad_f64(penalties, n) &&
-           far > 0.05 * stats_median_f64(penalties, n);
-    if (m >= 8 && IS_KNOWN(of->fp->throughput.whole_memory_gbps)) {
-        const double off =
-            fabs(of->fp->throughput.whole_memory_gbps.v - stats_median_f64(rates, m));
-        odd +=
-            off > 6 * 1.4826 * stats_mad_f64(rates, m) && off > 0.05 * stats_median_f64(rates, m);
-    }
-    odd += of->broken ? 2 * whole > n : 2 * (n - whole) > n;
+    odd += outlier_is_odd(of->fp->levels[1].miss_penalty_cycles.v, (uint32_t)n,
+                          stats_median_f64(penalties, n), stats_mad_f64(penalties, n));
+    if (m > 0 && IS_KNOWN(of->fp->throughput.whole_memory_gbps))
+        odd += outlier_is_odd(of->fp->throughput.whole_memory_gbps.v, (uint32_t)m,
+                              stats_median_f64(rates, m), stats_mad_f64(rates, m));
+    odd += outlier_is_odd_property(of->broken ? whole : (uint32_t)n - whole, (uint32_t)n);
     return odd;
 }
 

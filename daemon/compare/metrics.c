@@ -1,11 +1,12 @@
 /* metrics.c: takes a fingerprint apart into named values. The names are the paths of its JSON:
  * "tlb.levels[2].entries" (the level's number), "throughput.curve[64G].naive_gbps" (the region's
  * size). */
-#include "clients/fleet/metrics.h"
+#include "compare/metrics.h"
 
 #include "base/assert.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "fingerprint/members.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -244,6 +245,40 @@ static void emit_throughput(const struct visit *v, const struct throughput *t)
     }
 }
 
+static void emit_contiguity(const struct visit *v, const struct fingerprint_contiguity *c)
+{
+    static const struct field fields[] = {FIELD(U64, fingerprint_contiguity, frame_bytes),
+                                          FIELD(F64, fingerprint_contiguity, contiguous_miss_ns),
+                                          FIELD(F64, fingerprint_contiguity, scattered_miss_ns)};
+
+    EMIT(v, "contiguity.", c, fields);
+}
+
+/* Every number of each kind of memory, but for how much of it was probed. Of several peers the
+ * first. */
+static void emit_memory(const struct visit *v, const struct fingerprint *fp)
+{
+    char prefix[PREFIX_BYTES];
+    unsigned met = 0;
+
+    for (uint32_t i = 0; i < fp->memory_count; i++) {
+        const struct memory_facts *const m = &fp->memory[i];
+        (void)snprintf(prefix, sizeof(prefix), "memory[%s].", memory_kind_name(m->kind));
+        for (const struct member *row = memory_object.members;
+             !(met >> m->kind & 1) && row < memory_object.members + memory_object.count; row++) {
+            const struct field f = {row->name,
+                                    row->type == MEMBER_U32_MAYBE   ? U32
+                                    : row->type == MEMBER_U64_MAYBE ? U64
+                                                                    : F64,
+                                    0};
+            if (row->type >= MEMBER_U32_MAYBE && row->type <= MEMBER_F64_MAYBE &&
+                row->offset != offsetof(struct memory_facts, probed_bytes))
+                emit_field(v, prefix, &f, member_at(row, m));
+        }
+        met |= 1U << m->kind;
+    }
+}
+
 void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
 {
     static const struct field fields[] = {FIELD(COUNT, fingerprint, duration_ms),
@@ -254,4 +289,27 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
     emit_levels(&v, fp);
     emit_topology(&v, &fp->topology);
     emit_throughput(&v, &fp->throughput);
+    emit_contiguity(&v, &fp->contiguity);
+    emit_memory(&v, fp);
+}
+
+bool metrics_is_of_chip(const char *name)
+{
+    return strcmp(name, "duration_ms") != 0 && strcmp(name, "probe_ms") != 0 &&
+           !strstr(name, "confidence");
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* schema/fleet/ingest.sql has the same names. */
+bool metrics_is_judged(const char *name)
+{
+    const char *const dot = strrchr(name, '.');
+
+    return metrics_is_of_chip(name) && strcmp(name, "topology.group_count") != 0 &&
+           !begins(name, "topology.disabled.") &&
+           !(begins(name, "topology.groups.") && strcmp(dot, ".median") == 0);
 }

@@ -1,0 +1,250 @@
+/* compare.c: reachctl compare: is this chip normal? Of the daemon's GPU, as the daemon answers, or
+ * of an exported fingerprint or against another reference set, without a daemon. reachctl share
+ * writes the anonymous file with which a chip joins the reference set. */
+#include "clients/reachctl/client.h"
+
+#include "compare/compare.h"
+#include "compare/share.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ---- */
+
+static const char *text_of(const json_t *row, const char *name)
+{
+    const char *const text = json_string_value(json_object_get(row, name));
+
+    return text ? text : "-";
+}
+
+static double number_of(const json_t *row, const char *name)
+{
+    return json_number_value(json_object_get(row, name));
+}
+
+static bool is_verdict(const json_t *row, const char *verdict)
+{
+    return strcmp(text_of(row, "verdict"), verdict) == 0;
+}
+
+static void print_number(const json_t *row)
+{
+    char deviations[32] = "-";
+
+    if (json_is_number(json_object_get(row, "deviations")))
+        (void)snprintf(deviations, sizeof(deviations), "%.1f", number_of(row, "deviations"));
+    printf("  %-44s %12.6g %12.6g %12.6g %12.6g %6.0f %6s  %s\n", text_of(row, "name"),
+           number_of(row, "value"), number_of(row, "least"), number_of(row, "median"),
+           number_of(row, "most"), number_of(row, "chips"), deviations, text_of(row, "verdict"));
+}
+
+static void print_property(const json_t *row)
+{
+    printf("  %-44s %12s, usual is %s (%.0f of %.0f)  %s\n", text_of(row, "name"),
+           text_of(row, "value"), text_of(row, "usual"), number_of(row, "have"),
+           number_of(row, "chips"), text_of(row, "verdict"));
+}
+
+/* The odd rows, or with `all` the others. */
+static void print_rows(const json_t *rows, bool odd, const char *head,
+                       void (*print)(const json_t *))
+{
+    const json_t *row;
+    bool first = true;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (is_verdict(row, "odd") != odd)
+            continue;
+        if (first)
+            puts(head);
+        first = false;
+        print(row);
+    }
+}
+
+static void print_tables(const json_t *answer, bool odd)
+{
+    static const char numbers[] =
+        "  number                                              value        "
+        "least       median         most  chips   dev.";
+
+    print_rows(json_object_get(answer, "numbers"), odd, numbers, print_number);
+    print_rows(json_object_get(answer, "properties"), odd, "  property", print_property);
+}
+
+static void print_comparison(const struct options *options, const json_t *answer)
+{
+    const json_t *const map = json_object_get(answer, "map");
+    const json_t *const kind = json_object_get(answer, "kind");
+
+    (void)options;
+    puts(text_of(answer, "sentence"));
+    if (strcmp(text_of(answer, "origin"), "measured") != 0)
+        printf("This fingerprint is %s, not measured on hardware.\n", text_of(answer, "origin"));
+    if (!json_is_object(kind)) {
+        puts("Send it in: reachctl share");
+        return;
+    }
+    printf("kind: %s, %.0f SMs, %.1f GiB, %.0f chips in the reference set\n", text_of(kind, "name"),
+           number_of(kind, "sm_count"), ldexp(number_of(kind, "memory_bytes"), -30),
+           number_of(kind, "chips"));
+    if (json_is_object(map))
+        printf("group map %.12s: %.0f of them have it\n", text_of(map, "name"),
+               number_of(map, "chips"));
+    if (json_array_size(json_object_get(answer, "odd")) > 0) {
+        puts("\nodd");
+        print_tables(answer, true);
+    }
+    puts("\nall others");
+    print_tables(answer, false);
+}
+
+/* ---- without a daemon ---- */
+
+static char *comparison_text(const struct comparison *c, const struct fingerprint *fp,
+                             const char *id, size_t *out_bytes)
+{
+    struct json_writer t;
+
+    json_writer_begin(&t, 64 << 10);
+    json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "gpu", fp->gpu.uuid);
+    json_writer_text(&t, "fingerprint_id", id);
+    json_writer_text(&t, "origin", origin_name(fp->gpu.origin));
+    comparison_write(&t, c);
+    json_writer_close(&t, '}');
+    return json_writer_end(&t, out_bytes);
+}
+
+static enum exit_code print_text(const struct options *options, const char *text)
+{
+    json_t *const answer = text ? json_loads(text, 0, NULL) : NULL;
+
+    if (!answer) {
+        fputs("reachctl: no memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    if (options->json)
+        fputs(text, stdout);
+    else
+        print_comparison(options, answer);
+    json_decref(answer);
+    return EXIT_DONE;
+}
+
+static enum exit_code compare_here(const struct options *options, const struct fingerprint *fp,
+                                   const char *id)
+{
+    struct reference *reference = NULL;
+    struct comparison c = {.rows = NULL};
+    struct err err = {0};
+    char folder[PATH_MAX];
+    char *text = NULL;
+    size_t bytes = 0;
+    enum exit_code exit_code;
+    enum status s = STATUS_OK;
+
+    if (options->reference)
+        s = reference_load(options->reference, &reference, &err);
+    else if (reference_find_folder(folder, sizeof(folder)))
+        s = reference_load(folder, &reference, &err);
+    if (s == STATUS_OK)
+        s = comparison_make(reference, fp, &c, &err);
+    if (s == STATUS_OK) {
+        text = comparison_text(&c, fp, id, &bytes);
+        exit_code = print_text(options, text);
+    } else {
+        exit_code = client_print_error(&err);
+    }
+    free(text);
+    comparison_free(&c);
+    reference_free(reference);
+    return exit_code;
+}
+
+enum exit_code command_compare(struct client *client, const struct options *options)
+{
+    char id[FINGERPRINT_ID_BYTES];
+    char path[CLIENT_PATH_BYTES];
+    struct fingerprint *fp;
+    enum exit_code exit_code;
+
+    if (!options->operand && !options->reference) {
+        client_gpu_path(options, "/compare", path);
+        return client_print(client, options, path, print_comparison);
+    }
+    fp = malloc(sizeof(*fp));
+    if (!fp) {
+        fputs("reachctl: no memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    exit_code = client_get_fingerprint(client, options,
+                                       options->operand ? options->operand : "current", fp, id);
+    if (exit_code == EXIT_DONE)
+        exit_code = compare_here(options, fp, id);
+    free(fp);
+    return exit_code;
+}
+
+/* ---- share ---- */
+
+static enum status write_file(const char *path, const char *text, size_t bytes, struct err *err)
+{
+    FILE *const file = fopen(path, "we");
+    bool failed = !file || fwrite(text, 1, bytes, file) != bytes;
+
+    if (file)
+        failed |= fclose(file) != 0;
+    return failed ? err_set(err, STATUS_IO, "cannot write %.200s: %s", path, strerror(errno))
+                  : STATUS_OK;
+}
+
+static enum exit_code share(const struct options *options, const struct fingerprint *fp)
+{
+    char file[SHARE_FILE_BYTES];
+    char path[PATH_MAX];
+    struct err err = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    enum status s = share_make(fp, &text, &bytes, file, &err);
+
+    if (s == STATUS_OK && options->json) {
+        fputs(text, stdout);
+    } else if (s == STATUS_OK) {
+        (void)snprintf(path, sizeof(path), "%s/%s", options->export_dir ? options->export_dir : ".",
+                       file);
+        s = write_file(path, text, bytes, &err);
+    }
+    free(text);
+    if (s != STATUS_OK)
+        return client_print_error(&err);
+    if (!options->json)
+        printf("%s\nIt names the model and the day, and nothing of this machine; read it. To send "
+               "it in,\nattach it to a pull request that adds it to reference/.\n",
+               path);
+    return EXIT_DONE;
+}
+
+enum exit_code command_share(struct client *client, const struct options *options)
+{
+    struct fingerprint *const fp = malloc(sizeof(*fp));
+    enum exit_code exit_code;
+
+    if (!fp) {
+        fputs("reachctl: no memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    exit_code = client_get_fingerprint(client, options,
+                                       options->operand ? options->operand : "current", fp, NULL);
+    if (exit_code == EXIT_DONE)
+        exit_code = share(options, fp);
+    free(fp);
+    return exit_code;
+}

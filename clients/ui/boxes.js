@@ -1,0 +1,35 @@
+// boxes.js: the SMs of a chip as boxes, one box around each group, colored by window. Lists in the
+// document, so that they are read out as they are seen.
+import { kindClass } from "./color.js";
+import { element } from "./dom.js";
+
+const lostBox = () => element("li", { class: "sm lost" }, element("span", { class: "hidden" }, "lost SM"), "\u00d7");
+
+// The window of a group by `windowOf` (SM id -> window or null), which is the same for all of its SMs.
+function groupWindow(group, windowOf) {
+    return windowOf ? windowOf[group.sms[0]] ?? null : undefined;
+}
+
+function heading(group, window, notes) {
+    const place = window === undefined ? "" : window === null ? "no window" : "window " + window;
+    return element("h4", {}, "Group " + group.id, place && element("span", { class: "place" }, place),
+        notes && element("small", {}, notes));
+}
+
+// One group: its SMs, and as many crossed boxes as the full die has more. `options`: window (undefined:
+// colored by nothing), lost, notes.
+export function groupBox(group, { window, lost = 0, notes = "" } = {}) {
+    const kind = window === undefined || window === null ? "" : " " + kindClass(window);
+    return element("li", { class: "group" + kind },
+        heading(group, window, notes),
+        element("ul", { class: "sms", "aria-label": "SMs of group " + group.id },
+            group.sms.map((sm) => element("li", { class: "sm" }, String(sm))),
+            Array.from({ length: lost }, lostBox)));
+}
+
+// All groups of a fingerprint's topology. `windowOf`: placement.window_of_sm, or null for none.
+export function groupBoxes(topology, windowOf, notesOf = () => "") {
+    const lost = new Map((topology.disabled?.by_group ?? []).map((row) => [row.group, row.sms]));
+    return element("ol", { class: "groups" }, topology.groups.map((group) => groupBox(group, {
+        window: groupWindow(group, windowOf), lost: lost.get(group.id), notes: notesOf(group) })));
+}

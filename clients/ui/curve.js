@@ -1,0 +1,66 @@
+// curve.js: a chart of lines over bytes, both axes logarithmic or the second linear from 0. Lines
+// differ in color, dash and mark, and each has its name at its end.
+import { scaleLinear, scaleLog } from "d3-scale";
+import { area, line } from "d3-shape";
+import { svg } from "./dom.js";
+import { bytes } from "./format.js";
+
+const WIDTH = 760;
+const HEIGHT = 360;
+const MARGIN = { top: 16, right: 132, bottom: 44, left: 58 };
+const LABEL_HEIGHT = 15;
+
+function powersOfTwo(low, high) {
+    const all = [];
+    for (let p = Math.ceil(Math.log2(low)); p <= Math.floor(Math.log2(high)); p++) all.push(2 ** p);
+    const every = Math.ceil(all.length / 8);
+    return all.filter((_, i) => (all.length - 1 - i) % every === 0);
+}
+
+function axes(x, y, unit) {
+    const bottom = HEIGHT - MARGIN.bottom;
+    const ticks = y.ticks(5);
+    return [
+        ticks.map((v) => [
+            svg("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: y(v), y2: y(v) }),
+            svg("text", { class: "tick end", x: MARGIN.left - 8, y: y(v) + 4 }, String(v))]),
+        powersOfTwo(...x.domain()).map((v) => [
+            svg("line", { class: "grid", x1: x(v), x2: x(v), y1: MARGIN.top, y2: bottom }),
+            svg("text", { class: "tick middle", x: x(v), y: bottom + 18 }, bytes(v))]),
+        svg("text", { class: "tick end", x: WIDTH - MARGIN.right, y: HEIGHT - 6 }, "bytes accessed at random"),
+        svg("text", { class: "tick", x: 4, y: MARGIN.top - 4 }, unit)];
+}
+
+// Labels at the ends of lines, moved down where they would lie on each other.
+function labels(lines, x, y) {
+    const ends = lines.map((l, i) => ({ l, i, p: l.points.at(-1) })).filter((e) => e.p);
+    let next = 0;
+    return ends.sort((a, b) => y(a.p.y) - y(b.p.y)).map(({ l, p }) => {
+        const at = Math.max(y(p.y) + 4, next);
+        next = at + LABEL_HEIGHT;
+        return svg("text", { class: "label " + l.kind, x: WIDTH - MARGIN.right + 8, y: at }, l.name);
+    });
+}
+
+function drawn(l, x, y) {
+    const path = line().x((p) => x(p.x)).y((p) => y(p.y))(l.points);
+    const marks = l.marks === false ? [] : l.points.map((p) => svg("circle", { class: "mark " + l.kind, cx: x(p.x), cy: y(p.y), r: 3 }));
+    return [svg("path", { class: "line " + l.kind, d: path }), marks];
+}
+
+// `lines`: {name, kind (a class: color and dash), points: [{x: bytes, y: GB/s}]}, ascending in x.
+// `bands`: {kind, points: [{x, low, high}]}. `marksAt`: [{x, name}], upright lines.
+export function curve({ title, lines, bands = [], marksAt = [], unit = "GB/s" }) {
+    const all = [...lines.flatMap((l) => l.points), ...bands.flatMap((b) => b.points.map((p) => ({ x: p.x, y: p.high })))];
+    const x = scaleLog().domain([Math.min(...all.map((p) => p.x)), Math.max(...all.map((p) => p.x))])
+        .range([MARGIN.left, WIDTH - MARGIN.right]);
+    const y = scaleLinear().domain([0, Math.max(...all.map((p) => p.y))]).nice(5).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+    const band = area().x((p) => x(p.x)).y0((p) => y(p.low)).y1((p) => y(p.high));
+    return svg("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title },
+        axes(x, y, unit),
+        bands.map((b) => svg("path", { class: "band " + b.kind, d: band(b.points) })),
+        marksAt.filter((m) => m.x >= x.domain()[0] && m.x <= x.domain()[1]).map((m) => [
+            svg("line", { class: "reach", x1: x(m.x), x2: x(m.x), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }),
+            svg("text", { class: "tick end", x: x(m.x) - 4, y: HEIGHT - MARGIN.bottom - 6 }, m.name)]),
+        lines.map((l) => drawn(l, x, y)), labels(lines, x, y));
+}

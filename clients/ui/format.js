@@ -1,0 +1,50 @@
+// format.js: numbers as a reader wants them. A number that is not known is said to be so, with the
+// reason that came with it.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+function digits(value) {
+    const whole = Math.abs(value) >= 100 || Number.isInteger(value);
+    return whole ? Math.round(value).toString() : value.toPrecision(3).replace(/\.?0+$/, "");
+}
+
+// 68753031168 -> "64 GiB", in powers of 1024 and at most three digits.
+export function bytes(count) {
+    let unit = 0;
+    let value = count;
+    while (value >= 1024 && unit < UNITS.length - 1) {
+        value /= 1024;
+        unit++;
+    }
+    return digits(value) + " " + UNITS[unit];
+}
+
+export const gbps = (value) => digits(value) + " GB/s";
+export const cycles = (value) => digits(value) + " cycles";
+export const times = (value) => (value >= 9.95 ? Math.round(value) : value.toFixed(1)) + "\u00d7";
+export const count = (value) => String(value);
+
+// object[name] in words; "unknown: not measured" where it is null.
+export function maybe(object, name, format) {
+    const value = object?.[name];
+    if (value !== null && value !== undefined) return format(value);
+    const reason = object?.[name + "_reason"] ?? "not reported";
+    return "unknown: " + reason.replace("not-observable: ", "").replaceAll("-", " ");
+}
+
+// "2026-11-22T16:42:58Z" -> "2026-11-22 16:42 UTC"
+export function time(text) {
+    return text ? text.slice(0, 10) + " " + text.slice(11, 16) + " UTC" : "never";
+}
+
+// SM ids as ranges: [0, 1, 2, 5] -> "0-2, 5"
+export function ranges(ids) {
+    const out = [];
+    for (let i = 0; i < ids.length; i++) {
+        let last = i;
+        while (last + 1 < ids.length && ids[last + 1] === ids[last] + 1) last++;
+        out.push(last > i ? ids[i] + "\u2013" + ids[last] : String(ids[i]));
+        i = last;
+    }
+    return out.join(", ");
+}

@@ -1,0 +1,290 @@
+/* compare.c: one walk over the values of a fingerprint, each looked up among those of its kind.
+ * Both are in the order of metrics.h, so the next one is nearly always where the last one was left.
+ */
+#include "compare/compare.h"
+
+#include "compare/outlier.h"
+#include "compare/share.h"
+
+#include "base/name_of.h"
+#include "base/text.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 256, NAMED_ODD = 4 };
+
+const char *compare_verdict_name(enum compare_verdict v)
+{
+    static const char *const names[] = {"normal", "odd", "too-few", "not-judged", "unknown-kind"};
+
+    return NAME_OF(names, v);
+}
+
+/* ---- rows ---- */
+
+struct walk {
+    struct comparison *c;
+    uint32_t next; /* where the next name probably is */
+};
+
+/* A new row; NULL without memory. */
+static struct compared *add_row(struct comparison *c, const char *name)
+{
+    struct compared *row;
+
+    if (c->count == c->room) {
+        const uint32_t room = c->room ? 2 * c->room : FIRST_ROOM;
+        struct compared *const rows = realloc(c->rows, room * sizeof(*rows));
+        c->no_memory |= !rows;
+        if (!rows)
+            return NULL;
+        c->rows = rows;
+        c->room = room;
+    }
+    row = &c->rows[c->count++];
+    memset(row, 0, sizeof(*row));
+    (void)snprintf(row->name, sizeof(row->name), "%s", name);
+    return row;
+}
+
+/* The index of `name` in an array of structs that begin with a name; `count` if it is not there. */
+static uint32_t find(const void *rows, size_t step, uint32_t count, uint32_t from, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = (from + i) % count;
+        if (strcmp(*(const char *const *)(const void *)((const char *)rows + at * step), name) == 0)
+            return at;
+    }
+    return count;
+}
+
+static void add_property(void *self, const char *name, enum known known, double v, const char *text)
+{
+    struct walk *const w = self;
+    const struct reference_kind *const k = w->c->kind;
+    const uint32_t at =
+        known == MAYBE_KNOWN && !share_is_key(name)
+            ? find(k->properties, sizeof(*k->properties), k->property_count, w->next, name)
+            : k->property_count;
+    struct compared *const row = at < k->property_count ? add_row(w->c, name) : NULL;
+
+    (void)v;
+    if (!row)
+        return;
+    w->next = at + 1;
+    row->property = &k->properties[at];
+    (void)snprintf(row->text, sizeof(row->text), "%s", text);
+    if (row->property->chips < OUTLIER_LEAST_CHIPS)
+        row->verdict = COMPARE_TOO_FEW;
+    else if (strcmp(row->property->usual, text) != 0 &&
+             outlier_is_odd_property(row->property->have, row->property->chips))
+        row->verdict = COMPARE_ODD;
+}
+
+static void add_number(void *self, const char *name, enum known known, double v, const char *text)
+{
+    struct walk *const w = self;
+    const struct reference_kind *const k = w->c->kind;
+    const uint32_t at = known == MAYBE_KNOWN && metrics_is_of_chip(name)
+                            ? find(k->numbers, sizeof(*k->numbers), k->number_count, w->next, name)
+                            : k->number_count;
+    struct compared *const row = at < k->number_count ? add_row(w->c, name) : NULL;
+
+    (void)text;
+    if (!row)
+        return;
+    w->next = at + 1;
+    row->number = &k->numbers[at];
+    row->value = v;
+    if (!metrics_is_judged(name))
+        row->verdict = COMPARE_NOT_JUDGED;
+    else if (row->number->chips < OUTLIER_LEAST_CHIPS)
+        row->verdict = COMPARE_TOO_FEW;
+    else if (outlier_is_odd(v, row->number->chips, row->number->median, row->number->deviation))
+        row->verdict = COMPARE_ODD;
+}
+
+/* ---- the verdict ---- */
+
+static void say_odd(struct comparison *c)
+{
+    uint32_t named = 0;
+    int n = snprintf(c->sentence, sizeof(c->sentence), "Odd in ");
+
+    for (uint32_t i = 0; i < c->count && named < NAMED_ODD; i++) {
+        if (c->rows[i].verdict == COMPARE_ODD)
+            n += snprintf(c->sentence + n, sizeof(c->sentence) - (size_t)n, "%s%s",
+                          named++ > 0 ? ", " : "", c->rows[i].name);
+    }
+    if (c->odd > named)
+        n += snprintf(c->sentence + n, sizeof(c->sentence) - (size_t)n, " and %u more",
+                      c->odd - named);
+    (void)snprintf(c->sentence + n, sizeof(c->sentence) - (size_t)n,
+                   ": %u of %u numbers, among %u chips of its kind.", c->odd, c->judged,
+                   c->kind->chips);
+}
+
+static void conclude(struct comparison *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        c->odd += c->rows[i].verdict == COMPARE_ODD;
+        c->judged += c->rows[i].verdict == COMPARE_ODD || c->rows[i].verdict == COMPARE_NORMAL;
+    }
+    c->verdict = c->odd > 0 ? COMPARE_ODD : c->judged > 0 ? COMPARE_NORMAL : COMPARE_TOO_FEW;
+    if (c->verdict == COMPARE_ODD)
+        say_odd(c);
+    else if (c->verdict == COMPARE_NORMAL)
+        (void)snprintf(c->sentence, sizeof(c->sentence),
+                       "Normal: none of %u numbers is odd among %u chips of its kind.", c->judged,
+                       c->kind->chips);
+    else
+        (void)snprintf(c->sentence, sizeof(c->sentence),
+                       "Too few of its kind to say: the reference has %u, and %d are needed.",
+                       c->kind->chips, OUTLIER_LEAST_CHIPS);
+}
+
+static void say_unknown(const struct reference *reference, const struct fingerprint *fp,
+                        struct comparison *c)
+{
+    char memory[24];
+
+    c->verdict = COMPARE_UNKNOWN_KIND;
+    if (reference)
+        (void)snprintf(c->sentence, sizeof(c->sentence),
+                       "Unknown kind: the reference has no %s with %u SMs and %s.", fp->gpu.name,
+                       fp->gpu.sm_count,
+                       units_format_bytes(fp->gpu.memory_bytes, memory, sizeof(memory)));
+    else
+        (void)snprintf(c->sentence, sizeof(c->sentence),
+                       "Unknown kind: there is no reference set.");
+    text_sanitize(c->sentence); /* the name comes from a driver or a file */
+}
+
+enum status comparison_make(const struct reference *reference, const struct fingerprint *fp,
+                            struct comparison *out, struct err *err)
+{
+    struct walk w = {.c = out};
+
+    *out = (struct comparison){.kind = reference_kind_of(reference, &fp->gpu)};
+    fingerprint_map_hash(&fp->topology.partition, out->map);
+    if (!out->kind) {
+        say_unknown(reference, fp, out);
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < out->kind->map_count; i++) {
+        if (strcmp(out->kind->maps[i].hash, out->map) == 0)
+            out->chips_with_map = out->kind->maps[i].chips;
+    }
+    structure_visit(fp, add_property, &w);
+    w.next = 0;
+    metrics_visit(fp, add_number, &w);
+    if (out->no_memory)
+        return err_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
+    conclude(out);
+    return STATUS_OK;
+}
+
+void comparison_free(struct comparison *take)
+{
+    free(take->rows);
+    *take = (struct comparison){.rows = NULL};
+}
+
+/* ---- JSON ---- */
+
+static void write_kind(struct json_writer *t, const struct comparison *c)
+{
+    const struct reference_kind *const k = c->kind;
+
+    if (!k) {
+        json_writer_null(t, "kind");
+        return;
+    }
+    json_writer_open(t, "kind", '{');
+    json_writer_text(t, "name", k->name);
+    json_writer_text(t, "compute_capability", k->compute_capability);
+    json_writer_u64(t, "sm_count", k->sm_count);
+    json_writer_u64(t, "memory_bytes", k->memory_bytes);
+    json_writer_u64(t, "chips", k->chips);
+    json_writer_close(t, '}');
+}
+
+static void write_map(struct json_writer *t, const struct comparison *c)
+{
+    if (!c->kind || !c->map[0]) {
+        json_writer_null(t, "map");
+        return;
+    }
+    json_writer_open(t, "map", '{');
+    json_writer_text(t, "name", c->map);
+    json_writer_u64(t, "chips", c->chips_with_map);
+    json_writer_close(t, '}');
+}
+
+static void write_property(struct json_writer *t, const struct compared *row)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "name", row->name);
+    json_writer_text(t, "value", row->text);
+    json_writer_text(t, "usual", row->property->usual);
+    json_writer_u64(t, "have", row->property->have);
+    json_writer_u64(t, "chips", row->property->chips);
+    json_writer_text(t, "verdict", compare_verdict_name(row->verdict));
+    json_writer_close(t, '}');
+}
+
+static void write_number(struct json_writer *t, const struct compared *row)
+{
+    const struct reference_number *const n = row->number;
+    const double unit = OUTLIER_SCALE * n->deviation;
+
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "name", row->name);
+    json_writer_real(t, "value", row->value);
+    json_writer_u64(t, "chips", n->chips);
+    json_writer_real(t, "least", n->least);
+    json_writer_real(t, "median", n->median);
+    json_writer_real(t, "most", n->most);
+    if (unit > 1e-100)
+        json_writer_figure_maybe(t, "deviations", KNOWN_F64(fabs(row->value - n->median) / unit));
+    else
+        json_writer_null(t, "deviations");
+    json_writer_text(t, "verdict", compare_verdict_name(row->verdict));
+    json_writer_close(t, '}');
+}
+
+void comparison_write(struct json_writer *t, const struct comparison *c)
+{
+    json_writer_text(t, "verdict", compare_verdict_name(c->verdict));
+    json_writer_text(t, "sentence", c->sentence);
+    json_writer_open(t, "odd", '[');
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->rows[i].verdict == COMPARE_ODD)
+            json_writer_text(t, NULL, c->rows[i].name);
+    }
+    json_writer_close(t, ']');
+    write_kind(t, c);
+    json_writer_open(t, "rule", '{');
+    json_writer_u64(t, "least_chips", OUTLIER_LEAST_CHIPS);
+    json_writer_real(t, "deviations", OUTLIER_DEVIATIONS);
+    json_writer_real(t, "share", OUTLIER_SHARE);
+    json_writer_close(t, '}');
+    json_writer_u64(t, "judged", c->judged);
+    write_map(t, c);
+    json_writer_open(t, "properties", '[');
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->rows[i].property)
+            write_property(t, &c->rows[i]);
+    }
+    json_writer_close(t, ']');
+    json_writer_open(t, "numbers", '[');
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->rows[i].number)
+            write_number(t, &c->rows[i]);
+    }
+    json_writer_close(t, ']');
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""reachctl compare and share: the reference set is what the command makes of docs/measurements; each
+real chip among the others of its kind; a doctored one; the daemon and the command say the same; nothing
+of a machine is in a file to send in."""
+import copy
+import glob
+import json
+import os
+import re
+import shutil
+
+import common
+from common import REACHCTL, ROOT, Daemon, case, equal, run
+
+REFERENCE = os.path.join(ROOT, "reference")
+MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
+H200 = os.path.join(MEASUREMENTS, "nvidia-h200-2ea0ea17-2026-11-22", "fingerprint-memory.json")
+# What real chips are odd in among the others, each name of it; docs/compare.md says why.
+SPEED = r"throughput\.plateau_gbps|throughput\.curve\[.*|topology\.groups\.random_read_gbps\.least"
+ODD = {
+    "2e77fc07": SPEED,
+    "3232f831": SPEED,
+    "b98b8c6b": r"tlb\.levels\[2\]\.miss_penalty_cycles",
+}
+
+
+def compared(path, reference, *more):
+    status, out, err = run(REACHCTL, "compare", path, "--reference", reference, "--json", *more)
+    equal((status, err), (0, ""), path)
+    answer = json.loads(out)
+    if common.contract:  # as the daemon answers it, but for what only a daemon knows
+        common.contract.validate({"$ref": "#/components/schemas/Comparison"},
+                                 {**answer, "fingerprint_stale": False, "speeds_taken_at": None}, path)
+    return answer
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(name, document):
+    path = os.path.join(common.folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    return path
+
+
+def chips():
+    """The deepest fingerprint of each real chip."""
+    for folder in sorted(glob.glob(os.path.join(MEASUREMENTS, "nvidia-*"))):
+        for depth in ("matrix", "memory", "full", "quick"):
+            path = os.path.join(folder, f"fingerprint-{depth}.json")
+            if os.path.exists(path):
+                yield path
+                break
+
+
+def file_of(path):
+    """The name of the file in the reference set that a fingerprint makes."""
+    out = os.path.join(common.folder, "one")
+    shutil.rmtree(out, ignore_errors=True)
+    os.mkdir(out)
+    status, said, err = run(REACHCTL, "share", path, "--export", out)
+    equal((status, err), (0, ""), path)
+    assert "pull request" in said and "reference/" in said, said
+    return os.listdir(out)[0]
+
+
+@case
+def the_committed_set_is_what_the_command_makes():
+    made = os.path.join(common.folder, "made")
+    status, out, err = run(os.path.join(ROOT, ".ci", "reference"), REACHCTL, made)
+    equal((status, out, err), (0, "", ""), "make reference")
+    equal(sorted(os.listdir(made)), sorted(os.listdir(REFERENCE)), "run: make reference")
+    for name in os.listdir(made):
+        with open(os.path.join(made, name), "rb") as one, open(os.path.join(REFERENCE, name), "rb") as other:
+            assert one.read() == other.read(), f"{name}: run make reference"
+
+
+@case
+def each_real_chip_among_the_others():
+    others = os.path.join(common.folder, "others")
+    verdicts = {}
+    for path in chips():
+        shutil.rmtree(others, ignore_errors=True)
+        shutil.copytree(REFERENCE, others)
+        os.remove(os.path.join(others, file_of(path)))
+        answer = compared(path, others)
+        chip = re.search(r"-([0-9a-f]{8})-2", path).group(1)
+        kind = answer["kind"]["name"]
+        verdicts.setdefault(kind, []).append(answer["verdict"])
+        print(f"# {kind} {chip}: {answer['sentence']}")
+        if answer["kind"]["chips"] < answer["rule"]["least_chips"]:
+            equal((answer["verdict"], answer["odd"]), ("too-few", []), chip)
+        else:
+            equal(answer["verdict"], "odd" if chip in ODD else "normal", chip)
+            for name in answer["odd"]:
+                assert re.fullmatch(ODD.get(chip, ""), name), (chip, name)
+            assert answer["judged"] > 20, chip
+    equal(sorted(verdicts), ["NVIDIA H100 80GB HBM3", "NVIDIA H200"])
+    equal((len(verdicts["NVIDIA H200"]), verdicts["NVIDIA H200"].count("normal")), (13, 10))
+
+
+DOCTORED = {
+    "throughput.plateau_gbps": lambda fp: fp["throughput"].update(plateau_gbps=2000.0),
+    "throughput.whole_memory_gbps": lambda fp: fp["throughput"].update(whole_memory_gbps=400.0),
+    "tlb.levels[1].miss_penalty_cycles": lambda fp: fp["tlb"]["levels"][0].update(miss_penalty_cycles=25),
+    "tlb.levels[2].replacement": lambda fp: fp["tlb"]["levels"][1].update(replacement="not-lru"),
+    "topology.groups.random_read_gbps.most":
+        lambda fp: fp["topology"]["groups"][3].update(random_read_gbps=400.0),
+}
+
+
+@case
+def a_doctored_chip_is_odd_in_that_alone():
+    equal(compared(H200, REFERENCE)["verdict"], "normal")
+    for name, doctor in DOCTORED.items():
+        fp = copy.deepcopy(load(H200))
+        doctor(fp)
+        answer = compared(save("doctored.json", fp), REFERENCE)
+        equal((answer["verdict"], answer["odd"]), ("odd", [name]))
+        assert answer["sentence"].startswith(f"Odd in {name}: 1 of "), answer["sentence"]
+        rows = {row["name"]: row for row in answer["numbers"] + answer["properties"]}
+        equal([n for n, row in rows.items() if row["verdict"] == "odd"], [name])
+
+
+@case
+def the_text_says_it_plainly():
+    status, out, _ = run(REACHCTL, "compare", H200, "--reference", REFERENCE)
+    equal(status, 0)
+    assert out.startswith("Normal: none of "), out
+    assert re.search(r"^kind: NVIDIA H200, 132 SMs, 139\.8 GiB, 13 chips", out, re.M), out
+    assert re.search(r"^group map map[0-9a-f]+: \d+ of them have it$", out, re.M), out
+    assert re.search(r"^  throughput\.plateau_gbps +[0-9.]+ .* normal$", out, re.M), out
+    fp = load(H200)
+    fp["gpu"]["name"] = "NVIDIA \x1b[2J other"
+    status, out, _ = run(REACHCTL, "compare", save("other.json", fp), "--reference", REFERENCE)
+    equal(status, 0)
+    assert out.startswith("Unknown kind: the reference has no NVIDIA "), out
+    assert "\x1b" not in out and "reachctl share" in out, out
+
+
+@case
+def without_a_reference_there_is_a_reason():
+    status, _, err = run(REACHCTL, "compare", H200, "--reference", "/nowhere/at/all")
+    equal(status, 1)
+    assert "cannot open the reference set /nowhere/at/all" in err and "--reference" in err, err
+
+
+@case
+def the_daemon_answers_from_its_folder():
+    daemon = Daemon("--simulate", "k80", "--reference", REFERENCE)
+    daemon.measured()
+    answer = daemon.json("/v1/gpus/0/compare")
+    equal((answer["verdict"], answer["kind"], answer["origin"]), ("unknown-kind", None, "simulated"))
+    status, out, err = run(REACHCTL, "--socket", daemon.socket, "compare", "--json")
+    equal((status, err), (0, ""))
+    equal(json.loads(out), answer)
+    status, _, err = run(REACHCTL, "--socket", daemon.socket, "share")
+    equal(status, 1)
+    assert "simulated" in err, err
+    daemon.stop()
+    daemon = Daemon("--simulate", "k80", "--reference", "none", "--no-measure-on-start")
+    equal(daemon.get("/v1/gpus/0/compare").status, 409)
+    daemon.stop()
+
+
+@case
+def a_folder_that_is_none_stops_nothing():
+    wrong = os.path.join(common.folder, "wrong")
+    os.mkdir(wrong)
+    with open(os.path.join(wrong, "a.json"), "w", encoding="utf-8") as file:
+        file.write("{}")
+    daemon = Daemon("--simulate", "k80", "--reference", wrong)
+    daemon.measured()
+    equal(daemon.json("/v1/gpus/0/compare")["sentence"], "Unknown kind: there is no reference set.")
+    assert "no comparisons with other chips" in daemon.log(), daemon.log()
+    daemon.stop()
+
+
+def strings(value, path=()):
+    """The paths of all texts of a document, one of each shape."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from strings(inner, path + (key,))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value[:1]):
+            yield from strings(inner, path + (i,))
+    elif isinstance(value, str):
+        yield path
+
+
+@case
+def no_text_of_a_fingerprint_is_shared():
+    """Each text of the document in turn becomes a canary; the daemon's check refuses some."""
+    document = load(H200)
+    document["conditions"]["notes"] = ["a note"]
+    taken = 0
+    for path in strings(document):
+        fp = copy.deepcopy(document)
+        at = fp
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = "canary"
+        status, out, _ = run(REACHCTL, "share", save("canary.json", fp), "--json")
+        if status == 0:
+            taken += 1
+            equal(out.count("canary"), path == ("gpu", "name"), path)
+    assert taken >= 8, taken
+    shared = json.loads(run(REACHCTL, "share", H200, "--json")[1])
+    equal(shared["measured_on"], document["taken_at"][:10])
+    for secret in (document["gpu"]["uuid"], document["gpu"]["serial"], document["gpu"]["pci_bus_id"],
+                   document["gpu"]["driver_version"], document["taken_at"], document["id"]):
+        assert secret not in json.dumps(shared), secret
+
+
+common.main()
