@@ -31,7 +31,7 @@ enum {
 };
 
 /* What follows from the chip, before anything is drawn. */
-struct layout {
+struct map_layout {
     uint32_t classes;
     uint32_t in_class[MAX_CLASSES]; /* groups */
     uint32_t places;                /* of a group */
@@ -47,7 +47,7 @@ struct layout {
     double legend_top;
 };
 
-static uint32_t class_of(const struct chip *chip, const struct layout *l, uint32_t group)
+static uint32_t class_of(const struct chip *chip, const struct map_layout *l, uint32_t group)
 {
     const struct maybe_u32 class = chip->fp.topology.groups[group].penalty_class;
 
@@ -67,7 +67,7 @@ static uint32_t rows_of(uint32_t count, uint32_t columns)
     return (count + columns - 1) / columns;
 }
 
-static void count_groups(const struct chip *chip, struct layout *l)
+static void count_groups(const struct chip *chip, struct map_layout *l)
 {
     const struct maybe_u32 classes = chip->fp.topology.penalty_classes;
 
@@ -94,9 +94,9 @@ static uint32_t legend_rows(const struct chip *chip)
            lacks_any(chip);
 }
 
-static struct layout lay_out(const struct chip *chip)
+static struct map_layout lay_out(const struct chip *chip)
 {
-    struct layout l = {.places = 1};
+    struct map_layout l = {.places = 1};
     uint32_t most = 1;
     double width;
 
@@ -124,7 +124,7 @@ static struct layout lay_out(const struct chip *chip)
 
 /* ---- the boxes ---- */
 
-static void draw_sm(const struct layout *l, double left, double top, uint32_t place,
+static void draw_sm(const struct map_layout *l, double left, double top, uint32_t place,
                     const char *color, int sm)
 {
     const double x = left + GROUP_PAD + place % l->place_columns * (SM_WIDTH + SM_GAP);
@@ -150,8 +150,8 @@ static const char *color_of(int window)
     return window == CHIP_NO_WINDOW ? "#6e7781" : svg_color((unsigned)window);
 }
 
-static void draw_group(const struct chip *chip, const struct layout *l, uint32_t group, double x,
-                       double y)
+static void draw_group(const struct chip *chip, const struct map_layout *l, uint32_t group,
+                       double x, double y)
 {
     const int window = chip->window_of_group[group];
     const char *const color = color_of(window);
@@ -184,8 +184,8 @@ static void draw_group(const struct chip *chip, const struct layout *l, uint32_t
 }
 
 /* "a miss costs 84 to 106 cycles", of the groups of a class. */
-static void title_class(const struct chip *chip, const struct layout *l, uint32_t class, char *out,
-                        size_t size)
+static void title_class(const struct chip *chip, const struct map_layout *l, uint32_t class,
+                        char *out, size_t size)
 {
     double least = INFINITY;
     double most = 0;
@@ -204,7 +204,7 @@ static void title_class(const struct chip *chip, const struct layout *l, uint32_
         (void)snprintf(out, size, "%u groups", l->in_class[class]);
 }
 
-static void draw_class(const struct chip *chip, const struct layout *l, uint32_t class)
+static void draw_class(const struct chip *chip, const struct map_layout *l, uint32_t class)
 {
     const double x = MARGIN + class % l->class_columns * (l->class_width + CLASS_GAP);
     const double y = TOP + row_of(class, l->class_columns) * (l->class_height + CLASS_GAP);
@@ -245,7 +245,7 @@ static void draw_window(const struct chip *chip, uint32_t window, double y)
              format_size(w->first_byte + w->length_bytes, last), w->sm_count, w->group_count);
 }
 
-static void draw_legend(const struct chip *chip, const struct layout *l)
+static void draw_legend(const struct chip *chip, const struct map_layout *l)
 {
     const double last = l->legend_top + (legend_rows(chip) - 1) * LEGEND_ROW;
 
@@ -266,7 +266,7 @@ static void draw_legend(const struct chip *chip, const struct layout *l)
 void picture_map(const struct chip *chip)
 {
     const struct gpu_identity *const gpu = &chip->fp.gpu;
-    const struct layout l = lay_out(chip);
+    const struct map_layout l = lay_out(chip);
     char size[FORMAT_SIZE_BYTES];
     char title[SVG_TEXT_BYTES];
     char groups[64] = "; which of them share a TLB is not known";

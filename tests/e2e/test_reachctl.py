@@ -170,7 +170,7 @@ def observations_are_printed():
 
 @case
 def wrong_usage_is_told_apart():
-    for arguments in ((), ("dance",), ("scope",), ("scope", "1GiB", "2GiB"), ("gpus", "--depth", "full"),
+    for arguments in ((), ("dance",), ("scope",), ("scope", "--windows", "2"), ("gpus", "--depth", "full"),
                       ("measure", "--depth", "deep"), ("gpus", "--colour")):
         log = ctl(*arguments, code=USAGE)
         assert "reachctl" in log, log

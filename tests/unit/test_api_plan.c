@@ -218,10 +218,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        API_TEST(test_plan),
-        API_TEST(test_several_allocations),
-        API_TEST(test_split),
-        API_TEST(test_explain),
+        API_TEST(test_plan),     API_TEST(test_several_allocations),
+        API_TEST(test_split),    API_TEST(test_explain),
         API_TEST(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
