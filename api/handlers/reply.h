@@ -24,11 +24,11 @@ struct reply {
     bool is_deferred;                    /* instead of all this: dispatch it in the db_thread */
     char location[REPLY_LOCATION_BYTES]; /* "": none */
     const char *allow;                   /* static; NULL: none */
-    const char *vary;                    /* static: the request field that chose the document; NULL: none */
-    const struct reply_field *fields;    /* static: further ones, until a name is NULL; NULL: none */
-    bool asks_token;              /* 401: names the kind of credential */
-    bool close;                   /* the connection, after this answer */
-    uint32_t retry_after_seconds; /* 0: none */
+    const char *vary; /* static: the request field that chose the document; NULL: none */
+    const struct reply_field *fields; /* static: further ones, until a name is NULL; NULL: none */
+    bool asks_token;                  /* 401: names the kind of credential */
+    bool close;                       /* the connection, after this answer */
+    uint32_t retry_after_seconds;     /* 0: none */
 };
 
 /* A 200 that other replies share. NULL, as in all that follows: 503 without a body. */

@@ -38,9 +38,8 @@ static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
 
     *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .no_sm_binding = true};
     assert_int_equal(reach_limit_read(fp, bytes, "fp", &limit, NULL), STATUS_OK);
-    sizes = (struct strategy_answer){.layout = layout_single(bytes),
-                                     .allocations = {{128, 128, BASIS_NONE}},
-                                     .item_bytes = 128};
+    sizes = (struct strategy_answer){
+        .layout = layout_single(bytes), .allocations = {{128, 128, BASIS_NONE}}, .item_bytes = 128};
     costing_begin(fp, job, &limit, &sizes, out);
 }
 
