@@ -5,6 +5,7 @@
 
 #include "compare/compare.h"
 #include "compare/share.h"
+#include "planner/format_size.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,15 +33,30 @@ static bool is_verdict(const json_t *row, const char *verdict)
     return strcmp(text_of(row, "verdict"), verdict) == 0;
 }
 
+/* Six digits, or a size. */
+static const char *format_number(const json_t *row, const char *member, char *out)
+{
+    const char *const name = text_of(row, "name");
+    const size_t n = strlen(name);
+    const double v = number_of(row, member);
+
+    if (n > strlen("_bytes") && strcmp(name + n - strlen("_bytes"), "_bytes") == 0 && v >= 0)
+        return format_size((uint64_t)v, out);
+    (void)snprintf(out, FORMAT_SIZE_BYTES, "%.6g", v);
+    return out;
+}
+
 static void print_number(const json_t *row)
 {
+    char text[4][FORMAT_SIZE_BYTES];
     char deviations[32] = "-";
 
     if (json_is_number(json_object_get(row, "deviations")))
         (void)snprintf(deviations, sizeof(deviations), "%.1f", number_of(row, "deviations"));
-    printf("  %-44s %12.6g %12.6g %12.6g %12.6g %6.0f %6s  %s\n", text_of(row, "name"),
-           number_of(row, "value"), number_of(row, "least"), number_of(row, "median"),
-           number_of(row, "most"), number_of(row, "chips"), deviations, text_of(row, "verdict"));
+    printf("  %-44s %12s %12s %12s %12s %6.0f %6s  %s\n", text_of(row, "name"),
+           format_number(row, "value", text[0]), format_number(row, "least", text[1]),
+           format_number(row, "median", text[2]), format_number(row, "most", text[3]),
+           number_of(row, "chips"), deviations, text_of(row, "verdict"));
 }
 
 static void print_property(const json_t *row)

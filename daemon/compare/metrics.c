@@ -311,5 +311,5 @@ bool metrics_is_judged(const char *name)
 
     return metrics_is_of_chip(name) && strcmp(name, "topology.group_count") != 0 &&
            !begins(name, "topology.disabled.") &&
-           !(begins(name, "topology.groups.") && strcmp(dot, ".median") == 0);
+           !(begins(name, "topology.") && strcmp(dot, ".median") == 0);
 }

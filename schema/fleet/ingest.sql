@@ -116,7 +116,7 @@ SELECT (SELECT COALESCE(MAX(id), 0) FROM fleet_series) + ROW_NUMBER() OVER (ORDE
        -- groups of two classes moves to the other class with a lost group. metrics_is_judged has the same.
        CASE WHEN n.name IN ('duration_ms', 'probe_ms', 'topology.group_count')
                  OR n.name LIKE '%confidence' OR n.name LIKE 'topology.disabled.%'
-                 OR n.name LIKE 'topology.groups.%.median' THEN 0 ELSE 1 END
+                 OR n.name LIKE 'topology.%.median' THEN 0 ELSE 1 END
 FROM fleet_new_series n
 JOIN fleet_kind k ON k.model = n.model AND k.origin = n.origin
 WHERE NOT EXISTS (SELECT 1 FROM fleet_series s WHERE s.kind = k.id AND s.name = n.name);
