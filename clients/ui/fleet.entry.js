@@ -7,10 +7,10 @@ import { distanceColor, FARTHEST, heatMap, letters, orders, percent } from "./he
 // A table as objects: a column of numbers gives a number, or null for an empty cell.
 function rowsOf(table) {
     const heads = [...table.querySelectorAll("thead th")].map((th) => [th.textContent.trim(), th.dataset.kind !== "t"]);
-    return [...table.tBodies[0].rows].map((row) => Object.fromEntries(heads.map(([name, isNumber], i) => {
+    return [...table.tBodies[0].rows].map((row, at) => ({ row: at, ...Object.fromEntries(heads.map(([name, isNumber], i) => {
         const text = row.cells[i].textContent.trim();
         return [name, !isNumber ? text : text === "" ? null : Number(text)];
-    })));
+    })) }));
 }
 
 const NUMBERS = {
@@ -53,12 +53,18 @@ function draw(gpus) {
     const [orderLabel, order] = select("Hosts by", orders.map((text) => [text, text]), () => show());
     place.addEventListener("click", (event) => {
         const cell = event.target.closest(".cell");
-        if (cell) told.textContent = cell.title;
+        if (!cell) return;
+        told.textContent = cell.title;
+        table.querySelector("tr.chosen")?.classList.remove("chosen");
+        const row = table.tBodies[0].rows[cell.dataset.row];
+        row.classList.add("chosen");
+        const scroller = row.closest(".scroll");
+        scroller.scrollTop = row.offsetTop - scroller.clientHeight / 2;
     });
     show();
     return element("section", { id: "heat" }, element("h2", {}, "Hosts and slots"),
         element("div", { class: "bar" }, numberLabel, orderLabel), legend(gpus), told, place,
-        element("p", { class: "note" }, "The letter is the kind of group map. The same numbers as text: ",
+        element("p", { class: "note" }, "The letter is the kind of group map. A click shows the row of a GPU. The same as text: ",
             element("a", { href: "#gpus" }, "every GPU"), "."));
 }
 

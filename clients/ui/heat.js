@@ -62,7 +62,7 @@ function cell(gpu, name, of, kinds) {
     const made = element("span", {
         class: "cell" + (isUnsure(gpu) ? " stale" : "") + (gpu.origin === "simulated" ? " simulated" : "") +
             (gpu.odd_in > 0 ? " odd" : ""),
-        role: "img", title: nameOf(gpu, name, away, letter), "aria-label": nameOf(gpu, name, away, letter),
+        "data-row": gpu.row, role: "img", title: nameOf(gpu, name, away, letter), "aria-label": nameOf(gpu, name, away, letter),
     }, letter || "\u00b7");
     if (away !== null) made.style.backgroundColor = distanceColor(away);
     return made;

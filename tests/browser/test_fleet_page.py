@@ -119,6 +119,7 @@ def another_number_and_order_redraw_it():
     equal(cells(), before)
     browser.run("document.querySelector('.heat .cell').click()")
     equal(browser.text(".told"), before[0][0])
+    equal(browser.run("return document.querySelector('tr.chosen').rowIndex"), 1)
 
 
 @case

@@ -117,6 +117,13 @@ def make_install_installs():
         equal(os.readlink(os.path.join(prefix, "lib", name + ".so")), name + ".so.0")
 
 
+@case
+def the_installed_program_finds_the_reference_set():
+    chip = os.path.join(ROOT, "docs", "measurements", "nvidia-h200-2ea0ea17-2026-11-22", "fingerprint-memory.json")
+    said = done(os.path.join(prefix, "bin", "reachctl"), "compare", chip)
+    assert said.startswith("Normal: none of "), said
+
+
 def pkg_config(*options, package="reach"):
     return done("pkg-config", "--define-variable=prefix=" + prefix, *options, package,
                 environment={"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}).split()
