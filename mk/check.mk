@@ -17,15 +17,18 @@ run-built:
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=build/tsan/tests/unit/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
+# The pages in a browser, which a sanitizer of the daemon does not see.
+BROWSER     := $(call SCRIPTS,browser)
 # Programs that the scripts drive.
-E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c)))
+E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c))) \
+               $(patsubst %.c,build/release/%,$(wildcard tests/browser/*.c))
 # Those of half a minute go first, so that no processor is left alone with one of them at the end.
 longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
 # All of it, unless LINT= is on the command line.
 LINT        := lint-cppcheck lint-changed lint-format lint-types
 CHECK_ITEMS  = $(LINT:%=make:%) \
-               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) \
+               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) $(BROWSER:%=release:%) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
                $(wildcard tests/layering/*.py) tests/lint/language
 

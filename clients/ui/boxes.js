@@ -12,7 +12,7 @@ function groupWindow(group, windowOf) {
 
 function heading(group, window, notes) {
     const place = window === undefined ? "" : window === null ? "no window" : "window " + window;
-    return element("h4", {}, "Group " + group.id, place && element("span", { class: "place" }, place),
+    return element("h3", {}, "Group " + group.id, place && element("span", { class: "place" }, place),
         notes && element("small", {}, notes));
 }
 

@@ -1,5 +1,5 @@
-// curve.js: a chart of lines over bytes, both axes logarithmic or the second linear from 0. Lines
-// differ in color, dash and mark, and each has its name at its end.
+// curve.js: a chart of lines over bytes, logarithmic in bytes and, where speeds differ by much, in GB/s.
+// Lines differ in color and dash, and each has its name at its end.
 import { scaleLinear, scaleLog } from "d3-scale";
 import { area, line } from "d3-shape";
 import { svg } from "./dom.js";
@@ -17,9 +17,13 @@ function powersOfTwo(low, high) {
     return all.filter((_, i) => (all.length - 1 - i) % every === 0);
 }
 
-function axes(x, y, unit) {
+// Of a logarithmic axis: 1, 3, 10, 30 and so on.
+const FIRST_DIGITS = ["1", "3"];
+const ticksOf = (y, log) => (log ? y.ticks(20).filter((v) => FIRST_DIGITS.includes(v.toExponential()[0])) : y.ticks(5));
+
+function axes(x, y, log, unit) {
     const bottom = HEIGHT - MARGIN.bottom;
-    const ticks = y.ticks(5);
+    const ticks = ticksOf(y, log);
     return [
         ticks.map((v) => [
             svg("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: y(v), y2: y(v) }),
@@ -49,15 +53,16 @@ function drawn(l, x, y) {
 }
 
 // `lines`: {name, kind (a class: color and dash), points: [{x: bytes, y: GB/s}]}, ascending in x.
-// `bands`: {kind, points: [{x, low, high}]}. `marksAt`: [{x, name}], upright lines.
-export function curve({ title, lines, bands = [], marksAt = [], unit = "GB/s" }) {
+// `bands`: {kind, points: [{x, low, high}]}. `marksAt`: [{x, name}], upright lines. `log`: of GB/s.
+export function curve({ title, lines, bands = [], marksAt = [], log = false, unit = "GB/s" }) {
     const all = [...lines.flatMap((l) => l.points), ...bands.flatMap((b) => b.points.map((p) => ({ x: p.x, y: p.high })))];
     const x = scaleLog().domain([Math.min(...all.map((p) => p.x)), Math.max(...all.map((p) => p.x))])
         .range([MARGIN.left, WIDTH - MARGIN.right]);
-    const y = scaleLinear().domain([0, Math.max(...all.map((p) => p.y))]).nice(5).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+    const y = (log ? scaleLog() : scaleLinear()).domain([log ? Math.min(...all.map((p) => p.y)) : 0, Math.max(...all.map((p) => p.y))])
+        .nice().range([HEIGHT - MARGIN.bottom, MARGIN.top]);
     const band = area().x((p) => x(p.x)).y0((p) => y(p.low)).y1((p) => y(p.high));
     return svg("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title },
-        axes(x, y, unit),
+        axes(x, y, log, unit),
         bands.map((b) => svg("path", { class: "band " + b.kind, d: band(b.points) })),
         marksAt.filter((m) => m.x >= x.domain()[0] && m.x <= x.domain()[1]).map((m) => [
             svg("line", { class: "reach", x1: x(m.x), x2: x(m.x), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }),

@@ -3,20 +3,33 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
+// At most four digits after which there are more.
 function digits(value) {
-    const whole = Math.abs(value) >= 100 || Number.isInteger(value);
-    return whole ? Math.round(value).toString() : value.toPrecision(3).replace(/\.?0+$/, "");
+    const whole = Math.abs(value) >= 1000 || Number.isInteger(value);
+    return whole ? Math.round(value).toString() : value.toPrecision(4).replace(/\.?0+$/, "");
 }
 
-// 68753031168 -> "64 GiB", in powers of 1024 and at most three digits.
-export function bytes(count) {
+// [amount, unit], in powers of 1024
+function scaled(count) {
     let unit = 0;
     let value = count;
     while (value >= 1024 && unit < UNITS.length - 1) {
         value /= 1024;
         unit++;
     }
-    return digits(value) + " " + UNITS[unit];
+    return [value, UNITS[unit]];
+}
+
+// 68753031168 -> "64.03 GiB"
+export function bytes(count) {
+    const [value, unit] = scaled(count);
+    return digits(value) + " " + unit;
+}
+
+// The same to be sent: never more than it is.
+export function size(count) {
+    const [value, unit] = scaled(count);
+    return Math.floor(100 * value) / 100 + unit;
 }
 
 export const gbps = (value) => digits(value) + " GB/s";

@@ -1,0 +1,111 @@
+// view_chip.js: what is inside this GPU: groups of SMs, colored by window for a size that one drags, TLB
+// levels, what the die lacks, and the matrix of SM pairs where it was measured.
+import { get, latest, of } from "./api.js";
+import { groupBoxes } from "./boxes.js";
+import { element, replace } from "./dom.js";
+import { bytes, gbps, maybe, ranges } from "./format.js";
+import { levelBoxes } from "./levels.js";
+import { labeled, live, refusal, section } from "./parts.js";
+import { pairMatrix } from "./pairs.js";
+import { table } from "./table.js";
+import { placementVerdict } from "./verdicts.js";
+
+const STEPS = 240;
+
+// Sizes from an eighth of the reach to all of the memory, each a little larger than the one before and
+// round: a multiple of a 32nd of its power of two.
+export function sizeSteps(fingerprint) {
+    const most = fingerprint.gpu.memory_bytes;
+    const least = Math.min(most / 2, (fingerprint.windows.reach_bytes ?? most) / 8);
+    const all = Array.from({ length: STEPS }, (_, i) => {
+        const exact = least * (most / least) ** (i / STEPS);
+        const grain = 2 ** (Math.floor(Math.log2(exact)) - 5);
+        return Math.max(1, Math.floor(exact / grain) * grain);
+    });
+    return [...new Set(all), most].filter((v, i, a) => i === 0 || v > a[i - 1]);
+}
+
+function windowTable(p, topology) {
+    const rows = p.windows.map((w) => {
+        const sms = p.window_of_sm.flatMap((window, sm) => (window === w.index ? [sm] : []));
+        const groups = topology.groups.filter((g) => p.window_of_sm[g.sms[0]] === w.index).map((g) => g.id);
+        return [String(w.index), bytes(w.first_byte), bytes(w.length_bytes), ranges(groups), ranges(sms)];
+    });
+    return rows.length > 0 && table("Windows", ["window", "first byte", "length", "groups", "SMs"], rows);
+}
+
+function classNotes(topology) {
+    const side = (g) => (topology.penalty_classes > 1 && g.penalty_class !== null && g.penalty_class !== undefined
+        ? "class " + String.fromCharCode(65 + g.penalty_class) : "");
+    const miss = (g) => (g.miss_penalty_cycles ? `miss ${Math.round(g.miss_penalty_cycles)} cycles` : "");
+    return (g) => [side(g), miss(g)].filter(Boolean).join(", ");
+}
+
+function groupTable(topology) {
+    return table("All groups as a table", ["group", "SMs", "SM ids", "a miss costs", "reads alone", "reads beyond the reach"],
+        topology.groups.map((g) => [String(g.id), String(g.sms.length), ranges(g.sms),
+            maybe(g, "miss_penalty_cycles", (v) => Math.round(v) + " cycles"),
+            maybe(g, "alone_gbps", gbps), maybe(g, "beyond_gbps", gbps)]), { closed: true });
+}
+
+// What the chip lacks of a full die.
+function lostText(topology) {
+    const lost = topology.disabled ?? {};
+    if (lost.sm_count === null || lost.sm_count === undefined)
+        return "What this chip lacks of its full die: " + maybe(lost, "sm_count", String) + ".";
+    if (lost.sm_count === 0) return "This chip lacks no SM of the smallest die that explains its groups.";
+    const candidates = lost.candidates?.length > 0
+        ? ` Ids on the full die: ${lost.candidates.slice(0, 4).map(ranges).join(" or ")}${lost.candidates.length > 4 ? " \u2026" : ""}.` : "";
+    return `Crossed boxes: ${lost.sm_count} SMs of the full die's ${topology.full_sm_count ?? "?"} are lost (pattern ${lost.signature}).` + candidates;
+}
+
+function sizeControl(steps, chosen, onchange) {
+    const nearest = steps.reduce((best, v, i) => (Math.abs(v - chosen) < Math.abs(steps[best] - chosen) ? i : best), 0);
+    const output = element("output", { for: "size" }, bytes(steps[nearest]));
+    const slider = element("input", { type: "range", id: "size", min: 0, max: steps.length - 1, step: 1,
+        value: nearest, "aria-valuetext": bytes(steps[nearest]) });
+    slider.addEventListener("input", () => {
+        const value = steps[slider.valueAsNumber];
+        output.textContent = bytes(value);
+        slider.setAttribute("aria-valuetext", bytes(value));
+        onchange(value);
+    });
+    return labeled("Bytes that the job accesses at random", element("span", { class: "slider" }, slider, output));
+}
+
+export function chip({ gpu, fingerprint, state, change }) {
+    const { topology } = fingerprint;
+    const said = live("chip-verdict");
+    const windows = element("div", { id: "windows" });
+    const boxes = element("div", { id: "boxes" });
+    const ask = latest();
+    const notes = classNotes(topology);
+
+    const show = (p) => {
+        replace(said, placementVerdict(p));
+        replace(boxes, groupBoxes(topology, p.windows.length > 0 ? p.window_of_sm : null, notes));
+        replace(windows, windowTable(p, topology) || []);
+        boxes.dataset.bytes = p.bytes;
+    };
+    const refuse = (error) => {
+        replace(said, refusal(error));
+        replace(boxes, groupBoxes(topology, null, notes));
+        replace(windows);
+        boxes.dataset.bytes = "none";
+    };
+    const move = (value) => {
+        change({ bytes: value });
+        ask((signal) => get(of(gpu, "placement", { bytes: value }), { signal }), show, refuse);
+    };
+    const steps = sizeSteps(fingerprint);
+    const first = Math.min(state.bytes ?? gpu.memory_bytes, gpu.memory_bytes);
+
+    const control = sizeControl(steps, first, move);
+    move(steps.includes(first) ? first : steps.reduce((a, b) => (Math.abs(b - first) < Math.abs(a - first) ? b : a)));
+    return [
+        section("Which SM works where", control, said, boxes, element("p", { class: "note" }, lostText(topology)), windows,
+            topology.groups.length > 0 && groupTable(topology)),
+        section("TLB levels", levelBoxes(fingerprint)),
+        pairMatrix(gpu, fingerprint),
+    ];
+}

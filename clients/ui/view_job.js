@@ -1,0 +1,102 @@
+// view_job.js: what one's own job should do: the verdict, the strategies in their order, and the same
+// question for curl, C and Python.
+import { get, latest, of } from "./api.js";
+import { element, replace } from "./dom.js";
+import { bytes, gbps, maybe, size as sizeText, times } from "./format.js";
+import { choice, copyable, labeled, live, refusal, section, verdict } from "./parts.js";
+import { table } from "./table.js";
+import { planVerdict, strategyName } from "./verdicts.js";
+
+const ROWS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
+const ACCESSES = [["read", "reads"], ["atomic", "atomics"], ["write", "writes"]];
+const HOMES = [["device", "device memory"], ["host", "host memory"], ["any", "either"]];
+
+const NEEDS = /^\s*\d+(\.\d+)?\s*([kmgt](i?b)?|b)?\s*$/i;
+
+function strategyTable(plan) {
+    return table("Strategies, best first", ["strategy", "GB/s", "of naive", "passes", "windows", "why"], plan.options.map((o) =>
+        [strategyName(o.strategy), o.possible ? maybe(o, "gbps", gbps) : "not possible", o.times_naive ? times(o.times_naive) : "\u2013",
+            o.possible ? String(o.passes) : "\u2013", o.windows ? String(o.windows) : "\u2013", o.why]));
+}
+
+function wayTable(memory) {
+    return table("Ways, best first", ["memory", "strategy", "GB/s", "rests on", "how to allocate it", "why"], memory.ways.map((w) =>
+        [w.kind.replaceAll("-", " "), strategyName(w.strategy), maybe(w, "gbps", gbps), w.basis.replaceAll("-", " "), w.allocate, w.why]));
+}
+
+function wayVerdict(memory) {
+    const [first, second] = memory.ways;
+    const name = (w) => `${w.kind.replaceAll("-", " ")} memory, ${strategyName(w.strategy)}`;
+    if (!first.gbps) return verdict("unknown", `Not measured at this size: ${name(first)} comes first.`, memory.reason);
+    const more = second?.gbps ? ` ${times(first.gbps / second.gbps)} the next way.` : "";
+    return verdict("gain", `${gbps(first.gbps)} with ${name(first)}.${more}`, memory.reason);
+}
+
+const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
+
+function snippets(gpu, job) {
+    const query = new URLSearchParams({ bytes: job.bytes, access: job.access, element: job.element });
+    const what = job.home === "device" ? "plan" : "memory";
+    if (what === "memory") query.set("home", job.home);
+    const url = new URL(`../v1/gpus/${encodeURIComponent(gpu.uuid)}/${what}?${query}`, document.baseURI).href;
+    const number = Math.round(Number(job.exact));
+    const access = "REACH_" + job.access.toUpperCase();
+    const home = job.home === "device" ? "" : `, home="${job.home}"`;
+    const c = what === "plan"
+        ? `struct reach_job job = {.size = sizeof(job), .bytes = ${number}u, .access = ${access},\n`
+          + `                        .element_bytes = ${job.element}};\n`
+          + `if (reach_get_plan(reach, ${JSON.stringify(gpu.uuid)}, &job, &answer, &why) == REACH_OK)\n    plan = reach_answer_plan(answer);`
+        : `reach_get(reach, ${JSON.stringify(`/v1/gpus/${gpu.uuid}/memory?${query}`)}, &answer, &why);`;
+    return [
+        copyable("curl", "curl -s " + quoted(url)),
+        copyable("C", `struct reach *reach;\nstruct reach_answer *answer;\nstruct reach_error why;\n\nreach_open(NULL, &reach, &why);\n` + c),
+        copyable("Python", `import reach\n\nwith reach.Reach() as source:\n    answer = source.${what}(${JSON.stringify(gpu.uuid)}, bytes=${number}, `
+            + `access="${job.access}", element=${job.element}${home})\n    print(answer.reason)`),
+    ];
+}
+
+function form(state, ask) {
+    const size = element("input", { name: "bytes", type: "text", value: sizeText(state.bytes), inputmode: "decimal",
+        autocomplete: "off", spellcheck: "false", "aria-describedby": "bytes-hint" });
+    const made = element("form", { class: "job", onsubmit: (event) => event.preventDefault() },
+        labeled("Bytes accessed at random", size, element("span", { id: "bytes-hint" }, "such as 96GiB")),
+        labeled("Bytes of a row", choice("element", ROWS.map((r) => [r, bytes(r)]), state.element)),
+        labeled("Access", choice("access", ACCESSES, state.access)),
+        labeled("The data is in", choice("home", HOMES, state.home)));
+    made.addEventListener("input", () => {
+        const data = Object.fromEntries(new FormData(made));
+        size.setAttribute("aria-invalid", String(!NEEDS.test(data.bytes)));
+        if (NEEDS.test(data.bytes)) ask(data);
+    });
+    return made;
+}
+
+export function job({ gpu, state, change }) {
+    const said = live("job-verdict");
+    const ranked = element("div", { id: "ranked" });
+    const copies = element("div", { class: "copies" });
+    const question = latest();
+
+    const ask = (data) => {
+        const { bytes: size, element: row, access, home } = data;
+        const query = { bytes: size.replace(/\s/g, ""), element: row, access };
+        const path = home === "device" ? of(gpu, "plan", query) : of(gpu, "memory", { ...query, home });
+        question((signal) => get(path, { signal }), (answer) => {
+            change({ bytes: answer.bytes, element: row, access, home });
+            replace(said, home === "device" ? planVerdict(answer) : wayVerdict(answer));
+            replace(ranked, home === "device" ? strategyTable(answer) : wayTable(answer));
+            replace(copies, snippets(gpu, { bytes: query.bytes, exact: answer.bytes, element: row, access, home }));
+            said.dataset.bytes = answer.bytes;
+        }, (error) => {
+            replace(said, refusal(error));
+            replace(ranked);
+            replace(copies);
+            said.dataset.bytes = "none";
+        });
+    };
+    const start = { bytes: Math.min(state.bytes ?? gpu.memory_bytes, gpu.memory_bytes), element: state.element ?? 128,
+        access: state.access ?? "read", home: state.home ?? "device" };
+    ask({ ...start, bytes: sizeText(start.bytes) });
+    return [section("What should my job do?", form(start, ask), said, ranked),
+        section("The same question from a program", copies)];
+}
