@@ -45,7 +45,7 @@ static bool check_table(const struct reach_windows *windows, struct reach_error 
 }
 
 /* Of each allocation the ranges lie side by side from 0, and `bytes` are in them all. */
-static bool check_ranges(const struct reach_range *ranges, uint32_t count, uint32_t allocations,
+static bool check_ranges(const struct reach_extent *ranges, uint32_t count, uint32_t allocations,
                          uint64_t bytes, const char *field, struct reach_error *error)
 {
     uint64_t all = 0;
@@ -53,7 +53,7 @@ static bool check_ranges(const struct reach_range *ranges, uint32_t count, uint3
     for (uint32_t i = 0; i < allocations; i++) {
         uint64_t next = 0;
         for (uint32_t k = 0; k < count; k++) {
-            const struct reach_range *r = &ranges[(size_t)k * allocations + i];
+            const struct reach_extent *r = &ranges[(size_t)k * allocations + i];
             if (r->first_byte != next || r->length_bytes > bytes - next)
                 return wrong_ranges(error, field, k, i);
             next += r->length_bytes;

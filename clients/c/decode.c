@@ -247,7 +247,7 @@ static uint32_t allocations_of(struct json_reader *in)
 
 static void read_range(struct json_reader *in, struct answer_content *answer, void *to)
 {
-    struct reach_range *out = to;
+    struct reach_extent *out = to;
 
     (void)answer;
     json_reader_u64(in, "first_byte", &out->first_byte);
@@ -256,13 +256,13 @@ static void read_range(struct json_reader *in, struct answer_content *answer, vo
 
 /* The parts of each object of a list, one for each allocation; the object itself has that of one.
  */
-static const struct reach_range *read_parts(struct json_reader *in, const char *name,
-                                            size_t max_count, uint32_t allocations,
-                                            struct answer_content *answer, uint32_t *out_count)
+static const struct reach_extent *read_parts(struct json_reader *in, const char *name,
+                                             size_t max_count, uint32_t allocations,
+                                             struct answer_content *answer, uint32_t *out_count)
 {
     const json_t *list = json_reader_array(in, name, max_count);
     const uint32_t count = (uint32_t)json_array_size(list);
-    struct reach_range *ranges = alloc(in, answer, (size_t)count * allocations, sizeof(*ranges));
+    struct reach_extent *ranges = alloc(in, answer, (size_t)count * allocations, sizeof(*ranges));
 
     for (uint32_t k = 0; json_reader_ok(in) && k < count; k++) {
         const json_t *one = json_array_get(list, k);

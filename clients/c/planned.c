@@ -41,15 +41,15 @@ _Static_assert(sizeof(struct reach_window) == sizeof(struct placement_window) &&
                        offsetof(struct placement_window, group_count),
                "a window of the planner is one of reach.h");
 
-_Static_assert(sizeof(struct reach_range) == sizeof(struct layout_range), "ranges");
+_Static_assert(sizeof(struct reach_extent) == sizeof(struct layout_range), "ranges");
 
 /* The part of each allocation between two positions, to `out`. */
 static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
-                      struct reach_range *out)
+                      struct reach_extent *out)
 {
     for (uint32_t i = 0; i < layout->count; i++) {
         const struct layout_range part = layout_part(layout, i, from, to);
-        out[i] = (struct reach_range){part.first_byte, part.length_bytes};
+        out[i] = (struct reach_extent){part.first_byte, part.length_bytes};
     }
 }
 
@@ -61,7 +61,7 @@ static void set_windows(struct answer_content *answer, const struct layout *layo
 {
     const uint32_t allocations = layout ? layout->count : 1;
     struct reach_window *copy = answer_alloc(answer, count, sizeof(*copy));
-    struct reach_range *parts = answer_alloc(answer, (size_t)count * allocations, sizeof(*parts));
+    struct reach_extent *parts = answer_alloc(answer, (size_t)count * allocations, sizeof(*parts));
 
     if (!copy || !parts)
         return;
@@ -93,7 +93,7 @@ static void set_scopes(struct answer_content *answer, const struct layout *layou
                        uint64_t step_bytes, uint64_t passes, struct reach_scopes *out)
 {
     const uint64_t bytes = layout_touched_bytes(layout);
-    struct reach_range *ranges;
+    struct reach_extent *ranges;
 
     *out = (struct reach_scopes){.allocation_count = layout->count};
     if (passes == 0 || passes > REACH_SCOPE_MAX ||

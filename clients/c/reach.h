@@ -302,7 +302,7 @@ enum reach_advice {
 const char *reach_advice_name(enum reach_advice advice);
 
 /* A part of an allocation. Final. */
-struct reach_range {
+struct reach_extent {
     uint64_t first_byte;
     uint64_t length_bytes;
 };
@@ -337,7 +337,7 @@ struct reach_scope_request {
 struct reach_scopes {
     uint32_t scope_count;      /* 0: none, or more than REACH_SCOPE_MAX */
     uint32_t allocation_count; /* 1, unless the request has a list */
-    const struct reach_range *range;
+    const struct reach_extent *range;
 };
 
 /* How many bytes may one pass access at random before translation limits its speed? */
@@ -378,9 +378,9 @@ struct reach_windows {
     uint32_t window_count; /* 0: there are none */
     uint32_t sm_slots;     /* length of window_of_sm: highest SM id + 1 */
     const struct reach_window *window;
-    const int16_t *window_of_sm;    /* by SM id (%smid); REACH_IDLE: gets no work */
-    uint32_t allocation_count;      /* 1, unless the request has a list */
-    const struct reach_range *part; /* of allocation i in window w: w * allocation_count + i */
+    const int16_t *window_of_sm;     /* by SM id (%smid); REACH_IDLE: gets no work */
+    uint32_t allocation_count;       /* 1, unless the request has a list */
+    const struct reach_extent *part; /* of allocation i in window w: w * allocation_count + i */
 };
 
 /* The window of one SM, always one of the table: REACH_NO_SUCH_SM for an id outside of it,

@@ -49,7 +49,7 @@ struct reach_table {
     uint16_t *rank_of_sm;  /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
     uint32_t *queues;      /* next piece of each window, REACH_QUEUE_WORDS apart */
     uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
-    struct reach_range *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of each
+    struct reach_extent *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of each
                                   window */
     uint32_t allocation_count; /* 1, unless the plan is over a list of allocations */
 };
@@ -98,7 +98,7 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
 
 /* The part of allocation `i` (of the plan's list, from 0) that belongs to this window; it may be
  * empty if that allocation has few rows. */
-static __device__ __forceinline__ reach_range reach_part(const reach_table &table,
+static __device__ __forceinline__ reach_extent reach_part(const reach_table &table,
                                                          const reach_me &me, uint32_t i)
 {
     return table.parts[me.window * table.allocation_count + i];
@@ -152,7 +152,7 @@ static inline cudaError_t reach_table_make(reach_table *out)
     memset(out, 0, sizeof *out);
     if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_MAX * sizeof(reach_span))) ||
         (result = cudaMalloc((void **)&out->parts, REACH_WINDOW_MAX * REACH_ALLOCATION_MAX *
-                                                       sizeof(reach_range))) ||
+                                                       sizeof(reach_extent))) ||
         (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_MAX * sizeof(int16_t))) ||
         (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_MAX * sizeof(uint16_t))) ||
         (result = cudaMalloc((void **)&out->queues, queue_bytes)) ||
@@ -188,7 +188,7 @@ static inline cudaError_t reach_table_load(reach_table *table, const struct reac
     }
     const size_t sm_count = windows->sm_slots;
     const size_t part_bytes =
-        (size_t)windows->window_count * windows->allocation_count * sizeof(reach_range);
+        (size_t)windows->window_count * windows->allocation_count * sizeof(reach_extent);
     if ((result = cudaMemcpy(table->parts, windows->part, part_bytes, cudaMemcpyHostToDevice)) ||
         (result = cudaMemcpy(table->windows, spans, sizeof spans, cudaMemcpyHostToDevice)) ||
         (result = cudaMemcpy(table->rank_of_sm, ranks, sizeof ranks, cudaMemcpyHostToDevice)) ||

@@ -53,7 +53,7 @@ static json_t *new_answer(const struct reach_answer *answer)
 }
 
 /* "parts" of a window or of a scope, if there are several allocations. */
-static void set_parts(json_t *o, const struct reach_range *ranges, uint32_t count)
+static void set_parts(json_t *o, const struct reach_extent *ranges, uint32_t count)
 {
     json_t *parts = json_array();
 
@@ -135,7 +135,7 @@ static json_t *scopes_json(const struct reach_scopes *s)
     json_t *list = s->scope_count > 0 ? json_array() : json_null();
 
     for (uint32_t k = 0; k < s->scope_count; k++) {
-        const struct reach_range *ranges = &s->range[k * s->allocation_count];
+        const struct reach_extent *ranges = &s->range[k * s->allocation_count];
         json_int_t first = 0;
         json_int_t length = 0;
         json_t *one;

@@ -1,5 +1,6 @@
 /* test_ranges.c: ranges, their search, and scopes (clients/cuda/reach_ranges.h). TEST_SEED repeats
  * the random cases. */
+#include "clients/c/reach.h" /* a job may include both */
 #include "clients/cuda/reach_ranges.h"
 
 #include "base/rng.h"
