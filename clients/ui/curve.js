@@ -7,7 +7,7 @@ import { bytes } from "./format.js";
 
 const WIDTH = 760;
 const HEIGHT = 360;
-const MARGIN = { top: 16, right: 132, bottom: 44, left: 58 };
+const MARGIN = { top: 24, right: 168, bottom: 44, left: 58 };
 const LABEL_HEIGHT = 15;
 
 function powersOfTwo(low, high) {
@@ -32,7 +32,7 @@ function axes(x, y, log, unit) {
             svg("line", { class: "grid", x1: x(v), x2: x(v), y1: MARGIN.top, y2: bottom }),
             svg("text", { class: "tick middle", x: x(v), y: bottom + 18 }, bytes(v))]),
         svg("text", { class: "tick end", x: WIDTH - MARGIN.right, y: HEIGHT - 6 }, "bytes accessed at random"),
-        svg("text", { class: "tick", x: 4, y: MARGIN.top - 4 }, unit)];
+        svg("text", { class: "tick", x: 4, y: 10 }, unit)];
 }
 
 // Labels at the ends of lines, moved down where they would lie on each other.

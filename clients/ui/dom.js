@@ -12,13 +12,16 @@ export function plain(text, most = 120) {
     return seen.length > most ? seen.slice(0, most - 1) + "\u2026" : seen;
 }
 
+// A child that is a text, with its lines as they are.
+const child = (c) => (typeof c === "string" ? c.replace(UNSEEN, (u) => (u === "\n" ? u : "\ufffd")) : c);
+
 function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes ?? {})) {
         if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
         else if (value === true) node.setAttribute(name, "");
         else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
     }
-    node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+    node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false).map(child));
     return node;
 }
 

@@ -29,7 +29,7 @@ export function bytes(count) {
 // The same to be sent: never more than it is.
 export function size(count) {
     const [value, unit] = scaled(count);
-    return Math.floor(100 * value) / 100 + unit;
+    return Math.floor(4 * value) / 4 + unit; // a whole number of bytes
 }
 
 export const gbps = (value) => digits(value) + " GB/s";

@@ -62,13 +62,14 @@ function heatMap(matrix, order, most) {
     return canvas;
 }
 
-function partnerTable(matrix, order, most) {
+function partnerTable(matrix, order) {
+    const most = matrix.sms.map((_, i) => Math.max(...[...matrix.rows.values()].map((row) => row[i])));
     const rows = order.filter((pivot) => matrix.rows.has(pivot)).map((pivot) => {
         const lost = matrix.rows.get(pivot);
-        const partners = matrix.sms.filter((sm, i) => sm !== pivot && lost[i] > most / 2).sort((a, b) => a - b);
+        const partners = matrix.sms.filter((sm, i) => sm !== pivot && lost[i] > most[i] / 2).sort((a, b) => a - b);
         return [String(pivot), ranges(partners)];
     });
-    return table("SMs that lose more than half of the most, by the SM that evicts", ["SM", "partners"], rows, { closed: true });
+    return table("SMs that lose more than half of what they ever lose, by the SM that evicts", ["SM", "partners"], rows, { closed: true });
 }
 
 function show(observations, topology) {
@@ -80,7 +81,7 @@ function show(observations, topology) {
     return [
         element("p", {}, `${matrix.rows.size} of ${matrix.sms.length} SMs have evicted; an SM lost up to ${Math.round(most)} cycles a load. `,
             "Row: the SM that evicts; column: the SM that then loads; in the order of the groups. Dark: nothing lost; bright: the most."),
-        heatMap(matrix, order, most), partnerTable(matrix, order, most),
+        heatMap(matrix, order, most), partnerTable(matrix, order),
     ];
 }
 

@@ -11,7 +11,7 @@ const ROWS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
 const ACCESSES = [["read", "reads"], ["atomic", "atomics"], ["write", "writes"]];
 const HOMES = [["device", "device memory"], ["host", "host memory"], ["any", "either"]];
 
-const NEEDS = /^\s*\d+(\.\d+)?\s*([kmgt](i?b)?|b)?\s*$/i;
+const SIZE = /^\s*\d+(\.\d+)?\s*([kmgt](i?b)?|b)?\s*$/i;
 
 function strategyTable(plan) {
     return table("Strategies, best first", ["strategy", "GB/s", "of naive", "passes", "windows", "why"], plan.options.map((o) =>
@@ -28,7 +28,7 @@ function wayVerdict(memory) {
     const [first, second] = memory.ways;
     const name = (w) => `${w.kind.replaceAll("-", " ")} memory, ${strategyName(w.strategy)}`;
     if (!first.gbps) return verdict("unknown", `Not measured at this size: ${name(first)} comes first.`, memory.reason);
-    const more = second?.gbps ? ` ${times(first.gbps / second.gbps)} the next way.` : "";
+    const more = second?.gbps && first.gbps / second.gbps >= 1.05 ? ` ${times(first.gbps / second.gbps)} as fast as the next way.` : "";
     return verdict("gain", `${gbps(first.gbps)} with ${name(first)}.${more}`, memory.reason);
 }
 
@@ -63,11 +63,13 @@ function form(state, ask) {
         labeled("Bytes of a row", choice("element", ROWS.map((r) => [r, bytes(r)]), state.element)),
         labeled("Access", choice("access", ACCESSES, state.access)),
         labeled("The data is in", choice("home", HOMES, state.home)));
-    made.addEventListener("input", () => {
+    const changed = () => {
         const data = Object.fromEntries(new FormData(made));
-        size.setAttribute("aria-invalid", String(!NEEDS.test(data.bytes)));
-        if (NEEDS.test(data.bytes)) ask(data);
-    });
+        size.setAttribute("aria-invalid", String(!SIZE.test(data.bytes)));
+        if (SIZE.test(data.bytes)) ask(data);
+    };
+    made.addEventListener("input", changed);
+    made.addEventListener("change", changed);
     return made;
 }
 

@@ -85,7 +85,7 @@ return [seen, found];
 # Controls and pictures without a name, and lists of roles.
 NAMES = """
 const name = (n) => (n.getAttribute("aria-label") ?? n.closest("label")?.textContent ?? n.textContent ?? "").trim();
-return [...document.querySelectorAll("a, button, input, select, progress, svg, canvas, nav, [role], [tabindex='0']")]
+return [...document.querySelectorAll("a, button, input, select, progress, svg, canvas, nav, [role]:not([role=status], [role=alert]), [tabindex='0']")]
     .filter((n) => n.checkVisibility() && !name(n)).map((n) => n.outerHTML.slice(0, 120));
 """
 
