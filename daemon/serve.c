@@ -210,12 +210,12 @@ static enum status serve_start_api(struct serve *s, const char *version, struct 
         .cell = s->cell,
         .backend = &s->api,
         .daemon_version = version,
-        .reference = s->reference,
         .token = s->token,
         .request_deadline_ns = (nsec_t)s->config->request_deadline_ms * NSEC_PER_MSEC,
         .max_connections = s->config->max_connections};
 
-    s->backend = (struct backend){.store = s->store, .pipeline = s->pipeline};
+    s->backend =
+        (struct backend){.store = s->store, .pipeline = s->pipeline, .reference = s->reference};
     s->api = backend_api(&s->backend);
     return http_threads_open(&s->sockets, &options, &s->http_threads, err);
 }

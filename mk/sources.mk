@@ -10,7 +10,7 @@ SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 # What answers a request from a snapshot, without a daemon around it: an archive of its own, because
 # libreach links it too.
-ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base compare fingerprint planner snapshot),*.c) \
+ANSWER_SRC  := $(call find_files,$(addprefix daemon/,base fingerprint planner snapshot),*.c) \
                $(wildcard api/handlers/*.c api/encode/*.c api/decode/*.c) $(filter %/openapi.c,$(GEN_SRC))
 DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon,*.c)) \
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \

@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-struct comparison;
 struct json_writer;
 
 /* {"discovery", "gpus": [..], "source_error"}, each GPU as encode_gpu. With a `daemon_version`,
@@ -28,9 +27,6 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
 char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes);
 char *encode_memory_ways(const struct snapshot_gpu *gpu, const struct memory_call *call,
                          size_t *out_bytes);
-/* A comparison with the chips of its kind, likewise. (encode_compare.c) */
-char *encode_comparison(const struct snapshot_gpu *gpu, const struct comparison *comparison,
-                        size_t *out_bytes);
 /* What each of these begins with: the fingerprint that it rests on. */
 void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
 /* What the document has that the planner's answer does not have as such: when the speeds were

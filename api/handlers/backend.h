@@ -10,6 +10,7 @@
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
 
+#include "base/json_writer.h"
 #include "fingerprint/fingerprint.h"
 
 #include <jansson.h>
@@ -54,6 +55,11 @@ struct api_backend {
     /* One observation, whole, as observation_to_json writes it plus "id" and "run". */
     enum status (*observation)(void *self, const char *uuid, int64_t id, json_t **out,
                                struct err *err);
+    /* Is the chip of this fingerprint normal? Writes the members of the answer
+     * (comparison_write of compare/compare.h) into an open object. STATUS_NO_MEMORY. Never waits.
+     */
+    enum status (*compare)(void *self, const struct fingerprint *fp, struct json_writer *out,
+                           struct err *err);
     /* Never waits. */
     void (*health)(void *self, struct api_health *out);
 };

@@ -11,7 +11,6 @@
 #include "api/handlers/cache.h"
 #include "api/handlers/reply.h"
 #include "api/handlers/stats.h"
-#include "compare/reference.h"
 #include "api/handlers/ui_file.h"
 #include "snapshot/snapshot.h"
 
@@ -32,7 +31,6 @@ struct handlers_context {
     bool may_read;               /* the database: this is the db_thread, which has neither cache nor
                                     stats */
     enum planner_function function;    /* of the route, from routes_dispatch */
-    const struct reference *reference; /* of other chips; NULL: none */
     struct planner_call *call; /* what handlers_planner answered, in full; NULL: not needed */
 };
 

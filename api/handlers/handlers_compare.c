@@ -1,24 +1,36 @@
-/* handlers_compare.c: is this GPU normal? Its numbers among those of the reference set. */
+/* handlers_compare.c: is this GPU normal? Its numbers among those of the chips that the daemon has
+ * to compare with. */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "compare/compare.h"
+#include "api/handlers/backend.h"
+
+#include <stdlib.h>
+
+enum { COMPARISON_ROOM = 64 << 10 };
 
 void handlers_compare(struct handlers_context *c, const struct request *request,
                       struct reply *reply)
 {
-    struct comparison comparison;
+    struct json_writer t;
     struct err err;
     size_t bytes = 0;
-    char *text;
 
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
-    if (comparison_make(c->reference, &c->gpu->fingerprint, &comparison, &err) == STATUS_OK) {
-        text = encode_comparison(c->gpu, &comparison, &bytes);
+    json_writer_begin(&t, COMPARISON_ROOM);
+    json_writer_open(&t, NULL, '{');
+    encode_basis(&t, c->gpu);
+    const enum status status =
+        c->backend->compare(c->backend->self, &c->gpu->fingerprint, &t, &err);
+
+    json_writer_close(&t, '}');
+    char *text = json_writer_end(&t, &bytes);
+
+    if (status == STATUS_OK) {
         reply_document(reply, document_new_text(text, bytes, NULL));
-    } else {
-        reply_err(reply, request, &err);
+        return;
     }
-    comparison_free(&comparison);
+    free(text);
+    reply_err(reply, request, &err);
 }

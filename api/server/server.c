@@ -76,7 +76,6 @@ struct api_server {
     const struct snapshot *view; /* of this turn, once it is needed; NULL between turns */
     const struct api_backend *backend;
     const char *daemon_version;
-    const struct reference *reference;
     char token[API_TOKEN_BYTES];
     char next_token[API_TOKEN_BYTES]; /* from another thread: under the mutex */
     pthread_mutex_t token_mutex;
@@ -165,7 +164,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                                  .cache = server->cache,
                                  .ui = ui_files,
                                  .for_probes = listener->role == API_FOR_PROBES,
-                                 .reference = server->reference,
                                  .daemon_version = server->daemon_version};
 
     if (!*request_context)
@@ -345,7 +343,6 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
     server->own_stats.started_at = clock_wall_seconds();
     server->stats = options->stats ? options->stats : &server->own_stats;
     server->daemon_version = options->daemon_version ? options->daemon_version : "";
-    server->reference = options->reference;
     server->deadline_ns =
         options->request_deadline_ns ? options->request_deadline_ns : DEFAULT_DEADLINE;
     s = open_server(server, options, err);

@@ -11,7 +11,6 @@
 #include "snapshot/snapshot.h"
 
 struct api_server;
-struct reference;
 struct stats;
 
 /* The requests that a listening socket accepts. */
@@ -34,7 +33,6 @@ struct api_options {
     nsec_t request_deadline_ns;        /* whole request, first byte to last; 0: 10 s */
     const char *daemon_version;        /* static string */
     const char *token;                 /* required for POST and DELETE; copied. NULL or "": none */
-    const struct reference *reference; /* for /compare, borrowed; NULL: none */
     struct stats *stats; /* counts into this (stats.h), borrowed; NULL: into its own */
 };
 

@@ -25,7 +25,8 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self);
 /* Is it of the chip? Not so: how long a measurement took, and how sure it is. */
 bool metrics_is_of_chip(const char *name);
 /* Can a chip be odd by it? Not by what it has lost, which differs by design, nor by a median over
- * its groups or SMs: where those are of two classes, a lost group moves it from one class to the other. */
+ * its groups or SMs: where those are of two classes, a lost group moves it from one class to the
+ * other. */
 bool metrics_is_judged(const char *name);
 
 #endif

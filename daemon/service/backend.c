@@ -5,6 +5,7 @@
 #include "api/encode/encode.h"
 #include "base/json_load.h"
 #include "base/json_builder.h"
+#include "compare/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,19 @@ static void backend_health(void *self, struct api_health *out)
             "memory (--state :memory:).";
 }
 
+static enum status backend_compare(void *self, const struct fingerprint *fp,
+                                   struct json_writer *out, struct err *err)
+{
+    const struct backend *b = self;
+    struct comparison comparison;
+    const enum status status = comparison_make(b->reference, fp, &comparison, err);
+
+    if (status == STATUS_OK)
+        comparison_write(out, &comparison);
+    comparison_free(&comparison);
+    return status;
+}
+
 struct api_backend backend_api(struct backend *backend)
 {
     return (struct api_backend){.self = backend,
@@ -251,5 +265,6 @@ struct api_backend backend_api(struct backend *backend)
                                 .fingerprint_at = backend_fingerprint_at,
                                 .observations = backend_observations,
                                 .observation = backend_observation,
+                                .compare = backend_compare,
                                 .health = backend_health};
 }

@@ -4,12 +4,14 @@
 #define REACH_SERVICE_BACKEND_H
 
 #include "api/handlers/backend.h"
+#include "compare/reference.h"
 #include "measure/pipeline.h"
 #include "store/store.h"
 
 struct backend {
-    struct store *store;       /* borrowed */
-    struct pipeline *pipeline; /* borrowed */
+    struct store *store;               /* borrowed */
+    struct pipeline *pipeline;         /* borrowed */
+    const struct reference *reference; /* the chips to compare with, borrowed; NULL: none */
 };
 
 /* Every slot of the API's contract; borrows `backend`. */

@@ -84,7 +84,6 @@ static enum status http_threads_add(struct http_threads *http_threads,
                                     .listen_count = 1,
                                     .request_deadline_ns = options->request_deadline_ns,
                                     .daemon_version = options->daemon_version,
-                                    .reference = options->reference,
                                     .token = options->token,
                                     .stats = &http_threads->stats};
     struct http_thread *d = &http_threads->threads[http_threads->count];

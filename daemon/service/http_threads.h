@@ -9,13 +9,11 @@
 #include "snapshot/snapshot.h"
 
 struct http_threads;
-struct reference;
 
 struct http_threads_options {
     struct snapshot_cell *cell;        /* borrowed, as the backend, until http_threads_close */
     const struct api_backend *backend; /* whose slots may be called from several threads */
     const char *daemon_version;        /* static string */
-    const struct reference *reference; /* borrowed likewise; NULL: none */
     const char *token;                 /* copied; "": none */
     nsec_t request_deadline_ns;        /* 0: 10 s */
     uint32_t max_connections;          /* of each TCP socket */

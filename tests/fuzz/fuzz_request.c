@@ -81,6 +81,16 @@ static void condition(void *self, struct api_health *out)
     *out = (struct api_health){.measurements_done = 1};
 }
 
+static enum status no_comparison(void *self, const struct fingerprint *fp, struct json_writer *out,
+                                 struct err *err)
+{
+    (void)self;
+    (void)fp;
+    (void)err;
+    json_writer_text(out, "verdict", "unknown-kind");
+    return STATUS_OK;
+}
+
 static const struct api_backend backend = {.submit = no_room,
                                            .measurement = no_job,
                                            .cancel = no_job,
@@ -88,6 +98,7 @@ static const struct api_backend backend = {.submit = no_room,
                                            .fingerprint_at = no_fingerprint,
                                            .observations = no_observations,
                                            .observation = no_observation,
+                                           .compare = no_comparison,
                                            .health = condition};
 
 static void publish(struct snapshot_cell *cell)

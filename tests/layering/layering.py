@@ -31,13 +31,13 @@ MAY_INCLUDE = {
     "planner": ["fingerprint"],
     # Requests in, answers out: handlers, encode, decode. Nothing of HTTP's transport, so that
     # libreach can link it.
-    "api": ["snapshot", "planner", "fingerprint", "compare"],
+    "api": ["snapshot", "planner", "fingerprint"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
     "config": ["gpu", "fingerprint"],
     # What the serving process has beside its layers, and the modes that do one thing and exit.
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
-                "observe", "api", "server"],
+                "observe", "compare", "api", "server"],
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
               "measure"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",

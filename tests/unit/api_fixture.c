@@ -186,6 +186,16 @@ static void start(struct api_fixture *f, nsec_t deadline_ns, uint32_t limit)
         fail_msg("%s", err.text);
 }
 
+static enum status fake_compare(void *self, const struct fingerprint *fp, struct json_writer *out,
+                                struct err *err)
+{
+    (void)self;
+    (void)fp;
+    (void)err;
+    json_writer_text(out, "verdict", "unknown-kind");
+    return STATUS_OK;
+}
+
 int api_set_up(void **state)
 {
     struct api_fixture *f = calloc(1, sizeof(*f));
@@ -199,6 +209,7 @@ int api_set_up(void **state)
                                       .fingerprint_at = fake_fingerprint_at,
                                       .observations = fake_observations,
                                       .observation = fake_observation,
+                                      .compare = fake_compare,
                                       .health = fake_condition};
     f->cell = snapshot_cell_new();
     publish(f);
