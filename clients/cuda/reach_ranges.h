@@ -64,7 +64,7 @@ REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *fi
 }
 
 /* The same from the parts of allocation `i` of windows or scopes. */
-static inline bool reach_ranges_of_parts(struct reach_ranges *out, const struct reach_range *parts,
+static inline bool reach_ranges_of_parts(struct reach_ranges *out, const struct reach_extent *parts,
                                          uint32_t count, uint32_t allocation_count, uint32_t i,
                                          uint64_t item_bytes)
 {
@@ -123,7 +123,7 @@ struct reach_pass {
     uint32_t index; /* 0 .. of - 1 */
     uint32_t of;    /* scopes */
     uint32_t allocation_count;
-    struct reach_range part[REACH_ALLOCATION_MAX];
+    struct reach_extent part[REACH_ALLOCATION_MAX];
 };
 
 /* `index` must be below scope_count. */
@@ -144,7 +144,7 @@ static inline struct reach_pass reach_pass_of(const struct reach_scopes *scopes,
 REACH_INLINE struct reach_items reach_pass_items(const struct reach_pass *pass, uint32_t i,
                                                  uint64_t item_bytes)
 {
-    const struct reach_range part = pass->part[i];
+    const struct reach_extent part = pass->part[i];
     struct reach_items items;
 
     items.first = reach_first_item(part.first_byte, item_bytes);

@@ -17,7 +17,7 @@ static void ok(bool passed, const char *name)
 /* Matched parts of two tables, rows of 24 and of 8 bytes, cut at any byte. */
 static reach_scopes random_scopes(uint64_t rows)
 {
-    static std::vector<reach_range> parts;
+    static std::vector<reach_extent> parts;
     const uint32_t count = 1 + random_below(6);
     uint64_t end[2] = {0, 0};
     parts.clear();

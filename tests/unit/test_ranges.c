@@ -108,7 +108,7 @@ static void bounds_that_make_no_sense_are_refused(void **state)
 enum { PARTS = REACH_SCOPE_MAX * REACH_ALLOCATION_MAX };
 
 /* Cuts allocations of random lengths at random rows into the same number of parts. */
-static struct reach_scopes random_scopes(struct reach_range *part, uint64_t row_bytes,
+static struct reach_scopes random_scopes(struct reach_extent *part, uint64_t row_bytes,
                                          uint64_t rows[REACH_ALLOCATION_MAX])
 {
     const struct reach_scopes scopes = {1 + (uint32_t)rng_below(&rng, REACH_SCOPE_MAX),
@@ -123,7 +123,7 @@ static struct reach_scopes random_scopes(struct reach_range *part, uint64_t row_
             const uint64_t next =
                 s + 1 == scopes.scope_count ? all : end + rng_below(&rng, all - end + 1) / 3;
 
-            part[s * scopes.allocation_count + i] = (struct reach_range){end, next - end};
+            part[s * scopes.allocation_count + i] = (struct reach_extent){end, next - end};
             end = next;
         }
     }
@@ -132,7 +132,7 @@ static struct reach_scopes random_scopes(struct reach_range *part, uint64_t row_
 
 static void every_row_is_in_one_pass(void **state)
 {
-    static struct reach_range part[PARTS];
+    static struct reach_extent part[PARTS];
 
     (void)state;
     for (int n = 0; n < CASES / 10; n++) {
@@ -162,7 +162,7 @@ static void every_row_is_in_one_pass(void **state)
 
 static void ranges_are_those_of_the_passes(void **state)
 {
-    static struct reach_range part[PARTS];
+    static struct reach_extent part[PARTS];
 
     (void)state;
     for (int n = 0; n < CASES / 10; n++) {
