@@ -89,6 +89,9 @@ build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) $$(libs_$(1))
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 
+# It includes a header for kernels, which includes reach.h as a job does.
+$(VARIANTS:%=build/%/obj/tests/unit/test_ranges.o): private DEFINES += -Iclients/c
+
 # ---- libreach: the client library, with the daemon's handlers inside --------------------------
 # Of the archive only what it needs goes in. The functions in reach.map are all
 # that a program sees, of the archive too: its objects are joined and every other name is hidden.

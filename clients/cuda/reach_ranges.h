@@ -1,16 +1,16 @@
-/* reach_ranges.h: the scopes and windows of one or several allocations as plain values, and the
- * tests of one index against them. For reach_scopes.cuh and reach_deal.cuh; C, C++, host and device
- * compile the same lines (tests/unit/test_ranges.c). No CUDA, no libreach, no allocation, any
- * thread.
+/* reach_ranges.h: the scopes and windows of libreach's answers (reach.h) as values for kernels:
+ * bounds in items (rows of a table, buckets, words), the search of an index among them, and one
+ * pass over a scope. For reach_scopes.cuh and reach_deal.cuh; C, C++, host and device compile the
+ * same lines (tests/unit/test_ranges.c). Only the declarations of reach.h are used, no function of
+ * libreach. Any thread.
  *
- * Bytes count from the start of an allocation. An item (a row of a table, a bucket, a word) belongs
- * to the range in which its first byte lies.
+ * An item belongs to the range in which its first byte lies.
  */
 #ifndef REACH_RANGES_H
 #define REACH_RANGES_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "reach.h"
+
 #include <string.h>
 
 #ifdef __CUDACC__
@@ -19,24 +19,21 @@
 #define REACH_INLINE static inline
 #endif
 
-enum {
-    REACH_RANGE_MAX = 256, /* ranges; as REACH_WINDOW_MAX of reach.h */
-    REACH_PART_MAX = 8     /* allocations that are accessed together */
-};
-
-/* [first, end). */
-struct reach_range {
-    uint64_t first, end;
-};
+enum { REACH_RANGE_MAX = 256 }; /* not less than REACH_WINDOW_MAX and REACH_SCOPE_MAX */
 
 /* ---- ranges of one allocation ------------------------------------------------------------------
  */
 
-/* Range r begins at first[r] and ends at first[r + 1]. Indices below first[0] count as range 0,
+/* Range r begins at item first[r] and ends at first[r + 1]. Items below first[0] count as range 0,
  * those from the end of the last range on as the last one, so that every index has a range. */
 struct reach_ranges {
     uint32_t count;                  /* 1 .. REACH_RANGE_MAX */
     uint64_t first[REACH_RANGE_MAX]; /* ascending; equal ones leave a range empty */
+};
+
+/* `count` items from `first` on. */
+struct reach_items {
+    uint64_t first, count;
 };
 
 /* The first item that begins at `byte` or later. */
@@ -45,13 +42,12 @@ REACH_INLINE uint64_t reach_first_item(uint64_t byte, uint64_t item_bytes)
     return byte / item_bytes + (byte % item_bytes != 0);
 }
 
-/* Whether `at` is in [first, end). */
-REACH_INLINE bool reach_in_range(struct reach_range range, uint64_t at)
+REACH_INLINE bool reach_has_item(struct reach_items items, uint64_t item)
 {
-    return at - range.first < range.end - range.first;
+    return item - items.first < items.count;
 }
 
-/* Ranges of items of `item_bytes` from the first bytes of windows or scopes. False, with an empty
+/* Ranges of items of `item_bytes` that begin at these bytes of an allocation. False, with an empty
  * `*out`, for no or too many ranges, bytes that do not ascend, or items of 0 bytes. */
 REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *first_bytes,
                                     uint32_t count, uint64_t item_bytes)
@@ -65,6 +61,34 @@ REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *fi
     }
     out->count = good ? count : 0;
     return good;
+}
+
+/* The same from the parts of allocation `i` of windows or scopes. */
+static inline bool reach_ranges_of_parts(struct reach_ranges *out, const struct reach_extent *parts,
+                                         uint32_t count, uint32_t allocation_count, uint32_t i,
+                                         uint64_t item_bytes)
+{
+    uint64_t first_bytes[REACH_RANGE_MAX];
+
+    for (uint32_t r = 0; r < count && r < REACH_RANGE_MAX; r++)
+        first_bytes[r] = i < allocation_count ? parts[r * allocation_count + i].first_byte : 0;
+    return reach_ranges_make(out, first_bytes, i < allocation_count ? count : 0, item_bytes);
+}
+
+static inline bool reach_ranges_of_windows(struct reach_ranges *out,
+                                           const struct reach_windows *windows, uint32_t i,
+                                           uint64_t item_bytes)
+{
+    return reach_ranges_of_parts(out, windows->part, windows->window_count,
+                                 windows->allocation_count, i, item_bytes);
+}
+
+static inline bool reach_ranges_of_scopes(struct reach_ranges *out,
+                                          const struct reach_scopes *scopes, uint32_t i,
+                                          uint64_t item_bytes)
+{
+    return reach_ranges_of_parts(out, scopes->range, scopes->scope_count, scopes->allocation_count,
+                                 i, item_bytes);
 }
 
 /* ---- search ------------------------------------------------------------------------------------
@@ -91,106 +115,41 @@ REACH_INLINE uint32_t reach_range_of(const uint64_t *first, uint32_t bits, uint3
     return range < count ? range : count - 1;
 }
 
-/* ---- scopes of one or several allocations ------------------------------------------------------
+/* ---- one scope ---------------------------------------------------------------------------------
  */
 
-/* One scope: in each of `parts` allocations the bytes that a pass may access. Goes to kernels by
- * value.
- */
+/* What one pass may access of each allocation. Goes to kernels by value. */
 struct reach_pass {
     uint32_t index; /* 0 .. of - 1 */
-    uint32_t of;
-    uint32_t parts;
-    struct reach_range part[REACH_PART_MAX]; /* bytes */
+    uint32_t of;    /* scopes */
+    uint32_t allocation_count;
+    struct reach_extent part[REACH_ALLOCATION_MAX];
 };
 
-/* All scopes; together they cover each allocation once. Fill it with reach_scopes_cut, or from any
- * source of bounds, such as an answer of libreach. */
-struct reach_scope_list {
-    uint32_t count;                                  /* 1: everything is within the reach */
-    uint32_t parts;                                  /* allocations */
-    uint64_t first[REACH_PART_MAX][REACH_RANGE_MAX]; /* bytes */
-    uint64_t end[REACH_PART_MAX][REACH_RANGE_MAX];
-};
-
-REACH_INLINE struct reach_pass reach_scope_pass(const struct reach_scope_list *scopes,
-                                                uint32_t index)
+/* `index` must be below scope_count. */
+static inline struct reach_pass reach_pass_of(const struct reach_scopes *scopes, uint32_t index)
 {
     struct reach_pass pass;
 
     memset(&pass, 0, sizeof pass);
     pass.index = index;
-    pass.of = scopes->count;
-    pass.parts = scopes->parts;
-    for (uint32_t p = 0; p < scopes->parts; p++) {
-        pass.part[p].first = scopes->first[p][index];
-        pass.part[p].end = scopes->end[p][index];
-    }
+    pass.of = scopes->scope_count;
+    pass.allocation_count = scopes->allocation_count;
+    for (uint32_t i = 0; i < scopes->allocation_count && i < REACH_ALLOCATION_MAX; i++)
+        pass.part[i] = scopes->range[index * scopes->allocation_count + i];
     return pass;
 }
 
-/* The items of allocation `part` that belong to a scope: what a kernel compares its indices with.
- */
-REACH_INLINE struct reach_range reach_pass_items(const struct reach_pass *pass, uint32_t part,
+/* The items of allocation `i` that belong to a pass: what a kernel compares its indices with. */
+REACH_INLINE struct reach_items reach_pass_items(const struct reach_pass *pass, uint32_t i,
                                                  uint64_t item_bytes)
 {
-    struct reach_range items;
+    const struct reach_extent part = pass->part[i];
+    struct reach_items items;
 
-    items.first = reach_first_item(pass->part[part].first, item_bytes);
-    items.end = reach_first_item(pass->part[part].end, item_bytes);
+    items.first = reach_first_item(part.first_byte, item_bytes);
+    items.count = reach_first_item(part.first_byte + part.length_bytes, item_bytes) - items.first;
     return items;
-}
-
-/* Bound `i` of `count` equal shares of `bytes`, in whole units of `unit_bytes`. */
-REACH_INLINE uint64_t reach_share_bound(uint64_t bytes, uint32_t i, uint32_t count,
-                                        uint64_t unit_bytes)
-{
-    const uint64_t units = bytes / unit_bytes;
-
-    return i == count ? bytes : (units / count * i + units % count * i / count) * unit_bytes;
-}
-
-/* The bytes of the longest scope. */
-REACH_INLINE uint64_t reach_scopes_longest(const struct reach_scope_list *scopes)
-{
-    uint64_t longest = 0;
-
-    for (uint32_t s = 0; s < scopes->count; s++) {
-        uint64_t bytes = 0;
-        for (uint32_t p = 0; p < scopes->parts; p++)
-            bytes += scopes->end[p][s] - scopes->first[p][s];
-        longest = bytes > longest ? bytes : longest;
-    }
-    return longest;
-}
-
-/* Cuts allocations that are accessed together into the fewest scopes of at most `scope_bytes`:
- * scope s has the same share of each, in multiples of `unit_bytes` (at least 1). Matching parts
- * suit work that accesses the same relative place of every allocation, such as keys and values of a
- * table; for other work cut one allocation. False, with no scopes, if more than REACH_RANGE_MAX
- * would be needed, or for no or too many allocations. */
-REACH_INLINE bool reach_scopes_cut(struct reach_scope_list *out, uint32_t parts,
-                                   const uint64_t *bytes, uint64_t scope_bytes, uint64_t unit_bytes)
-{
-    bool fits = false;
-
-    memset(out, 0, sizeof *out);
-    if (parts < 1 || parts > REACH_PART_MAX || unit_bytes == 0)
-        return false;
-    out->parts = parts;
-    while (!fits && out->count < REACH_RANGE_MAX) {
-        out->count++;
-        for (uint32_t p = 0; p < parts; p++) {
-            for (uint32_t s = 0; s < out->count; s++) {
-                out->first[p][s] = reach_share_bound(bytes[p], s, out->count, unit_bytes);
-                out->end[p][s] = reach_share_bound(bytes[p], s + 1, out->count, unit_bytes);
-            }
-        }
-        fits = reach_scopes_longest(out) <= scope_bytes;
-    }
-    if (!fits)
-        memset(out, 0, sizeof *out);
-    return fits;
 }
 
 #endif

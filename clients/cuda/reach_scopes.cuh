@@ -3,13 +3,14 @@
  * no persistent blocks and no queue, so it works under MPS, in graphs and with kernels of others.
  * docs/moving-to-scopes.md has an example.
  *
- * Header only; needs reach_ranges.h. reach_scopes_cut (there) makes the scopes from the scope_bytes
- * of reach_get_scope or reach_get_plan (libreach), or fill a reach_scope_list with bounds of your
- * own.
+ * Header only; needs reach_ranges.h and reach.h. The scopes are those of an answer of libreach
+ * (reach_answer_scope, reach_answer_plan), of one allocation or of several with matched parts, or a
+ * struct reach_scopes that you fill.
  *
  * All functions launch on the caller's stream, allocate nothing, wait for nothing, and can be
  * captured in a graph. Scopes run one after another in the order of the stream, which is what makes
- * them scopes: do not launch them on several streams. The first error ends a loop and is returned.
+ * them scopes: do not launch them on several streams. The first error ends a loop and is returned;
+ * cudaErrorInvalidValue if there are no scopes.
  */
 #ifndef REACH_SCOPES_CUH
 #define REACH_SCOPES_CUH
@@ -23,38 +24,38 @@
 
 /* True for the items of one scope. A predicate for algorithms that take one. */
 struct reach_in_scope {
-    struct reach_range items;
+    struct reach_items items;
 
     __host__ __device__ __forceinline__ bool operator()(uint64_t item) const
     {
-        return reach_in_range(items, item);
+        return reach_has_item(items, item);
     }
 };
 
 /* True for the keys whose item, item_of(key), is in one scope: item_of says which bucket, block or
  * row a key accesses first. Such as cuCollections' add_if(first, last, first, predicate). */
 template <class ItemOf> struct reach_key_in_scope {
-    struct reach_range items;
+    struct reach_items items;
     ItemOf item_of;
 
     template <class Key> __host__ __device__ __forceinline__ bool operator()(const Key &key) const
     {
-        return reach_in_range(items, (uint64_t)item_of(key));
+        return reach_has_item(items, (uint64_t)item_of(key));
     }
 };
 
-/* The predicate of items of `item_bytes` in allocation `part`. */
+/* The predicate of items of `item_bytes` in allocation `i`. */
 static inline reach_in_scope reach_scope_test(const reach_pass &pass, uint64_t item_bytes,
-                                              uint32_t part = 0)
+                                              uint32_t i = 0)
 {
-    return {reach_pass_items(&pass, part, item_bytes)};
+    return {reach_pass_items(&pass, i, item_bytes)};
 }
 
 template <class ItemOf>
 static inline reach_key_in_scope<ItemOf>
-reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of, uint32_t part = 0)
+reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of, uint32_t i = 0)
 {
-    return {reach_pass_items(&pass, part, item_bytes), item_of};
+    return {reach_pass_items(&pass, i, item_bytes), item_of};
 }
 
 /* ---- loops -------------------------------------------------------------------------------------
@@ -64,11 +65,11 @@ reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of,
  * what works in this scope: a kernel of your own, a call of a library with a predicate. Any error
  * of the launches is that of cudaGetLastError. */
 template <class Launch>
-static inline cudaError_t reach_for_each_scope(const reach_scope_list &scopes, Launch launch)
+static inline cudaError_t reach_for_each_scope(const reach_scopes &scopes, Launch launch)
 {
-    cudaError_t result = cudaSuccess;
-    for (uint32_t s = 0; s < scopes.count && result == cudaSuccess; s++) {
-        launch(reach_scope_pass(&scopes, s));
+    cudaError_t result = scopes.scope_count ? cudaSuccess : cudaErrorInvalidValue;
+    for (uint32_t s = 0; s < scopes.scope_count && result == cudaSuccess; s++) {
+        launch(reach_pass_of(&scopes, s));
         result = cudaGetLastError();
     }
     return result;
@@ -87,17 +88,17 @@ __global__ void reach_scope_kernel(const __grid_constant__ reach_pass pass, uint
 /* Once per scope: work(i, pass) on the device for all i in [0, count). `blocks` of `threads`; with
  * fewer than count / threads blocks each thread takes several i. */
 template <class Work>
-static inline cudaError_t reach_for_each_in_scopes(const reach_scope_list &scopes, uint64_t count,
+static inline cudaError_t reach_for_each_in_scopes(const reach_scopes &scopes, uint64_t count,
                                                    Work work, uint32_t blocks, uint32_t threads,
                                                    cudaStream_t stream)
 {
     cudaLaunchConfig_t config = {};
-    cudaError_t result = cudaSuccess;
+    cudaError_t result = scopes.scope_count ? cudaSuccess : cudaErrorInvalidValue;
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);
     config.stream = stream;
-    for (uint32_t s = 0; s < scopes.count && result == cudaSuccess; s++)
-        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>, reach_scope_pass(&scopes, s),
+    for (uint32_t s = 0; s < scopes.scope_count && result == cudaSuccess; s++)
+        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>, reach_pass_of(&scopes, s),
                                     count, work);
     return result;
 }

@@ -14,19 +14,29 @@ static void ok(bool passed, const char *name)
     failed += !passed;
 }
 
-/* Matched parts of two tables, rows of 24 and of 8 bytes. */
-static reach_scope_list random_scopes(uint64_t rows)
+/* Matched parts of two tables, rows of 24 and of 8 bytes, cut at any byte. */
+static reach_scopes random_scopes(uint64_t rows)
 {
-    const uint64_t bytes[] = {rows * 24, rows * 8};
-    static reach_scope_list scopes;
-    reach_scopes_cut(&scopes, 2, bytes, 64 + rows * 32 / (1 + random_below(6)), 8);
-    return scopes;
+    static std::vector<reach_extent> parts;
+    const uint32_t count = 1 + random_below(6);
+    uint64_t end[2] = {0, 0};
+    parts.clear();
+    for (uint32_t s = 0; s < count; s++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint64_t all = rows * (i ? 8 : 24);
+            const uint64_t next =
+                s + 1 == count ? all : end[i] + random_below((unsigned)(1 + (all - end[i]) / 2));
+            parts.push_back({end[i], next - end[i]});
+            end[i] = next;
+        }
+    }
+    return {count, 2, parts.data()};
 }
 
 static bool every_row_is_visited_once(bool loop_of_launches)
 {
     const uint64_t rows = 1 + random_below(5000), count = random_below(3000);
-    const reach_scope_list scopes = random_scopes(rows);
+    const reach_scopes scopes = random_scopes(rows);
     std::vector<uint32_t> index(count), visits(count);
     uint32_t *const seen = visits.data();
     for (uint32_t &i : index)
@@ -54,7 +64,7 @@ static bool every_row_is_visited_once(bool loop_of_launches)
 static bool keys_are_tested_by_what_they_access()
 {
     const uint64_t rows = 1000;
-    const reach_scope_list scopes = random_scopes(rows);
+    const reach_scopes scopes = random_scopes(rows);
     const auto bucket_of = [=](uint32_t key) { return (uint64_t)key * 7919 % rows; };
     uint32_t found = 0;
     reach_for_each_scope(scopes, [&](const reach_pass &pass) {
@@ -63,7 +73,9 @@ static bool keys_are_tested_by_what_they_access()
         for (uint32_t key = 0; key < 3000; key++)
             found += test(key) && item(bucket_of(key));
     });
-    return found == 3000;
+    const reach_scopes none = {};
+    return found == 3000 &&
+           reach_for_each_scope(none, [](const reach_pass &) {}) == cudaErrorInvalidValue;
 }
 
 int main()

@@ -27,7 +27,7 @@ def kernels_are_right_on_the_cpu():
     for source in sources:
         program = os.path.join(common.folder, os.path.basename(source)[:-3])
         status, out, err = run(CXX, *FLAGS, "-I" + ROOT + "/tests/cuda_on_host",
-                               "-I" + ROOT + "/clients/cuda", "-o", program, source)
+                               "-I" + ROOT + "/clients/cuda", "-I" + ROOT + "/clients/c", "-o", program, source)
         equal(status, 0, out + err)
         status, out, err = run(program)
         equal((status, err), (0, ""), f"{source}: {out}")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The diff in docs/moving-to-windows.md is what the two programs differ by, and under 20 lines."""
+"""The diffs in docs/moving-to-windows.md and -scopes.md are what their programs differ by, and under 20 lines."""
 import difflib
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BEFORE, AFTER = "clients/examples/sample_before.cu", "clients/examples/sample_after.cu"
+PAIRS = (("windows", "sample"), ("scopes", "scopes"))
 MOST_LINES = 20  # that are new or changed: fewer than this
 
 
@@ -15,21 +15,28 @@ def lines_of(path):
         return f.read().splitlines()
 
 
-def main():
-    document = "\n".join(lines_of("docs/moving-to-windows.md"))
+def check(name, program, point):
+    """Two test points; whether both are good."""
+    before, after = ("clients/examples/%s_%s.cu" % (program, which) for which in ("before", "after"))
+    document = "\n".join(lines_of("docs/moving-to-%s.md" % name))
     shown = re.search(r"```diff\n(.*?)\n```", document, re.DOTALL)
-    difference = list(difflib.unified_diff(lines_of(BEFORE), lines_of(AFTER), BEFORE, AFTER,
-                                           lineterm="", n=1))
+    difference = list(difflib.unified_diff(lines_of(before), lines_of(after), before, after, lineterm="", n=1))
     same = shown is not None and shown.group(1).splitlines() == difference
     added = [line for line in difference[2:] if line.startswith("+")]
     few = 0 < len(added) < MOST_LINES
-    print("%sok 1 - the diff in the document is that of the files" % ("" if same else "not "))
+    print("%sok %d - moving to %s: the diff in the document is that of the files" %
+          ("" if same else "not ", point, name))
     if not same:
         print("\n".join("# " + line for line in difference))
-    print("%sok 2 - %d lines are new or changed, fewer than %d" %
-          ("" if few else "not ", len(added), MOST_LINES))
-    print("1..2")
-    return 0 if same and few else 1
+    print("%sok %d - %d lines are new or changed, fewer than %d" %
+          ("" if few else "not ", point + 1, len(added), MOST_LINES))
+    return same and few
+
+
+def main():
+    good = [check(*pair, 2 * i + 1) for i, pair in enumerate(PAIRS)]
+    print("1..%d" % (2 * len(PAIRS)))
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-/* test_ranges.c: ranges, their search, and scopes (clients/cuda/reach_ranges.h). TEST_SEED repeats
+/* test_ranges.c: ranges, their search, and passes (clients/cuda/reach_ranges.h). TEST_SEED repeats
  * the random cases. */
 #include "clients/c/reach.h" /* a job may include both */
 #include "clients/cuda/reach_ranges.h"
@@ -102,90 +102,89 @@ static void bounds_that_make_no_sense_are_refused(void **state)
     assert_false(reach_ranges_make(&ranges, good, 4, 0));
 }
 
-/* ---- scopes ---------------------------------------------------------------------------------- */
+/* ---- parts of several allocations --------------------------------------------------------------
+ */
 
-static void check_cover(const struct reach_scope_list *scopes, const uint64_t *bytes,
-                        uint64_t unit_bytes)
+enum { PARTS = REACH_SCOPE_MAX * REACH_ALLOCATION_MAX };
+
+/* Cuts allocations of random lengths at random rows into the same number of parts. */
+static struct reach_scopes random_scopes(struct reach_extent *part, uint64_t row_bytes,
+                                         uint64_t rows[REACH_ALLOCATION_MAX])
 {
-    for (uint32_t p = 0; p < scopes->parts; p++) {
+    const struct reach_scopes scopes = {1 + (uint32_t)rng_below(&rng, REACH_SCOPE_MAX),
+                                        1 + (uint32_t)rng_below(&rng, REACH_ALLOCATION_MAX), part};
+
+    for (uint32_t i = 0; i < scopes.allocation_count; i++) {
         uint64_t end = 0;
 
-        for (uint32_t s = 0; s < scopes->count; s++) {
-            const struct reach_pass pass = reach_scope_pass(scopes, s);
+        rows[i] = rng_below(&rng, 1ull << 40);
+        for (uint32_t s = 0; s < scopes.scope_count; s++) {
+            const uint64_t all = rows[i] * row_bytes;
+            const uint64_t next =
+                s + 1 == scopes.scope_count ? all : end + rng_below(&rng, all - end + 1) / 3;
 
-            assert_true(pass.index == s && pass.of == scopes->count && pass.parts == scopes->parts);
-            assert_true(pass.part[p].first == end && pass.part[p].end >= end);
-            assert_true(end % unit_bytes == 0);
-            end = pass.part[p].end;
+            part[s * scopes.allocation_count + i] = (struct reach_extent){end, next - end};
+            end = next;
         }
-        assert_true(end == bytes[p]);
     }
+    return scopes;
 }
 
-static void scopes_cover_everything_once_and_are_few(void **state)
+static void every_row_is_in_one_pass(void **state)
 {
-    static struct reach_scope_list scopes;
+    static struct reach_extent part[PARTS];
 
     (void)state;
-    for (int i = 0; i < CASES / 4; i++) {
-        const uint32_t parts = 1 + (uint32_t)rng_below(&rng, REACH_PART_MAX);
-        const uint64_t unit_bytes = 1ull << rng_below(&rng, 22);
-        const uint64_t scope_bytes = (1ull << 30) + rng_below(&rng, 1ull << 36);
-        uint64_t bytes[REACH_PART_MAX], all = 0;
+    for (int n = 0; n < CASES / 10; n++) {
+        const uint64_t row_bytes = 1 + rng_below(&rng, 600);
+        uint64_t rows[REACH_ALLOCATION_MAX], end[REACH_ALLOCATION_MAX] = {0};
+        const struct reach_scopes scopes = random_scopes(part, row_bytes, rows);
 
-        for (uint32_t p = 0; p < parts; p++)
-            all += bytes[p] = rng_below(&rng, 20ull << 30);
-        const uint64_t fewest = all ? (all - 1) / scope_bytes + 1 : 1;
+        for (uint32_t s = 0; s < scopes.scope_count; s++) {
+            const struct reach_pass pass = reach_pass_of(&scopes, s);
 
-        assert_true(reach_scopes_cut(&scopes, parts, bytes, scope_bytes, unit_bytes));
-        check_cover(&scopes, bytes, unit_bytes);
-        assert_true(reach_scopes_longest(&scopes) <= scope_bytes);
-        /* Rounding to units can cost scopes, but no more than it lengthens one. */
-        assert_true(scopes.count >= fewest);
-        assert_true(scopes.count <= (all - (all > 0)) / (scope_bytes - 2 * unit_bytes * parts) + 1);
-    }
-}
+            assert_true(pass.index == s && pass.of == scopes.scope_count);
+            assert_int_equal(pass.allocation_count, scopes.allocation_count);
+            for (uint32_t i = 0; i < pass.allocation_count; i++) {
+                const struct reach_items items = reach_pass_items(&pass, i, row_bytes);
 
-static void items_of_scopes_are_all_items_once(void **state)
-{
-    static struct reach_scope_list scopes;
-
-    (void)state;
-    for (int i = 0; i < CASES / 4; i++) {
-        const uint64_t row_bytes = 1 + rng_below(&rng, 600), rows = rng_below(&rng, 1ull << 27);
-        const uint64_t bytes = rows * row_bytes;
-        uint64_t end = 0;
-
-        assert_true(reach_scopes_cut(&scopes, 1, &bytes, 1 + bytes / (1 + rng_below(&rng, 9)), 1));
-        for (uint32_t s = 0; s < scopes.count; s++) {
-            const struct reach_pass pass = reach_scope_pass(&scopes, s);
-            const struct reach_range items = reach_pass_items(&pass, 0, row_bytes);
-
-            assert_true(items.first == end && items.end >= end);
-            end = items.end;
-            if (items.first == items.end)
-                continue;
-            assert_true(reach_in_range(items, items.first));
-            assert_true(reach_in_range(items, items.end - 1) && !reach_in_range(items, items.end));
-            assert_false(items.first > 0 && reach_in_range(items, items.first - 1));
+                assert_true(items.first == end[i]);
+                end[i] += items.count;
+                assert_false(reach_has_item(items, end[i]));
+                assert_false(reach_has_item(items, items.first - 1));
+                assert_true(items.count == 0 || reach_has_item(items, items.first));
+                assert_true(items.count == 0 || reach_has_item(items, end[i] - 1));
+            }
         }
-        assert_true(end == rows);
+        assert_memory_equal(end, rows, scopes.allocation_count * sizeof *end);
     }
 }
 
-static void impossible_scopes_are_refused(void **state)
+static void ranges_are_those_of_the_passes(void **state)
 {
-    static struct reach_scope_list scopes;
-    const uint64_t bytes[] = {100ull << 30, 1 << 20};
+    static struct reach_extent part[PARTS];
 
     (void)state;
-    assert_false(reach_scopes_cut(&scopes, 1, bytes, 100 << 20, 1)); /* 1024 scopes */
-    assert_int_equal(scopes.count, 0);
-    assert_false(reach_scopes_cut(&scopes, 0, bytes, 1ull << 36, 1));
-    assert_false(reach_scopes_cut(&scopes, REACH_PART_MAX + 1, bytes, 1ull << 36, 1));
-    assert_false(reach_scopes_cut(&scopes, 1, bytes, 1ull << 36, 0));
-    assert_true(reach_scopes_cut(&scopes, 2, bytes, 1ull << 36, 2 << 20));
-    assert_int_equal(scopes.count, 2);
+    for (int n = 0; n < CASES / 10; n++) {
+        const uint64_t row_bytes = 1 + rng_below(&rng, 600);
+        uint64_t rows[REACH_ALLOCATION_MAX];
+        const struct reach_scopes scopes = random_scopes(part, row_bytes, rows);
+        const struct reach_windows windows = {.window_count = scopes.scope_count,
+                                              .allocation_count = scopes.allocation_count,
+                                              .part = part};
+        const uint32_t i = (uint32_t)rng_below(&rng, scopes.allocation_count);
+        struct reach_ranges ranges, same;
+
+        assert_true(reach_ranges_of_scopes(&ranges, &scopes, i, row_bytes));
+        assert_true(reach_ranges_of_windows(&same, &windows, i, row_bytes));
+        assert_memory_equal(&ranges, &same, sizeof ranges);
+        for (uint32_t s = 0; s < scopes.scope_count; s++) {
+            const struct reach_pass pass = reach_pass_of(&scopes, s);
+
+            assert_true(ranges.first[s] == reach_pass_items(&pass, i, row_bytes).first);
+        }
+        assert_false(reach_ranges_of_scopes(&ranges, &scopes, scopes.allocation_count, row_bytes));
+    }
 }
 
 int main(void)
@@ -194,9 +193,8 @@ int main(void)
         cmocka_unit_test(every_index_is_found_in_its_range),
         cmocka_unit_test(a_row_belongs_where_its_first_byte_lies),
         cmocka_unit_test(bounds_that_make_no_sense_are_refused),
-        cmocka_unit_test(scopes_cover_everything_once_and_are_few),
-        cmocka_unit_test(items_of_scopes_are_all_items_once),
-        cmocka_unit_test(impossible_scopes_are_refused),
+        cmocka_unit_test(every_row_is_in_one_pass),
+        cmocka_unit_test(ranges_are_those_of_the_passes),
     };
     const char *given = getenv("TEST_SEED");
 
