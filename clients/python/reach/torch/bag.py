@@ -137,7 +137,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...
     weights, table = more if ctx.weighted else (None, None)
     rows = _rows_of(grad, index, offsets, ctx.length, ctx.has_end, ctx.mean)
     of_weights = of_table = None
-    if weights is not None and ctx.needs_input_grad[3]:
+    if weights is not None and table is not None and ctx.needs_input_grad[3]:
         of_weights = (gather_rows(table.detach(), index) * rows).sum(-1)
     if ctx.needs_input_grad[0]:
         scaled = rows if weights is None else rows * weights[:, None]

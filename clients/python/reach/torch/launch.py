@@ -59,7 +59,7 @@ def use(source: Union[None, str, reach.Reach] = None) -> None:
     with _lock:
         _planner = None if source is None else Planner(reach.Reach(source) if isinstance(source, str) else source)
         for known in (_plans, _checked, _ways):
-            known.clear()  # type: ignore[attr-defined]
+            known.clear()
     fallback.forget()
 
 
