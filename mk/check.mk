@@ -30,6 +30,7 @@ LINT        := lint-cppcheck lint-changed lint-format lint-types
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) $(BROWSER:%=release:%) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
+               $(patsubst %,release:%,$(wildcard tests/python/test_*.py)) \
                $(wildcard tests/layering/*.py) tests/lint/language
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built

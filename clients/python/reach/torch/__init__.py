@@ -1,4 +1,34 @@
-"""reach.torch: PyTorch on memory beyond the reach of a GPU's TLB."""
-from reach.torch.pool import MemPool
+"""reach.torch: PyTorch on memory beyond the reach of a GPU's TLB.
 
-__all__ = ["MemPool"]
+    import reach.torch
+
+    rows = reach.torch.gather_rows(table, index)          # as torch.index_select(table, 0, index)
+    sums = reach.torch.embedding_bag(table, index, offsets, mode="sum")
+    reach.torch.advise(model)                             # which tables lie beyond the reach
+
+Each operation asks reachd once for each GPU and size of table, and works as the plan says: naive, in scopes, or in
+windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called, and a
+StockOperatorWarning says why, once. The kernels are Triton's, which PyTorch brings along. docs/torch.md has more.
+"""
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as _why:
+    raise ImportError("reach.torch needs PyTorch, which is missing: pip install torch") from _why
+try:
+    import triton as _triton  # noqa: F401
+except ImportError as _why:
+    raise ImportError("reach.torch needs Triton, which is missing (PyTorch for CUDA brings it along): "
+                      "pip install triton") from _why
+
+from reach.torch.add import index_add_, scatter_add_
+from reach.torch.advice import Advice, advise
+from reach.torch.bag import embedding_bag
+from reach.torch.dealing import Dealt, deal
+from reach.torch.fallback import StockOperatorWarning
+from reach.torch.gather import embedding, gather_rows, index_select
+from reach.torch.launch import use
+from reach.torch.pool import MemPool
+from reach.torch.sample import neighbor_sample
+
+__all__ = ["Advice", "Dealt", "MemPool", "StockOperatorWarning", "advise", "deal", "embedding", "embedding_bag",
+           "gather_rows", "index_add_", "index_select", "neighbor_sample", "scatter_add_", "use"]

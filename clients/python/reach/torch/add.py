@@ -1,0 +1,91 @@
+"""index_add_ and scatter_add_: rows added into a table by index, with atomics.
+
+The order of additions to one row is not fixed, as in PyTorch's own operator; deterministic=True, or
+torch.use_deterministic_algorithms, takes PyTorch's sorting operator instead.
+"""
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+import triton
+
+from reach.torch import fallback, kernels, launch, shapes
+from reach.torch.planning import Job
+
+DTYPES = (torch.float32, torch.float64, torch.int32, torch.int64)  # whose atomics every GPU has
+
+
+def job(table: torch.Tensor, index: torch.Tensor) -> Job:
+    row = launch.row_bytes(table)
+    return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(), access="atomic",
+               input_bytes=index.element_size() + row)
+
+
+def _choose(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor,
+            strategy: str) -> Optional[launch.Way]:
+    why = launch.unfit(table)
+    if not why and table.dtype not in DTYPES:
+        why = f"{table.dtype} has no atomic addition here"
+    if why and strategy not in ("", launch.STOCK):
+        raise RuntimeError(f"reach.torch.index_add_: no strategy {strategy}: {why}")
+    if why:
+        fallback.say("index_add_", why)
+    if why or source.numel() == 0 or table.numel() == 0 or \
+            not table.device == index.device == source.device:
+        return None
+    return launch.choose("index_add_", table, job(table, index), strategy, True)
+
+
+def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> None:
+    way = _choose(table, index, source, strategy)
+    if way is None:
+        table.index_add_(0, index, source)
+        return
+    width = launch.row_bytes(table) // table.element_size()
+    shape = shapes.shape("add", way.in_windows, launch.row_bytes(table), width)
+    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel(), shape, index.contiguous(),
+               source.contiguous(), table.detach(), index.numel(), WORDS=width,
+               PADDED=triton.next_power_of_2(width), ROWS=shape.items)
+
+
+_op = torch.library.custom_op(
+    "reach::index_add_", _add, mutates_args=("table",),
+    schema="(Tensor(a!) table, Tensor index, Tensor source, str strategy) -> ()")
+_op.register_fake(lambda table, index, source, strategy: None)
+
+
+def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, alpha: float = 1,
+               deterministic: bool = False, strategy: str = "") -> torch.Tensor:
+    """table[index[i]] += alpha * source[i] in place; returns the table.
+
+    As table.index_add_(0, index, source, alpha=alpha); float32, float64, int32 and int64 by reach's kernels,
+    other dtypes by PyTorch's. An index outside of the table adds nothing. Where a gradient is needed, PyTorch's
+    operator is taken.
+    """
+    launch.check_index(index)
+    if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
+        raise ValueError(f"the source has to be {(index.numel(), *table.shape[1:])} of {table.dtype}")
+    if deterministic:
+        return table.index_put_((index.long(),), source if alpha == 1 else source * alpha, accumulate=True)
+    wants_grad = torch.is_grad_enabled() and (table.requires_grad or source.requires_grad)
+    if wants_grad or torch.are_deterministic_algorithms_enabled():
+        fallback.say("index_add_", "a gradient is needed" if wants_grad else
+                     "torch.use_deterministic_algorithms is on")
+        return table.index_add_(0, index, source, alpha=alpha)
+    scaled = source if alpha == 1 else source * alpha
+    if launch.plain(table, index, source):
+        _add(table, index, scaled, strategy)
+        torch.autograd.graph.increment_version(table)
+    else:
+        _op(table, index, scaled, strategy)
+    return table
+
+
+def scatter_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, deterministic: bool = False,
+                 strategy: str = "") -> torch.Tensor:
+    """As table.scatter_add_(0, index, source) of tensors of one dimension; only the first len(index) numbers of
+    the source are added."""
+    if table.dim() != 1 or index.dim() != 1 or source.dim() != 1:
+        raise ValueError("scatter_add_ takes tensors of one dimension; index_add_ takes rows")
+    return index_add_(table, index, source[:index.numel()], deterministic=deterministic, strategy=strategy)

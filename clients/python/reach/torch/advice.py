@@ -1,0 +1,117 @@
+"""advise(): which tables lie beyond the reach of this GPU, and what each strategy would gain."""
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextIO, Tuple, Union
+
+import torch
+
+from reach.torch import launch
+from reach.torch.planning import Job, NoPlan
+
+Tables = Union[torch.nn.Module, Mapping[str, torch.Tensor], Iterable[torch.Tensor], torch.Tensor]
+SMALLEST_BYTES = 1 << 20  # of a table that is listed
+ACCESSES = 1 << 24        # of a batch, unless the caller says
+_INDEX_BYTES = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """One table. Predicted rows copied out per second; None: not known, and `reason` says why. `gain` is that of
+    the plan's first choice over naive."""
+    name: str
+    bytes: int
+    row_bytes: int
+    strategy: Optional[str]
+    naive_rows_per_s: Optional[float]
+    best_rows_per_s: Optional[float]
+    gain: Optional[float]
+    reason: str
+
+
+def _of_module(model: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
+    """Embeddings, and what the model's own modules hold; other modules of PyTorch read their parameters in order."""
+    seen = set()
+    for prefix, module in model.named_modules():
+        if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)):
+            held = [("weight", module.weight)]
+        elif type(module).__module__.startswith("torch.nn."):
+            held = []
+        else:
+            held = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
+        for name, table in held:
+            if id(table) not in seen:
+                seen.add(id(table))
+                yield f"{prefix}.{name}".lstrip("."), table
+
+
+def _named(tables: Tables) -> Iterator[Tuple[str, torch.Tensor]]:
+    if isinstance(tables, torch.nn.Module):
+        yield from _of_module(tables)
+    elif isinstance(tables, torch.Tensor):
+        yield "table", tables
+    elif isinstance(tables, Mapping):
+        yield from tables.items()
+    else:
+        for number, table in enumerate(tables):
+            yield f"table {number}", table
+
+
+def _advice(name: str, device: torch.device, size: int, row: int, accesses: int) -> Advice:
+    work = Job(table_bytes=size, row_bytes=row, accesses=accesses, input_bytes=_INDEX_BYTES, written_bytes=row)
+    try:
+        plan = launch.plan(device, work)
+    except NoPlan as why:
+        return Advice(name, size, row, None, None, None, None, str(why))
+    naive, best = plan.rows_per_s("naive"), plan.rows_per_s(plan.strategy)
+    return Advice(name, size, row, plan.strategy, naive, best, best / naive if naive and best else None, plan.reason)
+
+
+def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sys.stdout) -> List[Advice]:
+    """Prints a table and returns it: each table of 1 MiB and more of a model (embeddings, and parameters and buffers
+    of modules that are not PyTorch's), of a dict, or of a list, by size; `accesses` rows per call, indices of 8 bytes, rows written out.
+
+    A table by itself is within the reach or not: launches one after another need no windows if each table fits.
+    The last entry of each GPU, "all, in one launch", holds for a kernel that reads all tables of it at random at
+    the same time, with rows of average length. file=None: nothing is printed.
+    """
+    found: List[Advice] = []
+    together: Dict[torch.device, List[Tuple[int, int]]] = {}
+    for name, table in _named(tables):
+        size, row = table.numel() * table.element_size(), launch.row_bytes(table)
+        if size < SMALLEST_BYTES or table.dim() < 1 or row == 0:
+            continue
+        found.append(_advice(name, table.device, size, row, accesses))
+        together.setdefault(table.device, []).append((size, row))
+    found.sort(key=lambda a: -a.bytes)
+    for device, several in together.items():
+        if len(several) > 1:
+            row = sum(r for _, r in several) // len(several)
+            found.append(_advice("all, in one launch", device, sum(s for s, _ in several), row, accesses))
+    if file is not None:
+        _print(found, file)
+    return found
+
+
+def _number(value: Optional[float], scale: float, places: int) -> str:
+    return "-" if value is None else f"{value / scale:.{places}f}"
+
+
+def _print(found: List[Advice], file: TextIO) -> None:
+    rows: List[Tuple[str, ...]] = [("table", "GiB", "row", "strategy", "naive", "best", "gain")]
+    for a in found:
+        rows.append((a.name, f"{a.bytes / 2**30:.2f}", f"{a.row_bytes} B", a.strategy or "-",
+                     _number(a.naive_rows_per_s, 1e9, 2), _number(a.best_rows_per_s, 1e9, 2), _number(a.gain, 1, 2)))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(w) if k == 0 else cell.rjust(w)
+                        for k, (cell, w) in enumerate(zip(row, widths))), file=file)
+    print("naive, best: predicted rows copied out, 10^9 per second", file=file)
+    for why in sorted({a.reason for a in found if a.strategy is None}):
+        print(f"not known: {why}", file=file)
+
+
+def as_dicts(found: List[Advice]) -> List[Dict[str, Any]]:
+    """For JSON."""
+    return [dataclasses.asdict(a) for a in found]

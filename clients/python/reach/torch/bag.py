@@ -1,0 +1,184 @@
+"""embedding_bag: sums or means of bags of rows.
+
+The order of additions is fixed, so a result is the same in every run: the rows of a bag in steps of a power of
+two, each step a tree, the steps one after another; then, in scopes and windows, the sums of the parts of the
+table, in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
+differ from PyTorch's, and naive from windows, in the last bits.
+"""
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+import triton
+import triton.language as tl
+
+from reach.torch import fallback, kernels, launch, shapes
+from reach.torch.add import index_add_
+from reach.torch.gather import STOCK_ROW_BYTES, gather_rows
+from reach.torch.planning import Job
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+BLOCK = 1024   # numbers of a program that adds parts
+_NONE = 0      # LENGTH of bags that have offsets
+
+
+def job(table: torch.Tensor, index: torch.Tensor, bags: int, weighted: bool) -> Job:
+    row, width = launch.row_bytes(table), table.shape[1]
+    per_row = bags / max(1, index.numel())
+    return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
+               input_bytes=index.element_size() + (table.element_size() if weighted else 0),
+               written_bytes=row * per_row, output_bytes=4 * width * per_row)
+
+
+def _offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, bags: int) -> Tuple[int, Any]:
+    """(LENGTH, offsets): a constant only for powers of two, since each length is compiled."""
+    if offsets is not None:
+        return _NONE, offsets.contiguous()
+    if length > 0 and length & (length - 1) == 0:
+        return length, index  # not read
+    return _NONE, torch.arange(bags, dtype=torch.int64, device=index.device) * length
+
+
+def _step(most: int, index: torch.Tensor, bags: int) -> int:
+    """Rows of a bag in flight together: as long as the average bag, to a power of two."""
+    average = max(1, index.numel() // max(1, bags))
+    return max(4, min(most, triton.next_power_of_2(average)))
+
+
+def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+         weights: Optional[torch.Tensor], length: int, bags: int, has_end: bool, mean: bool,
+         way: launch.Way) -> torch.Tensor:
+    width = table.shape[1]
+    out = table.new_empty((bags, width))
+    fixed, starts = _offsets(index, offsets, length, bags)
+    shape = shapes.shape("bag", way.in_windows, launch.row_bytes(table), width)
+    double = table.dtype == torch.float64
+    parts = out if way.parts == 1 else out.new_empty(
+        (way.parts, bags, width), dtype=torch.float64 if double else torch.float32)
+    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, shape, index.contiguous(), starts,
+               index if weights is None else weights.contiguous(), table.detach(), parts, bags,
+               bags if has_end else bags - 1, index.numel(), numbered=True,
+               LENGTH=fixed, WIDTH=width, PADDED=triton.next_power_of_2(width), BAGS=shape.items,
+               STEP=_step(shape.step, index, bags), WEIGHTED=weights is not None, MEAN=mean,
+               SUM=tl.float64 if double else tl.float32)
+    if way.parts > 1:
+        with launch.on(out.device):
+            kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.numel(), PARTS=way.parts,
+                                                                  BLOCK=BLOCK)
+    return out
+
+
+def _stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+           weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
+    bags = index if offsets is not None else index.view(-1, length)
+    like = None if weights is None else weights.view(bags.shape)
+    return torch.nn.functional.embedding_bag(bags, table, offsets, mode="mean" if mean else "sum",
+                                             per_sample_weights=like, include_last_offset=has_end)
+
+
+def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool) -> int:
+    return index.shape[0] // length if offsets is None else offsets.shape[0] - int(has_end)
+
+
+def _bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+         weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str) -> torch.Tensor:
+    bags = _bags(index, offsets, length, has_end)
+    if index.numel() == 0 or table.numel() == 0:
+        return table.new_zeros((bags, table.shape[1]))
+    why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
+    if why and strategy not in ("", launch.STOCK):
+        raise RuntimeError(f"reach.torch.embedding_bag: no strategy {strategy}: {why}")
+    if why:
+        fallback.say("embedding_bag", why)
+    elif table.device == index.device:
+        work = job(table, index, bags, weights is not None)
+        way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES)
+        if way is not None:
+            return _run(table, index, offsets, weights, length, bags, has_end, mean, way)
+    return _stock(table, index, offsets, weights, length, has_end, mean)
+
+
+def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+          weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str) -> torch.Tensor:
+    del weights, mean, strategy
+    return table.new_empty((_bags(index, offsets, length, has_end), table.shape[1]))
+
+
+def _save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
+    del output
+    table, index, offsets, weights, ctx.length, ctx.has_end, ctx.mean, _ = inputs
+    ctx.shape, ctx.has_offsets, ctx.weighted = table.shape, offsets is not None, weights is not None
+    # The table is needed for the gradient of the weights only.
+    kept = (index,) + ((offsets,) if ctx.has_offsets else ()) + ((weights, table) if ctx.weighted else ())
+    ctx.save_for_backward(*kept)
+
+
+def _rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool,
+             mean: bool) -> torch.Tensor:
+    """The gradient of each row of the index: that of its bag's result."""
+    if offsets is None:
+        return (grad / length if mean else grad).repeat_interleave(length, dim=0, output_size=index.numel())
+    at = torch.arange(index.numel(), device=index.device, dtype=torch.int64)
+    bounds = offsets.to(torch.int64)
+    if not has_end:
+        bounds = torch.cat([bounds, bounds.new_full((1,), index.numel())])
+    if mean:
+        grad = grad / bounds.diff().clamp(min=1)[:, None].to(grad.dtype)
+    bag = torch.searchsorted(bounds, at, right=True) - 1
+    inside = (bag < grad.shape[0])[:, None]  # what follows the end is in no bag
+    return grad.index_select(0, bag.clamp(max=grad.shape[0] - 1)) * inside
+
+
+def _backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+    """A dense gradient, as PyTorch's: each row of a bag gets the gradient of the bag's sum."""
+    index, *more = ctx.saved_tensors
+    offsets = more.pop(0) if ctx.has_offsets else None
+    weights, table = more if ctx.weighted else (None, None)
+    rows = _rows_of(grad, index, offsets, ctx.length, ctx.has_end, ctx.mean)
+    of_weights = of_table = None
+    if weights is not None and table is not None and ctx.needs_input_grad[3]:
+        of_weights = (gather_rows(table.detach(), index) * rows).sum(-1)
+    if ctx.needs_input_grad[0]:
+        scaled = rows if weights is None else rows * weights[:, None]
+        of_table = index_add_(grad.new_zeros(ctx.shape), index, scaled.contiguous())
+    return of_table, None, None, of_weights, None, None, None, None
+
+
+_op = torch.library.custom_op(
+    "reach::embedding_bag", _bag, mutates_args=(),
+    schema="(Tensor table, Tensor index, Tensor? offsets, Tensor? weights, SymInt length, bool has_end, "
+           "bool mean, str strategy) -> Tensor")
+_op.register_fake(_fake)
+_op.register_autograd(_backward, setup_context=_save)
+
+
+def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor] = None,
+                  mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
+                  include_last_offset: bool = False, strategy: str = "") -> torch.Tensor:
+    """As torch.nn.functional.embedding_bag(index, table, offsets, ...), for mode "sum" and "mean".
+
+    The index is of two dimensions (a bag per row) or of one with offsets. An empty bag is 0. A result is the same
+    in every run; it differs from PyTorch's in the order of additions (above). An index outside of the table adds
+    nothing. No padding_idx, max_norm or sparse gradient. `strategy` as in gather_rows.
+    """
+    launch.check_index(index, (1, 2))
+    if table.dim() != 2:
+        raise ValueError("the table has to be of two dimensions")
+    if mode not in ("sum", "mean"):
+        raise ValueError(f"mode {mode!r} is not one of sum, mean")
+    if (offsets is None) != (index.dim() == 2):
+        raise ValueError("an index of one dimension needs offsets, one of two has none")
+    if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != index.shape or
+                                           per_sample_weights.dtype != table.dtype):
+        raise ValueError("per_sample_weights go with mode sum, with the shape of the index and the dtype of the "
+                         "table")
+    if index.dim() == 2 and index.shape[1] == 0:
+        return table.new_zeros((index.shape[0], table.shape[1]))
+    length = 0 if offsets is not None else index.shape[1]
+    weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    given = (table, index) + tuple(t for t in (offsets, weights) if t is not None)
+    call: Any = _bag if launch.plain(*given) else _op
+    result: torch.Tensor = call(table, index.reshape(-1), offsets, weights, length, include_last_offset,
+                                mode == "mean", strategy)
+    return result

@@ -1,0 +1,59 @@
+"""deal: a stable partition of indices by window or scope, on the device.
+
+Two passes over the keys (Blelloch 1990, split): each block counts its keys of each part, a sum over all blocks
+says where they go, and each block moves its keys there in their order. 12 bytes move for each 4-byte key, and as
+many again for the order.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Sequence, Union
+
+import torch
+import triton
+
+from reach.torch import kernels, launch
+
+BLOCK, WARPS = 4096, 8
+
+
+class Dealt(NamedTuple):
+    """Part p has the keys from index[starts[p]] to below index[starts[p + 1]], in their order, and order[k] is
+    where index[k] was. `starts` is on the device of the keys."""
+    index: torch.Tensor
+    starts: torch.Tensor
+    order: Optional[torch.Tensor]
+
+
+def _deal_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool) -> Dealt:
+    part = torch.bucketize(index.to(torch.int64), inner, right=True)
+    order = torch.argsort(part, stable=True)
+    starts = torch.zeros(inner.numel() + 2, dtype=torch.int64, device=index.device)
+    torch.cumsum(torch.bincount(part, minlength=inner.numel() + 1), 0, out=starts[1:])
+    return Dealt(index[order], starts, order if with_order else None)
+
+
+def deal(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]], with_order: bool = True) -> Dealt:
+    """Partitions keys of int32 or int64 by ascending boundaries, stably: part 0 has the keys below boundaries[0],
+    part p those from boundaries[p - 1] to below boundaries[p], the last part the rest.
+
+    So n boundaries make n + 1 parts. A tensor of boundaries on the device of the keys makes no copy and does not
+    wait. with_order=False: without the positions, for keys that are looked up in any order.
+    """
+    launch.check_index(index)
+    inner = torch.as_tensor(boundaries, dtype=torch.int64, device=index.device).contiguous()
+    count, parts = index.numel(), inner.numel() + 1
+    if count == 0 or (index.device.type != "cuda" and not launch.INTERPRETED):
+        return _deal_stock(index, inner, with_order)
+    index, blocks = index.contiguous(), triton.cdiv(count, BLOCK)
+    counts = torch.empty(parts * blocks, dtype=torch.int64, device=index.device)
+    ends = torch.zeros(parts * blocks + 1, dtype=torch.int64, device=index.device)
+    dealt = torch.empty_like(index)
+    order = torch.empty(count, dtype=torch.int64 if count >> 31 else torch.int32, device=index.device) \
+        if with_order else None
+    with launch.on(index.device):
+        kernels.deal_count[(blocks,)](index, inner, counts, count, blocks, PARTS=parts, BLOCK=BLOCK,
+                                      num_warps=WARPS)
+        torch.cumsum(counts, 0, out=ends[1:])
+        kernels.deal_move[(blocks,)](index, inner, ends, dealt, dealt if order is None else order, count, blocks,
+                                     ORDER=with_order, PARTS=parts, BLOCK=BLOCK, num_warps=WARPS)
+    return Dealt(dealt, ends[::blocks], order)

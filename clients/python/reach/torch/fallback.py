@@ -1,0 +1,29 @@
+"""Why the stock operator is used instead: said once for each reason. Needs no torch."""
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Set
+
+_said: Set[str] = set()
+_lock = threading.Lock()
+
+
+class StockOperatorWarning(UserWarning):
+    """reach.torch passes a call on to PyTorch's own operator."""
+
+
+def say(operation: str, why: str) -> None:
+    """One warning for each operation and reason."""
+    text = f"reach.torch.{operation} uses PyTorch's own operator: {why}"
+    with _lock:
+        if text in _said:
+            return
+        _said.add(text)
+    warnings.warn(text, StockOperatorWarning, stacklevel=4)
+
+
+def forget() -> None:
+    """Says everything again, for tests."""
+    with _lock:
+        _said.clear()

@@ -1,0 +1,338 @@
+"""The device code of reach.torch: each operation as a pass over one range of the table, and in windows.
+
+A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the
+rows from `lo` to below `hi` only: naive is one such pass over all rows, scopes are several.
+
+A launch in windows (`*_windows`) has as many programs as the GPU holds at once. A program finds the window of
+the SM that it runs on and draws pieces from that window's queue until it is empty; then it goes on to the next
+window, so the result never depends on which SMs the programs were given. Queues are counters, one per 128 bytes,
+that advance by DRAW pieces. The next piece is drawn and its indices are loaded while the rows of the current one
+are under way; draws are relaxed atomics, since an acquire or release would wait for the stores before it.
+
+Rows lie at 64-bit offsets. An index outside of the table is in no range, so its row is neither read nor written.
+"""
+# Triton compiles these functions; their parameters have no Python types.
+# mypy: allow-untyped-defs, allow-untyped-decorators, allow-untyped-calls
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import smid
+
+QUEUE_STRIDE = 32  # int32 numbers between two queues
+SM_SLOTS = 1024    # entries of a table of windows by SM id
+
+
+@triton.jit
+def first_window(window_of_sm):
+    """The window of the SM that runs this program. Tests replace `smid`."""
+    return tl.load(window_of_sm + smid())
+
+
+@triton.jit
+def _draw(queue, DRAW: tl.constexpr):
+    return tl.atomic_add(queue, DRAW, sem="relaxed")
+
+
+@triton.jit
+def _next(queue, piece, DRAW: tl.constexpr):
+    """The piece after this one: the next that was drawn with it, or the first of another draw."""
+    piece += 1
+    if piece % DRAW == 0:
+        piece = _draw(queue, DRAW)
+    return piece
+
+
+# ---- rows copied out -----------------------------------------------------------------------------
+
+@triton.jit
+def _indices(index, count, piece, ROWS: tl.constexpr):
+    """Those of a piece; -1 behind the last."""
+    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    return tl.load(index + r, mask=r < count, other=-1).to(tl.int64)
+
+
+@triton.jit
+def _row_mask(here, WORDS: tl.constexpr, PADDED: tl.constexpr):
+    mask = here
+    if WORDS > 1:
+        mask = here[:, None]
+        if PADDED != WORDS:
+            mask = mask & (tl.arange(0, PADDED) < WORDS)[None, :]
+    return mask
+
+
+@triton.jit
+def _row_offsets(i, WORDS: tl.constexpr, PADDED: tl.constexpr):
+    at = i
+    if WORDS > 1:
+        at = i[:, None] * WORDS + tl.arange(0, PADDED)[None, :]
+    return at
+
+
+@triton.jit(do_not_specialize=["count", "lo", "hi"])
+def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl.constexpr,
+               ROWS: tl.constexpr):
+    piece = tl.program_id(0)
+    i = _indices(index, count, piece, ROWS)
+    mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
+    v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
+    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
+
+
+@triton.jit(do_not_specialize=["count", "pieces"])
+def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
+                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
+    w = first_window(window_of_sm)
+    for _ in range(WINDOWS):
+        lo = tl.load(bounds + w)
+        hi = tl.load(bounds + w + 1)
+        queue = queues + w * 32
+        piece = _draw(queue, DRAW)
+        i = _indices(index, count, piece, ROWS)
+        while piece < pieces:
+            mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
+            v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
+            r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+            piece = _next(queue, piece, DRAW)
+            i = _indices(index, count, piece, ROWS)
+            tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
+        w = (w + 1) % WINDOWS
+
+
+# ---- sums of bags --------------------------------------------------------------------------------
+
+@triton.jit
+def _bag_mask(i, lo, hi, WIDTH: tl.constexpr, PADDED: tl.constexpr):
+    mask = ((i >= lo) & (i < hi))[:, :, None]
+    if PADDED != WIDTH:
+        mask = mask & (tl.arange(0, PADDED) < WIDTH)[None, None, :]
+    return mask
+
+
+@triton.jit
+def _bag_rows(table, i, mask, WIDTH: tl.constexpr, PADDED: tl.constexpr):
+    return tl.load(table + i[:, :, None] * WIDTH + tl.arange(0, PADDED)[None, None, :], mask=mask, other=0)
+
+
+@triton.jit
+def _bag_sum(rows, weight, mask, WEIGHTED: tl.constexpr, SUM: tl.constexpr):
+    """Of rows that are 0 unless masked in."""
+    v = rows.to(SUM)
+    if WEIGHTED:
+        v = tl.where(mask, v * weight.to(SUM)[:, :, None], 0.0)  # 0 x infinity is not 0
+    return tl.sum(v, axis=1)
+
+
+@triton.jit
+def _bag_store(out, sums, b, bags, part, length, WIDTH: tl.constexpr, PADDED: tl.constexpr, MEAN: tl.constexpr,
+               SUM: tl.constexpr):
+    c = tl.arange(0, PADDED)
+    if MEAN:
+        sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
+    to = out + (part.to(tl.int64) * bags + b[:, None]) * WIDTH + c[None, :]
+    tl.store(to, sums, mask=(b < bags)[:, None] & (c < WIDTH)[None, :])
+
+
+@triton.jit
+def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, piece, lo, hi,
+         LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
+         STEP: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    """The sums of what lies in the range, of BAGS bags, go to part `part` of `out`. LENGTH 0: bag b has the
+    positions from offsets[b] to below offsets[b + 1]; the bag at `last_offset`, which has no next, ends at
+    `total`."""
+    b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
+    if LENGTH > 0:
+        first = b * LENGTH
+        length = tl.where(b < bags, LENGTH, 0)
+        longest = LENGTH
+    else:
+        first = tl.load(offsets + b, mask=b < bags, other=0).to(tl.int64)
+        end = tl.load(offsets + b + 1, mask=b < last_offset, other=total).to(tl.int64)
+        length = tl.where(b < bags, end - first, 0)
+        longest = tl.max(length, axis=0)
+    sums = tl.zeros([BAGS, PADDED], SUM)
+    for start in range(0, longest, STEP):
+        j = start + tl.arange(0, STEP)
+        p = first[:, None] + j[None, :]
+        valid = j[None, :] < length[:, None]
+        i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+        mask = _bag_mask(i, lo, hi, WIDTH, PADDED)
+        rows = _bag_rows(table, i, mask, WIDTH, PADDED)
+        weight = tl.load(weights + p, mask=valid, other=0) if WEIGHTED else i
+        sums += _bag_sum(rows, weight, mask, WEIGHTED, SUM)
+    _bag_store(out, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
+
+
+@triton.jit
+def _bag_positions(piece, LENGTH: tl.constexpr, BAGS: tl.constexpr):
+    b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
+    return b[:, None] * LENGTH + tl.arange(0, LENGTH)[None, :]
+
+
+@triton.jit(do_not_specialize=["bags", "last_offset", "total", "part", "lo", "hi"])
+def bag_scope(index, offsets, weights, table, out, bags, last_offset, total, part, lo, hi,
+              LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
+              STEP: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    _bag(index, offsets, weights, table, out, bags, last_offset, total, part, tl.program_id(0), lo, hi,
+         LENGTH, WIDTH, PADDED, BAGS, STEP, WEIGHTED, MEAN, SUM)
+
+
+@triton.jit(do_not_specialize=["bags", "last_offset", "total", "pieces"])
+def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, bounds, window_of_sm, queues,
+                pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
+                PADDED: tl.constexpr, BAGS: tl.constexpr, STEP: tl.constexpr, WEIGHTED: tl.constexpr,
+                MEAN: tl.constexpr, SUM: tl.constexpr):
+    """Bags of LENGTH = STEP rows are one step each, and the next bags' indices are loaded during it."""
+    w = first_window(window_of_sm)
+    for _ in range(WINDOWS):
+        lo = tl.load(bounds + w)
+        hi = tl.load(bounds + w + 1)
+        queue = queues + w * 32
+        piece = _draw(queue, DRAW)
+        if LENGTH == STEP:
+            p = _bag_positions(piece, LENGTH, BAGS)
+            i = tl.load(index + p, mask=p < total, other=-1).to(tl.int64)
+            while piece < pieces:
+                b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
+                mask = _bag_mask(i, lo, hi, WIDTH, PADDED)
+                rows = _bag_rows(table, i, mask, WIDTH, PADDED)
+                weight = tl.load(weights + p, mask=p < total, other=0) if WEIGHTED else i
+                piece = _next(queue, piece, DRAW)
+                p = _bag_positions(piece, LENGTH, BAGS)
+                i = tl.load(index + p, mask=p < total, other=-1).to(tl.int64)
+                _bag_store(out, _bag_sum(rows, weight, mask, WEIGHTED, SUM), b, bags, w,
+                           tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED, MEAN, SUM)
+        else:
+            while piece < pieces:
+                _bag(index, offsets, weights, table, out, bags, last_offset, total, w, piece, lo, hi,
+                     LENGTH, WIDTH, PADDED, BAGS, STEP, WEIGHTED, MEAN, SUM)
+                piece = _next(queue, piece, DRAW)
+        w = (w + 1) % WINDOWS
+
+
+@triton.jit(do_not_specialize=["numbers"])
+def add_parts(parts, out, numbers, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """out = the first part + the second + ..., in this order."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < numbers
+    s = tl.load(parts + at, mask=mask)
+    for k in tl.static_range(1, PARTS):
+        s += tl.load(parts + numbers.to(tl.int64) * k + at, mask=mask)
+    tl.store(out + at, s, mask=mask)
+
+
+# ---- rows added into a table ---------------------------------------------------------------------
+
+@triton.jit(do_not_specialize=["count", "lo", "hi"])
+def add_scope(index, source, table, count, lo, hi, WORDS: tl.constexpr, PADDED: tl.constexpr,
+              ROWS: tl.constexpr):
+    piece = tl.program_id(0)
+    i = _indices(index, count, piece, ROWS)
+    mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
+    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    v = tl.load(source + _row_offsets(r, WORDS, PADDED), mask=mask)
+    tl.atomic_add(table + _row_offsets(i, WORDS, PADDED), v, mask=mask, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["count", "pieces"])
+def add_windows(index, source, table, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
+                DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
+    w = first_window(window_of_sm)
+    for _ in range(WINDOWS):
+        lo = tl.load(bounds + w)
+        hi = tl.load(bounds + w + 1)
+        queue = queues + w * 32
+        piece = _draw(queue, DRAW)
+        i = _indices(index, count, piece, ROWS)
+        while piece < pieces:
+            mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
+            r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+            v = tl.load(source + _row_offsets(r, WORDS, PADDED), mask=mask)
+            tl.atomic_add(table + _row_offsets(i, WORDS, PADDED), v, mask=mask, sem="relaxed")
+            piece = _next(queue, piece, DRAW)
+            i = _indices(index, count, piece, ROWS)
+        w = (w + 1) % WINDOWS
+
+
+# ---- neighbors of a graph ------------------------------------------------------------------------
+
+@triton.jit
+def _mix(x):
+    """The finalizer of splitmix64 (Steele, Lea and Flood 2014): 64 random bits of a counter."""
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+@triton.jit
+def _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT: tl.constexpr):
+    """Positions in the array of edges, -1 for a node without any; draw k of node r is number r x FANOUT + k."""
+    node = tl.load(seeds + r // FANOUT, mask=r < count, other=-1).to(tl.int64)
+    known = (node >= 0) & (node < nodes)
+    first = tl.load(indptr + node, mask=known, other=0).to(tl.int64)
+    end = tl.load(indptr + node + 1, mask=known, other=0).to(tl.int64)
+    bits = _mix(_mix(seed.to(tl.uint64)) + (r.to(tl.uint64) + 1) * 0x9E3779B97F4A7C15)
+    drawn = (((bits >> 32) * (end - first).to(tl.uint64)) >> 32).to(tl.int64)
+    return tl.where(end > first, first + drawn, -1)
+
+
+@triton.jit(do_not_specialize=["count", "nodes", "seed"])
+def neighbor_positions(indptr, seeds, positions, count, nodes, seed, FANOUT: tl.constexpr,
+                       BLOCK: tl.constexpr):
+    r = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(positions + r, _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT), mask=r < count)
+
+
+@triton.jit(do_not_specialize=["count", "nodes", "seed"])
+def neighbor_direct(indptr, edges, seeds, out, count, nodes, seed, FANOUT: tl.constexpr,
+                    BLOCK: tl.constexpr):
+    """Positions and edges in one pass over the whole graph: naive."""
+    r = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    p = _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT)
+    tl.store(out + r, tl.load(edges + p, mask=p >= 0, other=-1), mask=r < count)
+
+
+# ---- dealing -------------------------------------------------------------------------------------
+
+@triton.jit
+def _part_of(key, boundaries, PARTS: tl.constexpr):
+    part = tl.zeros_like(key).to(tl.int64)
+    for k in tl.static_range(PARTS - 1):
+        part += (key >= tl.load(boundaries + k)).to(tl.int64)
+    return part
+
+
+@triton.jit(do_not_specialize=["count", "blocks"])
+def deal_count(keys, boundaries, counts, count, blocks, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """counts[part, block] = keys of the block in the part."""
+    piece = tl.program_id(0)
+    r = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    part = _part_of(tl.load(keys + r, mask=r < count, other=0).to(tl.int64), boundaries, PARTS)
+    for k in tl.static_range(PARTS):
+        found = tl.sum(((part == k) & (r < count)).to(tl.int32), axis=0)
+        tl.store(counts + k * blocks.to(tl.int64) + piece, found.to(tl.int64))
+
+
+@triton.jit(do_not_specialize=["count", "blocks"])
+def deal_move(keys, boundaries, starts, dealt, order, count, blocks, ORDER: tl.constexpr,
+              PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """Each key to its place: starts[part, block] + the number of keys of its part before it in the block. One
+    scan counts four parts at once, 16 bits each; BLOCK is less than 65536."""
+    piece = tl.program_id(0)
+    r = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    valid = r < count
+    key = tl.load(keys + r, mask=valid, other=0)
+    part = _part_of(key.to(tl.int64), boundaries, PARTS)
+    to = tl.zeros_like(r)
+    for four in tl.static_range(0, PARTS, 4):
+        mine = valid & (part >= four) & (part < four + 4)
+        shift = tl.where(mine, (part - four) * 16, 0)
+        one = tl.where(mine, tl.full([BLOCK], 1, tl.int64) << shift, 0)
+        before = ((tl.cumsum(one, axis=0) - one) >> shift) & 0xFFFF
+        start = tl.load(starts + part * blocks + piece, mask=mine, other=0)
+        to = tl.where(mine, start + before, to)
+    tl.store(dealt + to, key, mask=valid)
+    if ORDER:
+        tl.store(order + to, r, mask=valid)

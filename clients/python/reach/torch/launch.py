@@ -1,0 +1,219 @@
+"""From a tensor to launches: which plan holds for it, its tables on the device, and the launches of a strategy.
+
+Everything is kept by device, so several GPUs work in one process. A plan and its tables are made by the first
+call with a table of that size (of a batch of that size, to the next power of two): from then on a call neither
+waits for the device nor asks anybody, so it can be captured in a CUDA graph. Queues are a new tensor of each
+launch, so launches of several streams do not share them. Threads: any.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import threading
+from typing import Any, ContextManager, Dict, Optional, Tuple, Union
+
+import torch
+import triton
+
+import reach
+from reach.torch import fallback, kernels
+from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, row_bounds, scope_bounds
+from reach.torch.shapes import Shape
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
+STOCK = "stock"
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows."""
+    strategy: str
+    reason: str
+    bounds: Tuple[int, ...]
+    bounds_there: Optional[torch.Tensor] = None
+    window_of_sm: Optional[torch.Tensor] = None
+    sm_count: int = 0
+
+    @property
+    def parts(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def in_windows(self) -> bool:
+        return self.strategy == "windows"
+
+
+_lock = threading.RLock()
+_planner: Optional[Planner] = None
+_plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
+_checked: Dict[int, Optional[NoPlan]] = {}
+_ways: Dict[Tuple[Any, ...], Way] = {}
+
+
+def use(source: Union[None, str, reach.Reach] = None) -> None:
+    """From now on ask this source: a reach.Reach or its URI; None: as reach.Reach() finds one. Forgets all plans
+    and the warnings that were given."""
+    global _planner  # pylint: disable=global-statement
+    with _lock:
+        _planner = None if source is None else Planner(reach.Reach(source) if isinstance(source, str) else source)
+        for known in (_plans, _checked, _ways):
+            known.clear()
+    fallback.forget()
+
+
+def facts(device: torch.device) -> Tuple[str, int]:
+    """The UUID and the number of SMs of a GPU, as this process sees it."""
+    if device.type != "cuda":
+        raise NoPlan("the table is not in the memory of a GPU")
+    properties = torch.cuda.get_device_properties(device)
+    uuid = str(getattr(properties, "uuid", ""))
+    if not uuid:
+        raise NoPlan("this PyTorch does not tell the UUID of a GPU: 2.5 and later do")
+    return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid, properties.multi_processor_count
+
+
+def plan(device: torch.device, job: Job) -> Plan:
+    """Asked once for each device and job. Raises NoPlan."""
+    global _planner  # pylint: disable=global-statement
+    number = -1 if device.index is None else device.index
+    key = number, dataclasses.replace(job, accesses=job.rounded())
+    with _lock:
+        if key not in _plans:
+            _plans[key] = _ask(device, number, key[1])
+        found = _plans[key]
+    if isinstance(found, NoPlan):
+        raise found
+    return found
+
+
+def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
+    global _planner  # pylint: disable=global-statement
+    try:
+        gpu, sm_count = facts(device)
+        if _planner is None:
+            _planner = Planner(reach.Reach())
+        if number not in _checked:
+            try:
+                _planner.check(gpu, sm_count)
+                _checked[number] = None
+            except NoPlan as why:
+                _checked[number] = why
+        wrong = _checked[number]
+        return wrong if wrong is not None else _planner.ask(gpu, job)
+    except NoPlan as why:
+        return why
+    except reach.ReachError as why:
+        return NoPlan(f"there is no source of plans: {why}")
+
+
+def _capturing(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
+    rows, device = job.table_bytes // job.row_bytes, table.device
+    if strategy == "naive":
+        return Way("naive", "asked for", (0, rows))
+    found = plan(device, job)
+    chosen = strategy or found.strategy
+    if chosen == "naive":
+        return Way("naive", found.reason, (0, rows))
+    if chosen == "scopes":
+        return Way("scopes", found.reason, scope_bounds(found.scope_bytes, job.row_bytes, rows))
+    bounds = row_bounds(found.windows, job.row_bytes, rows)
+    slots = [max(0, w) for w in found.window_of_sm][:kernels.SM_SLOTS]
+    slots += [0] * (kernels.SM_SLOTS - len(slots))  # an SM that has no window begins with the first
+    return Way("windows", found.reason, bounds,
+               bounds_there=torch.tensor(bounds, dtype=torch.int64, device=device),
+               window_of_sm=torch.tensor(slots, dtype=torch.int32, device=device),
+               sm_count=facts(device)[1])
+
+
+def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_is_as_good: bool) -> Optional[Way]:
+    """How to do it; None: with the stock operator, and why was said. `strategy` "": by the plan. A strategy that
+    was asked for and cannot be had is a RuntimeError."""
+    if strategy not in ("", STOCK, *STRATEGIES):
+        raise ValueError(f"strategy {strategy!r} is not one of stock, {', '.join(STRATEGIES)}")
+    if strategy == STOCK:
+        return None
+    try:
+        way = _way(table, job, strategy)
+    except NoPlan as why:
+        if strategy:
+            raise RuntimeError(f"reach.torch.{operation}: no strategy {strategy}: {why}") from why
+        fallback.say(operation, str(why))
+        return None
+    if way.strategy == "naive" and not strategy and stock_is_as_good:
+        fallback.say(operation, way.reason)
+        return None
+    return way
+
+
+def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
+    if table.device.type != "cuda" and not INTERPRETED:
+        raise NoPlan("the table is not in the memory of a GPU")
+    key = (table.device, dataclasses.replace(job, accesses=job.rounded()), strategy)
+    with _lock:
+        way = _ways.get(key)
+        if way is None:
+            if _capturing(table.device):
+                raise NoPlan("its first call for a table of this size is inside the capture of a CUDA graph: call "
+                             "it once before")
+            way = _ways[key] = _make(table, job, strategy)
+    return way
+
+
+def on(device: torch.device) -> ContextManager[Any]:
+    """Triton launches on the current device."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+
+
+def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, numbered: bool = False,
+        **constants: Any) -> None:
+    """The launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. `numbered`: a pass
+    is told its number, behind `arguments`."""
+    pieces = triton.cdiv(items, shape.items)
+    device = arguments[0].device
+    with on(device):
+        if way.in_windows:
+            queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE, dtype=torch.int32, device=device)
+            programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
+            windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
+                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps, **constants)
+            return
+        for part in range(way.parts):
+            number = (part,) if numbered else ()
+            scope[(pieces,)](*arguments, *number, way.bounds[part], way.bounds[part + 1],
+                             num_warps=shape.warps, **constants)
+
+
+def plain(*tensors: torch.Tensor) -> bool:
+    """Whether a call may go past the dispatcher: nothing is traced and no gradient is needed."""
+    if torch.compiler.is_compiling():
+        return False
+    grad = torch.is_grad_enabled()
+    return all(type(t) in (torch.Tensor, torch.nn.Parameter) and not (grad and t.requires_grad) for t in tensors)
+
+
+def check_index(index: torch.Tensor, dimensions: Tuple[int, ...] = (1,)) -> None:
+    if index.dim() not in dimensions or index.dtype not in (torch.int32, torch.int64):
+        raise ValueError("the index has to be int32 or int64, of " +
+                         " or ".join(f"{d}" for d in dimensions) + f" dimension(s), not {index.dtype} of "
+                         f"{index.dim()}")
+
+
+def row_bytes(table: torch.Tensor) -> int:
+    return table.element_size() * math.prod(table.shape[1:])
+
+
+def unfit(table: torch.Tensor) -> str:
+    """Why the kernels cannot take a table; "": they can."""
+    if table.dim() == 0:
+        return "the table has no dimension"
+    if not table.is_contiguous():
+        return "the table is not contiguous"
+    if table.is_conj() or table.is_neg():
+        return "the table is a conjugate or negative view"
+    return ""

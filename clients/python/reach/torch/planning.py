@@ -1,0 +1,153 @@
+"""What reach.torch asks reachd, and what it makes of the answer. Needs neither torch nor a GPU.
+
+`ask` is the only place that knows the parameters of a plan. What a source does not yet understand
+(`written_bytes`) is left out for that source from then on.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, Optional, Tuple
+
+import reach
+
+NAMES = {"naive": "naive", "scopes": "scopes", "filtered-windows": "windows"}  # the planner's: ours
+STRATEGIES = ("naive", "scopes", "windows")
+_OPTIONAL = ("written_bytes", "accesses")  # of no effect on the result: only on how well it is predicted
+
+
+class NoPlan(Exception):
+    """Why there is no plan, in a sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What is accessed: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
+    `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window
+    or scope has a part of."""
+    table_bytes: int
+    row_bytes: int
+    accesses: int
+    input_bytes: float
+    access: str = "read"
+    written_bytes: float = 0.0
+    output_bytes: float = 0.0
+
+    def parameters(self) -> Dict[str, Any]:
+        words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access, "element": self.row_bytes,
+                                 "input_bytes": float(self.input_bytes)}
+        for name in ("written_bytes", "output_bytes"):
+            if getattr(self, name) > 0:
+                words[name] = float(getattr(self, name))
+        words["accesses"] = self.rounded()
+        return words
+
+    def rounded(self) -> int:
+        """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
+        return 1 << max(0, self.accesses - 1).bit_length()
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm`
+    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown."""
+    strategy: str
+    reason: str
+    scope_bytes: int
+    windows: Tuple[int, ...]
+    window_of_sm: Tuple[int, ...]
+    gbps: Dict[str, Optional[float]]
+    transaction_bytes: int
+    fingerprint_id: str = ""
+    in_reach_gbps: Optional[float] = None
+
+    def rows_per_s(self, strategy: str) -> Optional[float]:
+        """Predicted accesses per second."""
+        gbps = self.gbps.get(strategy)
+        return None if gbps is None else gbps * 1e9 / self.transaction_bytes
+
+
+def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
+    """Their bounds; they cover the table without a gap, or there is no plan."""
+    found = sorted((int(w["first_byte"]), int(w["length_bytes"])) for w in placement["windows"])
+    bounds = [0]
+    for first, length in found:
+        if first != bounds[-1]:
+            raise NoPlan("the windows of the plan leave a gap; report this as a bug of reachd")
+        bounds.append(first + length)
+    if bounds[-1] < table_bytes:
+        raise NoPlan("the windows of the plan end before the table; report this as a bug of reachd")
+    return tuple(bounds)
+
+
+def read(answer: Any, table_bytes: int) -> Plan:
+    """The plan in an answer. Raises NoPlan if it has no strategy that reach.torch can follow."""
+    options = {NAMES[o["strategy"]]: o for o in answer["options"] if o["strategy"] in NAMES and o["possible"]}
+    if not options:
+        raise NoPlan("the plan has no strategy that reach.torch knows")
+    placement, scope = answer.get("placement"), answer.get("scope")
+    windows: Tuple[int, ...] = (0, table_bytes)
+    window_of_sm: Tuple[int, ...] = ()
+    if placement and placement.get("windows"):
+        windows = _windows(placement, table_bytes)
+        window_of_sm = tuple(-1 if w is None else int(w) for w in placement["window_of_sm"])
+    return Plan(strategy=next(iter(options)), reason=str(answer["reason"]),
+                scope_bytes=int(scope["scope_bytes"]) if scope else table_bytes, windows=windows,
+                window_of_sm=window_of_sm, gbps={name: o["gbps"] for name, o in options.items()},
+                transaction_bytes=int(answer["transaction_bytes"]),
+                fingerprint_id=str(answer["fingerprint_id"]), in_reach_gbps=answer.get("in_reach_gbps"))
+
+
+class Planner:
+    """One source of answers (a reach.Reach), and what it does not understand. Threads: as reach.Reach."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._unknown: List[str] = []
+
+    def check(self, gpu: str, sm_count: int) -> None:
+        """Raises NoPlan unless the fingerprint describes a whole GPU of so many SMs."""
+        try:
+            measured = self._source.fingerprint(gpu)["gpu"]
+        except reach.ReachError as why:
+            raise NoPlan(f"reachd has no fingerprint of this GPU: {why}") from why
+        if str(measured["uuid"]) != gpu:
+            raise NoPlan(f"the fingerprint describes {measured['uuid']}, not this GPU ({gpu})")
+        if measured.get("mig") or gpu.startswith("MIG-"):
+            raise NoPlan("the GPU is divided by MIG, and its fingerprint is of the whole")
+        if int(measured["sm_count"]) != sm_count:
+            raise NoPlan(f"this process sees {sm_count} SMs and the fingerprint {measured['sm_count']}: a part "
+                         "of the GPU (MIG, MPS)")
+
+    def ask(self, gpu: str, job: Job) -> Plan:
+        """Raises NoPlan."""
+        words = {name: value for name, value in job.parameters().items() if name not in self._unknown}
+        while True:
+            try:
+                answer = self._source.plan(gpu, **words)
+                answer.check_gpu(gpu)
+                return read(answer, job.table_bytes)
+            except reach.InvalidArgument as why:
+                name = _to_leave_out(why, words)
+                if name is None:
+                    raise NoPlan(f"reachd cannot plan this table: {why}") from why
+                self._unknown.append(name)
+                del words[name]
+            except reach.ReachError as why:
+                raise NoPlan(f"reachd cannot plan this table: {why}") from why
+
+
+def _to_leave_out(why: reach.ReachError, words: Dict[str, Any]) -> Optional[str]:
+    return why.field if why.field in _OPTIONAL and why.field in words else None
+
+
+def row_bounds(bounds: Tuple[int, ...], row_bytes: int, rows: int) -> Tuple[int, ...]:
+    """Bounds in bytes as bounds in rows. A row across a bound belongs to the window that it ends in."""
+    inner = [min(rows, first // row_bytes) for first in bounds[1:-1]]
+    return (0, *inner, rows)
+
+
+def scope_bounds(scope_bytes: int, row_bytes: int, rows: int) -> Tuple[int, ...]:
+    """The fewest equal scopes of whole rows, none longer than scope_bytes (or one row)."""
+    per_scope = max(1, scope_bytes // row_bytes)
+    passes = max(1, -(-rows // per_scope))
+    return tuple(rows * k // passes for k in range(passes + 1))

@@ -1,0 +1,86 @@
+"""neighbor_sample: random neighbors in a graph stored as compressed sparse rows.
+
+Neighbors are drawn with replacement: draw k of seed r is number r x fanout + k of a counter-based generator
+(splitmix64 of the seed and the counter), so the result depends on the seed alone, not on the strategy, the GPU
+or the batch's launch. A node of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u: degrees are less
+than 2^32, and probabilities differ by d / 2^32 at most.
+
+Beyond the reach there are two steps: positions in the array of edges from the far smaller array of offsets, then
+gather_rows of the edges at these positions, which has the plan.
+"""
+from __future__ import annotations
+
+import torch
+import triton
+
+from reach.torch import gather, kernels, launch
+
+BLOCK = 512
+_SIGN = 1 << 63
+
+
+def _signed(x: int) -> int:
+    """64 bits as PyTorch's int64 has them."""
+    return x - (1 << 64) if x & _SIGN else x
+
+
+def _mix(x: torch.Tensor) -> torch.Tensor:
+    """kernels._mix: PyTorch has no shift of unsigned numbers, so the copies of the sign are cut off."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
+    return x ^ ((x >> 31) & ((1 << 33) - 1))
+
+
+def _positions_stock(indptr: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int) -> torch.Tensor:
+    """neighbor_positions with PyTorch's operators."""
+    count = seeds.numel() * fanout
+    number = torch.arange(1, count + 1, dtype=torch.int64, device=seeds.device)
+    bits = _mix(_mix(torch.full_like(number, seed)) + number * _signed(0x9E3779B97F4A7C15))
+    node = seeds.to(torch.int64).repeat_interleave(fanout)
+    first = indptr.index_select(0, node).to(torch.int64)
+    degree = indptr.index_select(0, node + 1).to(torch.int64) - first
+    drawn = (((bits >> 32) & 0xFFFFFFFF) * degree >> 32) & 0xFFFFFFFF
+    return torch.where(degree > 0, first + drawn, -1)
+
+
+def _sample_stock(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int,
+                  seed: int) -> torch.Tensor:
+    positions = _positions_stock(indptr, seeds, fanout, seed)
+    if indices.numel() == 0:
+        return torch.full_like(positions, -1).to(indices.dtype).view(-1, fanout)
+    found = indices.index_select(0, positions.clamp(min=0))
+    return torch.where(positions >= 0, found, -1).view(-1, fanout)
+
+
+def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
+                    strategy: str = "") -> torch.Tensor:
+    """`fanout` neighbors of each node of `seeds`, drawn with replacement: a tensor of len(seeds) x fanout numbers
+    of the dtype of `indices`, -1 for a node without neighbors.
+
+    The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
+    int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU.
+    """
+    for t in (indptr, indices, seeds):
+        launch.check_index(t)
+    if fanout < 1 or not 0 <= seed < _SIGN:
+        raise ValueError("fanout is at least 1, and seed is from 0 to below 2^63")
+    count = seeds.numel() * fanout
+    work = gather.job(indices, torch.empty(0, dtype=torch.int64, device=indices.device))
+    work = work.__class__(**{**work.__dict__, "accesses": count})
+    contiguous = indices.is_contiguous() and indptr.is_contiguous()
+    way = launch.choose("neighbor_sample", indices, work, strategy, False) if count and contiguous and \
+        indices.numel() else None
+    if way is None:
+        return _sample_stock(indptr, indices, seeds, fanout, seed)
+    seeds, nodes, grid = seeds.contiguous(), indptr.numel() - 1, (triton.cdiv(count, BLOCK),)
+    out = indices.new_empty(count)
+    with launch.on(indices.device):
+        if way.strategy == "naive":
+            kernels.neighbor_direct[grid](indptr, indices, seeds, out, count, nodes, seed, FANOUT=fanout,
+                                          BLOCK=BLOCK)
+            return out.view(-1, fanout)
+        positions = torch.empty(count, dtype=torch.int64, device=indices.device)
+        kernels.neighbor_positions[grid](indptr, seeds, positions, count, nodes, seed, FANOUT=fanout, BLOCK=BLOCK)
+    out.fill_(-1)  # a position of -1 is in no window
+    gather.copy(indices, positions, out, way)
+    return out.view(-1, fanout)

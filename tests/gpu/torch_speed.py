@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Speed of reach.torch beside PyTorch's operators: each operation, row size and strategy over the largest table and
+over 32 GiB, with the plan's prediction. Prints the table last; lines and OUT/torch_speed.json grow as it runs.
+
+  torch_speed.py [OUT]     needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
+"""
+import json
+import os
+import sys
+
+import common
+
+sys.path.insert(0, os.path.join(common.BUILD, "python"))
+try:
+    import torch
+    import reach.torch as rt
+    from reach.torch import bag, gather, add, launch
+    from reach.torch.planning import NoPlan
+except ImportError as missing:
+    common.skip_all(f"no reach.torch here: {missing}")
+
+GIB, SPARE = 1 << 30, 14 << 30
+STRATEGIES = ("stock", "naive", "scopes", "windows")
+ROWS = []
+
+
+def seconds(function, repeats=3):
+    function()
+    torch.cuda.synchronize()
+    best = float("inf")
+    for _ in range(repeats):
+        begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+        begin.record()
+        function()
+        end.record()
+        torch.cuda.synchronize()
+        best = min(best, begin.elapsed_time(end) / 1e3)
+    return best
+
+
+def measure(out, name, row, table, count, job, function, same=None):
+    """One line: G/s of each strategy, and what the plan says."""
+    line = {"work": name, "row_bytes": row, "gib": table.numel() * table.element_size() / GIB, "count": count}
+    for strategy in STRATEGIES:
+        try:
+            line[strategy] = count / seconds(lambda s=strategy: function(s)) / 1e9
+        except (RuntimeError, ValueError) as why:  # out of memory, or no such strategy
+            line[strategy + "_why"] = str(why)[:200]
+    try:
+        plan = launch.plan(table.device, job)
+        line["chosen"] = plan.strategy
+        line["predicted"] = {s: (plan.rows_per_s(s) or 0) / 1e9 for s in plan.gbps}
+    except NoPlan as why:
+        line["chosen"] = f"stock: {why}"
+    if same:
+        line["same"] = same()
+    ROWS.append(line)
+    print("# " + json.dumps(line), flush=True)
+    if out:
+        with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
+            json.dump(ROWS, file, indent=1)
+
+
+def gathers(out, memory, sizes):
+    for row in (8, 32, 64, 128, 256):
+        for size in sizes:
+            rows, count = size // row, min(1 << 26, GIB // row)
+            shape = (rows,) if row == 8 else (rows, row // 8)
+            table = memory[:rows * row].view(torch.int64).view(shape)
+            index = torch.randint(0, rows, (count,), device="cuda")
+            result = table.new_empty((count, *shape[1:]))
+            wanted = torch.index_select(table, 0, index)
+            measure(out, "gather_rows", row, table, count, gather.job(table, index),
+                    lambda s: rt.gather_rows(table, index, out=result, strategy=s),
+                    lambda: all(torch.equal(rt.gather_rows(table, index, strategy=s), wanted)
+                                for s in ("naive", "scopes", "windows")))
+            del index, result, wanted
+
+
+def bags(out, memory, sizes):
+    for row in (64, 128, 256):
+        for size in sizes:
+            rows = size // row
+            table = memory[:rows * row].view(torch.float16).view(rows, row // 2)
+            index = torch.randint(0, rows, (1 << 18, 64), device="cuda")
+            measure(out, "embedding_bag", row, table, index.numel(), bag.job(table, index, 1 << 18, False),
+                    lambda s: rt.embedding_bag(table, index, strategy=s))
+            del index
+
+
+def additions(out, memory, sizes):
+    for size in sizes:
+        table = memory[:size].view(torch.float32)
+        index = torch.randint(0, table.numel(), (1 << 26,), device="cuda")
+        ones = torch.ones(1 << 26, device="cuda")
+        measure(out, "index_add_", 4, table, index.numel(), add.job(table, index),
+                lambda s: rt.index_add_(table, index, ones, strategy=s))
+        del index, ones
+
+
+def neighbors(out, memory, size):
+    nodes, edges = 1 << 26, min(size, 100 * GIB) // 8
+    indptr = torch.arange(nodes + 1, device="cuda") * (edges // nodes)
+    table = memory[:edges * 8].view(torch.int64)
+    seeds = torch.randint(0, nodes, (1 << 21,), device="cuda")
+    count = seeds.numel() * 16
+    job = gather.job(table, seeds)
+    measure(out, "neighbor_sample", 8, table, count, job,
+            lambda s: rt.neighbor_sample(indptr, table, seeds, 16, 1, strategy=s))
+
+
+def dealing():
+    keys = torch.randint(0, 1 << 31, (1 << 28,), device="cuda", dtype=torch.int64).to(torch.int32)
+    half = torch.tensor([1 << 30], device="cuda")
+    for order in (False, True):
+        speed = keys.numel() / seconds(lambda o=order: rt.deal(keys, half, with_order=o)) / 1e9
+        ROWS.append({"work": "deal" + (" with order" if order else ""), "row_bytes": 4,
+                     "gib": keys.numel() * 4 / GIB, "windows": speed})
+
+
+def print_table():
+    print(f"{'work':<16}{'row':>5}{'GiB':>8}" + "".join(f"{s:>9}" for s in STRATEGIES) +
+          "  chosen    predicted  same      (10^9 per second)")
+    for line in ROWS:
+        speeds = "".join(f"{line[s]:>9.2f}" if s in line else f"{'-':>9}" for s in STRATEGIES)
+        predicted = (line.get("predicted") or {}).get(line.get("chosen"))
+        print(f"{line['work']:<16}{line['row_bytes']:>5}{line['gib']:>8.1f}{speeds}  {line.get('chosen', '-')[:8]:<8}"
+              f"{'-' if predicted is None else f'{predicted:.2f}':>11}  {line.get('same', '-')}")
+
+
+def main():
+    if not torch.cuda.is_available():
+        common.skip_all("PyTorch sees no GPU")
+    out = sys.argv[1] if len(sys.argv) > 1 else None
+    largest = (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB
+    memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")
+    for first in range(0, largest, 8 * GIB):
+        memory[first:first + 8 * GIB].view(torch.int64).random_()
+    sizes = sorted({min(32 * GIB, largest), min(120 * GIB, largest)})
+    gathers(out, memory, sizes)
+    memory.zero_()  # whatever bits there are may be no number
+    bags(out, memory, sorted({sizes[0], largest}))
+    additions(out, memory, sorted({sizes[0], largest}))
+    memory.zero_()
+    neighbors(out, memory, largest)
+    del memory
+    torch.cuda.empty_cache()
+    dealing()
+    if out:
+        with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
+            json.dump(ROWS, file, indent=1)
+    print_table()
+
+
+if __name__ == "__main__":
+    main()

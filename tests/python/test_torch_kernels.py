@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""The kernels of reach.torch in Triton's interpreter, on CPU tensors: every strategy, random shapes, types, tails and
+windows; copies bit by bit, sums within rounding. SM ids are made up: program p runs on SM p % SMS."""
+import os
+import random
+import sys
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import common  # noqa: E402
+from common import case  # noqa: E402
+
+common.need_torch()
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+from reach.torch import add, bag, dealing, gather, kernels, launch, planning, sample, shapes  # noqa: E402
+
+try:
+    int(numpy.ones(1))
+except TypeError:
+    common.skip_all("Triton's interpreter makes numbers of arrays of one element, which NumPy 2.4 refuses: "
+                    "pip install 'numpy<2.4'")
+
+SMS = 5
+STRATEGIES = ("naive", "scopes", "windows")
+TYPES = (torch.int8, torch.uint8, torch.bool, torch.float16, torch.bfloat16, torch.int16, torch.float32, torch.int32,
+         torch.float64, torch.int64, torch.complex64, torch.complex128)
+rng = random.Random(common.SEED)
+torch.manual_seed(common.SEED)
+
+
+@triton.jit
+def _made_up_sm():
+    return tl.program_id(0) % 5
+
+
+def random_plan(_device, job):
+    """Windows and scopes at random; some SMs have no window."""
+    size, row = job.table_bytes, job.row_bytes
+    cuts = sorted(rng.randrange(size + 1) for _ in range(rng.randrange(1, 4)))
+    window_of_sm = tuple(rng.randrange(-1, len(cuts) + 1) for _ in range(SMS))
+    return planning.Plan(rng.choice(STRATEGIES), "made up", rng.randrange(max(1, size // 4), size + row),
+                         (0, *cuts, size), window_of_sm, {}, 32)
+
+
+kernels.smid = _made_up_sm
+launch.plan = random_plan
+launch.facts = lambda device: ("GPU-made-up", SMS)
+
+
+def random_table(dtype, *shape):
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape).bool()
+    if dtype.is_complex:
+        return torch.randn(shape, dtype=dtype)
+    return (torch.randn(shape) * 50).to(dtype)
+
+
+def random_index(rows, length):
+    kind = rng.choice((torch.int32, torch.int64))
+    few = rng.choice((rows, max(1, rows // 20)))  # duplicates
+    return torch.randint(0, few, (length,), dtype=kind)
+
+
+def same_bits(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape, (a.dtype, b.dtype, a.shape, b.shape)
+    if a.numel():
+        assert torch.equal(a.contiguous().view(-1).view(torch.uint8), b.contiguous().view(-1).view(torch.uint8))
+
+
+def any_shape():
+    launch._ways.clear()  # pylint: disable=protected-access  # another plan
+    return shapes.forced(shapes.Shape(rng.choice((2, 16, 64)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
+                                      rng.choice((4, 8, 32))))
+
+
+@case
+def rows_are_copied_bit_by_bit():
+    for turn in range(common.count(12)):
+        dtype = TYPES[turn % len(TYPES)]
+        rows, width = rng.randrange(1, 90), rng.choice((None, 1, 2, 3, 4, 5, 8, 12, 16, 31))
+        table = random_table(dtype, rows) if width is None else random_table(dtype, rows, width)
+        if width and rng.random() < 0.3:  # an address that is no multiple of 4 or 16
+            table = random_table(dtype, rows * width + 1)[1:].view(rows, width)
+        index = random_index(rows, rng.randrange(0, 100))
+        with any_shape():
+            for strategy in STRATEGIES:
+                same_bits(gather.gather_rows(table, index, strategy=strategy), table.index_select(0, index))
+                out = torch.zeros_like(table.index_select(0, index))
+                assert gather.gather_rows(table, index, out=out, strategy=strategy) is out
+                same_bits(out, table.index_select(0, index))
+
+
+@case
+def an_index_outside_of_the_table_is_not_touched():
+    table = torch.arange(40, dtype=torch.float32).view(10, 4)
+    index = torch.tensor([3, -1, 10, 9, 1 << 40, -(1 << 40), 0])
+    inside = (index >= 0) & (index < 10)
+    for strategy in STRATEGIES:
+        with any_shape():
+            out = torch.full((7, 4), -7.0)
+            gather.gather_rows(table, index, out=out, strategy=strategy)
+            assert torch.equal(out[inside], table[index[inside]]) and (out[~inside] == -7).all()
+            sums = bag.embedding_bag(table, index.view(1, 7), strategy=strategy)
+            assert torch.equal(sums[0], table[index[inside]].sum(0))
+            added = add.index_add_(torch.zeros(10, 4), index, torch.ones(7, 4), strategy=strategy)
+            assert added.sum() == 4 * inside.sum()
+
+
+@case
+def embeddings_have_the_shape_of_their_index():
+    table = random_table(torch.float16, 30, 6)
+    index = torch.randint(0, 30, (3, 1, 7))
+    for strategy in STRATEGIES:
+        with any_shape():
+            same_bits(gather.embedding(table, index, strategy=strategy), torch.nn.functional.embedding(index, table))
+
+
+def bag_case(dtype, few):
+    """(table, index, arguments for both): bags by rows or by offsets, some empty."""
+    rows, width = rng.randrange(1, 60), rng.choice((1, 2, 3, 8, 16, 20))
+    table = random_table(dtype, rows, width)
+    mode, weighted = rng.choice((("sum", False), ("sum", True), ("mean", False)))
+    if rng.random() < 0.5:
+        length = rng.choice((1, 3, 4, 8, 16, 17, 64))
+        index, more = random_index(rows, few * length).view(few, length), {}
+    else:
+        index = random_index(rows, rng.randrange(1, 90))
+        offsets = [0] + sorted(rng.randrange(index.numel() + 1) for _ in range(few))
+        with_end = rng.random() < 0.5
+        more = {"offsets": torch.tensor(offsets + [index.numel()] * with_end, dtype=index.dtype),
+                "include_last_offset": with_end}
+    if weighted:
+        more["per_sample_weights"] = random_table(dtype, *index.shape)
+    return table, index, {"mode": mode, **more}
+
+
+@case
+def bags_are_summed():
+    for turn in range(common.count(8)):
+        dtype = (torch.float32, torch.float64, torch.float16, torch.bfloat16)[turn % 4]
+        table, index, more = bag_case(dtype, rng.randrange(1, 9))
+        exact = {name: value.double() if value is more.get("per_sample_weights") else value
+                 for name, value in more.items()}
+        wanted = torch.nn.functional.embedding_bag(index, table.double(), **exact)
+        scale = torch.nn.functional.embedding_bag(
+            index, table.double().abs(),
+            **{k: v.abs() if k == "per_sample_weights" else v for k, v in exact.items()})
+        with any_shape():
+            for strategy in STRATEGIES:
+                got = bag.embedding_bag(table, index, strategy=strategy, **more)
+                again = bag.embedding_bag(table, index, strategy=strategy, **more)
+                assert got.dtype == dtype and got.shape == wanted.shape
+                same_bits(got, again)
+                rounding = torch.finfo(dtype).eps * 2 + 1e-5 * (dtype != torch.float64)
+                assert ((got.double() - wanted).abs() <= rounding * scale + 1e-9).all(), (dtype, strategy, more)
+
+
+@case
+def rows_of_other_windows_do_not_spoil_a_weighted_sum():
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    index, weights = torch.tensor([[0, 1, 0, 1]]), torch.tensor([[1.0, float("inf"), 1.0, 1.0]])
+    launch._ways.clear()  # pylint: disable=protected-access
+    before, launch.plan = launch.plan, lambda d, job: planning.Plan("windows", "", 8, (0, 8, 16), (0, 1), {}, 32)
+    try:
+        for strategy in STRATEGIES:
+            got = bag.embedding_bag(table, index, per_sample_weights=weights, strategy=strategy)
+            assert torch.isinf(got).all(), (strategy, got)
+    finally:
+        launch.plan = before
+        launch._ways.clear()  # pylint: disable=protected-access
+
+
+@case
+def rows_are_added():
+    for turn in range(common.count(8)):
+        dtype = add.DTYPES[turn % len(add.DTYPES)]
+        rows, width = rng.randrange(1, 60), rng.choice((None, 1, 3, 4, 16))
+        shape = () if width is None else (width,)
+        index = random_index(rows, rng.randrange(0, 90))
+        table = torch.randint(-9, 9, (rows, *shape)).to(dtype)  # whole numbers: sums are exact in any order
+        source = torch.randint(-9, 9, (index.numel(), *shape)).to(dtype)
+        alpha = rng.choice((1, 3))
+        wanted = table.clone().index_add_(0, index, source, alpha=alpha)
+        with any_shape():
+            for strategy in STRATEGIES:
+                mine = table.clone()
+                version = mine._version  # pylint: disable=protected-access
+                assert add.index_add_(mine, index, source, alpha=alpha, strategy=strategy) is mine
+                same_bits(mine, wanted)
+                assert index.numel() == 0 or mine._version > version  # pylint: disable=protected-access
+                same_bits(add.index_add_(table.clone(), index, source, alpha=alpha, deterministic=True), wanted)
+                if width is None and alpha == 1:
+                    longer = torch.cat([source, source])
+                    same_bits(add.scatter_add_(table.clone(), index, longer, strategy=strategy), wanted)
+
+
+def random_graph(nodes, most, dtype):
+    degrees = torch.tensor([rng.randrange(most + 1) if rng.random() < 0.8 else 0 for _ in range(nodes)])
+    indptr = torch.cat([torch.zeros(1, dtype=torch.int64), degrees.cumsum(0)])
+    return indptr.to(dtype), torch.arange(int(indptr[-1])).to(dtype) * 7
+
+
+@case
+def neighbors_depend_on_the_seed_alone():
+    for turn in range(common.count(4)):
+        dtype = (torch.int32, torch.int64)[turn % 2]
+        indptr, indices = random_graph(rng.randrange(1, 40), rng.choice((1, 5, 100)), dtype)
+        nodes = indptr.numel() - 1
+        seeds = random_index(nodes, rng.randrange(1, 60))
+        fanout, seed = rng.randrange(1, 12), rng.choice((0, 1, 77, (1 << 63) - 1, rng.randrange(1 << 63)))
+        wanted = sample.neighbor_sample(indptr, indices, seeds, fanout, seed, strategy="stock")
+        assert wanted.shape == (seeds.numel(), fanout) and wanted.dtype == dtype
+        first, end = indptr[seeds.long(), None], indptr[seeds.long() + 1, None]
+        where = torch.where(wanted >= 0, wanted // 7, first)  # an edge's value says where it is
+        assert ((where >= first) & ((where < end) | (first == end))).all()
+        assert ((wanted == -1) == (first == end)).all()
+        if indices.numel():
+            for strategy in STRATEGIES:
+                with any_shape():
+                    same_bits(sample.neighbor_sample(indptr, indices, seeds, fanout, seed, strategy=strategy), wanted)
+
+
+@case
+def neighbors_are_drawn_evenly():
+    degree, draws = 7, 70000
+    indptr, indices = torch.tensor([0, degree]), torch.arange(degree)
+    # A fixed seed: what it draws is either even or not, in every run.
+    found = sample.neighbor_sample(indptr, indices, torch.zeros(draws // 10, dtype=torch.int64), 10, 12345,
+                                   strategy="stock")
+    counts = torch.bincount(found.view(-1), minlength=degree).double()
+    chi_square = ((counts - draws / degree) ** 2 / (draws / degree)).sum()
+    assert chi_square < 22.46, chi_square  # 6 degrees of freedom: 1 in 1000 is above
+    other = sample.neighbor_sample(indptr, indices, torch.zeros(draws // 10, dtype=torch.int64), 10, 12346,
+                                   strategy="stock")
+    assert 0.1 < (found == other).double().mean() < 0.2
+
+
+@case
+def keys_are_dealt_stably():
+    for turn in range(common.count(7)):
+        parts = (1, 2, 3, 4, 5, 8, 9)[turn % 7]
+        index = random_index(1000, rng.choice((1, 10, 4095, 4096, 4097, 9000)))
+        inner = sorted(rng.randrange(-5, 1005) for _ in range(parts - 1))
+        given = torch.tensor(inner, dtype=torch.int64) if rng.random() < 0.5 else inner
+        dealt = dealing.deal(index, given)
+        part = torch.tensor([sum(key >= b for b in inner) for key in index.tolist()])
+        order = torch.argsort(part, stable=True)
+        assert dealt.order is not None and torch.equal(dealt.order.long(), order)
+        same_bits(dealt.index, index[order])
+        starts = [0] + torch.bincount(part, minlength=parts).cumsum(0).tolist()
+        assert dealt.starts.tolist() == starts
+        without = dealing.deal(index, given, with_order=False)
+        assert without.order is None and torch.equal(without.index, dealt.index)
+    empty = dealing.deal(torch.empty(0, dtype=torch.int32), [5])
+    assert empty.index.numel() == 0 and empty.starts.tolist() == [0, 0, 0]
+
+
+@case
+def programs_on_the_sms_of_one_window_do_all_the_work():
+    table, index = random_table(torch.float32, 50, 4), torch.randint(0, 50, (100,))
+    before, launch.plan = launch.plan, lambda d, job: planning.Plan(
+        "windows", "", 400, (0, 400, 800), (1,) * SMS, {}, 32)  # no SM begins with window 0
+    try:
+        with any_shape():
+            same_bits(gather.gather_rows(table, index, strategy="windows"), table[index])
+    finally:
+        launch.plan = before
+
+
+if __name__ == "__main__":
+    assert sys.flags.optimize == 0
+    common.main()

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""What reach.torch asks and how it reads the answer: planning.py, shapes.py and fallback.py, without PyTorch."""
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+import warnings
+
+import common
+from common import case
+
+import reach
+
+FINGERPRINT = os.path.join(common.ROOT, "docs", "measurements", "nvidia-h200-3232f831-2026-11-21",
+                           "fingerprint-full.json")
+GIB = 1 << 30
+
+
+def load(name):
+    """A module of reach.torch without its package, which needs PyTorch."""
+    path = os.path.join(common.PACKAGE, "reach", "torch", name + ".py")
+    spec = importlib.util.spec_from_file_location("alone_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+planning, shapes, fallback = load("planning"), load("shapes"), load("fallback")
+
+
+def answer(strategy="filtered-windows", size=100, windows=((0, 60), (60, 40)), window_of_sm=(0, None, 1)):
+    found = reach.Document(
+        options=[{"strategy": "windows", "possible": False, "gbps": None},
+                 {"strategy": strategy, "possible": True, "gbps": 50.0},
+                 {"strategy": "naive", "possible": True, "gbps": 10.0}],
+        reason="because", scope={"scope_bytes": 60, "passes": 2}, transaction_bytes=32, fingerprint_id="fp0",
+        in_reach_gbps=55.0, bytes=size,
+        placement={"windows": [{"first_byte": f, "length_bytes": n} for f, n in windows],
+                   "window_of_sm": list(window_of_sm)})
+    return found
+
+
+class Source:
+    """Answers as a daemon that does not know some parameters; keeps what it was asked."""
+
+    def __init__(self, unknown=(), gpu=None, uuid="GPU-1"):
+        self.unknown, self.asked, self.uuid = unknown, [], uuid
+        self.gpu = {"uuid": uuid, "mig": False, "sm_count": 3, **(gpu or {})}
+
+    def fingerprint(self, gpu):
+        if gpu != self.uuid:
+            raise reach.NotFound("no such GPU")
+        return {"gpu": self.gpu}
+
+    def plan(self, gpu, **words):
+        self.asked.append(words)
+        for name in self.unknown:
+            if name in words:
+                raise reach.InvalidArgument("no such parameter", field=name)
+        found = answer(size=words["bytes"])
+        found.__dict__["check_gpu"] = lambda uuid: None
+        assert gpu == self.uuid
+        return found
+
+
+JOB = planning.Job(table_bytes=100, row_bytes=4, accesses=1000, input_bytes=8, written_bytes=4)
+
+
+@case
+def an_answer_is_read():
+    plan = planning.read(answer(), 100)
+    assert (plan.strategy, plan.windows, plan.window_of_sm) == ("windows", (0, 60, 100), (0, -1, 1))
+    assert plan.scope_bytes == 60 and plan.rows_per_s("windows") == 50e9 / 32 and plan.rows_per_s("scopes") is None
+    assert planning.read(answer("partitioned-windows"), 100).strategy == "naive"
+
+
+@case
+def windows_with_a_gap_or_an_early_end_are_no_plan():
+    assert "gap" in common.raises(planning.NoPlan, planning.read, answer(windows=((0, 50), (60, 40))), 100)
+    assert "end" in common.raises(planning.NoPlan, planning.read, answer(), 101)
+
+
+@case
+def a_parameter_that_a_source_does_not_know_is_left_out_from_then_on():
+    source = Source(unknown=("written_bytes",))
+    planner = planning.Planner(source)
+    assert planner.ask("GPU-1", JOB).strategy == "windows" and planner.ask("GPU-1", JOB).strategy == "windows"
+    assert [("written_bytes" in words) for words in source.asked] == [True, False, False]
+    assert source.asked[0]["accesses"] == 1024 and source.asked[0]["element"] == 4
+    broken = planning.Planner(Source(unknown=("element",)))
+    assert "no such parameter" in common.raises(planning.NoPlan, broken.ask, "GPU-1", JOB)
+
+
+@case
+def another_gpu_a_part_of_one_and_mig_have_no_plan():
+    check = lambda **gpu: planning.Planner(Source(gpu=gpu)).check("GPU-1", 3)  # noqa: E731
+    check()
+    assert "GPU-2" in common.raises(planning.NoPlan, check, uuid="GPU-2")
+    assert "MIG" in common.raises(planning.NoPlan, check, mig=True)
+    assert "3 SMs" in common.raises(planning.NoPlan, check, sm_count=132)
+    assert "no fingerprint" in common.raises(planning.NoPlan, planning.Planner(Source()).check, "GPU-9", 3)
+
+
+@case
+def bounds_cover_all_rows_in_order():
+    rng = random.Random(common.SEED)
+    for _ in range(common.count(2000)):
+        row, rows = rng.randrange(1, 300), rng.randrange(1, 10000)
+        size = row * rows
+        cuts = sorted(rng.randrange(size + 1) for _ in range(rng.randrange(5)))
+        bounds = planning.row_bounds((0, *cuts, size + rng.randrange(100)), row, rows)
+        assert bounds[0] == 0 and bounds[-1] == rows and list(bounds) == sorted(bounds)
+        assert len(bounds) == len(cuts) + 2
+        for cut, bound in zip(cuts, bounds[1:]):
+            assert bound * row <= cut < (bound + 1) * row or bound == rows
+        scope = rng.randrange(1, size + 1)
+        bounds = planning.scope_bounds(scope, row, rows)
+        assert bounds[0] == 0 and bounds[-1] == rows
+        assert all(0 < b - a <= max(1, scope // row) for a, b in zip(bounds, bounds[1:]))
+
+
+@case
+def batches_of_about_one_length_are_one_question():
+    lengths = {planning.Job(100, 4, n, 8).rounded() for n in range(1025, 2049)}
+    assert lengths == {2048} and planning.Job(100, 4, 0, 8).rounded() == 1
+
+
+@case
+def a_measured_h200_has_windows_beyond_its_reach_and_none_within():
+    with reach.Reach("file:" + FINGERPRINT) as source:
+        gpu = reach.Reach("file:" + FINGERPRINT).gpus()[0]["uuid"]
+        planner = planning.Planner(source)
+        planner.check(gpu, 132)
+        far = planner.ask(gpu, planning.Job(120 * GIB, 32, 1 << 24, 8, written_bytes=32))
+        near = planner.ask(gpu, planning.Job(20 * GIB, 32, 1 << 24, 8, written_bytes=32))
+    assert far.strategy in ("windows", "scopes") and far.rows_per_s(far.strategy) > 2 * far.rows_per_s("naive")
+    assert len(far.windows) == 3 and far.windows[-1] >= 120 * GIB and set(far.window_of_sm) == {0, 1}
+    assert far.scope_bytes < 70 * GIB and near.strategy == "naive"
+
+
+@case
+def a_reason_is_said_once():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for operation in ("gather_rows", "embedding_bag", "gather_rows"):
+            fallback.say(operation, "no reason")
+        fallback.forget()
+        fallback.say("gather_rows", "no reason")
+    assert [str(w.message) for w in said] == [
+        f"reach.torch.{name} uses PyTorch's own operator: no reason"
+        for name in ("gather_rows", "embedding_bag", "gather_rows")]
+    assert issubclass(said[0].category, fallback.StockOperatorWarning)
+
+
+@case
+def every_row_has_a_shape_that_fits():
+    for operation, in_windows in shapes.TABLE:
+        for words in (1, 2, 3, 7, 8, 16, 64, 1000, 2048):
+            found = shapes.shape(operation, in_windows, 4 * words, words)
+            assert found.items >= 1 and found.items & (found.items - 1) == 0
+            assert found.items * words <= shapes.ELEMENTS or found.items == 1
+    with shapes.forced(shapes.Shape(2, 8)):
+        assert shapes.shape("copy", True, 32, 8) == shapes.Shape(2, 8)
+
+
+@case
+def what_is_missing_is_said_in_one_sentence():
+    for name in ("torch", "triton"):
+        code = ("import sys, types\n"
+                f"for n in ('torch', 'triton'): sys.modules[n] = None if n == {name!r} else types.ModuleType(n)\n"
+                "try:\n    import reach.torch\nexcept ImportError as why:\n    print(why)\n")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": common.PACKAGE})
+        text = done.stdout.strip()
+        assert text.startswith("reach.torch needs ") and "pip install " + name in text and "\n" not in text, text
+
+
+if __name__ == "__main__":
+    common.main()
