@@ -1,5 +1,5 @@
-/* test_ui.c: the files of the page at /ui/, asked over a socket (api_fixture.h): plain and compressed,
- * their tags, their policy. */
+/* test_ui.c: the files of the page at /ui/, asked over a socket (api_fixture.h): plain and
+ * compressed, their tags, their policy. */
 #include "tests/unit/api_fixture.h"
 
 #include "api/handlers/ui_file.h"
@@ -75,7 +75,8 @@ static void test_coding_is_negotiated(void **state)
         ask(f, &ui_files[1], fields, &a);
         if ((strstr(a.head, "Content-Encoding: gzip") != NULL) != cases[i].gzip)
             fail_msg("\"%s\": %s", cases[i].accepts, a.head);
-        assert_int_equal(a.body_bytes, cases[i].gzip ? ui_files[1].gzip_bytes : ui_files[1].text_bytes);
+        assert_int_equal(a.body_bytes,
+                         cases[i].gzip ? ui_files[1].gzip_bytes : ui_files[1].text_bytes);
         assert_non_null(strstr(a.head, "Vary: Accept-Encoding\r\n"));
         free(a.body);
     }
