@@ -30,8 +30,8 @@ struct handlers_context {
     bool for_probes;             /* the request came on the socket for health probes */
     bool may_read;               /* the database: this is the db_thread, which has neither cache nor
                                     stats */
-    enum planner_function function;    /* of the route, from routes_dispatch */
-    struct planner_call *call; /* what handlers_planner answered, in full; NULL: not needed */
+    enum planner_function function; /* of the route, from routes_dispatch */
+    struct planner_call *call;      /* what handlers_planner answered, in full; NULL: not needed */
 };
 
 /* Fills the reply to a request. */

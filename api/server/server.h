@@ -30,10 +30,10 @@ enum { API_MAX_LISTENERS = 4, API_TOKEN_BYTES = 257 };
 struct api_options {
     struct api_listener listeners[API_MAX_LISTENERS];
     uint32_t listen_count;
-    nsec_t request_deadline_ns;        /* whole request, first byte to last; 0: 10 s */
-    const char *daemon_version;        /* static string */
-    const char *token;                 /* required for POST and DELETE; copied. NULL or "": none */
-    struct stats *stats; /* counts into this (stats.h), borrowed; NULL: into its own */
+    nsec_t request_deadline_ns; /* whole request, first byte to last; 0: 10 s */
+    const char *daemon_version; /* static string */
+    const char *token;          /* required for POST and DELETE; copied. NULL or "": none */
+    struct stats *stats;        /* counts into this (stats.h), borrowed; NULL: into its own */
 };
 
 /* Sets the limit of each listener: to its default if it has none, and to its share if the process

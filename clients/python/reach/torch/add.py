@@ -61,7 +61,10 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
 
     As table.index_add_(0, index, source, alpha=alpha); float32, float64, int32 and int64 by reach's kernels,
     other dtypes by PyTorch's. An index outside of the table adds nothing. Where a gradient is needed, PyTorch's
-    operator is taken.
+    operator is taken. It needs PyTorch and Triton:
+
+    >>> index_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
+    [1.0, 0.0, 2.0]
     """
     launch.check_index(index)
     if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
@@ -85,7 +88,11 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
 def scatter_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, deterministic: bool = False,
                  strategy: str = "") -> torch.Tensor:
     """As table.scatter_add_(0, index, source) of tensors of one dimension; only the first len(index) numbers of
-    the source are added."""
+    the source are added. It needs PyTorch and Triton:
+
+    >>> scatter_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
+    [1.0, 0.0, 2.0]
+    """
     if table.dim() != 1 or index.dim() != 1 or source.dim() != 1:
         raise ValueError("scatter_add_ takes tensors of one dimension; index_add_ takes rows")
     return index_add_(table, index, source[:index.numel()], deterministic=deterministic, strategy=strategy)

@@ -19,7 +19,11 @@ _INDEX_BYTES = 8
 @dataclasses.dataclass(frozen=True)
 class Advice:
     """One table. Predicted rows copied out per second; None: not known, and `reason` says why. `gain` is that of
-    the plan's first choice over naive."""
+    the plan's first choice over naive. It needs PyTorch and Triton:
+
+    >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].row_bytes  # doctest: +SKIP
+    16
+    """
     name: str
     bytes: int
     row_bytes: int
@@ -70,11 +74,15 @@ def _advice(name: str, device: torch.device, size: int, row: int, accesses: int)
 
 def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sys.stdout) -> List[Advice]:
     """Prints a table and returns it: each table of 1 MiB and more of a model (embeddings, and parameters and buffers
-    of modules that are not PyTorch's), of a dict, or of a list, by size; `accesses` rows per call, indices of 8 bytes, rows written out.
+    of modules that are not PyTorch's), of a dict, or of a list, by size; `accesses` rows per call, indices of
+    8 bytes, rows written out.
 
     A table by itself is within the reach or not: launches one after another need no windows if each table fits.
     The last entry of each GPU, "all, in one launch", holds for a kernel that reads all tables of it at random at
-    the same time, with rows of average length. file=None: nothing is printed.
+    the same time, with rows of average length. file=None: nothing is printed. It needs PyTorch and Triton:
+
+    >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].reason  # doctest: +SKIP
+    'the table is not in the memory of a GPU'
     """
     found: List[Advice] = []
     together: Dict[torch.device, List[Tuple[int, int]]] = {}

@@ -160,7 +160,11 @@ def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
 
     The index is of two dimensions (a bag per row) or of one with offsets. An empty bag is 0. A result is the same
     in every run; it differs from PyTorch's in the order of additions (above). An index outside of the table adds
-    nothing. No padding_idx, max_norm or sparse gradient. `strategy` as in gather_rows.
+    nothing. No padding_idx, max_norm or sparse gradient. `strategy` as in gather_rows. It needs PyTorch and Triton:
+
+    >>> table = torch.arange(6.).view(3, 2)  # doctest: +SKIP
+    >>> embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2])).tolist()  # doctest: +SKIP
+    [[4.0, 6.0], [2.0, 3.0]]
     """
     launch.check_index(index, (1, 2))
     if table.dim() != 2:

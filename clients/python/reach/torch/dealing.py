@@ -18,7 +18,11 @@ BLOCK, WARPS = 4096, 8
 
 class Dealt(NamedTuple):
     """Part p has the keys from index[starts[p]] to below index[starts[p + 1]], in their order, and order[k] is
-    where index[k] was. `starts` is on the device of the keys."""
+    where index[k] was. `starts` is on the device of the keys. It needs PyTorch and Triton:
+
+    >>> deal(torch.tensor([5, 1, 7, 2]), [4]).order.tolist()  # doctest: +SKIP
+    [1, 3, 0, 2]
+    """
     index: torch.Tensor
     starts: torch.Tensor
     order: Optional[torch.Tensor]
@@ -37,7 +41,12 @@ def deal(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]], wi
     part p those from boundaries[p - 1] to below boundaries[p], the last part the rest.
 
     So n boundaries make n + 1 parts. A tensor of boundaries on the device of the keys makes no copy and does not
-    wait. with_order=False: without the positions, for keys that are looked up in any order.
+    wait. with_order=False: without the positions, for keys that are looked up in any order. It needs PyTorch and
+    Triton:
+
+    >>> dealt = deal(torch.tensor([5, 1, 7, 2]), [4])  # doctest: +SKIP
+    >>> dealt.index.tolist(), dealt.starts.tolist()  # doctest: +SKIP
+    ([1, 2, 5, 7], [0, 2, 4])
     """
     launch.check_index(index)
     inner = torch.as_tensor(boundaries, dtype=torch.int64, device=index.device).contiguous()

@@ -102,7 +102,10 @@ def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Te
 
     As torch.index_select(table, 0, index), with the same bits. An index outside of the table is not read, and its
     row of the result is undefined. `out` is written in place and must be contiguous. The gradient of the table is
-    dense. `strategy` ("naive", "scopes", "windows" or "stock") overrides the plan.
+    dense. `strategy` ("naive", "scopes", "windows" or "stock") overrides the plan. It needs PyTorch and Triton:
+
+    >>> gather_rows(torch.arange(6).view(3, 2), torch.tensor([2, 0])).tolist()  # doctest: +SKIP
+    [[4, 5], [0, 1]]
     """
     launch.check_index(index)
     if out is None:
@@ -129,6 +132,10 @@ index_select = gather_rows
 
 def embedding(table: torch.Tensor, index: torch.Tensor, strategy: str = "") -> torch.Tensor:
     """As torch.nn.functional.embedding(index, table): an index of any shape. No padding_idx, max_norm or sparse
-    gradient."""
+    gradient. It needs PyTorch and Triton:
+
+    >>> embedding(torch.arange(6).view(3, 2), torch.tensor([[2], [0]])).tolist()  # doctest: +SKIP
+    [[[4, 5]], [[0, 1]]]
+    """
     rows = gather_rows(table, index.reshape(-1), strategy=strategy)
     return rows.view(*index.shape, *table.shape[1:])

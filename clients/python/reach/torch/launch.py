@@ -54,12 +54,16 @@ _ways: Dict[Tuple[Any, ...], Way] = {}
 
 def use(source: Union[None, str, reach.Reach] = None) -> None:
     """From now on ask this source: a reach.Reach or its URI; None: as reach.Reach() finds one. Forgets all plans
-    and the warnings that were given."""
+    and the warnings that were given. It needs PyTorch and Triton:
+
+    >>> use("file:fingerprint.json")  # doctest: +SKIP
+    """
     global _planner  # pylint: disable=global-statement
     with _lock:
         _planner = None if source is None else Planner(reach.Reach(source) if isinstance(source, str) else source)
-        for known in (_plans, _checked, _ways):
-            known.clear()
+        _plans.clear()
+        _checked.clear()
+        _ways.clear()
     fallback.forget()
 
 

@@ -59,6 +59,11 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
 
     The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
     int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU.
+    It needs PyTorch and Triton:
+
+    >>> indptr, indices = torch.tensor([0, 1, 1]), torch.tensor([7])  # doctest: +SKIP
+    >>> neighbor_sample(indptr, indices, torch.tensor([0, 1]), fanout=2, seed=1).tolist()  # doctest: +SKIP
+    [[7, 7], [-1, -1]]
     """
     for t in (indptr, indices, seeds):
         launch.check_index(t)

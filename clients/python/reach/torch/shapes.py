@@ -38,8 +38,9 @@ _forced: Optional[Shape] = None
 def shape(operation: str, in_windows: bool, row_bytes: int, words: int) -> Shape:
     """`words`: elements per row, as loaded."""
     rows = TABLE[operation, in_windows]
-    found = _forced or next((s for most, s in rows if row_bytes <= most), rows[-1][1])
-    return _fit(found, words)
+    if _forced is not None:
+        return _fit(_forced, words)
+    return _fit(next((s for most, s in rows if row_bytes <= most), rows[-1][1]), words)
 
 
 def _fit(found: Shape, words: int) -> Shape:
