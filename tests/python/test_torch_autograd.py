@@ -182,9 +182,11 @@ def without_a_daemon_there_is_no_plan():
         assert "no fingerprint" in text, text  # of another GPU
         rt.use("file:" + path)
         launch.facts = lambda device: (uuid, 132)
-        found = launch.plan(torch.device("cpu"), planning.Job(120 << 30, 64, 1000, 8, written_bytes=64))
+        found = launch.plan(torch.device("cpu"), planning.Job(120 << 30, 64, 1 << 24, 8, written_bytes=64))
         assert found.strategy in ("windows", "scopes")
-        assert launch.plan(torch.device("cpu"), planning.Job(120 << 30, 64, 600, 8, written_bytes=64)) is found
+        small = launch.plan(torch.device("cpu"), planning.Job(120 << 30, 64, 1000, 8, written_bytes=64))
+        assert small.strategy == "naive"  # several launches take longer than they gain
+        assert launch.plan(torch.device("cpu"), planning.Job(120 << 30, 64, (1 << 24) - 9, 8, written_bytes=64)) is found
     finally:
         launch.facts = before
         rt.use(None)
