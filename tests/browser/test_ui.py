@@ -40,7 +40,7 @@ def stored(*files):
     state = os.path.join(common.folder, "real.db")
     for arguments in files:
         subprocess.run([os.path.join(BUILD, "tests", "browser", "fill_state"), state, *arguments], check=True)
-    return Daemon("--no-gpus", state=state)
+    return Daemon("--no-gpus", "--reference", os.path.join(common.ROOT, "reference"), state=state)
 
 
 simulated = common.measured_daemon("--simulate", "h200", "--simulate", "k80")
@@ -100,6 +100,19 @@ def each_view_of_each_chip_is_shown_quietly_and_accessibly():
                 check_windows(daemon, gpu)
             browser.check_accessible(f"{name}, {view}")
             browser.check_quiet()
+
+
+@case
+def the_chips_of_its_kind_lie_behind_the_curve():
+    daemon, gpu = CHIPS["h200"]
+    show(daemon, "curves", gpu)
+    browser.until("the comparison is there", "return document.getElementById('reference')?.textContent")
+    equal(browser.text("#reference"), daemon.json(f"/v1/gpus/{gpu}/compare")["sentence"])
+    equal(len(browser.all(".band.kin")), 1)
+    daemon, gpu = CHIPS["h200-simulated"]
+    show(daemon, "curves", gpu)
+    equal(browser.all(".band.kin"), [], "a simulated chip is of no kind that was measured")
+    browser.check_quiet()
 
 
 @case
