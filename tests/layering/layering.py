@@ -228,7 +228,7 @@ PLANTED = [
 ]
 PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
                    "fingerprint/fingerprint.h", "planner/placement.h", "snapshot/snapshot.h",
-                   "import/import.h", "batch/export.h"]
+                   "import/import.h", "batch/export.h", "gpu/sim/sim_mmu.h"]
 
 
 def write(root, path, text):

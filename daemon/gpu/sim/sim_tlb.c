@@ -148,12 +148,10 @@ static inline void shift_up(uint32_t *slot, uint32_t count)
         slot[1] = slot[0];
 }
 
-/* `out_evicted`: what fell off the end; 0 for nothing. */
-static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag, uint32_t *out_evicted)
+static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag)
 {
     const uint32_t at = find_tag(slot, ways, tag);
     const bool hit = at < ways;
-    *out_evicted = hit ? 0 : slot[ways - 1];
     shift_up(slot, hit ? at : ways - 1);
     slot[0] = tag;
     return hit;
@@ -215,18 +213,15 @@ static bool short_fifo(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t
 static bool short_random(struct sim_tlb *l, uint32_t *slot, uint64_t *filled, uint32_t ways,
                          uint32_t tag, uint64_t bit)
 {
-    uint32_t free_slot = ways;
-    for (uint32_t i = 0; i < ways; i++) {
-        if (slot[i] == tag) {
-            if (!filled)
-                return true;
-            bool hit = filled[i] & bit;
+    const uint32_t i = find_tag(slot, ways, tag);
+    if (i < ways) {
+        const bool hit = !filled || (filled[i] & bit);
+        if (filled)
             filled[i] |= bit;
-            return hit;
-        }
-        if (slot[i] == 0 && free_slot == ways)
-            free_slot = i;
+        return hit;
     }
+    /* Slots fill from the first on. */
+    const uint32_t free_slot = slot[ways - 1] == 0 ? find_tag(slot, ways, 0) : ways;
     uint32_t victim = free_slot < ways ? free_slot : (uint32_t)rng_below(&l->rng, ways);
     slot[victim] = tag;
     if (filled)
@@ -350,9 +345,10 @@ static inline uint32_t set_of(const struct sim_tlb *l, uint32_t entry)
     if (l->set_count == 1)
         return 0;
     if (l->xor_shift > 0) {
+        /* The pieces of the number added without carry: pairs, then pairs of pairs. */
         uint32_t folded = entry;
-        for (uint32_t shift = l->xor_shift; shift < 32; shift += l->xor_shift)
-            folded ^= entry >> shift;
+        for (uint32_t shift = l->xor_shift; shift < 32; shift *= 2)
+            folded ^= folded >> shift;
         return folded & l->set_mask;
     }
     if (l->desc.hash == SIM_HASH_SKEW)
@@ -364,18 +360,17 @@ static inline uint32_t set_of(const struct sim_tlb *l, uint32_t entry)
     return l->set_of_turn[entry % l->desc.entries];
 }
 
-static bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint32_t tag, uint64_t bit,
-                        uint32_t *out_evicted)
+static inline bool short_touch(struct sim_tlb *l, size_t at, uint32_t ways, uint32_t tag,
+                               uint64_t bit)
 {
     uint64_t *const filled = l->filled ? l->filled + at : NULL;
-    *out_evicted = 0;
     if (l->desc.policy == SIM_RANDOM)
         return short_random(l, l->tags + at, filled, ways, tag, bit);
     if (l->desc.policy == SIM_FIFO)
         return short_fifo(l->tags + at, filled, ways, tag, bit);
     if (filled)
         return short_lru_sectored(l->tags + at, filled, ways, tag, bit);
-    return short_lru(l->tags + at, ways, tag, out_evicted);
+    return short_lru(l->tags + at, ways, tag);
 }
 
 /* The same for a level of rows: no sectors, equal sets. */
@@ -391,7 +386,7 @@ static inline __attribute__((always_inline)) bool row_touch(struct sim_tlb *l, u
     return hit || swap_victim(l->victims + (size_t)instance * victims, victims, entry + 1, oldest);
 }
 
-static bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sector)
+static inline bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sector)
 {
     const uint32_t entry =
         l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
@@ -399,14 +394,15 @@ static bool set_touch(struct sim_tlb *l, uint32_t instance, uint32_t sector)
     const uint32_t tag = entry + 1;
     const uint32_t set = set_of(l, entry);
     const uint32_t victims = l->desc.victims;
-    uint32_t evicted;
     if (l->is_long)
         return long_touch(l, instance, set, tag, bit);
     const size_t at = (size_t)instance * l->desc.entries + l->first[set];
-    if (short_touch(l, at, l->first[set + 1] - l->first[set], tag, bit, &evicted))
+    const uint32_t ways = l->first[set + 1] - l->first[set];
+    const uint32_t oldest = l->tags[at + ways - 1];
+    if (short_touch(l, at, ways, tag, bit))
         return true;
     return victims > 0 &&
-           swap_victim(l->victims + (size_t)instance * victims, victims, tag, evicted);
+           swap_victim(l->victims + (size_t)instance * victims, victims, tag, oldest);
 }
 
 /* `ways` is a constant where this is inlined: that of the level's rows, 0 if it has none. */
