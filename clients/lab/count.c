@@ -32,17 +32,17 @@ static bool is_scattered(const struct lab_reads *reads, uint64_t va)
     return rng_unit(&of_frame) < reads->scattered_share;
 }
 
-static void count_batch(struct counter *c, uint32_t count)
+static void count_batch(struct counter *c)
 {
     struct sim_load loads[BATCH_LOADS];
     uint8_t missed[BATCH_LOADS];
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < BATCH_LOADS; i++) {
         const uint64_t line = rng_below(&c->rng, c->reads->region_bytes / PROBE_LINE_BYTES);
         loads[i] = (struct sim_load){line * PROBE_LINE_BYTES, c->next_sm};
         c->next_sm = c->next_sm + 1 == c->machine->sm_count ? 0 : c->next_sm + 1;
     }
-    sim_mmu_count(c->mmu, loads, count, missed);
-    for (uint32_t i = 0; i < count; i++) {
+    sim_mmu_count(c->mmu, loads, BATCH_LOADS, missed);
+    for (uint32_t i = 0; i < BATCH_LOADS; i++) {
         if (missed[i] < c->machine->level_count)
             continue;
         c->walked++;
@@ -71,11 +71,11 @@ enum status lab_count_reads(const struct sim_desc *machine, const struct lab_rea
     if (!c.mmu)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
     for (uint64_t at = 0; at < warm_loads(machine); at += BATCH_LOADS)
-        count_batch(&c, BATCH_LOADS);
+        count_batch(&c);
     c.walked = 0;
     c.scattered = 0;
     for (uint32_t at = 0; at < COUNTED_LOADS; at += BATCH_LOADS)
-        count_batch(&c, BATCH_LOADS);
+        count_batch(&c);
     *out =
         (struct lab_misses){(double)c.walked / COUNTED_LOADS, (double)c.scattered / COUNTED_LOADS};
     sim_mmu_free(c.mmu);
