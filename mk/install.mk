@@ -55,7 +55,7 @@ install-built:
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
-	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) $(GUPS) $(DESTDIR)$(BINDIR)
+	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab $(GUPS) $(DESTDIR)$(BINDIR)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
 	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd

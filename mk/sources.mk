@@ -16,8 +16,9 @@ DAEMON_SRC  := $(filter-out daemon/main.c $(ANSWER_SRC),$(call find_files,daemon
                $(wildcard api/server/*.c clients/c/*.c clients/cuda/*/*.c clients/fleet/*.c clients/examples/*.c) $(SLURM_SRC) \
                $(filter-out $(ANSWER_SRC),$(GEN_SRC))
 LIB_SRC     := $(DAEMON_SRC) $(ANSWER_SRC)
-MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c)
+MODEL_SRC   := $(wildcard daemon/gpu/sim/sim_tlb.c daemon/gpu/sim/sim_mmu.c daemon/gpu/sim/sim_machine.c daemon/gpu/sim/sim_read.c)
 CTL_SRC     := $(wildcard clients/reachctl/*.c)
+LAB_SRC     := $(wildcard clients/lab/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 # The Python package, and what marks it as typed.
 PYTHON_SRC  := $(sort $(call find_files,clients/python/reach,*.py) $(call find_files,clients/python/reach,py.typed))
@@ -40,4 +41,4 @@ TOOL_CU     := $(if $(NVCC),$(wildcard tests/gpu/*.cu tests/bench/*.cu))
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
 SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
-LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC)
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC)

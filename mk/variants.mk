@@ -66,6 +66,10 @@ build/$(1)/reachctl: $(CTL_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
 	$$(call say,LINK,$$@)
 	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(CTL_LIBS) $$(HWLOC_LIBS)
 
+build/$(1)/reach-lab: $(LAB_SRC:%.c=build/$(1)/obj/%.o) $$(libs_$(1))
+	$$(call say,LINK,$$@)
+	$$(Q)$$(cc_$(1)) $$(LINK) $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
+
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o $$(helpers_$(1))
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)

@@ -104,7 +104,7 @@ def make_install_installs():
                  "lib/libreach.a", "lib/pkgconfig/reach.pc", "include/reach_alloc.h",
                  "lib/libreach-cuda.so.0", "lib/libreach-cuda.a", "lib/pkgconfig/reach-cuda.pc",
                  "share/man/man3/reach_alloc.3", "share/reachd/python/reach/torch/pool.py", "share/man/man1/reachctl.1",
-                 "share/man/man1/reach-gups.1", "include/reach.cuh",
+                 "share/man/man1/reach-gups.1", "include/reach.cuh", "bin/reach-lab", "share/man/man1/reach-lab.1",
                  "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach/diagnose.py",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
                  "share/reachd/python/reach/__init__.py", "share/reachd/python/reach/py.typed", "share/man/man8/reach_spank.8",
@@ -266,7 +266,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 8, PAGES)
+    equal(len(PAGES), 9, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)

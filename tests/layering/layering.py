@@ -50,6 +50,9 @@ MAY_INCLUDE = {
     # The client library answers offline with the daemon's own handlers; nothing else goes into it, so
     # that a job that links it gets no store, no server and no device.
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
+    # The lab compares the model with what was measured and stored: it opens no device and no daemon.
+    "lab": ["gpu/probe.h", "gpu/sim/sim_desc.h", "gpu/sim/sim_mmu.h", "gpu/sim/sim_profiles.h", "observe", "fingerprint",
+            "batch/export.h"],
     "kernels": [],
 }
 
@@ -84,8 +87,8 @@ def layer_of(path):
     parts = path.split("/")
     if path.startswith("clients/c/"):
         return "libreach"
-    if path.startswith("clients/fleet/"):
-        return "fleet"
+    if path.startswith(("clients/fleet/", "clients/lab/")):
+        return parts[1]
     if path.startswith("api/server/"):
         return "server"
     if parts[0] in ("api", "clients", "kernels"):
@@ -188,6 +191,8 @@ PLANTED = [
     ("api/server/a.c", "#include <microhttpd.h>", True),
     ("api/server/a.c", '#include "api/handlers/routes.h"', True),
     ("clients/c/a.c", '#include "planner/placement.h"', False),
+    ("clients/lab/a.c", '#include "gpu/sim/sim_mmu.h"', True),
+    ("clients/lab/a.c", '#include "gpu/gpu.h"', False),
     ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),
     ("clients/c/a.c", '#include "api/handlers/routes.h"', True),
     ("clients/c/a.c", '#include "api/server/server.h"', False),
@@ -223,7 +228,7 @@ PLANTED = [
 ]
 PLANTED_HEADERS = ["base/status.h", "store/store.h", "gpu/gpu.h", "gpu/probe.h", "observe/observe.h",
                    "fingerprint/fingerprint.h", "planner/placement.h", "snapshot/snapshot.h",
-                   "import/import.h", "batch/export.h"]
+                   "import/import.h", "batch/export.h", "gpu/sim/sim_mmu.h"]
 
 
 def write(root, path, text):

@@ -103,7 +103,7 @@ static void refuses_with_the_place(void **state)
         {"sms=4 memory=1G l1=4@2M/sm;victims=1;sectors=2", "victims"},
         {"sms=4 memory=1G l1=64@2M/sm;victims=1", "victims"},
         {"sms=4 memory=1G l1=4@2M/sm;walkers=0", "walker"},
-        {"sms=4 memory=1G l1=4@2M/sm;policy=fifo", "no such option"},
+        {"sms=4 memory=1G l1=4@2M/sm;policy=mru", "no such option"},
         {"sms=4 memory=1G l1=4@2M/sms", "not part"},
         {"sms=4 memory=1G l1=4@2M/sm colour=red", "no such field"},
         {"sms=4 memory=1G l1=4@2M/sm noise=pink", "gauss"},
@@ -178,7 +178,7 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
         l->runs[r].count = (uint32_t)1 << rng_below(rng, 4);
         l->entries += l->runs[r].ways * l->runs[r].count;
     }
-    l->policy = rng_below(rng, 2) ? SIM_RANDOM : SIM_LRU;
+    l->policy = (enum sim_policy)rng_below(rng, SIM_FIFO + 1);
     l->hash = l->run_count == 1 && rng_below(rng, 2) ? SIM_HASH_XOR
               : rng_below(rng, 2)                    ? SIM_HASH_SKEW
                                                      : SIM_HASH_MOD;

@@ -17,6 +17,14 @@
 #include <string.h>
 #include <time.h>
 
+static uint64_t seed(void)
+{
+    const char *given = getenv("TEST_SEED");
+    const uint64_t s = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    print_message("TEST_SEED=%llu\n", (unsigned long long)s);
+    return s;
+}
+
 static struct sim_desc described(const char *text)
 {
     struct sim_desc d;
@@ -49,7 +57,7 @@ static uint32_t lap_misses(struct sim_mmu *mmu, uint32_t sm, uint64_t stride, ui
 
 /* ---- the plainest model: an unordered list of entries with the time of their last use ---- */
 
-enum { PLAIN_ENTRIES = 512, PLAIN_INSTANCES = 8 };
+enum { PLAIN_ENTRIES = 512, PLAIN_INSTANCES = 8, PLAIN_LOADS = 30000 };
 
 struct plain_level {
     uint64_t entry[PLAIN_INSTANCES][PLAIN_ENTRIES];
@@ -133,6 +141,25 @@ static bool plain_touch(struct plain_level *p, const struct sim_level *l, uint32
     return false;
 }
 
+/* Random pieces of the same loads, each counted at once, miss as they did one by one. */
+static void counts_the_same(const struct sim_desc *d, const struct sim_load *loads,
+                            const uint8_t *missed, size_t count, struct rng *rng)
+{
+    struct sim_mmu *mmu = sim_mmu_new(d);
+    uint8_t *counted = calloc(count, 1);
+    assert_non_null(mmu);
+    assert_non_null(counted);
+    for (size_t at = 0; at < count;) {
+        size_t part = 1 + rng_below(rng, rng_below(rng, 2) ? 5000 : 20);
+        part = part < count - at ? part : count - at;
+        sim_mmu_count(mmu, loads + at, part, counted + at);
+        at += part;
+    }
+    assert_memory_equal(counted, missed, count);
+    free(counted);
+    sim_mmu_free(mmu);
+}
+
 static void equals_the_plainest_model(void **state)
 {
     static const char *const texts[] = {
@@ -143,15 +170,16 @@ static void equals_the_plainest_model(void **state)
         "sms=1 memory=1G l1=1@64K/sm l2=33@1M/sm;sets=33 l3=256@2M/sm;sets=32x8;hash=xor",
     };
     (void)state;
-    struct rng rng = {(uint64_t)time(NULL)};
-    print_message("seed %llu\n", (unsigned long long)rng.state);
+    static struct sim_load loads[PLAIN_LOADS];
+    static uint8_t misses[PLAIN_LOADS];
+    struct rng rng = {seed()};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         struct sim_desc d = described(texts[t]);
         struct sim_mmu *mmu = sim_mmu_new(&d);
         struct plain_level *plain = calloc(SIM_MAX_LEVELS, sizeof *plain);
         assert_non_null(mmu);
         assert_non_null(plain);
-        for (uint64_t now = 1; now < 30000; now++) {
+        for (uint64_t now = 1; now <= PLAIN_LOADS; now++) {
             uint32_t sm = (uint32_t)rng_below(&rng, d.sm_count);
             /* Half of the loads nearby, so that there are hits at every level. */
             uint64_t span = rng_below(&rng, 2) ? GIB : (uint64_t)1 << (18 + rng_below(&rng, 11));
@@ -164,10 +192,155 @@ static void equals_the_plainest_model(void **state)
             if (missed != plainly)
                 fail_msg("\"%s\", access %llu: %u levels missed, plainly %u", texts[t],
                          (unsigned long long)now, missed, plainly);
+            loads[now - 1] = (struct sim_load){va, sm};
+            misses[now - 1] = (uint8_t)missed;
         }
+        counts_the_same(&d, loads, misses, PLAIN_LOADS, &rng);
         free(plain);
         sim_mmu_free(mmu);
     }
+}
+
+/* ---- any one level: a list of entries for each set, newest first ---- */
+
+enum { LIST_WAYS = 64, LIST_SETS = 64, LIST_LOADS = 3000, LIST_CASES = 150 };
+
+struct list {
+    uint64_t entry[LIST_WAYS + 1];
+    uint64_t sectors[LIST_WAYS + 1];
+    uint32_t count;
+};
+
+static void list_insert(struct list *s, uint32_t at, uint64_t entry, uint64_t sectors)
+{
+    for (uint32_t i = s->count++; i > at; i--) {
+        s->entry[i] = s->entry[i - 1];
+        s->sectors[i] = s->sectors[i - 1];
+    }
+    s->entry[at] = entry;
+    s->sectors[at] = sectors;
+}
+
+static void list_remove(struct list *s, uint32_t at)
+{
+    s->count--;
+    for (uint32_t i = at; i < s->count; i++) {
+        s->entry[i] = s->entry[i + 1];
+        s->sectors[i] = s->sectors[i + 1];
+    }
+}
+
+static uint32_t list_find(const struct list *s, uint64_t entry)
+{
+    uint32_t i = 0;
+    while (i < s->count && s->entry[i] != entry)
+        i++;
+    return i;
+}
+
+/* True if it hits. Victims: what a set evicts goes there, what hits there comes back. */
+static bool list_touch(struct list *s, struct list *victims, const struct sim_level *l,
+                       uint32_t ways, struct rng *rng, uint64_t entry, uint64_t bit)
+{
+    const uint32_t at = list_find(s, entry);
+    if (at < s->count) {
+        const bool hit = s->sectors[at] & bit;
+        const uint64_t sectors = s->sectors[at] |= bit;
+        if (l->policy == SIM_LRU) {
+            list_remove(s, at);
+            list_insert(s, 0, entry, sectors);
+        }
+        return hit;
+    }
+    const uint32_t held = list_find(victims, entry);
+    const bool hit = held < victims->count;
+    if (hit)
+        list_remove(victims, held);
+    if (l->policy == SIM_RANDOM && s->count == ways) {
+        const uint32_t slot = (uint32_t)rng_below(rng, ways);
+        s->entry[slot] = entry;
+        s->sectors[slot] = bit;
+    } else if (l->policy == SIM_RANDOM) {
+        list_insert(s, s->count, entry, bit);
+    } else {
+        list_insert(s, 0, entry, bit);
+    }
+    if (s->count > ways) {
+        if (l->victims > 0)
+            list_insert(victims, 0, s->entry[ways], 0);
+        list_remove(s, ways);
+        if (victims->count > l->victims)
+            list_remove(victims, l->victims);
+    }
+    return hit;
+}
+
+static struct sim_desc random_level(struct rng *rng, char *text, size_t text_bytes)
+{
+    static const char *const sharing[] = {"sm", "gpu", "2", "0,3:1,2,4:5"};
+    static const char *const policies[] = {"lru", "lru", "fifo", "random"};
+    static const uint32_t vector_ways[] = {8, 16};
+    const bool vector = rng_below(rng, 2);
+    const bool xor = rng_below(rng, 3) == 0;
+    const uint32_t sets = xor? 2u << rng_below(rng, 4) : 1 + (uint32_t)rng_below(rng, 14);
+    const uint32_t ways =
+        vector ? vector_ways[rng_below(rng, 2)] : 1 + (uint32_t)rng_below(rng, LIST_WAYS - 1);
+    const uint32_t wider = xor || vector ? 0 : (uint32_t)rng_below(rng, 3);
+    const char *policy = policies[rng_below(rng, 4)];
+    const uint32_t sectors = rng_below(rng, 4) == 0 ? 1u << rng_below(rng, 4) : 1;
+    const uint32_t most = strcmp(policy, "lru") == 0 && sectors == 1 && ways <= 31 ? 4 : 1;
+    char more[32] = "";
+    if (wider > 0)
+        (void)snprintf(more, sizeof more, "%ux%u+", ways + 1, wider);
+    (void)snprintf(text, text_bytes,
+                   "sms=6 memory=1G seed=%u l1=%u@192K/%s;policy=%s;hash=%s;sets=%s%ux%u;"
+                   "sectors=%u;victims=%u",
+                   (unsigned)rng_below(rng, 1000), sets * ways + wider * (ways + 1),
+                   sharing[rng_below(rng, 4)], policy,
+                   xor                 ? "xor"
+                   : rng_below(rng, 2) ? "mod"
+                                       : "skew",
+                   more, ways, sets, sectors, (unsigned)rng_below(rng, most));
+    return described(text);
+}
+
+static void any_level_equals_a_list(void **state)
+{
+    (void)state;
+    struct rng rng = {seed()};
+    struct list *sets = calloc(PLAIN_INSTANCES * LIST_SETS, sizeof *sets);
+    assert_non_null(sets);
+    for (uint32_t n = 0; n < LIST_CASES; n++) {
+        static struct sim_load loads[LIST_LOADS];
+        static uint8_t misses[LIST_LOADS];
+        char text[256];
+        const struct sim_desc d = random_level(&rng, text, sizeof text);
+        const struct sim_level *l = &d.levels[0];
+        struct list victims[PLAIN_INSTANCES];
+        struct rng chooses = {d.seed + 1};
+        struct sim_mmu *mmu = sim_mmu_new(&d);
+        assert_non_null(mmu);
+        memset(sets, 0, PLAIN_INSTANCES * LIST_SETS * sizeof *sets);
+        memset(victims, 0, sizeof victims);
+        for (uint32_t i = 0; i < LIST_LOADS; i++) {
+            const uint64_t span = l->entry_bytes * l->entries;
+            const uint64_t va = rng_below(&rng, rng_below(&rng, 2) ? 2 * span : span / 4 + 1);
+            const uint32_t sm = (uint32_t)rng_below(&rng, d.sm_count);
+            const uint32_t k = l->instance_of_sm[sm];
+            const uint64_t bit = (uint64_t)1 << va % l->entry_bytes / (l->entry_bytes / l->sectors);
+            uint32_t ways;
+            const uint32_t set = plain_set(l, va / l->entry_bytes, &ways);
+            const bool hit = list_touch(&sets[k * LIST_SETS + set], &victims[k], l, ways, &chooses,
+                                        va / l->entry_bytes, bit);
+            loads[i] = (struct sim_load){va, sm};
+            misses[i] = !hit;
+            if (sim_mmu_access(mmu, sm, va) != misses[i])
+                fail_msg("\"%s\", load %u: %s", text, i, hit ? "should hit" : "should miss");
+        }
+        counts_the_same(&d, loads, misses, LIST_LOADS, &rng);
+        sim_mmu_free(mmu);
+    }
+    free(sets);
 }
 
 /* Mei 2016, figure 8: one set of 17 and six of 8 overflow one after the other. A set of w ways that
@@ -325,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_plainest_model),
+        cmocka_unit_test(any_level_equals_a_list),
         cmocka_unit_test(unequal_sets_overflow_one_by_one),
         cmocka_unit_test(k80_levels_begin_where_published),
         cmocka_unit_test(three_strides_show_the_boundary),

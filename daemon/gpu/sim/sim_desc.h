@@ -42,7 +42,7 @@
  *     options  miss=55        cycles that a miss costs on top of a hit in this level; default 0
  *              sets=17+8x6    one set of 17 ways and six of 8 ways; default: one set (fully
  *                             associative). The ways add up to the entries.
- *              policy=random  victim: lru (default) or random
+ *              policy=random  victim: lru (default), fifo or random
  *              hash=xor       how pages choose a set: mod (default); skew: as mod, moved on by one
  *                             set after each round through the entries, so that pages at twice the
  *                             distance also reach all sets; xor: all bits of the page number folded
@@ -85,7 +85,7 @@ enum {
     SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
 };
 
-enum sim_policy { SIM_LRU = 0, SIM_RANDOM };
+enum sim_policy { SIM_LRU = 0, SIM_RANDOM, SIM_FIFO };
 enum sim_hash { SIM_HASH_MOD = 0, SIM_HASH_SKEW, SIM_HASH_XOR };
 enum sim_noise { SIM_NOISE_NONE = 0, SIM_NOISE_UNIFORM, SIM_NOISE_GAUSS };
 

@@ -29,11 +29,9 @@ static const struct {
     const char *text;
     size_t offset;
     uint32_t value;
-} choices[] = {{"policy=lru", AT(policy), SIM_LRU},
-               {"policy=random", AT(policy), SIM_RANDOM},
-               {"hash=mod", AT(hash), SIM_HASH_MOD},
-               {"hash=xor", AT(hash), SIM_HASH_XOR},
-               {"hash=skew", AT(hash), SIM_HASH_SKEW}};
+} choices[] = {{"policy=lru", AT(policy), SIM_LRU},   {"policy=random", AT(policy), SIM_RANDOM},
+               {"policy=fifo", AT(policy), SIM_FIFO}, {"hash=mod", AT(hash), SIM_HASH_MOD},
+               {"hash=xor", AT(hash), SIM_HASH_XOR},  {"hash=skew", AT(hash), SIM_HASH_SKEW}};
 
 static const struct sim_level plain = {.walkers = 1, .sectors = 1};
 

@@ -58,6 +58,13 @@ double sim_machine_clock_factor(const struct sim_machine *m)
     return m->reclocked ? m->desc.reclock_factor : 1;
 }
 
+static void count_pending(struct sim_machine *m)
+{
+    uint8_t missed[SIM_PENDING_LOADS];
+    sim_mmu_count(m->mmu, m->pending, m->pending_count, missed);
+    m->pending_count = 0;
+}
+
 /* What other processes do to the GPU. */
 static uint32_t let_others(struct sim_machine *m)
 {
@@ -69,6 +76,7 @@ static uint32_t let_others(struct sim_machine *m)
         return 0;
     m->loads_to_turn = next_turn(m);
     m->turns += 1;
+    count_pending(m);
     sim_mmu_flush(m->mmu);
     return m->desc.neighbor_cycles;
 }
@@ -78,12 +86,28 @@ uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uin
     const uint32_t away = let_others(m);
     if (away_cycles)
         *away_cycles = away;
+    count_pending(m);
     return sim_mmu_access(m->mmu, sm, va);
 }
 
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va)
 {
-    (void)sim_machine_access(m, sm, va, NULL);
+    (void)let_others(m);
+    m->pending[m->pending_count++] = (struct sim_load){va, sm};
+    if (m->pending_count == SIM_PENDING_LOADS)
+        count_pending(m);
+}
+
+void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
+                       uint8_t *out_missed)
+{
+    if (m->desc.neighbor_loads == 0 && m->desc.reclock_loads == 0) {
+        count_pending(m);
+        sim_mmu_count(m->mmu, loads, count, out_missed);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        out_missed[i] = (uint8_t)sim_machine_access(m, loads[i].sm, loads[i].va, NULL);
 }
 
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va)

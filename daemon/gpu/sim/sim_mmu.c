@@ -1,447 +1,67 @@
-/* sim_mmu.c: set-associative TLBs, tens of nanoseconds per access.
+/* sim_mmu.c: levels of TLBs one behind the other.
  *
- * A level is a row of slots for each instance; a set is a part of that row. A slot holds the
- * entry's number plus one, so that 0 is an empty slot. Two kinds of set:
- *
- *   short (up to SHORT_WAYS ways)   LRU: the slots are in order of use, the newest first. The
- *                                   entry touched moves to the front; the oldest falls off the end.
- *                                   Random: slots stay, a random one is overwritten.
- *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
- *                                   doubly linked list for each set keeps the order of use. Both
- *                                   are arrays of slot numbers; nothing is allocated after start.
- *
- * Before either, each instance remembers the last entry it touched: it is resident and the newest
- * by construction, so touching it again changes nothing. When many SMs of a group walk the same
- * pages side by side, that is the answer for all of them but the first.
- *
- * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag).
- * Which part is missing does not change the order of use.
+ * What a level does depends on the loads that reach it and on their order, on nothing else. So many
+ * loads are counted level by level: all of them touch the first, then those that missed touch the
+ * second, and each ends as if they had come one by one. A level's loop is short and has
+ * no branch that depends on hit or miss.
  */
 #include "gpu/sim/sim_mmu.h"
 
 #include "base/assert.h"
-#include "base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT_WAYS = 32, NOT_POWER = -1, NO_SLOT = 0 };
-
-/* How a row of slots finds and orders its content when sets are long. Slot numbers are one-based,
- * 0 (NO_SLOT) ends a list. */
-struct index {
-    uint32_t *bucket; /* [instance][bucket_count] first slot of the chain */
-    uint32_t *chain;  /* [instance][entries] next slot of the same bucket */
-    uint32_t *newer;  /* [instance][entries] order of use within the set */
-    uint32_t *older;
-    uint32_t *newest; /* [instance][set] */
-    uint32_t *oldest;
-    uint32_t *used;        /* [instance][set] slots in use */
-    uint32_t bucket_count; /* a power of two */
-};
-
-struct level {
-    struct sim_level desc;
-    uint64_t sector_bytes;
-    int sector_shift; /* NOT_POWER: divide */
-    int entry_shift;  /* sectors of an entry; NOT_POWER: divide */
-    uint32_t set_count;
-    uint32_t set_mask;     /* a power of two of equal sets: set_count - 1, otherwise 0 */
-    uint32_t equal_ways;   /* all sets are alike: their ways, otherwise 0 */
-    uint32_t xor_shift;    /* bits of a set number */
-    uint32_t *memory;      /* owned: all arrays of this level, those that hold translations first */
-    size_t state_words;    /* of them */
-    uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
-    uint32_t *set_of_turn; /* [entries] unequal sets: whose turn it is */
-    uint32_t *last;        /* [instance] sector touched last, plus one */
-    uint32_t *tags;        /* [instance][entries] */
-    uint64_t *filled;      /* [instance][entries] mask of sectors; NULL if there is one */
-    uint32_t *victims;     /* [instance][victims] newest first */
-    bool is_long;
-    struct index index;
-    struct rng rng;
-};
+/* Loads of one pass: their numbers fit into the first level of the data cache. */
+enum { PASS_LOADS = 1024 };
 
 struct sim_mmu {
     uint32_t level_count;
     uint64_t range_end;
     uint32_t cycles[SIM_MAX_LEVELS + 1];
-    struct level levels[SIM_MAX_LEVELS];
+    struct sim_tlb *levels[SIM_MAX_LEVELS]; /* owned */
 };
-
-static int log2_exact(uint64_t v)
-{
-    return v != 0 && (v & (v - 1)) == 0 ? __builtin_ctzll(v) : NOT_POWER;
-}
-
-/* ---- short sets ---- */
-
-typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint64_t quad_halves __attribute__((vector_size(16)));
-
-/* The position of `tag` among the slots, `ways` if no slot holds it. Four at a time: nearly all the
- * time of the model is spent here. */
-static inline uint32_t find_tag(const uint32_t *slot, uint32_t ways, uint32_t tag)
-{
-    uint32_t i = 0;
-    for (; i + 4 <= ways; i += 4) {
-        const quad_halves equal = (quad_halves)(*(const quad *)(slot + i) == tag);
-        if (equal[0] | equal[1])
-            break;
-    }
-    while (i < ways && slot[i] != tag)
-        i++;
-    return i;
-}
-
-/* Moves slots 0 to `count` - 1 up by one, over slot `count`. */
-static inline void shift_up(uint32_t *slot, uint32_t count)
-{
-    uint32_t i = count;
-    for (; i >= 4; i -= 4)
-        *(quad *)(slot + i - 3) = *(const quad *)(slot + i - 4);
-    if (i > 2)
-        slot[3] = slot[2];
-    if (i > 1)
-        slot[2] = slot[1];
-    if (i > 0)
-        slot[1] = slot[0];
-}
-
-/* `out_evicted`: what fell off the end; 0 for nothing. */
-static bool short_lru(uint32_t *slot, uint32_t ways, uint32_t tag, uint32_t *out_evicted)
-{
-    const uint32_t at = find_tag(slot, ways, tag);
-    const bool hit = at < ways;
-    *out_evicted = hit ? 0 : slot[ways - 1];
-    shift_up(slot, hit ? at : ways - 1);
-    slot[0] = tag;
-    return hit;
-}
-
-/* A page that its set does not hold: was it among the victims? Then it comes back out of them. What
- * it drove out of its set goes in, as the newest. */
-static bool swap_victim(uint32_t *victim, uint32_t count, uint32_t tag, uint32_t evicted)
-{
-    const uint32_t at = find_tag(victim, count, tag);
-    const bool held = at < count;
-    if (!held && evicted == 0)
-        return false;
-    const uint32_t last = held ? at : count - 1;
-    if (evicted == 0) {
-        memmove(victim + at, victim + at + 1, (count - at - 1) * sizeof *victim);
-        victim[count - 1] = 0;
-        return held;
-    }
-    memmove(victim + 1, victim, last * sizeof *victim);
-    victim[0] = evicted;
-    return held;
-}
-
-static bool short_lru_sectored(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag,
-                               uint64_t bit)
-{
-    const uint32_t i = find_tag(slot, ways, tag);
-    bool resident = i < ways;
-    bool hit = resident && (filled[i] & bit);
-    uint64_t mask = (resident ? filled[i] : 0) | bit;
-    uint32_t move = resident ? i : ways - 1;
-    shift_up(slot, move);
-    memmove(filled + 1, filled, move * sizeof *filled);
-    slot[0] = tag;
-    filled[0] = mask;
-    return hit;
-}
-
-static bool short_random(struct level *l, uint32_t *slot, uint64_t *filled, uint32_t ways,
-                         uint32_t tag, uint64_t bit)
-{
-    uint32_t free_slot = ways;
-    for (uint32_t i = 0; i < ways; i++) {
-        if (slot[i] == tag) {
-            if (!filled)
-                return true;
-            bool hit = filled[i] & bit;
-            filled[i] |= bit;
-            return hit;
-        }
-        if (slot[i] == 0 && free_slot == ways)
-            free_slot = i;
-    }
-    uint32_t victim = free_slot < ways ? free_slot : (uint32_t)rng_below(&l->rng, ways);
-    slot[victim] = tag;
-    if (filled)
-        filled[victim] = bit;
-    return false;
-}
-
-/* ---- long sets ---- */
-
-/* The row of one instance, slots one-based. */
-struct row {
-    uint32_t *tags;
-    uint64_t *filled;
-    uint32_t *bucket, *chain, *newer, *older, *newest, *oldest, *used;
-};
-
-static struct row row_of(struct level *l, uint32_t instance)
-{
-    size_t slots = (size_t)instance * l->desc.entries;
-    size_t sets = (size_t)instance * l->set_count;
-    return (struct row){
-        .tags = l->tags + slots,
-        .filled = l->filled ? l->filled + slots : NULL,
-        .bucket = l->index.bucket + (size_t)instance * l->index.bucket_count,
-        .chain = l->index.chain + slots,
-        .newer = l->index.newer + slots,
-        .older = l->index.older + slots,
-        .newest = l->index.newest + sets,
-        .oldest = l->index.oldest + sets,
-        .used = l->index.used + sets,
-    };
-}
-
-static uint32_t bucket_of(const struct level *l, uint32_t tag)
-{
-    return (tag * 0x9e3779b1u >> 8) & (l->index.bucket_count - 1);
-}
-
-static void unlink_use(struct row *r, uint32_t set, uint32_t slot)
-{
-    uint32_t newer = r->newer[slot - 1];
-    uint32_t older = r->older[slot - 1];
-    if (newer != NO_SLOT)
-        r->older[newer - 1] = older;
-    else
-        r->newest[set] = older;
-    if (older != NO_SLOT)
-        r->newer[older - 1] = newer;
-    else
-        r->oldest[set] = newer;
-}
-
-static void link_newest(struct row *r, uint32_t set, uint32_t slot)
-{
-    uint32_t second = r->newest[set];
-    r->newer[slot - 1] = NO_SLOT;
-    r->older[slot - 1] = second;
-    if (second != NO_SLOT)
-        r->newer[second - 1] = slot;
-    else
-        r->oldest[set] = slot;
-    r->newest[set] = slot;
-}
-
-static void unlink_chain(const struct level *l, struct row *r, uint32_t slot)
-{
-    uint32_t *from = &r->bucket[bucket_of(l, r->tags[slot - 1])];
-    while (*from != slot)
-        from = &r->chain[*from - 1];
-    *from = r->chain[slot - 1];
-}
-
-/* A free slot of the set, or its victim, taken out of the index and the order. */
-static uint32_t long_make_room(struct level *l, struct row *r, uint32_t set)
-{
-    uint32_t ways = l->first[set + 1] - l->first[set];
-    if (r->used[set] < ways)
-        return l->first[set] + ++r->used[set];
-    uint32_t slot = r->oldest[set];
-    if (l->desc.policy == SIM_RANDOM)
-        slot = l->first[set] + 1 + (uint32_t)rng_below(&l->rng, ways);
-    unlink_chain(l, r, slot);
-    unlink_use(r, set, slot);
-    return slot;
-}
-
-static bool long_touch(struct level *l, uint32_t instance, uint32_t set, uint32_t tag, uint64_t bit)
-{
-    struct row r = row_of(l, instance);
-    uint32_t bucket = bucket_of(l, tag);
-    uint32_t slot = r.bucket[bucket];
-    while (slot != NO_SLOT && r.tags[slot - 1] != tag)
-        slot = r.chain[slot - 1];
-
-    bool hit = slot != NO_SLOT;
-    if (hit) {
-        unlink_use(&r, set, slot);
-    } else {
-        slot = long_make_room(l, &r, set);
-        r.tags[slot - 1] = tag;
-        r.chain[slot - 1] = r.bucket[bucket];
-        r.bucket[bucket] = slot;
-        if (r.filled)
-            r.filled[slot - 1] = 0;
-    }
-    link_newest(&r, set, slot);
-    if (r.filled) {
-        hit = r.filled[slot - 1] & bit;
-        r.filled[slot - 1] |= bit;
-    }
-    return hit;
-}
-
-/* ---- one level ---- */
-
-static uint32_t set_of(const struct level *l, uint32_t entry)
-{
-    if (l->set_count == 1)
-        return 0;
-    if (l->xor_shift > 0) {
-        uint32_t folded = 0;
-        for (uint32_t rest = entry; rest != 0; rest >>= l->xor_shift)
-            folded ^= rest;
-        return folded & l->set_mask;
-    }
-    if (l->desc.hash == SIM_HASH_SKEW)
-        return l->set_of_turn[(entry + entry / l->desc.entries) % l->desc.entries];
-    if (l->set_mask > 0)
-        return entry & l->set_mask;
-    if (l->equal_ways > 0)
-        return entry % l->set_count;
-    return l->set_of_turn[entry % l->desc.entries];
-}
-
-/* True where the level hits; afterwards it holds the sector either way. */
-static bool level_touch(struct level *l, uint32_t instance, uint32_t sector)
-{
-    uint32_t entry = l->entry_shift >= 0 ? sector >> l->entry_shift : sector / l->desc.sectors;
-    uint64_t bit = (uint64_t)1 << (sector - entry * l->desc.sectors);
-    uint32_t tag = entry + 1;
-    uint32_t set = set_of(l, entry);
-    if (l->is_long)
-        return long_touch(l, instance, set, tag, bit);
-    uint32_t first = l->first[set];
-    uint32_t ways = l->first[set + 1] - first;
-    size_t at = (size_t)instance * l->desc.entries + first;
-    uint64_t *filled = l->filled ? l->filled + at : NULL;
-    if (l->desc.policy == SIM_RANDOM)
-        return short_random(l, l->tags + at, filled, ways, tag, bit);
-    if (filled)
-        return short_lru_sectored(l->tags + at, filled, ways, tag, bit);
-    uint32_t evicted;
-    if (short_lru(l->tags + at, ways, tag, &evicted))
-        return true;
-    const uint32_t victims = l->desc.victims;
-    return victims > 0 &&
-           swap_victim(l->victims + (size_t)instance * victims, victims, tag, evicted);
-}
 
 uint32_t sim_mmu_access(struct sim_mmu *mmu, uint32_t sm, uint64_t va)
 {
     REACH_ASSERT(va < mmu->range_end);
     for (uint32_t i = 0; i < mmu->level_count; i++) {
-        struct level *l = &mmu->levels[i];
-        uint32_t instance = l->desc.instance_of_sm[sm];
-        uint32_t sector =
-            (uint32_t)(l->sector_shift >= 0 ? va >> l->sector_shift : va / l->sector_bytes);
-        if (l->last[instance] == sector + 1)
-            return i;
-        l->last[instance] = sector + 1;
-        if (level_touch(l, instance, sector))
+        if (sim_tlb_touch(mmu->levels[i], sm, va))
             return i;
     }
     return mmu->level_count;
+}
+
+static void count_part(struct sim_mmu *mmu, const struct sim_load *loads, uint32_t count,
+                       uint8_t *out_missed)
+{
+    uint32_t which[PASS_LOADS];
+    for (uint32_t i = 0; i < count; i++) {
+        REACH_ASSERT(loads[i].va < mmu->range_end);
+        which[i] = i;
+    }
+    memset(out_missed, 0, count);
+    for (uint32_t level = 0; level < mmu->level_count && count > 0; level++) {
+        count = sim_tlb_pass(mmu->levels[level], loads, which, count);
+        for (uint32_t i = 0; i < count; i++)
+            out_missed[which[i]]++;
+    }
+}
+
+void sim_mmu_count(struct sim_mmu *mmu, const struct sim_load *loads, size_t count,
+                   uint8_t *out_missed)
+{
+    for (size_t at = 0; at < count; at += PASS_LOADS) {
+        const size_t left = count - at;
+        count_part(mmu, loads + at, (uint32_t)(left < PASS_LOADS ? left : PASS_LOADS),
+                   out_missed + at);
+    }
 }
 
 uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed)
 {
     REACH_ASSERT(missed <= mmu->level_count);
     return mmu->cycles[missed];
-}
-
-/* ---- start and end ---- */
-
-/* Assigns the turns 0..entries-1 to the sets in rotation while they have room. */
-static void assign_turns(struct level *l)
-{
-    uint32_t turn = 0;
-    for (uint32_t round = 0; turn < l->desc.entries; round++) {
-        for (uint32_t set = 0; set < l->set_count; set++) {
-            if (round < l->first[set + 1] - l->first[set])
-                l->set_of_turn[turn++] = set;
-        }
-    }
-}
-
-static void lay_out_sets(struct level *l)
-{
-    uint32_t set = 0;
-    uint32_t slot = 0;
-    for (uint32_t r = 0; r < l->desc.run_count; r++) {
-        for (uint32_t i = 0; i < l->desc.runs[r].count; i++) {
-            l->first[set++] = slot;
-            slot += l->desc.runs[r].ways;
-        }
-    }
-    l->first[set] = slot;
-}
-
-static uint32_t *carve(uint32_t **rest, size_t words)
-{
-    uint32_t *part = *rest;
-    *rest += words;
-    return part;
-}
-
-/* One block of memory for all arrays; the masks of 64 bits come first. */
-static bool allocate(struct level *l)
-{
-    const bool sectored = l->desc.sectors > 1;
-    const size_t instances = l->desc.instance_count;
-    const size_t slots = instances * l->desc.entries;
-    const size_t victims = instances * l->desc.victims;
-    const size_t sets = l->is_long ? instances * l->set_count : 0;
-    const size_t links = l->is_long ? slots : 0;
-    struct index *x = &l->index;
-    size_t buckets = 0;
-
-    x->bucket_count = 1;
-    while (x->bucket_count < 2 * l->desc.entries)
-        x->bucket_count *= 2;
-    buckets = l->is_long ? instances * x->bucket_count : 0;
-    l->state_words =
-        (sectored ? 2 * slots : 0) + slots + instances + victims + buckets + 3 * links + 3 * sets;
-    l->memory = calloc(l->state_words + l->set_count + 1 + l->desc.entries, sizeof *l->memory);
-    if (!l->memory)
-        return false;
-    uint32_t *rest = l->memory;
-    l->filled = sectored ? (uint64_t *)(void *)carve(&rest, 2 * slots) : NULL;
-    l->tags = carve(&rest, slots);
-    l->last = carve(&rest, instances);
-    l->victims = carve(&rest, victims);
-    x->bucket = carve(&rest, buckets);
-    x->chain = carve(&rest, links);
-    x->newer = carve(&rest, links);
-    x->older = carve(&rest, links);
-    x->newest = carve(&rest, sets);
-    x->oldest = carve(&rest, sets);
-    x->used = carve(&rest, sets);
-    l->first = carve(&rest, (size_t)l->set_count + 1);
-    l->set_of_turn = rest;
-    return true;
-}
-
-static bool level_init(struct level *l, const struct sim_level *desc)
-{
-    l->desc = *desc;
-    l->sector_bytes = desc->entry_bytes / desc->sectors;
-    l->sector_shift = log2_exact(l->sector_bytes);
-    l->entry_shift = log2_exact(desc->sectors);
-    for (uint32_t r = 0; r < desc->run_count; r++) {
-        l->set_count += desc->runs[r].count;
-        l->is_long = l->is_long || desc->runs[r].ways > SHORT_WAYS;
-    }
-    l->equal_ways = desc->run_count == 1 ? desc->runs[0].ways : 0;
-    if (l->equal_ways > 0 && log2_exact(l->set_count) > 0) {
-        l->set_mask = l->set_count - 1;
-        l->xor_shift = desc->hash == SIM_HASH_XOR ? (uint32_t)log2_exact(l->set_count) : 0;
-    }
-    if (!allocate(l))
-        return false;
-    lay_out_sets(l);
-    assign_turns(l);
-    return true;
 }
 
 struct sim_mmu *sim_mmu_new(const struct sim_desc *desc)
@@ -454,11 +74,11 @@ struct sim_mmu *sim_mmu_new(const struct sim_desc *desc)
     mmu->cycles[0] = desc->latency_cycles;
     for (uint32_t i = 0; i < desc->level_count; i++) {
         mmu->cycles[i + 1] = mmu->cycles[i] + desc->levels[i].miss_cycles;
-        if (!level_init(&mmu->levels[i], &desc->levels[i])) {
+        mmu->levels[i] = sim_tlb_new(&desc->levels[i], desc->seed + i + 1);
+        if (!mmu->levels[i]) {
             sim_mmu_free(mmu);
             return NULL;
         }
-        mmu->levels[i].rng.state = desc->seed + i + 1;
     }
     return mmu;
 }
@@ -468,14 +88,12 @@ void sim_mmu_free(struct sim_mmu *take)
     if (!take)
         return;
     for (uint32_t i = 0; i < take->level_count; i++)
-        free(take->levels[i].memory);
+        sim_tlb_free(take->levels[i]);
     free(take);
 }
 
 void sim_mmu_flush(struct sim_mmu *mmu)
 {
-    for (uint32_t i = 0; i < mmu->level_count; i++) {
-        struct level *l = &mmu->levels[i];
-        memset(l->memory, 0, l->state_words * sizeof *l->memory);
-    }
+    for (uint32_t i = 0; i < mmu->level_count; i++)
+        sim_tlb_flush(mmu->levels[i]);
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+enum { SIM_PENDING_LOADS = 1024 };
+
 struct sim_machine {
     struct sim_desc desc;
     struct sim_mmu *mmu;
@@ -18,11 +20,18 @@ struct sim_machine {
     uint32_t loads_to_reclock;          /* until the clock changes */
     bool reclocked;
     uint64_t turns; /* that the neighbor has had */
+    /* Loads whose result is not asked for: counted together, before any whose result is. */
+    uint32_t pending_count;
+    struct sim_load pending[SIM_PENDING_LOADS];
 };
 
 /* One load of an SM, and what others do meanwhile. Returns how many levels missed; `*away_cycles`
  * (may be NULL) is how long the neighbor had the GPU during it. */
 uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uint32_t *away_cycles);
+
+/* Loads in this order; out_missed[i] is how many levels loads[i] missed. */
+void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
+                       uint8_t *out_missed);
 
 /* A draw from the normal distribution with deviation 1. */
 double sim_gauss(struct rng *rng);

@@ -116,22 +116,33 @@ static uint32_t loads_needed(const struct reading *r)
     return most < MAX_SM_LOADS ? most : MAX_SM_LOADS;
 }
 
+static void count_misses(struct sim_machine *m, struct reading *r, const struct sim_load *loads,
+                         uint32_t count)
+{
+    uint8_t missed[REACH_MAX_SMS];
+    sim_machine_count(m, loads, count, missed);
+    for (uint32_t k = 0; k < count; k++) {
+        const double weight = loads[k].va - r->access.scattered_va < r->access.scattered_bytes
+                                  ? r->desc->scattered_factor
+                                  : 1;
+        for (uint32_t i = 0; i < missed[k]; i++)
+            r->misses[i][loads[k].sm] += weight;
+    }
+}
+
 static void sample(struct sim_machine *m, struct reading *r)
 {
+    struct sim_load loads[REACH_MAX_SMS];
     memset(r->misses, 0, sizeof r->misses);
     r->loads = loads_needed(r);
     for (uint32_t n = 0; n < r->loads; n++) {
+        uint32_t count = 0;
         for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
-            if (r->window_of[sm] == PROBE_SM_IDLE)
-                continue;
-            uint64_t va = random_line(m, &r->windows[r->window_of[sm]]);
-            const double weight = va - r->access.scattered_va < r->access.scattered_bytes
-                                      ? r->desc->scattered_factor
-                                      : 1;
-            uint32_t missed = sim_machine_access(m, sm, va, NULL);
-            for (uint32_t i = 0; i < missed; i++)
-                r->misses[i][sm] += weight;
+            if (r->window_of[sm] != PROBE_SM_IDLE)
+                loads[count++] =
+                    (struct sim_load){random_line(m, &r->windows[r->window_of[sm]]), sm};
         }
+        count_misses(m, r, loads, count);
     }
 }
 

@@ -1,0 +1,369 @@
+/* check.c: the model beside hardware, target by target: number, band, verdict.
+ *
+ *   V1  the naive curve of each chip beyond the reach. Misses are counted over each region; what a
+ *       miss costs comes from the largest region alone, which is therefore not judged.
+ *   V3  physically scattered memory: reads over what a plain allocation gets when a share of memory
+ *       is held by others, 2 MiB each at random. A frame is one run if the 15 pages behind its
+ *       first were all free: (1 - share)^15. The price of a scattered miss is the fingerprint's.
+ *   V4  latency traces: each timed load of each walk at the stride of an entry, hit or miss.
+ *
+ * Nothing is fitted to what is judged.
+ */
+#include "base/units.h"
+#include "batch/export.h"
+#include "clients/lab/lab.h"
+#include "gpu/sim/sim_mmu.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_BYTES = 512, LINE_BYTES = 128, SEED = 1, FRAME_PAGES = 16, MAX_PERCENT = 100 };
+
+static const double CURVE_BAND = 0.02;
+static const double SCATTERED_BAND = 0.02;
+
+struct tally {
+    uint32_t reproduced, not_reproduced, left_out;
+    bool failed;
+};
+
+static void verdict(struct tally *t, bool good)
+{
+    puts(good ? "  reproduced" : "  not reproduced");
+    t->reproduced += good;
+    t->not_reproduced += !good;
+}
+
+static void leave_out(struct tally *t, const char *target, const char *name, const char *why)
+{
+    printf("%s  %-42s left out: %s\n", target, name, why);
+    t->left_out++;
+}
+
+/* ---- files ---- */
+
+/* The first that is there: full, or memory, which has all of full. */
+static bool load_fingerprint(const char *folder, const char *name, struct fingerprint *out,
+                             struct err *err)
+{
+    static const char *const depths[] = {"full", "memory"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0] && !found; i++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, "%s/%s/fingerprint-%s.json", folder, name, depths[i]);
+        json_t *json = json_load_file(path, 0, NULL);
+        found = json && fingerprint_from_json(json, out, err) == STATUS_OK;
+        json_decref(json);
+    }
+    return found;
+}
+
+/* NULL: there is none. Close with pclose. */
+static FILE *open_observations(const char *folder, const char *name)
+{
+    static const char *const depths[] = {"full", "memory", "matrix"};
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+        char path[PATH_BYTES];
+        char command[PATH_BYTES + 32];
+        (void)snprintf(path, sizeof path, "%s/%s/observations-%s.jsonl.gz", folder, name,
+                       depths[i]);
+        FILE *there = strchr(path, '\'') ? NULL : fopen(path, "re");
+        if (!there)
+            continue;
+        (void)fclose(there);
+        (void)snprintf(command, sizeof command, "gzip -dc '%s'", path);
+        return popen(command, "re");
+    }
+    return NULL;
+}
+
+/* ---- V1 ---- */
+
+static double gbps_of(const struct lab_misses *m, double plateau_gbps, double contiguous_ns,
+                      double scattered_ns)
+{
+    const double ns = (m->walked - m->scattered) * contiguous_ns + m->scattered * scattered_ns;
+    const double gbps = ns > 0 ? LINE_BYTES / ns : plateau_gbps;
+    return gbps < plateau_gbps ? gbps : plateau_gbps;
+}
+
+static enum status count_region(const struct sim_desc *machine, uint64_t bytes,
+                                struct lab_misses *out, struct err *err)
+{
+    const struct lab_reads reads = {.region_bytes = bytes, .seed = SEED};
+    return lab_count_reads(machine, &reads, out, err);
+}
+
+/* The point that is furthest off; false if there is none to judge. */
+static bool worst_point(const struct fingerprint *fp, const struct sim_desc *machine,
+                        const struct curve_point **out_worst, double *out_gbps, uint32_t *out_count)
+{
+    const struct throughput *t = &fp->throughput;
+    const struct curve_point *largest = t->curve_count > 0 ? &t->curve[t->curve_count - 1] : NULL;
+    struct lab_misses m;
+    double worst = -1;
+    *out_count = 0;
+    if (!largest || count_region(machine, largest->region_bytes, &m, NULL) != STATUS_OK ||
+        !(largest->naive_gbps.v > 0) || !(m.walked > 0))
+        return false;
+    const double miss_ns = LINE_BYTES / largest->naive_gbps.v / m.walked;
+    for (const struct curve_point *p = t->curve; p < largest; p++) {
+        if (p->region_bytes <= fp->windows.reach_bytes.v || !(p->naive_gbps.v > 0) ||
+            count_region(machine, p->region_bytes, &m, NULL) != STATUS_OK)
+            continue;
+        const double gbps = gbps_of(&m, t->plateau_gbps.v, miss_ns, miss_ns);
+        const double off = fabs(gbps / p->naive_gbps.v - 1);
+        ++*out_count;
+        if (off <= worst)
+            continue;
+        worst = off;
+        *out_worst = p;
+        *out_gbps = gbps;
+    }
+    return *out_count > 0;
+}
+
+static void check_curve(const char *name, const struct fingerprint *fp,
+                        const struct sim_desc *machine, struct tally *tally)
+{
+    const struct curve_point *worst = NULL;
+    double gbps = 0;
+    uint32_t count = 0;
+    if (!worst_point(fp, machine, &worst, &gbps, &count)) {
+        leave_out(tally, "V1", name, "the curve has no point to judge beyond the reach");
+        return;
+    }
+    const double off = gbps / worst->naive_gbps.v - 1;
+    printf("V1  %-42s %+5.1f %% at %.1f GiB, the worst of %u: %.0f GB/s for %.0f  within %.0f %%",
+           name, 100 * off, (double)worst->region_bytes / GIB, count, gbps, worst->naive_gbps.v,
+           100 * CURVE_BAND);
+    verdict(tally, fabs(off) <= CURVE_BAND);
+}
+
+/* ---- V3 ---- */
+
+static void check_held_share(const struct fingerprint *fp, const struct sim_desc *machine,
+                             const json_t *row, double whole_gbps, uint64_t bytes,
+                             struct tally *tally)
+{
+    const double held = json_number_value(json_object_get(row, "held_percent")) / MAX_PERCENT;
+    const double measured = json_number_value(json_object_get(row, "malloc_gbps"));
+    const double times = fp->contiguity.scattered_miss_ns.v / fp->contiguity.contiguous_miss_ns.v;
+    const struct lab_reads reads = {.region_bytes = bytes,
+                                    .frame_bytes = fp->contiguity.frame_bytes.v,
+                                    .scattered_share = 1 - pow(1 - held, FRAME_PAGES - 1),
+                                    .seed = SEED};
+    struct lab_misses m;
+    if (lab_count_reads(machine, &reads, &m, NULL) != STATUS_OK || !(m.walked > 0)) {
+        tally->failed = true;
+        return;
+    }
+    const double miss_ns = LINE_BYTES / whole_gbps / m.walked;
+    const double gbps = gbps_of(&m, fp->throughput.plateau_gbps.v, miss_ns, miss_ns * times);
+    printf(
+        "V3  %2.0f %% of memory held by others %11s %+5.1f %%: %.0f GB/s for %.0f  within %.0f %%",
+        MAX_PERCENT * held, "", 100 * (gbps / measured - 1), gbps, measured, 100 * SCATTERED_BAND);
+    verdict(tally, fabs(gbps / measured - 1) <= SCATTERED_BAND);
+}
+
+static void check_scattered(const char *folder, struct tally *tally)
+{
+    static const char chip[] = "nvidia-h200-2ea0ea17-2026-11-22"; /* one of the two of the visit */
+    static const char file[] = "visit-memory-h200-2026-11-22/fragmented.json";
+    struct err err = {0};
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct sim_desc *machine = calloc(1, sizeof *machine);
+    char path[PATH_BYTES];
+    const json_t *row;
+    size_t i;
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
+    json_t *json = json_load_file(path, 0, NULL);
+    const json_t *rows = json_object_get(json, "rows");
+    const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(json, "bytes"));
+    const double whole = json_number_value(json_object_get(json_array_get(rows, 0), "malloc_gbps"));
+    if (!fp || !machine || !(whole > 0) || !load_fingerprint(folder, chip, fp, &err) ||
+        fp->contiguity.frame_bytes.known != MAYBE_KNOWN ||
+        lab_machine_of(fp, machine, &err) != STATUS_OK)
+        leave_out(tally, "V3", "scattered memory", "its files are not in this folder");
+    else
+        json_array_foreach(rows, i, row)
+        {
+            if (i > 0)
+                check_held_share(fp, machine, row, whole, bytes, tally);
+        }
+    json_decref(json);
+    free(machine);
+    free(fp);
+}
+
+/* ---- V4 ---- */
+
+struct trace_score {
+    uint64_t loads, wrong, walks;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of a copy; 0 without memory. */
+static uint32_t median(const uint32_t *values, uint32_t count)
+{
+    uint32_t *sorted = malloc(count * sizeof *sorted);
+    uint32_t middle = 0;
+    if (sorted && count > 0) {
+        memcpy(sorted, values, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, by_value);
+        middle = sorted[count / 2];
+    }
+    free(sorted);
+    return middle;
+}
+
+/* One walk, load by load. All its pages lie on one physical line, so the median of a point that
+ * fits is what a hit costs. */
+static void score_walk(struct sim_mmu *mmu, const struct observation *o, uint32_t sm,
+                       uint32_t level_count, double penalty_cycles, struct trace_score *score)
+{
+    const struct probe_spec *s = &o->spec;
+    uint32_t hit_cycles = UINT32_MAX;
+    for (uint32_t p = 0; p < s->point_count; p++) {
+        const uint32_t cycles = median(observation_chase(o, p), s->samples);
+        hit_cycles = cycles < hit_cycles ? cycles : hit_cycles;
+    }
+    sim_mmu_flush(mmu);
+    score->walks++;
+    for (uint32_t p = 0; p < s->point_count; p++) {
+        const uint32_t *cycles = observation_chase(o, p);
+        for (uint64_t i = 0; i < s->warm_laps * s->points[p]; i++)
+            (void)sim_mmu_access(mmu, sm, s->base_bytes + i % s->points[p] * s->stride_bytes);
+        for (uint64_t i = 0; i < s->samples; i++) {
+            const uint64_t va = s->base_bytes + i % s->points[p] * s->stride_bytes;
+            const bool walked = sim_mmu_access(mmu, sm, va) == level_count;
+            score->loads++;
+            score->wrong += walked != (cycles[i] > hit_cycles + penalty_cycles / 2);
+        }
+    }
+}
+
+/* Does the walk go beyond the entries, and begin within them? */
+static bool is_of_level(const struct observation *o, const struct sim_level *l)
+{
+    const struct probe_spec *s = &o->spec;
+    bool fits = false;
+    bool beyond = false;
+    for (uint32_t p = 0; p < s->point_count; p++) {
+        fits = fits || (s->points[p] <= l->entries && s->points[p] > l->entries / 2);
+        beyond = beyond || s->points[p] > l->entries;
+    }
+    return s->stride_bytes == l->entry_bytes && fits && beyond;
+}
+
+/* What a miss of the last level costs this SM, or its median. */
+static double penalty_of(const struct fingerprint *fp, uint16_t sm_id)
+{
+    const struct maybe_f64 own = fp->topology.sm_miss_penalty_cycles[sm_id];
+    return own.known == MAYBE_KNOWN ? own.v : fp->levels[fp->level_count - 1].miss_penalty_cycles.v;
+}
+
+static void check_traces(const char *folder, const char *name, const struct fingerprint *fp,
+                         const struct sim_desc *machine, struct tally *tally)
+{
+    const struct sim_level *last = &machine->levels[machine->level_count - 1];
+    struct observation_set set = {0};
+    struct trace_score score = {0};
+    struct err err = {0};
+    enum depth depth;
+    FILE *in = open_observations(folder, name);
+    if (!in) {
+        leave_out(tally, "V4", name, "no raw observations are stored");
+        return;
+    }
+    struct sim_desc wide = *machine;
+    enum status s = export_read_observations(in, &set, &depth, &err);
+    wide.range_bytes = set.limits.range_bytes;
+    struct sim_mmu *mmu = sim_mmu_new(&wide);
+    if (pclose(in) != 0 || s != STATUS_OK || !mmu) {
+        (void)fprintf(stderr, "reach-lab: %s: cannot read the observations: %s\n", name, err.text);
+        tally->failed = true;
+    }
+    for (const struct observation *o = observation_next(&set, NULL, PROBE_CHASE);
+         o && !tally->failed; o = observation_next(&set, o, PROBE_CHASE)) {
+        const uint32_t sm = probe_sm_position(machine->sm_ids, machine->sm_count, o->spec.sms[0]);
+        if (sm < machine->sm_count && is_of_level(o, last))
+            score_walk(mmu, o, sm, machine->level_count, penalty_of(fp, o->spec.sms[0]), &score);
+    }
+    sim_mmu_free(mmu);
+    observation_set_free(&set);
+    if (score.walks == 0) {
+        leave_out(tally, "V4", name, "no walk goes beyond the last level");
+        return;
+    }
+    const double right = 1 - (double)score.wrong / (double)score.loads;
+    printf("V4  %-42s %6.3f %% of %llu loads in %llu walks are right, %llu are not  all", name,
+           100 * right, (unsigned long long)score.loads, (unsigned long long)score.walks,
+           (unsigned long long)score.wrong);
+    verdict(tally, score.wrong == 0);
+}
+
+/* ---- all ---- */
+
+static void check_chip(const char *folder, const char *name, struct tally *tally)
+{
+    struct err err = {0};
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct sim_desc *machine = calloc(1, sizeof *machine);
+    if (!fp || !machine) {
+        tally->failed = true;
+    } else if (!load_fingerprint(folder, name, fp, &err)) {
+        leave_out(tally, "V1", name, err.text[0] ? err.text : "no full fingerprint");
+    } else if (lab_machine_of(fp, machine, &err) != STATUS_OK) {
+        leave_out(tally, "V1", name, err.text);
+    } else {
+        check_curve(name, fp, machine, tally);
+        if (machine->levels[machine->level_count - 1].runs[0].count > 1)
+            check_traces(folder, name, fp, machine, tally);
+        else
+            leave_out(tally, "V4", name, "the sets are not known");
+    }
+    free(machine);
+    free(fp);
+}
+
+static int is_chip(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "nvidia-", strlen("nvidia-")) == 0;
+}
+
+int lab_check(const char *folder)
+{
+    struct tally tally = {0};
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, is_chip, alphasort);
+    if (count <= 0) {
+        (void)fprintf(stderr,
+                      "reach-lab: no measured GPUs in %s; name the folder docs/measurements of the "
+                      "sources\n",
+                      folder);
+        free(names);
+        return LAB_ERROR;
+    }
+    for (int i = 0; i < count; i++) {
+        check_chip(folder, names[i]->d_name, &tally);
+        free(names[i]);
+    }
+    free(names);
+    check_scattered(folder, &tally);
+    printf("%u reproduced, %u not reproduced, %u left out\n", tally.reproduced,
+           tally.not_reproduced, tally.left_out);
+    if (tally.failed)
+        return LAB_ERROR;
+    return tally.not_reproduced > 0 ? LAB_NOT_AS_SAID : LAB_AS_SAID;
+}

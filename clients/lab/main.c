@@ -1,0 +1,37 @@
+/* main.c: reach-lab, the command line of the lab. */
+#include "clients/lab/lab.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: reach-lab COMMAND\n"
+    "\n"
+    "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
+    "  bench         how fast accesses are counted\n"
+    "  --help        print this text\n"
+    "  --version     print the version\n"
+    "\n"
+    "Exit status: 0 all is as said, 1 a target of check is not reproduced, 2 an error.\n";
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    int result = LAB_ERROR;
+
+    if (strcmp(command, "check") == 0 && argc <= 3)
+        result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
+    else if (strcmp(command, "bench") == 0 && argc == 2)
+        result = lab_bench();
+    else if (strcmp(command, "--help") == 0 && argc == 2)
+        result = fputs(help, stdout) < 0 ? LAB_ERROR : LAB_AS_SAID;
+    else if (strcmp(command, "--version") == 0 && argc == 2)
+        result = puts("reach-lab " REACHD_VERSION) < 0 ? LAB_ERROR : LAB_AS_SAID;
+    else
+        (void)fprintf(stderr, "reach-lab: this is no command line that it knows\n%s", help);
+    if (fflush(stdout) != 0) {
+        (void)fprintf(stderr, "reach-lab: cannot write the output\n");
+        return LAB_ERROR;
+    }
+    return result;
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""reach-lab: its targets on two chips and on scattered memory, each line as docs/measurements/lab-check.txt has it."""
+import os
+
+import common
+from common import ROOT, case, equal, run
+
+PROGRAM = os.path.join(common.BUILD, "reach-lab")
+MEASURED = os.path.join(ROOT, "docs", "measurements")
+CHIPS = ("nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "nvidia-h200-2ea0ea17-2026-11-22")
+
+
+def few():
+    """A folder with the files of few chips: all of them take too long under the sanitizers."""
+    folder = os.path.join(common.folder, "measured")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        for name in CHIPS + ("visit-memory-h200-2026-11-22",):
+            os.symlink(os.path.join(MEASURED, name), os.path.join(folder, name))
+    return folder
+
+
+@case
+def every_target_is_as_stored_and_the_same_twice():
+    status, text, log = run(PROGRAM, "check", few())
+    equal((status, log), (1, ""), text)
+    with open(os.path.join(MEASURED, "lab-check.txt"), encoding="utf-8") as file:
+        stored = [line for line in file.read().splitlines() if line.startswith("V3") or any(c in line for c in CHIPS)]
+    equal(text.splitlines()[:-1], stored)
+    equal(text.splitlines()[-1], "5 reproduced, 2 not reproduced, 0 left out")
+    equal(run(PROGRAM, "check", few()), (status, text, log))
+
+
+@case
+def what_was_not_measured_is_left_out():
+    folder = os.path.join(common.folder, "nothing")
+    os.makedirs(os.path.join(folder, "nvidia-none"))
+    status, text, log = run(PROGRAM, "check", folder)
+    equal((status, log), (0, ""), text)
+    equal(text.splitlines()[-1], "0 reproduced, 0 not reproduced, 2 left out")
+
+
+@case
+def what_cannot_be_read_is_an_error():
+    equal(run(PROGRAM, "check", os.path.join(common.folder, "nowhere"))[0], 2)
+    folder = os.path.join(common.folder, "damaged", CHIPS[1])
+    os.makedirs(folder)
+    os.symlink(os.path.join(MEASURED, CHIPS[1], "fingerprint-memory.json"), os.path.join(folder, "fingerprint-memory.json"))
+    with open(os.path.join(folder, "observations-memory.jsonl.gz"), "wb") as out:
+        out.write(b"this is not gzip")
+    status, text, log = run(PROGRAM, "check", os.path.dirname(folder))
+    equal(status, 2, text)
+    assert CHIPS[1] in log, log
+
+
+@case
+def the_benchmark_counts():
+    status, text, log = run(PROGRAM, "bench")
+    equal((status, log, len(text.splitlines())), (0, "", 2), text)
+    for line in text.splitlines():
+        assert "M accesses/s" in line and " 99.8 % miss level 1" in line, text
+
+
+@case
+def a_wrong_command_line_is_refused():
+    for arguments in ((), ("chek",), ("bench", "more"), ("check", "a", "b")):
+        status, text, log = run(PROGRAM, *arguments)
+        equal((status, text), (2, ""), arguments)
+        assert "usage: reach-lab" in log, log
+    for option, text in (("--help", "usage: reach-lab"), ("--version", "reach-lab ")):
+        status, out, _ = run(PROGRAM, option)
+        equal((status, out.startswith(text)), (0, True), option)
+
+
+common.main()
