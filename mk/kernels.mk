@@ -78,3 +78,5 @@ $(EXAMPLE_PY): build/release/%: clients/%
 TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
 $(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
 	$(LINK_CU)
+
+build/release/tests/gpu/cuco: private NVCC_FLAGS += --extended-lambda -isystem $(CUCO_DIR)/include
