@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """How well the service serves: every ratio in one run on one machine, against nginx there.
 
-    bench_service.py [--seconds N] [--repeats N] [--soak REQUESTS] [--write FILE]
+    bench_service.py [--seconds N] [--repeats N] [--soak REQUESTS | --beside REACHD..] [--write FILE]
 
 REACH_BENCH_WRITE names the file too.
 
 Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two
 servers in one turn, which are seconds apart: so it holds where the machine is at times slower. --soak
-does that instead of the rest. The exit status is 1 if a target was missed.
+does that instead of the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target was missed.
 """
 import argparse
 import json
@@ -22,8 +22,8 @@ import subprocess
 import sys
 import time
 
-from lib_service import (BareLoop, CLIENT_CORE, LOAD_CLIENT, NGINX, Nginx, PATIENCE_S, Reachd, folder,
-                         head, load, note, placed, row, rows, wrk, write_section)
+from lib_service import (BareLoop, CLIENT_CORE, LOAD_CLIENT, NGINX, Nginx, PATIENCE_S, REACHD, Reachd, folder,
+                         head, load, note, placed, row, rows, version_of, wrk, write_section)
 
 CONNECTIONS = (16, 64, 256)
 PLACEMENT = "/v1/gpus/0/placement?bytes=137GiB"
@@ -244,6 +244,46 @@ def bench(options):
     starts()
 
 
+# ---- beside other builds ----
+
+BESIDE_TURNS = 25
+
+
+def beside(options):
+    """Each number of this reachd over that of the first of the others, in pairs."""
+    programs = {version_of(program, "--version"): program for program in options.beside + [REACHD]}
+    servers = {name: Reachd("--state", ":memory:", "--simulate", "h200", program=program).measured()
+               for name, program in programs.items()}
+    script = vary("beside", "placement?bytes=' .. (137438953472 + n * 4096)")
+    found = {}
+
+    def take(what, name, value):
+        found.setdefault(what, {}).setdefault(name, []).append(value)
+
+    for _ in range(BESIDE_TURNS):
+        for name in random.sample(sorted(servers), len(servers)):
+            server = servers[name]
+            before = server.cpu_us()
+            total = wrk(server.port, "/", 64, options.seconds, script)
+            take("placement that must be planned, us of CPU", name, (server.cpu_us() - before) / total)
+            _, p50, p99, _, _ = load(server.port, PLACEMENT, 1, options.seconds / 2)
+            take("one connection, p50 in us", name, p50)
+            take("one connection, p99 in us", name, p99)
+            for what, path in (("placement", PLACEMENT), ("fingerprint", "/v1/gpus/0/fingerprint")):
+                before = server.cpu_us()
+                total = load(server.port, path, 64, options.seconds / 2)[3]
+                take(f"cached {what}, us of CPU", name, (server.cpu_us() - before) / total)
+    first = next(iter(servers))
+    print("\n".join(servers))
+    for what, values in found.items():
+        for name in list(servers)[1:]:
+            ratio = statistics.median(a / b for a, b in zip(values[name], values[first]))
+            note(f"{what}: {name} {statistics.median(values[name]):.1f}, {first} "
+                 f"{statistics.median(values[first]):.1f}; median of the ratios {ratio:.3f}.")
+    for server in servers.values():
+        server.stop()
+
+
 # ---- soak ----
 
 MIX = """
@@ -298,6 +338,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--soak", type=int, metavar="REQUESTS")
+    parser.add_argument("--beside", metavar="REACHD", nargs="+")
     parser.add_argument("--write", metavar="FILE", default=os.environ.get("REACH_BENCH_WRITE"))
     options = parser.parse_args()
     if not shutil.which("wrk") or not os.path.exists(NGINX):
@@ -307,12 +348,15 @@ def main():
     print("\n".join(lines))
     if options.soak:
         soak(options)
+    elif options.beside:
+        beside(options)
     else:
         bench(options)
     lines.append("and after: " + " ".join("%.1f" % v for v in os.getloadavg()))
     print(lines[-1])
     if options.write:
-        write_section(options.write, "make soak" if options.soak else "make bench", lines)
+        heading = "make soak" if options.soak else "beside other builds" if options.beside else "make bench"
+        write_section(options.write, heading, lines)
     shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if any(met == "NO" for _, _, met in rows) else 0)
 

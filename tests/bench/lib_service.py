@@ -127,13 +127,13 @@ def free_port():
 
 
 class Reachd:
-    def __init__(self, *options, realtime=True):
+    def __init__(self, *options, realtime=True, program=REACHD):
         self.port = free_port()
         self.health = free_port()
         self.log = open(os.path.join(folder, f"log{self.port}"), "w+b")  # pylint: disable=R1732
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [REACHD, "--listen", f"127.0.0.1:{self.port}", "--health", f"127.0.0.1:{self.health}",
+            [program, "--listen", f"127.0.0.1:{self.port}", "--health", f"127.0.0.1:{self.health}",
              "--socket", "none", *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             preexec_fn=placed(SERVER_CORE, realtime))
@@ -294,8 +294,9 @@ def write_section(path, heading, lines):
         end = text.find("\n## ", begin)
         text = text[:begin] + (text[end + 1:] if end >= 0 else "")
     section = [f"## {heading}\n\n"] + [f"* {line}\n" for line in lines]
-    section += ["\n| what must be reached | measured | met |\n|---|---|---|\n"]
-    section += [f"| {a} | {b} | {c} |\n" for a, b, c in rows]
+    if rows:
+        section += ["\n| what must be reached | measured | met |\n|---|---|---|\n"]
+        section += [f"| {a} | {b} | {c} |\n" for a, b, c in rows]
     section += ["\n"] + [f"{one}\n\n" for one in notes]
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.rstrip("\n") + "\n\n" + "".join(section).rstrip("\n") + "\n")

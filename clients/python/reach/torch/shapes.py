@@ -1,5 +1,5 @@
 """Shapes of launches by operation and bytes of a row: a table, because nothing may be tuned inside a captured
-graph. tests/gpu/sweep_torch.py measures candidates and prints the lines of this table.
+graph. tests/gpu/survey_torch_sweep.py measures candidates and prints the lines of this table.
 """
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """Speed of reach.torch beside PyTorch's operators: each operation, row size and strategy over the largest table and
 over 32 GiB, with the plan's prediction. Prints the table last; lines and OUT/torch_speed.json grow as it runs.
 
-  torch_speed.py [OUT]     needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
+  survey_torch_speed.py [OUT]     needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
 """
 import json
 import os
