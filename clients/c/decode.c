@@ -297,7 +297,7 @@ static void read_window(struct json_reader *in, struct answer_content *answer, v
     json_reader_u32(in, "group_count", REACH_MAX_GROUPS, &out->group_count);
 }
 
-/* Of as many allocations as `to` says; 0: one. */
+/* `to` has the number of allocations; 0: one. */
 static void read_windows(struct json_reader *in, struct answer_content *answer, void *to)
 {
     struct reach_windows *out = to;

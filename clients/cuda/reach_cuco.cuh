@@ -335,7 +335,7 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
         return good && end == bytes;
     }
 
-    /* As many blocks as the GPU holds at a time. */
+    /* All blocks run at once. */
     template <class... Parameters, class... Arguments>
     cudaError_t launch(void (*kernel)(Parameters...), uint64_t count, cudaStream_t stream,
                        const Arguments &...arguments)

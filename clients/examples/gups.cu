@@ -98,11 +98,11 @@ struct state {
     job_device device;
     gups_options options;
     gups_kernel kernel;
-    u32 blocks; /* as many as the GPU holds */
+    u32 blocks; /* all of them run at once */
     u64 elements;
     u64 *table;
     unsigned long long *errors;
-    job_pass passes[1024]; /* as many scopes as a way may have */
+    job_pass passes[1024]; /* the most scopes of a way */
 };
 
 static bool open_device(state *s, char *gpu, char *why)

@@ -1,6 +1,6 @@
 /* picture_map.c: a chip as nested boxes: the chip, the classes of groups, the groups, the SMs.
  *
- * All sizes are in the units of the picture. A group has as many places as a full group has SMs;
+ * All sizes are in the units of the picture. A group has a place for each SM of a full group;
  * one that is not there is dashed. SMs come in pairs of neighboring ids, so a row of a group has
  * two or four.
  */

@@ -19,7 +19,7 @@ struct reference_number {
 
 struct reference_property {
     const char *name;
-    const char *usual; /* what most have; the first in order if several have as many */
+    const char *usual; /* what most have; of equal numbers the first in order */
     uint32_t have;     /* chips that have that */
     uint32_t chips;    /* that have any */
 };

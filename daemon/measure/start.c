@@ -12,6 +12,14 @@
  * deepest call under it needs. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
 
+/* The state of a GPU that nothing is queued for, by what is known of it. */
+static enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu)
+{
+    return !gpu->has_fingerprint    ? GPU_STATE_UNKNOWN
+           : gpu->fingerprint_stale ? GPU_STATE_STALE
+                                    : GPU_STATE_READY;
+}
+
 /* Fills in one GPU of the first snapshot from the store. */
 static void pipeline_recall(struct pipeline *p, const struct gpu_identity *identity,
                             struct snapshot_gpu *out)
@@ -21,7 +29,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     bool lacks = false;
 
     out->identity = *identity;
-    out->state = GPU_STATE_UNKNOWN;
+    out->state = pipeline_idle_state(out);
     enum status status =
         store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
 
@@ -38,7 +46,7 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
     check_identity(&out->fingerprint.gpu, identity, &check);
     (void)store_lacks_fingerprint(p->store, identity->uuid, &lacks, NULL);
     out->fingerprint_stale = check.result == CHECK_CHANGED || lacks;
-    out->state = out->fingerprint_stale ? GPU_STATE_STALE : GPU_STATE_READY;
+    out->state = pipeline_idle_state(out);
     if (out->fingerprint_stale) {
         err_set_hint(&out->last_error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s; measure again",
                      lacks ? "a newer fingerprint was damaged in the store" : check.message);
@@ -96,7 +104,8 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
 }
 
 /* Publishes the first snapshot with the GPUs that pipeline_begin queues shown as queued already:
- * whoever waits for "ready" must not see it before the check. Takes `draft`. The mutex is held. */
+ * a client that waits for "ready" must not see it before the check. Takes `draft`. The mutex is
+ * held. */
 static void pipeline_publish_first(struct pipeline *p, struct snapshot *draft)
 {
     for (uint32_t i = 0; i < draft->gpu_count; i++) {
@@ -115,9 +124,6 @@ static void pipeline_begin(struct pipeline *p)
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
         const bool check = pipeline_can_check(gpu);
-        struct gpu_update update = {.state = check                  ? GPU_STATE_READY
-                                             : gpu->has_fingerprint ? GPU_STATE_STALE
-                                                                    : GPU_STATE_UNKNOWN};
         struct measurement measurement;
         struct err err = {0};
 
@@ -125,7 +131,8 @@ static void pipeline_begin(struct pipeline *p)
             gpu_thread_queue(&p->threads[i], check ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
                              DEPTH_FULL, &measurement, &err)) {
             log_warning("gpu %u cannot be %s: %s", i, check ? "checked" : "measured", err.text);
-            gpu_thread_publish(&p->threads[i], &update);
+            gpu_thread_publish(&p->threads[i],
+                               &(struct gpu_update){.state = pipeline_idle_state(gpu)});
         }
     }
     snapshot_release(s);

@@ -284,6 +284,19 @@ def measured_daemon(*options):
     return daemon
 
 
+def load_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save_json(name, document):
+    """Into the folder of this run; returns the path."""
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    return path
+
+
 def run(*arguments, environment=None, stdin=None):
     """Runs a program to its end; returns (exit status, standard output, standard error)."""
     done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=PATIENCE_S, text=True,

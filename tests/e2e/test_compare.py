@@ -10,7 +10,7 @@ import re
 import shutil
 
 import common
-from common import REACHCTL, ROOT, Daemon, case, equal, run
+from common import Daemon, REACHCTL, ROOT, case, equal, load_json, run, save_json
 
 REFERENCE = os.path.join(ROOT, "reference")
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
@@ -32,18 +32,6 @@ def compared(path, reference, *more):
         common.contract.validate({"$ref": "#/components/schemas/Comparison"},
                                  {**answer, "fingerprint_stale": False, "speeds_taken_at": None}, path)
     return answer
-
-
-def load(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def save(name, document):
-    path = os.path.join(common.folder, name)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    return path
 
 
 def chips():
@@ -116,9 +104,9 @@ DOCTORED = {
 def a_doctored_chip_is_odd_in_that_alone():
     equal(compared(H200, REFERENCE)["verdict"], "normal")
     for name, doctor in DOCTORED.items():
-        fp = copy.deepcopy(load(H200))
+        fp = copy.deepcopy(load_json(H200))
         doctor(fp)
-        answer = compared(save("doctored.json", fp), REFERENCE)
+        answer = compared(save_json("doctored.json", fp), REFERENCE)
         equal((answer["verdict"], answer["odd"]), ("odd", [name]))
         assert answer["sentence"].startswith(f"Odd in {name}: 1 of "), answer["sentence"]
         rows = {row["name"]: row for row in answer["numbers"] + answer["properties"]}
@@ -133,9 +121,9 @@ def the_text_says_it_plainly():
     assert re.search(r"^kind: NVIDIA H200, 132 SMs, 139\.8 GiB, 13 chips", out, re.M), out
     assert re.search(r"^group map map[0-9a-f]+: \d+ of them have it$", out, re.M), out
     assert re.search(r"^  throughput\.plateau_gbps +[0-9.]+ .* normal$", out, re.M), out
-    fp = load(H200)
+    fp = load_json(H200)
     fp["gpu"]["name"] = "NVIDIA \x1b[2J other"
-    status, out, _ = run(REACHCTL, "compare", save("other.json", fp), "--reference", REFERENCE)
+    status, out, _ = run(REACHCTL, "compare", save_json("other.json", fp), "--reference", REFERENCE)
     equal(status, 0)
     assert out.startswith("Unknown kind: the reference has no NVIDIA "), out
     assert "\x1b" not in out and "reachctl share" in out, out
@@ -194,7 +182,7 @@ def strings(value, path=()):
 @case
 def no_text_of_a_fingerprint_is_shared():
     """Each text of the document in turn becomes a canary; the daemon's check refuses some."""
-    document = load(H200)
+    document = load_json(H200)
     document["conditions"]["notes"] = ["a note"]
     taken = 0
     for path in strings(document):
@@ -203,7 +191,7 @@ def no_text_of_a_fingerprint_is_shared():
         for key in path[:-1]:
             at = at[key]
         at[path[-1]] = "canary"
-        status, out, _ = run(REACHCTL, "share", save("canary.json", fp), "--json")
+        status, out, _ = run(REACHCTL, "share", save_json("canary.json", fp), "--json")
         if status == 0:
             taken += 1
             equal(out.count("canary"), path == ("gpu", "name"), path)

@@ -6,7 +6,7 @@ import os
 import xml.etree.ElementTree as ElementTree
 
 import common
-from common import REACHCTL, ROOT, case, equal, run
+from common import REACHCTL, ROOT, case, equal, load_json, run
 
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = os.path.join(MEASUREMENTS, "nvidia-h200-13083bf7-2026-11-21", "fingerprint-full.json")
@@ -18,11 +18,6 @@ def hwloc(*arguments, code=0):
     status, text, log = run(REACHCTL, "hwloc", *arguments)
     equal(status, code, (arguments, log))
     return ElementTree.fromstring(text) if code == 0 else log
-
-
-def load(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
 
 
 def save(name, value):
@@ -50,7 +45,7 @@ def numbers(text):
 
 def holds(device, path):
     """A device says what the fingerprint in a file says; groups are below their windows."""
-    fp = load(path)
+    fp = load_json(path)
     told = infos(device)
     equal((told["ReachUUID"], told["ReachOrigin"], told["ReachFingerprint"]),
           (fp["gpu"]["uuid"], fp["origin"], fp["id"]))
@@ -83,7 +78,7 @@ def gpus_alone_are_devices_of_a_machine_that_says_so():
 
 @case
 def what_is_not_measured_says_so():
-    fp = load(H100)
+    fp = load_json(H100)
     fp["origin"] = "simulated"
     fp["gpu"].update(uuid="SIM-0", origin="simulated")
     path = save("simulated.json", fp)
@@ -97,7 +92,7 @@ def what_is_not_measured_says_so():
 @case
 def a_topology_keeps_what_it_has_and_gets_each_gpu_at_its_place():
     before = ElementTree.parse(MACHINE).getroot()
-    fps = [load(H200), load(H100), load(H100)]
+    fps = [load_json(H200), load_json(H100), load_json(H100)]
     for fp, uuid, bus in zip(fps, ("GPU-a", "GPU-b", "GPU-c"), ("0000:01:00.0", "0000:02:00.0", "")):
         fp["gpu"].update(uuid=uuid, pci_bus_id=bus)
     paths = [save(f"merged{i}.json", fp) for i, fp in enumerate(fps)]
@@ -125,7 +120,7 @@ def the_same_gpu_is_not_merged_twice():
 
 @case
 def text_that_xml_must_escape_is_escaped():
-    fp = load(H100)
+    fp = load_json(H100)
     fp["gpu"]["name"] = "<&\"'>"
     device, = objects(hwloc(save("escape.json", fp)), type="OSDev")
     equal(infos(device)["GPUModel"], "<&\"'>")

@@ -9,7 +9,7 @@ import re
 import xml.etree.ElementTree
 
 import common
-from common import REACHCTL, ROOT, case, equal, run
+from common import REACHCTL, ROOT, case, equal, load_json, run, save_json
 
 GOLDEN = os.path.join(ROOT, "tests", "e2e", "golden")
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
@@ -29,18 +29,6 @@ def chip_map(*arguments, code=0):
 
 def recorded(name):
     return os.path.join(MEASUREMENTS, RECORDED[name], "fingerprint-full.json")
-
-
-def load(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def save(name, fingerprint):
-    path = os.path.join(common.folder, name)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(fingerprint, file)
-    return path
 
 
 def holds(name, text):
@@ -123,7 +111,7 @@ def every_export_can_be_drawn():
     paths = glob.glob(os.path.join(MEASUREMENTS, "*", "fingerprint-*.json"))
     assert len(paths) > 10, paths
     for path in paths:
-        fp = load(path)
+        fp = load_json(path)
         rows = places(chip_map(path))
         equal([rows[g][1] for g in sorted(rows)], [g["sms"] for g in fp["topology"]["groups"]], path)
 
@@ -135,11 +123,11 @@ def candidates_are_told_or_why_there_are_none():
     equal(disabled["candidates"], [[10, 11]])
     disabled["candidates"] = [[i, 14] for i in range(13, 1, -1)]
     disabled["candidate_count"] = 20
-    text = chip_map(save("many.json", fp))
+    text = chip_map(save_json("many.json", fp))
     assert "2 lost, by the ids of the full die; nothing tells these apart\n  13-14\n  12, 14\n" in text, text
     assert text.endswith("  and 12 more\n"), text
     disabled.update(candidates=[], candidate_count=None, candidate_count_reason="not-observable: no-trace")
-    assert "\n2 lost, position not observable (no-trace)\n" in chip_map(save("none.json", fp))
+    assert "\n2 lost, position not observable (no-trace)\n" in chip_map(save_json("none.json", fp))
 
 
 def any_chip(rng, base):
@@ -168,10 +156,10 @@ def a_chip_of_any_shape_is_drawn_whole():
     seed = int(os.environ.get("REACH_SEED") or random.randrange(1 << 32))
     print(f"# seed {seed}")
     rng = random.Random(seed)
-    base = load(recorded("h200"))
+    base = load_json(recorded("h200"))
     for _ in range(COUNT):
         fp, parts = any_chip(rng, base)
-        text = chip_map(save("any.json", fp))
+        text = chip_map(save_json("any.json", fp))
         narrow(text)
         rows = places(text)
         equal([rows[g][1] for g in sorted(rows)], parts)
@@ -183,11 +171,11 @@ def a_chip_of_any_shape_is_drawn_whole():
 @case
 def what_is_no_fingerprint_is_refused():
     assert "cannot read" in chip_map("/nowhere", code=1)
-    assert "is no fingerprint" in chip_map(save("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
+    assert "is no fingerprint" in chip_map(save_json("wrong.json", {"gpu": {"sm_count": 100000}}), code=1)
     assert "not both" in chip_map(recorded("h100"), "--at", "current", code=2)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     fp["topology"] = {"groups": []}
-    assert "which of them share a TLB is not known" in chip_map(save("no-groups.json", fp))
+    assert "which of them share a TLB is not known" in chip_map(save_json("no-groups.json", fp))
 
 
 @case
@@ -257,7 +245,7 @@ def a_map_has_every_sm_in_the_window_of_its_group():
 
 @case
 def a_curve_has_a_point_for_each_measured_one():
-    curve = load(PICTURED)["throughput"]["curve"]
+    curve = load_json(PICTURED)["throughput"]["curve"]
     svg = draw("show", "--svg", "curve", "--url", "file:" + PICTURED)
     lines = {g.find(SVG + "title").text.split(":")[0]: g for g in svg.iter(SVG + "g")}
     for name, field in (("naive", "naive_gbps"), ("windows by group", "by_group_gbps"),
@@ -272,9 +260,9 @@ def a_curve_has_a_point_for_each_measured_one():
 
 @case
 def hostile_names_are_text():
-    fp = load(PICTURED)
+    fp = load_json(PICTURED)
     fp["gpu"]["name"] = "<script>alert(1)</script>&\"' \x1b]0;x\x07 ]]>" + "x" * 40
-    path = save("hostile.json", fp)
+    path = save_json("hostile.json", fp)
     for svg in (draw("map", path, "--svg"), draw("show", "--svg", "curve", "--url", "file:" + path)):
         assert any("<script>alert(1)</script>" in t for t in texts(svg)), texts(svg)[:2]
 
@@ -283,10 +271,10 @@ def hostile_names_are_text():
 def pictures_that_cannot_be_drawn_are_refused():
     for words in (("show", "--svg"), ("show", "curve"), ("show", "--svg", "levels"), ("map", PICTURED, "--bytes", "much")):
         equal(run(REACHCTL, *words)[0], 2, words)
-    fp = load(PICTURED)
+    fp = load_json(PICTURED)
     fp["throughput"]["curve"] = []
     fp["throughput"].pop("curve_evidence", None)
-    status, text, log = run(REACHCTL, "show", "--svg", "curve", "--url", "file:" + save("flat.json", fp))
+    status, text, log = run(REACHCTL, "show", "--svg", "curve", "--url", "file:" + save_json("flat.json", fp))
     equal((status, text), (1, ""), log)
     assert "has no curve" in log, log
 
