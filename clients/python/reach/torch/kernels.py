@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import smid
 
-QUEUE_STRIDE = 32  # int32 numbers between two queues
+QUEUE_STRIDE = tl.constexpr(32)  # int32 numbers between two queues
 SM_SLOTS = 1024    # entries of a table of windows by SM id
 
 
@@ -88,7 +88,7 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
-        queue = queues + w * 32
+        queue = queues + w * QUEUE_STRIDE
         piece = _draw(queue, DRAW)
         i = _indices(index, count, piece, ROWS)
         while piece < pieces:
@@ -189,7 +189,7 @@ def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, b
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
-        queue = queues + w * 32
+        queue = queues + w * QUEUE_STRIDE
         piece = _draw(queue, DRAW)
         if LENGTH == STEP:
             p = _bag_positions(piece, LENGTH, BAGS)
@@ -243,7 +243,7 @@ def add_windows(index, source, table, count, bounds, window_of_sm, queues, piece
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
-        queue = queues + w * 32
+        queue = queues + w * QUEUE_STRIDE
         piece = _draw(queue, DRAW)
         i = _indices(index, count, piece, ROWS)
         while piece < pieces:
