@@ -38,6 +38,8 @@ def find_build():
 
 
 BUILD = find_build()
+# The Python package: of the build, or where a wheel was installed.
+PYTHON = os.environ.get("REACH_TEST_PYTHON") or BUILD + "/python"
 REACHD = os.environ.get("REACHD") or BUILD + "/reachd"
 GPU_LOAD = BUILD + "/tests/gpu/gpu_load"
 

@@ -2,13 +2,15 @@
 # What jobs gain, on one GPU in some twenty minutes: it measures the GPU, then runs the GPU tests of reach.torch
 # with its table of speeds and the sweep of its shapes, dealing, reach-gups, several allocations, and cuCollections if its test was built.
 #
-#   tests/gpu/survey_torch.sh FOLDER OUT
+#   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
+# WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
+# STEP     these steps only: torch torch_sweep torch_speed deal gups several cuco; measuring comes always
 set -u
 
-[ $# -eq 2 ] || {
+[ $# -ge 2 ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
@@ -19,29 +21,39 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
 export PYTHONDONTWRITEBYTECODE=1
+wheel=${3:--}
+shift $(($# < 3 ? $# : 3))
+steps=" ${*:-torch torch_speed torch_sweep deal gups several cuco} "
+if [ "$wheel" != - ]; then
+    python3 -m pip install -q --no-index --no-deps --target "$results/site" "$wheel" || exit 1
+    export REACH_TEST_PYTHON=$results/site
+fi
 
 step() # NAME SECONDS COMMAND...
 {
-    local name=$1 limit=$2
+    local name=$1 limit=$2 begin=$SECONDS
     shift 2
+    [ "$name" = measure ] || [[ $steps == *" $name "* ]] || return
     timeout -k 5 "$limit" "$@" >"$results/$name.txt" 2>&1
-    echo "$name: exit status $?, after $SECONDS s" | tee -a "$results/steps.txt"
+    echo "$name: exit status $?, $((SECONDS - begin)) s" | tee -a "$results/steps.txt"
     # What is there so far, if time runs out.
-    tar -C "$results" -czf "$out/results.tar.gz" .
+    tar -C "$results" --exclude ./site -czf "$out/results.tar.gz" .
 }
 
 nvidia-smi >"$results/nvidia-smi.txt" 2>&1
 step measure 60 "$folder/reachd" --measure full --export "$results/export"
 fingerprint=$(echo "$results"/export/*/fingerprint-full.json)
 export REACHD_URL=file:$fingerprint
+step torch 240 "$here/test_torch.py"
 step torch_speed 540 "$here/survey_torch_speed.py" "$results"
-step torch_sweep 330 "$here/survey_torch_sweep.py" 300
-step test_torch 240 "$here/test_torch.py"
+step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
 for t in deal gups several cuco; do
-    step "test_$t" 150 "$here/test_$t.py"
+    step "$t" 150 "$here/test_$t.py"
 done
-for f in "$results"/test_*.txt; do
-    echo "== ${f##*/}: $(grep -c '^ok' "$f") ok"
+for t in torch deal gups several cuco; do
+    f=$results/$t.txt
+    [ -f "$f" ] || continue
+    echo "== $t: $(grep -c '^ok' "$f") ok"
     grep -A6 -E '^not ok' "$f" | cut -c 1-300
 done
-tail -n 60 "$results/torch_speed.txt"
+[ ! -f "$results/torch_speed.txt" ] || tail -n 60 "$results/torch_speed.txt"

@@ -6,40 +6,41 @@ over 32 GiB, with the plan's prediction. Prints the table last; lines and OUT/to
 """
 import json
 import os
+import statistics
 import sys
 
 import common
 
-sys.path.insert(0, os.path.join(common.BUILD, "python"))
+sys.path.insert(0, common.PYTHON)
 try:
     import torch
     import reach.torch as rt
-    from reach.torch import bag, gather, add, launch
+    from reach.torch import bag, gather, add, launch, sample
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
 
 GIB, SPARE = 1 << 30, 14 << 30
+REPEATS = 25
 STRATEGIES = ("stock", "naive", "scopes", "windows")
 ROWS = []
 
 
-def seconds(function, repeats=3):
+def seconds(function):
+    """The median of launches one after another: the first ones of a quiet GPU take up to 1.5 times as long."""
     function()
     torch.cuda.synchronize()
-    best = float("inf")
-    for _ in range(repeats):
-        begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+    events = [(torch.cuda.Event(True), torch.cuda.Event(True)) for _ in range(REPEATS)]
+    for begin, end in events:
         begin.record()
         function()
         end.record()
-        torch.cuda.synchronize()
-        best = min(best, begin.elapsed_time(end) / 1e3)
-    return best
+    torch.cuda.synchronize()
+    return statistics.median(begin.elapsed_time(end) for begin, end in events) / 1e3
 
 
-def measure(out, name, row, table, count, job, function, same=None):
-    """One line: G/s of each strategy, and what the plan says."""
+def measure(out, name, row, table, count, job, function, same=None, per=1):
+    """One line: G/s of each strategy, and what the plan says, whose accesses count `per` each."""
     line = {"work": name, "row_bytes": row, "gib": table.numel() * table.element_size() / GIB, "count": count}
     for strategy in STRATEGIES:
         try:
@@ -49,7 +50,7 @@ def measure(out, name, row, table, count, job, function, same=None):
     try:
         plan = launch.plan(table.device, job)
         line["chosen"] = plan.strategy
-        line["predicted"] = {s: (plan.rows_per_s(s) or 0) / 1e9 for s in plan.gbps}
+        line["predicted"] = {s: (plan.rows_per_s(s) or 0) * per / 1e9 for s in plan.gbps}
     except NoPlan as why:
         line["chosen"] = f"stock: {why}"
     if same:
@@ -102,11 +103,11 @@ def neighbors(out, memory, size):
     nodes, edges = 1 << 26, min(size, 100 * GIB) // 8
     indptr = torch.arange(nodes + 1, device="cuda") * (edges // nodes)
     table = memory[:edges * 8].view(torch.int64)
-    seeds = torch.randint(0, nodes, (1 << 21,), device="cuda")
-    count = seeds.numel() * 16
-    job = gather.job(table, seeds)
-    measure(out, "neighbor_sample", 8, table, count, job,
-            lambda s: rt.neighbor_sample(indptr, table, seeds, 16, 1, strategy=s))
+    for fanout in (1, 4, 16):
+        seeds = torch.randint(0, nodes, ((1 << 26) // fanout,), device="cuda")
+        measure(out, f"neighbor_sample {fanout}", 8, table, seeds.numel() * fanout,
+                sample.job(indptr, table, seeds, fanout),
+                lambda s, n=fanout, nodes=seeds: rt.neighbor_sample(indptr, table, nodes, n, 1, strategy=s), per=fanout)
 
 
 def dealing():
@@ -119,12 +120,12 @@ def dealing():
 
 
 def print_table():
-    print(f"{'work':<16}{'row':>5}{'GiB':>8}" + "".join(f"{s:>9}" for s in STRATEGIES) +
+    print(f"{'work':<19}{'row':>5}{'GiB':>8}" + "".join(f"{s:>9}" for s in STRATEGIES) +
           "  chosen    predicted  same      (10^9 per second)")
     for line in ROWS:
         speeds = "".join(f"{line[s]:>9.2f}" if s in line else f"{'-':>9}" for s in STRATEGIES)
         predicted = (line.get("predicted") or {}).get(line.get("chosen"))
-        print(f"{line['work']:<16}{line['row_bytes']:>5}{line['gib']:>8.1f}{speeds}  {line.get('chosen', '-')[:8]:<8}"
+        print(f"{line['work']:<19}{line['row_bytes']:>5}{line['gib']:>8.1f}{speeds}  {line.get('chosen', '-')[:8]:<8}"
               f"{'-' if predicted is None else f'{predicted:.2f}':>11}  {line.get('same', '-')}")
 
 

@@ -1,101 +1,150 @@
 #!/usr/bin/env python3
 """The shapes of launches of reach.torch, by measurement: each operation and row size in every candidate, naive over
 32 GiB and in windows over the largest table. Prints the fastest ones as lines of TABLE (reach/torch/shapes.py), with
-their speeds in 10^9 per second.
+their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
 
-  survey_torch_sweep.py [SECONDS]     needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
+All candidates are compiled first, by as many processes as there are cores.
+
+  survey_torch_sweep.py [OUT [SECONDS]]     needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
 """
+import dataclasses
 import itertools
+import json
+import multiprocessing
 import os
+import statistics
 import sys
 import time
 
 import common
 
-sys.path.insert(0, os.path.join(common.BUILD, "python"))
+sys.path.insert(0, common.PYTHON)
 try:
     import torch
     import reach.torch as rt
-    from reach.torch import shapes
+    from reach.torch import launch, shapes
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
 
-GIB, SPARE = 1 << 30, 14 << 30
-REPEATS = 3
+GIB, SPARE, SMALL = 1 << 30, 14 << 30, 64 << 20
+REPEATS = 12
 SHAPES = {  # items, warps, programs per SM, draw, step
-    "copy": ((32, 64, 128, 256, 512, 1024), (2, 4, 8), (2, 4, 8, 16), (1,), (64,)),
-    "bag": ((1, 2, 4), (1, 2, 4), (8, 16, 32), (1, 16), (32, 64)),
+    "copy": ((64, 128, 256, 512, 1024, 2048), (2, 4, 8), (2, 4, 8, 16), (1,), (64,)),
+    "bag": ((1, 2, 4, 8), (1, 2, 4, 8), (4, 8, 16, 32), (1, 4), (16, 32, 64)),
     "add": ((256, 512, 1024, 2048), (4, 8), (2, 4, 8), (1, 8), (64,)),
 }
 ROWS = {"copy": (8, 32, 64, 128, 256), "bag": (64, 128, 256), "add": (4,)}
-WARPS = 64  # of an SM
+WARPS = 64         # of an SM
+MOST = 64 << 10    # bytes of a piece
 
 
-def work(operation, row, memory):
-    """A function of a strategy, and what it counts."""
+def work(operation, row, memory, most=1 << 25):
+    """A function of a strategy, and what it counts: at most `most`."""
     rows = memory.numel() // row
     if operation == "copy":
-        count = min(1 << 25, GIB // row)
+        count = min(most, GIB // row)
         table = memory[:rows * row].view(torch.int64).view((rows,) if row == 8 else (rows, row // 8))
         index = torch.randint(0, rows, (count,), device="cuda")
         out = table.new_empty((count, *table.shape[1:]))
         return lambda strategy: rt.gather_rows(table, index, out=out, strategy=strategy), count
     if operation == "bag":
         table = memory[:rows * row].view(torch.float16).view(rows, row // 2)
-        index = torch.randint(0, rows, (1 << 17, 64), device="cuda")
+        index = torch.randint(0, rows, (min(1 << 17, most >> 6), 64), device="cuda")
         return lambda strategy: rt.embedding_bag(table, index, strategy=strategy), index.numel()
     table = memory[:rows * row].view(torch.float32)
-    index = torch.randint(0, rows, (1 << 25,), device="cuda")
-    ones = torch.ones(1 << 25, device="cuda")
+    index = torch.randint(0, rows, (most,), device="cuda")
+    ones = torch.ones(most, device="cuda")
     return lambda strategy: rt.index_add_(table, index, ones, strategy=strategy), index.numel()
 
 
 def seconds(function, strategy):
-    best = float("inf")
-    for i in range(REPEATS + 1):  # the first compiles
-        begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+    """The median of launches one after another; two before them compile and wake the GPU."""
+    events = [(torch.cuda.Event(True), torch.cuda.Event(True)) for _ in range(REPEATS + 2)]
+    for begin, end in events:
         begin.record()
         function(strategy)
         end.record()
-        torch.cuda.synchronize()
-        best = min(best, begin.elapsed_time(end) / 1e3) if i else best
-    return best
+    torch.cuda.synchronize()
+    return statistics.median(begin.elapsed_time(end) for begin, end in events[2:]) / 1e3
 
 
-def candidates(operation, in_windows):
+def candidates(operation, row, in_windows):
     items, warps, per_sm, draw, step = SHAPES[operation]
     for shape in itertools.product(items, warps, per_sm if in_windows else per_sm[:1],
                                    draw if in_windows else draw[:1], step):
-        if not in_windows or shape[1] * shape[2] <= WARPS:
+        if shape[0] * row > MOST or (operation == "bag" and not shape[1] <= shape[0] <= 2 * shape[1]):
+            continue
+        if not in_windows or WARPS // 4 <= shape[1] * shape[2] <= WARPS:
             yield shapes.Shape(*shape)
 
 
+def compile_some(arguments):
+    """Candidates as they will be launched over `largest` bytes, run over a small table: Triton keeps what it has
+    compiled in files."""
+    some, bytes_of = arguments
+    made = launch._make  # pylint: disable=protected-access
+    memory = torch.zeros(SMALL, dtype=torch.uint8, device="cuda")
+    for operation, row, strategy, shape in some:
+        rows = bytes_of[strategy] // row
+        launch._make = lambda table, job, s, rows=rows: made(  # pylint: disable=protected-access
+            table, dataclasses.replace(job, table_bytes=rows * job.row_bytes), s)
+        launch._ways.clear()  # pylint: disable=protected-access
+        try:
+            with shapes.forced(shape):
+                work(operation, row, memory, 1 << 16)[0](strategy)
+        except Exception:  # pylint: disable=broad-except  # the sweep says so
+            pass
+
+
+def compile_all(jobs, bytes_of):
+    every = [(operation, row, strategy, shape) for operation, row, strategy in jobs
+             for shape in candidates(operation, row, strategy == "windows")]
+    cores = max(1, (os.cpu_count() or 2) - 1)
+    begin = time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(cores) as pool:
+        pool.map(compile_some, [(every[k::4 * cores], bytes_of) for k in range(4 * cores)], 1)
+    print(f"# {len(every)} candidates compiled in {time.monotonic() - begin:.0f} s", flush=True)
+
+
 def sweep(operation, row, memory, strategy, until):
+    """Every candidate's speed and shape, the fastest first."""
     function, count = work(operation, row, memory)
     found = []
-    for shape in candidates(operation, strategy == "windows"):
+    for shape in candidates(operation, row, strategy == "windows"):
         if time.monotonic() > until:
+            print(f"# {operation} {row} B {strategy}: out of time", flush=True)
             break
         try:
             with shapes.forced(shape):
                 found.append((count / seconds(function, strategy) / 1e9, shape))
         except Exception as why:  # pylint: disable=broad-except  # a shape that the GPU or the compiler refuses
             print(f"# {operation} {row} B {strategy} {shape}: {str(why)[:100]}", flush=True)
-    for speed, shape in sorted(found, reverse=True)[:3]:
+    found.sort(reverse=True)
+    for speed, shape in found[:3]:
         print(f'("{operation}", {strategy == "windows"}): ({row}, {shape})  # {speed:.2f}', flush=True)
+    return found
 
 
 def main():
     if not torch.cuda.is_available():
         common.skip_all("PyTorch sees no GPU")
     largest = (torch.cuda.mem_get_info()[0] - SPARE) // GIB * GIB
-    memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")
+    bytes_of = {"naive": min(32 * GIB, largest), "windows": largest}
     jobs = [(operation, row, strategy) for operation in SHAPES for row in ROWS[operation]
             for strategy in ("naive", "windows")]
-    limit = float(sys.argv[1]) if len(sys.argv) > 1 else 300
-    for operation, row, strategy in jobs:
-        sweep(operation, row, memory if strategy == "windows" else memory[:min(32 * GIB, largest)], strategy,
-              time.monotonic() + limit / len(jobs))
+    end = time.monotonic() + (float(sys.argv[2]) if len(sys.argv) > 2 else 300)
+    compile_all(jobs, bytes_of)
+    memory = torch.zeros(largest, dtype=torch.uint8, device="cuda")
+    results = []
+    for k, (operation, row, strategy) in enumerate(jobs):
+        left = max(0, end - time.monotonic())
+        found = sweep(operation, row, memory[:bytes_of[strategy]], strategy,
+                      time.monotonic() + 3 * left / (len(jobs) - k))
+        results += [{"operation": operation, "row_bytes": row, "strategy": strategy, "g_per_s": speed,
+                     **shape._asdict()} for speed, shape in found]
+    if len(sys.argv) > 1:
+        with open(os.path.join(sys.argv[1], "torch_sweep.json"), "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=0)
 
 
 if __name__ == "__main__":

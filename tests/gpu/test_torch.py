@@ -6,7 +6,7 @@ import sys
 
 import common
 
-sys.path.insert(0, os.path.join(common.BUILD, "python"))
+sys.path.insert(0, common.PYTHON)
 try:
     import torch
     import reach.torch as rt

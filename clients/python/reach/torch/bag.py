@@ -1,8 +1,8 @@
 """embedding_bag: sums or means of bags of rows.
 
-The order of additions is fixed, so a result is the same in every run: the rows of a bag in steps of a power of
-two, each step a tree, the steps one after another; then, in scopes and windows, the sums of the parts of the
-table, in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
+The order of additions is fixed, so a result is the same in every run: a power of two of sums, each of every so
+many-th row of a bag, are added as a tree; then, in scopes and windows, the sums of the parts of the table, in the
+order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
 differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
@@ -20,6 +20,7 @@ from reach.torch.planning import Job
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BLOCK = 1024   # numbers of a program that adds parts
+WARP_BYTES = 512  # of a load of 16 bytes a thread
 _NONE = 0      # LENGTH of bags that have offsets
 
 
@@ -46,6 +47,12 @@ def _step(most: int, index: torch.Tensor, bags: int) -> int:
     return max(4, min(most, triton.next_power_of_2(average)))
 
 
+def _lanes(step: int, table: torch.Tensor) -> int:
+    """Rows that a warp loads at once, 16 bytes a thread."""
+    padded = triton.next_power_of_2(table.shape[1]) * table.element_size()
+    return max(1, min(step, WARP_BYTES // padded))
+
+
 def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
          weights: Optional[torch.Tensor], length: int, bags: int, has_end: bool, mean: bool,
          way: launch.Way) -> torch.Tensor:
@@ -56,11 +63,13 @@ def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tenso
     double = table.dtype == torch.float64
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, bags, width), dtype=torch.float64 if double else torch.float32)
+    step = _step(shape.step, index, bags)
+    lanes = _lanes(step, table)
     launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, shape, index.contiguous(), starts,
                index if weights is None else weights.contiguous(), table.detach(), parts, bags,
                bags if has_end else bags - 1, index.numel(), numbered=True,
                LENGTH=fixed, WIDTH=width, PADDED=triton.next_power_of_2(width), BAGS=shape.items,
-               STEP=_step(shape.step, index, bags), WEIGHTED=weights is not None, MEAN=mean,
+               STEPS=step // lanes, LANES=lanes, WEIGHTED=weights is not None, MEAN=mean,
                SUM=tl.float64 if double else tl.float32)
     if way.parts > 1:
         with launch.on(out.device):

@@ -102,33 +102,38 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
 
 
 # ---- sums of bags --------------------------------------------------------------------------------
+#
+# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a
+# warp and BAGS the warps, so a thread adds the STEPS rows in its registers, and only their sums cross threads. The
+# order of the dimensions matters: Triton gives threads to the last one first, then to the others from the front.
 
 @triton.jit
-def _bag_mask(i, lo, hi, WIDTH: tl.constexpr, PADDED: tl.constexpr):
-    mask = ((i >= lo) & (i < hi))[:, :, None]
+def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):
+    """[LANES, 1, STEPS]: the place of a row of the tile in its bag."""
+    return tl.arange(0, STEPS)[None, None, :] * LANES + tl.arange(0, LANES)[:, None, None]
+
+
+@triton.jit
+def _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH: tl.constexpr, PADDED: tl.constexpr,
+              WEIGHTED: tl.constexpr, SUM: tl.constexpr):
+    """[LANES, BAGS, PADDED] of the rows i [LANES, BAGS, STEPS] within the range. p: their places in the index."""
+    here = (i >= lo) & (i < hi)
+    c = tl.arange(0, PADDED)[None, None, None, :]
+    mask = here[:, :, :, None]
     if PADDED != WIDTH:
-        mask = mask & (tl.arange(0, PADDED) < WIDTH)[None, None, :]
-    return mask
-
-
-@triton.jit
-def _bag_rows(table, i, mask, WIDTH: tl.constexpr, PADDED: tl.constexpr):
-    return tl.load(table + i[:, :, None] * WIDTH + tl.arange(0, PADDED)[None, None, :], mask=mask, other=0)
-
-
-@triton.jit
-def _bag_sum(rows, weight, mask, WEIGHTED: tl.constexpr, SUM: tl.constexpr):
-    """Of rows that are 0 unless masked in."""
-    v = rows.to(SUM)
+        mask = mask & (c < WIDTH)
+    v = tl.load(table + i[:, :, :, None] * WIDTH + c, mask=mask, other=0).to(SUM)
     if WEIGHTED:
-        v = tl.where(mask, v * weight.to(SUM)[:, :, None], 0.0)  # 0 x infinity is not 0
-    return tl.sum(v, axis=1)
+        weight = tl.load(weights + p, mask=valid, other=0)
+        v = tl.where(mask, v * weight.to(SUM)[:, :, :, None], 0.0)  # 0 x infinity is not 0
+    return tl.sum(v, axis=2)
 
 
 @triton.jit
 def _bag_store(out, sums, b, bags, part, length, WIDTH: tl.constexpr, PADDED: tl.constexpr, MEAN: tl.constexpr,
                SUM: tl.constexpr):
     c = tl.arange(0, PADDED)
+    sums = tl.sum(sums, axis=0)
     if MEAN:
         sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
     to = out + (part.to(tl.int64) * bags + b[:, None]) * WIDTH + c[None, :]
@@ -138,7 +143,7 @@ def _bag_store(out, sums, b, bags, part, length, WIDTH: tl.constexpr, PADDED: tl
 @triton.jit
 def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, piece, lo, hi,
          LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
-         STEP: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+         STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     """The sums of what lies in the range, of BAGS bags, go to part `part` of `out`. LENGTH 0: bag b has the
     positions from offsets[b] to below offsets[b + 1]; the bag at `last_offset`, which has no next, ends at
     `total`."""
@@ -152,62 +157,59 @@ def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, pi
         end = tl.load(offsets + b + 1, mask=b < last_offset, other=total).to(tl.int64)
         length = tl.where(b < bags, end - first, 0)
         longest = tl.max(length, axis=0)
-    sums = tl.zeros([BAGS, PADDED], SUM)
-    for start in range(0, longest, STEP):
-        j = start + tl.arange(0, STEP)
-        p = first[:, None] + j[None, :]
-        valid = j[None, :] < length[:, None]
+    sums = tl.zeros([LANES, BAGS, PADDED], SUM)
+    for start in range(0, longest, STEPS * LANES):
+        j = start + _tile_rows(STEPS, LANES)
+        p = first[None, :, None] + j
+        valid = j < length[None, :, None]
         i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-        mask = _bag_mask(i, lo, hi, WIDTH, PADDED)
-        rows = _bag_rows(table, i, mask, WIDTH, PADDED)
-        weight = tl.load(weights + p, mask=valid, other=0) if WEIGHTED else i
-        sums += _bag_sum(rows, weight, mask, WEIGHTED, SUM)
+        sums += _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, PADDED, WEIGHTED, SUM)
     _bag_store(out, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
 
 
 @triton.jit
-def _bag_positions(piece, LENGTH: tl.constexpr, BAGS: tl.constexpr):
+def _bag_positions(piece, total, LENGTH: tl.constexpr, BAGS: tl.constexpr, LANES: tl.constexpr):
+    """Of bags of LENGTH, that are one tile."""
     b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-    return b[:, None] * LENGTH + tl.arange(0, LENGTH)[None, :]
+    p = b[None, :, None] * LENGTH + _tile_rows(LENGTH // LANES, LANES)
+    return p, p < total
 
 
 @triton.jit(do_not_specialize=["bags", "last_offset", "total", "part", "lo", "hi"])
 def bag_scope(index, offsets, weights, table, out, bags, last_offset, total, part, lo, hi,
               LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
-              STEP: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+              STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr,
+              SUM: tl.constexpr):
     _bag(index, offsets, weights, table, out, bags, last_offset, total, part, tl.program_id(0), lo, hi,
-         LENGTH, WIDTH, PADDED, BAGS, STEP, WEIGHTED, MEAN, SUM)
+         LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
 
 
 @triton.jit(do_not_specialize=["bags", "last_offset", "total", "pieces"])
 def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, bounds, window_of_sm, queues,
                 pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
-                PADDED: tl.constexpr, BAGS: tl.constexpr, STEP: tl.constexpr, WEIGHTED: tl.constexpr,
-                MEAN: tl.constexpr, SUM: tl.constexpr):
-    """Bags of LENGTH = STEP rows are one step each, and the next bags' indices are loaded during it."""
+                PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
+                WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    """Bags of LENGTH = STEPS x LANES rows are one tile each, and the next bags' indices are loaded during it."""
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
         queue = queues + w * QUEUE_STRIDE
         piece = _draw(queue, DRAW)
-        if LENGTH == STEP:
-            p = _bag_positions(piece, LENGTH, BAGS)
-            i = tl.load(index + p, mask=p < total, other=-1).to(tl.int64)
+        if LENGTH == STEPS * LANES:
+            p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
+            i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
             while piece < pieces:
                 b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-                mask = _bag_mask(i, lo, hi, WIDTH, PADDED)
-                rows = _bag_rows(table, i, mask, WIDTH, PADDED)
-                weight = tl.load(weights + p, mask=p < total, other=0) if WEIGHTED else i
+                sums = _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, PADDED, WEIGHTED, SUM)
                 piece = _next(queue, piece, DRAW)
-                p = _bag_positions(piece, LENGTH, BAGS)
-                i = tl.load(index + p, mask=p < total, other=-1).to(tl.int64)
-                _bag_store(out, _bag_sum(rows, weight, mask, WEIGHTED, SUM), b, bags, w,
-                           tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED, MEAN, SUM)
+                p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
+                i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+                _bag_store(out, sums, b, bags, w, tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED, MEAN, SUM)
         else:
             while piece < pieces:
                 _bag(index, offsets, weights, table, out, bags, last_offset, total, w, piece, lo, hi,
-                     LENGTH, WIDTH, PADDED, BAGS, STEP, WEIGHTED, MEAN, SUM)
+                     LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
                 piece = _next(queue, piece, DRAW)
         w = (w + 1) % WINDOWS
 

@@ -14,9 +14,21 @@ import torch
 import triton
 
 from reach.torch import gather, kernels, launch
+from reach.torch.planning import Job
 
 BLOCK = 512
+POSITION = 8  # bytes of a position in the array of edges
+SECTOR = 32   # bytes that memory moves at least for one access
 _SIGN = 1 << 63
+
+
+def job(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int) -> Job:
+    """An access is a seed: its neighbors lie together, in a list of the mean degree."""
+    item, nodes = indices.element_size(), max(1, indptr.numel() - 1)
+    mean = -(-indices.numel() * item // nodes)
+    return Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=seeds.numel(),
+               input_bytes=fanout * POSITION, written_bytes=fanout * item,
+               touched_bytes=max(item, min(fanout * SECTOR, mean)) if fanout > 1 else 0)
 
 
 def _signed(x: int) -> int:
@@ -70,10 +82,8 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
     if fanout < 1 or not 0 <= seed < _SIGN:
         raise ValueError("fanout is at least 1, and seed is from 0 to below 2^63")
     count = seeds.numel() * fanout
-    work = gather.job(indices, torch.empty(0, dtype=torch.int64, device=indices.device))
-    work = work.__class__(**{**work.__dict__, "accesses": count})
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
-    way = launch.choose("neighbor_sample", indices, work, strategy, False) if count and contiguous and \
+    way = launch.choose("neighbor_sample", indices, job(indptr, indices, seeds, fanout), strategy, False) if count and contiguous and \
         indices.numel() else None
     if way is None:
         return _sample_stock(indptr, indices, seeds, fanout, seed)
