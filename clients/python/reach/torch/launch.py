@@ -126,9 +126,26 @@ def _window_table(found: Plan, device: torch.device) -> torch.Tensor:
     return torch.tensor(slots, dtype=torch.int32, device=device)
 
 
-def _make_tables(device: torch.device, job: TablesJob, strategy: str) -> Way:
+def _whole_tables(found: Plan, job: TablesJob, strategy: str) -> Optional[Tuple[Tuple[int, int], ...]]:
     """Passes over whole tables take no index twice and add no partial sums, so they go before windows and scopes of
     matched parts, which a table longer than a scope needs."""
+    beyond = (strategy or found.strategy) != "naive" and strategy != "windows" and found.table_scopes
+    return packed(found.scope_bytes, job.tables) if beyond else None
+
+
+def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
+    """(the strategy of this job, what the plan says of each: items per second). Raises NoPlan."""
+    found = plan(device, job)
+    speeds = {name: found.rows_per_s(name) for name in found.gbps}
+    passes = _whole_tables(found, job, "scopes") if isinstance(job, TablesJob) else None
+    if passes and isinstance(job, TablesJob):  # each pass is naive over its tables
+        each = [plan(device, job.part(*run)).rows_per_s("naive") for run in passes]
+        speeds["scopes"] = 1 / sum(1 / s for s in each if s) if all(each) else None
+        return found.strategy if found.strategy == "naive" else "scopes", speeds
+    return found.strategy, speeds
+
+
+def _make_tables(device: torch.device, job: TablesJob, strategy: str) -> Way:
     count = len(job.tables)
     whole = (0,) * count, job.tables
     found = None if strategy == "naive" else plan(device, job)
@@ -137,8 +154,7 @@ def _make_tables(device: torch.device, job: TablesJob, strategy: str) -> Way:
     bounds: Tuple[Tuple[int, ...], ...] = whole
     passes: Tuple[Tuple[int, int, int], ...] = ((0, count, 0),)
     if found and chosen != "naive":
-        whole_tables = found.table_scopes and strategy != "windows"
-        scopes = packed(found.scope_bytes, job.tables) if whole_tables else None
+        scopes = _whole_tables(found, job, strategy)
         if scopes:
             chosen, passes = "scopes", tuple((first, many, 0) for first, many in scopes)
         else:
