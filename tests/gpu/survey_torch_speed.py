@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Speed of reach.torch beside PyTorch's operators: each operation, row size and strategy over the largest table and
-over 32 GiB, with the plan's prediction. Prints the table last; lines and OUT/torch_speed.json grow as it runs.
+over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together, each with the plan's predictions. Prints the
+tables last; lines and OUT/torch_speed.json grow as it runs.
 
   survey_torch_speed.py [OUT]     needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
 """
@@ -15,7 +16,7 @@ sys.path.insert(0, common.PYTHON)
 try:
     import torch
     import reach.torch as rt
-    from reach.torch import bag, gather, add, launch, sample
+    from reach.torch import bag, gather, add, launch, sample, tables
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     common.skip_all(f"no reach.torch here: {missing}")
@@ -23,6 +24,10 @@ except ImportError as missing:
 GIB, SPARE = 1 << 30, 14 << 30
 REPEATS = 25
 STRATEGIES = ("stock", "naive", "scopes", "windows")
+THREE_GIB, THREE_NUMBERS = (50, 40, 30), (64, 32, 16)  # of 2 bytes
+IN_REACH = 48 * GIB     # of the three together
+BEST_WITHIN = 0.03      # the first choice is the best measured one, or this much slower
+PREDICTED_WITHIN = 0.1
 ROWS = []
 
 
@@ -39,20 +44,33 @@ def seconds(function):
     return statistics.median(begin.elapsed_time(end) for begin, end in events) / 1e3
 
 
-def measure(out, name, row, table, count, job, function, same=None, per=1):
-    """One line: G/s of each strategy, and what the plan says, whose accesses count `per` each."""
-    line = {"work": name, "row_bytes": row, "gib": table.numel() * table.element_size() / GIB, "count": count}
+def compare(line, device, job, per):
+    """Adds what the plan says of each strategy, predicted / measured, and whether its first choice is the best."""
+    try:
+        line["chosen"], speeds = launch.predicted(device, job)
+    except NoPlan as why:
+        line["chosen"] = f"stock: {why}"
+        return
+    line["predicted"] = {s: speed * per / 1e9 for s, speed in speeds.items() if speed}
+    line["ratio"] = {s: speed / line[s] for s, speed in line["predicted"].items() if s in line}
+    best = max(line[s] for s in STRATEGIES if s in line)
+    line["chosen_of_best"] = line.get(line["chosen"], 0) / best
+    line["choice_is_best"] = line["chosen_of_best"] >= 1 - BEST_WITHIN
+
+
+def measure(out, name, row, size, count, job, function, same=None, within=None, per=1):
+    """One line: G/s of each strategy, what the plan says of its accesses, which count `per` each, and `within`, the
+    speed within the reach."""
+    line = {"work": name, "row_bytes": row, "gib": size / GIB, "count": count}
     for strategy in STRATEGIES:
         try:
             line[strategy] = count / seconds(lambda s=strategy: function(s)) / 1e9
         except (RuntimeError, ValueError) as why:  # out of memory, or no such strategy
             line[strategy + "_why"] = str(why)[:200]
-    try:
-        plan = launch.plan(table.device, job)
-        line["chosen"] = plan.strategy
-        line["predicted"] = {s: (plan.rows_per_s(s) or 0) * per / 1e9 for s in plan.gbps}
-    except NoPlan as why:
-        line["chosen"] = f"stock: {why}"
+    compare(line, torch.device("cuda", torch.cuda.current_device()), job, per)
+    if within:
+        line["within"] = within
+        line["of_within"] = {s: line[s] / within for s in STRATEGIES if s in line}
     if same:
         line["same"] = same()
     ROWS.append(line)
@@ -60,6 +78,10 @@ def measure(out, name, row, table, count, job, function, same=None, per=1):
     if out:
         with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
             json.dump(ROWS, file, indent=1)
+
+
+def size_of(table):
+    return table.numel() * table.element_size()
 
 
 def gathers(out, memory, sizes):
@@ -71,7 +93,7 @@ def gathers(out, memory, sizes):
             index = torch.randint(0, rows, (count,), device="cuda")
             result = table.new_empty((count, *shape[1:]))
             wanted = torch.index_select(table, 0, index)
-            measure(out, "gather_rows", row, table, count, gather.job(table, index),
+            measure(out, "gather_rows", row, size_of(table), count, gather.job(table, index),
                     lambda s: rt.gather_rows(table, index, out=result, strategy=s),
                     lambda: all(torch.equal(rt.gather_rows(table, index, strategy=s), wanted)
                                 for s in ("naive", "scopes", "windows")))
@@ -84,7 +106,7 @@ def bags(out, memory, sizes):
             rows = size // row
             table = memory[:rows * row].view(torch.float16).view(rows, row // 2)
             index = torch.randint(0, rows, (1 << 18, 64), device="cuda")
-            measure(out, "embedding_bag", row, table, index.numel(), bag.job(table, index, 1 << 18, False),
+            measure(out, "embedding_bag", row, size_of(table), index.numel(), bag.job(table, index, 1 << 18, False),
                     lambda s: rt.embedding_bag(table, index, strategy=s))
             del index
 
@@ -94,7 +116,7 @@ def additions(out, memory, sizes):
         table = memory[:size].view(torch.float32)
         index = torch.randint(0, table.numel(), (1 << 26,), device="cuda")
         ones = torch.ones(1 << 26, device="cuda")
-        measure(out, "index_add_", 4, table, index.numel(), add.job(table, index),
+        measure(out, "index_add_", 4, size_of(table), index.numel(), add.job(table, index),
                 lambda s: rt.index_add_(table, index, ones, strategy=s))
         del index, ones
 
@@ -105,7 +127,7 @@ def neighbors(out, memory, size):
     table = memory[:edges * 8].view(torch.int64)
     for fanout in (1, 4, 16):
         seeds = torch.randint(0, nodes, ((1 << 26) // fanout,), device="cuda")
-        measure(out, f"neighbor_sample {fanout}", 8, table, seeds.numel() * fanout,
+        measure(out, f"neighbor_sample {fanout}", 8, size_of(table), seeds.numel() * fanout,
                 sample.job(indptr, table, seeds, fanout),
                 lambda s, n=fanout, nodes=seeds: rt.neighbor_sample(indptr, table, nodes, n, 1, strategy=s), per=fanout)
 
@@ -119,14 +141,65 @@ def dealing():
                      "gib": keys.numel() * 4 / GIB, "windows": speed})
 
 
+def three_tables(out):
+    """Allocated apart and read together; the same three, shorter, are the speed within the reach. An item is a row of
+    each."""
+    scale = min(1.0, (torch.cuda.mem_get_info()[0] - SPARE) / (sum(THREE_GIB) * GIB))
+    held = [torch.zeros((int(scale * gib * GIB) // (2 * n), n), dtype=torch.float16, device="cuda")
+            for gib, n in zip(THREE_GIB, THREE_NUMBERS)]
+    for table in held:
+        for first in range(0, table.shape[0], 1 << 28):
+            table[first:first + (1 << 28)].uniform_(-1, 1)
+    total = sum(map(size_of, held))
+    near = [table[:int(table.shape[0] * min(1.0, IN_REACH / total))] for table in held]
+    row = 2 * sum(THREE_NUMBERS)
+
+    def index_of(some, *shape):
+        return torch.stack([torch.randint(0, t.shape[0], shape, device="cuda") for t in some])
+
+    index, close = index_of(held, 1 << 23), index_of(near, 1 << 23)
+    within = max((1 << 23) / seconds(lambda s=s: rt.gather_tables(near, close, strategy=s)) / 1e9
+                 for s in ("stock", "naive"))
+    wanted = [torch.index_select(t, 0, i) for t, i in zip(held, index)]
+    measure(out, "gather_tables", row, total, 1 << 23, tables.gather_job(held, index),
+            lambda s: rt.gather_tables(held, index, strategy=s),
+            lambda: all(torch.equal(a, b) for s in ("naive", "scopes", "windows")
+                        for a, b in zip(rt.gather_tables(held, index, strategy=s), wanted)), within)
+    del index, close, wanted
+    bags, length = 1 << 17, 32
+    index, close = index_of(held, bags, length), index_of(near, bags, length)
+    within = max(bags * length / seconds(lambda s=s: rt.embedding_bags(near, close, strategy=s)) / 1e9
+                 for s in ("stock", "naive"))
+    measure(out, "embedding_bags", row, total, bags * length, tables.bags_job(held, index.view(-1), bags, False),
+            lambda s: rt.embedding_bags(held, index, strategy=s), within=within)
+
+
 def print_table():
     print(f"{'work':<19}{'row':>5}{'GiB':>8}" + "".join(f"{s:>9}" for s in STRATEGIES) +
-          "  chosen    predicted  same      (10^9 per second)")
+          "  chosen    predicted  same      (10^9 per second; of lists of tables, items: a row of each)")
     for line in ROWS:
         speeds = "".join(f"{line[s]:>9.2f}" if s in line else f"{'-':>9}" for s in STRATEGIES)
         predicted = (line.get("predicted") or {}).get(line.get("chosen"))
         print(f"{line['work']:<19}{line['row_bytes']:>5}{line['gib']:>8.1f}{speeds}  {line.get('chosen', '-')[:8]:<8}"
               f"{'-' if predicted is None else f'{predicted:.2f}':>11}  {line.get('same', '-')}")
+
+
+def print_predictions():
+    kinds = [s for s in STRATEGIES if s != "stock"]
+    print(f"\n{'predicted / measured':<22}{'GiB':>7}" + "".join(f"{s:>10}" for s in kinds) +
+          f"  chosen   of best  first choice (* off by more than {PREDICTED_WITHIN:.0%})")
+    for line in ROWS:
+        if "ratio" not in line:
+            continue
+        ratios = [line["ratio"].get(s) for s in kinds]
+        cells = "".join(f"{'-':>10}" if r is None else f"{r:>9.2f}{' ' if abs(r - 1) <= PREDICTED_WITHIN else '*'}"
+                        for r in ratios)
+        print(f"{line['work']:<19}{line['row_bytes']:>4} B{line['gib']:>7.1f}{cells}  {line['chosen'][:8]:<8}"
+              f"{line['chosen_of_best']:>8.2f}  {'best' if line['choice_is_best'] else 'not the best'}")
+    for line in ROWS:
+        if "of_within" in line:
+            print(f"{line['work']}: within the reach {line['within']:.2f}; " + ", ".join(
+                f"{s} {share:.1%} of it" for s, share in line["of_within"].items()))
 
 
 def main():
@@ -146,11 +219,14 @@ def main():
     neighbors(out, memory, largest)
     del memory
     torch.cuda.empty_cache()
+    three_tables(out)
+    torch.cuda.empty_cache()
     dealing()
     if out:
         with open(os.path.join(out, "torch_speed.json"), "w", encoding="utf-8") as file:
             json.dump(ROWS, file, indent=1)
     print_table()
+    print_predictions()
 
 
 if __name__ == "__main__":

@@ -18,9 +18,13 @@ STRATEGIES = ("naive", "scopes", "windows")
 
 
 def made_up(_device, job):
-    half = job.table_bytes // 2
+    half, of_each = job.table_bytes // 2, ()
+    if isinstance(job, planning.TablesJob):  # no table fits a scope, so it is cut
+        of_each = ((0,) * len(job.tables), tuple(size // row // 2 * row for size, row in zip(job.tables, job.rows)),
+                   job.tables)
+        half = max(job.tables) // 2
     return planning.Plan("windows", "made up", half, (0, half, job.table_bytes),
-                         tuple(sm % 2 for sm in range(1024)), {}, 32)
+                         tuple(sm % 2 for sm in range(1024)), {}, 32, table_windows=of_each, table_scopes=of_each)
 
 
 def try_operators(t, device):
@@ -46,6 +50,53 @@ def try_operators(t, device):
     dealt = rt.deal(index, [1000, 50000])
     part = torch.bucketize(index, torch.tensor([1000, 50000], device=device), right=True)
     t.ok(torch.equal(dealt.index, index[torch.argsort(part, stable=True)]), f"deal, {device}")
+
+
+def try_lists(t, device):
+    """Tables allocated apart, with 16 to 64 numbers a row."""
+    for dtype in (torch.float16, torch.float32):
+        held = [torch.randn(rows, width, device=device).to(dtype) for rows, width in ((70001, 16), (30011, 64), (9, 20))]
+        index = torch.stack([torch.randint(0, h.shape[0], (50003,), device=device) for h in held])
+        bags = index[:, :50000].reshape(3, 1250, 40)
+        wanted = torch.cat([torch.nn.functional.embedding_bag(i, h.float(), mode="sum") for h, i in zip(held, bags)], 1)
+        offsets = torch.arange(0, 3 * 1250 + 1, device=device) * 40
+        for strategy in STRATEGIES:
+            found = rt.gather_tables(held, index, strategy=strategy)
+            t.ok(all(torch.equal(f, h.index_select(0, i)) for f, h, i in zip(found, held, index)),
+                 f"gather_tables, {strategy}, {dtype}, {device}")
+            for more in ((bags,), (bags.reshape(-1), offsets)):
+                got = rt.embedding_bags(held, *more, strategy=strategy)
+                same = torch.equal(got, rt.embedding_bags(held, *more, strategy=strategy))
+                t.ok(same and torch.allclose(got.float(), wanted, atol=1e-3 if dtype == torch.float32 else 0.1),
+                     f"embedding_bags, {strategy}, {dtype}, {device}", (got.float() - wanted).abs().max())
+    table, index = [h.float().requires_grad_() for h in held], index[:, :600].reshape(3, 20, 30)
+    rt.embedding_bags(table, index, strategy="windows").square().sum().backward()
+    other = [h.float().requires_grad_() for h in held]
+    torch.cat([torch.nn.functional.embedding_bag(i, h, mode="sum") for h, i in zip(other, index)], 1).square().sum().backward()
+    t.ok(all(torch.allclose(a.grad, b.grad, rtol=1e-3, atol=1e-2) for a, b in zip(table, other)),
+         f"gradients of embedding_bags, {device}")
+
+
+def try_graph_of_tables(t):
+    held = [torch.randn(rows, width, device="cuda") for rows, width in ((70001, 16), (30011, 64))]
+    index = torch.stack([torch.randint(0, h.shape[0], (6000,), device="cuda") for h in held])
+
+    def both():
+        return rt.gather_tables(held, index, strategy="windows"), \
+            rt.embedding_bags(held, index.view(2, 600, 10), strategy="windows")
+    both()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        rows, sums = both()
+    right = True
+    for _ in range(3):
+        index.random_(0, 30011)
+        graph.replay()
+        wanted = [h[i] for h, i in zip(held, index)]
+        right = right and all(torch.equal(a, b) for a, b in zip(rows, wanted)) and \
+            torch.allclose(sums, torch.cat([w.view(600, 10, -1).sum(1) for w in wanted], 1), atol=1e-3)
+    t.ok(right, "a captured graph of lists of tables replays with other indices")
 
 
 def try_graph(t):
@@ -93,7 +144,9 @@ def main():
     t = common.Tap()
     for number in range(min(2, torch.cuda.device_count())):
         try_operators(t, torch.device("cuda", number))
+        try_lists(t, torch.device("cuda", number))
     try_graph(t)
+    try_graph_of_tables(t)
     try_streams(t)
     try_learning(t)
     t.end()

@@ -7,7 +7,7 @@ differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import triton
@@ -32,53 +32,54 @@ def job(table: torch.Tensor, index: torch.Tensor, bags: int, weighted: bool) -> 
                written_bytes=row * per_row, output_bytes=4 * width * per_row)
 
 
-def _offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, bags: int) -> Tuple[int, Any]:
-    """(LENGTH, offsets): a constant only for powers of two, since each length is compiled."""
+def fixed_or_offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int,
+                     count: int) -> Tuple[int, Any]:
+    """(LENGTH, that many offsets): a constant only for powers of two, since each length is compiled."""
     if offsets is not None:
         return _NONE, offsets.contiguous()
     if length > 0 and length & (length - 1) == 0:
         return length, index  # not read
-    return _NONE, torch.arange(bags, dtype=torch.int64, device=index.device) * length
+    return _NONE, torch.arange(count, dtype=torch.int64, device=index.device) * length
 
 
-def _step(most: int, index: torch.Tensor, bags: int) -> int:
-    """Rows of a bag in flight together: as long as the average bag, to a power of two."""
+def tile(most: int, index: torch.Tensor, bags: int, row_bytes: int) -> Dict[str, int]:
+    """The rows of a bag in flight together, as long as the average bag, to a power of two: LANES of them are what a
+    warp loads at once, 16 bytes a thread, and STEPS of these are a tile. `row_bytes`: as padded."""
     average = max(1, index.numel() // max(1, bags))
-    return max(4, min(most, triton.next_power_of_2(average)))
+    rows = max(4, min(most, triton.next_power_of_2(average)))
+    lanes = max(1, min(rows, WARP_BYTES // row_bytes))
+    return {"STEPS": rows // lanes, "LANES": lanes}
 
 
-def _lanes(step: int, table: torch.Tensor) -> int:
-    """Rows that a warp loads at once, 16 bytes a thread."""
-    padded = triton.next_power_of_2(table.shape[1]) * table.element_size()
-    return max(1, min(step, WARP_BYTES // padded))
+def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """out = parts[0] + parts[1] + ..."""
+    with launch.on(out.device):
+        kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.numel(), PARTS=parts.shape[0],
+                                                              BLOCK=BLOCK)
+    return out
 
 
 def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
          weights: Optional[torch.Tensor], length: int, bags: int, has_end: bool, mean: bool,
          way: launch.Way) -> torch.Tensor:
     width = table.shape[1]
+    padded = triton.next_power_of_2(width)
     out = table.new_empty((bags, width))
-    fixed, starts = _offsets(index, offsets, length, bags)
+    fixed, starts = fixed_or_offsets(index, offsets, length, bags)
     shape = shapes.shape("bag", way.in_windows, launch.row_bytes(table), width)
     double = table.dtype == torch.float64
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, bags, width), dtype=torch.float64 if double else torch.float32)
-    step = _step(shape.step, index, bags)
-    lanes = _lanes(step, table)
     launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, shape, index.contiguous(), starts,
                index if weights is None else weights.contiguous(), table.detach(), parts, bags,
                bags if has_end else bags - 1, index.numel(), numbered=True,
-               LENGTH=fixed, WIDTH=width, PADDED=triton.next_power_of_2(width), BAGS=shape.items,
-               STEPS=step // lanes, LANES=lanes, WEIGHTED=weights is not None, MEAN=mean,
-               SUM=tl.float64 if double else tl.float32)
-    if way.parts > 1:
-        with launch.on(out.device):
-            kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.numel(), PARTS=way.parts,
-                                                                  BLOCK=BLOCK)
-    return out
+               LENGTH=fixed, WIDTH=width, PADDED=padded, BAGS=shape.items,
+               WEIGHTED=weights is not None, MEAN=mean, SUM=tl.float64 if double else tl.float32,
+               **tile(shape.step, index, bags, padded * table.element_size()))
+    return add_parts(parts, out) if way.parts > 1 else out
 
 
-def _stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
+def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
            weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
     bags = index if offsets is not None else index.view(-1, length)
     like = None if weights is None else weights.view(bags.shape)
@@ -105,7 +106,7 @@ def _bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tenso
         way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES)
         if way is not None:
             return _run(table, index, offsets, weights, length, bags, has_end, mean, way)
-    return _stock(table, index, offsets, weights, length, has_end, mean)
+    return stock(table, index, offsets, weights, length, has_end, mean)
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
@@ -123,7 +124,7 @@ def _save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
     ctx.save_for_backward(*kept)
 
 
-def _rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool,
+def rows_of(grad: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool,
              mean: bool) -> torch.Tensor:
     """The gradient of each row of the index: that of its bag's result."""
     if offsets is None:
@@ -144,7 +145,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...
     index, *more = ctx.saved_tensors
     offsets = more.pop(0) if ctx.has_offsets else None
     weights, table = more if ctx.weighted else (None, None)
-    rows = _rows_of(grad, index, offsets, ctx.length, ctx.has_end, ctx.mean)
+    rows = rows_of(grad, index, offsets, ctx.length, ctx.has_end, ctx.mean)
     of_weights = of_table = None
     if weights is not None and table is not None and ctx.needs_input_grad[3]:
         of_weights = (gather_rows(table.detach(), index) * rows).sum(-1)

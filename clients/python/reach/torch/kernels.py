@@ -114,15 +114,16 @@ def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):
 
 
 @triton.jit
-def _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH: tl.constexpr, PADDED: tl.constexpr,
+def _tile_sum(table, weights, i, p, valid, lo, hi, width, FULL: tl.constexpr, PADDED: tl.constexpr,
               WEIGHTED: tl.constexpr, SUM: tl.constexpr):
-    """[LANES, BAGS, PADDED] of the rows i [LANES, BAGS, STEPS] within the range. p: their places in the index."""
+    """[LANES, BAGS, PADDED] of the rows i [LANES, BAGS, STEPS] within the range. p: their places in the index.
+    FULL: a row has PADDED numbers."""
     here = (i >= lo) & (i < hi)
     c = tl.arange(0, PADDED)[None, None, None, :]
     mask = here[:, :, :, None]
-    if PADDED != WIDTH:
-        mask = mask & (c < WIDTH)
-    v = tl.load(table + i[:, :, :, None] * WIDTH + c, mask=mask, other=0).to(SUM)
+    if not FULL:
+        mask = mask & (c < width)
+    v = tl.load(table + (i[:, :, :, None] * width + c), mask=mask, other=0).to(SUM)
     if WEIGHTED:
         weight = tl.load(weights + p, mask=valid, other=0)
         v = tl.where(mask, v * weight.to(SUM)[:, :, :, None], 0.0)  # 0 x infinity is not 0
@@ -163,7 +164,7 @@ def _bag(index, offsets, weights, table, out, bags, last_offset, total, part, pi
         p = first[None, :, None] + j
         valid = j < length[None, :, None]
         i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-        sums += _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, PADDED, WEIGHTED, SUM)
+        sums += _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED, SUM)
     _bag_store(out, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
 
 
@@ -201,7 +202,8 @@ def bag_windows(index, offsets, weights, table, out, bags, last_offset, total, b
             i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
             while piece < pieces:
                 b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-                sums = _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, PADDED, WEIGHTED, SUM)
+                sums = _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED,
+                                 SUM)
                 piece = _next(queue, piece, DRAW)
                 p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
                 i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)

@@ -19,7 +19,8 @@ import triton
 
 import reach
 from reach.torch import fallback, kernels
-from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, row_bounds, scope_bounds
+from reach.torch.planning import (Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds,
+                                  table_bounds)
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
@@ -28,13 +29,16 @@ STOCK = "stock"
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows."""
+    """How a table is worked on. `bounds`: rows, of the scopes of each pass or of the windows. Of a list of tables:
+    the rows of all together; `bounds_there` has a line of the bounds of each, and `passes` are launches of (first
+    table, tables, part)."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...]
     bounds_there: Optional[torch.Tensor] = None
     window_of_sm: Optional[torch.Tensor] = None
     sm_count: int = 0
+    passes: Tuple[Tuple[int, int, int], ...] = ()
 
     @property
     def parts(self) -> int:
@@ -112,11 +116,61 @@ def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
         return NoPlan(f"there is no source of plans: {why}")
 
 
-def _capturing(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+def capturing(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.is_current_streamcapturing()
+
+
+def _window_table(found: Plan, device: torch.device) -> torch.Tensor:
+    slots = [max(0, w) for w in found.window_of_sm][:kernels.SM_SLOTS]
+    slots += [0] * (kernels.SM_SLOTS - len(slots))  # an SM that has no window begins with the first
+    return torch.tensor(slots, dtype=torch.int32, device=device)
+
+
+def _whole_tables(found: Plan, job: TablesJob, strategy: str) -> Optional[Tuple[Tuple[int, int], ...]]:
+    """Passes over whole tables take no index twice and add no partial sums, so they go before windows and scopes of
+    matched parts, which a table longer than a scope needs."""
+    beyond = (strategy or found.strategy) != "naive" and strategy != "windows" and found.table_scopes
+    return packed(found.scope_bytes, job.tables) if beyond else None
+
+
+def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
+    """(the strategy of this job, what the plan says of each: items per second). Raises NoPlan."""
+    found = plan(device, job)
+    speeds = {name: found.rows_per_s(name) for name in found.gbps}
+    passes = _whole_tables(found, job, "scopes") if isinstance(job, TablesJob) else None
+    if passes and isinstance(job, TablesJob):  # each pass is naive over its tables
+        each = [plan(device, job.part(*run)).rows_per_s("naive") for run in passes]
+        speeds["scopes"] = 1 / sum(1 / s for s in each if s) if all(each) else None
+        return found.strategy if found.strategy == "naive" else "scopes", speeds
+    return found.strategy, speeds
+
+
+def _make_tables(device: torch.device, job: TablesJob, strategy: str) -> Way:
+    count = len(job.tables)
+    whole = (0,) * count, job.tables
+    found = None if strategy == "naive" else plan(device, job)
+    chosen = strategy or (found.strategy if found else "naive")
+    reason = found.reason if found else "asked for"
+    bounds: Tuple[Tuple[int, ...], ...] = whole
+    passes: Tuple[Tuple[int, int, int], ...] = ((0, count, 0),)
+    if found and chosen != "naive":
+        scopes = _whole_tables(found, job, strategy)
+        if scopes:
+            chosen, passes = "scopes", tuple((first, many, 0) for first, many in scopes)
+        else:
+            bounds = (found.table_windows if chosen == "windows" else found.table_scopes) or whole
+            passes = tuple((0, count, part) for part in range(len(bounds) - 1))
+    rows = table_bounds(bounds, job)
+    in_windows = chosen == "windows"
+    return Way(chosen, reason, tuple(sum(line) for line in rows), passes=passes,
+               bounds_there=torch.tensor(rows, dtype=torch.int64, device=device),
+               window_of_sm=_window_table(found, device) if found and in_windows else None,
+               sm_count=facts(device)[1] if in_windows else 0)
 
 
 def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
+    if isinstance(job, TablesJob):
+        return _make_tables(table.device, job, strategy)
     rows, device = job.table_bytes // job.row_bytes, table.device
     if strategy == "naive":
         return Way("naive", "asked for", (0, rows))
@@ -127,11 +181,9 @@ def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
     if chosen == "scopes":
         return Way("scopes", found.reason, scope_bounds(found.scope_bytes, job.row_bytes, rows))
     bounds = row_bounds(found.windows, job.row_bytes, rows)
-    slots = [max(0, w) for w in found.window_of_sm][:kernels.SM_SLOTS]
-    slots += [0] * (kernels.SM_SLOTS - len(slots))  # an SM that has no window begins with the first
     return Way("windows", found.reason, bounds,
                bounds_there=torch.tensor(bounds, dtype=torch.int64, device=device),
-               window_of_sm=torch.tensor(slots, dtype=torch.int32, device=device),
+               window_of_sm=_window_table(found, device),
                sm_count=facts(device)[1])
 
 
@@ -162,7 +214,7 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
     with _lock:
         way = _ways.get(key)
         if way is None:
-            if _capturing(table.device):
+            if capturing(table.device):
                 raise NoPlan("its first call for a table of this size is inside the capture of a CUDA graph: call "
                              "it once before")
             way = _ways[key] = _make(table, job, strategy)
@@ -191,6 +243,23 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
             number = (part,) if numbered else ()
             scope[(pieces,)](*arguments, *number, way.bounds[part], way.bounds[part + 1],
                              num_warps=shape.warps, **constants)
+
+
+def run_tables(way: Way, scope: Any, windows: Any, items: int, shape: Shape, tables: int, *arguments: Any,
+               **constants: Any) -> None:
+    """The launches of a way over `items` items of each of `tables` tables. The kernels are kernels_tables.*_scope and
+    *_windows."""
+    pieces = triton.cdiv(items, shape.items)
+    device = arguments[0].device
+    with on(device):
+        if way.in_windows:
+            queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
+            programs = min(way.sm_count * shape.per_sm, pieces * tables * way.parts)
+            windows[(programs,)](*arguments, way.window_of_sm, queues, pieces * tables, WINDOWS=way.parts,
+                                 DRAW=shape.draw, num_warps=shape.warps, **constants)
+            return
+        for first, many, part in way.passes:
+            scope[(pieces * many,)](*arguments, first, many, part, num_warps=shape.warps, **constants)
 
 
 def plain(*tensors: torch.Tensor) -> bool:

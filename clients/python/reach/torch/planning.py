@@ -34,7 +34,8 @@ class Job:
     touched_bytes: int = 0
 
     def parameters(self) -> Dict[str, Any]:
-        words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access, "element": self.touched_bytes or self.row_bytes,
+        words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
+                                 "element": self.touched_bytes or self.row_bytes,
                                  "input_bytes": float(self.input_bytes)}
         for name in ("written_bytes", "output_bytes"):
             if getattr(self, name) > 0:
@@ -46,11 +47,44 @@ class Job:
         """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
         return 1 << max(0, self.accesses - 1).bit_length()
 
+    def read(self, answer: Any) -> Plan:
+        return read(answer, self.table_bytes)
+
+
+@dataclasses.dataclass(frozen=True)
+class TablesJob(Job):
+    """The same over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the
+    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items."""
+    tables: Tuple[int, ...] = ()
+    rows: Tuple[int, ...] = ()
+
+    def parameters(self) -> Dict[str, Any]:
+        return {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
+
+    def part(self, first: int, many: int) -> Job:
+        """Items that are a row of each of these tables only; what is read and written beside them in proportion."""
+        tables, rows = self.tables[first:first + many], self.rows[first:first + many]
+        given: Dict[str, Any] = {"table_bytes": sum(tables), "row_bytes": sum(rows)}
+        for name, share in (("input_bytes", many / len(self.tables)), ("written_bytes", sum(rows) / self.row_bytes),
+                            ("output_bytes", sum(rows) / self.row_bytes)):
+            given[name] = getattr(self, name) * share
+        if many > 1:
+            return dataclasses.replace(self, tables=tables, rows=rows, **given)
+        return Job(accesses=self.accesses, access=self.access, **given)
+
+    def read(self, answer: Any) -> Plan:
+        placement, scope = answer.get("placement"), answer.get("scope")
+        windows = _parts(placement and placement.get("windows"), self.tables)
+        return dataclasses.replace(read(answer, self.table_bytes), table_windows=windows,
+                                   table_scopes=_parts(scope and scope.get("scopes"), self.tables))
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm`
-    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown."""
+    has -1 for an SM without work. `gbps` are the planner's predictions, in transaction bytes; None: unknown. Of a
+    list of tables, `table_windows` and
+    `table_scopes` have a line for each bound: the first byte of the next part of each table."""
     strategy: str
     reason: str
     scope_bytes: int
@@ -60,6 +94,8 @@ class Plan:
     transaction_bytes: int
     fingerprint_id: str = ""
     in_reach_gbps: Optional[float] = None
+    table_windows: Tuple[Tuple[int, ...], ...] = ()
+    table_scopes: Tuple[Tuple[int, ...], ...] = ()
 
     def rows_per_s(self, strategy: str) -> Optional[float]:
         """Predicted accesses per second."""
@@ -80,6 +116,18 @@ def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
     return tuple(bounds)
 
 
+def _parts(ranges: Any, tables: Tuple[int, ...]) -> Tuple[Tuple[int, ...], ...]:
+    """The bounds of matched parts of each table; they cover it without a gap, or there is no plan."""
+    bounds = [(0,) * len(tables)]
+    for found in ranges or ():
+        if any(p["first_byte"] != at for p, at in zip(found["parts"], bounds[-1])):
+            raise NoPlan("the parts of the plan leave a gap; report this as a bug of reachd")
+        bounds.append(tuple(p["first_byte"] + p["length_bytes"] for p in found["parts"]))
+    if ranges and bounds[-1] != tables:
+        raise NoPlan("the parts of the plan do not end with the tables; report this as a bug of reachd")
+    return tuple(bounds) if ranges else ()
+
+
 def read(answer: Any, table_bytes: int) -> Plan:
     """The plan in an answer. Raises NoPlan if it has no strategy that reach.torch can follow."""
     options = {NAMES[o["strategy"]]: o for o in answer["options"] if o["strategy"] in NAMES and o["possible"]}
@@ -94,7 +142,7 @@ def read(answer: Any, table_bytes: int) -> Plan:
     return Plan(strategy=next(iter(options)), reason=str(answer["reason"]),
                 scope_bytes=int(scope["scope_bytes"]) if scope else table_bytes, windows=windows,
                 window_of_sm=window_of_sm, gbps={name: o["gbps"] for name, o in options.items()},
-                transaction_bytes=int(answer["transaction_bytes"]),
+                transaction_bytes=int(answer.get("transaction_bytes") or answer["item_bytes"]),
                 fingerprint_id=str(answer["fingerprint_id"]), in_reach_gbps=answer.get("in_reach_gbps"))
 
 
@@ -126,7 +174,7 @@ class Planner:
             try:
                 answer = self._source.plan(gpu, **words)
                 answer.check_gpu(gpu)
-                return read(answer, job.table_bytes)
+                return job.read(answer)
             except reach.InvalidArgument as why:
                 name = _to_leave_out(why, words)
                 if name is None:
@@ -152,3 +200,23 @@ def scope_bounds(scope_bytes: int, row_bytes: int, rows: int) -> Tuple[int, ...]
     per_scope = max(1, scope_bytes // row_bytes)
     passes = max(1, -(-rows // per_scope))
     return tuple(rows * k // passes for k in range(passes + 1))
+
+
+def packed(scope_bytes: int, tables: Tuple[int, ...]) -> Optional[Tuple[Tuple[int, int], ...]]:
+    """Passes over whole tables, (first table, tables) each, none longer than scope_bytes; None if a table is."""
+    passes: List[Tuple[int, int]] = []
+    room = 0
+    for number, length in enumerate(tables):
+        if length > scope_bytes:
+            return None
+        if length > room:
+            passes.append((number, 0))
+            room = scope_bytes
+        passes[-1] = passes[-1][0], passes[-1][1] + 1
+        room -= length
+    return tuple(passes)
+
+
+def table_bounds(bounds: Tuple[Tuple[int, ...], ...], job: TablesJob) -> Tuple[Tuple[int, ...], ...]:
+    """Bounds in bytes as bounds in rows."""
+    return tuple(tuple(at // row for at, row in zip(line, job.rows)) for line in bounds)

@@ -83,8 +83,9 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
         raise ValueError("fanout is at least 1, and seed is from 0 to below 2^63")
     count = seeds.numel() * fanout
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
-    way = launch.choose("neighbor_sample", indices, job(indptr, indices, seeds, fanout), strategy, False) if count and contiguous and \
-        indices.numel() else None
+    way = None
+    if count and contiguous and indices.numel():
+        way = launch.choose("neighbor_sample", indices, job(indptr, indices, seeds, fanout), strategy, False)
     if way is None:
         return _sample_stock(indptr, indices, seeds, fanout, seed)
     seeds, nodes, grid = seeds.contiguous(), indptr.numel() - 1, (triton.cdiv(count, BLOCK),)
