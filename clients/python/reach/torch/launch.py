@@ -117,7 +117,7 @@ def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
 
 
 def capturing(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.is_current_streamcapturing()
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def _window_table(found: Plan, device: torch.device) -> torch.Tensor:
