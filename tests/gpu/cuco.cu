@@ -10,8 +10,15 @@
  */
 #include "reach_cuco.cuh"
 
-#include <cuco/bloom_filter_policies.cuh>
 #include <cuco/hash_functions.cuh>
+/* The header and the name of the default policy, before and after November 2024. */
+#if __has_include(<cuco/bloom_filter_policies.cuh>)
+#include <cuco/bloom_filter_policies.cuh>
+#define DEFAULT_POLICY cuco::default_filter_policy
+#else
+#include <cuco/bloom_filter_policy.cuh>
+#define DEFAULT_POLICY cuco::bloom_filter_policy
+#endif
 
 #include <cmath>
 #include <cstdio>
@@ -28,7 +35,7 @@
     } while (0)
 
 typedef uint64_t key;
-typedef cuco::default_filter_policy<cuco::xxhash_64<key>, uint32_t, 8> policy;
+typedef DEFAULT_POLICY<cuco::xxhash_64<key>, uint32_t, 8> policy;
 typedef cuco::extent<size_t> extent;
 typedef cuco::bloom_filter_ref<key, extent, cuda::thread_scope_device, policy> stock_filter;
 typedef reach_windowed_bloom_filter<key, policy> windowed_filter;
