@@ -2,6 +2,7 @@
  * (reach_cuco.cuh).
  *
  *     cuco URI GPU BYTES KEYS
+ *     cuco --host    what needs no GPU: the predicates' ranges, and the output of contains_if
  *
  * First a filter of 16 bits per key, where all three must find every key added, and of as many
  * others only what blocked Bloom filters promise; then speeds over BYTES. Driven by test_cuco.py;
@@ -204,6 +205,38 @@ static bool check_all(setting &s, const reach_windows &windows)
     return good;
 }
 
+/* Each block of a filter is in one scope, also where scopes begin within a block. */
+static bool check_predicates()
+{
+    reach_extent range[SMALL_SCOPES];
+    const reach_scopes scopes = {SMALL_SCOPES, 1, range};
+    bool good = true;
+
+    for (uint64_t bytes = 1 << 20; bytes < 1ull << 38; bytes += bytes / 7 + 12345) {
+        const extent blocks{(size_t)reach_odd_items(bytes / BLOCK_BYTES)};
+        uint64_t end = 0;
+        for (uint32_t i = 0; i < SMALL_SCOPES; i++) {
+            range[i].first_byte = bytes / SMALL_SCOPES * i;
+            range[i].length_bytes =
+                (i + 1 < SMALL_SCOPES ? bytes / SMALL_SCOPES * (i + 1) : bytes) -
+                range[i].first_byte;
+            const auto test = reach_bloom_scope_test(reach_pass_of(&scopes, i), policy{}, blocks);
+            good = test.items.first == end && good;
+            end += test.items.count;
+        }
+        good = end >= blocks && good;
+    }
+    good = say(good, "every block is in one scope", "scopes");
+    bool found[3] = {false, false, true};
+    const reach_or_output<bool> out{found};
+    *(out + 0) = true;
+    *(out + 1) = false;
+    *(out + 2) = false;
+    return say(found[0] && !found[1] && found[2], "what one scope found, no other takes back",
+               "scopes") &&
+           good;
+}
+
 int main(int argc, char **argv)
 {
     setting s = {};
@@ -213,6 +246,8 @@ int main(int argc, char **argv)
     reach_answer *scope = nullptr;
     reach_error error = {};
 
+    if (argc == 2 && strcmp(argv[1], "--host") == 0)
+        return check_predicates() ? 0 : 1;
     if (argc != 5)
         return fprintf(stderr, "usage: cuco URI GPU BYTES KEYS\n"), 2;
     const uint64_t bytes = strtoull(argv[3], nullptr, 10) / BLOCK_BYTES * BLOCK_BYTES;

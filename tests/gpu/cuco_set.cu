@@ -1,6 +1,7 @@
 /* cuco_set.cu: a hash set of cuCollections as it is, and one in windows (reach_cuco_set.cuh).
  *
  *     cuco_set URI GPU BYTES KEYS
+ *     cuco_set --host    what needs no GPU: the places of the windows' sets
  *
  * First a set of 2 slots per key: each key must be new once, be found and be what find returns, and
  * no other key be found. Then a set over BYTES, which is filled until half of its slots are used:
@@ -277,6 +278,25 @@ static bool measure(setting &s, const reach_windows &windows, std::vector<std::s
     return check_contents(s, way, all);
 }
 
+/* ---- without a GPU -------------------------------------------------------------------------- */
+
+/* The set of a window uses nearly all of its part and nothing else, whatever the part's length: the
+ * primes that cuco knows are at most some 2^17 apart, each of 4 slots. */
+static bool check_sizes()
+{
+    bool good = true;
+
+    for (uint64_t bytes = 1 << 20; bytes < 1ull << 38; bytes += bytes / 7 + 12345) {
+        const uint64_t used = extent_of(bytes).value() * stock_set::window_size * sizeof(key);
+        good = used <= bytes && bytes - used < (5 << 20) + bytes / 1024 && good;
+    }
+    good = say(good, "a set uses nearly all of its memory and no more", "windows");
+    const set_ref ref = ref_over((void *)(uintptr_t)REACH_SET_PART_BYTES, 1 << 20);
+    return say(ref.capacity() * sizeof(key) <= 1 << 20 && ref.empty_key_sentinel() == EMPTY,
+               "a ref has the capacity of its memory", "windows") &&
+           good;
+}
+
 int main(int argc, char **argv)
 {
     std::vector<std::string> json;
@@ -284,6 +304,8 @@ int main(int argc, char **argv)
     struct reach *reach = nullptr;
     reach_error error = {};
 
+    if (argc == 2 && strcmp(argv[1], "--host") == 0)
+        return check_sizes() ? 0 : 1;
     if (argc != 5)
         return fprintf(stderr, "usage: cuco_set URI GPU BYTES KEYS\n"), 2;
     const uint64_t bytes =
