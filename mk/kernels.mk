@@ -79,4 +79,7 @@ TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
 $(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
-build/release/tests/gpu/cuco: private NVCC_FLAGS += --extended-lambda -isystem $(CUCO_DIR)/include
+# Others' headers name what their CCCL calls deprecated.
+CUCO_FLAGS  := --extended-lambda -DCCCL_IGNORE_DEPRECATED_API -isystem $(CUCO_DIR)/include \
+               $(if $(CCCL_DIR),$(addprefix -isystem $(CCCL_DIR)/,cub thrust libcudacxx/include))
+$(filter build/release/tests/gpu/cuco%,$(TOOLS_CU)): private NVCC_FLAGS += $(CUCO_FLAGS)

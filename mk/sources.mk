@@ -35,10 +35,12 @@ FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard tests/unit/*.c tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
-# Headers of cuCollections, which .ci/cuco fetches; a build does without their test if they are not there.
+# Headers of cuCollections and the CCCL they need (empty: that of the CUDA toolkit), which .ci/cuco
+# fetches; a build does without their tests if they are not there.
 CUCO_DIR    ?= build/cuco
-CUCO_H      := $(wildcard $(CUCO_DIR)/include/cuco/bloom_filter_policies.cuh)
-TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,%/cuco.cu),$(wildcard tests/gpu/*.cu tests/bench/*.cu)))
+CCCL_DIR    ?= build/cccl
+CUCO_H      := $(and $(wildcard $(CUCO_DIR)/include/cuco/static_set_ref.cuh),$(or $(if $(CCCL_DIR),,y),$(wildcard $(CCCL_DIR)/thrust/thrust/version.h)))
+TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/bench/*.cu)))
 # Scripts; those whose name starts with lib or common are read by the others, and a survey is run by
 # hand: it runs the others.
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)

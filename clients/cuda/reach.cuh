@@ -1,5 +1,5 @@
-/* reach.cuh: a plan on the device: the window of an SM, the other SMs in it, and its remaining work.
- * Header only; needs nothing but reach.h (libreach).
+/* reach.cuh: a plan on the device: the window of an SM, the other SMs in it, and its remaining
+ * work. Header only; needs nothing but reach.h (libreach).
  *
  * A kernel that works in windows differs from one that does not in three lines:
  *
@@ -12,14 +12,16 @@
  *             touch only [me.first_byte, me.first_byte + me.length_bytes) of the allocation
  *     }
  *
- * A plan over several allocations gives each window a part of each of them: reach_part(table, me, i).
+ * A plan over several allocations gives each window a part of each of them: reach_part(table, me,
+ * i).
  *
  * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
  * launch, reach_table_check after it, reach_table_free. Launch as many blocks as the GPU holds at a
  * time (one per SM, or more), so that every SM gets one: the SM of a block is not predictable.
  *
  * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
- * is never sent to an arbitrary window. All pointers of a table are device memory that the table owns.
+ * is never sent to an arbitrary window. All pointers of a table are device memory that the table
+ * owns.
  */
 #ifndef REACH_CUH
 #define REACH_CUH
@@ -44,14 +46,14 @@ enum { REACH_QUEUE_WORDS = 64 }; /* between two queues, so that they do not shar
 struct reach_table {
     struct reach_span *windows; /* [REACH_WINDOW_MAX] */
     uint32_t window_count;
-    uint32_t sm_slots;     /* ids from here on are not in the table */
-    int16_t *window_of_sm; /* [REACH_SM_MAX]; REACH_IDLE: no work */
-    uint16_t *rank_of_sm;  /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
-    uint32_t *queues;      /* next piece of each window, REACH_QUEUE_WORDS apart */
-    uint32_t *unknown;     /* blocks that ran on an SM that is not in the table */
-    struct reach_extent *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of each
-                                  window */
-    uint32_t allocation_count; /* 1, unless the plan is over a list of allocations */
+    uint32_t sm_slots;          /* ids from here on are not in the table */
+    int16_t *window_of_sm;      /* [REACH_SM_MAX]; REACH_IDLE: no work */
+    uint16_t *rank_of_sm;       /* [REACH_SM_MAX]: 0, 1, .. among the SMs of its window */
+    uint32_t *queues;           /* next piece of each window, REACH_QUEUE_WORDS apart */
+    uint32_t *unknown;          /* blocks that ran on an SM that is not in the table */
+    struct reach_extent *parts; /* [REACH_WINDOW_MAX * REACH_ALLOCATION_MAX]: allocation_count of
+                                  each window */
+    uint32_t allocation_count;  /* 1, unless the plan is over a list of allocations */
 };
 
 /* The window of the calling thread. */
@@ -99,14 +101,15 @@ static __device__ __forceinline__ bool reach_enter(const reach_table &table, rea
 /* The part of allocation `i` (of the plan's list, from 0) that belongs to this window; it may be
  * empty if that allocation has few rows. */
 static __device__ __forceinline__ reach_extent reach_part(const reach_table &table,
-                                                         const reach_me &me, uint32_t i)
+                                                          const reach_me &me, uint32_t i)
 {
     return table.parts[me.window * table.allocation_count + i];
 }
 
 /* The next piece of work of this window, the same for all 32 lanes of a warp, which all call it.
- * Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, reach_take waits
- * for the result: a warp with long pieces asks for the next one before it processes the current. */
+ * Pieces are 0, 1, 2, ..; each is drawn once per window. reach_ask returns at once, reach_take
+ * waits for the result: a warp with long pieces asks for the next one before it processes the
+ * current. */
 static __device__ __forceinline__ uint32_t reach_ask(const reach_table &table, const reach_me &me)
 {
     uint32_t piece = 0;
@@ -151,8 +154,8 @@ static inline cudaError_t reach_table_make(reach_table *out)
 
     memset(out, 0, sizeof *out);
     if ((result = cudaMalloc((void **)&out->windows, REACH_WINDOW_MAX * sizeof(reach_span))) ||
-        (result = cudaMalloc((void **)&out->parts, REACH_WINDOW_MAX * REACH_ALLOCATION_MAX *
-                                                       sizeof(reach_extent))) ||
+        (result = cudaMalloc((void **)&out->parts,
+                             REACH_WINDOW_MAX * REACH_ALLOCATION_MAX * sizeof(reach_extent))) ||
         (result = cudaMalloc((void **)&out->window_of_sm, REACH_SM_MAX * sizeof(int16_t))) ||
         (result = cudaMalloc((void **)&out->rank_of_sm, REACH_SM_MAX * sizeof(uint16_t))) ||
         (result = cudaMalloc((void **)&out->queues, queue_bytes)) ||

@@ -1,6 +1,6 @@
 /* reach_cuco.cuh: Bloom filters of cuCollections (cuco) that are longer than the TLB reaches, in
- * scopes and in windows. Header only; needs reach.cuh, reach_scopes.cuh and cuco, which is not part
- * of reachd. Compile with --extended-lambda, as cuco asks.
+ * scopes and in windows. Header only; needs reach_key_windows.cuh, reach_scopes.cuh and cuco, which
+ * is not part of reachd. Compile with --extended-lambda, as cuco asks. reach_cuco_set.cuh has sets.
  *
  * Scopes, with the calls of cuco as they are: one call per scope, with a predicate.
  *
@@ -16,7 +16,7 @@
 #ifndef REACH_CUCO_CUH
 #define REACH_CUCO_CUH
 
-#include "reach.cuh"
+#include "reach_key_windows.cuh"
 #include "reach_scopes.cuh"
 
 #include <cooperative_groups.h>
@@ -77,12 +77,6 @@ template <class Found> struct reach_or_output {
 /* ---- windows -----------------------------------------------------------------------------------
  */
 
-enum {
-    REACH_BLOOM_THREADS = 512,
-    REACH_BLOOM_KEYS = 4 /* in flight per thread */,
-    REACH_BLOOM_PIECE = 32 * REACH_BLOOM_KEYS * 8
-};
-
 /* What the kernels know of a filter. Passed by value. */
 template <class Key, class Policy> struct reach_bloom_parts {
     using word = typename Policy::word_type;
@@ -98,35 +92,6 @@ template <class Key, class Policy> struct reach_bloom_parts {
     Policy policy;
 };
 
-/* The blocks of [first_byte, first_byte + length_bytes). */
-static __host__ __device__ __forceinline__ reach_items reach_bloom_items(uint64_t first_byte,
-                                                                         uint64_t length_bytes,
-                                                                         uint64_t block_bytes,
-                                                                         uint64_t blocks)
-{
-    const uint64_t first = reach_first_item(first_byte, block_bytes);
-    const uint64_t next = reach_first_item(first_byte + length_bytes, block_bytes);
-    const uint64_t end = next < blocks ? next : blocks;
-    return {first, end > first ? end - first : 0};
-}
-
-/* Is this a key of the blocks `mine`? Multiply-shift over all blocks, so a window gets keys by its
- * length. The hash is multiplied by an odd number first (Fibonacci hashing, Knuth, TAOCP 3, 6.4):
- * a policy that takes the block out of the high bits then still uses all blocks of the window. */
-static __device__ __forceinline__ bool reach_bloom_mine(uint64_t hash, const reach_items &mine,
-                                                        uint64_t blocks)
-{
-    return reach_has_item(mine, __umul64hi(hash * 0x9e3779b97f4a7c15ull, blocks));
-}
-
-/* A number of blocks that is odd: cuco's default policy takes the block as hash % blocks and the
- * bits of the word out of the low end of the same hash, so with a power of two they would be the
- * same bits, and keys of one block would have one pattern. At least 1. */
-static __host__ __device__ __forceinline__ uint64_t reach_bloom_odd(uint64_t blocks)
-{
-    return blocks - (blocks % 2 == 0);
-}
-
 /* The filter of the calling thread's window. */
 template <class Parts>
 static __device__ __forceinline__ typename Parts::ref reach_bloom_ref(const Parts &parts,
@@ -134,7 +99,7 @@ static __device__ __forceinline__ typename Parts::ref reach_bloom_ref(const Part
 {
     return typename Parts::ref{parts.words +
                                    mine.first * (Parts::block_bytes / sizeof(typename Parts::word)),
-                               typename Parts::extent{(size_t)reach_bloom_odd(mine.count)},
+                               typename Parts::extent{(size_t)reach_odd_items(mine.count)},
                                {},
                                parts.policy};
 }
@@ -146,32 +111,19 @@ static __device__ __forceinline__ void reach_bloom_scan(const reach_bloom_parts<
                                                         const reach_me &me, const reach_items &mine,
                                                         InputIt first, uint64_t count, Work work)
 {
-    const uint32_t pieces = (uint32_t)((count + REACH_BLOOM_PIECE - 1) / REACH_BLOOM_PIECE);
-
-    REACH_PIECES(parts.table, me, pieces, piece)
-    {
-        const uint64_t begin = (uint64_t)piece * REACH_BLOOM_PIECE + threadIdx.x % 32;
-        for (uint32_t at = 0; at < REACH_BLOOM_PIECE; at += 32 * REACH_BLOOM_KEYS) {
-            Key keys[REACH_BLOOM_KEYS] = {};
-#pragma unroll
-            for (uint32_t k = 0; k < REACH_BLOOM_KEYS; k++)
-                if (begin + at + 32 * k < count)
-                    keys[k] = *(first + (begin + at + 32 * k));
-#pragma unroll
-            for (uint32_t k = 0; k < REACH_BLOOM_KEYS; k++) {
-                const uint64_t i = begin + at + 32 * k;
-                const uint64_t hash = parts.policy.hash(keys[k]);
-                work(i, keys[k], hash, i < count && reach_bloom_mine(hash, mine, parts.blocks));
-            }
-        }
-    }
+    reach_scan_keys<Key>(parts.table, me, first, count,
+                         [&](uint64_t i, const Key &key, bool is_valid) {
+                             const uint64_t hash = parts.policy.hash(key);
+                             const uint64_t block = reach_item_of_hash(hash, parts.blocks);
+                             work(i, key, hash, is_valid && reach_has_item(mine, block));
+                         });
 }
 
 /* The lanes of a tile add the keys of the tile one after the other, one word per lane, so that the
  * additions to a block are one request. The bits are those of the ref's add of one key, which does
  * this in some versions of cuco; in others each lane adds all words (commit ec137e86). */
 template <class Key, class Policy, class InputIt>
-__global__ void __launch_bounds__(REACH_BLOOM_THREADS)
+__global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_bloom_add(const __grid_constant__ reach_bloom_parts<Key, Policy> parts, InputIt first,
                     uint64_t count)
 {
@@ -184,7 +136,7 @@ __global__ void __launch_bounds__(REACH_BLOOM_THREADS)
     if (!reach_enter(parts.table, &me))
         return;
     const reach_items mine =
-        reach_bloom_items(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
+        reach_items_between(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
     auto ref = reach_bloom_ref(parts, mine);
     const auto add = [&](uint64_t, const Key &key, uint64_t hash, bool is_mine) {
         if constexpr (width == 1) {
@@ -206,7 +158,7 @@ __global__ void __launch_bounds__(REACH_BLOOM_THREADS)
 
 /* Each key is of one window, so each output is written once. */
 template <class Key, class Policy, class InputIt, class OutputIt>
-__global__ void __launch_bounds__(REACH_BLOOM_THREADS)
+__global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_bloom_contains(const __grid_constant__ reach_bloom_parts<Key, Policy> parts,
                          InputIt first, uint64_t count, OutputIt out)
 {
@@ -215,7 +167,7 @@ __global__ void __launch_bounds__(REACH_BLOOM_THREADS)
     if (!reach_enter(parts.table, &me))
         return;
     const reach_items mine =
-        reach_bloom_items(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
+        reach_items_between(me.first_byte, me.length_bytes, parts.block_bytes, parts.blocks);
     const auto ref = reach_bloom_ref(parts, mine);
     reach_bloom_scan(parts, me, mine, first, count,
                      [&](uint64_t i, const Key &key, uint64_t, bool is_mine) {
@@ -237,14 +189,6 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
   public:
     using parts_type = reach_bloom_parts<Key, Policy>;
 
-    reach_windowed_bloom_filter() = default;
-    reach_windowed_bloom_filter(const reach_windowed_bloom_filter &) = delete;
-    reach_windowed_bloom_filter &operator=(const reach_windowed_bloom_filter &) = delete;
-    ~reach_windowed_bloom_filter()
-    {
-        close();
-    }
-
     /* `memory`: `bytes` of the current device, aligned to a block, as long as the windows together.
      * Makes a table of some KiB; waits. The memory is not cleared. cudaErrorInvalidValue: the
      * memory is not aligned, the windows leave gaps or are of several allocations, or one has no
@@ -252,28 +196,21 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
     cudaError_t open(void *memory, uint64_t bytes, const struct reach_windows *windows,
                      const Policy &policy = {})
     {
-        int device;
-        cudaError_t result;
-
         close();
+        if ((uintptr_t)memory % parts_type::block_bytes)
+            return cudaErrorInvalidValue;
+        const cudaError_t result = windows_.open(windows, bytes, parts_type::block_bytes);
+        parts_.table = windows_.table();
         parts_.words = (typename parts_type::word *)memory;
         parts_.blocks = bytes / parts_type::block_bytes;
         parts_.policy = policy;
-        if (!covers(windows, bytes))
-            return cudaErrorInvalidValue;
-        if ((result = cudaGetDevice(&device)) == cudaSuccess &&
-            (result = cudaDeviceGetAttribute(&sms_, cudaDevAttrMultiProcessorCount, device)) ==
-                cudaSuccess &&
-            (result = reach_table_make(&parts_.table)) == cudaSuccess &&
-            (result = reach_table_load(&parts_.table, windows)) != cudaSuccess)
-            close();
         return result;
     }
 
     void close()
     {
-        reach_table_free(&parts_.table);
-        pieces_ = 0;
+        windows_.close();
+        parts_ = {};
     }
 
     cudaError_t clear(cudaStream_t stream)
@@ -283,83 +220,28 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
 
     template <class InputIt> cudaError_t add(InputIt first, InputIt last, cudaStream_t stream)
     {
-        return launch(reach_bloom_add<Key, Policy, InputIt>, (uint64_t)(last - first), stream,
-                      parts_, first, (uint64_t)(last - first));
+        const uint64_t count = (uint64_t)(last - first);
+        return windows_.launch(reach_bloom_add<Key, Policy, InputIt>, count, stream, parts_, first,
+                               count);
     }
 
     template <class InputIt, class OutputIt>
     cudaError_t contains(InputIt first, InputIt last, OutputIt out, cudaStream_t stream)
     {
-        return launch(reach_bloom_contains<Key, Policy, InputIt, OutputIt>,
-                      (uint64_t)(last - first), stream, parts_, first, (uint64_t)(last - first),
-                      out);
+        const uint64_t count = (uint64_t)(last - first);
+        return windows_.launch(reach_bloom_contains<Key, Policy, InputIt, OutputIt>, count, stream,
+                               parts_, first, count, out);
     }
 
-    /* Waits for the device. False, with a message in `why`: a block ran on an SM that is not in the
-     * table, or a window did not get through the keys of the last call, because no SM of it ran. */
+    /* Waits; see reach_key_windows. */
     bool check(char *why, size_t why_bytes) const
     {
-        uint32_t drawn = 0;
-
-        if (!reach_table_check(&parts_.table, why, why_bytes))
-            return false;
-        for (uint32_t w = 0; pieces_ > 0 && w < parts_.table.window_count; w++) {
-            const cudaError_t result =
-                cudaMemcpy(&drawn, parts_.table.queues + w * REACH_QUEUE_WORDS, sizeof drawn,
-                           cudaMemcpyDeviceToHost);
-            if (result == cudaSuccess && drawn >= pieces_)
-                continue;
-            snprintf(why, why_bytes, "window %u served %u of %u pieces: %s", w, drawn, pieces_,
-                     result ? cudaGetErrorString(result)
-                            : "other work keeps its SMs; wait for that, then repeat the call");
-            return false;
-        }
-        return true;
+        return windows_.check(why, why_bytes);
     }
 
   private:
-    /* Windows one after the other over all of the memory, each with a block. */
-    bool covers(const struct reach_windows *windows, uint64_t bytes) const
-    {
-        uint64_t end = 0;
-        bool good = windows->window_count > 0 && windows->allocation_count == 1 &&
-                    (uintptr_t)parts_.words % parts_type::block_bytes == 0;
-
-        for (uint32_t w = 0; good && w < windows->window_count; w++) {
-            const struct reach_window *window = &windows->window[w];
-            const reach_items items = reach_bloom_items(window->first_byte, window->length_bytes,
-                                                        parts_type::block_bytes, parts_.blocks);
-            good = window->first_byte == end && window->sm_count > 0 && items.count > 0;
-            end += window->length_bytes;
-        }
-        return good && end == bytes;
-    }
-
-    /* All blocks run at once. */
-    template <class... Parameters, class... Arguments>
-    cudaError_t launch(void (*kernel)(Parameters...), uint64_t count, cudaStream_t stream,
-                       const Arguments &...arguments)
-    {
-        cudaLaunchConfig_t config = {};
-        int per_sm = 0;
-        cudaError_t result =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, REACH_BLOOM_THREADS, 0);
-
-        if (parts_.table.window_count == 0 || count > (uint64_t)REACH_BLOOM_PIECE << 31)
-            return cudaErrorInvalidValue; /* not open, or more pieces than a queue counts */
-        if (result != cudaSuccess || count == 0)
-            return result;
-        config.gridDim = dim3((uint32_t)(per_sm * sms_));
-        config.blockDim = dim3(REACH_BLOOM_THREADS);
-        config.stream = stream;
-        pieces_ = (uint32_t)((count + REACH_BLOOM_PIECE - 1) / REACH_BLOOM_PIECE);
-        result = reach_table_start(&parts_.table, stream);
-        return result ? result : cudaLaunchKernelEx(&config, kernel, arguments...);
-    }
-
     parts_type parts_ = {};
-    int sms_ = 0;
-    uint32_t pieces_ = 0; /* of the last call */
+    reach_key_windows windows_;
 };
 
 #endif

@@ -98,6 +98,15 @@ def of_help(program, text):
         yield f"{program} {command}"
 
 
+def of_getopt(program, source):
+    """Options of a program that calls getopt_long, from its source: it is built only where nvcc is."""
+    letters = re.search(r'getopt_long\(argc, argv, "([^"]*)"', source)
+    for letter, value in re.findall(r"([a-zA-Z])(:?)", letters.group(1)):
+        yield f"{program} -{letter}" + (" VALUE" if value else "")
+    for name, value in re.findall(r'\{"([a-z-]+)", (no|required)_argument,', source):
+        yield f"{program} --{name}" + (" VALUE" if value == "required" else "")
+
+
 def of_manual(name, text):
     """Its environment variables and exit statuses."""
     for variable in re.findall(r"^\.It Ev (\w+)", text, re.M):

@@ -98,10 +98,21 @@ def no_option_command_status_variable_or_metric_is_gone():
         status, text, _ = common.run(program, "--help")
         equal(status, 0)
         now += promises.of_help(os.path.basename(program), text)
+    gups = list(promises.of_getopt("reach-gups", read("clients", "examples", "gups.c")))
+    assert "reach-gups -n VALUE" in gups and "reach-gups --dry-run" in gups, gups
+    now += gups
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.[1-8]"))):
         now += promises.of_manual(os.path.basename(path), read(path))
     assert len(now) > 100 and "reachctl.1: exit status 3" in now and "reachd --listen" in now, now
     equal(promises.compare(golden("commands.api"), now), [])
+
+
+@case
+def the_page_of_reach_gups_has_every_option():
+    taken = set(promises.of_getopt("reach-gups", read("clients", "examples", "gups.c")))
+    page = {f"reach-gups -{option}" + (" VALUE" if value else "") for option, value in
+            re.findall(r"^\.It Fl (-?[a-z][a-z-]*)( Ar)?", read("docs", "man", "reach-gups.1"), re.M)}
+    equal(page ^ taken, {"reach-gups -h", "reach-gups --help"}, "in one of page and getopt alone")
 
 
 # A change, and whether it breaks programs.

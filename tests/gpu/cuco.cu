@@ -2,38 +2,34 @@
  * (reach_cuco.cuh).
  *
  *     cuco URI GPU BYTES KEYS
+ *     cuco --host    what needs no GPU: the predicates' ranges, and the output of contains_if
  *
  * First a filter of 16 bits per key, where all three must find every key added, and of as many
- * others only what blocked Bloom filters promise; then speeds over BYTES. Prints "ok"/"not ok"
- * lines, then rows of a table that begin with "|". Driven by test_cuco.py. Built only if there is a
- * copy of cuCollections (.ci/cuco).
+ * others only what blocked Bloom filters promise; then speeds over BYTES. Driven by test_cuco.py;
+ * cuco_common.cuh says what is printed. Built only if there is a copy of cuCollections (.ci/cuco).
  */
 #include "reach_cuco.cuh"
 
-#include <cuco/bloom_filter_policies.cuh>
+#include "cuco_common.cuh"
+
 #include <cuco/hash_functions.cuh>
+/* The header and the name of the default policy, before and after November 2024. */
+#if __has_include(<cuco/bloom_filter_policies.cuh>)
+#include <cuco/bloom_filter_policies.cuh>
+#define DEFAULT_POLICY cuco::default_filter_policy
+#else
+#include <cuco/bloom_filter_policy.cuh>
+#define DEFAULT_POLICY cuco::bloom_filter_policy
+#endif
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        const int result_ = (int)(call);                                                           \
-        if (result_ != 0) {                                                                        \
-            fprintf(stderr, "cuco: %s: error %d\n", #call, result_);                               \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-typedef uint64_t key;
-typedef cuco::default_filter_policy<cuco::xxhash_64<key>, uint32_t, 8> policy;
+typedef DEFAULT_POLICY<cuco::xxhash_64<key>, uint32_t, 8> policy;
 typedef cuco::extent<size_t> extent;
 typedef cuco::bloom_filter_ref<key, extent, cuda::thread_scope_device, policy> stock_filter;
 typedef reach_windowed_bloom_filter<key, policy> windowed_filter;
 
-enum { BLOCK_BYTES = 32, RUNS = 3, BITS_PER_KEY = 16, SMALL_SCOPES = 3 };
+enum { BLOCK_BYTES = 32, BITS_PER_KEY = 16, SMALL_SCOPES = 3 };
 enum way { STOCK, SCOPES, WINDOWS, WAYS };
 static const char *const way_names[WAYS] = {"stock", "scopes", "windows"};
 
@@ -47,38 +43,12 @@ struct setting {
     windowed_filter windowed;
 };
 
-/* ---- keys ----------------------------------------------------------------------------------- */
-
-/* A bijection, so all keys differ. */
-static __device__ uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-__global__ void fill(key *keys, uint64_t count, uint64_t from)
-{
-    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
-        keys[i] = mix(from + i);
-}
-
-__global__ void count_true(const bool *found, uint64_t count, unsigned long long *out)
-{
-    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    unsigned long long sum = 0;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
-        sum += found[i];
-    atomicAdd(out, sum);
-}
-
 /* ---- one call of each way ------------------------------------------------------------------- */
 
-/* An odd number of blocks: see reach_bloom_odd. */
+/* An odd number of blocks: see reach_odd_items. */
 static stock_filter stock_of(const setting &s)
 {
-    const size_t blocks = reach_bloom_odd(s.bytes / BLOCK_BYTES);
+    const size_t blocks = reach_odd_items(s.bytes / BLOCK_BYTES);
     return stock_filter{(uint32_t *)s.memory, extent{blocks}, {}, policy{}};
 }
 
@@ -134,12 +104,6 @@ static uint64_t count_found(setting &s, way w, const key *keys, int before)
 
 /* ---- proof ---------------------------------------------------------------------------------- */
 
-static bool say(bool good, const char *what, way w)
-{
-    printf("%s %s: %s\n", good ? "ok" : "not ok", way_names[w], what);
-    return good;
-}
-
 /* The share of other keys that a filter of blocks of 8 words finds, each key setting one bit of 32
  * in each word: the keys of a block are Poisson distributed (Putze, Sanders, Singler, Cache-, Hash-
  * and Space-Efficient Bloom Filters, 2007). */
@@ -155,28 +119,6 @@ static double promised(double keys_per_block)
     return share;
 }
 
-/* Windows of the same SMs over a smaller filter. */
-static void open_scaled(setting &s, const reach_windows &windows)
-{
-    std::vector<reach_window> scaled(windows.window, windows.window + windows.window_count);
-    std::vector<reach_extent> parts(scaled.size());
-    reach_windows small = windows;
-    uint64_t end = 0;
-
-    for (size_t w = 0; w < scaled.size(); w++) {
-        const uint64_t next = w + 1 == scaled.size()
-                                  ? s.bytes
-                                  : s.bytes / scaled.size() * (w + 1) / BLOCK_BYTES * BLOCK_BYTES;
-        scaled[w].first_byte = parts[w].first_byte = end;
-        scaled[w].length_bytes = parts[w].length_bytes = next - end;
-        end = next;
-    }
-    small.window = scaled.data();
-    small.part = parts.data();
-    small.allocation_count = 1;
-    CHECK(s.windowed.open(s.memory, s.bytes, &small));
-}
-
 static bool check(setting &s, way w, uint64_t stock_others)
 {
     const double share = promised((double)s.keys / (double)(s.bytes / BLOCK_BYTES));
@@ -186,59 +128,41 @@ static bool check(setting &s, way w, uint64_t stock_others)
     CHECK(cudaMemset(s.memory, 0, s.bytes));
     add(s, w);
     if (w == WINDOWS)
-        good = say(s.windowed.check(why, sizeof why), why[0] ? why : "every window added", w);
+        good = say(s.windowed.check(why, sizeof why), why[0] ? why : "every window added",
+                   way_names[w]);
     else
         good = true;
-    good = say(count_found(s, w, s.added, 0) == s.keys, "every key that was added is found", w) &&
+    good = say(count_found(s, w, s.added, 0) == s.keys, "every key that was added is found",
+               way_names[w]) &&
            good;
     const uint64_t others = count_found(s, w, s.others, 1);
     const double got = (double)others / (double)s.keys;
     printf("# %s: %.3e of other keys are found, promised are %.3e\n", way_names[w], got, share);
-    good =
-        say(fabs(got / share - 1) < 0.05, "other keys are found as rarely as promised", w) && good;
+    good = say(fabs(got / share - 1) < 0.05, "other keys are found as rarely as promised",
+               way_names[w]) &&
+           good;
     if (w == SCOPES)
-        good = say(others == stock_others, "finds what stock finds", w) && good;
+        good = say(others == stock_others, "finds what stock finds", way_names[w]) && good;
     return good;
 }
 
 /* ---- speed ---------------------------------------------------------------------------------- */
 
-template <class Call> static double speed(const setting &s, Call call)
+static bool measure(setting &s, way w, std::vector<std::string> &json)
 {
-    cudaEvent_t before;
-    cudaEvent_t after;
-    float best = 1e30f;
-
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    for (uint32_t run = 0; run <= RUNS; run++) { /* the first warms up */
-        float ms;
-        CHECK(cudaEventRecord(before));
-        call();
-        CHECK(cudaEventRecord(after));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms, before, after));
-        best = run > 0 && ms < best ? ms : best;
-    }
-    CHECK(cudaEventDestroy(before));
-    CHECK(cudaEventDestroy(after));
-    return (double)s.keys / best / 1e6;
-}
-
-static bool measure(setting &s, way w)
-{
-    bool good = true;
+    const auto nothing = [](uint32_t) {};
     char why[256] = "";
 
     CHECK(cudaMemset(s.memory, 0, s.bytes));
-    const double adds = speed(s, [&] { add(s, w); });
-    good = say(count_found(s, w, s.added, 0) == s.keys, "finds every key in the large filter", w);
-    const double finds = speed(s, [&] { contains(s, w, s.added); });
+    const auto adds = speeds(s.keys, nothing, [&] { add(s, w); });
+    bool good = say(count_found(s, w, s.added, 0) == s.keys, "finds every key in the large filter",
+                    way_names[w]);
+    const auto finds = speeds(s.keys, nothing, [&] { contains(s, w, s.added); });
     if (w == WINDOWS)
-        good =
-            say(s.windowed.check(why, sizeof why), why[0] ? why : "every window was served", w) &&
-            good;
-    printf("| %-8s | %8.2f | %8.2f |\n", way_names[w], finds, adds);
+        good = say(s.windowed.check(why, sizeof why), why[0] ? why : "every window was served",
+                   way_names[w]) &&
+               good;
+    json.push_back(report(way_names[w], "contains", finds, "add", adds));
     return good;
 }
 
@@ -270,7 +194,8 @@ static bool check_all(setting &s, const reach_windows &windows)
         range[i].length_bytes = s.bytes * (i + 1) / SMALL_SCOPES - range[i].first_byte;
     }
     s.scopes = {SMALL_SCOPES, 1, range};
-    open_scaled(s, windows);
+    const scaled_windows small(windows, s.bytes, BLOCK_BYTES);
+    CHECK(s.windowed.open(s.memory, s.bytes, &small.windows));
     for (int w = 0; w < WAYS; w++) {
         good = check(s, (way)w, stock_others) && good;
         if (w == STOCK)
@@ -280,42 +205,71 @@ static bool check_all(setting &s, const reach_windows &windows)
     return good;
 }
 
+/* Each block of a filter is in one scope, also where scopes begin within a block. */
+static bool check_predicates()
+{
+    reach_extent range[SMALL_SCOPES];
+    const reach_scopes scopes = {SMALL_SCOPES, 1, range};
+    bool good = true;
+
+    for (uint64_t bytes = 1 << 20; bytes < 1ull << 38; bytes += bytes / 7 + 12345) {
+        const extent blocks{(size_t)reach_odd_items(bytes / BLOCK_BYTES)};
+        uint64_t end = 0;
+        for (uint32_t i = 0; i < SMALL_SCOPES; i++) {
+            range[i].first_byte = bytes / SMALL_SCOPES * i;
+            range[i].length_bytes =
+                (i + 1 < SMALL_SCOPES ? bytes / SMALL_SCOPES * (i + 1) : bytes) -
+                range[i].first_byte;
+            const auto test = reach_bloom_scope_test(reach_pass_of(&scopes, i), policy{}, blocks);
+            good = test.items.first == end && good;
+            end += test.items.count;
+        }
+        good = end >= blocks && good;
+    }
+    good = say(good, "every block is in one scope", "scopes");
+    bool found[3] = {false, false, true};
+    const reach_or_output<bool> out{found};
+    *(out + 0) = true;
+    *(out + 1) = false;
+    *(out + 2) = false;
+    return say(found[0] && !found[1] && found[2], "what one scope found, no other takes back",
+               "scopes") &&
+           good;
+}
+
 int main(int argc, char **argv)
 {
     setting s = {};
     reach_scope_request scope_request = {};
-    reach_placement_request placement_request = {};
+    std::vector<std::string> json;
     struct reach *reach = nullptr;
     reach_answer *scope = nullptr;
-    reach_answer *answer = nullptr;
     reach_error error = {};
 
+    if (argc == 2 && strcmp(argv[1], "--host") == 0)
+        return check_predicates() ? 0 : 1;
     if (argc != 5)
         return fprintf(stderr, "usage: cuco URI GPU BYTES KEYS\n"), 2;
     const uint64_t bytes = strtoull(argv[3], nullptr, 10) / BLOCK_BYTES * BLOCK_BYTES;
     s.keys = strtoull(argv[4], nullptr, 10);
     scope_request.size = sizeof scope_request;
-    placement_request.size = sizeof placement_request;
-    scope_request.bytes = placement_request.bytes = bytes;
+    scope_request.bytes = bytes;
     if (reach_open(argv[1], &reach, &error) != REACH_OK ||
-        reach_get_scope(reach, argv[2], &scope_request, &scope, &error) != REACH_OK ||
-        reach_get_placement(reach, argv[2], &placement_request, &answer, &error) != REACH_OK)
+        reach_get_scope(reach, argv[2], &scope_request, &scope, &error) != REACH_OK)
         return fprintf(stderr, "cuco: %s\n", error.text), 1;
-    const reach_placement *placement = reach_answer_placement(answer);
     s.scopes = reach_answer_scope(scope)->scopes;
-    if (placement->windows.window_count == 0 || s.scopes.scope_count == 0)
-        return fprintf(stderr, "cuco: no windows or scopes: %s\n", placement->reason), 1;
+    const reach_windows &windows = windows_of(reach, argv[2], bytes);
     take_memory(s, bytes);
     s.bytes = s.keys * BITS_PER_KEY / 8;
-    bool good = s.bytes <= bytes && check_all(s, placement->windows);
+    bool good = s.bytes <= bytes && check_all(s, windows);
     s.bytes = bytes;
-    CHECK(s.windowed.open(s.memory, bytes, &placement->windows));
-    printf("| 10^9 keys/s over %.0f GiB | contains | add |\n|---|---|---|\n",
+    CHECK(s.windowed.open(s.memory, bytes, &windows));
+    printf("| 10^9 keys/s, filter of %.0f GiB | contains | add |\n|---|---|---|\n",
            (double)bytes / (1 << 30));
     for (int w = 0; w < WAYS; w++)
-        good = measure(s, (way)w) && good;
+        good = measure(s, (way)w, json) && good;
+    print_json("filter", bytes, s.keys, json);
     reach_answer_free(scope);
-    reach_answer_free(answer);
     reach_close(reach);
     return good ? 0 : 1;
 }

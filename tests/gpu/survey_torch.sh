@@ -20,7 +20,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 REACH_CUCO_JSON=$results/cuco.json
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
 steps=" ${*:-torch torch_speed torch_sweep deal gups several cuco} "

@@ -1,18 +1,50 @@
 #!/usr/bin/env python3
-"""Bloom filters of cuCollections: stock, in scopes and in windows (reach_cuco.cuh). Right for all keys, then the
-speeds over a filter beyond the reach, printed last and not judged.
+"""cuCollections: Bloom filters, stock, in scopes and in windows (reach_cuco.cuh), and hash sets, stock and in windows
+(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs.
 
-REACH_CUCO_GIB: the large filter (default 120, or what fits); REACH_CUCO_LOG2: keys, as a power of 2 (default 28)."""
+REACH_CUCO_GIB: the large ones (default 120, or what fits); REACH_CUCO_LOG2: keys per call, as a power of 2 (default 28);
+REACH_CUCO_JSON: a file for all that was measured."""
+import json
 import os
+import statistics
 import subprocess
 
 import common
 
-PROGRAM = common.BUILD + "/tests/gpu/cuco"
 PATIENCE_S = 900
 DEFAULT_GIB = 120
-SPARE_GIB = 1        # for the driver, and what the kernels need
-BYTES_PER_KEY = 17   # a key added, a key not added, and what was found
+SPARE_GIB = 1          # for the driver, and what the kernels need
+BYTES_PER_KEY = 17     # two keys, and what was found
+FAR = 1.8              # times the reach, from where on nearly all accesses miss
+FLOORS = {("filter", "contains"): 4, ("filter", "add"): 2.3}  # windows over stock, FAR beyond the reach
+PROGRAMS = ("cuco", "cuco_set")
+
+
+def run(t, program, arguments):
+    """The document that a program prints; none if it fails."""
+    done = subprocess.run([program] + arguments, timeout=PATIENCE_S, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, universal_newlines=True)
+    lines = done.stdout.splitlines()
+    notes = [line[2:] for line in lines if line.startswith("# ")]
+    for line in lines:
+        if line.startswith(("ok ", "not ok ")):
+            t.ok(line.startswith("ok "), line.split("ok ", 1)[1], *notes)
+    documents = [json.loads(line[5:]) for line in lines if line.startswith("json ")]
+    t.note(*notes, *[line for line in lines if line.startswith("|")])
+    good = t.ok(done.returncode == 0 and len(documents) == 1, os.path.basename(program) + " ends well", *lines[-5:])
+    return documents[0] if good else None
+
+
+def judge(t, document, reach):
+    """Windows against stock, in each column."""
+    ways = document["ways"]
+    far = document["bytes"] >= FAR * reach
+    for column in sorted(ways["stock"]):
+        gain = statistics.median(ways["windows"][column]) / statistics.median(ways["stock"][column])
+        floor = FLOORS.get((document["what"], column), 1) if far else 1
+        t.ok(gain >= floor, "%s, %s: windows are at least %s times as fast as stock" % (document["what"], column, floor),
+             "%.2f times" % gain)
+        t.note("%s, %s: %.2f times stock" % (document["what"], column, gain))
 
 
 def main():
@@ -20,8 +52,10 @@ def main():
     common.need_gpu()
     if common.SIMULATE:
         common.skip_all("a simulated GPU runs no kernels")
-    if not os.path.exists(PROGRAM):
-        common.skip_all("there is no %s (.ci/cuco fetches cuCollections; it is then built where nvcc is)" % PROGRAM)
+    programs = [common.BUILD + "/tests/gpu/" + name for name in PROGRAMS]
+    if not all(os.path.exists(program) for program in programs):
+        common.skip_all("there is no %s (.ci/cuco fetches cuCollections; they are then built where nvcc is)"
+                        % " or no ".join(programs))
     common.need_gpu_load()
     try:
         measured = common.measure(["full"])
@@ -33,16 +67,14 @@ def main():
     gib = int(os.environ.get("REACH_CUCO_GIB", min(DEFAULT_GIB, fits)))
     reach = measured.fingerprint("full")["windows"]["reach_bytes"]
     if not reach or gib * common.GIB <= reach:
-        common.skip_all("a filter of %d GiB lies within the reach: there are no windows" % gib)
-    done = subprocess.run([PROGRAM, "file:" + measured.folder + "/fingerprint-full.json", "0", str(gib * common.GIB),
-                           str(keys)], timeout=PATIENCE_S, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, universal_newlines=True)
-    lines = done.stdout.splitlines()
-    for line in lines:
-        if line.startswith(("ok ", "not ok ")):
-            t.ok(line.startswith("ok "), line.split("ok ", 1)[1], *[n for n in lines if n.startswith("#")])
-    t.ok(done.returncode == 0 and t.count >= 11, "the program ends well", *lines[-5:])
-    t.note(*[line for line in lines if line.startswith("|")])
+        common.skip_all("%d GiB lie within the reach: there are no windows" % gib)
+    arguments = ["file:" + measured.folder + "/fingerprint-full.json", "0", str(gib * common.GIB), str(keys)]
+    documents = [document for document in (run(t, program, arguments) for program in programs) if document]
+    for document in documents:
+        judge(t, document, reach)
+    if os.environ.get("REACH_CUCO_JSON"):
+        with open(os.environ["REACH_CUCO_JSON"], "w") as file:
+            json.dump({"reach_bytes": reach, "documents": documents}, file, indent=1)
     t.end()
 
 

@@ -1,0 +1,137 @@
+/* reach_key_windows.cuh: persistent kernels in which each window of an allocation serves the keys
+ * that hash to it. Every window scans all keys and works on its own. For reach_cuco.cuh and
+ * reach_cuco_set.cuh; header only, needs reach.cuh and reach_keys.h.
+ */
+#ifndef REACH_KEY_WINDOWS_CUH
+#define REACH_KEY_WINDOWS_CUH
+
+#include "reach.cuh"
+#include "reach_keys.h"
+
+enum {
+    REACH_KEY_THREADS = 512,
+    REACH_KEYS_IN_FLIGHT = 4 /* per thread */,
+    REACH_KEY_PIECE = 32 * REACH_KEYS_IN_FLIGHT * 8
+};
+
+/* Calls work(i, key, is_valid) for all keys: all 32 lanes of a warp together, also past the end,
+ * where is_valid is false. Whether the key is of this window is for `work` to decide. */
+template <class Key, class InputIt, class Work>
+static __device__ __forceinline__ void reach_scan_keys(const reach_table &table, const reach_me &me,
+                                                       InputIt first, uint64_t count, Work work)
+{
+    const uint32_t pieces = (uint32_t)((count + REACH_KEY_PIECE - 1) / REACH_KEY_PIECE);
+
+    REACH_PIECES(table, me, pieces, piece)
+    {
+        const uint64_t begin = (uint64_t)piece * REACH_KEY_PIECE + threadIdx.x % 32;
+        for (uint32_t at = 0; at < REACH_KEY_PIECE; at += 32 * REACH_KEYS_IN_FLIGHT) {
+            Key keys[REACH_KEYS_IN_FLIGHT] = {};
+#pragma unroll
+            for (uint32_t k = 0; k < REACH_KEYS_IN_FLIGHT; k++)
+                if (begin + at + 32 * k < count)
+                    keys[k] = *(first + (begin + at + 32 * k));
+#pragma unroll
+            for (uint32_t k = 0; k < REACH_KEYS_IN_FLIGHT; k++) {
+                const uint64_t i = begin + at + 32 * k;
+                work(i, keys[k], i < count);
+            }
+        }
+    }
+}
+
+/* The table of windows of one structure, and its launches. Not for two streams at a time, because
+ * all launches share the queues of the windows. */
+class reach_key_windows
+{
+  public:
+    reach_key_windows() = default;
+    reach_key_windows(const reach_key_windows &) = delete;
+    reach_key_windows &operator=(const reach_key_windows &) = delete;
+    ~reach_key_windows()
+    {
+        close();
+    }
+
+    /* For `bytes` of the current device in items of `item_bytes`. Makes a table of some KiB; waits.
+     * cudaErrorInvalidValue: see reach_windows_serve_all. */
+    cudaError_t open(const struct reach_windows *windows, uint64_t bytes, uint64_t item_bytes)
+    {
+        int device;
+        cudaError_t result;
+
+        close();
+        if (!reach_windows_serve_all(windows, bytes, item_bytes))
+            return cudaErrorInvalidValue;
+        if ((result = cudaGetDevice(&device)) == cudaSuccess &&
+            (result = cudaDeviceGetAttribute(&sms_, cudaDevAttrMultiProcessorCount, device)) ==
+                cudaSuccess &&
+            (result = reach_table_make(&table_)) == cudaSuccess &&
+            (result = reach_table_load(&table_, windows)) != cudaSuccess)
+            close();
+        return result;
+    }
+
+    void close()
+    {
+        reach_table_free(&table_);
+        pieces_ = 0;
+    }
+
+    const reach_table &table() const
+    {
+        return table_;
+    }
+
+    /* Launches a kernel over `count` keys as many blocks as run at once. Enqueues on the stream,
+     * allocates nothing, waits for nothing. cudaErrorInvalidValue: not open, or too many keys. */
+    template <class... Parameters, class... Arguments>
+    cudaError_t launch(void (*kernel)(Parameters...), uint64_t count, cudaStream_t stream,
+                       const Arguments &...arguments)
+    {
+        cudaLaunchConfig_t config = {};
+        int per_sm = 0;
+        cudaError_t result =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, REACH_KEY_THREADS, 0);
+
+        if (table_.window_count == 0 || count > (uint64_t)REACH_KEY_PIECE << 31)
+            return cudaErrorInvalidValue; /* more pieces than a queue counts */
+        if (result != cudaSuccess || count == 0)
+            return result;
+        config.gridDim = dim3((uint32_t)(per_sm * sms_));
+        config.blockDim = dim3(REACH_KEY_THREADS);
+        config.stream = stream;
+        pieces_ = (uint32_t)((count + REACH_KEY_PIECE - 1) / REACH_KEY_PIECE);
+        result = reach_table_start(&table_, stream);
+        return result ? result : cudaLaunchKernelEx(&config, kernel, arguments...);
+    }
+
+    /* Waits for the device. False, with a message in `why`: a block ran on an SM that is not in the
+     * table, or a window did not get through the keys of the last launch, because no SM of it ran.
+     */
+    bool check(char *why, size_t why_bytes) const
+    {
+        uint32_t drawn = 0;
+
+        if (!reach_table_check(&table_, why, why_bytes))
+            return false;
+        for (uint32_t w = 0; pieces_ > 0 && w < table_.window_count; w++) {
+            const cudaError_t result = cudaMemcpy(&drawn, table_.queues + w * REACH_QUEUE_WORDS,
+                                                  sizeof drawn, cudaMemcpyDeviceToHost);
+            if (result == cudaSuccess && drawn >= pieces_)
+                continue;
+            snprintf(why, why_bytes, "window %u served %u of %u pieces: %s", w, drawn, pieces_,
+                     result ? cudaGetErrorString(result)
+                            : "other work keeps its SMs; wait for that, then repeat the call");
+            return false;
+        }
+        return true;
+    }
+
+  private:
+    reach_table table_ = {};
+    int sms_ = 0;
+    uint32_t pieces_ = 0; /* of the last launch */
+};
+
+#endif

@@ -1,0 +1,79 @@
+/* reach_keys.h: keys that are hashed over an allocation in windows, such as those of a Bloom filter
+ * or a hash set: which window a key belongs to, and which items (blocks, runs of slots) are of
+ * which window. For reach_key_windows.cuh; C, C++, host and device compile the same lines
+ * (tests/unit/test_keys.c). Only the declarations of reach.h are used. Any thread.
+ */
+#ifndef REACH_KEYS_H
+#define REACH_KEYS_H
+
+#include "reach_ranges.h"
+
+/* A hash of 64 bits of a number: a bijection, in which each bit of the number changes each bit of
+ * the hash with a chance of about a half (the finalizer of MurmurHash3, Appleby). */
+REACH_INLINE uint64_t reach_mix_key(uint64_t key)
+{
+    key = (key ^ key >> 33) * 0xff51afd7ed558ccdull;
+    key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return key ^ key >> 33;
+}
+
+/* The high half of a product of 128 bits. */
+REACH_INLINE uint64_t reach_high_product(uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    return (uint64_t)((unsigned __int128)a * b >> 64);
+#endif
+}
+
+/* The item below `items` that a hash of 64 bits falls on, each equally often: the high bits of
+ * hash times items, so a window gets keys by its length. The hash is multiplied by an odd number
+ * first (Fibonacci hashing, Knuth, TAOCP 3, 6.4): a structure that takes its place within the
+ * window out of the high bits too still uses all of the window. */
+REACH_INLINE uint64_t reach_item_of_hash(uint64_t hash, uint64_t items)
+{
+    return reach_high_product(hash * 0x9e3779b97f4a7c15ull, items);
+}
+
+/* A number of items that is odd, at most one less; `items` is at least 1. For structures that take
+ * an item as hash % items and more bits from the low end of the same hash, as cuco's default policy
+ * does: with a power of two they would be the same bits, and all keys of an item would be alike. */
+REACH_INLINE uint64_t reach_odd_items(uint64_t items)
+{
+    return items - (items % 2 == 0);
+}
+
+/* The items that begin in [first_byte, first_byte + length_bytes), of an allocation of `items`. */
+REACH_INLINE struct reach_items reach_items_between(uint64_t first_byte, uint64_t length_bytes,
+                                                    uint64_t item_bytes, uint64_t items)
+{
+    const uint64_t next = reach_first_item(first_byte + length_bytes, item_bytes);
+    const uint64_t end = next < items ? next : items;
+    struct reach_items between;
+
+    between.first = reach_first_item(first_byte, item_bytes);
+    between.count = end > between.first ? end - between.first : 0;
+    return between;
+}
+
+/* Whether the windows serve all keys: of one allocation, one after the other over all of its
+ * `bytes`, each with SMs and at least one item of `item_bytes`. */
+static inline bool reach_windows_serve_all(const struct reach_windows *windows, uint64_t bytes,
+                                           uint64_t item_bytes)
+{
+    uint64_t end = 0;
+    bool good = windows->window_count > 0 && windows->allocation_count == 1 && item_bytes > 0;
+
+    for (uint32_t w = 0; good && w < windows->window_count; w++) {
+        const struct reach_window *window = &windows->window[w];
+        const struct reach_items items = reach_items_between(
+            window->first_byte, window->length_bytes, item_bytes, bytes / item_bytes);
+
+        good = window->first_byte == end && window->sm_count > 0 && items.count > 0;
+        end += window->length_bytes;
+    }
+    return good && end == bytes;
+}
+
+#endif
