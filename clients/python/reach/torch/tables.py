@@ -237,7 +237,7 @@ def _bags_stock(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Op
     if bags == 0 or index.numel() == 0:
         return tables[0].new_zeros((bags, sum(t.shape[1] for t in tables)))
     return torch.cat([bag.stock(table, index[span], _of_table(offsets, t, bags),
-                                None if weights is None else weights[span], length, True, mean)
+                                None if weights is None else weights[span], length, offsets is not None, mean)
                       for t, (table, span) in enumerate(zip(tables, spans))], 1)
 
 
