@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists of tables in reach.torch: the kernels in Triton's interpreter with parts at random, what is asked and how
-whole tables are packed, gradients, torch.compile, and PyTorch's operators where there is no plan."""
+"""Lists of tables in reach.torch: the kernels in Triton's interpreter with parts at random, the ways
+that a measured GPU gives, gradients, torch.compile, and PyTorch's operators where there is no plan."""
 import contextlib
 import os
 import random
@@ -197,25 +197,12 @@ def tables_of_several_dtypes_and_indices_of_several_lengths_go_one_after_another
             same_bits(mine, table[i])
 
 
-@case
-def whole_tables_are_packed_if_none_is_too_long():
-    assert planning.packed(10, (3, 7, 10, 1, 1)) == ((0, 2), (2, 1), (3, 2))
-    assert planning.packed(9, (3, 10)) is None
-    for _ in range(common.count(200)):
-        lengths = tuple(rng.randrange(1, 50) for _ in range(rng.randrange(1, 17)))
-        scope = rng.randrange(max(lengths), 200)
-        passes = planning.packed(scope, lengths)
-        assert [first for first, _ in passes] == [sum(many for _, many in passes[:k]) for k in range(len(passes))]
-        assert sum(many for _, many in passes) == len(lengths)
-        assert all(sum(lengths[first:first + many]) <= scope for first, many in passes)
-
-
 def asked(held, strategy=""):
     """The way for tables of these (bytes, bytes of a row) on a measured H200."""
     sizes, rows = tuple(s for s, _ in held), tuple(r for _, r in held)
     job = planning.TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=1 << 24, tables=sizes, rows=rows,
                              input_bytes=8.0 * len(held), written_bytes=float(sum(rows)))
-    return job, launch._make(torch.empty(0), job, strategy)  # pylint: disable=protected-access
+    return launch._make(torch.empty(0), job, strategy)  # pylint: disable=protected-access
 
 
 @case
@@ -224,32 +211,18 @@ def a_measured_h200_packs_three_tables_and_cuts_a_long_one():
     with planned(real_plan, lambda device: (uuid, 132)):
         rt.use("file:" + FINGERPRINT)
         three = [(50 * GIB, 128), (40 * GIB, 64), (30 * GIB, 32)]
-        _, way = asked(three)
+        way = asked(three)
         assert way.strategy == "scopes" and way.passes == ((0, 1, 0), (1, 1, 0), (2, 1, 0)) and way.parts == 1
-        job, way = asked(three, "windows")
+        way = asked(three, "windows")
         assert way.parts == 2 and set(way.window_of_sm[:132].tolist()) == {0, 1}
         assert way.bounds_there.tolist()[1:] == [[50 * GIB // 256, 40 * GIB // 128, 30 * GIB // 64],
                                                  [size // row for size, row in three]]
-        assert asked([(4 * GIB, 64)] * 12)[1].strategy == "naive"
-        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)])
+        assert asked([(4 * GIB, 64)] * 12).strategy == "naive"
+        way = asked([(90 * GIB, 64), (10 * GIB, 32)])
         assert way.strategy == "windows" and way.parts == 2
-        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)], "scopes")
+        way = asked([(90 * GIB, 64), (10 * GIB, 32)], "scopes")
         assert way.strategy == "scopes" and way.passes == ((0, 2, 0), (0, 2, 1))
-        small = job.part(1, 2)
-        assert (small.tables, small.rows, small.row_bytes) == (job.tables[1:], job.rows[1:], 96)
-        assert abs(small.written_bytes - 96) < 1e-9 and abs(small.input_bytes - 16) < 1e-9
-        assert not isinstance(job.part(0, 1), planning.TablesJob) and job.part(0, 1).table_bytes == 50 * GIB
         rt.use(None)
-
-
-@case
-def parts_with_a_gap_are_no_plan():
-    def parts(*lengths):
-        return {"parts": [{"first_byte": first, "length_bytes": length} for first, length in lengths]}
-    read = planning._parts  # pylint: disable=protected-access
-    assert read([parts((0, 4), (0, 2)), parts((4, 6), (2, 3))], (10, 5)) == ((0, 0), (4, 2), (10, 5))
-    assert "gap" in common.raises(planning.NoPlan, read, [parts((0, 4), (0, 2)), parts((5, 5), (2, 3))], (10, 5))
-    assert "end" in common.raises(planning.NoPlan, read, [parts((0, 4), (0, 2))], (10, 5))
 
 
 @case
