@@ -145,7 +145,7 @@ def bags_case(dtype):
     bags, kind = rng.randrange(1, 7), rng.choice((torch.int32, torch.int64))
     mode, weighted = rng.choice((("sum", False), ("sum", True), ("mean", False)))
     if rng.random() < 0.5:
-        index, more = some_index(held, kind, bags, rng.choice((1, 3, 4, 16))), {}
+        index, more = some_index(held, kind, bags, rng.choice((1, 3, 4, 8, 16, 32))), {}
     else:
         lengths = torch.tensor([rng.choice((0, 0, 1, 7, 20)) for _ in range(bags * len(held))])
         index = torch.cat([torch.randint(0, t.shape[0], (int(n),), dtype=kind)
@@ -202,7 +202,7 @@ def asked(held, strategy=""):
     sizes, rows = tuple(s for s, _ in held), tuple(r for _, r in held)
     job = planning.TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=1 << 24, tables=sizes, rows=rows,
                              input_bytes=8.0 * len(held), written_bytes=float(sum(rows)))
-    return launch._make(torch.empty(0), job, strategy)  # pylint: disable=protected-access
+    return job, launch._make(torch.empty(0), job, strategy)  # pylint: disable=protected-access
 
 
 @case
@@ -211,16 +211,20 @@ def a_measured_h200_packs_three_tables_and_cuts_a_long_one():
     with planned(real_plan, lambda device: (uuid, 132)):
         rt.use("file:" + FINGERPRINT)
         three = [(50 * GIB, 128), (40 * GIB, 64), (30 * GIB, 32)]
-        way = asked(three)
+        job, way = asked(three)
         assert way.strategy == "scopes" and way.passes == ((0, 1, 0), (1, 1, 0), (2, 1, 0)) and way.parts == 1
-        way = asked(three, "windows")
+        strategy, speeds = launch.predicted(torch.device("cpu"), job)
+        each = [launch.predicted(torch.device("cpu"), job.part(k, 1))[1]["naive"] for k in range(3)]
+        assert strategy == "scopes" and abs(speeds["scopes"] * sum(1 / s for s in each) - 1) < 1e-9
+        assert speeds["naive"] < 0.5 * speeds["windows"] and speeds["scopes"] > 0.95 * speeds["windows"], speeds
+        _, way = asked(three, "windows")
         assert way.parts == 2 and set(way.window_of_sm[:132].tolist()) == {0, 1}
         assert way.bounds_there.tolist()[1:] == [[50 * GIB // 256, 40 * GIB // 128, 30 * GIB // 64],
                                                  [size // row for size, row in three]]
-        assert asked([(4 * GIB, 64)] * 12).strategy == "naive"
-        way = asked([(90 * GIB, 64), (10 * GIB, 32)])
+        assert asked([(4 * GIB, 64)] * 12)[1].strategy == "naive"
+        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)])
         assert way.strategy == "windows" and way.parts == 2
-        way = asked([(90 * GIB, 64), (10 * GIB, 32)], "scopes")
+        _, way = asked([(90 * GIB, 64), (10 * GIB, 32)], "scopes")
         assert way.strategy == "scopes" and way.passes == ((0, 2, 0), (0, 2, 1))
         rt.use(None)
 

@@ -212,7 +212,8 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
     def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
         padded = triton.next_power_of_2(max(widths[first:first + many]))
         shape = shapes.shape("bag", way.in_windows, padded * size, padded)
-        return shape, {"LENGTH": fixed, "UNIT": unit, "PADDED": padded, "BAGS": shape.items,
+        full = all(width == padded for width in widths[first:first + many])
+        return shape, {"LENGTH": fixed, "UNIT": unit, "PADDED": padded, "FULL": full, "BAGS": shape.items,
                        "WEIGHTED": weights is not None, "MEAN": mean,
                        "SUM": tl.float64 if double else tl.float32, "TYPE": _TYPES[tables[0].dtype],
                        **bag.tile(shape.step, index, bags * len(tables), padded * size)}
