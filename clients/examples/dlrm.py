@@ -16,7 +16,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE + "/../python")
+sys.path.append(HERE + "/../python")  # if reach is not installed
 import torch  # noqa: E402  (the folder of reach has to be named first)
 import reach.torch  # noqa: E402
 

@@ -1,14 +1,14 @@
 #!/bin/bash
 # What jobs gain, on one GPU in some twenty minutes: it measures the GPU, then runs the GPU tests of reach.torch
-# with its table of speeds and the sweep of its shapes, a model with tables
-# beyond the reach, dealing, reach-gups, several allocations, and cuCollections if its test was built.
+# with its table of speeds, the sweep of its shapes and a model with tables beyond the reach; dealing, reach-gups,
+# several allocations, and cuCollections if its test was built.
 #
 #   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 # WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
-# STEP     these steps only: torch torch_sweep torch_speed deal gups several cuco; measuring comes always
+# STEP     these steps only: torch torch_speed torch_sweep dlrm deal gups several cuco; measuring comes always
 set -u
 
 [ $# -ge 2 ] || {
@@ -24,7 +24,7 @@ export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICE
 export PYTHONDONTWRITEBYTECODE=1
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
-steps=" ${*:-torch torch_speed torch_sweep deal gups several cuco} "
+steps=" ${*:-torch torch_speed torch_sweep dlrm deal gups several cuco} "
 if [ "$wheel" != - ]; then
     python3 -m pip install -q --no-index --no-deps --target "$results/site" "$wheel" || exit 1
     export REACH_TEST_PYTHON=$results/site

@@ -25,7 +25,7 @@ def main():
                                stderr=subprocess.DEVNULL, check=False).returncode == 0
     if not has_torch:
         common.skip_all("there is no PyTorch that sees the GPU, or no Triton")
-    environment = dict(os.environ)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([common.PYTHON, os.environ.get("PYTHONPATH", "")]))
     if "REACHD_URL" not in environment:
         environment["REACHD_URL"] = "file:" + common.measure(["full"]).folder + "/fingerprint-full.json"
     out = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
