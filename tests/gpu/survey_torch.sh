@@ -1,13 +1,14 @@
 #!/bin/bash
 # What jobs gain, on one GPU in some twenty minutes: it measures the GPU, then runs the GPU tests of reach.torch
-# with its table of speeds and the sweep of its shapes, dealing, reach-gups, several allocations, and cuCollections if its test was built.
+# with its table of speeds, the sweep of its shapes and a model with tables beyond the reach; dealing, reach-gups,
+# several allocations, and cuCollections if its test was built.
 #
 #   tests/gpu/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
 # FOLDER   what `make portable` has made
 # OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
 # WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
-# STEP     these steps only: torch torch_sweep torch_speed deal gups several cuco; measuring comes always
+# STEP     these steps only: torch torch_speed torch_sweep dlrm deal gups several cuco; measuring comes always
 set -u
 
 [ $# -ge 2 ] || {
@@ -23,7 +24,7 @@ export REACH_TEST_BUILD=$folder CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICE
 export PYTHONDONTWRITEBYTECODE=1 REACH_CUCO_JSON=$results/cuco.json
 wheel=${3:--}
 shift $(($# < 3 ? $# : 3))
-steps=" ${*:-torch torch_speed torch_sweep deal gups several cuco} "
+steps=" ${*:-torch torch_speed torch_sweep dlrm deal gups several cuco} "
 if [ "$wheel" != - ]; then
     python3 -m pip install -q --no-index --no-deps --target "$results/site" "$wheel" || exit 1
     export REACH_TEST_PYTHON=$results/site
@@ -47,13 +48,15 @@ export REACHD_URL=file:$fingerprint
 step torch 240 "$here/test_torch.py"
 step torch_speed 540 "$here/survey_torch_speed.py" "$results"
 step torch_sweep 400 "$here/survey_torch_sweep.py" "$results" 330
+step dlrm 300 "$here/test_dlrm.py" "$results"
 for t in deal gups several cuco; do
     step "$t" 150 "$here/test_$t.py"
 done
-for t in torch deal gups several cuco; do
+for t in torch dlrm deal gups several cuco; do
     f=$results/$t.txt
     [ -f "$f" ] || continue
     echo "== $t: $(grep -c '^ok' "$f") ok"
     grep -A6 -E '^not ok' "$f" | cut -c 1-300
 done
+[ ! -f "$results/dlrm.txt" ] || grep '^#' "$results/dlrm.txt" | tail -n 25
 [ ! -f "$results/torch_speed.txt" ] || tail -n 60 "$results/torch_speed.txt"

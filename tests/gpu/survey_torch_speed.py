@@ -186,14 +186,16 @@ def print_table():
 
 def print_predictions():
     kinds = [s for s in STRATEGIES if s != "stock"]
-    print(f"\n{'predicted / measured':<22}{'GiB':>7}" + "".join(f"{s:>10}" for s in kinds) +
+    print(f"\n{'':<32}" + "".join(f"{s + ':':>10}{'10^9/s':>7}{'plan':>7}{'ratio':>6}" for s in kinds) +
           f"  chosen   of best  first choice (* off by more than {PREDICTED_WITHIN:.0%})")
     for line in ROWS:
         if "ratio" not in line:
             continue
-        ratios = [line["ratio"].get(s) for s in kinds]
-        cells = "".join(f"{'-':>10}" if r is None else f"{r:>9.2f}{' ' if abs(r - 1) <= PREDICTED_WITHIN else '*'}"
-                        for r in ratios)
+        cells = ""
+        for s in kinds:
+            ratio = line["ratio"].get(s)
+            cells += f"{'-':>30}" if ratio is None else f"{line[s]:>17.2f}{line['predicted'][s]:>7.2f}{ratio:>5.2f}" + \
+                (" " if abs(ratio - 1) <= PREDICTED_WITHIN else "*")
         print(f"{line['work']:<19}{line['row_bytes']:>4} B{line['gib']:>7.1f}{cells}  {line['chosen'][:8]:<8}"
               f"{line['chosen_of_best']:>8.2f}  {'best' if line['choice_is_best'] else 'not the best'}")
     for line in ROWS:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextI
 import torch
 
 from reach.torch import launch
-from reach.torch.planning import Job, NoPlan
+from reach.torch.planning import Job, MOST, NoPlan, TablesJob
 
 Tables = Union[torch.nn.Module, Mapping[str, torch.Tensor], Iterable[torch.Tensor], torch.Tensor]
 SMALLEST_BYTES = 1 << 20  # of a table that is listed
@@ -62,14 +62,30 @@ def _named(tables: Tables) -> Iterator[Tuple[str, torch.Tensor]]:
             yield f"table {number}", table
 
 
-def _advice(name: str, device: torch.device, size: int, row: int, accesses: int) -> Advice:
-    work = Job(table_bytes=size, row_bytes=row, accesses=accesses, input_bytes=_INDEX_BYTES, written_bytes=row)
+def _advice(name: str, device: torch.device, work: Job, row: int, rows_of_item: int = 1) -> Advice:
+    size = work.table_bytes
     try:
-        plan = launch.plan(device, work)
+        strategy, speeds = launch.predicted(device, work)
+        reason = launch.plan(device, work).reason
     except NoPlan as why:
         return Advice(name, size, row, None, None, None, None, str(why))
-    naive, best = plan.rows_per_s("naive"), plan.rows_per_s(plan.strategy)
-    return Advice(name, size, row, plan.strategy, naive, best, best / naive if naive and best else None, plan.reason)
+    naive, best = (None if s is None else s * rows_of_item for s in (speeds.get("naive"), speeds.get(strategy)))
+    return Advice(name, size, row, strategy, naive, best, best / naive if naive and best else None, reason)
+
+
+def _one(size: int, row: int, accesses: int) -> Job:
+    return Job(table_bytes=size, row_bytes=row, accesses=accesses, input_bytes=_INDEX_BYTES, written_bytes=row)
+
+
+def _together(device: torch.device, several: List[Tuple[int, int]], accesses: int) -> Advice:
+    """All of them by one launch: a row of each at a time. More than a plan can have: as one table."""
+    sizes, rows = tuple(s for s, _ in several), tuple(r for _, r in several)
+    name, average = "all, in one launch", sum(rows) // len(rows)
+    if len(several) > MOST:
+        return _advice(name, device, _one(sum(sizes), average, accesses), average)
+    work = TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=accesses, tables=sizes, rows=rows,
+                     input_bytes=_INDEX_BYTES * len(rows), written_bytes=sum(rows))
+    return _advice(name, device, work, average, len(rows))
 
 
 def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sys.stdout) -> List[Advice]:
@@ -78,8 +94,8 @@ def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sy
     8 bytes, rows written out.
 
     A table by itself is within the reach or not: launches one after another need no windows if each table fits.
-    The last entry of each GPU, "all, in one launch", holds for a kernel that reads all tables of it at random at
-    the same time, with rows of average length. file=None: nothing is printed. It needs PyTorch and Triton:
+    The last entry of each GPU, "all, in one launch", holds for gather_tables and other kernels that read a row of each
+    table at a time (of more than 16 tables: as one, with rows of average length). file=None: nothing is printed. It needs PyTorch and Triton:
 
     >>> advise({"users": torch.zeros(1 << 18, 4)}, file=None)[0].reason  # doctest: +SKIP
     'the table is not in the memory of a GPU'
@@ -90,13 +106,12 @@ def advise(tables: Tables, accesses: int = ACCESSES, file: Optional[TextIO] = sy
         size, row = table.numel() * table.element_size(), launch.row_bytes(table)
         if size < SMALLEST_BYTES or table.dim() < 1 or row == 0:
             continue
-        found.append(_advice(name, table.device, size, row, accesses))
+        found.append(_advice(name, table.device, _one(size, row, accesses), row))
         together.setdefault(table.device, []).append((size, row))
     found.sort(key=lambda a: -a.bytes)
     for device, several in together.items():
         if len(several) > 1:
-            row = sum(r for _, r in several) // len(several)
-            found.append(_advice("all, in one launch", device, sum(s for s, _ in several), row, accesses))
+            found.append(_together(device, several, accesses))
     if file is not None:
         _print(found, file)
     return found

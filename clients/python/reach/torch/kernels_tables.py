@@ -82,17 +82,34 @@ def copy_windows(index, about, bounds, out, count, tables, window_of_sm, queues,
 # ---- sums of bags --------------------------------------------------------------------------------
 
 @triton.jit
+def _range(bounds, part, tables, t):
+    return tl.load(bounds + part * tables + t), tl.load(bounds + (part + 1) * tables + t)
+
+
+@triton.jit
+def _bag_store(out, sums, b, bags, columns, part, length, width, column, PADDED: tl.constexpr, MEAN: tl.constexpr,
+               SUM: tl.constexpr):
+    c = tl.arange(0, PADDED)
+    sums = tl.sum(sums, axis=0)
+    if MEAN:
+        sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
+    to = out + (part.to(tl.int64) * bags + b[:, None]) * columns + column + c[None, :]
+    tl.store(to, sums, mask=(b < bags)[:, None] & (c < width)[None, :])
+
+
+@triton.jit
 def _bags(index, offsets, weights, about, bounds, out, bags, tables, columns, part, piece, first, many,
-          LENGTH: tl.constexpr, UNIT: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr,
-          LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+          LENGTH: tl.constexpr, UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr, BAGS: tl.constexpr,
+          STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr,
+          TYPE: tl.constexpr):
     """The sums of what lies in a part, of BAGS bags of one table, go to the same part of `out`. Bag b of table t is
-    number t x bags + b. LENGTH 0: it has the positions from offsets[number] to below offsets[number + 1]."""
+    number t x bags + b. LENGTH 0: it has the positions from offsets[number] to below offsets[number + 1]. FULL: the
+    rows of all tables have PADDED numbers."""
     t = first + piece % many
     b = (piece // many).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     number = t.to(tl.int64) * bags + b
     start, width, column = _table(about, tables, t, UNIT, TYPE)
-    lo = tl.load(bounds + part * tables + t)
-    hi = tl.load(bounds + (part + 1) * tables + t)
+    lo, hi = _range(bounds, part, tables, t)
     if LENGTH > 0:
         begin = number * LENGTH
         length = tl.where(b < bags, LENGTH, 0)
@@ -101,41 +118,62 @@ def _bags(index, offsets, weights, about, bounds, out, bags, tables, columns, pa
         begin = tl.load(offsets + number, mask=b < bags, other=0).to(tl.int64)
         length = tl.load(offsets + number + 1, mask=b < bags, other=0).to(tl.int64) - begin
         longest = tl.max(length, axis=0)
-    c = tl.arange(0, PADDED)
     sums = tl.zeros([LANES, BAGS, PADDED], SUM)
     for from_ in range(0, longest, STEPS * LANES):
         j = from_ + _tile_rows(STEPS, LANES)
         p = begin[None, :, None] + j
         valid = j < length[None, :, None]
         i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-        sums += _tile_sum(start, weights, i, p, valid, lo, hi, width, False, PADDED, WEIGHTED, SUM)
-    sums = tl.sum(sums, axis=0)
-    if MEAN:
-        sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
-    to = out + (part.to(tl.int64) * bags + b[:, None]) * columns + column + c[None, :]
-    tl.store(to, sums, mask=(b < bags)[:, None] & (c < width)[None, :])
+        sums += _tile_sum(start, weights, i, p, valid, lo, hi, width, FULL, PADDED, WEIGHTED, SUM)
+    _bag_store(out, sums, b, bags, columns, part, length, width, column, PADDED, MEAN, SUM)
+
+
+@triton.jit
+def _bag_positions(piece, bags, tables, LENGTH: tl.constexpr, BAGS: tl.constexpr, LANES: tl.constexpr):
+    """Of bags of LENGTH, that are one tile; which there are; the bags."""
+    b = (piece // tables).to(tl.int64) * BAGS + tl.arange(0, BAGS)
+    number = (piece % tables).to(tl.int64) * bags + b
+    p = number[None, :, None] * LENGTH + _tile_rows(LENGTH // LANES, LANES)
+    return p, (b < bags)[None, :, None] & (p >= 0), b
 
 
 @triton.jit(do_not_specialize=["bags", "tables", "columns", "first", "many", "part"])
 def bag_scope(index, offsets, weights, about, bounds, out, bags, tables, columns, first, many, part,
-              LENGTH: tl.constexpr, UNIT: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
-              STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr,
-              TYPE: tl.constexpr):
+              LENGTH: tl.constexpr, UNIT: tl.constexpr, PADDED: tl.constexpr, FULL: tl.constexpr,
+              BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr,
+              MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
     _bags(index, offsets, weights, about, bounds, out, bags, tables, columns, part, tl.program_id(0), first, many,
-          LENGTH, UNIT, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM, TYPE)
+          LENGTH, UNIT, PADDED, FULL, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM, TYPE)
 
 
 @triton.jit(do_not_specialize=["bags", "tables", "columns", "pieces"])
 def bag_windows(index, offsets, weights, about, bounds, out, bags, tables, columns, window_of_sm, queues, pieces,
                 WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr, UNIT: tl.constexpr,
-                PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
-                WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, TYPE: tl.constexpr):
+                PADDED: tl.constexpr, FULL: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr,
+                LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr,
+                TYPE: tl.constexpr):
+    """Bags of LENGTH = STEPS x LANES rows are one tile each, and the next bags' indices are loaded during it."""
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         queue = queues + w * QUEUE_STRIDE
         piece = _draw(queue, DRAW)
-        while piece < pieces:
-            _bags(index, offsets, weights, about, bounds, out, bags, tables, columns, w, piece, 0, tables,
-                  LENGTH, UNIT, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM, TYPE)
-            piece = _next(queue, piece, DRAW)
+        if LENGTH == STEPS * LANES:
+            p, valid, b = _bag_positions(piece, bags, tables, LENGTH, BAGS, LANES)
+            i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+            while piece < pieces:
+                t = piece % tables
+                start, width, column = _table(about, tables, t, UNIT, TYPE)
+                lo, hi = _range(bounds, w, tables, t)
+                sums = _tile_sum(start, weights, i, p, valid, lo, hi, width, FULL, PADDED, WEIGHTED, SUM)
+                these = b
+                piece = _next(queue, piece, DRAW)
+                p, valid, b = _bag_positions(piece, bags, tables, LENGTH, BAGS, LANES)
+                i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+                _bag_store(out, sums, these, bags, columns, w, tl.full([BAGS], LENGTH, tl.int32), width, column,
+                           PADDED, MEAN, SUM)
+        else:
+            while piece < pieces:
+                _bags(index, offsets, weights, about, bounds, out, bags, tables, columns, w, piece, 0, tables,
+                      LENGTH, UNIT, PADDED, FULL, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM, TYPE)
+                piece = _next(queue, piece, DRAW)
         w = (w + 1) % WINDOWS

@@ -12,7 +12,7 @@ import dataclasses
 import math
 import os
 import threading
-from typing import Any, ContextManager, Dict, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Optional, Tuple, Union
 
 import torch
 import triton
@@ -245,21 +245,24 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
                              num_warps=shape.warps, **constants)
 
 
-def run_tables(way: Way, scope: Any, windows: Any, items: int, shape: Shape, tables: int, *arguments: Any,
-               **constants: Any) -> None:
+def run_tables(way: Way, scope: Any, windows: Any, items: int, tables: int,
+               fit: Callable[[int, int], Tuple[Shape, Dict[str, Any]]], *arguments: Any) -> None:
     """The launches of a way over `items` items of each of `tables` tables. The kernels are kernels_tables.*_scope and
-    *_windows."""
-    pieces = triton.cdiv(items, shape.items)
+    *_windows; `fit` has the shape and the constants of a launch over (first table, tables)."""
     device = arguments[0].device
     with on(device):
         if way.in_windows:
+            shape, constants = fit(0, tables)
+            pieces = triton.cdiv(items, shape.items) * tables
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
-            programs = min(way.sm_count * shape.per_sm, pieces * tables * way.parts)
-            windows[(programs,)](*arguments, way.window_of_sm, queues, pieces * tables, WINDOWS=way.parts,
-                                 DRAW=shape.draw, num_warps=shape.warps, **constants)
+            programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
+            windows[(programs,)](*arguments, way.window_of_sm, queues, pieces, WINDOWS=way.parts, DRAW=shape.draw,
+                                 num_warps=shape.warps, **constants)
             return
         for first, many, part in way.passes:
-            scope[(pieces * many,)](*arguments, first, many, part, num_warps=shape.warps, **constants)
+            shape, constants = fit(first, many)
+            scope[(triton.cdiv(items, shape.items) * many,)](*arguments, first, many, part, num_warps=shape.warps,
+                                                             **constants)
 
 
 def plain(*tensors: torch.Tensor) -> bool:

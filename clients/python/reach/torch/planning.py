@@ -12,6 +12,7 @@ import reach
 
 NAMES = {"naive": "naive", "scopes": "scopes", "filtered-windows": "windows"}  # the planner's: ours
 STRATEGIES = ("naive", "scopes", "windows")
+MOST = 16  # tables of one plan
 _OPTIONAL = ("written_bytes", "accesses")  # of no effect on the result: only on how well it is predicted
 
 

@@ -21,9 +21,8 @@ import triton.language as tl
 
 from reach.torch import bag, fallback, gather, kernels_tables, launch, shapes
 from reach.torch.add import index_add_
-from reach.torch.planning import NoPlan, TablesJob
+from reach.torch.planning import MOST, NoPlan, TablesJob
 
-MOST = 16          # tables of one plan
 LONGEST_LOAD = 16  # bytes of one thread's
 _TYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32,
           torch.float64: tl.float64}
@@ -116,11 +115,15 @@ def _gather_run(tables: Sequence[torch.Tensor], index: torch.Tensor, strategy: s
     count = index.shape[1]
     row_bytes = [launch.row_bytes(t) for t in tables]
     out = tables[0].new_empty(count * sum(row_bytes) // tables[0].element_size())
-    padded = triton.next_power_of_2(max(row_bytes) // element)
-    shape = shapes.shape("copy", way.in_windows, max(row_bytes), padded)
-    launch.run_tables(way, kernels_tables.copy_scope, kernels_tables.copy_windows, count, shape, len(tables),
-                      index.contiguous(), about, way.bounds_there, out.view(torch.int32), count, len(tables),
-                      UNIT=unit, PADDED=padded, ROWS=shape.items)
+
+    def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
+        longest = max(row_bytes[first:first + many])
+        padded = triton.next_power_of_2(longest // element)
+        shape = shapes.shape("copy", way.in_windows, longest, padded)
+        return shape, {"UNIT": unit, "PADDED": padded, "ROWS": shape.items}
+
+    launch.run_tables(way, kernels_tables.copy_scope, kernels_tables.copy_windows, count, len(tables), fit,
+                      index.contiguous(), about, way.bounds_there, out.view(torch.int32), count, len(tables))
     return out
 
 
@@ -202,17 +205,22 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
     widths = [t.shape[1] for t in tables]
     out = tables[0].new_empty((bags, sum(widths)))
     fixed, starts = bag.fixed_or_offsets(index, offsets, length, bags * len(tables) + 1)
-    padded = triton.next_power_of_2(max(widths))
-    shape = shapes.shape("bag", way.in_windows, padded * size, padded)
     double = tables[0].dtype == torch.float64
     parts = out if way.parts == 1 else out.new_empty((way.parts, bags, sum(widths)),
                                                      dtype=torch.float64 if double else torch.float32)
-    launch.run_tables(way, kernels_tables.bag_scope, kernels_tables.bag_windows, bags, shape, len(tables),
+
+    def fit(first: int, many: int) -> Tuple[shapes.Shape, Dict[str, Any]]:
+        padded = triton.next_power_of_2(max(widths[first:first + many]))
+        shape = shapes.shape("bag", way.in_windows, padded * size, padded)
+        full = all(width == padded for width in widths[first:first + many])
+        return shape, {"LENGTH": fixed, "UNIT": unit, "PADDED": padded, "FULL": full, "BAGS": shape.items,
+                       "WEIGHTED": weights is not None, "MEAN": mean,
+                       "SUM": tl.float64 if double else tl.float32, "TYPE": _TYPES[tables[0].dtype],
+                       **bag.tile(shape.step, index, bags * len(tables), padded * size)}
+
+    launch.run_tables(way, kernels_tables.bag_scope, kernels_tables.bag_windows, bags, len(tables), fit,
                       index.contiguous(), starts, index if weights is None else weights.contiguous(), about,
-                      way.bounds_there, parts, bags, len(tables), sum(widths), LENGTH=fixed, UNIT=unit, PADDED=padded,
-                      BAGS=shape.items, WEIGHTED=weights is not None, MEAN=mean,
-                      SUM=tl.float64 if double else tl.float32, TYPE=_TYPES[tables[0].dtype],
-                      **bag.tile(shape.step, index, bags * len(tables), padded * size))
+                      way.bounds_there, parts, bags, len(tables), sum(widths))
     return bag.add_parts(parts, out) if way.parts > 1 else out
 
 
@@ -237,7 +245,7 @@ def _bags_stock(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Op
     if bags == 0 or index.numel() == 0:
         return tables[0].new_zeros((bags, sum(t.shape[1] for t in tables)))
     return torch.cat([bag.stock(table, index[span], _of_table(offsets, t, bags),
-                                None if weights is None else weights[span], length, True, mean)
+                                None if weights is None else weights[span], length, offsets is not None, mean)
                       for t, (table, span) in enumerate(zip(tables, spans))], 1)
 
 

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass with
+PyTorch's operators and with reach.torch. Needs PyTorch and Triton.
+
+  dlrm.py [--gib N] [--batch N] [--length N] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
+          [--repeats N] [--json FILE]
+
+Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free); one table, of user ids, has four fifths
+of it. A sample has --length rows of each table, summed, beside 13 dense features. Prints which tables lie beyond the reach,
+the speed of both models, and the largest difference of their results.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(HERE + "/../python")  # if reach is not installed
+import torch  # noqa: E402  (the folder of reach has to be named first)
+import reach.torch  # noqa: E402
+
+GIB = 1 << 30
+SPARE_BYTES = 6 * GIB  # for batches, results and the CUDA context
+TABLES = (("users", 0.80, 32), ("items", 0.08, 64), ("queries", 0.06, 16), ("places", 0.03, 64), ("brands", 0.02, 32),
+          ("devices", 0.01, 16))  # share of the memory, numbers per row
+DENSE, HIDDEN = 13, 256
+CALLS = 10
+
+
+class Before(torch.nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        like = {"device": weights[0].device, "dtype": weights[0].dtype}
+        self.tables = torch.nn.ModuleList(
+            torch.nn.EmbeddingBag.from_pretrained(weight, mode="sum") for weight in weights)
+        width = DENSE + sum(weight.shape[1] for weight in weights)
+        self.top = torch.nn.Sequential(torch.nn.Linear(width, HIDDEN, **like), torch.nn.ReLU(),
+                                       torch.nn.Linear(HIDDEN, 1, **like))
+
+    def pooled(self, indices):
+        sums = [table(index) for table, index in zip(self.tables, indices)]
+        return torch.cat(sums, 1)
+
+    def forward(self, dense, indices):
+        return torch.sigmoid(self.top(torch.cat([dense, self.pooled(indices)], 1)))
+
+
+class After(Before):
+    def pooled(self, indices):
+        tables = [table.weight for table in self.tables]
+        return reach.torch.embedding_bags(tables, indices)
+
+
+class Naive(Before):
+    """The same launch as if nothing were known of the reach: what the plan adds."""
+    def pooled(self, indices):
+        tables = [table.weight for table in self.tables]
+        return reach.torch.embedding_bags(tables, indices, strategy="naive" if tables[0].is_cuda else "")
+
+
+def make_tables(options, size):
+    """Of random numbers, small enough that their sums are exact to a few digits in float16."""
+    dtype, weights = getattr(torch, options.dtype), []
+    for _, share, numbers in TABLES:
+        rows = max(1, int(size * share) // (numbers * dtype.itemsize))
+        weight = torch.empty((rows, numbers), dtype=dtype, device=options.device)
+        for first in range(0, rows, 1 << 26):
+            weight[first:first + (1 << 26)].uniform_(-1, 1)
+        weights.append(weight)
+    return weights
+
+
+def seconds(function, options):
+    """Of a call, among several that follow each other; the best of several runs. The first call, which compiles and asks
+    for a plan, does not count."""
+    function()
+    best, calls = float("inf"), 1 if options.device == "cpu" else CALLS
+    for _ in range(options.repeats):
+        wait(options)
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function()
+        wait(options)
+        best = min(best, (time.perf_counter() - begin) / calls)
+    return best
+
+
+def wait(options):
+    if options.device != "cpu":
+        torch.cuda.synchronize()
+
+
+def compare(options, models, batch):
+    """Speeds of each, and the largest differences of the sums and of the predictions."""
+    dense, indices = batch
+    rows = indices.numel()
+    found = {"rows": rows}
+    for name, model in models.items():
+        whole = seconds(lambda m=model: m(dense, indices), options)
+        pooled = seconds(lambda m=model: m.pooled(indices), options)
+        found[name] = {"samples_per_s": options.batch / whole, "rows_per_s": rows / pooled}
+    before, after = models["before"], models["after"]
+    found["speedup"] = found["after"]["samples_per_s"] / found["before"]["samples_per_s"]
+    found["difference_of_sums"] = difference(before.pooled(indices), after.pooled(indices))
+    found["difference_of_predictions"] = difference(before(dense, indices), after(dense, indices))
+    return found
+
+
+def difference(a, b):
+    return float((a.float() - b.float()).abs().max())
+
+
+def show(found):
+    print(f"\n{'':<8}{'10^6 samples/s':>16}{'10^9 rows/s, tables alone':>28}")
+    for name in ("before", "naive", "after"):
+        speeds = found[name]
+        print(f"{name:<8}{speeds['samples_per_s'] / 1e6:>16.3f}{speeds['rows_per_s'] / 1e9:>28.3f}")
+    print(f"after is {found['speedup']:.2f} times as fast; largest difference of a sum "
+          f"{found['difference_of_sums']:.2g}, of a prediction {found['difference_of_predictions']:.2g}")
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description="A model with tables beyond the reach, before and after.")
+    parser.add_argument("--gib", type=float, default=110)
+    parser.add_argument("--batch", type=int, default=1 << 16)
+    parser.add_argument("--length", type=int, default=32)
+    parser.add_argument("--dtype", choices=("float16", "float32"), default="float16")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--reachd", help="a URI of reach.Reach; default: as it finds one")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", help="write the speeds to this file")
+    return parser.parse_args()
+
+
+def main():
+    options = read_options()
+    reach.torch.use(options.reachd)
+    size = int(options.gib * GIB)
+    if options.device != "cpu":
+        size = min(size, torch.cuda.mem_get_info()[0] - SPARE_BYTES)
+    weights = make_tables(options, size)
+    models = {"before": Before(weights), "naive": Naive(weights), "after": After(weights)}
+    for model in models.values():
+        model.top = models["before"].top
+    indices = torch.stack([torch.randint(0, weight.shape[0], (options.batch, options.length), device=options.device)
+                           for weight in weights])
+    dense = torch.randn(options.batch, DENSE, device=options.device, dtype=weights[0].dtype)
+    print(f"{sum(w.numel() * w.element_size() for w in weights) / GIB:.1f} GiB in {len(weights)} tables on "
+          f"{options.device}: " + ", ".join(f"{name} {w.shape[0]} x {w.shape[1]}" for (name, _, _), w in
+                                            zip(TABLES, weights)) +
+          f"; {options.batch} samples with {options.length} rows of each\n")
+    reach.torch.advise(models["before"], accesses=options.batch * options.length)
+    with torch.inference_mode():
+        found = compare(options, models, (dense, indices))
+    show(found)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"gib": size / GIB, "dtype": options.dtype, "batch": options.batch, "length": options.length,
+                       **found}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""clients/examples/dlrm.py on a CPU with small tables: both models give the same."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import common
+from common import case
+
+common.need_torch()
+
+PROGRAM = os.path.join(common.ROOT, "clients", "examples", "dlrm.py")
+
+
+def run(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "speeds.json")
+        done = subprocess.run([sys.executable, PROGRAM, "--device", "cpu", "--repeats", "1", "--json", path, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        with open(path, encoding="utf-8") as file:
+            return json.load(file), done.stdout, done.stderr
+
+
+@case
+def both_models_give_the_same():
+    for dtype, most in (("float32", 1e-4), ("float16", 0.05)):
+        found, text, warnings = run("--gib", "0.05", "--batch", "37", "--length", "5", "--dtype", dtype)
+        assert found["rows"] == 37 * 5 * 6 and found["dtype"] == dtype
+        assert found["difference_of_sums"] <= most and found["difference_of_predictions"] <= most, found
+        assert all(found[name]["samples_per_s"] > 0 for name in ("before", "naive", "after"))
+        assert "all, in one launch" in text and "largest difference" in text, text
+        assert "embedding_bags uses PyTorch's own operator: the table is not in the memory of a GPU" in warnings
+
+
+if __name__ == "__main__":
+    common.main()
