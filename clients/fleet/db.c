@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 2 };
+enum { SCHEMA_VERSION = 3, UPGRADED_VERSION = 2 }; /* upgrade_2.sql */
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -125,6 +125,8 @@ static enum status check_tables(struct fleet_db *db, struct err *err)
         s = fleet_run_integer(db, version_of, 0, NULL, &version, err);
     if (s == STATUS_OK && version == 0)
         s = create_tables(db, err);
+    else if (s == STATUS_OK && version == UPGRADED_VERSION)
+        s = fleet_exec(db, fleet_sql_upgrade_2, err);
     else if (s == STATUS_OK && version != SCHEMA_VERSION)
         s = err_set(err, STATUS_CONFLICT,
                     "the database of surveys has version %" PRId64 "; this release uses version %d",

@@ -18,6 +18,7 @@
 struct fleet_db;
 
 /* A path, or postgresql://... (postgres:// too). Creates the tables where there are none.
+ * Those of the version before are upgraded, which needs the right to alter them.
  * STATUS_CONFLICT: created by another version. STATUS_NOT_SUPPORTED: built without libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
 void fleet_close(struct fleet_db *take);

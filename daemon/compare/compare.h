@@ -12,7 +12,7 @@ enum compare_verdict {
     COMPARE_NORMAL = 0,
     COMPARE_ODD,
     COMPARE_TOO_FEW,      /* chips that have this number, or of this kind */
-    COMPARE_NOT_JUDGED,   /* of a number: it differs by design */
+    COMPARE_NOT_JUDGED,   /* of a number: metrics_is_judged says why */
     COMPARE_UNKNOWN_KIND, /* of a chip: the reference has none like it */
 };
 /* "normal", "odd", "too-few", "not-judged", "unknown-kind". */

@@ -304,12 +304,21 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* schema/fleet/ingest.sql has the same names. */
-bool metrics_is_judged(const char *name)
+/* schema/fleet/ingest.sql has the same names, here and below. */
+bool metrics_is_tracked(const char *name)
 {
     const char *const dot = strrchr(name, '.');
 
     return metrics_is_of_chip(name) && strcmp(name, "topology.group_count") != 0 &&
            !begins(name, "topology.disabled.") &&
            !(begins(name, "topology.") && strcmp(dot, ".median") == 0);
+}
+
+bool metrics_is_judged(const char *name)
+{
+    const char *const dot = strrchr(name, '.');
+
+    return metrics_is_tracked(name) &&
+           !(begins(name, "tlb.levels[") && !begins(name, "tlb.levels[1].") &&
+             strcmp(dot, ".miss_penalty_cycles") == 0);
 }

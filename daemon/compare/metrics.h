@@ -24,9 +24,13 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self);
 
 /* Is it of the chip? Not so: how long a measurement took, and how sure it is. */
 bool metrics_is_of_chip(const char *name);
-/* Can a chip be odd by it? Not by what it has lost, which differs by design, nor by a median over
+/* Can a chip change by it? Not by what it has lost, which differs by design, nor by a median over
  * its groups or SMs: where those are of two classes, a lost group moves it from one class to the
  * other. */
+bool metrics_is_tracked(const char *name);
+/* Can it differ from other chips by it, too? Not by the miss penalty of a level beyond the first:
+ * it is that of one group, and which one is chance ("topology.groups.miss_penalty_cycles" has the
+ * least and the most of all). */
 bool metrics_is_judged(const char *name);
 
 #endif

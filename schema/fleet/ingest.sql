@@ -108,16 +108,22 @@ FROM fleet_new_base base
 CROSS JOIN fleet_new_fingerprint n
 JOIN fleet_fingerprint f ON f.id = base.fingerprint + n.seq;
 
-INSERT INTO fleet_series (id, kind, name, place, judged)
+INSERT INTO fleet_series (id, kind, name, place, judged, tracked)
 SELECT (SELECT COALESCE(MAX(id), 0) FROM fleet_series) + ROW_NUMBER() OVER (ORDER BY n.id), k.id, n.name,
        COALESCE((SELECT MIN(s.place) FROM fleet_series s WHERE s.name = n.name),
                 (SELECT COALESCE(MAX(place), 0) FROM fleet_series) + MIN(n.id) OVER (PARTITION BY n.name)),
-       -- How long it took the host has a hand in, what a chip has lost the signatures count, and a median over
-       -- groups of two classes moves to the other class with a lost group. metrics_is_judged has the same.
-       CASE WHEN n.name IN ('duration_ms', 'probe_ms', 'topology.group_count')
-                 OR n.name LIKE '%confidence' OR n.name LIKE 'topology.disabled.%'
-                 OR n.name LIKE 'topology.%.median' THEN 0 ELSE 1 END
-FROM fleet_new_series n
+       -- metrics_is_judged: the miss penalty of a level beyond the first is that of one group, and chips cannot
+       -- be compared by which one.
+       CASE WHEN n.name LIKE 'tlb.levels[%].miss_penalty_cycles'
+                 AND n.name <> 'tlb.levels[1].miss_penalty_cycles' THEN 0 ELSE n.tracked END,
+       n.tracked
+-- metrics_is_tracked: how long it took the host has a hand in, what a chip has lost the signatures count, and
+-- a median over groups of two classes moves to the other class with a lost group.
+FROM (SELECT id, model, origin, name,
+             CASE WHEN name IN ('duration_ms', 'probe_ms', 'topology.group_count')
+                       OR name LIKE '%confidence' OR name LIKE 'topology.disabled.%'
+                       OR name LIKE 'topology.%.median' THEN 0 ELSE 1 END AS tracked
+      FROM fleet_new_series) n
 JOIN fleet_kind k ON k.model = n.model AND k.origin = n.origin
 WHERE NOT EXISTS (SELECT 1 FROM fleet_series s WHERE s.kind = k.id AND s.name = n.name);
 

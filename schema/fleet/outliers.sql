@@ -14,6 +14,6 @@ WHERE p.survey = $1 AND p.measured = 1 AND p.gpus >= 8 AND s.id = p.series AND s
 INSERT INTO fleet_drift (survey, fingerprint, place, series, before_value, after_value, change)
 SELECT m.survey, c.fingerprint, c.place, c.series, c.before_value, c.after_value, c.change
 FROM fleet_new_change c JOIN fleet_change m ON m.survey = $1 AND m.series = c.series
-WHERE c.judged = 1 AND m.gpus >= 8
+WHERE c.tracked = 1 AND m.gpus >= 8
   AND ABS(c.change - m.median) > 0.05
   AND ABS(c.change - m.median) > 6 * 1.4826 * m.deviation;

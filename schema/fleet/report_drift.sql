@@ -19,7 +19,7 @@ WITH pair AS (
            CAST(NULL AS TEXT) AS after_text, CAST(NULL AS DOUBLE PRECISION) AS after_value,
            CAST(NULL AS DOUBLE PRECISION) AS change, c.median AS fleet
     FROM fleet_change c
-    JOIN fleet_series s ON s.id = c.series AND s.judged = 1
+    JOIN fleet_series s ON s.id = c.series AND s.tracked = 1
     WHERE c.survey = $1 AND c.gpus >= 8 AND ABS(c.median) > 0.01
       AND ((c.lower_quartile > 0 AND c.upper_quartile > 0) OR (c.lower_quartile < 0 AND c.upper_quartile < 0))
     UNION ALL

@@ -100,7 +100,7 @@ CREATE TEMP TABLE fleet_new_pair (
 -- By how much each metric of theirs has changed, in parts of the value before. The joins are written in
 -- the order in which SQLite is to make them: by series, so that groups need no sorting.
 CREATE TEMP VIEW fleet_new_change AS
-SELECT s.id AS series, s.place, s.judged, p.fingerprint, a.value AS before_value, b.value AS after_value,
+SELECT s.id AS series, s.place, s.tracked, p.fingerprint, a.value AS before_value, b.value AS after_value,
        CASE WHEN b.value = a.value THEN 0.0
             WHEN a.value = 0 AND b.value > 0 THEN 1.0
             WHEN a.value = 0 THEN -1.0

@@ -83,6 +83,7 @@ CREATE TABLE fleet_series (
     name   TEXT    NOT NULL,                 -- "throughput.plateau_gbps"
     place  INTEGER NOT NULL,                 -- of the name, the same for all kinds: reports' order
     judged INTEGER NOT NULL,                 -- 1: a GPU may be an outlier by it
+    tracked INTEGER NOT NULL,                -- 1: a GPU may drift by it; judged ones are tracked
     UNIQUE (kind, name)
 );
 CREATE INDEX fleet_series_by_name ON fleet_series (name);

@@ -184,6 +184,8 @@ static enum status check_judged(void *self, const char *const *values, struct er
     (void)err;
     if ((strcmp(values[1], "1") == 0) != metrics_is_judged(values[0]))
         fail_msg("%s: judged is %s", values[0], values[1]);
+    if ((strcmp(values[2], "1") == 0) != metrics_is_tracked(values[0]))
+        fail_msg("%s: tracked is %s", values[0], values[2]);
     return STATUS_OK;
 }
 
@@ -204,10 +206,59 @@ static void test_metrics(void **state)
     metrics_visit(fp, compare_metric, &wanted);
     assert_int_equal(wanted.count, number(db, "SELECT COUNT(*) FROM fleet_metric"));
     assert_true(wanted.count > 30);
-    assert_int_equal(
-        fleet_query(db, "SELECT name, judged FROM fleet_series", 0, NULL, check_judged, NULL, &err),
-        STATUS_OK);
+    assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
+                                 check_judged, NULL, &err),
+                     STATUS_OK);
+    /* A GPU is compared with itself by it, and not with others. */
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series WHERE judged < tracked AND "
+                                "name = 'tlb.levels[2].miss_penalty_cycles'"),
+                     1);
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series WHERE judged <> tracked"), 1);
     fleet_close(db);
+    free(fp);
+}
+
+/* A database of the release before, in which the penalty of level 2 made outliers. */
+static void test_version_before(void **state)
+{
+    static const char *const before[] = {
+        "UPDATE fleet_series SET judged = tracked", "ALTER TABLE fleet_series DROP COLUMN tracked",
+        "INSERT INTO fleet_outlier (survey, fingerprint, series, value) SELECT 1, 1, id, 7 "
+        "FROM fleet_series WHERE name LIKE 'tlb.levels[_].miss_penalty_cycles'",
+        "UPDATE fleet_schema SET version = 2"};
+    struct fingerprint *const fp = calloc(1, sizeof(*fp));
+    struct fleet_db *db = fleet_fixture_fresh();
+    struct err err = {0};
+
+    (void)state;
+    begin(db);
+    fleet_fixture_chip(fp, "GPU-1", "K80", ORIGIN_MEASURED, 5, 10, 1000);
+    must_add(db, 1, "a:1", fp, 1);
+    (void)fleet_fixture_end(db);
+    const int64_t metrics = number(db, "SELECT COUNT(*) FROM fleet_metric");
+    fleet_close(db); /* and with it the temporary view that has the column */
+    db = fleet_fixture_again();
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+        if (fleet_query(db, before[i], 0, NULL, NULL, NULL, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 2);
+    fleet_close(db);
+
+    for (int turn = 0; turn < 2; turn++) {
+        db = fleet_fixture_again();
+        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 3);
+        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_metric"), metrics);
+        assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
+                                     check_judged, NULL, &err),
+                         STATUS_OK);
+        /* That of level 1 stays. */
+        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier o JOIN fleet_series s "
+                                    "ON s.id = o.series AND s.judged = 1"),
+                         1);
+        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 1);
+        fleet_close(db);
+    }
     free(fp);
 }
 
@@ -504,8 +555,8 @@ int main(void)
         cmocka_unit_test(test_metrics),       cmocka_unit_test(test_extreme_values),
         cmocka_unit_test(test_aborted),       cmocka_unit_test(test_inconsistent_answers),
         cmocka_unit_test(test_uuid_conflict), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_inventory),     cmocka_unit_test(test_wrong_use),
-        cmocka_unit_test(test_foreign_file),
+        cmocka_unit_test(test_inventory),     cmocka_unit_test(test_version_before),
+        cmocka_unit_test(test_wrong_use),     cmocka_unit_test(test_foreign_file),
     };
 
     return cmocka_run_group_tests_name("fleet_db", tests, NULL, remove_files);
