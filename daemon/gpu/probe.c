@@ -116,6 +116,9 @@ static enum status check_lists(const struct probe_spec *spec, struct err *err)
         s = check_range("points", spec->points[i], least, most, err);
     for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
+    for (uint32_t i = 1; s == STATUS_OK && kind == SIDES && i < sms; i++)
+        if (spec->sms[i] <= spec->sms[i - 1])
+            s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
     return s;
 }
 
