@@ -381,6 +381,10 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 json_t *fingerprint_to_json(const struct fingerprint *fp);
 /* Its "memory" alone; empty if none was measured. */
 json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
+/* Its "l2" alone, with null and the reason for what is not known. New reference, NULL without
+ * memory.
+ */
+json_t *fingerprint_l2_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);
