@@ -263,9 +263,10 @@ static void print_caches(const struct options *options, const json_t *answer)
         text_print(line, "side {side:d}      {count:d} SMs: {sms:r}\n");
         json_decref(line);
     }
-    text_print(answer, "granule     {l2.granule_bytes:B}\n"
-                       "atomic      {l2.atomic_near_cycles:0} cycles near, "
-                       "{l2.atomic_far_cycles:0} far\n");
+    if (sides)
+        text_print(answer, "granule     {l2.granule_bytes:B}\n"
+                           "atomic      {l2.atomic_near_cycles:0} cycles near, "
+                           "{l2.atomic_far_cycles:0} far\n");
     if (origin && strcmp(origin, "measured") != 0)
         printf("origin      %s: not measured on this hardware\n", origin);
 }

@@ -260,7 +260,7 @@ static void show_l2(const json_t *l2)
     if (!json_is_object(l2))
         return;
     if (json_is_null(get(l2, "sides"))) {
-        text_print(l2, "\nL2: sides {sides}\n");
+        text_print(l2, "\nL2: sides {sides:d}\n");
         return;
     }
     printf("\nL2: %zu and %zu SMs on its two sides", json_array_size(json_array_get(sms, 0)),
