@@ -33,23 +33,24 @@ struct reach_census_args {
     uint64_t seen; /* uint32_t[sm_slots] */
 };
 
-/* The latency probes, reach_chase, reach_round and reach_pairs: see PROBE_CHASE, PROBE_ROUND and
- * PROBE_PAIRS. Each reads its part of the fields. */
+/* The latency probes, reach_chase, reach_round, reach_pairs and reach_sides: see PROBE_CHASE,
+ * PROBE_ROUND, PROBE_PAIRS and PROBE_SIDES. Each reads its part of the fields. */
 struct reach_walk_args {
     struct reach_grid grid;
     uint64_t base; /* address of page 0 */
     uint64_t stride_bytes;
     uint64_t points;  /* chase: uint64_t[count], pages of each cycle */
-    uint64_t pivots;  /* pairs: uint32_t[count], SM ids */
-    uint64_t values;  /* uint32_t[count * samples], or [count * 2 * blocks * slice_pages] */
+    uint64_t pivots;  /* pairs, sides: uint32_t[count], SM ids */
+    uint64_t values;  /* uint32_t[count * samples], [count * 2 * blocks * slice_pages], or sides:
+                         [repeats * count * samples] */
     uint32_t count;   /* points, repeats of a round, or pivots */
-    uint32_t samples; /* chase: at most REACH_CHASE_MAX_SAMPLES */
-    uint32_t laps;    /* chase: untimed ones; otherwise of the thrashing walk */
+    uint32_t samples; /* chase, sides: at most REACH_CHASE_MAX_SAMPLES */
+    uint32_t laps;    /* chase, sides: untimed ones; otherwise of the thrashing walk */
     uint32_t sm;      /* id; chase: the one SM that works; round: the pivot */
     uint32_t slice_pages;
     uint32_t flush_pages;
     uint32_t thrash_pages;
-    uint32_t pad;
+    uint32_t repeats; /* sides */
 };
 #define REACH_CHASE_MAX_SAMPLES 8192
 

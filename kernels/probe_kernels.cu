@@ -294,6 +294,53 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
     }
 }
 
+/* Adds 0 atomically to a line and times it: *v, which is 0, is what is added and what comes back,
+ * so each depends on the one before. */
+static __device__ __forceinline__ u32 timed_atomic(u64 address, u32 *v)
+{
+    u32 t0, t1, x;
+    asm volatile("mov.u32 %0, %%clock;\n\t"
+                 "atom.global.add.u32 %2, [%4], %2;\n\t"
+                 "add.u32 %3, %2, %0;\n\t"
+                 "xor.b32 %3, %3, %0;\n\t"
+                 "mov.u32 %1, %%clock;"
+                 : "=&r"(t0), "=&r"(t1), "+r"(*v), "=&r"(x)
+                 : "l"(address)
+                 : "memory");
+    return t1 - t0 + x;
+}
+
+/* The SMs of the list, all at once, go through the same pages, each from a place of its own on, so
+ * that they seldom meet. An atomic is carried out where the line lives: nothing is copied nearer,
+ * and the same line can be timed again. */
+extern "C" __global__ void reach_sides(struct reach_walk_args a)
+{
+    extern __shared__ u32 taken[];
+    const u32 *sms = (const u32 *)a.pivots;
+    const u32 smid = sm_id();
+    u32 round = 0, me = 0, v = 0;
+    if (threadIdx.x != 0 || !grid_barrier(&a.grid, &round))
+        return;
+    while (me < a.count && sms[me] != smid)
+        me++;
+    if (me == a.count)
+        return;
+    const u32 first = (u32)((u64)me * a.samples / a.count);
+    for (u32 lap = 0; lap < a.laps + a.repeats; lap++) {
+        u32 page = first;
+        for (u32 k = 0; k < a.samples; k++) {
+            taken[page] = timed_atomic(a.base + page * a.stride_bytes, &v);
+            page = page + 1 == a.samples ? 0 : page + 1;
+        }
+        if (lap < a.laps)
+            continue;
+        u32 *values = (u32 *)a.values + ((u64)(lap - a.laps) * a.count + me) * a.samples;
+        for (u32 k = 0; k < a.samples; k++)
+            values[k] = taken[k];
+    }
+    keep(v, taken);
+}
+
 /* One lane's stream of random numbers: the state advances by a Weyl step and is mixed (Murmur3's
  * finaliser), so that every lane has its own sequence. */
 static __device__ __forceinline__ u32 next_random(u32 *state)

@@ -5,6 +5,7 @@
  *   round   repeat,thrashed,sm,slice_page,cycles
  *   pairs   pivot_sm,thrashed,sm,slice_page,cycles
  *   read    region_bytes,repeat,sm,elapsed_ns,lines (or accesses, if the probe names a kind)
+ *   sides   repeat,sm,page,cycles
  *
  * One header line, one line per value (RFC 4180, except for plain line feeds). It reads the JSON
  * document and not the struct, so that the API does not depend on probes: the lengths of the axes
@@ -19,7 +20,7 @@
 enum { MAX_AXES = 4 };
 
 struct table {
-    const json_t *names; /* of the first axis: points or pivots; NULL: its index */
+    const json_t *names; /* of the first axis: points or pivots; NULL: its index. Sides: SMs */
     const json_t *sms;
     const json_t *values;
     size_t axes[MAX_AXES];
@@ -72,11 +73,23 @@ static void write_read(FILE *out, const struct table *t)
     }
 }
 
+/* [repeat][sm of the probe][page]. */
+static void write_sides(FILE *out, const struct table *t)
+{
+    const size_t sms = t->axes[1];
+    const size_t pages = t->axes[2];
+
+    for (size_t i = 0; i < json_array_size(t->values); i++)
+        fprintf(out, "%zu,%lld,%zu,%lld\n", i / pages / sms, first_name(t, i / pages % sms),
+                i % pages, at(t->values, i));
+}
+
 static const struct kind kinds[] = {
     {"chase", "pages,sample,cycles\n", 2, "points", write_cells},
     {"round", "repeat,thrashed,sm,slice_page,cycles\n", 4, NULL, write_cells},
     {"pairs", "pivot_sm,thrashed,sm,slice_page,cycles\n", 4, "sms", write_cells},
     {"read", "region_bytes,repeat,sm,elapsed_ns,lines\n", 3, "points", write_read},
+    {"sides", "repeat,sm,page,cycles\n", 3, "sms", write_sides},
 };
 
 static const struct kind *find_kind(const char *name)

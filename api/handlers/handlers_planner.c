@@ -93,6 +93,17 @@ void handlers_memory(struct handlers_context *c, const struct request *request, 
     }
 }
 
+void handlers_caches(struct handlers_context *c, const struct request *request, struct reply *reply)
+{
+    size_t bytes = 0;
+    char *text;
+
+    if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
+        return;
+    text = encode_caches(c->gpu, &bytes);
+    reply_document(reply, document_new_text(text, bytes, NULL));
+}
+
 /* Other answers say that they are stale; these lines would be believed as long as the job runs. */
 static void refuse_stale(const struct request *request, const struct snapshot_gpu *gpu,
                          struct reply *reply)

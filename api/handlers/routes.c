@@ -91,6 +91,8 @@ static const struct route routes[] = {
     {"GET", "/v1/gpus/{gpu}/memory", "bytes, access, home, element",
      "what is known of each kind of memory; bytes: every way to allocate them, best first",
      .handler = handlers_memory},
+    {"GET", "/v1/gpus/{gpu}/caches", "", "what is known of the caches: the sides of the L2",
+     .handler = handlers_caches},
     {"GET", "/v1/gpus/{gpu}/compare", "",
      "is this GPU normal? each number among those of other chips of its kind",
      .handler = handlers_compare, .needs_daemon = true},

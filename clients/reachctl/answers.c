@@ -1,4 +1,5 @@
-/* answers.c: reachctl scope, placement, plan, split, explain and memory: requests to the planner.
+/* answers.c: reachctl scope, placement, plan, split, explain, memory and caches: requests to the
+ * planner.
  */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/show.h"
@@ -245,6 +246,31 @@ static void print_memory(const struct options *options, const json_t *answer)
     print_foot(answer);
 }
 
+static void print_caches(const struct options *options, const json_t *answer)
+{
+    const json_t *const sides = json_object_get(json_object_get(answer, "l2"), "sms");
+    const char *const origin = json_string_value(json_object_get(answer, "origin"));
+    size_t k;
+    json_t *sms;
+
+    (void)options;
+    text_print(answer, "L2          {l2_cache_bytes:B}\n"
+                       "sides       {l2.sides:d}\n");
+    json_array_foreach(sides, k, sms)
+    {
+        json_t *const line = json_pack("{s:O,s:I,s:I}", "sms", sms, "side", (json_int_t)k, "count",
+                                       (json_int_t)json_array_size(sms));
+        text_print(line, "side {side:d}      {count:d} SMs: {sms:r}\n");
+        json_decref(line);
+    }
+    if (sides)
+        text_print(answer, "granule     {l2.granule_bytes:B}\n"
+                           "atomic      {l2.atomic_near_cycles:0} cycles near, "
+                           "{l2.atomic_far_cycles:0} far\n");
+    if (origin && strcmp(origin, "measured") != 0)
+        printf("origin      %s: not measured on this hardware\n", origin);
+}
+
 /* ---- the request ---- */
 
 enum exit_code command_answer(struct client *client, const struct options *options)
@@ -254,7 +280,8 @@ enum exit_code command_answer(struct client *client, const struct options *optio
         client_print_fn *print;
     } answers[] = {{"scope", print_scope},     {"placement", print_placement},
                    {"plan", print_plan},       {"split", print_split},
-                   {"explain", print_explain}, {"memory", print_memory}};
+                   {"explain", print_explain}, {"memory", print_memory},
+                   {"caches", print_caches}};
     char resource[32];
     char path[CLIENT_PATH_BYTES];
     char sizes[SIZES_BYTES] = "";

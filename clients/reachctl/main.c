@@ -70,6 +70,8 @@ static const struct command commands[] = {
     {"memory", "[BYTES]", BIT(GPU) | BIT(ACCESS) | BIT(HOME) | BIT(ELEMENT), command_answer,
      "memory [BYTES] [--home any|device|host --access A --element B]",
      "every kind of memory that the GPU can access; how to allocate BYTES, best first"},
+    {"caches", NULL, BIT(GPU), command_answer, "caches",
+     "the L2, and which SMs are on which of its sides"},
     {"contiguity", NULL, BIT(GPU), command_contiguity, "contiguity",
      "is the free memory contiguous? takes all of it for about a second"},
     {"observations", "[ID]", BIT(GPU) | BIT(RUN) | BIT(CSV), command_observations,

@@ -119,7 +119,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 command_fn command_gpus;
 command_fn command_measure;
 command_fn command_show;
-command_fn command_answer; /* scope, placement, plan, split, explain, memory */
+command_fn command_answer; /* scope, placement, plan, split, explain, memory, caches */
 command_fn command_break_even;
 command_fn command_observations;
 command_fn command_diff;

@@ -252,6 +252,23 @@ static void show_contiguity(const json_t *contiguity)
                            "{scattered_miss_ns:3 ns} in scattered\n");
 }
 
+/* How many SMs are on a side of the L2. */
+static void show_l2(const json_t *l2)
+{
+    const json_t *const sms = get(l2, "sms");
+
+    if (!json_is_object(l2))
+        return;
+    if (json_is_null(get(l2, "sides"))) {
+        text_print(l2, "\nL2: sides {sides:d}\n");
+        return;
+    }
+    printf("\nL2: %zu and %zu SMs on its two sides", json_array_size(json_array_get(sms, 0)),
+           json_array_size(json_array_get(sms, 1)));
+    text_print(l2, ", granules of {granule_bytes:B}; an atomic takes {atomic_near_cycles:0} cycles "
+                   "near, {atomic_far_cycles:0} far\n");
+}
+
 /* "640 MiB", "at least 16 GiB", or why there is none. */
 static const char *format_reach(const json_t *kind, const char *reach, char *out)
 {
@@ -339,6 +356,7 @@ void show_fingerprint(const json_t *fp)
     show_throughput(fp);
     show_rates(get(get(fp, "throughput"), "rates"));
     show_contiguity(get(fp, "contiguity"));
+    show_l2(get(fp, "l2"));
     show_memory(get(fp, "memory"));
     show_conditions(get(fp, "conditions"));
 }
@@ -443,6 +461,7 @@ void show_evidence(const json_t *fp)
               get(throughput, "curve_evidence"));
     add_rates(rows, get(throughput, "rates"));
     add_object(rows, "contiguity", get(fp, "contiguity"));
+    add_object(rows, "L2", get(fp, "l2"));
     add_memory(rows, get(fp, "memory"));
     text_table(rows, columns);
     json_decref(rows);

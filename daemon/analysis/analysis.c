@@ -5,6 +5,7 @@
 #include "analysis/classes.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
+#include "analysis/caches/sides.h"
 #include "analysis/throughput/contiguity.h"
 #include "analysis/throughput/group_reads.h"
 #include "analysis/sharing/floorplan.h"
@@ -339,6 +340,7 @@ static enum status derive(const struct observation_set *set, enum depth depth,
     memory_derive(set, out);
     if (depth >= DEPTH_FULL) {
         contiguity_derive(set, structure_reach_bytes(&s), out);
+        sides_derive(set, out);
         fill_group_detail(set, &s, out);
     }
     if (s.level_count == 0)

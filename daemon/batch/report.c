@@ -135,6 +135,7 @@ static void report_all_evidence(FILE *out, const struct fingerprint *fp)
                     TOPOLOGY_EVIDENCE_COUNT);
     report_evidence(out, "throughput", evidence_throughput_names, fp->throughput.evidence,
                     THROUGHPUT_EVIDENCE_COUNT);
+    report_evidence(out, "l2", evidence_l2_names, fp->l2.evidence, L2_EVIDENCE_COUNT);
     report_evidence(out, "contiguity", evidence_contiguity_names, fp->contiguity.evidence,
                     CONTIGUITY_EVIDENCE_COUNT);
 }
@@ -207,6 +208,13 @@ static void report_contiguity(FILE *out, const struct fingerprint_contiguity *c)
             cell_f64(c->scattered_miss_ns, 3).text);
 }
 
+static void report_l2(FILE *out, const struct fingerprint_l2 *l2)
+{
+    fprintf(out, "L2: sides %s, granule %s; an atomic, near %s cycles, far %s\n",
+            cell_u32(l2->sides).text, cell_bytes(l2->granule_bytes).text,
+            cell_f64(l2->atomic_near_cycles, 1).text, cell_f64(l2->atomic_far_cycles, 1).text);
+}
+
 /* "640 MiB", "at least 16 GiB", or why there is none. */
 static struct cell cell_reach(const struct memory_facts *m, struct maybe_u64 reach)
 {
@@ -276,6 +284,7 @@ void report_print(FILE *out, const struct fingerprint *fp)
     report_memory(out, fp);
     if (fp->depth >= DEPTH_FULL)
         report_contiguity(out, &fp->contiguity);
+    report_l2(out, &fp->l2);
     report_all_evidence(out, fp);
     fprintf(out, "structure %016llx\n", (unsigned long long)fingerprint_structure_hash(fp));
 }

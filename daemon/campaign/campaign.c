@@ -7,6 +7,7 @@
  *   sharing   rounds or pairs for each level, until every SM is in a group (sharing_probes.c)
  *   confirm   onsets once more (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
+ *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
@@ -19,6 +20,7 @@
  */
 #include "campaign/campaign.h"
 
+#include "analysis/caches/sides.h"
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
@@ -211,6 +213,17 @@ static enum status schedule_traces(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
+static enum status schedule_sides(const struct phase *p, struct campaign_step *out)
+{
+    struct sides_estimate estimate;
+
+    sides_estimate(p->set, &estimate);
+    if (estimate.asks)
+        out->specs[out->spec_count++] = estimate.ask;
+    describe(out, p->quick, "the sides of the L2");
+    return STATUS_OK;
+}
+
 static enum status schedule_reads(const struct phase *p, struct campaign_step *out)
 {
     read_probes_next(p->set, p->s, out);
@@ -277,9 +290,10 @@ static const struct {
     {schedule_sweeps, DEPTH_QUICK},        {schedule_entries, DEPTH_QUICK},
     {schedule_refinements, DEPTH_QUICK},   {schedule_sharing, DEPTH_QUICK},
     {schedule_confirmations, DEPTH_QUICK}, {schedule_traces, DEPTH_FULL},
-    {schedule_reads, DEPTH_FULL},          {schedule_rates, DEPTH_FULL},
-    {schedule_runs, DEPTH_FULL},           {schedule_groups, DEPTH_FULL},
-    {schedule_memory, DEPTH_FULL},         {schedule_matrix, DEPTH_MATRIX},
+    {schedule_sides, DEPTH_FULL},          {schedule_reads, DEPTH_FULL},
+    {schedule_rates, DEPTH_FULL},          {schedule_runs, DEPTH_FULL},
+    {schedule_groups, DEPTH_FULL},         {schedule_memory, DEPTH_FULL},
+    {schedule_matrix, DEPTH_MATRIX},
 };
 
 enum status campaign_next(const struct observation_set *set, enum depth depth,

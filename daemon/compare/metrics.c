@@ -254,6 +254,16 @@ static void emit_contiguity(const struct visit *v, const struct fingerprint_cont
     EMIT(v, "contiguity.", c, fields);
 }
 
+static void emit_l2(const struct visit *v, const struct fingerprint_l2 *l2)
+{
+    static const struct field fields[] = {FIELD(U32, fingerprint_l2, sides),
+                                          FIELD(U64, fingerprint_l2, granule_bytes),
+                                          FIELD(F64, fingerprint_l2, atomic_near_cycles),
+                                          FIELD(F64, fingerprint_l2, atomic_far_cycles)};
+
+    EMIT(v, "l2.", l2, fields);
+}
+
 /* Every number of each kind of memory, but for how much of it was probed. Of several peers the
  * first. */
 static void emit_memory(const struct visit *v, const struct fingerprint *fp)
@@ -290,6 +300,7 @@ void metrics_visit(const struct fingerprint *fp, metric_fn *visit, void *self)
     emit_topology(&v, &fp->topology);
     emit_throughput(&v, &fp->throughput);
     emit_contiguity(&v, &fp->contiguity);
+    emit_l2(&v, &fp->l2);
     emit_memory(&v, fp);
 }
 

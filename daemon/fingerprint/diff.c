@@ -96,13 +96,13 @@ bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition
 }
 
 static void compare_partition(const struct sm_partition *a, const struct sm_partition *b,
-                              const char *where, struct fingerprint_diff *out)
+                              const char *where, const char *label, struct fingerprint_diff *out)
 {
     uint32_t first = 0;
     uint32_t second = 0;
     if (!sm_partitions_agree(a, b, &first, &second))
         differ(out, FINGERPRINT_OTHER_HARDWARE,
-               "%sSM groups: SMs %u and %u share a TLB in one and not in the other", where, first,
+               "%s%s: SMs %u and %u are together in one and not in the other", where, label, first,
                second);
 }
 
@@ -167,7 +167,7 @@ static void compare_members(const char *where, const struct object *o, const voi
         else if (m->type == MEMBER_TEXT)
             compare_text(out, FINGERPRINT_CHANGED, m->label, a, b);
         else if (m->type == MEMBER_PARTITION)
-            compare_partition(a, b, where, out);
+            compare_partition(a, b, where, m->label, out);
         else if (member_state(m, base_a).known == MAYBE_KNOWN &&
                  member_state(m, base_b).known == MAYBE_KNOWN)
             compare_known(where, m, a, b, out);
@@ -256,6 +256,7 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
     compare_members("", &windows_object, &a->windows, &b->windows, out);
     compare_throughput(&a->throughput, &b->throughput, out);
     compare_members("", &contiguity_object, &a->contiguity, &b->contiguity, out);
+    compare_members("", &l2_object, &a->l2, &b->l2, out);
     for (uint32_t i = 0; i < a->memory_count && i < b->memory_count; i++)
         compare_memory(&a->memory[i], &b->memory[i], out);
 }

@@ -30,6 +30,7 @@ enum evidence_method {
     EVIDENCE_RANDOM_ACCESSES,  /* throughput of random accesses of another kind */
     EVIDENCE_RUN_LENGTHS,      /* random reads over physical runs of several lengths */
     EVIDENCE_WALKS,            /* loads one after the other, each timed */
+    EVIDENCE_SIDES,            /* atomics of many SMs on the same lines, each timed */
     EVIDENCE_METHOD_COUNT
 };
 
@@ -106,6 +107,13 @@ enum {
     CONTIGUITY_EVIDENCE_COUNT
 };
 enum {
+    L2_EVIDENCE_SIDES = 0, /* and sms */
+    L2_EVIDENCE_GRANULE_BYTES,
+    L2_EVIDENCE_ATOMIC_NEAR_CYCLES,
+    L2_EVIDENCE_ATOMIC_FAR_CYCLES,
+    L2_EVIDENCE_COUNT
+};
+enum {
     MEMORY_EVIDENCE_PLATEAU_GBPS = 0,
     MEMORY_EVIDENCE_REACH_BYTES,         /* and onset_bytes */
     MEMORY_EVIDENCE_WINDOWS_REACH_BYTES, /* and windows_onset_bytes */
@@ -126,6 +134,7 @@ extern const char *const evidence_throughput_names[THROUGHPUT_EVIDENCE_COUNT];
 extern const char *const evidence_curve_names[CURVE_EVIDENCE_COUNT];
 extern const char *const evidence_rate_names[RATE_EVIDENCE_COUNT];
 extern const char *const evidence_contiguity_names[CONTIGUITY_EVIDENCE_COUNT];
+extern const char *const evidence_l2_names[L2_EVIDENCE_COUNT];
 extern const char *const evidence_memory_names[MEMORY_EVIDENCE_COUNT];
 
 #endif

@@ -209,6 +209,19 @@ struct fingerprint_contiguity {
     struct evidence evidence[CONTIGUITY_EVIDENCE_COUNT];
 };
 
+/* The two sides of the L2, if it has them: a line lives on one side, by a hash of its physical
+ * address, and SMs of the other side wait longer for it. Near and far are relative to an SM. If all
+ * lines are alike to an SM, nothing of this is observable (no-contrast). */
+struct fingerprint_l2 {
+    struct maybe_u32 sides;
+    struct maybe_u64 granule_bytes; /* aligned, and all on one side */
+    /* Of one atomic by one thread, as the SM sees it: median over all SMs. */
+    struct maybe_f64 atomic_near_cycles;
+    struct maybe_f64 atomic_far_cycles;
+    struct sm_partition sharing; /* SM id -> side; known with `sides` */
+    struct evidence evidence[L2_EVIDENCE_COUNT];
+};
+
 /* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
  * numbers are of random reads of 128 bytes, if not said otherwise. `probed_bytes` is absent if the
  * kind cannot be had, with the reason; everything else then is too.
@@ -271,6 +284,7 @@ enum fingerprint_part {
     PART_CURVE, /* plateau, whole memory, curve */
     PART_RATES,
     PART_CONTIGUITY,
+    PART_L2_SIDES,
     PART_MEMORY, /* each element of memory is a part: PART_MEMORY + its index */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
@@ -310,6 +324,7 @@ struct fingerprint {
     } windows;
     struct throughput throughput;
     struct fingerprint_contiguity contiguity;
+    struct fingerprint_l2 l2;
     /* None if not measured; otherwise each kind in the order of enum memory_kind, without device
      * memory, and then the peers. */
     uint32_t memory_count;
@@ -366,6 +381,10 @@ char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 json_t *fingerprint_to_json(const struct fingerprint *fp);
 /* Its "memory" alone; empty if none was measured. */
 json_t *fingerprint_memory_to_json(const struct fingerprint *fp);
+/* Its "l2" alone, with null and the reason for what is not known. New reference, NULL without
+ * memory.
+ */
+json_t *fingerprint_l2_to_json(const struct fingerprint *fp);
 /* The text that the id is the hash of, from malloc, and the id (FINGERPRINT_ID_BYTES) of a document
  * without its id; NULL without memory. */
 char *fingerprint_json_text(const json_t *body, char *out_id);

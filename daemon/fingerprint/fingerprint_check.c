@@ -431,6 +431,24 @@ static void check_contiguity(struct check *c, const struct fingerprint_contiguit
             "is below contiguous_miss_ns");
 }
 
+/* All of it is known, or nothing. */
+static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
+{
+    const bool known = IS_KNOWN(l2->sides);
+
+    at(c, "l2.");
+    require(c, !known || l2->sides.v == 2, "sides", "is not 2");
+    require(c, known == (l2->sharing.group_count == 2) && (known || l2->sharing.group_count == 0),
+            "sms", "are not those of the sides");
+    require(c, !IS_KNOWN(l2->granule_bytes) || l2->granule_bytes.v > 0, "granule_bytes", "is 0");
+    require(c, IS_KNOWN(l2->granule_bytes) == known, "granule_bytes", "is known without sides");
+    require(c,
+            IS_KNOWN(l2->atomic_near_cycles) == known && IS_KNOWN(l2->atomic_far_cycles) == known,
+            "atomic_near_cycles", "is known without sides");
+    require(c, !known || l2->atomic_far_cycles.v > l2->atomic_near_cycles.v, "atomic_far_cycles",
+            "is not above atomic_near_cycles");
+}
+
 /* A number that is known only together with those that it depends on. */
 static void check_memory_facts(struct check *c, const struct memory_facts *m)
 {
@@ -510,6 +528,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     check_windows(&c, &fp->windows);
     check_throughput(&c, &fp->throughput);
     check_contiguity(&c, &fp->contiguity);
+    check_l2(&c, &fp->l2);
     check_memory(&c, fp);
     check_kept(&c, fp);
     return c.status;

@@ -331,6 +331,13 @@ json_t *fingerprint_memory_to_json(const struct fingerprint *fp)
     return objects_to_json(&memory_object, fp, fp->memory, fp->memory_count, false);
 }
 
+json_t *fingerprint_l2_to_json(const struct fingerprint *fp)
+{
+    const struct place at = {.fp = fp, .base = &fp->l2};
+
+    return object_to_json(&l2_object, &at, false);
+}
+
 /* ---- the id ---- */
 
 char *fingerprint_json_text(const json_t *body, char *out_id)

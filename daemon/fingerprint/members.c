@@ -266,6 +266,21 @@ static const struct member contiguity_members[] = {
 const struct object contiguity_object =
     DEFINE_WITH_EVIDENCE(fingerprint_contiguity, contiguity_members, evidence_contiguity_names);
 
+/* ---- L2 ---- */
+
+static const struct member l2_members[] = {
+    {NUMBER(fingerprint_l2, sides), IN(L2_SIDES), EVIDENCE(L2, SIDES), .label = "sides of the L2"},
+    {NUMBER(fingerprint_l2, granule_bytes), IN(L2_SIDES), EVIDENCE(L2, GRANULE_BYTES),
+     .label = "granule of an L2 side"},
+    {NUMBER(fingerprint_l2, atomic_near_cycles), IN(L2_SIDES), EVIDENCE(L2, ATOMIC_NEAR_CYCLES),
+     .label = "near atomic in cycles"},
+    {NUMBER(fingerprint_l2, atomic_far_cycles), IN(L2_SIDES), EVIDENCE(L2, ATOMIC_FAR_CYCLES),
+     .label = "far atomic in cycles"},
+    {SPECIAL(sms, fingerprint_l2, sharing, MEMBER_PARTITION), IN(L2_SIDES),
+     .label = "SMs of each L2 side"},
+};
+const struct object l2_object = DEFINE_WITH_EVIDENCE(fingerprint_l2, l2_members, evidence_l2_names);
+
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {CURVE_POINT_ROWS(IN_MEMORY)};
@@ -335,6 +350,7 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, windows, windows_object), IN(GROUPS)},
     {OBJECT(fingerprint, throughput, throughput_object)},
     {OBJECT(fingerprint, contiguity, contiguity_object), IN(CONTIGUITY), .optional = true},
+    {OBJECT(fingerprint, l2, l2_object), IN(L2_SIDES), .optional = true},
     {LIST(memory, fingerprint, memory, memory_count, memory_object), .optional = true},
     {OBJECT(fingerprint, conditions, conditions_object)},
 };
@@ -405,10 +421,14 @@ void fingerprint_round(struct fingerprint *fp)
     visit_members(&fingerprint_object, (char *)fp, round_member);
 }
 
+static bool is_maybe(const struct member *m)
+{
+    return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE;
+}
+
 static bool is_known_number(const struct member *m, const void *base)
 {
-    return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE &&
-           member_state(m, base).known == MAYBE_KNOWN;
+    return is_maybe(m) && member_state(m, base).known == MAYBE_KNOWN;
 }
 
 /* An object is known if any number of it is. */
@@ -437,6 +457,8 @@ bool member_is_unmeasured(const struct member *m, const void *base)
 
     for (uint32_t i = 0; i < m->object->count; i++) {
         const struct member *const inner = &m->object->members[i];
+        if (!is_maybe(inner))
+            continue;
         const struct member_state s = member_state(inner, member_at(m, base));
         touched |= s.known != MAYBE_UNKNOWN ||
                    (s.reason != REASON_NOT_MEASURED && s.reason != REASON_NONE);

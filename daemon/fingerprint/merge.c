@@ -269,6 +269,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
     case PART_CURVE:
     case PART_RATES:
     case PART_CONTIGUITY:
+    case PART_L2_SIDES:
         return more;
     default:
         return keep_level_part(earlier, newer, part, more);

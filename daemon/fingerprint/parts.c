@@ -23,6 +23,7 @@ static const char *const part_names[PART_MEMORY - PART_BEYOND] = {
     [PART_CURVE - PART_BEYOND] = "throughput.curve",
     [PART_RATES - PART_BEYOND] = "throughput.rates",
     [PART_CONTIGUITY - PART_BEYOND] = "contiguity",
+    [PART_L2_SIDES - PART_BEYOND] = "l2.sides",
 };
 
 const char *fingerprint_part_name(enum fingerprint_part part, char *out)

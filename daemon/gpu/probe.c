@@ -4,6 +4,7 @@
  * A probe's reach in memory, in pages of `stride` bytes, of which each touches one line:
  *   CHASE  the longest cycle            ROUND  all slices and the thrashing walk behind them
  *   PAIRS  one slice and the walk       READ   the largest region, in bytes
+ *   SIDES  the pages
  */
 #include "gpu/probe.h"
 
@@ -22,10 +23,9 @@ enum {
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS
 };
 
-NAME_FUNCTIONS(
-    probe_kind,
-    enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round", [PROBE_PAIRS] = "pairs",
-    [PROBE_READ] = "read", [PROBE_MEANS] = "means", [PROBE_MEAN_PAIRS] = "mean-pairs")
+NAME_FUNCTIONS(probe_kind, enum probe_kind, [PROBE_CHASE] = "chase", [PROBE_ROUND] = "round",
+               [PROBE_PAIRS] = "pairs", [PROBE_READ] = "read", [PROBE_MEANS] = "means",
+               [PROBE_MEAN_PAIRS] = "mean-pairs", [PROBE_SIDES] = "sides")
 
 NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
                [ARENA_SIMULATED] = "simulated")
@@ -38,7 +38,8 @@ enum {
     PAIRS = 1 << PROBE_PAIRS,
     READ = 1 << PROBE_READ,
     MEANS = 1 << PROBE_MEANS,
-    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS
+    MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
+    SIDES = 1 << PROBE_SIDES
 };
 
 #define FIELD(member) #member, offsetof(struct probe_spec, member)
@@ -51,19 +52,19 @@ static const struct {
     uint32_t low, high;
 } fields[] = {
     {FIELD(point_count), CHASE | READ | MEANS, 1, PROBE_MAX_POINTS},
-    {FIELD(samples), CHASE, 1, PROBE_MAX_SAMPLES},
-    {FIELD(warm_laps), CHASE, 0, MAX_WARM_LAPS},
+    {FIELD(samples), CHASE | SIDES, 1, PROBE_MAX_SAMPLES},
+    {FIELD(warm_laps), CHASE | SIDES, 0, MAX_WARM_LAPS},
     {FIELD(warm_laps), ROUND | PAIRS, 1, MAX_WARM_LAPS},
     {FIELD(slice_pages), ROUND | PAIRS, 1, PROBE_MAX_SLICE},
     {FIELD(flush_pages), ROUND | PAIRS, 0, 1 << 20},
     {FIELD(thrash_pages), ROUND | PAIRS | MEAN_PAIRS, 1, UINT32_MAX},
-    {FIELD(repeats), ROUND | READ, 1, PROBE_MAX_REPEATS},
+    {FIELD(repeats), ROUND | READ | SIDES, 1, PROBE_MAX_REPEATS},
     {FIELD(duration_us), READ, MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(access), READ, ACCESS_READ, ACCESS_COUNT - 1},
     {FIELD(memory), CHASE | READ, MEMORY_DEVICE, MEMORY_PEER},
-    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS, MEMORY_DEVICE, MEMORY_DEVICE},
+    {FIELD(memory), ROUND | PAIRS | MEANS | MEAN_PAIRS | SIDES, MEMORY_DEVICE, MEMORY_DEVICE},
     {FIELD(sm_count), CHASE | ROUND, 1, 1},
-    {FIELD(sm_count), PAIRS, 1, REACH_MAX_SMS},
+    {FIELD(sm_count), PAIRS | SIDES, 1, REACH_MAX_SMS},
     {FIELD(window_count), READ, 1, PROBE_MAX_WINDOWS},
     {FIELD(window_sms), READ, 1, REACH_MAX_SMS},
 };
@@ -108,13 +109,16 @@ static enum status check_lists(const struct probe_spec *spec, struct err *err)
     const uint64_t least = kind == READ ? MIN_REGION_BYTES : 1;
     const uint64_t most = kind == MEANS ? INT64_MAX / spec->stride_bytes : UINT64_MAX;
     const uint32_t points = kind & (CHASE | READ | MEANS) ? spec->point_count : 0;
-    const uint32_t sms = kind & (CHASE | ROUND | PAIRS) ? spec->sm_count : 0;
+    const uint32_t sms = kind & (CHASE | ROUND | PAIRS | SIDES) ? spec->sm_count : 0;
     enum status s = STATUS_OK;
 
     for (uint32_t i = 0; s == STATUS_OK && i < points; i++)
         s = check_range("points", spec->points[i], least, most, err);
     for (uint32_t i = 0; s == STATUS_OK && i < sms; i++)
         s = check_range("sms", spec->sms[i], 0, REACH_MAX_SMS - 1, err);
+    for (uint32_t i = 1; s == STATUS_OK && kind == SIDES && i < sms; i++)
+        if (spec->sms[i] <= spec->sms[i - 1])
+            s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: sms must ascend");
     return s;
 }
 
@@ -241,6 +245,8 @@ size_t probe_value_count(const struct probe_spec *spec, uint32_t sm_count)
         return spec->point_count;
     case PROBE_MEAN_PAIRS:
         return (size_t)sm_count * sm_count;
+    case PROBE_SIDES:
+        return (size_t)spec->repeats * spec->sm_count * spec->samples;
     case PROBE_KIND_COUNT:
         break;
     }
@@ -289,7 +295,9 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count)
 
     if (spec->kind == PROBE_READ)
         return saturate((unsigned __int128)spec->base_bytes + pages);
-    if (spec->kind == PROBE_MEAN_PAIRS)
+    if (spec->kind == PROBE_SIDES)
+        pages = spec->samples;
+    else if (spec->kind == PROBE_MEAN_PAIRS)
         pages = (unsigned __int128)spec->thrash_pages * 2;
     else if (spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
         pages = (unsigned __int128)slices + spec->flush_pages + spec->thrash_pages;

@@ -31,6 +31,14 @@
  *                                Karnagel 2017, section 4.2. For k == p one SM
  *                                does it all.
  *
+ *   SIDES   the SMs of `sms`,    go through the pages 0..samples-1 as a cycle,   [repeat]
+ *           at the same time     each SM from a page of its own on: `warm_laps`  [sm of the spec]
+ *                                times untimed, then `repeats` times. On each    [sample]
+ *                                page an SM adds 0 atomically, and waits for     cycles of one
+ *                                the result. An atomic is carried out where the  atomic
+ *                                line lives in L2, so that a line of the far
+ *                                side stays far.
+ *
  * flush_pages are there to push the slice out of the levels nearer to the SM than the one that
  * is probed: their hits would hide the eviction. They are walked before priming too: a page that
  * still hits in a nearer level is not filled into the farther one.
@@ -105,11 +113,12 @@ enum probe_kind {
     PROBE_READ,
     PROBE_MEANS,
     PROBE_MEAN_PAIRS,
+    PROBE_SIDES,
     PROBE_KIND_COUNT
 };
 enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs". */
+/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
@@ -117,15 +126,15 @@ bool probe_kind_from_name(const char *name, enum probe_kind *out);
 struct probe_spec {
     enum probe_kind kind;
     uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 */
-    uint64_t base_bytes;   /* offset of page 0 (CHASE, ROUND, PAIRS) or of the region (READ) */
+    uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
     uint32_t point_count;  /* CHASE, READ, MEANS: 1..PROBE_MAX_POINTS */
     uint64_t points[PROBE_MAX_POINTS]; /* CHASE, MEANS: pages; READ: bytes of the region */
-    uint32_t samples;                  /* CHASE: timed loads a point, 1..PROBE_MAX_SAMPLES */
-    uint32_t warm_laps;         /* CHASE: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
-    uint32_t slice_pages;       /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
-    uint32_t flush_pages;       /* ROUND, PAIRS: 0..2^20 */
+    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; 1..PROBE_MAX_SAMPLES */
+    uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
+    uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
+    uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
     uint32_t thrash_pages;      /* ROUND, PAIRS, MEAN_PAIRS: >= 1 */
-    uint32_t repeats;           /* ROUND, READ: 1..PROBE_MAX_REPEATS */
+    uint32_t repeats;           /* ROUND, READ, SIDES: 1..PROBE_MAX_REPEATS */
     uint32_t duration_us;       /* READ: 100..100000 */
     uint32_t seed;              /* READ: of the random positions */
     enum access access;         /* READ: see the table above */
@@ -134,8 +143,9 @@ struct probe_spec {
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 with it */
     enum memory_kind memory;    /* CHASE, READ: what is touched */
-    uint32_t peer;     /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
-    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots */
+    uint32_t peer; /* MEMORY_PEER: place among the other GPUs, as the driver lists them */
+    uint32_t
+        sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: who works, ascending */
     uint16_t sms[REACH_MAX_SMS];          /* their ids */
     uint32_t window_count;                /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;                  /* READ: length of window_of_sm; index is the SM's id */

@@ -116,6 +116,12 @@ const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, ui
     return slice(o, pivot, half, sm);
 }
 
+const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, uint32_t sm)
+{
+    REACH_ASSERT(o->spec.kind == PROBE_SIDES && repeat < o->spec.repeats && sm < o->spec.sm_count);
+    return o->result.values + ((size_t)repeat * o->spec.sm_count + sm) * o->spec.samples;
+}
+
 /* Column 0 is the time, then one column an SM. */
 static const uint32_t *read_row(const struct observation *o, uint32_t p, uint32_t repeat)
 {

@@ -82,6 +82,8 @@ const uint32_t *observation_round(const struct observation *o, uint32_t repeat, 
 /* PAIRS: likewise, by the pivot's place in the spec. */
 const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, uint32_t half,
                                  uint32_t sm);
+/* SIDES: the row of the SM at place `sm` of the spec in `repeat`: spec.samples values. */
+const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, uint32_t sm);
 /* READ: GB/s (10^9 bytes a second, accesses times the bytes of one) of all SMs together in one
  * repeat, and of one SM position. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);

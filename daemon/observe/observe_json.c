@@ -27,7 +27,8 @@ enum {
     READ = 1 << PROBE_READ,
     MEANS = 1 << PROBE_MEANS,
     MEAN_PAIRS = 1 << PROBE_MEAN_PAIRS,
-    WALKS = CHASE | ROUND | PAIRS
+    SIDES = 1 << PROBE_SIDES,
+    WALKS = CHASE | ROUND | PAIRS | SIDES
 };
 
 _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_OR_NULL calls null");
@@ -55,8 +56,8 @@ static const struct json_field spec_fields[] = {
     SPEC_U32(thrash_pages, ROUND | PAIRS | MEAN_PAIRS),
     {"points", JSON_FIELD_U64_LIST, AT(probe_spec, points), .length = PROBE_MAX_POINTS,
      .count_offset = AT(probe_spec, point_count), .variants = CHASE | READ | MEANS},
-    SPEC_U32(samples, CHASE),
-    SPEC_U32(repeats, ROUND | READ),
+    SPEC_U32(samples, CHASE | SIDES),
+    SPEC_U32(repeats, ROUND | READ | SIDES),
     SPEC_U32(duration_us, READ),
     SPEC_U32(seed, READ),
     SPEC_U32(window_count, READ),
@@ -217,6 +218,11 @@ static uint32_t shape_of(const struct probe_spec *spec, uint32_t sm_count, uint3
         axes[0] = sm_count;
         axes[1] = sm_count;
         return 2;
+    case PROBE_SIDES:
+        axes[0] = spec->repeats;
+        axes[1] = spec->sm_count;
+        axes[2] = spec->samples;
+        return 3;
     case PROBE_KIND_COUNT:
         break;
     }

@@ -162,6 +162,21 @@ def every_kind_of_memory_is_ranked():
 
 
 @case
+def caches_are_those_of_the_fingerprint():
+    known = daemon.json("/v1/gpus/1/caches")
+    validate("Caches", known)
+    fingerprint = daemon.json("/v1/gpus/1/fingerprint")
+    equal(known["l2"], fingerprint["l2"])
+    equal(known["l2_cache_bytes"], fingerprint["gpu"]["l2_cache_bytes"])
+    equal([len(side) for side in known["l2"]["sms"]], [66, 66])
+    # One side, and so nothing to tell apart.
+    one = daemon.json("/v1/gpus/0/caches")
+    validate("Caches", one)
+    equal((one["l2"]["sides"], one["l2"]["sides_reason"]), (None, "not-observable: no-contrast"))
+    equal(daemon.get("/v1/gpus/0/caches?bytes=1").status, 400)
+
+
+@case
 def more_than_there_is_is_refused_with_what_there_is():
     for query in ("plan?bytes=900TiB", "scope?bytes=900TiB", "placement?bytes=142GiB", "split?bytes=70GiB,75GiB",
                   "explain?bytes=900TiB&gbps=1", "memory?bytes=900TiB&home=device"):

@@ -11,13 +11,14 @@
 enum { LAUNCH_NS = 5000, WARP = 32 };
 
 static const char *const kernel_names[FAKE_KERNELS] = {
-    "reach_census",       "reach_chase",       "reach_round",  "reach_pairs", "reach_read",
-    "reach_read_sectors", "reach_read_blocks", "reach_atomic", "reach_write", "reach_read_far"};
+    "reach_census", "reach_chase", "reach_round",        "reach_pairs",
+    "reach_sides",  "reach_read",  "reach_read_sectors", "reach_read_blocks",
+    "reach_atomic", "reach_write", "reach_read_far"};
 
-enum { FIRST_READ = 4, COMPRESSED_COSTS = 5 };
+enum { FIRST_READ = 5, COMPRESSED_COSTS = 5 };
 
 static const enum probe_kind walks[FIRST_READ] = {
-    [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS};
+    [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
 /* Of the kernels from FIRST_READ on. */
 static const struct sim_access accesses[FAKE_KERNELS - FIRST_READ] = {
@@ -116,6 +117,7 @@ static cu_result answer(const struct launch *l, const struct probe_spec *spec, u
 static cu_result run_walk(const struct launch *l, enum probe_kind kind,
                           const struct reach_walk_args *a)
 {
+    const bool has_list = kind == PROBE_PAIRS || kind == PROBE_SIDES;
     struct probe_spec spec = {
         .kind = kind,
         .stride_bytes = a->stride_bytes,
@@ -124,21 +126,21 @@ static cu_result run_walk(const struct launch *l, enum probe_kind kind,
         .slice_pages = a->slice_pages,
         .flush_pages = a->flush_pages,
         .thrash_pages = a->thrash_pages,
-        .repeats = kind == PROBE_ROUND ? a->count : 0,
-        .sm_count = kind == PROBE_PAIRS ? a->count : 1,
+        .repeats = kind == PROBE_ROUND ? a->count : a->repeats,
+        .sm_count = has_list ? a->count : 1,
         .sms = {(uint16_t)a->sm},
     };
     const uint64_t *points = fake_host(a->points, a->count * sizeof *points);
     const uint32_t *pivots = fake_host(a->pivots, a->count * sizeof *pivots);
     if (kind == PROBE_CHASE && a->count > PROBE_MAX_POINTS)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u points", a->count);
-    if (kind == PROBE_PAIRS && a->count > REACH_MAX_SMS)
+    if (has_list && a->count > REACH_MAX_SMS)
         return fake_misuse(CU_ERROR_LAUNCH_FAILED, "%u pivots", a->count);
     if (!points || !pivots)
         return illegal("points or pivots");
     spec.point_count = kind == PROBE_CHASE ? a->count : 0;
     memcpy(spec.points, points, spec.point_count * sizeof *points);
-    for (uint32_t i = 0; kind == PROBE_PAIRS && i < a->count; i++)
+    for (uint32_t i = 0; has_list && i < a->count; i++)
         spec.sms[i] = (uint16_t)pivots[i];
     return answer(l, &spec, a->base, a->values);
 }

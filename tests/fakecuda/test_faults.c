@@ -112,6 +112,20 @@ static struct probe_spec pairs_spec(void)
     return spec;
 }
 
+static struct probe_spec sides_spec(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_SIDES,
+        .stride_bytes = 4 * KIB,
+        .base_bytes = 64 * MIB,
+        .samples = 64,
+        .warm_laps = 1,
+        .repeats = 3,
+        .sm_count = 3,
+        .sms = {0, 3, 9},
+    };
+}
+
 static struct probe_spec read_spec(void)
 {
     struct probe_spec spec = {
@@ -235,6 +249,8 @@ static enum status whole_run(bool plain, struct err *err)
         s = run_probe(gpu, round_spec(), err);
     if (s == STATUS_OK)
         s = run_probe(gpu, pairs_spec(), err);
+    if (s == STATUS_OK)
+        s = run_probe(gpu, sides_spec(), err);
     if (s == STATUS_OK)
         s = run_probe(gpu, read_spec(), err);
     if (s == STATUS_OK)

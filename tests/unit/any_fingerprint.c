@@ -309,6 +309,26 @@ static void any_rates(struct rng *r, struct throughput *t)
 }
 
 /* Not measured as often as any. */
+static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
+{
+    if (sms < 2 || rng_below(r, 3) == 0)
+        return;
+    if (rng_below(r, 3) == 0) {
+        l2->sides = NOT_OBSERVABLE_U32(REASON_NO_CONTRAST);
+        return;
+    }
+    l2->sides = KNOWN_U32(2);
+    l2->granule_bytes = KNOWN_U64(128 + rng_below(r, 8 * KIB));
+    l2->atomic_near_cycles = KNOWN_F64(100 + rng_unit(r));
+    l2->atomic_far_cycles = KNOWN_F64(200 + rng_unit(r));
+    l2->sharing.group_count = 2;
+    for (uint32_t sm = 0; sm < sms; sm++)
+        l2->sharing.group_of_sm[sm] = sm == 0 ? 0 : sm == 1 ? 1 : (uint16_t)rng_below(r, 2);
+    for (uint32_t k = 0; k < L2_EVIDENCE_COUNT; k++)
+        any_evidence(r, true, &l2->evidence[k]);
+}
+
+/* Not measured as often as any. */
 static void any_contiguity(struct rng *r, struct fingerprint_contiguity *c)
 {
     if (rng_below(r, 2))
@@ -446,6 +466,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
     if (rng_below(r, 2))
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);
+    any_l2(r, fp->gpu.sm_count, &fp->l2);
     if (rng_below(r, 2))
         any_memory(r, fp);
     any_conditions(r, &fp->conditions);

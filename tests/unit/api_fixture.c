@@ -103,12 +103,16 @@ static enum status fake_observation(void *self, const char *uuid, int64_t id, js
     static const char round[] =
         "{\"id\":5,\"run\":1,\"probe\":{\"kind\":\"round\"},\"sm_ids\":[0,5],"
         "\"shape\":[1,2,2,1],\"values\":[1,2,3,4],\"conditions\":{}}";
+    static const char sides[] =
+        "{\"id\":6,\"run\":1,\"probe\":{\"kind\":\"sides\",\"sms\":[0,7]},\"sm_ids\":[0,5,7],"
+        "\"shape\":[2,2,1],\"values\":[270,450,271,451],\"conditions\":{}}";
+    static const char *const texts[] = {chase, read, round, sides};
 
     (void)self;
-    if (id < 3 || id > 5)
+    if (id < 3 || id > 6)
         return err_set(err, STATUS_NOT_FOUND, "GPU %s has no observation %lld", uuid,
                        (long long)id);
-    *out = json_loads(id == 3 ? chase : id == 4 ? read : round, 0, NULL);
+    *out = json_loads(texts[id - 3], 0, NULL);
     return STATUS_OK;
 }
 

@@ -517,6 +517,8 @@ static void test_csv(void **state)
            "4096,1,0,1001,11\n4096,1,5,1001,21\n");
     csv_is(f, "5", "text/*",
            "repeat,thrashed,sm,slice_page,cycles\n0,0,0,0,1\n0,0,5,0,2\n0,1,0,0,3\n0,1,5,0,4\n");
+    csv_is(f, "6", "text/csv",
+           "repeat,sm,page,cycles\n0,0,0,270\n0,7,0,450\n1,0,0,271\n1,7,0,451\n");
     csv_is(f, "3", "*/*", NULL);
     csv_is(f, "3", "text/csv;q=0.1, */*", NULL);
     assert_int_equal(

@@ -97,6 +97,7 @@ static void test_requests(void **state)
         {"GET", "/v1/gpus/0/plan?bytes=4GiB", 200},
         {"GET", "/v1/gpus/0/memory", 200},
         {"GET", "/v1/gpus/0/memory?bytes=1GiB", 200},
+        {"GET", "/v1/gpus/0/caches", 200},
         {"GET", "/readyz", 200},
         {"GET", "/nowhere", 404},
         {"GET", "/v1/gpus/0/scope?bytes=much", 400},

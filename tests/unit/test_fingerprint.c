@@ -378,6 +378,19 @@ static void test_check_contiguity(void **state)
 }
 
 /* What was not measured is not in the document, so that older ones keep their ids. */
+static void test_check_l2(void **state)
+{
+    (void)state;
+    EXPECT_CORRUPT(fp.l2.sides = KNOWN_U32(2), "l2.");
+    EXPECT_CORRUPT(fp.l2.granule_bytes = KNOWN_U64(4096), "l2.granule_bytes");
+    EXPECT_CORRUPT(fp.l2.atomic_far_cycles = KNOWN_F64(1), "l2.atomic");
+    EXPECT_CORRUPT((fp.l2.sides = KNOWN_U32(2), fp.l2.granule_bytes = KNOWN_U64(4096),
+                    fp.l2.atomic_near_cycles = KNOWN_F64(2), fp.l2.atomic_far_cycles = KNOWN_F64(1),
+                    fp.l2.sharing.group_count = 2, fp.l2.sharing.group_of_sm[0] = 0,
+                    fp.l2.sharing.group_of_sm[1] = 1),
+                   "l2.atomic_far_cycles");
+}
+
 static void test_no_contiguity(void **state)
 {
     struct fingerprint fp;
@@ -595,6 +608,7 @@ int main(void)
         cmocka_unit_test(test_check_rates),
         cmocka_unit_test(test_check_rate_points),
         cmocka_unit_test(test_check_contiguity),
+        cmocka_unit_test(test_check_l2),
         cmocka_unit_test(test_no_contiguity),
         cmocka_unit_test(test_no_rates),
     };

@@ -95,6 +95,14 @@ static struct probe_spec any_spec(struct rng *r)
     }
     spec.warm_laps = (uint32_t)(1 + rng_below(r, 16));
     spec.sm_count = spec.kind == PROBE_PAIRS ? (uint32_t)(1 + rng_below(r, 5)) : 1;
+    if (spec.kind == PROBE_SIDES) {
+        spec.samples = (uint32_t)(1 + rng_below(r, 50));
+        spec.repeats = (uint32_t)(1 + rng_below(r, 4));
+        spec.sm_count = (uint32_t)(1 + rng_below(r, 5));
+        for (uint32_t i = 0; i < spec.sm_count; i++)
+            spec.sms[i] = (uint16_t)(i * 100 + rng_below(r, 100));
+        return spec;
+    }
     for (uint32_t i = 0; i < spec.sm_count; i++)
         spec.sms[i] = (uint16_t)rng_below(r, REACH_MAX_SMS);
     if (spec.kind == PROBE_CHASE) {

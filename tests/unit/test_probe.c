@@ -51,6 +51,19 @@ static struct probe_spec pairs(void)
     return spec;
 }
 
+static struct probe_spec sides(void)
+{
+    return (struct probe_spec){
+        .kind = PROBE_SIDES,
+        .stride_bytes = 4 * KIB,
+        .samples = 64,
+        .warm_laps = 1,
+        .repeats = 5,
+        .sm_count = 3,
+        .sms = {3, 4, 9},
+    };
+}
+
 static struct probe_spec reads(void)
 {
     return (struct probe_spec){
@@ -164,7 +177,7 @@ static void names_go_both_ways(void **state)
 static void complete_specs_pass(void **state)
 {
     (void)state;
-    struct probe_spec specs[] = {chase(), round_of(8, 1000), pairs(), reads()};
+    struct probe_spec specs[] = {chase(), round_of(8, 1000), pairs(), reads(), sides()};
     struct gpu_limits limits = {.range_bytes = 16 * GIB, .sm_count = 132};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct err err = {0};
@@ -233,6 +246,18 @@ static void each_field_is_checked(void **state)
         FIELD(sm_count, REACH_MAX_SMS + 1, "sm_count"),
         FIELD(sms[1], 0xffff, "sms"),
     };
+    static const struct damage of_sides[] = {
+        FIELD(stride_bytes, 64, "stride_bytes"),
+        FIELD(samples, 0, "samples"),
+        FIELD(samples, PROBE_MAX_SAMPLES + 1, "samples"),
+        FIELD(warm_laps, 17, "warm_laps"),
+        FIELD(repeats, 0, "repeats"),
+        FIELD(repeats, PROBE_MAX_REPEATS + 1, "repeats"),
+        FIELD(memory, MEMORY_HOST_PINNED, "memory"),
+        FIELD(sm_count, 0, "sm_count"),
+        FIELD(sms[1], 3, "sms"),
+        FIELD(sms[2], REACH_MAX_SMS, "sms"),
+    };
     static const struct damage of_read[] = {
         FIELD(points[0], 65535, "points"),
         FIELD(repeats, 0, "repeats"),
@@ -250,6 +275,7 @@ static void each_field_is_checked(void **state)
     expect_damage_found(chase(), of_chase, sizeof of_chase / sizeof of_chase[0]);
     expect_damage_found(round_of(4, 10), of_round, sizeof of_round / sizeof of_round[0]);
     expect_damage_found(pairs(), of_pairs, sizeof of_pairs / sizeof of_pairs[0]);
+    expect_damage_found(sides(), of_sides, sizeof of_sides / sizeof of_sides[0]);
     expect_damage_found(reads(), of_read, sizeof of_read / sizeof of_read[0]);
 
     struct probe_spec idle = reads();

@@ -313,6 +313,36 @@ static void pairs_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
+/* Atomics on the other side take so much longer, whichever page an SM begins at. */
+static void sides_agree_with_the_description(void **state)
+{
+    (void)state;
+    struct bench b = open_bench("sms=6 memory=4G l1=16@2M/2 spread=0 sides=4K@200 far_side=1,4-5");
+    const struct probe_spec spec = {
+        .kind = PROBE_SIDES,
+        .stride_bytes = 1 * KIB,
+        .samples = 256,
+        .warm_laps = 1,
+        .repeats = 2,
+        .sm_count = 3,
+        .sms = {0, 1, 5},
+    };
+    struct probe_result r = run(&b, &spec);
+    uint32_t far = 0;
+    for (uint32_t i = 0; i < 2 * 256; i++) {
+        const uint32_t *v = r.values + i / 256 * 3 * 256 + i % 256;
+        const uint32_t first = r.values[i / 256 * 3 * 256 + i % 256 / 4 * 4];
+        assert_int_equal(v[0], first); /* of its granule */
+        assert_int_equal(v[0] > 400, v[256] < 400);
+        assert_int_equal(v[256], v[512]);
+        assert_int_equal(v[0] + v[256], 2 * 300 + 200);
+        far += v[0] > 400;
+    }
+    assert_true(far > 100 && far < 412);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
 /* GB/s of one row. */
 static double row_gbps(const struct probe_result *r, size_t row)
 {
@@ -600,6 +630,7 @@ int main(void)
         cmocka_unit_test(rounds_find_groups),
         cmocka_unit_test(a_flush_uncovers_the_level_behind),
         cmocka_unit_test(pairs_agree_with_the_description),
+        cmocka_unit_test(sides_agree_with_the_description),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
         cmocka_unit_test(scattered_misses_cost_more),
         cmocka_unit_test(miss_share_is_that_of_random_loads),

@@ -45,6 +45,7 @@ static const char *const kernel_names[CUDA_KERNELS] = {
     [KERNEL_CHASE] = "reach_chase",
     [KERNEL_ROUND] = "reach_round",
     [KERNEL_PAIRS] = "reach_pairs",
+    [KERNEL_SIDES] = "reach_sides",
     [KERNEL_READ] = "reach_read",
     [KERNEL_READ_FAR] = "reach_read_far",
     [KERNEL_READ_SECTORS] = "reach_read_sectors",
@@ -251,6 +252,10 @@ void cuda_probe_close(struct cuda_probe *probe)
 static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec, cu_deviceptr base,
                             struct err *err)
 {
+    static const enum cuda_kernel kernels[PROBE_KIND_COUNT] = {[PROBE_CHASE] = KERNEL_CHASE,
+                                                               [PROBE_ROUND] = KERNEL_ROUND,
+                                                               [PROBE_PAIRS] = KERNEL_PAIRS,
+                                                               [PROBE_SIDES] = KERNEL_SIDES};
     const bool chase = spec->kind == PROBE_CHASE;
     const bool round = spec->kind == PROBE_ROUND;
     struct reach_walk_args args = {
@@ -269,6 +274,7 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         .slice_pages = spec->slice_pages,
         .flush_pages = spec->flush_pages,
         .thrash_pages = spec->thrash_pages,
+        .repeats = spec->repeats,
     };
     uint32_t pivots[REACH_MAX_SMS];
     enum status s = STATUS_OK;
@@ -281,7 +287,7 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         s = put_table(p, pivots, spec->sm_count * sizeof pivots[0], err);
     if (s != STATUS_OK)
         return s;
-    return launch(p, chase ? KERNEL_CHASE : round ? KERNEL_ROUND : KERNEL_PAIRS, WARP, &args, err);
+    return launch(p, kernels[spec->kind], WARP, &args, err);
 }
 
 uint32_t cuda_probe_choose_line(const uint32_t *cycles)
@@ -486,7 +492,9 @@ static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
 
     if (spec->kind == PROBE_CHASE && !elsewhere)
         s = find_line(p, arena, spec->sms[0], err);
-    if (s == STATUS_OK && !elsewhere)
+    if (spec->kind == PROBE_SIDES)
+        base = arena->bulk.base + spec->base_bytes; /* many lines are wanted, not one */
+    else if (s == STATUS_OK && !elsewhere)
         s = cuda_arena_latency_base(arena, spec->base_bytes, spec->stride_bytes,
                                     pages_of(spec, p->sm_count), &base, err);
     if (s == STATUS_OK)

@@ -16,6 +16,7 @@ enum {
     DEFAULT_PLATEAU_GBPS = 1000,
     DEFAULT_SEED = 1,
     MAX_CC = 99,
+    SIDE_LINE_BYTES = 128,
     MAX_TOTAL_ENTRIES = 4 << 20,
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
@@ -28,8 +29,9 @@ enum kind {
     SMS,
     SMIDS,
     NOISE,
-    LEVEL,  /* `number.max` is its index */
-    KIND,   /* `number.max` is the enum memory_kind */
+    LEVEL, /* `number.max` is its index */
+    KIND,  /* `number.max` is the enum memory_kind */
+    FAR_SMS,
     NUMBER, /* and those of the SECOND row behind it, if there is one */
     PERIOD, /* likewise; the first number is at least 1 */
     SECOND  /* the key is what separates the two numbers */
@@ -69,6 +71,9 @@ static const struct field fields[] = {
     {"l4", LEVEL, {SIM_U32, 0, 3}, NULL},
     {"l5", LEVEL, {SIM_U32, 0, 4}, NULL},
     {"l6", LEVEL, {SIM_U32, 0, 5}, NULL},
+    {"sides", NUMBER, {SIM_BYTES, AT(side_granule_bytes), 0}, NULL},
+    {"@", SECOND, {SIM_U32, AT(far_cycles), SIM_MAX_CYCLES}, "expected @<cycles>"},
+    {"far_side", FAR_SMS, {SIM_U32, 0, 0}, NULL},
     {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
     {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
@@ -171,10 +176,34 @@ static enum status read_sm_count(struct sim_cursor *c, struct sim_desc *d)
     return STATUS_OK;
 }
 
-/* The SMs; drops the levels, whose groups depend on them. */
+/* The SMs of the second side of the L2. */
+static enum status read_far_sms(struct sim_cursor *c, struct sim_desc *d)
+{
+    memset(d->side_of_sm, 0, sizeof d->side_of_sm);
+    do {
+        uint32_t first = 0;
+        uint32_t last = 0;
+        const enum status s = sim_text_ids(c, &first, &last);
+        uint32_t found = 0;
+        if (s != STATUS_OK)
+            return s;
+        for (uint32_t i = 0; i < d->sm_count; i++) {
+            if (d->sm_ids[i] < first || d->sm_ids[i] > last)
+                continue;
+            d->side_of_sm[i] = 1;
+            found++;
+        }
+        if (found != last - first + 1)
+            return sim_text_fail(c, "this GPU has no SM with such an id");
+    } while (sim_text_skip(c, ","));
+    return STATUS_OK;
+}
+
+/* The SMs; drops the levels and sides, which depend on them. */
 static enum status read_sms(struct sim_cursor *c, bool ids, struct sim_desc *d)
 {
     memset(d->levels, 0, sizeof d->levels);
+    memset(d->side_of_sm, 0, sizeof d->side_of_sm);
     d->level_count = 0;
     return ids ? read_sm_ids(c, d) : read_sm_count(c, d);
 }
@@ -206,6 +235,8 @@ static enum status read_value(struct sim_cursor *c, const struct field *f, struc
         return read_noise(c, &f->number, d);
     case LEVEL:
         return sim_level_read(c, d, (uint32_t)f->number.max);
+    case FAR_SMS:
+        return read_far_sms(c, d);
     case KIND:
         return sim_kind_read(c, &d->kinds[f->number.max]);
     default:
@@ -267,6 +298,8 @@ static enum status check_whole(const struct sim_desc *d, struct err *err)
         what = "l1= is missing";
     else if (d->frame_bytes > 0 && d->scattered_factor < 1)
         what = "frame= has a factor below 1";
+    else if (d->side_granule_bytes % SIDE_LINE_BYTES != 0)
+        what = "sides= has a granule that is not a multiple of 128";
     for (uint32_t i = 0; !what && i < d->level_count; i++) {
         const struct sim_level *l = &d->levels[i];
         entries += (uint64_t)l->entries * l->instance_count;
@@ -306,6 +339,16 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
 
 /* ---- to text ---- */
 
+static void put_far_sms(struct sim_writer *w, const struct sim_desc *d)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < d->sm_count; i++)
+        any = any || d->side_of_sm[i] == 1;
+    if (any)
+        sim_text_put_ids(w, d, d->side_of_sm, 1);
+}
+
 static void put_value(struct sim_writer *w, const struct field *f, const struct sim_desc *d)
 {
     switch (f->kind) {
@@ -321,6 +364,9 @@ static void put_value(struct sim_writer *w, const struct field *f, const struct 
     case LEVEL:
         if (f->number.max < d->level_count)
             sim_level_put(w, d, &d->levels[f->number.max]);
+        return;
+    case FAR_SMS:
+        put_far_sms(w, d);
         return;
     case KIND:
         sim_kind_put(w, &d->kinds[f->number.max]);

@@ -3,8 +3,8 @@
  *     sms=13 memory=12G l1=16@128K/sm;miss=9 l2=65@2M/0,5:1,6:2,7,10:3,8,11:4,9,12;sets=17+8x6
  *
  * The text is a list of fields `key=value`, separated by blanks, in any order except that `sms` and
- * `smids` come before the first level, and levels in order. No field may come twice. Sizes are in
- * bytes and may be written 128K, 2M, 80G (powers of 1024).
+ * `smids` come before the first level and far_side, and levels in order. No field may come twice.
+ * Sizes are in bytes and may be written 128K, 2M, 80G (powers of 1024).
  *
  *   sms=132            number of SMs, 1..512. Required.
  *   smids=0-63,66-133  their %smid values, ascending; default 0..sms-1
@@ -21,6 +21,9 @@
  *   spread=12          a load of each SM takes 0..12 cycles more, fixed by `seed`
  *   noise=gauss:1.5    scatter of one load: gauss:<standard deviation> or uniform:<+-cycles>
  *   outliers=0.001@2000  this share of the loads takes up to 2000 cycles more
+ *   sides=4K@195       the L2 has two sides: granules of 4K live on either, and an atomic on the
+ *                      other side takes 195 cycles more; default: one side
+ *   far_side=66-131    the SMs of the second side, by id; default: none
  *   plateau=2800       random 128-byte reads inside every reach, GB/s, the whole GPU; default 1000
  *   sm_gbps=25         most that one SM can read, GB/s; default: its share of the plateau, doubled
  *   read_noise=0.003   relative standard deviation of a throughput
@@ -130,9 +133,10 @@ struct sim_desc {
     char driver[SIM_MAX_NAME]; /* "": "simulated" */
     uint64_t memory_bytes;
     uint64_t l2_cache_bytes;
-    uint64_t range_bytes;   /* 0: four times the memory */
-    uint64_t granule_bytes; /* 0: 2 MiB */
-    uint64_t frame_bytes;   /* 0: none */
+    uint64_t range_bytes;        /* 0: four times the memory */
+    uint64_t granule_bytes;      /* 0: 2 MiB */
+    uint64_t frame_bytes;        /* 0: none */
+    uint64_t side_granule_bytes; /* 0: the L2 has one side */
     double scattered_factor;
     double noise_cycles;
     double outlier_share; /* of the loads, 0..1 */
@@ -149,11 +153,13 @@ struct sim_desc {
     uint32_t outlier_cycles;
     uint32_t neighbor_loads; /* between two turns of the neighbor, on average; 0: none */
     uint32_t neighbor_cycles;
+    uint32_t far_cycles;    /* of an atomic on the other side of the L2 */
     uint32_t reclock_loads; /* between two changes of the clock; 0: none */
     enum sim_noise noise;
     uint32_t sm_count;
     uint32_t level_count;
-    uint16_t sm_ids[REACH_MAX_SMS]; /* ascending */
+    uint16_t sm_ids[REACH_MAX_SMS];     /* ascending */
+    uint16_t side_of_sm[REACH_MAX_SMS]; /* by position; 0 or 1 */
     struct sim_level levels[SIM_MAX_LEVELS];
     uint64_t host_memory_bytes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */

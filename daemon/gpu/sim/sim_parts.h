@@ -1,4 +1,4 @@
-/* sim_parts.h: the state of a machine. Private to sim_machine.c and sim_read.c. */
+/* sim_parts.h: the state of a machine. Private to the parts that run probes. */
 #ifndef REACH_GPU_SIM_SIM_PARTS_H
 #define REACH_GPU_SIM_SIM_PARTS_H
 
@@ -35,6 +35,10 @@ void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint
 
 /* A draw from the normal distribution with deviation 1. */
 double sim_gauss(struct rng *rng);
+
+/* SIDES: all repeats. */
+void sim_sides_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
+                   uint32_t *values);
 
 /* READ: all points, all repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,

@@ -160,14 +160,17 @@ static const struct sim_source a100_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
+/* Whole groups, so that 66 SMs are on either side. */
+#define HOPPER_FAR_SIDE "far_side=16-31,38-43,46,47,64-77,82-87,90,91,106-119,122-125,130,131 "
 static const char h100_description[] =
     "name=H100-80G cc=9.0 sms=132 memory=81079M l2cache=50M latency=265 spread=60 noise=gauss:1.7 "
-    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 plateau=2902 sm_gbps=42.4 read_noise=0.003";
+    "outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@180 " HOPPER_FAR_SIDE
+    "plateau=2902 sm_gbps=42.4 read_noise=0.003";
 
 static const char h200_description[] =
     "name=H200 cc=9.0 sms=132 memory=141G l2cache=60M latency=300 spread=40 noise=gauss:2 "
-    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS
-    "miss_ns=7.5 plateau=4210 sm_gbps=48 read_noise=0.003 "
+    "frame=32M@1.87 outliers=0.0005@3000 " HOPPER_TLBS "miss_ns=7.5 sides=4K@195 " HOPPER_FAR_SIDE
+    "plateau=4210 sm_gbps=48 read_noise=0.003 "
     "host_memory=126G managed-device=4030/88@290,32M,2048+90,0+0,7.5 "
     "host-pinned=50.6/3@2400,64K,2048+80,8192+350,24 "
     "host-virtual=50.7/3@2400,64K,2048+80,8192+350,24 "
@@ -192,6 +195,9 @@ static const struct sim_source h100_sources[] = {
     {"latency", SIM_MEASURED, H100_MEASURED ": hits take 265 cycles at least, 298 in the median"},
     {"spread", SIM_MEASURED, H100_MEASURED ": 276 to 329 cycles, nine of ten, by SM and by line"},
     {"noise", SIM_MEASURED, H100_MEASURED ": one SM and one line, standard deviation 1.7"},
+    {"sides", SIM_PUBLISHED,
+     "MT4G's raw loads of two H100s: granules of 4 KiB, 416 to 501 cycles instead of 254 to 318"},
+    {"far_side", SIM_GUESS, "66 SMs, as on the H200; which ones is made up"},
     {"outliers", SIM_GUESS, "none of 57024 loads of that GPU was off by 100 cycles"},
     {"plateau", SIM_MEASURED, H100_MEASURED ": 2902 GB/s"},
     {"sm_gbps", SIM_MEASURED, H100_MEASURED ": 254.5 GB/s for a group of six; four read 246"},
@@ -212,6 +218,9 @@ static const struct sim_source h200_sources[] = {
      "out"},
     {"l2.miss_ns", SIM_MEASURED, H200_MEASURED ": set so that reads over all memory are as fast"},
     {"frame", SIM_MEASURED, "docs/contiguity.md: runs of 16 MiB and less cost 1.87 times as much"},
+    {"sides", SIM_MEASURED,
+     "two H200s, 2026-11-22: granules of 4 KiB; atomics take 290 or 486 cycles"},
+    {"far_side", SIM_GUESS, "66 SMs on either side are measured; which ones is made up"},
     {"plateau", SIM_MEASURED, H200_MEASURED ": 4213 GB/s"},
     {"host_memory", SIM_MEASURED, H200_HOST ": 126 GB"},
     {"host-pinned", SIM_MEASURED,

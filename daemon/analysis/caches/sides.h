@@ -1,0 +1,36 @@
+/* sides.h: has the L2 two sides, and which SM is on which? From SIDES observations. Pure.
+ *
+ * The L2 of large chips is in two parts, and a line lives in one of them, by a hash of its physical
+ * address. An SM waits longer for a line of the other side. Which lines these are shows in two
+ * steps:
+ *
+ *   fine   two SMs time lines side by side. If their cycles fall into two modes, the places where
+ *          one line is near and the next one far are multiples of the granule.
+ *   map    every SM times the same granules. All must see the same two sets of them, near and far
+ *          exchanged on the other side.
+ *
+ * What is not found in both steps alike is not known. Whether a line is near is relative to an SM,
+ * and where a side lies in physical memory differs between allocations: so SMs have sides, and
+ * addresses do not.
+ */
+#ifndef REACH_ANALYSIS_CACHES_SIDES_H
+#define REACH_ANALYSIS_CACHES_SIDES_H
+
+#include "fingerprint/fingerprint.h"
+#include "observe/observe.h"
+
+/* What is absent says why: one mode at every distance of lines (not observable, no-contrast); modes
+ * that are not far enough apart, or SMs that do not tell the sets apart (no-contrast); two modes
+ * that all SMs see alike, which are not sides (irregular); steps that contradict each other
+ * (disagreement). */
+struct sides_estimate {
+    bool asks; /* a probe is missing; what is found is then not final */
+    struct probe_spec ask;
+    struct fingerprint_l2 found;
+};
+void sides_estimate(const struct observation_set *set, struct sides_estimate *out);
+
+/* Fills in out->l2; not measured if a probe is missing. */
+void sides_derive(const struct observation_set *set, struct fingerprint *out);
+
+#endif

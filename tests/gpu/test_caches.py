@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The sides of the L2: REACH_RUNS (50) processes in a row find the same ones, judged here a second time from raw
+cycles; loads after a store, and cold loads, place every SM on the same side; and random reads that stay on the near
+side are as much faster as they must be. Prints a table last. REACH_OUT names a folder that keeps what was found."""
+import json
+import os
+import statistics
+import subprocess
+import time
+
+import common
+
+RUNS = int(os.environ.get("REACH_RUNS", "50"))
+OUT = os.environ.get("REACH_OUT", "")
+PROGRAM = common.BUILD + "/tests/gpu/l2_sides"
+GRANULES, REPEATS = 64, 5
+ALIKE = 0.95       # of the granules, on which two SMs must agree to be on one side, or to be on two
+COLD_ALIKE = 0.85  # cold loads have a tail of slow ones
+SIZES_MIB = (32, 64, 96, 128, 256, 3072)
+GAIN_AT_96, GAIN_OF_MEMORY = 1.3, 1.03
+
+
+def is_far(cycles):
+    """Each line beyond the widest gap of the inner eight tenths, and how wide that is."""
+    ordered = sorted(cycles)
+    inner = ordered[len(ordered) // 10:len(ordered) - len(ordered) // 10]
+    gap, low = max((b - a, a) for a, b in zip(inner, inner[1:]))
+    return [c > low + gap / 2 for c in cycles], gap
+
+
+def sides_of(rows, alike=ALIKE):
+    """rows: SM -> cycles of each line. The SMs on the side of the first one and the others; SMs that are sure of
+    neither; the narrowest gap."""
+    sms = sorted(rows)
+    far = {sm: is_far(rows[sm]) for sm in sms}
+    sides, unsure = ([], []), []
+    for sm in sms:
+        same = statistics.mean(a == b for a, b in zip(far[sm][0], far[sms[0]][0]))
+        if same >= alike:
+            sides[0].append(sm)
+        elif same <= 1 - alike:
+            sides[1].append(sm)
+        else:
+            unsure.append(sm)
+    return tuple(map(tuple, sides)), unsure, min(gap for _, gap in far.values())
+
+
+def one_run(uuid, sms, granule):
+    """Sides by a process of its own, and so by memory of its own."""
+    worker = common.Worker()
+    opened = worker.ask(do="open", uuid=uuid)
+    if "limits" not in opened:
+        raise common.MeasureFailed(opened.get("text"))
+    probe = {"kind": "sides", "stride_bytes": granule, "base_bytes": 0, "warm_laps": 1, "sms": sms,
+             "samples": GRANULES, "repeats": REPEATS}
+    o = worker.ask(do="run", probe=probe)
+    worker.end()
+    if "observation" not in o:
+        raise common.MeasureFailed(o.get("text"))
+    values = o["observation"]["values"]
+    rows = {}
+    for i, sm in enumerate(sms):
+        starts = [(r * len(sms) + i) * GRANULES for r in range(REPEATS)]
+        rows[sm] = [min(values[at + k] for at in starts) for k in range(GRANULES)]
+    return rows
+
+
+def check_runs(t, uuid, found):
+    sms = sorted(sm for side in found["sms"] for sm in side)
+    expected = tuple(map(tuple, found["sms"]))
+    others, unsure_runs, gaps = 0, 0, []
+    began = time.time()
+    for _ in range(RUNS):
+        sides, unsure, gap = sides_of(one_run(uuid, sms, found["granule_bytes"]))
+        others += sides != expected
+        unsure_runs += bool(unsure)
+        gaps.append(gap)
+    t.ok(others == 0, "%d runs: the sides that reachd has found" % RUNS, "%d differ" % others)
+    t.ok(unsure_runs == 0, "every SM is sure of its side each time", unsure_runs)
+    t.note("%d and %d SMs; the gap between the modes of an SM is %d cycles at least, %d in the median; %.1f s" %
+           (len(expected[0]), len(expected[1]), min(gaps), statistics.median(gaps), time.time() - began))
+
+
+def check_loads(t, found):
+    run = subprocess.run([PROGRAM, "loads", str(found["granule_bytes"])], stdout=subprocess.PIPE,
+                         universal_newlines=True, timeout=120, check=False)
+    keep("l2_loads.txt", run.stdout)
+    if not t.ok(run.returncode == 0, "l2_sides loads runs"):
+        return
+    expected = tuple(map(tuple, found["sms"]))
+    for way, alike in (("store", ALIKE), ("cold", COLD_ALIKE)):
+        rows = {}
+        for line in run.stdout.splitlines():
+            name, sm, *cycles = line.split()
+            if name == way:
+                rows[int(sm)] = list(map(int, cycles))
+        sides, unsure, gap = sides_of(rows, alike)
+        t.ok(sides == expected and not unsure, "a load after %s places every SM on the same side" %
+             ("a store" if way == "store" else "memory was swept"), "unsure: %s" % unsure, sides)
+        far = {sm: is_far(c)[0] for sm, c in rows.items()}
+        near = statistics.median(c for sm in rows for c, f in zip(rows[sm], far[sm]) if not f)
+        away = statistics.median(c for sm in rows for c, f in zip(rows[sm], far[sm]) if f)
+        t.note("%s: near %d, far %d cycles; widest gap %d at least" % (way, near, away, gap))
+
+
+def check_reads(t, found):
+    run = subprocess.run([PROGRAM, "reads", str(found["granule_bytes"]), ",".join(map(str, found["sms"][0]))] +
+                         list(map(str, SIZES_MIB)), stdout=subprocess.PIPE, universal_newlines=True, timeout=120,
+                         check=False)
+    keep("l2_reads.txt", run.stdout)
+    if not t.ok(run.returncode == 0, "l2_sides reads runs"):
+        return
+    gains = {}
+    t.note("random reads of 512 bytes, GB/s", "   MiB  anywhere      near       far  near / anywhere")
+    for line in run.stdout.splitlines():
+        mib, anywhere, near, far = map(float, line.split())
+        gains[mib] = near / anywhere
+        t.note("%6d %9.0f %9.0f %9.0f  %.2f" % (mib, anywhere, near, far, near / anywhere))
+    t.ok(gains[96] >= GAIN_AT_96, "96 MiB: near is at least %.1f times as fast" % GAIN_AT_96, gains[96])
+    t.ok(gains[SIZES_MIB[-1]] >= GAIN_OF_MEMORY, "%d MiB: near is at least %.2f times as fast" %
+         (SIZES_MIB[-1], GAIN_OF_MEMORY), gains[SIZES_MIB[-1]])
+
+
+def keep(name, text):
+    if OUT:
+        os.makedirs(OUT, exist_ok=True)
+        with open(os.path.join(OUT, name), "w") as f:
+            f.write(text)
+
+
+def main():
+    t = common.Tap()
+    gpu = common.need_gpu()[0]
+    try:
+        measured = common.measure(["full"], keep=OUT or None)
+    except common.MeasureFailed as failed:
+        t.ok(False, "reachd measures", failed)
+        t.end()
+    fingerprint = measured.fingerprint("full")
+    found = fingerprint.get("l2", {})
+    t.note("l2: %s" % json.dumps(found), "probes took %d ms" % fingerprint["probe_ms"])
+    if not found.get("sides"):
+        common.skip_all("one side: %s" % found.get("sides_reason"))
+    t.ok(sum(map(len, found["sms"])) == fingerprint["gpu"]["sm_count"], "every SM is on a side")
+    try:
+        check_runs(t, gpu["uuid"], found)
+    except common.MeasureFailed as failed:
+        t.ok(False, "the probe runs by itself", failed)
+    if common.SIMULATE or not os.path.exists(PROGRAM):
+        t.skip("loads and reads", "simulated, or built without nvcc")
+        t.end()
+    check_loads(t, found)
+    check_reads(t, found)
+    t.end()
+
+
+if __name__ == "__main__":
+    main()
