@@ -2,11 +2,11 @@
 """A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie beyond the reach: its forward pass with
 PyTorch's operators and with reach.torch. Needs PyTorch and Triton.
 
-  dlrm.py [--gib N] [--batch N] [--length N] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
+  dlrm.py [--gib N] [--batch N] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
           [--repeats N] [--json FILE]
 
-Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free); one table, of user ids, has four fifths
-of it. A sample has --length rows of each table, summed, beside 13 dense features. Prints which tables lie beyond the reach,
+Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free). One, of items, has four fifths of it;
+a sample has 64 rows of that, what a user saw last, and 1 to 4 of each other, summed, beside 13 dense features. Prints which tables lie beyond the reach,
 the speed of both models, and the largest difference of their results.
 """
 import argparse
@@ -22,8 +22,8 @@ import reach.torch  # noqa: E402
 
 GIB = 1 << 30
 SPARE_BYTES = 6 * GIB  # for batches, results and the CUDA context
-TABLES = (("users", 0.80, 32), ("items", 0.08, 64), ("queries", 0.06, 16), ("places", 0.03, 64), ("brands", 0.02, 32),
-          ("devices", 0.01, 16))  # share of the memory, numbers per row
+TABLES = (("items", 0.80, 32, 64), ("users", 0.08, 64, 1), ("queries", 0.06, 16, 4), ("places", 0.03, 64, 1),
+          ("brands", 0.02, 32, 2), ("devices", 0.01, 16, 1))  # share of the memory, numbers per row, rows per sample
 DENSE, HIDDEN = 13, 256
 CALLS = 10
 
@@ -62,7 +62,7 @@ class Naive(Before):
 def make_tables(options, size):
     """Of random numbers, small enough that their sums are exact to a few digits in float16."""
     dtype, weights = getattr(torch, options.dtype), []
-    for _, share, numbers in TABLES:
+    for _, share, numbers, _ in TABLES:
         rows = max(1, int(size * share) // (numbers * dtype.itemsize))
         weight = torch.empty((rows, numbers), dtype=dtype, device=options.device)
         for first in range(0, rows, 1 << 26):
@@ -94,7 +94,7 @@ def wait(options):
 def compare(options, models, batch):
     """Speeds of each, and the largest differences of the sums and of the predictions."""
     dense, indices = batch
-    rows = indices.numel()
+    rows = sum(index.numel() for index in indices)
     found = {"rows": rows}
     for name, model in models.items():
         whole = seconds(lambda m=model: m(dense, indices), options)
@@ -124,7 +124,6 @@ def read_options():
     parser = argparse.ArgumentParser(description="A model with tables beyond the reach, before and after.")
     parser.add_argument("--gib", type=float, default=110)
     parser.add_argument("--batch", type=int, default=1 << 16)
-    parser.add_argument("--length", type=int, default=32)
     parser.add_argument("--dtype", choices=("float16", "float32"), default="float16")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--reachd", help="a URI of reach.Reach; default: as it finds one")
@@ -143,21 +142,20 @@ def main():
     models = {"before": Before(weights), "naive": Naive(weights), "after": After(weights)}
     for model in models.values():
         model.top = models["before"].top
-    indices = torch.stack([torch.randint(0, weight.shape[0], (options.batch, options.length), device=options.device)
-                           for weight in weights])
+    indices = [torch.randint(0, weight.shape[0], (options.batch, length), device=options.device)
+               for weight, (_, _, _, length) in zip(weights, TABLES)]
     dense = torch.randn(options.batch, DENSE, device=options.device, dtype=weights[0].dtype)
     print(f"{sum(w.numel() * w.element_size() for w in weights) / GIB:.1f} GiB in {len(weights)} tables on "
-          f"{options.device}: " + ", ".join(f"{name} {w.shape[0]} x {w.shape[1]}" for (name, _, _), w in
-                                            zip(TABLES, weights)) +
-          f"; {options.batch} samples with {options.length} rows of each\n")
-    reach.torch.advise(models["before"], accesses=options.batch * options.length)
+          f"{options.device}: " + ", ".join(f"{name} {w.shape[0]} x {w.shape[1]}, {length} per sample"
+                                            for (name, _, _, length), w in zip(TABLES, weights)) +
+          f"; {options.batch} samples\n")
+    reach.torch.advise(models["before"], accesses=options.batch * TABLES[0][3])
     with torch.inference_mode():
         found = compare(options, models, (dense, indices))
     show(found)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"gib": size / GIB, "dtype": options.dtype, "batch": options.batch, "length": options.length,
-                       **found}, file, indent=1)
+            json.dump({"gib": size / GIB, "dtype": options.dtype, "batch": options.batch, **found}, file, indent=1)
 
 
 if __name__ == "__main__":

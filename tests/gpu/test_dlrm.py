@@ -13,7 +13,7 @@ import common
 
 PROGRAM = common.BUILD + "/examples/dlrm.py"
 SLOWER = 0.98  # of PyTorch's speed, at least
-SUMS, PREDICTIONS = 0.1, 0.02  # of 32 numbers of float16 from -1 to 1, and what the network makes of them
+SUMS, PREDICTIONS = 0.1, 0.02  # of 64 numbers of float16 from -1 to 1, and what the network makes of them
 
 
 def main():

@@ -69,6 +69,11 @@ def try_lists(t, device):
                 same = torch.equal(got, rt.embedding_bags(held, *more, strategy=strategy))
                 t.ok(same and torch.allclose(got.float(), wanted, atol=1e-3 if dtype == torch.float32 else 0.1),
                      f"embedding_bags, {strategy}, {dtype}, {device}", (got.float() - wanted).abs().max())
+        uneven = [i[:1250 * n].view(1250, n) for i, n in zip(index, (30, 1, 7))]
+        wanted = torch.cat([torch.nn.functional.embedding_bag(i, h.float(), mode="sum") for h, i in zip(held, uneven)], 1)
+        t.ok(all(torch.allclose(rt.embedding_bags(held, uneven, strategy=s).float(), wanted,
+                                atol=1e-3 if dtype == torch.float32 else 0.1) for s in STRATEGIES),
+             f"embedding_bags of several lengths, {dtype}, {device}")
     table, index = [h.float().requires_grad_() for h in held], index[:, :600].reshape(3, 20, 30)
     rt.embedding_bags(table, index, strategy="windows").square().sum().backward()
     other = [h.float().requires_grad_() for h in held]

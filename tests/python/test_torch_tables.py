@@ -189,6 +189,20 @@ def bags_of_all_tables_are_summed():
 
 
 @case
+def bags_of_several_lengths_are_those_with_offsets():
+    for _ in range(common.count(3)):
+        held = some_tables(torch.float32, [rng.choice((8, 16, 20)) for _ in range(rng.choice((2, 3, 18)))])
+        bags, lengths = rng.randrange(1, 6), [rng.choice((1, 2, 9, 32)) for _ in held]
+        lengths[:2] = 3, 5
+        index = [torch.randint(0, t.shape[0], (bags, n)) for t, n in zip(held, lengths)]
+        wanted = torch.cat([t[i].sum(1) for t, i in zip(held, index)], 1)
+        for strategy in ("", "stock") + STRATEGIES:
+            with any_shape():
+                got = rt.embedding_bags(held, index, strategy=strategy)
+            torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-3)
+
+
+@case
 def tables_of_several_dtypes_and_indices_of_several_lengths_go_one_after_another():
     held = [torch.randn(5, 4), torch.arange(12).view(3, 4)]
     index = [torch.tensor([4, 0, 1]), torch.tensor([2])]
@@ -236,7 +250,9 @@ def gradients_are_right():
     offsets, weights = torch.tensor([0, 2, 2, 4, 7]), torch.randn(7, dtype=torch.float64, requires_grad=True)
     flat[2], fixed = 3, torch.randint(0, 5, (2, 3, 4))
     check = torch.autograd.gradcheck
+    uneven = [torch.randint(0, 5, (2, 3)), torch.randint(0, 7, (2, 1))]
     with without_a_gpu():
+        assert check(lambda a, b: rt.embedding_bags([a, b], uneven, strategy="stock"), held)
         assert check(lambda a, b: tuple(rt.gather_tables([a, b], fixed[:, 0], strategy="stock")), held)
         for mode in ("sum", "mean"):
             assert check(lambda a, b, m=mode: rt.embedding_bags([a, b], fixed, mode=m, strategy="stock"), held)
@@ -254,8 +270,8 @@ def operators_pass_the_checks_of_pytorch():
     weights = torch.randn(6, requires_grad=True)
     with without_a_gpu():
         torch.library.opcheck(gathers, (held, index, "stock"))
-        torch.library.opcheck(bags, (held, index.view(-1), offsets, weights, 2, 0, False, "stock"))
-        torch.library.opcheck(bags, (held, index.view(-1), None, None, 3, 1, True, "stock"))
+        torch.library.opcheck(bags, (held, index.view(-1), offsets, weights, 2, 0, False, [], "stock"))
+        torch.library.opcheck(bags, (held, index.view(-1), None, None, 3, 1, True, [], "stock"))
 
 
 @case

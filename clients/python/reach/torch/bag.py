@@ -42,10 +42,10 @@ def fixed_or_offsets(index: torch.Tensor, offsets: Optional[torch.Tensor], lengt
     return _NONE, torch.arange(count, dtype=torch.int64, device=index.device) * length
 
 
-def tile(most: int, index: torch.Tensor, bags: int, row_bytes: int) -> Dict[str, int]:
+def tile(most: int, index: torch.Tensor, bags: int, row_bytes: int, longest: int = 0) -> Dict[str, int]:
     """The rows of a bag in flight together, as long as the average bag, to a power of two: LANES of them are what a
-    warp loads at once, 16 bytes a thread, and STEPS of these are a tile. `row_bytes`: as padded."""
-    average = max(1, index.numel() // max(1, bags))
+    warp loads at once, 16 bytes a thread, and STEPS of these are a tile. `row_bytes`: as padded. `longest`: of the bags, if known."""
+    average = max(1, longest or index.numel() // max(1, bags))
     rows = max(4, min(most, triton.next_power_of_2(average)))
     lanes = max(1, min(rows, WARP_BYTES // row_bytes))
     return {"STEPS": rows // lanes, "LANES": lanes}

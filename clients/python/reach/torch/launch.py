@@ -139,7 +139,10 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
     speeds = {name: found.rows_per_s(name) for name in found.gbps}
     passes = _whole_tables(found, job, "scopes") if isinstance(job, TablesJob) else None
     if passes and isinstance(job, TablesJob):  # each pass is naive over its tables
-        each = [plan(device, job.part(*run)).rows_per_s("naive") for run in passes]
+        each = []
+        for first, many in passes:
+            speed = plan(device, job.part(first, many)).rows_per_s("naive")
+            each.append(speed / job.touches[first] if speed and many == 1 and job.touches else speed)
         speeds["scopes"] = 1 / sum(1 / s for s in each if s) if all(each) else None
         return found.strategy if found.strategy == "naive" else "scopes", speeds
     return found.strategy, speeds

@@ -48,6 +48,11 @@ class Job:
         """The number of accesses as a power of two, so that a batch of another length finds the same plan."""
         return 1 << max(0, self.accesses - 1).bit_length()
 
+    def times(self, touches: int) -> Job:
+        """The same work, counted in single rows instead of items of so many."""
+        share = {name: getattr(self, name) / touches for name in ("input_bytes", "written_bytes", "output_bytes")}
+        return dataclasses.replace(self, accesses=self.accesses * touches, **share)
+
     def read(self, answer: Any) -> Plan:
         return read(answer, self.table_bytes)
 
@@ -55,23 +60,30 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class TablesJob(Job):
     """The same over several tables at a time: an item is a row of each. `tables` are their bytes and `rows` the
-    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items."""
+    bytes of a row of each; table_bytes and row_bytes are the sums, `accesses` counts items. `touches`: the rows of each
+    per item, if not one."""
     tables: Tuple[int, ...] = ()
     rows: Tuple[int, ...] = ()
+    touches: Tuple[int, ...] = ()
 
     def parameters(self) -> Dict[str, Any]:
-        return {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
+        words = {**super().parameters(), "bytes": list(self.tables), "element": list(self.rows)}
+        return {**words, "touches": list(self.touches)} if self.touches else words
 
     def part(self, first: int, many: int) -> Job:
-        """Items that are a row of each of these tables only; what is read and written beside them in proportion."""
+        """Items that are a row of each of these tables only; what is read and written beside them in proportion.
+        Of one table: its rows, one by one."""
         tables, rows = self.tables[first:first + many], self.rows[first:first + many]
+        touches = self.touches or (1,) * len(self.tables)
         given: Dict[str, Any] = {"table_bytes": sum(tables), "row_bytes": sum(rows)}
-        for name, share in (("input_bytes", many / len(self.tables)), ("written_bytes", sum(rows) / self.row_bytes),
+        for name, share in (("input_bytes", sum(touches[first:first + many]) / sum(touches)), ("written_bytes", sum(rows) / self.row_bytes),
                             ("output_bytes", sum(rows) / self.row_bytes)):
             given[name] = getattr(self, name) * share
         if many > 1:
-            return dataclasses.replace(self, tables=tables, rows=rows, **given)
-        return Job(accesses=self.accesses, access=self.access, **given)
+            return dataclasses.replace(self, tables=tables, rows=rows, touches=self.touches[first:first + many],
+                                       **given)
+        one = Job(accesses=self.accesses, access=self.access, **given)
+        return one.times(touches[first])
 
     def read(self, answer: Any) -> Plan:
         placement, scope = answer.get("placement"), answer.get("scope")

@@ -45,9 +45,17 @@ def gather_job(tables: Sequence[torch.Tensor], index: torch.Tensor) -> TablesJob
     return dataclasses.replace(found, written_bytes=float(found.row_bytes))
 
 
-def bags_job(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted: bool) -> TablesJob:
+def bags_job(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, weighted: bool,
+             lengths: Sequence[int] = ()) -> TablesJob:
+    """`lengths`: of the bags of each table, if known and not all the same. An item then is a bag of each."""
+    size = tables[0].element_size()
+    if lengths:
+        found = _job(tables, index, bags)
+        return dataclasses.replace(found, touches=tuple(lengths), written_bytes=float(found.row_bytes),
+                                   input_bytes=(index.element_size() + size * weighted) * float(sum(lengths)),
+                                   output_bytes=4.0 * found.row_bytes / size)
     found = _job(tables, index, index.numel() // len(tables))
-    per_item, size = bags / max(1, found.accesses), tables[0].element_size()
+    per_item = bags / max(1, found.accesses)
     return dataclasses.replace(found, written_bytes=found.row_bytes * per_item,
                                input_bytes=found.input_bytes + (size * len(tables) if weighted else 0),
                                output_bytes=4 * found.row_bytes // size * per_item)
@@ -193,12 +201,13 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
 # ---- sums of bags --------------------------------------------------------------------------------
 
 def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Optional[torch.Tensor],
-              weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, strategy: str) -> torch.Tensor:
+              weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, lengths: Sequence[int],
+              strategy: str) -> torch.Tensor:
     """Bag b of table t is number t x bags + b; `offsets` has a number more than there are bags."""
     size = tables[0].element_size()
     why = _unfit(tables, index) or ("" if tables[0].dtype in _TYPES else f"{tables[0].dtype} is not a floating type")
-    found = _choose("embedding_bags", why, tables, bags_job(tables, index, bags, weights is not None), size,
-                    strategy)
+    found = _choose("embedding_bags", why, tables,
+                    bags_job(tables, index, bags, weights is not None, lengths), size, strategy)
     if found is None:
         return _bags_stock(tables, index, offsets, weights, bags, length, mean)
     way, about, unit = found
@@ -216,7 +225,7 @@ def _bags_run(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Opti
         return shape, {"LENGTH": fixed, "UNIT": unit, "PADDED": padded, "FULL": full, "BAGS": shape.items,
                        "WEIGHTED": weights is not None, "MEAN": mean,
                        "SUM": tl.float64 if double else tl.float32, "TYPE": _TYPES[tables[0].dtype],
-                       **bag.tile(shape.step, index, bags * len(tables), padded * size)}
+                       **bag.tile(shape.step, index, bags * len(tables), padded * size, max(lengths, default=0))}
 
     launch.run_tables(way, kernels_tables.bag_scope, kernels_tables.bag_windows, bags, len(tables), fit,
                       index.contiguous(), starts, index if weights is None else weights.contiguous(), about,
@@ -250,28 +259,31 @@ def _bags_stock(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Op
 
 
 def _bags(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Optional[torch.Tensor],
-          weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, strategy: str) -> torch.Tensor:
+          weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, lengths: Sequence[int],
+          strategy: str) -> torch.Tensor:
     parts = []
     for run in _in_runs(len(tables)):
         if offsets is None:  # else offsets are positions in the whole index
             mine = slice(run.start * bags * length, run.stop * bags * length)
             parts.append(_bags_run(tables[run], index[mine], None, None if weights is None else weights[mine], bags,
-                                   length, mean, strategy))
+                                   length, mean, (), strategy))
         else:
             parts.append(_bags_run(tables[run], index, offsets[run.start * bags:run.stop * bags + 1], weights, bags,
-                                   length, mean, strategy))
+                                   length, mean, lengths[run], strategy))
     return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
 
 def _bags_fake(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: Optional[torch.Tensor],
-               weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, strategy: str) -> torch.Tensor:
-    del index, offsets, weights, length, mean, strategy
+               weights: Optional[torch.Tensor], bags: int, length: int, mean: bool, lengths: Sequence[int],
+               strategy: str) -> torch.Tensor:
+    del index, offsets, weights, length, mean, lengths, strategy
     return tables[0].new_empty((bags, sum(t.shape[1] for t in tables)))
 
 
 def _bags_save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
     del output
-    tables, index, offsets, weights, _, ctx.length, ctx.mean, _ = inputs
+    tables, index, offsets, weights, _, ctx.length, ctx.mean, lengths, _ = inputs
+    ctx.none_of_lengths = None if lengths else []  # an empty list counts as one of tensors
     ctx.shapes = [t.shape for t in tables]
     ctx.has_offsets, ctx.weighted = offsets is not None, weights is not None
     kept = (index,) + ((offsets,) if ctx.has_offsets else ()) + ((weights, *tables) if ctx.weighted else ())
@@ -321,13 +333,13 @@ def _bags_backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
     rows, widths = zip(*ctx.shapes)
     of_tables = _bags_grad_op(grad, index, offsets, weights, rows, widths, ctx.length, ctx.mean)
     of_weights = _weights_grad_op(grad, index, offsets, tables, ctx.length) if ctx.needs_input_grad[3] else None
-    return of_tables, None, None, of_weights, None, None, None, None
+    return of_tables, None, None, of_weights, None, None, None, ctx.none_of_lengths, None
 
 
 _bags_op = torch.library.custom_op(
     "reach::embedding_bags", _bags, mutates_args=(),
     schema="(Tensor[] tables, Tensor index, Tensor? offsets, Tensor? weights, SymInt bags, SymInt length, "
-           "bool mean, str strategy) -> Tensor")
+           "bool mean, int[] lengths, str strategy) -> Tensor")
 _bags_op.register_fake(_bags_fake)
 _bags_op.register_autograd(_bags_backward, setup_context=_bags_save)
 
@@ -348,6 +360,18 @@ def _check_bags(tables: List[torch.Tensor], indices: torch.Tensor, offsets: Opti
                          "tables")
 
 
+def _of_several_lengths(indices: Sequence[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor, Tuple[int, ...]]:
+    """Indices of bags x length each: as one of one dimension, its offsets, and the lengths."""
+    if any(i.dim() != 2 or i.shape[0] != indices[0].shape[0] for i in indices):
+        raise ValueError("each index has to be of bags x length, with the same number of bags")
+    bags, lengths, offsets, first = indices[0].shape[0], tuple(int(i.shape[1]) for i in indices), [], 0
+    for length in lengths:
+        offsets.append(torch.arange(bags, dtype=torch.int64, device=indices[0].device) * length + first)
+        first += bags * length
+    offsets.append(torch.full((1,), first, dtype=torch.int64, device=indices[0].device))
+    return torch.cat([i.reshape(-1) for i in indices]), torch.cat(offsets), lengths
+
+
 def embedding_bags(tables: Sequence[torch.Tensor], indices: Indices, offsets: Optional[torch.Tensor] = None,
                    mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
                    strategy: str = "") -> torch.Tensor:
@@ -356,7 +380,7 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: Indices, offsets: Op
 
     With offsets, `indices` and `offsets` are those of a KeyedJaggedTensor: all indices of the first table, then those
     of the second; bag b of table t has the positions from offsets[t * bags + b] to below the next. Without, `indices`
-    is a tensor of tables x bags x length, or a list of tensors of bags x length. The order of additions, gradients
+    is a tensor of tables x bags x length, or a list of tensors of bags x length, whose lengths may differ. The order of additions, gradients
     and `strategy` are those of embedding_bag. With offsets the gradient and PyTorch's operators wait for the device.
     It needs PyTorch and Triton:
 
@@ -366,7 +390,13 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: Indices, offsets: Op
     [[3.0, 0.0, 0.0], [2.0, 40.0, 60.0]]
     """
     tables = list(tables)
-    together = indices if isinstance(indices, torch.Tensor) else torch.stack(list(indices))
+    lengths: Tuple[int, ...] = ()
+    if isinstance(indices, torch.Tensor):
+        together = indices
+    elif offsets is None and per_sample_weights is None and len({i.shape[1:] for i in indices}) > 1:
+        together, offsets, lengths = _of_several_lengths(indices)
+    else:
+        together = torch.stack(list(indices))
     _check_bags(tables, together, offsets, mode, per_sample_weights)
     if offsets is not None:
         bags, length = offsets.numel() // len(tables), 0
@@ -377,5 +407,5 @@ def embedding_bags(tables: Sequence[torch.Tensor], indices: Indices, offsets: Op
     given = (*tables, together) + tuple(t for t in (offsets, weights) if t is not None)
     call: Any = _bags if launch.plain(*given) else _bags_op
     result: torch.Tensor = call(tables, together.reshape(-1), None if offsets is None else offsets.contiguous(),
-                                weights, bags, length, mode == "mean", strategy)
+                                weights, bags, length, mode == "mean", list(lengths), strategy)
     return result
