@@ -4,7 +4,8 @@
  *
  * Takes the allocations, asks the source at URI (for reach_open) for a plan over GPU, and prints
  * 10^9 items per second: of one window of all SMs over IN_REACH_BYTES of them together, of the same
- * over all, and in the windows of the plan. Rows are multiples of 16 bytes, 128 at most.
+ * over all, and in the windows of the plan. One to four allocations; rows are multiples of 16
+ * bytes, 128 at most.
  */
 #include "reach.cuh"
 
@@ -36,35 +37,62 @@ static __device__ uint64_t hash(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Eight lanes read the rows of an item; a warp makes ITEMS x 4 of them from a piece. */
+/* Eight lanes read the rows of an item; a warp makes ITEMS x 4 of them from a piece, all under way
+ * together. */
+template <uint32_t COUNT>
 __global__ void __launch_bounds__(THREADS)
     touch(reach_table table, rows r, uint32_t seed, uint32_t *out)
 {
     const uint32_t lane = threadIdx.x % LANES;
+    uint64_t rows_here[COUNT];
+    const uint4 *from[COUNT];
     uint32_t sum = 0;
     reach_me me;
 
     if (!reach_enter(table, &me))
         return;
+#pragma unroll
+    for (uint32_t a = 0; a < COUNT; a++) {
+        const reach_extent part = reach_part(table, me, a);
+        rows_here[a] = part.length_bytes / r.bytes[a];
+        from[a] = r.base[a] + part.first_byte / sizeof(uint4) + lane;
+    }
     REACH_PIECES(table, me, PIECES * me.sm_count, piece) /* so windows finish together */
     {
+        uint32_t found[ITEMS][COUNT] = {};
 #pragma unroll
         for (uint32_t k = 0; k < ITEMS; k++) {
             const uint32_t item = (piece * ITEMS + k) * 4 + threadIdx.x % 32 / LANES;
             const uint64_t at = hash(((uint64_t)seed << 40 | (uint64_t)me.window << 33 | item) +
                                      0x9e3779b97f4a7c15u);
-            for (uint32_t a = 0; a < r.count; a++) {
-                const reach_extent part = reach_part(table, me, a);
-                const uint64_t row = __umul64hi(at, part.length_bytes / r.bytes[a]);
+#pragma unroll
+            for (uint32_t a = 0; a < COUNT; a++) {
+                const uint64_t row = __umul64hi(at, rows_here[a]);
                 if (lane * sizeof(uint4) < r.bytes[a])
-                    sum += __ldcg(r.base[a] + (part.first_byte + row * r.bytes[a]) / sizeof(uint4) +
-                                  lane)
-                               .x;
+                    found[k][a] = __ldcg(from[a] + row * (r.bytes[a] / sizeof(uint4))).x;
             }
         }
+#pragma unroll
+        for (uint32_t k = 0; k < ITEMS; k++)
+#pragma unroll
+            for (uint32_t a = 0; a < COUNT; a++)
+                sum += found[k][a];
     }
     if (sum == 0x12345678)
         *out = sum;
+}
+
+typedef void (*kernel)(reach_table, rows, uint32_t, uint32_t *);
+
+static kernel kernel_of(uint32_t count)
+{
+    static const kernel of[] = {touch<1>, touch<2>, touch<3>, touch<4>};
+
+    if (count == 0 || count > sizeof of / sizeof of[0]) {
+        fprintf(stderr, "several_reads: %u allocations; there are kernels for 1 to 4\n", count);
+        exit(2);
+    }
+    return of[count - 1];
 }
 
 /* 10^9 items per second, the best of RUNS. */
@@ -77,6 +105,7 @@ static double measure(const reach_windows *windows, const rows &r, uint32_t sms)
     char why[256];
     float best = 1e30f;
     uint64_t pieces = 0;
+    const kernel run_touch = kernel_of(r.count);
 
     for (uint32_t sm = 0; sm < windows->sm_slots; sm++)
         pieces += windows->window_of_sm[sm] != REACH_IDLE ? PIECES : 0;
@@ -89,7 +118,7 @@ static double measure(const reach_windows *windows, const rows &r, uint32_t sms)
         float ms;
         CHECK(reach_table_start(&table, 0));
         CHECK(cudaEventRecord(before));
-        touch<<<2 * sms, THREADS>>>(table, r, run, out);
+        run_touch<<<2 * sms, THREADS>>>(table, r, run, out);
         CHECK(cudaEventRecord(after));
         CHECK(cudaEventSynchronize(after));
         CHECK(cudaEventElapsedTime(&ms, before, after));
