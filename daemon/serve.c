@@ -248,7 +248,8 @@ static enum status serve_read_token(const struct serve *s, char *out, struct err
     return status;
 }
 
-/* SIGHUP: everything is read again; after an error all stays as it is. */
+/* SIGHUP: everything is read again, after an error all stays as it is; and the driver is asked
+ * again which GPUs there are. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
@@ -267,6 +268,8 @@ static void serve_reload(struct serve *s)
         log_info("reloaded%s%s", others[0] ? "; these need a restart: " : "", others);
     }
     config_free(&fresh);
+    if (pipeline_rediscover(s->pipeline, &err))
+        log_error("the driver is not asked for its GPUs: %s", err.text);
     serve_report_status(s, true);
 }
 

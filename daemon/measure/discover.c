@@ -1,8 +1,9 @@
-/* discover.c: the thread that discovers GPUs.
+/* discover.c: the threads that ask the driver for its GPUs.
  *
  * A driver may take seconds to list the GPUs, and may not be loaded yet when the machine starts. So
  * the daemon serves at once, and this thread lists them (through a worker), again after a second,
  * two, four, at last every minute, until there are some; then it starts their threads and ends.
+ * When the driver is to be asked again (pipeline_rediscover) another one does it (arrivals.c).
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -70,12 +71,26 @@ static bool discover_once(struct pipeline *p, struct err *published)
     return count > 0 || why.status == STATUS_INVALID_ARGUMENT;
 }
 
+/* Asks the driver again, once there are GPUs. A driver that is gone shows none. */
+static void discover_again(struct pipeline *p)
+{
+    struct gpu_identity gpus[REACH_MAX_GPUS];
+    struct err why = {0};
+    const uint32_t count =
+        gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, gpus, &why);
+
+    if (count || why.status == STATUS_NO_DRIVER)
+        pipeline_merge(p, gpus, count);
+    else if (why.status != STATUS_CANCELLED)
+        log_warning("the driver does not say which GPUs there are: %s", why.text);
+}
+
 /* Sleeps; beats its heartbeat whenever it is woken. The mutex is held. */
 static void discover_sleep(struct pipeline *p, nsec_t pause)
 {
     const struct timespec at = clock_timespec(clock_monotonic() + pause);
 
-    while (!p->stopping &&
+    while (!p->stopping && !p->discovery.again &&
            pthread_cond_clockwait(&p->discovery.wake, &p->mutex, CLOCK_MONOTONIC, &at) != ETIMEDOUT)
         heartbeat_beat();
 }
@@ -90,13 +105,21 @@ static void *discover_main(void *self)
     heartbeat_adopt(&p->discovery.heartbeat);
     pthread_mutex_lock(&p->mutex);
     while (!p->stopping) {
-        pthread_mutex_unlock(&p->mutex);
-        bool done = discover_once(p, &published);
+        const bool known = p->gpu_thread_count > 0;
+        bool done = true;
 
+        p->discovery.again = false;
+        pthread_mutex_unlock(&p->mutex);
+        if (known)
+            discover_again(p);
+        else
+            done = discover_once(p, &published);
         heartbeat_beat();
         pthread_mutex_lock(&p->mutex);
-        if (done)
+        if (done && !p->discovery.again)
             break;
+        if (done)
+            continue;
         discover_sleep(p, pause);
         pause = 2 * pause < DISCOVER_LAST_PAUSE ? 2 * pause : DISCOVER_LAST_PAUSE;
     }
@@ -105,17 +128,11 @@ static void *discover_main(void *self)
     return NULL;
 }
 
-enum status discover_start(struct pipeline *p, struct err *err)
+/* Makes the thread. */
+static enum status discover_make(struct pipeline *p, struct err *err)
 {
     pthread_attr_t attributes;
-    struct err running = {0};
 
-    err_set(&running, STATUS_NOT_READY,
-            "GPU discovery is running: the driver has not yet answered which GPUs there are");
-    enum status status = discover_publish_none(p, &running, err);
-
-    if (status)
-        return status;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, DISCOVER_STACK_BYTES);
     int error = pthread_create(&p->discovery.pthread, &attributes, discover_main, p);
@@ -125,4 +142,37 @@ enum status discover_start(struct pipeline *p, struct err *err)
     return error ? err_set(err, STATUS_NO_MEMORY,
                            "cannot create the thread that discovers GPUs: %s", strerror(error))
                  : STATUS_OK;
+}
+
+enum status discover_start(struct pipeline *p, struct err *err)
+{
+    struct err running = {0};
+
+    err_set(&running, STATUS_NOT_READY,
+            "GPU discovery is running: the driver has not yet answered which GPUs there are");
+    enum status status = discover_publish_none(p, &running, err);
+
+    return status ? status : discover_make(p, err);
+}
+
+enum status pipeline_rediscover(struct pipeline *p, struct err *err)
+{
+    struct discovery *const d = &p->discovery;
+    enum status status = STATUS_OK;
+
+    if (p->options.stored_only)
+        return STATUS_OK;
+    pthread_mutex_lock(&p->mutex);
+    d->again = true;
+    const bool running = d->started && !d->ended;
+    if (running) {
+        pthread_cond_signal(&d->wake);
+    } else {
+        if (d->started)
+            pthread_join(d->pthread, NULL); /* it needs no mutex any more */
+        d->ended = false;
+        status = discover_make(p, err);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return status;
 }

@@ -127,11 +127,12 @@ static void gpu_thread_done(struct gpu_thread *thread, const struct measure_resu
     gpu_thread_publish(thread, &update);
 }
 
-/* The driver does not show it, or a call of the driver hangs: nothing can be measured until that
- * has changed, which is polled (rediscover_ns). */
+/* The driver does not show it, or is not there itself (unloaded, or without any GPU it can use), or
+ * one of its calls hangs: nothing can be measured until that has changed, which is polled
+ * (rediscover_ns). */
 static bool is_gone(enum status status)
 {
-    return status == STATUS_NOT_FOUND || status == STATUS_GPU_HUNG;
+    return status == STATUS_NOT_FOUND || status == STATUS_NO_DRIVER || status == STATUS_GPU_HUNG;
 }
 
 /* Failures that may pass in a minute, or in an hour. */
@@ -143,17 +144,32 @@ static bool may_pass(enum status status)
            status == STATUS_NO_MEMORY;
 }
 
+/* A GPU that fails under a probe may have been reset, or have changed, or be gone: its fingerprint
+ * is worth a check. */
+static bool is_doubtful(enum status status)
+{
+    return status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE;
+}
+
+static bool has_valid_fingerprint(const struct gpu_thread *thread)
+{
+    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
+    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
+    const bool valid = gpu->has_fingerprint && !gpu->fingerprint_stale;
+
+    snapshot_release(s);
+    return valid;
+}
+
 /* Schedules another measurement, after a pause that doubles, if the daemon measures by itself and
- * has no valid fingerprint of the GPU. The mutex is held. */
+ * has no valid fingerprint of the GPU; a check if it has one. The mutex is held. */
 static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 {
     struct pipeline *p = thread->pipeline;
-    const struct snapshot *s = snapshot_acquire(p->cell);
-    const struct snapshot_gpu *gpu = &s->gpus[thread->index];
-    const bool known = gpu->has_fingerprint && !gpu->fingerprint_stale;
+    const bool known = has_valid_fingerprint(thread);
 
-    snapshot_release(s);
-    if (known || !p->options.measure_unknown || !may_pass(status)) {
+    if (known ? !p->options.check_known || !is_doubtful(status)
+              : !p->options.measure_unknown || !may_pass(status)) {
         thread->retry_at = 0;
         return;
     }
@@ -162,7 +178,8 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 
     thread->retry_pause = pause < GPU_THREAD_LONGEST_PAUSE ? pause : GPU_THREAD_LONGEST_PAUSE;
     thread->retry_at = clock_monotonic() + thread->retry_pause;
-    log_info("gpu %u %s is measured again in %llu s", thread->index, thread->identity.uuid,
+    log_info("gpu %u %s is %s again in %llu s", thread->index, thread->identity.uuid,
+             known ? "checked" : "measured",
              (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
 
@@ -403,22 +420,6 @@ static void gpu_thread_work(struct gpu_thread *thread, const struct measurement 
     memory_trim(); /* observations are large and measurements rare: give the pages back */
 }
 
-/* Does the driver show this GPU again? The mutex is not held. */
-static bool gpu_thread_is_back(struct gpu_thread *thread)
-{
-    struct gpu_identity gpus[REACH_MAX_GPUS];
-    struct err why = {0};
-    bool found = false;
-    uint32_t count =
-        gpu_thread_list_gpus(thread->pipeline, &thread->worker, &thread->hung_pid, gpus, &why);
-
-    for (uint32_t i = 0; i < count; i++)
-        found = found || strcmp(gpus[i].uuid, thread->identity.uuid) == 0;
-    if (count == 0)
-        log_debug("gpu %u is still lost: %s", thread->index, why.text);
-    return found;
-}
-
 /* Sleeps until the thread is woken or `until` has come; returns whether it has. 0: no time. The
  * mutex is held. */
 static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
@@ -430,33 +431,23 @@ static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
            !p->stopping;
 }
 
-/* Polls for a lost GPU; if it is back, queues a check, or a measurement if there is nothing to
- * check. The mutex is held, and released meanwhile. */
+/* Polls for a lost GPU: asks the driver, whose list may have others that are new (arrivals.c). The
+ * mutex is held, and released meanwhile. */
 static void gpu_thread_rediscover(struct gpu_thread *thread)
 {
+    struct gpu_identity gpus[REACH_MAX_GPUS];
     struct pipeline *p = thread->pipeline;
-    struct measurement measurement;
+    struct err why = {0};
 
     thread->rediscover_at = 0;
     pthread_mutex_unlock(&p->mutex);
-    const bool back = gpu_thread_is_back(thread);
+    const uint32_t count = gpu_thread_list_gpus(p, &thread->worker, &thread->hung_pid, gpus, &why);
 
+    if (count)
+        p->merge(p, gpus, count);
+    else
+        log_debug("gpu %u is still lost: %s", thread->index, why.text);
     pthread_mutex_lock(&p->mutex);
-    if (!back || p->stopping)
-        return;
-    const struct snapshot *s = snapshot_acquire(p->cell);
-    const bool known = s->gpus[thread->index].has_fingerprint;
-
-    snapshot_release(s);
-    thread->lost = false;
-    log_info("gpu %u %s is back", thread->index, thread->identity.uuid);
-    if (known ? p->options.check_known : p->options.measure_unknown) {
-        (void)gpu_thread_queue(thread, known ? MEASUREMENT_CHECK : MEASUREMENT_NEW, DEPTH_FULL,
-                               &measurement, NULL);
-    } else {
-        gpu_thread_publish(
-            thread, &(struct gpu_update){.state = known ? GPU_STATE_READY : GPU_STATE_UNKNOWN});
-    }
 }
 
 /* Sleeps until a measurement is queued or something is due: to publish what found no memory, to
@@ -472,7 +463,9 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
     } else if (!thread->lost) {
         if (gpu_thread_wait(thread, thread->retry_at)) {
             thread->retry_at = 0;
-            (void)gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, NULL);
+            (void)gpu_thread_queue(
+                thread, has_valid_fingerprint(thread) ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
+                DEPTH_FULL, &measurement, NULL);
         }
     } else {
         if (thread->rediscover_at == 0)

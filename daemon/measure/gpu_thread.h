@@ -46,7 +46,8 @@ struct gpu_thread {
     struct gpu_update pending; /* not published for lack of memory; owns its fingerprint */
 };
 
-/* The thread that discovers GPUs, and ends when there are some (discover.c). */
+/* The thread that discovers GPUs, and ends when there are some; another one for each time that the
+ * driver is asked again (discover.c). */
 struct discovery {
     pthread_t pthread;
     bool started;
@@ -55,6 +56,7 @@ struct discovery {
     struct heartbeat heartbeat;
     struct worker *worker; /* borrowed, while one is under way */
     int hung_pid;          /* of an abandoned worker; 0: none; the thread's own */
+    bool again;            /* the driver is to be asked (again) */
 };
 
 struct pipeline {
@@ -63,9 +65,11 @@ struct pipeline {
     struct snapshot_cell *cell;
     struct pipeline_options options; /* with defaults instead of zeros */
     bool stopping;
+    /* pipeline_merge: starting threads is above the threads, which need it. */
+    void (*merge)(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count);
     struct measurement_queue queue;
     struct discovery discovery;
-    uint32_t gpu_thread_count; /* 0, or all: they are started together */
+    uint32_t gpu_thread_count; /* those of the newest snapshot; never less */
     struct gpu_thread threads[REACH_MAX_GPUS];
 };
 
@@ -95,6 +99,18 @@ uint32_t gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hun
 /* What the store knows of these GPUs, to be published. The mutex is not held. STATUS_NO_MEMORY. */
 enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
                            struct snapshot **out, struct err *err);
+
+/* The state of a GPU that nothing is queued for, by what is known of it. */
+enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu);
+/* Makes the thread of GPU `index`, the next one. The mutex is held. STATUS_NO_MEMORY. */
+enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
+                                  const struct gpu_identity *identity, struct err *err);
+/* Publishes `take`, and queues what the options want for those of its GPUs that `which` marks. The
+ * mutex is held. */
+void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
+                                const bool which[REACH_MAX_GPUS]);
+/* Merges a new list of the driver's with what is published. The mutex is not held. (arrivals.c) */
+void pipeline_merge(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count);
 
 /* Makes the threads of these GPUs, publishes what the store knows of them, and queues what is to be
  * done at the start. The mutex is not held. */

@@ -30,6 +30,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     p->store = store;
     p->cell = cell;
     p->options = *options;
+    p->merge = pipeline_merge;
     if (!options->rediscover_ms)
         p->options.rediscover_ms = PIPELINE_REDISCOVER_MS;
     if (!options->retry_ms)

@@ -7,7 +7,8 @@
  * holds no GPU. The last good fingerprint stays published if a measurement fails; one that a check
  * found out of date is marked stale. Two threads wake by themselves: that of a GPU that the driver
  * has lost or hangs with polls for it; that of a GPU whose measurement failed tries again after a
- * minute, two, four ... an hour. Any thread may call any function.
+ * minute, two, four ... an hour, and if it has a fingerprint, checks it. Any thread may call any
+ * function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -95,6 +96,11 @@ void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *
  * heartbeats. `*out_stuck` names one that was not ("the thread of GPU 1"), cut at `size`. For one
  * watcher. */
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
+
+/* Asks the driver again which GPUs there are, in a thread of its own: new ones are measured, those
+ * that it no longer shows are lost, those that have changed are stale and measured. Never waits for
+ * the driver. For one caller, not while the pipeline stops. STATUS_NO_MEMORY: no thread. */
+enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose
  * fingerprint it lacks, or whose last measurement failed for its sake (with `measure_unknown`

@@ -12,8 +12,7 @@
  * deepest call under it needs. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
 
-/* The state of a GPU that nothing is queued for, by what is known of it. */
-static enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu)
+enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu)
 {
     return !gpu->has_fingerprint    ? GPU_STATE_UNKNOWN
            : gpu->fingerprint_stale ? GPU_STATE_STALE
@@ -68,8 +67,8 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     return STATUS_OK;
 }
 
-static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
-                                         const struct gpu_identity *identity, struct err *err)
+enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
+                                  const struct gpu_identity *identity, struct err *err)
 {
     struct gpu_thread *thread = &p->threads[index];
     pthread_attr_t attributes;
@@ -79,16 +78,18 @@ static enum status pipeline_start_thread(struct pipeline *p, uint32_t index,
     thread->identity = *identity;
     thread->slot = QUEUE_NONE;
     pthread_cond_init(&thread->wake, NULL);
-    p->gpu_thread_count = index + 1;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, PIPELINE_STACK_BYTES);
     int error = pthread_create(&thread->pthread, &attributes, gpu_thread_main, thread);
 
     pthread_attr_destroy(&attributes);
-    if (error)
+    if (error) {
+        pthread_cond_destroy(&thread->wake);
         return err_set(err, STATUS_NO_MEMORY, "cannot create the thread of GPU %u: %s", index,
                        strerror(error));
+    }
     thread->started = true;
+    p->gpu_thread_count = index + 1;
     return STATUS_OK;
 }
 
@@ -103,21 +104,9 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
 }
 
-/* Publishes the first snapshot with the GPUs that pipeline_begin queues shown as queued already:
- * a client that waits for "ready" must not see it before the check. Takes `draft`. The mutex is
- * held. */
-static void pipeline_publish_first(struct pipeline *p, struct snapshot *draft)
-{
-    for (uint32_t i = 0; i < draft->gpu_count; i++) {
-        if (pipeline_will_queue(p, &draft->gpus[i]))
-            draft->gpus[i].state = GPU_STATE_QUEUED;
-    }
-    snapshot_publish(p->cell, draft);
-}
-
-/* Queues a full measurement for every GPU without a valid fingerprint, and a check for all others.
- * The mutex is held. */
-static void pipeline_begin(struct pipeline *p)
+/* Queues a full measurement for every GPU of `which` without a valid fingerprint, and a check for
+ * all others. The mutex is held. */
+static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
 {
     const struct snapshot *s = snapshot_acquire(p->cell);
 
@@ -127,7 +116,7 @@ static void pipeline_begin(struct pipeline *p)
         struct measurement measurement;
         struct err err = {0};
 
-        if (pipeline_will_queue(p, gpu) &&
+        if (which[i] && pipeline_will_queue(p, gpu) &&
             gpu_thread_queue(&p->threads[i], check ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
                              DEPTH_FULL, &measurement, &err)) {
             log_warning("gpu %u cannot be %s: %s", i, check ? "checked" : "measured", err.text);
@@ -136,6 +125,18 @@ static void pipeline_begin(struct pipeline *p)
         }
     }
     snapshot_release(s);
+}
+
+void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
+                                const bool which[REACH_MAX_GPUS])
+{
+    /* Shown as queued already: a client that waits for "ready" must not see it before the check. */
+    for (uint32_t i = 0; i < take->gpu_count; i++) {
+        if (which[i] && pipeline_will_queue(p, &take->gpus[i]))
+            take->gpus[i].state = GPU_STATE_QUEUED;
+    }
+    snapshot_publish(p->cell, take);
+    pipeline_begin(p, which);
 }
 
 /* Has the last measurement of this GPU failed because nothing could be written? */
@@ -190,9 +191,11 @@ enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity
 {
     struct snapshot *draft = NULL;
     enum status status = pipeline_draft(p, gpus, count, &draft, err);
+    bool all[REACH_MAX_GPUS];
 
     if (status)
         return status;
+    memset(all, true, sizeof all);
     for (uint32_t i = 0; i < count; i++)
         log_info("gpu %u %s: %s, %u SMs, %s", i, gpus[i].uuid, gpus[i].name, gpus[i].sm_count,
                  draft->gpus[i].has_fingerprint ? draft->gpus[i].fingerprint_id : "not measured");
@@ -200,9 +203,8 @@ enum status pipeline_start_threads(struct pipeline *p, const struct gpu_identity
     for (uint32_t i = 0; i < count && !status; i++)
         status = pipeline_start_thread(p, i, &gpus[i], err);
     if (!status) {
-        pipeline_publish_first(p, draft);
+        pipeline_publish_and_queue(p, draft, all);
         draft = NULL;
-        pipeline_begin(p);
     }
     pthread_mutex_unlock(&p->mutex);
     snapshot_discard(draft);

@@ -1,6 +1,7 @@
-/* test_lost_gpu.c: a GPU that the driver loses and shows again, over a real store, real workers and
- * the real plan. The worker is this program, started with --worker. Which simulated GPU its driver
- * shows it reads from a file, so that a test can take the GPU away and put it, or another, back.
+/* test_lost_gpu.c: GPUs that the driver loses, shows again, or shows for the first time, over a
+ * real store, real workers and the real plan. The worker is this program, started with --worker.
+ * Which simulated GPUs its driver shows it reads from a file, so that a test can take a GPU away
+ * and put it, or another, back.
  */
 #include "gpu/gpu.h"
 
@@ -18,33 +19,37 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-enum { CHILD_FD = 3, TEXT_BYTES = 256, LOOK_AGAIN_MS = 5 };
+enum { CHILD_FD = 3, TEXT_BYTES = 256, MOST_SHOWN = REACH_MAX_GPUS + 2, LOOK_AGAIN_MS = 5 };
 
 #define CHIP                                                                                       \
     "sms=8 memory=1G latency=200 noise=gauss:1 l1=16@2M/2;miss=20 l2=128@2M/%s;miss=150 uuid=%s"
 
 static char folder[] = "/tmp/reach-lost-XXXXXX";
-static char shown_path[80], draft_path[80];
+static char shown_path[80], draft_path[80], reset_path[80];
 
 /* ---- the driver of the worker ------------------------------------------------------------ */
 
-/* In the place of the file's own source (gpu.c): whatever was asked for, what the file describes.
- */
-static enum status shown(const struct gpu_options *options, char *text, const char **texts,
-                         struct gpu_options *out, struct err *err)
+/* In the place of the file's own source (gpu.c): whatever was asked for, what the file describes,
+ * one GPU on each line. Without any there is no driver. */
+static enum status shown(const struct gpu_options *options, struct gpu_options *out,
+                         struct err *err)
 {
+    static char text[MOST_SHOWN][TEXT_BYTES];
+    static const char *texts[MOST_SHOWN + 1];
     const char *const path = getenv("REACH_TEST_SHOWN");
     FILE *const file = path ? fopen(path, "re") : NULL;
+    int n = 0;
 
-    if (!file || !fgets(text, TEXT_BYTES, file)) {
-        if (file) {
-            fclose(file);
-        }
-        return err_set(err, STATUS_NO_DRIVER, "no file says which GPU there is");
+    while (file && n < MOST_SHOWN && fgets(text[n], TEXT_BYTES, file)) {
+        text[n][strcspn(text[n], "\n")] = '\0';
+        texts[n] = text[n];
+        n++;
     }
-    fclose(file);
-    texts[0] = text;
-    texts[1] = NULL;
+    if (file)
+        fclose(file);
+    if (n == 0)
+        return err_set(err, STATUS_NO_DRIVER, "no file says which GPU there is");
+    texts[n] = NULL;
     *out = *options;
     out->simulated = texts;
     return STATUS_OK;
@@ -53,10 +58,8 @@ static enum status shown(const struct gpu_options *options, char *text, const ch
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err)
 {
-    char text[TEXT_BYTES];
-    const char *texts[2];
     struct gpu_options now;
-    enum status status = shown(options, text, texts, &now, err);
+    enum status status = shown(options, &now, err);
 
     *out_count = 0;
     return status ? status : sim_gpu_ops.list(&now, out, max, out_count, err);
@@ -65,10 +68,8 @@ enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out
 enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
                      struct err *err)
 {
-    char text[TEXT_BYTES];
-    const char *texts[2];
     struct gpu_options now;
-    enum status status = shown(options, text, texts, &now, err);
+    enum status status = shown(options, &now, err);
 
     *out = NULL;
     return status ? status : sim_gpu_ops.open(&now, uuid, out, err);
@@ -86,7 +87,11 @@ void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct g
 enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                     struct err *err)
 {
+    const char *const reset = getenv("REACH_TEST_RESET");
+
     memset(out, 0, sizeof *out);
+    if (reset && access(reset, F_OK) == 0)
+        return err_set(err, STATUS_GPU_LOST, "another process has reset the GPU");
     return gpu->ops->run(gpu, spec, out, err);
 }
 
@@ -99,15 +104,24 @@ void gpu_close(struct gpu *take)
 
 /* ---- the daemon's side ------------------------------------------------------------------- */
 
-/* From now on the driver shows this GPU and no other. */
-static void show(const char *groups, const char *uuid)
+/* From now on the driver shows these GPUs, one on each line. */
+static void show_all(const char *lines)
 {
     FILE *const file = fopen(draft_path, "we");
 
     assert_non_null(file);
-    fprintf(file, CHIP, groups, uuid);
+    assert_true(fputs(lines, file) >= 0);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(rename(draft_path, shown_path), 0); /* at once: a worker may be reading */
+}
+
+/* From now on the driver shows this GPU and no other. */
+static void show(const char *groups, const char *uuid)
+{
+    char line[TEXT_BYTES];
+
+    (void)snprintf(line, sizeof line, CHIP, groups, uuid);
+    show_all(line);
 }
 
 /* Waits until there is such a measurement and it has ended. */
@@ -135,23 +149,23 @@ static struct snapshot_gpu *gpu_of(struct snapshot_cell *cell)
     return &gpu;
 }
 
-/* The driver shows another GPU; the next measurement finds out. The fingerprint stays. */
+/* The driver shows no GPU; the next measurement finds out. The fingerprint stays. */
 static void lose(struct pipeline *p, struct snapshot_cell *cell)
 {
     const struct snapshot_gpu before = *gpu_of(cell);
     struct measurement measurement;
     struct err err = {0};
 
-    show("4", "SIM-other");
+    show_all("");
     assert_int_equal(pipeline_submit(p, "SIM-lost", DEPTH_QUICK, &measurement, &err), STATUS_OK);
     measurement = await(p, measurement.id);
     assert_int_equal(measurement.state, MEASUREMENT_FAILED);
-    assert_int_equal(measurement.error.status, STATUS_NOT_FOUND);
+    assert_int_equal(measurement.error.status, STATUS_NO_DRIVER);
 
     const struct snapshot_gpu *const gpu = gpu_of(cell);
 
     assert_int_equal(gpu->state, GPU_STATE_LOST);
-    assert_int_equal(gpu->last_error.status, STATUS_NOT_FOUND);
+    assert_int_equal(gpu->last_error.status, STATUS_NO_DRIVER);
     assert_true(gpu->has_fingerprint);
     assert_string_equal(gpu->fingerprint_id, before.fingerprint_id);
 }
@@ -215,6 +229,227 @@ static void a_lost_gpu_comes_back(void **state)
     store_close(store);
 }
 
+/* ---- GPUs that come and go ---------------------------------------------------------------- */
+
+#define ONE       CHIP_OF("SIM-one", "driver=1")
+#define ONE_NEWER CHIP_OF("SIM-one", "driver=2")
+#define TWO       CHIP_OF("SIM-two", "driver=1")
+#define THREE     CHIP_OF("SIM-three", "driver=1")
+#define CHIP_OF(uuid, more)                                                                        \
+    "sms=8 memory=1G latency=200 noise=gauss:1 l1=16@2M/2;miss=20 l2=128@2M/4;miss=150 "           \
+    "uuid=" uuid " " more "\n"
+
+struct node {
+    struct store *store;
+    struct snapshot_cell *cell;
+    struct pipeline *p;
+};
+
+static void begin(struct node *n, const char *lines, bool later)
+{
+    static const char *const any[] = {"k80", NULL};
+    const struct pipeline_options options = {.executable = "/proc/self/exe",
+                                             .gpu = {.simulated = any},
+                                             .measure_unknown = true,
+                                             .check_known = true,
+                                             .discover_later = later,
+                                             .rediscover_ms = LOOK_AGAIN_MS,
+                                             .retry_ms = LOOK_AGAIN_MS};
+    struct err err = {0};
+
+    show_all(lines);
+    n->cell = snapshot_cell_new();
+    assert_non_null(n->cell);
+    assert_int_equal(store_open(":memory:", &n->store, &err), STATUS_OK);
+    assert_int_equal(pipeline_start(&options, n->store, n->cell, &n->p, &err), STATUS_OK);
+}
+
+static void end(struct node *n)
+{
+    pipeline_stop(n->p);
+    snapshot_cell_free(n->cell);
+    store_close(n->store);
+}
+
+/* The driver is asked again, as by SIGHUP. */
+static void ask(struct node *n, const char *lines)
+{
+    struct err err = {0};
+
+    show_all(lines);
+    assert_int_equal(pipeline_rediscover(n->p, &err), STATUS_OK);
+}
+
+/* Waits until the GPU at this place has this UUID and state, and returns it. */
+static const struct snapshot_gpu *reaches(struct node *n, uint32_t index, const char *uuid,
+                                          enum gpu_state state)
+{
+    static struct snapshot_gpu gpu;
+    const struct timespec step = {.tv_nsec = 2000000};
+
+    for (bool there = false; !there; nanosleep(&step, NULL)) {
+        const struct snapshot *s = snapshot_acquire(n->cell);
+        there = index < s->gpu_count && s->gpus[index].state == state;
+        if (there)
+            gpu = s->gpus[index];
+        snapshot_release(s);
+    }
+    assert_string_equal(gpu.identity.uuid, uuid);
+    return &gpu;
+}
+
+static void a_gpu_is_added_and_another_goes(void **state)
+{
+    struct node n;
+    struct measurement measurement;
+    struct err err = {0};
+    char first[FINGERPRINT_ID_BYTES];
+
+    (void)state;
+    begin(&n, ONE, false);
+    memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
+
+    /* Added in front of the other one: that keeps its place, and is not measured again. */
+    ask(&n, TWO ONE);
+    assert_true(reaches(&n, 1, "SIM-two", GPU_STATE_READY)->has_fingerprint);
+    assert_string_equal(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, first);
+    assert_int_equal(pipeline_submit(n.p, "SIM-two", DEPTH_QUICK, &measurement, &err), STATUS_OK);
+    assert_int_equal(await(n.p, measurement.id).state, MEASUREMENT_DONE);
+
+    /* One goes while nothing is measured: it is lost at once, and the other is as it was. */
+    ask(&n, TWO);
+    const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
+    assert_int_equal(gpu->last_error.status, STATUS_NOT_FOUND);
+    assert_string_equal(gpu->fingerprint_id, first);
+    (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
+
+    /* A third one is found when a lost one is looked for: nobody has to ask. */
+    show_all(TWO THREE);
+    assert_true(reaches(&n, 2, "SIM-three", GPU_STATE_READY)->has_fingerprint);
+    (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
+    show_all(ONE TWO THREE);
+    assert_int_equal(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->last_error.status, STATUS_OK);
+    end(&n);
+}
+
+/* The driver is unloaded: every GPU is lost. A newer one is loaded: what was measured is stale. */
+static void the_driver_is_reloaded(void **state)
+{
+    struct node n;
+    char first[FINGERPRINT_ID_BYTES];
+
+    (void)state;
+    begin(&n, ONE TWO, true);
+    memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
+    (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
+    ask(&n, "");
+    (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
+    (void)reaches(&n, 1, "SIM-two", GPU_STATE_LOST);
+    show_all(ONE_NEWER TWO);
+    const struct snapshot_gpu *const gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
+    assert_string_equal(gpu->identity.driver_version, "2");
+    assert_string_equal(gpu->fingerprint.gpu.driver_version, "2");
+    assert_false(gpu->fingerprint_stale);
+    assert_string_not_equal(gpu->fingerprint_id, first);
+    (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
+
+    /* Without an interval in which it was gone. */
+    ask(&n, ONE TWO);
+    for (bool old = true; old;)
+        old = strcmp(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->identity.driver_version, "1") != 0;
+    assert_string_equal(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint.gpu.driver_version,
+                        "1");
+    end(&n);
+}
+
+/* From now on every probe finds its context lost. */
+static void reset_gpu(bool lost)
+{
+    if (!lost) {
+        assert_int_equal(unlink(reset_path), 0);
+        return;
+    }
+    FILE *const file = fopen(reset_path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A measurement in the middle of which the GPU is reset, changes or falls off the bus. */
+static void fails(struct node *n, const char *id)
+{
+    struct measurement measurement;
+    struct err err = {0};
+
+    reset_gpu(true);
+    assert_int_equal(pipeline_submit(n->p, "SIM-one", DEPTH_QUICK, &measurement, &err), STATUS_OK);
+    assert_int_equal(await(n->p, measurement.id).error.status, STATUS_GPU_LOST);
+    const struct snapshot_gpu *const gpu = reaches(n, 0, "SIM-one", GPU_STATE_FAILED);
+    assert_int_equal(gpu->last_error.status, STATUS_GPU_LOST);
+    assert_string_equal(gpu->fingerprint_id, id);
+}
+
+static void a_gpu_is_reset_while_it_is_measured(void **state)
+{
+    struct node n;
+    char first[FINGERPRINT_ID_BYTES];
+
+    (void)state;
+    begin(&n, ONE, false);
+    memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
+    fails(&n, first);
+    reset_gpu(false); /* it works again: looked at, and not measured */
+    const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
+    assert_string_equal(gpu->fingerprint_id, first);
+    assert_int_equal(gpu->last_error.status, STATUS_OK);
+
+    fails(&n, first);
+    show_all(ONE_NEWER);
+    reset_gpu(false); /* it has changed: measured */
+    gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
+    assert_string_equal(gpu->fingerprint.gpu.driver_version, "2");
+    memcpy(first, gpu->fingerprint_id, sizeof first);
+
+    fails(&n, first);
+    show_all("");
+    reset_gpu(false); /* it is gone: lost */
+    gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
+    assert_int_equal(gpu->last_error.status, STATUS_NO_DRIVER);
+    assert_string_equal(gpu->fingerprint_id, first);
+    show_all(ONE_NEWER);
+    assert_string_equal(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, first);
+    end(&n);
+}
+
+/* More than there is room for; asked many times at once. */
+static void more_than_there_is_room_for(void **state)
+{
+    char lines[MOST_SHOWN * TEXT_BYTES] = "";
+    size_t length = 0;
+    struct node n;
+    struct err err = {0};
+
+    (void)state;
+    begin(&n, ONE, true);
+    (void)reaches(&n, 0, "SIM-one", GPU_STATE_READY);
+    for (int i = 0; i < MOST_SHOWN; i++)
+        length +=
+            (size_t)snprintf(lines + length, sizeof lines - length,
+                             "sms=2 memory=64M latency=200 l1=16@2M/2;miss=20 uuid=SIM-%d\n", i);
+    show_all(lines);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(pipeline_rediscover(n.p, &err), STATUS_OK);
+    (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
+    for (uint32_t count = 0; count < REACH_MAX_GPUS;) {
+        const struct snapshot *const s = snapshot_acquire(n.cell);
+        count = s->gpu_count;
+        assert_true(count <= REACH_MAX_GPUS);
+        snapshot_release(s);
+    }
+    show_all(ONE);
+    (void)reaches(&n, 0, "SIM-one", GPU_STATE_READY);
+    end(&n); /* in the middle of measurements */
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -223,7 +458,9 @@ static int make_folder(void **state)
     }
     snprintf(shown_path, sizeof shown_path, "%s/shown", folder);
     snprintf(draft_path, sizeof draft_path, "%s/draft", folder);
-    return setenv("REACH_TEST_SHOWN", shown_path, 1);
+    snprintf(reset_path, sizeof reset_path, "%s/reset", folder);
+    return setenv("REACH_TEST_RESET", reset_path, 1) ? -1
+                                                     : setenv("REACH_TEST_SHOWN", shown_path, 1);
 }
 
 static int remove_folder(void **state)
@@ -235,7 +472,11 @@ static int remove_folder(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_lost_gpu_comes_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_lost_gpu_comes_back),
+                                       cmocka_unit_test(a_gpu_is_added_and_another_goes),
+                                       cmocka_unit_test(the_driver_is_reloaded),
+                                       cmocka_unit_test(a_gpu_is_reset_while_it_is_measured),
+                                       cmocka_unit_test(more_than_there_is_room_for)};
 
     if (argc == 2 && strncmp(argv[1], "--worker", 8) == 0) {
         return worker_main(CHILD_FD, CHILD_FD);
