@@ -73,7 +73,7 @@ void pipeline_stop(struct pipeline *take);
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued measurement of the same
  * depth is joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
  * STATUS_READ_ONLY: nothing can be written now, so nothing is measured.
- * STATUS_NOT_SUPPORTED: this pipeline measures nothing. */
+ * STATUS_NOT_SUPPORTED: this pipeline measures nothing, or the GPU is divided by MIG. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 
