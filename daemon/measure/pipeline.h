@@ -98,8 +98,9 @@ void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 
 /* Asks the driver again which GPUs there are, in a thread of its own: new ones are measured, those
- * that it no longer shows are lost, those that have changed are stale and measured. Never waits for
- * the driver. For one caller, not while the pipeline stops. STATUS_NO_MEMORY: no thread. */
+ * that it no longer shows are lost, those that have changed are stale and measured. What failed is
+ * tried again now instead of later. Never waits for the driver. For one caller, not while the
+ * pipeline stops. STATUS_NO_MEMORY: no thread. */
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose

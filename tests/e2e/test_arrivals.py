@@ -11,13 +11,13 @@ FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
 LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
 node_path = os.path.join(common.folder, "node")
 
-CHIP = ("sms={sms} memory={memory} latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 l2={l2}@2M/{groups};miss=90;miss_ns=7.5 "
-        "plateau=500 uuid=SIM-{name}")
-ONE = "gpu=" + CHIP.format(sms=8, memory="1G", l2=128, groups=4, name="one")
-TWO = "gpu=" + CHIP.format(sms=8, memory="1G", l2=128, groups=4, name="two")
+CHIP = ("sms={sms} memory={memory} l2cache={cache} latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
+        "l2={l2}@2M/{groups};miss=90;miss_ns=7.5 plateau=500 uuid=SIM-{name}")
+ONE = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="one")
+TWO = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="two")
 # Half of a chip, with less memory than a group of its SMs reaches; and a quarter, which has more.
-HALF = "mig=" + CHIP.format(sms=4, memory="512M", l2=512, groups=4, name="half")
-QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", l2=32, groups=2, name="quarter")
+HALF = "mig=" + CHIP.format(sms=4, memory="512M", cache="16M", l2=512, groups=4, name="half")
+QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", cache="8M", l2=32, groups=2, name="quarter")
 
 # Like an eighth of an H200: each SM has a TLB for 256 MiB, a group one for 64 GiB.
 EIGHTH = ("mig=sms=16 memory=18G latency=300 noise=gauss:2 l1=16@16M/sm;miss=10 "
@@ -113,6 +113,30 @@ def the_mode_changes():
 
 
 @case
+def a_gpu_is_reset_while_it_is_measured():
+    """By others: the context is lost. What is known stays, and is looked at when somebody says that the
+    GPU works again (else a minute later)."""
+    daemon = node(ONE)
+    known = measured(daemon, 0)
+    for after, state in ((ONE, "ready"), (ONE + " driver=999.1", "stale"), ("fail=cuInit=100", "lost")):
+        has(ONE, "fail=cuLaunchKernel@5=719")
+        equal(daemon.finished(daemon.submit(0, "quick"))["error"]["slug"], "gpu-lost")
+        failed, = reach(daemon, "failed")
+        equal((failed["last_error"]["slug"], failed["fingerprint_id"]), ("gpu-lost", known))
+        ask(daemon, after)
+        gpu, = reach(daemon, state)
+        equal((gpu["fingerprint_id"], gpu["fingerprint_stale"]), (known, state == "stale"))
+        if state == "ready":
+            equal(gpu["last_error"], None)
+        if state == "stale":
+            has(ONE)
+            known = measured(daemon, 0)
+    ask(daemon, ONE)
+    equal(reach(daemon, "ready")[0]["fingerprint_id"], known)
+    daemon.stop()
+
+
+@case
 def each_instance_is_a_gpu_of_its_own():
     daemon = node(TWO, ONE, HALF, QUARTER)
     two, half, quarter, parent = reach(daemon, *["unknown"] * 4)
@@ -120,6 +144,7 @@ def each_instance_is_a_gpu_of_its_own():
     equal([gpu["mig"] for gpu in (two, half, quarter, parent)], [False, True, True, True])
     equal([(gpu["sm_count"], gpu["memory_bytes"] >> 20) for gpu in (two, half, quarter, parent)],
           [(8, 1024), (4, 512), (2, 256), (0, 1024)])
+    equal([gpu["l2_cache_bytes"] >> 20 for gpu in (two, half, quarter)], [32, 16, 8])
     equal({gpu["pci_bus_id"] for gpu in (half, quarter)}, {parent["pci_bus_id"]})
     assert two["pci_bus_id"] != parent["pci_bus_id"]
     for gpu in (half, quarter, two):  # measured in the instance, and of it
@@ -127,7 +152,8 @@ def each_instance_is_a_gpu_of_its_own():
         fp = daemon.json(f"/v1/gpus/{gpu['uuid']}/fingerprint")
         equal((fp["id"], fp["gpu"]["uuid"], fp["gpu"]["sm_count"], fp["gpu"]["memory_bytes"], fp["origin"]),
               (known, gpu["uuid"], gpu["sm_count"], gpu["memory_bytes"], "simulated"))
-        equal([level["entries"] for level in fp["tlb"]["levels"]], {4: [16], 2: [16, 32], 8: [16, 128]}[gpu["sm_count"]])
+        equal([level["entries"] for level in fp["tlb"]["levels"]],
+              {4: [16], 2: [16, 32], 8: [16, 128]}[gpu["sm_count"]])
     ask(daemon, TWO, ONE, HALF, QUARTER)  # nothing has changed
     equal([gpu["uuid"] for gpu in reach(daemon, "ready", "ready", "ready", "unknown")],
           [gpu["uuid"] for gpu in (two, half, quarter, parent)])

@@ -184,6 +184,9 @@ static uint32_t list_mig(const struct gpu_options *options, struct nvml **io,
 
     if (count == 0)
         return 0;
+    if (count == REACH_MAX_GPUS)
+        log_warning("of GPUs in MIG mode and their instances, only %d are looked at",
+                    REACH_MAX_GPUS);
     nvml_close(*io);
     for (uint32_t i = 0; i < count && n < max; i++)
         n += is_instance(all[i].uuid) && identify_instance(options, all[i].uuid, &out[n]);
