@@ -188,6 +188,22 @@ def a_gpu_that_is_divided_says_so():
 
 
 @case
+def instances_are_measured_without_a_daemon():
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    environment = {"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": FOLDER}
+    for items, wanted in (((ONE, HALF, QUARTER), 2), ((ONE, "mig="), 0)):
+        folder = os.path.join(common.folder, f"once{wanted}")
+        has(*items)
+        status, out, err = common.run(common.REACHD, "--measure", "quick", "--export", folder, "--libcuda", LIBRARY,
+                                      environment=environment)
+        if "no device code" in err:
+            raise common.Skip("this build has no device code")
+        equal((status == 0, len(os.listdir(folder)) if os.path.exists(folder) else 0), (wanted > 0, wanted), (out, err))
+        assert wanted or "is divided by MIG, and 0 of its instances" in err, err
+
+
+@case
 def a_gpu_is_divided_and_made_whole_again():
     daemon = node(ONE)
     uuid, known = daemon.gpus()[0]["uuid"], measured(daemon, 0)
