@@ -90,6 +90,7 @@ build/$(1)/tests/fakecuda/libcuda.so.1: $$(fake_$(1)) $$(libs_$(1))
 	@mkdir -p $$(@D)
 	$$(Q)$$(cc_$(1)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
 	    -Wl,--as-needed $$(link_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(DAEMON_LIBS)
+	$$(Q)ln -sfn $$(@F) $$(@D)/libnvidia-ml.so.1
 endef
 $(foreach v,$(VARIANTS),$(eval $(call VARIANT_RULES,$(v))))
 

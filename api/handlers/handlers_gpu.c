@@ -62,6 +62,10 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
         return true;
     if (gpu->state == GPU_STATE_QUEUED || gpu->state == GPU_STATE_MEASURING)
         p.next_step = "Wait for the measurement: GET /v1/gpus/{gpu} shows its state.";
+    if (identity_is_divided(&gpu->identity)) {
+        p.title = "This GPU is divided by MIG.";
+        p.next_step = "Ask for one of its instances: GET /v1/gpus lists them (MIG-..).";
+    }
     reply_refusal(reply, request, &p, "GPU %s has no fingerprint; its state is %s%s%.250s",
                   gpu->identity.uuid, gpu_state_name(gpu->state), failed ? ": " : "",
                   failed ? gpu->last_error.text : "");

@@ -31,7 +31,7 @@ struct gpu_identity {
     char pci_bus_id[32];    /* "0000:3b:00.0", "" if there is none */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
-    uint32_t sm_count;
+    uint32_t sm_count;       /* 0: of a GPU that is divided */
     uint64_t memory_bytes;   /* total, from the driver */
     uint64_t l2_cache_bytes; /* data cache; 0 if the driver does not report it */
     char driver_version[32]; /* "580.159.04"; the CUDA version without NVML */
@@ -39,5 +39,12 @@ struct gpu_identity {
     bool mig;                /* this is a MIG instance, or MIG mode is on */
     enum origin origin;      /* imported: not a GPU of this node */
 };
+
+/* Is it a GPU in MIG mode? Its instances are GPUs of their own, with its pci_bus_id, and no process
+ * can use it as a whole. */
+static inline bool identity_is_divided(const struct gpu_identity *id)
+{
+    return id->mig && id->sm_count == 0;
+}
 
 #endif

@@ -219,11 +219,16 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
         return status;
     const struct snapshot *view = snapshot_acquire(o->cell);
 
-    o->gpu_count = view->gpu_count;
-    for (uint32_t i = 0; i < view->gpu_count; i++)
-        o->gpus[i] = view->gpus[i].identity;
+    /* One that is divided by MIG is measured by its instances, which are among the others. */
+    for (uint32_t i = 0; i < view->gpu_count; i++) {
+        if (!identity_is_divided(&view->gpus[i].identity))
+            o->gpus[o->gpu_count++] = view->gpus[i].identity;
+    }
     if (view->gpu_count == 0)
         status = err_set(err, view->source_error.status, "%s", view->source_error.text);
+    else if (o->gpu_count == 0)
+        status = err_set(err, STATUS_NOT_SUPPORTED, "GPU %s cannot be measured: %s",
+                         view->gpus[0].identity.uuid, view->gpus[0].last_error.text);
     snapshot_release(view);
     return status;
 }

@@ -3,7 +3,9 @@
  *
  *     listed, and not known          a new GPU: a thread of its own, as at the start
  *     listed, and lost               it is back: checked, or measured if it has no fingerprint
- *     listed with another identity   (driver, MIG mode, SMs, memory) what was measured is stale
+ *     listed with another identity   (driver, SMs, memory) what was measured is stale
+ *     listed, and divided by MIG     nothing is served of it; its instances are GPUs of their own
+ *     listed, and whole again        as the store knows it: what was measured of it is checked
  *     not listed                     lost; what was measured is served as of a lost GPU
  *
  * A GPU with a measurement under way is left alone: the measurement ends with the truth. The driver
@@ -35,7 +37,14 @@ static bool is_listed(const struct gpu_identity *gpus, uint32_t count, const cha
     return false;
 }
 
-/* The listed GPUs that have no place yet, as the store knows them. The mutex is not held. */
+/* Is a GPU that was divided whole again? */
+static bool is_whole_again(const struct gpu_identity *was, const struct gpu_identity *now)
+{
+    return identity_is_divided(was) && !identity_is_divided(now);
+}
+
+/* The listed GPUs that have no place yet, or of which nothing was served while they were divided,
+ * as the store knows them. The mutex is not held. */
 static enum status find_arrivals(struct pipeline *p, const struct gpu_identity *gpus,
                                  uint32_t count, struct snapshot **out, struct err *err)
 {
@@ -44,9 +53,10 @@ static enum status find_arrivals(struct pipeline *p, const struct gpu_identity *
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (index_of(s, gpus[i].uuid) < s->gpu_count)
+        const uint32_t at = index_of(s, gpus[i].uuid);
+        if (at < s->gpu_count && !is_whole_again(&s->gpus[at].identity, &gpus[i]))
             continue;
-        if (s->gpu_count + n < REACH_MAX_GPUS)
+        if (at < s->gpu_count || s->gpu_count + n < REACH_MAX_GPUS)
             arrivals[n++] = gpus[i];
         else
             log_warning("gpu %s is not served: there is room for %d", gpus[i].uuid, REACH_MAX_GPUS);
@@ -62,6 +72,8 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
 {
     struct check check;
 
+    if (is_whole_again(&gpu->identity, now))
+        return false; /* it is among the arrivals */
     check_identity(&gpu->identity, now, &check);
     if (!thread->lost && check.result != CHECK_CHANGED)
         return false;
@@ -71,6 +83,10 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
     thread->retry_at = thread->retry_pause = thread->rediscover_at = 0;
     gpu->identity = *now;
     gpu->last_error = (struct err){.status = STATUS_OK};
+    if (identity_is_divided(now)) {
+        gpu->has_fingerprint = gpu->fingerprint_stale = false;
+        gpu->fingerprint_id[0] = '\0';
+    }
     if (gpu->has_fingerprint)
         check_identity(&gpu->fingerprint.gpu, now, &check);
     if (gpu->has_fingerprint && check.result == CHECK_CHANGED) {
@@ -118,26 +134,39 @@ static bool merge_known(struct pipeline *p, const struct gpu_identity *gpus, uin
     return any;
 }
 
-/* Starts the threads of new GPUs, which end up behind the others. The mutex is held. */
-static void merge_arrivals(struct pipeline *p, const struct snapshot *arrivals,
+/* Starts the threads of new GPUs, which end up behind the others. Were there any? The mutex is
+ * held.
+ */
+static bool merge_arrivals(struct pipeline *p, const struct snapshot *arrivals,
                            struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
     struct err err = {0};
+    bool any = false;
 
     for (uint32_t i = 0; i < arrivals->gpu_count; i++) {
         const struct gpu_identity *const now = &arrivals->gpus[i].identity;
         const uint32_t at = draft->gpu_count;
-        if (index_of(draft, now->uuid) < at)
-            continue; /* another list had it a moment ago */
+        const uint32_t known = index_of(draft, now->uuid);
+        if (known < at) { /* whole again, or another list had it a moment ago */
+            changed[known] = is_whole_again(&draft->gpus[known].identity, now) &&
+                             p->threads[known].slot == QUEUE_NONE;
+            if (changed[known]) {
+                p->threads[known].lost = false;
+                draft->gpus[known] = arrivals->gpus[i];
+            }
+            any = any || changed[known];
+            continue;
+        }
         if (at == REACH_MAX_GPUS || pipeline_start_thread(p, at, now, &err)) {
             log_error("gpu %s is not served: %s", now->uuid, err.text);
-            return;
+            return any;
         }
         log_info("gpu %u %s has arrived: %s, %u SMs", at, now->uuid, now->name, now->sm_count);
         draft->gpus[at] = arrivals->gpus[i];
         draft->gpu_count++;
-        changed[at] = true;
+        changed[at] = any = true;
     }
+    return any;
 }
 
 /* A copy of the newest view with room for `more` GPUs, which it does not count yet. The mutex is
@@ -164,15 +193,13 @@ static void merge(struct pipeline *p, const struct gpu_identity *gpus, uint32_t 
         log_error("no memory for a snapshot; an older one stays published");
         return;
     }
-    const bool any = merge_known(p, gpus, count, draft, changed);
-    const uint32_t before = draft->gpu_count;
+    const bool known = merge_known(p, gpus, count, draft, changed);
+    const bool arrived = merge_arrivals(p, arrivals, draft, changed);
 
-    merge_arrivals(p, arrivals, draft, changed);
-    if (!any && draft->gpu_count == before) {
+    if (known || arrived)
+        pipeline_publish_and_queue(p, draft, changed);
+    else
         snapshot_discard(draft);
-        return;
-    }
-    pipeline_publish_and_queue(p, draft, changed);
 }
 
 void pipeline_merge(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count)

@@ -163,6 +163,12 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err)
     if (p->options.stored_only)
         return STATUS_OK;
     pthread_mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < p->gpu_thread_count; i++) { /* what failed is tried again now */
+        if (p->threads[i].retry_at == 0)
+            continue;
+        p->threads[i].retry_at = clock_monotonic();
+        pthread_cond_signal(&p->threads[i].wake);
+    }
     d->again = true;
     const bool running = d->started && !d->ended;
     if (running) {

@@ -444,7 +444,7 @@ static void gpu_thread_rediscover(struct gpu_thread *thread)
     const uint32_t count = gpu_thread_list_gpus(p, &thread->worker, &thread->hung_pid, gpus, &why);
 
     if (count)
-        pipeline_merge(p, gpus, count);
+        p->merge(p, gpus, count);
     else
         log_debug("gpu %u is still lost: %s", thread->index, why.text);
     pthread_mutex_lock(&p->mutex);

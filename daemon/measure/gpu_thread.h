@@ -65,6 +65,8 @@ struct pipeline {
     struct snapshot_cell *cell;
     struct pipeline_options options; /* with defaults instead of zeros */
     bool stopping;
+    /* pipeline_merge: starting threads is above the threads, which need it. */
+    void (*merge)(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count);
     struct measurement_queue queue;
     struct discovery discovery;
     uint32_t gpu_thread_count; /* those of the newest snapshot; never less */

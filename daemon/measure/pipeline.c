@@ -30,6 +30,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
     p->store = store;
     p->cell = cell;
     p->options = *options;
+    p->merge = pipeline_merge;
     if (!options->rediscover_ms)
         p->options.rediscover_ms = PIPELINE_REDISCOVER_MS;
     if (!options->retry_ms)
@@ -107,6 +108,18 @@ void pipeline_stop(struct pipeline *take)
     free(take);
 }
 
+/* Is the GPU divided by MIG? `err` says into what. The mutex is held. */
+static bool pipeline_is_divided(struct pipeline *p, uint32_t index, struct err *err)
+{
+    const struct snapshot *const s = snapshot_acquire(p->cell);
+    const bool divided = identity_is_divided(&s->gpus[index].identity);
+
+    if (divided)
+        *err = s->gpus[index].last_error;
+    snapshot_release(s);
+    return divided;
+}
+
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err)
 {
@@ -130,9 +143,12 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     pthread_mutex_lock(&p->mutex);
     while (i < p->gpu_thread_count && strcasecmp(p->threads[i].identity.uuid, uuid) != 0)
         i++;
-    status = i < p->gpu_thread_count
-                 ? gpu_thread_queue(&p->threads[i], MEASUREMENT_NEW, depth, out, err)
-                 : err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
+    if (i == p->gpu_thread_count)
+        status = err_set(err, STATUS_NOT_FOUND, "there is no GPU %.63s", uuid);
+    else if (pipeline_is_divided(p, i, err))
+        status = err->status;
+    else
+        status = gpu_thread_queue(&p->threads[i], MEASUREMENT_NEW, depth, out, err);
     pthread_mutex_unlock(&p->mutex);
     return status;
 }

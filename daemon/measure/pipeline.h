@@ -73,7 +73,7 @@ void pipeline_stop(struct pipeline *take);
 /* Queues a measurement. At most 8 wait for one GPU (STATUS_FULL); a queued measurement of the same
  * depth is joined instead of doubled. Never waits for a measurement. STATUS_NOT_FOUND: no such GPU.
  * STATUS_READ_ONLY: nothing can be written now, so nothing is measured.
- * STATUS_NOT_SUPPORTED: this pipeline measures nothing. */
+ * STATUS_NOT_SUPPORTED: this pipeline measures nothing, or the GPU is divided by MIG. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 
@@ -98,8 +98,9 @@ void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 
 /* Asks the driver again which GPUs there are, in a thread of its own: new ones are measured, those
- * that it no longer shows are lost, those that have changed are stale and measured. Never waits for
- * the driver. For one caller, not while the pipeline stops. STATUS_NO_MEMORY: no thread. */
+ * that it no longer shows are lost, those that have changed are stale and measured. What failed is
+ * tried again now instead of later. Never waits for the driver. For one caller, not while the
+ * pipeline stops. STATUS_NO_MEMORY: no thread. */
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
 /* The store has lost something, or can be written again: queues a measurement for each GPU whose

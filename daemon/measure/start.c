@@ -29,6 +29,8 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
 
     out->identity = *identity;
     out->state = pipeline_idle_state(out);
+    if (identity_is_divided(identity))
+        return; /* what it was as a whole is not true of it now */
     enum status status =
         store_current_fingerprint(p->store, identity->uuid, &out->fingerprint, &err);
 
@@ -101,7 +103,31 @@ static bool pipeline_can_check(const struct snapshot_gpu *gpu)
 
 static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_gpu *gpu)
 {
+    if (identity_is_divided(&gpu->identity))
+        return false;
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
+}
+
+/* A GPU that is divided by MIG says so, and names its instances. */
+static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_gpu *gpu)
+{
+    char names[300] = "";
+    size_t n = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct gpu_identity *const other = &s->gpus[i].identity;
+        if (s->gpus[i].state == GPU_STATE_LOST || identity_is_divided(other) || !other->mig ||
+            strcmp(other->pci_bus_id, gpu->identity.pci_bus_id) != 0)
+            continue;
+        if (n < sizeof names)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", count ? ", " : ": ",
+                                  other->uuid);
+        count++;
+    }
+    err_set_hint(&gpu->last_error, STATUS_NOT_SUPPORTED,
+                 "Ask for one of its instances: GET /v1/gpus lists them (MIG-..).",
+                 "it is divided by MIG, and %u of its instances can be used%s", count, names);
 }
 
 /* Queues a full measurement for every GPU of `which` without a valid fingerprint, and a check for
@@ -134,6 +160,8 @@ void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
     for (uint32_t i = 0; i < take->gpu_count; i++) {
         if (which[i] && pipeline_will_queue(p, &take->gpus[i]))
             take->gpus[i].state = GPU_STATE_QUEUED;
+        if (identity_is_divided(&take->gpus[i].identity) && take->gpus[i].state != GPU_STATE_LOST)
+            pipeline_explain_divided(take, &take->gpus[i]);
     }
     snapshot_publish(p->cell, take);
     pipeline_begin(p, which);
@@ -179,7 +207,8 @@ void pipeline_requeue(struct pipeline *p)
         if (store_lacks_fingerprint(p->store, thread->identity.uuid, &lacks, &err))
             log_warning("gpu %u: cannot read its state: %s", i, err.text);
         pthread_mutex_lock(&p->mutex);
-        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping)
+        if ((lacks || requeue_failed_for_the_store(&s->gpus[i])) && !p->stopping &&
+            !identity_is_divided(&s->gpus[i].identity))
             requeue_gpu(thread);
         pthread_mutex_unlock(&p->mutex);
     }

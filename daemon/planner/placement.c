@@ -150,7 +150,8 @@ static void answer_unlimited(const struct plan *plan, struct placement_answer *o
     out->advice = ADVICE_NO_LIMIT_SEEN;
     out->predicted_gbps = out->naive_gbps;
     snprintf(out->reason, sizeof(out->reason),
-             "No translation limit was observable up to the %s probed, so any SM may work anywhere "
+             "No translation limit that costs speed was observable up to the %s probed, so any SM "
+             "may work anywhere "
              "in %s (fingerprint %s).",
              plan->limit_text, plan->bytes_text, out->fingerprint_id);
 }

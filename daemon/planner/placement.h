@@ -29,7 +29,7 @@ enum advice {
     ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach: any SM may work anywhere */
     ADVICE_SCOPES,            /* passes over scopes */
     ADVICE_WINDOWS,           /* groups in windows */
-    ADVICE_NO_LIMIT_SEEN,     /* no translation limit was observable up to the range probed */
+    ADVICE_NO_LIMIT_SEEN,     /* none that costs speed, up to the range probed */
     ADVICE_NOT_ENOUGH_GROUPS  /* windows would need more groups than there are: use scopes */
 };
 const char *advice_name(enum advice a); /* "nothing-to-do", "scopes", "windows", ... */

@@ -10,6 +10,7 @@
 #include "planner/reach_limit.h"
 
 #include "planner/placement.h"
+#include "planner/strategy.h"
 #include "planner/format_size.h"
 
 #include <stddef.h>
@@ -69,6 +70,24 @@ enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t byte
                          "%s are more than the %s of memory that this GPU has", asked, there);
 }
 
+/* Is the reach that of a TLB that each SM has for itself, whose misses cost reads of `bytes`
+ * nothing? What answers them then reaches as far as anything was measured: all of the memory of a
+ * MIG instance, say. Without a curve that is not known. */
+static bool costs_nothing(const struct fingerprint *fp, uint64_t bytes)
+{
+    const struct maybe_f64 naive = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
+    const struct maybe_f64 plateau = fp->throughput.plateau_gbps;
+    bool own = false;
+
+    for (uint32_t i = 0; i < fp->level_count && i < FINGERPRINT_MAX_LEVELS; i++) {
+        const struct tlb_level *const l = &fp->levels[i];
+        if (IS_KNOWN(l->reach_bytes) && l->reach_bytes.v == fp->windows.reach_bytes.v)
+            own = l->shared_by == SHARED_SM;
+    }
+    return own && IS_KNOWN(naive) && IS_KNOWN(plateau) &&
+           naive.v >= (1 - STRATEGY_WORTH) * plateau.v;
+}
+
 enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const char *id,
                              struct reach_limit *out, struct err *err)
 {
@@ -92,6 +111,8 @@ enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const
                        "fingerprint %s does not know how many bytes a TLB entry covers (%s): "
                        "measure again, with depth full",
                        out->fingerprint_id, reason_slug(fp->windows.entry_bytes.reason));
+    if (costs_nothing(fp, bytes))
+        return STATUS_OK;
     out->observed = true;
     out->reach_bytes = fp->windows.reach_bytes.v;
     out->entry_bytes = fp->windows.entry_bytes.v;

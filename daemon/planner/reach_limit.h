@@ -7,7 +7,7 @@
 
 struct reach_limit {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
-    bool observed;        /* false: no limit was observable, the rest is 0 */
+    bool observed;        /* false: no limit that costs speed was observable, the rest is 0 */
     uint64_t reach_bytes; /* of one group */
     uint64_t entry_bytes;
     uint64_t usable_bytes; /* longest range for a base of any alignment: reach less one entry */

@@ -59,7 +59,8 @@ static void answer_unlimited(const struct fingerprint *fp, const struct scope_re
     out->predicted_gbps = out->naive_gbps;
     format_size_pair(bytes_of(request), fp->conditions.range_bytes, asked, probed);
     snprintf(out->reason, sizeof(out->reason),
-             "No translation limit was observable up to the %s probed, so one pass over %s is as "
+             "No translation limit that costs speed was observable up to the %s probed, so one "
+             "pass over %s is as "
              "good as several (fingerprint %s).",
              probed, asked, out->fingerprint_id);
 }

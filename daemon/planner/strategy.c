@@ -132,8 +132,8 @@ static void fits_text(const struct costing *c, char *out)
 
     if (!c->limit.observed) {
         format_size(c->fp->conditions.range_bytes, other);
-        snprintf(out, FITS_TEXT_BYTES, "no translation limit was observable up to the %s probed",
-                 other);
+        snprintf(out, FITS_TEXT_BYTES,
+                 "no translation limit that costs speed was observable up to the %s probed", other);
         return;
     }
     format_size_pair(c->bytes, c->limit.usable_bytes, asked, other);

@@ -1,6 +1,7 @@
 /* fake_control.c: the text that steers the stand-in driver. Its syntax is in fakecuda.c. */
 #include "tests/fakecuda/fake_control.h"
 
+#include "base/hash.h"
 #include "base/units.h"
 #include "gpu/sim/sim_profiles.h"
 
@@ -16,18 +17,105 @@ static int complain(const char *item, const char *what)
     return -1;
 }
 
-static int add_gpu(const char *item, const char *text, struct control *c)
+static int add_board(const char *item, const char *text, int parent, struct control *c)
 {
     struct err err = {.status = STATUS_OK};
-    if (c->gpu_count == REACH_MAX_GPUS)
+    if (c->board_count == REACH_MAX_GPUS)
         return complain(item, "too many GPUs");
-    struct sim_desc *d = &c->gpus[c->gpu_count];
-    if (sim_profiles_parse(text, d, &err) != STATUS_OK)
+    struct board *b = &c->boards[c->board_count];
+    *b = (struct board){.parent = parent};
+    if (sim_profiles_parse(text, &b->desc, &err) != STATUS_OK)
         return complain(item, err.text);
     /* The driver hands out addresses side by side, so the model needs room for all of them. */
-    d->range_bytes = d->memory_bytes * FAKE_VIRTUAL_FACTOR;
-    c->gpu_count++;
+    b->desc.range_bytes = b->desc.memory_bytes * FAKE_VIRTUAL_FACTOR;
+    c->board_count++;
     return 0;
+}
+
+static int add_gpu(const char *item, const char *text, struct control *c)
+{
+    return add_board(item, text, -1, c);
+}
+
+/* "mig=": the last GPU is in MIG mode, and has no instance yet; "mig=<description>": it has. */
+static int add_mig(const char *item, const char *text, struct control *c)
+{
+    int at = (int)c->board_count - 1;
+    while (at >= 0 && c->boards[at].parent >= 0)
+        at--;
+    if (at < 0)
+        return complain(item, "a GPU belongs before it");
+    c->boards[at].has_mig = true;
+    return text[0] ? add_board(item, text, at, c) : 0;
+}
+
+static void see(struct control *c, uint32_t board)
+{
+    if (c->gpu_count == REACH_MAX_GPUS)
+        return;
+    c->board_of[c->gpu_count] = (int)board;
+    c->gpus[c->gpu_count++] = c->boards[board].desc;
+}
+
+/* The board that `name` means, of `length` characters; board_count: none. */
+static uint32_t named(const struct control *c, const char *name, size_t length)
+{
+    unsigned char bytes[16];
+    char uuid[64];
+    char number[16];
+
+    for (uint32_t i = 0, whole = 0; i < c->board_count; i++) {
+        control_uuid(c, i, bytes, uuid);
+        (void)snprintf(number, sizeof number, "%u", whole);
+        whole += c->boards[i].parent < 0;
+        if ((strlen(uuid) == length && strncmp(uuid, name, length) == 0) ||
+            (c->boards[i].parent < 0 && strlen(number) == length &&
+             strncmp(number, name, length) == 0))
+            return i;
+    }
+    return c->board_count;
+}
+
+void control_see(struct control *c, const char *visible)
+{
+    c->gpu_count = 0;
+    for (uint32_t i = 0; !visible && i < c->board_count; i++) {
+        if (c->boards[i].parent < 0 && !c->boards[i].has_mig)
+            see(c, i);
+    }
+    for (uint32_t i = 0; !visible && c->gpu_count == 0 && i < c->board_count; i++) {
+        if (c->boards[i].parent >= 0)
+            see(c, i);
+    }
+    for (const char *p = visible; p && *p;) {
+        const size_t length = strcspn(p, ",");
+        const uint32_t at = named(c, p, length);
+        if (at == c->board_count || c->boards[at].has_mig)
+            return; /* what follows a name that is none is not seen */
+        see(c, at);
+        if (c->boards[at].parent >= 0)
+            return; /* a process sees one instance */
+        p += length + (p[length] == ',');
+    }
+}
+
+void control_uuid(const struct control *c, uint32_t board, unsigned char out_bytes[16],
+                  char out_text[64])
+{
+    const struct sim_desc *const d = &c->boards[board].desc;
+    struct gpu_identity id;
+    int n;
+
+    /* One that has a UUID of its own has it in any place. */
+    sim_gpu_identity(d, d->uuid[0] ? 0 : board, &id);
+    const uint64_t a = hash_bytes(HASH_START, id.uuid, strlen(id.uuid));
+    const uint64_t b = hash_bytes(a, id.uuid, strlen(id.uuid));
+    memcpy(out_bytes, &a, sizeof a);
+    memcpy(out_bytes + sizeof a, &b, sizeof b);
+    n = snprintf(out_text, 64, "%s", c->boards[board].parent < 0 ? "GPU" : "MIG");
+    for (int i = 0; i < 16; i++)
+        n += snprintf(out_text + n, 64 - (size_t)n, "%s%02x",
+                      i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", out_bytes[i]);
 }
 
 /* "<call>[@<use>[+]][=<value>]" */
@@ -99,6 +187,8 @@ static int read_item(const char *item, struct control *c)
         return units_parse_bytes(v, &c->others_bytes, &err) == STATUS_OK
                    ? 0
                    : complain(item, "a size belongs here");
+    if ((v = after(item, "mig=")))
+        return add_mig(item, v, c);
     if (strcmp(item, "novmm") == 0)
         c->no_vmm = true;
     else if (strcmp(item, "mig") == 0)
@@ -126,7 +216,10 @@ int control_parse(const char *text, struct control *out)
             break;
         p += n + 1;
     }
-    return out->gpu_count > 0 ? 0 : add_gpu("gpu=h200", "h200", out);
+    const int r = out->board_count > 0 ? 0 : add_gpu("gpu=h200", "h200", out);
+    for (uint32_t i = 0; i < out->board_count; i++)
+        see(out, i);
+    return r;
 }
 
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,

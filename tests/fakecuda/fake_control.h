@@ -19,9 +19,21 @@ struct fault {
     int value;                  /* FAIL: the result; HANG: milliseconds, 0: indefinitely */
 };
 
+/* A GPU of the node, or an instance of one. */
+struct board {
+    struct sim_desc desc;
+    int parent;   /* of an instance: the place of its GPU among the boards; else -1 */
+    bool has_mig; /* MIG mode is on */
+};
+
 struct control {
+    /* What the node has, which the stand-in for NVML shows. */
+    uint32_t board_count;
+    struct board boards[REACH_MAX_GPUS];
+    /* What CUDA_VISIBLE_DEVICES leaves of it, which the driver shows. */
     uint32_t gpu_count;
     struct sim_desc gpus[REACH_MAX_GPUS];
+    int board_of[REACH_MAX_GPUS];
     uint32_t fault_count;
     struct fault faults[FAKE_MAX_FAULTS];
     int driver_version;
@@ -31,8 +43,15 @@ struct control {
     bool mig;
 };
 
-/* 0, or -1 with a line on stderr. */
+/* 0, or -1 with a line on stderr. Every GPU is visible. */
 int control_parse(const char *text, struct control *out);
+/* Leaves what `visible` says (CUDA_VISIBLE_DEVICES; NULL: not set): one instance by its UUID, or
+ * whole GPUs by UUID or number, in that order. An instance is shown if it is asked for, or if there
+ * is no whole GPU: then the first one. */
+void control_see(struct control *c, const char *visible);
+/* The UUID of a board: "GPU-.." or "MIG-.." and 36 characters; and its 16 bytes. */
+void control_uuid(const struct control *c, uint32_t board, unsigned char out_bytes[16],
+                  char out_text[64]);
 
 /* The fault for use number `use` of `call`, or NULL. */
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,

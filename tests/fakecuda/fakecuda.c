@@ -22,7 +22,16 @@
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that others hold
  *   novmm                          the GPUs cannot do the virtual memory API
- *   mig                            the GPUs are MIG instances
+ *   mig                            the GPUs are MIG instances, and NVML does not say so
+ *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
+ *                                  is in MIG mode and has none. Which of the GPUs and instances a
+ *                                  process sees CUDA_VISIBLE_DEVICES says, as for a real driver
+ *
+ * "FAKECUDA=@<path>": the same in a file, which is read anew by each process: what a node has can
+ * change. Without a GPU in it there is no device.
+ *
+ * Beside libcuda.so.1 the same file has the name libnvidia-ml.so.1: what NVML says is in
+ * fake_nvml.c.
  *
  * With FAKECUDA_REPORT=<file> it appends one line there when it is unloaded: what is still held,
  * and what was done wrong. Exported functions for tests: fakecuda.h.
@@ -32,7 +41,6 @@
  */
 #include "tests/fakecuda/fakecuda.h"
 
-#include "base/hash.h"
 #include "base/units.h"
 #include "gpu/sim/sim_desc.h"
 #include "tests/fakecuda/fake_driver.h"
@@ -44,6 +52,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { CONTROL_BYTES = 1 << 16 };
+
 #define BASE_VA   ((uint64_t)1 << 44)
 #define DEVICE_VA ((uint64_t)1 << 45) /* between the bases of two GPUs */
 
@@ -53,9 +63,13 @@ struct fake fake = {.current = -1};
 
 int fakecuda_start(const char *control)
 {
+    const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
+
     fake_free_all();
     if (control_parse(control, &fake.control) != 0)
         return -1;
+    if (!fake.control.mig)
+        control_see(&fake.control, visible);
     for (uint32_t i = 0; i < fake.control.gpu_count; i++) {
         struct fake_device *d = &fake.devices[i];
         d->base_va = BASE_VA + i * DEVICE_VA;
@@ -92,9 +106,23 @@ uint64_t fakecuda_uses(const char *call)
     return 0;
 }
 
+static const char *read_control(const char *path)
+{
+    static char text[CONTROL_BYTES];
+    FILE *const f = fopen(path, "re");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    if (f)
+        (void)fclose(f);
+    text[n] = '\0';
+    return n > 0 ? text : "fail=cuInit=100";
+}
+
 static void __attribute__((constructor)) load(void)
 {
     const char *control = getenv("FAKECUDA");
+    if (control && control[0] == '@')
+        control = read_control(control + 1);
     if (fakecuda_start(control ? control : "") != 0)
         abort();
 }
@@ -268,10 +296,8 @@ cu_result cuDeviceGet(cu_device *device, int ordinal)
 static struct gpu_identity identity_of(cu_device device)
 {
     struct gpu_identity id;
-    const struct sim_desc *desc = &fake.control.gpus[device];
 
-    /* One that has a UUID of its own has it in any place. */
-    sim_gpu_identity(desc, desc->uuid[0] ? 0 : (uint32_t)device, &id);
+    sim_gpu_identity(&fake.control.gpus[device], 0, &id);
     return id;
 }
 
@@ -283,20 +309,27 @@ cu_result cuDeviceGetName(char *name, int length, cu_device device)
     return r;
 }
 
-static void make_uuid(cu_device device, uint64_t salt, struct cu_uuid *out)
+/* Of a GPU, or of the GPU that an instance is of. */
+static void make_uuid(int board, struct cu_uuid *out)
 {
-    struct gpu_identity id = identity_of(device);
-    uint64_t a = hash_bytes(HASH_START ^ salt, id.uuid, sizeof id.uuid);
-    uint64_t b = hash_bytes(a, id.uuid, sizeof id.uuid);
-    memcpy(out->bytes, &a, sizeof a);
-    memcpy(out->bytes + sizeof a, &b, sizeof b);
+    char text[64];
+
+    control_uuid(&fake.control, (uint32_t)board, out->bytes, text);
+}
+
+static int whole_of(cu_device device)
+{
+    const int board = fake.control.board_of[device];
+    const int parent = fake.control.boards[board].parent;
+
+    return parent >= 0 ? parent : board;
 }
 
 cu_result cuDeviceGetUuid(struct cu_uuid *uuid, cu_device device)
 {
     cu_result r = enter_device("cuDeviceGetUuid", device);
     if (r == CU_SUCCESS)
-        make_uuid(device, 0, uuid);
+        make_uuid(whole_of(device), uuid);
     return r;
 }
 
@@ -304,7 +337,8 @@ cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device)
 {
     cu_result r = enter_device("cuDeviceGetUuid_v2", device);
     if (r == CU_SUCCESS)
-        make_uuid(device, fake.control.mig, uuid);
+        make_uuid(fake.control.board_of[device], uuid);
+    uuid->bytes[0] ^= fake.control.mig;
     return r;
 }
 
@@ -361,7 +395,7 @@ cu_result cuDeviceGetPCIBusId(char *id, int length, cu_device device)
 {
     cu_result r = enter_device("cuDeviceGetPCIBusId", device);
     if (r == CU_SUCCESS && length > 0)
-        (void)snprintf(id, (size_t)length, "0000:%02x:00.0", (unsigned)device + 1);
+        (void)snprintf(id, (size_t)length, "0000:%02x:00.0", (unsigned)whole_of(device) + 1);
     return r;
 }
 

@@ -254,6 +254,41 @@ static void test_no_limit_seen(void **state)
     assert_int_equal(scope.passes, 1);
 }
 
+/* A TLB that each SM has for itself limits nothing if reads are as fast beyond it as within: in a
+ * MIG instance, say, whose memory is less than a group of SMs reaches. */
+static void test_a_limit_that_costs_nothing(void **state)
+{
+    struct fingerprint fp;
+    struct placement_answer a;
+    struct scope_answer scope;
+    struct placement_request r = {.bytes = 120 * GIB};
+    struct scope_request q = {.layout = layout_single(120 * GIB)};
+
+    (void)state;
+    placement_make_large(&fp);
+    fp.level_count = 1;
+    fp.levels[0] = (struct tlb_level){.level = 1,
+                                      .shared_by = SHARED_SM,
+                                      .reach_bytes = fp.windows.reach_bytes,
+                                      .entry_bytes = fp.windows.entry_bytes};
+    for (int group = 0; group < 2; group++) {
+        for (uint32_t i = 0; i < fp.throughput.curve_count; i++)
+            fp.throughput.curve[i].naive_gbps = KNOWN_F64(i == 2 ? 3890 : 4000);
+        fp.levels[0].shared_by = group ? SHARED_GROUP : SHARED_SM;
+        assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
+        assert_int_equal(a.advice, group ? ADVICE_WINDOWS : ADVICE_NO_LIMIT_SEEN);
+        assert_int_equal(placement_scope(&fp, &q, &scope, NULL), STATUS_OK);
+        assert_int_equal(scope.advice, group ? ADVICE_SCOPES : ADVICE_NO_LIMIT_SEEN);
+
+        fp.throughput.curve[2].naive_gbps = KNOWN_F64(3800); /* 5 % slower: it costs something */
+        assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
+        assert_int_equal(a.advice, ADVICE_WINDOWS);
+        fp.throughput.curve[2].naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
+        assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
+        assert_int_equal(a.advice, ADVICE_WINDOWS);
+    }
+}
+
 static void test_missing_facts(void **state)
 {
     struct fingerprint fp;
@@ -552,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_nothing_to_do_without_groups),
         cmocka_unit_test(test_not_enough_groups),
         cmocka_unit_test(test_no_limit_seen),
+        cmocka_unit_test(test_a_limit_that_costs_nothing),
         cmocka_unit_test(test_missing_facts),
         cmocka_unit_test(test_refused_requests),
         cmocka_unit_test(test_granularity),

@@ -2,14 +2,15 @@
  * context in this (worker) process, allocates the arena, runs probes and releases everything. It
  * never resets a device and never changes clocks or modes.
  *
- * Its parts: cuda_api (the driver's symbols), nvml (what only the management library reports),
- * cuda_arena (the memory that probes touch), cuda_probe (launches).
+ * Its parts: cuda_api (the driver's symbols), cuda_list (which GPUs there are), nvml (what only the
+ * management library reports), cuda_arena (the memory that probes touch), cuda_probe (launches).
  */
 #include "gpu/gpu.h"
 
 #include "base/units.h"
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/cuda_arena.h"
+#include "gpu/cuda/cuda_list.h"
 #include "gpu/cuda/cuda_probe.h"
 #include "gpu/cuda/host_memory.h"
 #include "gpu/cuda/nvml.h"
@@ -47,108 +48,6 @@ static struct cuda_gpu *cuda_of(struct gpu *gpu)
     return (struct cuda_gpu *)gpu;
 }
 
-static void print_uuid(const struct cu_uuid *uuid, bool mig, char *out, size_t out_size)
-{
-    const unsigned char *b = uuid->bytes;
-    snprintf(out, out_size,
-             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-             mig ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
-             b[11], b[12], b[13], b[14], b[15]);
-}
-
-/* The UUID of the GPU, or of the MIG instance where this device is one: then the two calls differ.
- */
-static enum status identify_uuid(const struct cuda_api *api, cu_device device,
-                                 struct gpu_identity *out, struct err *err)
-{
-    struct cu_uuid uuid;
-    struct cu_uuid instance;
-    enum status s = CUDA_CALL(api, err, cuDeviceGetUuid, &uuid, device);
-    if (s != STATUS_OK)
-        return s;
-    if (!api->cuDeviceGetUuid_v2 || api->cuDeviceGetUuid_v2(&instance, device) != CU_SUCCESS)
-        instance = uuid;
-    out->mig = memcmp(&uuid, &instance, sizeof uuid) != 0;
-    print_uuid(&instance, out->mig, out->uuid, sizeof out->uuid);
-    return STATUS_OK;
-}
-
-static enum status identify_attributes(const struct cuda_api *api, cu_device device,
-                                       struct gpu_identity *out, struct err *err)
-{
-    static const int attributes[] = {
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE};
-    int values[sizeof attributes / sizeof attributes[0]] = {0};
-    enum status s = STATUS_OK;
-
-    for (size_t i = 0; s == STATUS_OK && i < sizeof attributes / sizeof attributes[0]; i++)
-        s = CUDA_CALL(api, err, cuDeviceGetAttribute, &values[i], attributes[i], device);
-    out->compute_major = (uint32_t)values[0];
-    out->compute_minor = (uint32_t)values[1];
-    out->sm_count = (uint32_t)values[2];
-    out->l2_cache_bytes = (uint64_t)values[3];
-    return s;
-}
-
-static enum status identify(const struct cuda_api *api, struct nvml *nvml, cu_device device,
-                            struct gpu_identity *out, struct err *err)
-{
-    size_t bytes = 0;
-    enum status s;
-
-    memset(out, 0, sizeof *out);
-    out->origin = api->is_stand_in ? ORIGIN_SIMULATED : ORIGIN_MEASURED;
-    s = identify_uuid(api, device, out, err);
-    if (s == STATUS_OK)
-        s = identify_attributes(api, device, out, err);
-    if (s == STATUS_OK)
-        s = CUDA_CALL(api, err, cuDeviceGetName, out->name, sizeof out->name, device);
-    if (s == STATUS_OK)
-        s = CUDA_CALL(api, err, cuDeviceTotalMem, &bytes, device);
-    if (s == STATUS_OK)
-        s = CUDA_CALL(api, err, cuDeviceGetPCIBusId, out->pci_bus_id, sizeof out->pci_bus_id,
-                      device);
-    if (s != STATUS_OK)
-        return s;
-    out->name[sizeof out->name - 1] = '\0';
-    out->memory_bytes = bytes;
-    snprintf(out->cuda_version, sizeof out->cuda_version, "%d.%d", api->driver_version / 1000,
-             api->driver_version % 1000 / 10);
-    nvml_identify(nvml, out);
-    if (out->driver_version[0] == '\0')
-        snprintf(out->driver_version, sizeof out->driver_version, "CUDA %s", out->cuda_version);
-    return STATUS_OK;
-}
-
-static enum status cuda_list(const struct gpu_options *options, struct gpu_identity *out,
-                             uint32_t max, uint32_t *out_count, struct err *err)
-{
-    struct cuda_api api;
-    struct nvml *nvml = NULL;
-    int count = 0;
-    enum status s = cuda_api_open(options->libcuda, &api, err);
-
-    *out_count = 0;
-    if (s != STATUS_OK)
-        return s;
-    nvml = nvml_open();
-    s = CUDA_CALL(&api, err, cuDeviceGetCount, &count);
-    if (s == STATUS_OK && count == 0)
-        s = err_set(err, STATUS_NO_DRIVER, "the driver shows no device");
-    for (int i = 0; i < count && *out_count < max && s == STATUS_OK; i++) {
-        cu_device device = 0;
-        s = CUDA_CALL(&api, err, cuDeviceGet, &device, i);
-        if (s == STATUS_OK)
-            s = identify(&api, nvml, device, &out[*out_count], err);
-        if (s == STATUS_OK)
-            *out_count += 1;
-    }
-    nvml_close(nvml);
-    cuda_api_close(&api);
-    return s;
-}
-
 static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err *err)
 {
     int count = 0;
@@ -157,9 +56,9 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
         struct gpu_identity id = {.uuid = ""};
         s = CUDA_CALL(&g->api, err, cuDeviceGet, &g->device, i);
         if (s == STATUS_OK)
-            s = identify_uuid(&g->api, g->device, &id, err);
+            s = cuda_identify_uuid(&g->api, g->device, &id, err);
         if (s == STATUS_OK && strcasecmp(id.uuid, uuid) == 0)
-            return identify(&g->api, g->nvml, g->device, &g->identity, err);
+            return cuda_identify(&g->api, g->nvml, g->device, &g->identity, err);
     }
     return s != STATUS_OK ? s : err_set(err, STATUS_NOT_FOUND, "the driver shows no GPU %s", uuid);
 }
@@ -254,6 +153,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     if (!g)
         return err_set(err, STATUS_NO_MEMORY, "no memory for a GPU");
     g->base.ops = &cuda_gpu_ops;
+    cuda_show_instance(uuid);
     s = cuda_api_open(options->libcuda, &g->api, err);
     if (s != STATUS_OK)
         goto out;
@@ -320,7 +220,7 @@ static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
     out->conditions.memory_bytes =
         reason == REASON_NONE ? KNOWN_U64(g->memory.bytes) : UNKNOWN_U64(reason);
     if (spec->memory == MEMORY_PEER)
-        s = identify_uuid(&g->api, g->memory.peers[spec->peer], &peer, err);
+        s = cuda_identify_uuid(&g->api, g->memory.peers[spec->peer], &peer, err);
     memcpy(out->conditions.peer_uuid, peer.uuid, sizeof out->conditions.peer_uuid);
     cuda_probe_name_sms(&g->probe, out);
     return s;

@@ -2,6 +2,7 @@
 #include "gpu/cuda/nvml.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,16 @@ struct nvml_memory {
     unsigned long long used_bytes;
 };
 
+struct nvml_pci {
+    char legacy_id[16];
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned device_id;
+    unsigned subsystem_id;
+    char id[32];
+};
+
 typedef struct nvml_event_set_st *nvml_event_set;
 
 /* The functions: name, version of the ABI, which is part of the symbol's name, and parameters. */
@@ -59,6 +70,14 @@ typedef struct nvml_event_set_st *nvml_event_set;
     X(nvmlDeviceGetHandleByUUID, "", const char *uuid, nvml_device *device)                        \
     X(nvmlDeviceGetSerial, "", nvml_device device, char *out, unsigned size)                       \
     X(nvmlDeviceGetMigMode, "", nvml_device device, unsigned *current, unsigned *pending)          \
+    X(nvmlDeviceGetCount, "_v2", unsigned *count)                                                  \
+    X(nvmlDeviceGetHandleByIndex, "_v2", unsigned index, nvml_device *device)                      \
+    X(nvmlDeviceGetMaxMigDeviceCount, "", nvml_device device, unsigned *count)                     \
+    X(nvmlDeviceGetMigDeviceHandleByIndex, "",                                                     \
+      nvml_device device, unsigned index, nvml_device *instance)                                   \
+    X(nvmlDeviceGetUUID, "", nvml_device device, char *out, unsigned size)                         \
+    X(nvmlDeviceGetName, "", nvml_device device, char *out, unsigned size)                         \
+    X(nvmlDeviceGetPciInfo, "_v3", nvml_device device, struct nvml_pci *out)                       \
     X(nvmlDeviceGetClockInfo, "", nvml_device device, int type, unsigned *mhz)                     \
     X(nvmlDeviceGetTemperature, "", nvml_device device, int sensor, unsigned *celsius)             \
     X(nvmlDeviceGetCurrentClocksThrottleReasons, "",                                               \
@@ -151,6 +170,74 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
     io->serial[sizeof io->serial - 1] = '\0';
     if (NVML_DEVICE(n, nvmlDeviceGetMigMode, &current, &pending))
         io->mig = io->mig || current != 0;
+}
+
+/* A text of a device; "" if it is not reported. */
+#define NVML_TEXT(n, function, device, out)                                                        \
+    do {                                                                                           \
+        if (!NVML_CALL(n, function, device, (out), sizeof(out)))                                   \
+            (out)[0] = '\0';                                                                       \
+        (out)[sizeof(out) - 1] = '\0';                                                             \
+    } while (0)
+
+/* A GPU in MIG mode. Its SMs are those of its instances. */
+static void describe_divided(const struct nvml *n, nvml_device device, struct gpu_identity *out)
+{
+    struct nvml_memory memory = {0};
+    struct nvml_pci pci;
+
+    *out = (struct gpu_identity){.mig = true};
+    NVML_TEXT(n, nvmlDeviceGetUUID, device, out->uuid);
+    NVML_TEXT(n, nvmlDeviceGetName, device, out->name);
+    NVML_TEXT(n, nvmlDeviceGetSerial, device, out->serial);
+    if (!NVML_CALL(n, nvmlSystemGetDriverVersion, out->driver_version, sizeof out->driver_version))
+        out->driver_version[0] = '\0';
+    if (NVML_CALL(n, nvmlDeviceGetMemoryInfo, device, &memory))
+        out->memory_bytes = memory.total_bytes;
+    if (NVML_CALL(n, nvmlDeviceGetPciInfo, device, &pci))
+        (void)snprintf(out->pci_bus_id, sizeof out->pci_bus_id, "%04x:%02x:%02x.0", pci.domain,
+                       pci.bus, pci.device);
+}
+
+/* The instances of a GPU, up to `max`. An index may be free, with others behind it. */
+static uint32_t list_instances(const struct nvml *n, nvml_device device, struct gpu_identity *out,
+                               uint32_t max)
+{
+    unsigned most = 0;
+    uint32_t count = 0;
+    nvml_device instance;
+
+    if (!NVML_CALL(n, nvmlDeviceGetMaxMigDeviceCount, device, &most))
+        return 0;
+    for (unsigned i = 0; i < most && count < max; i++) {
+        if (!NVML_CALL(n, nvmlDeviceGetMigDeviceHandleByIndex, device, i, &instance))
+            continue;
+        out[count] = (struct gpu_identity){.mig = true};
+        NVML_TEXT(n, nvmlDeviceGetUUID, instance, out[count].uuid);
+        count += out[count].uuid[0] != '\0';
+    }
+    return count;
+}
+
+uint32_t nvml_list_mig(struct nvml *n, struct gpu_identity *out, uint32_t max)
+{
+    unsigned gpus = 0;
+    uint32_t count = 0;
+
+    if (!NVML_CALL(n, nvmlDeviceGetCount, &gpus))
+        return 0;
+    for (unsigned i = 0; i < gpus && count < max; i++) {
+        nvml_device device = NULL;
+        unsigned current = 0;
+        unsigned pending = 0;
+        if (!NVML_CALL(n, nvmlDeviceGetHandleByIndex, i, &device) ||
+            !NVML_CALL(n, nvmlDeviceGetMigMode, device, &current, &pending) || current == 0)
+            continue;
+        describe_divided(n, device, &out[count]);
+        count += out[count].uuid[0] != '\0';
+        count += list_instances(n, device, &out[count], max - count);
+    }
+    return count;
 }
 
 static struct maybe_u32 clock_khz(const struct nvml *n, int type)

@@ -1,0 +1,155 @@
+/* fake_nvml.c: a stand-in for libnvidia-ml.so.1, as far as reachd asks it about MIG: the GPUs of
+ * the node, which of them are in MIG mode, and their instances. It shows all of them, whatever
+ * CUDA_VISIBLE_DEVICES says. All other functions are missing, as in an old library.
+ */
+#include "tests/fakecuda/fake_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NVML_SUCCESS = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6 };
+enum { MOST_INSTANCES = 7 };
+
+typedef const struct board *nvml_device;
+
+struct nvml_memory {
+    unsigned long long total_bytes;
+    unsigned long long free_bytes;
+    unsigned long long used_bytes;
+};
+
+struct nvml_pci {
+    char legacy_id[16];
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned device_id;
+    unsigned subsystem_id;
+    char id[32];
+};
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlSystemGetDriverVersion(char *out, unsigned size);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *out);
+int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *out);
+int nvmlDeviceGetUUID(nvml_device device, char *out, unsigned size);
+int nvmlDeviceGetName(nvml_device device, char *out, unsigned size);
+int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out);
+int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out);
+int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending);
+int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count);
+int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *out);
+
+static uint32_t place_of(nvml_device device)
+{
+    return (uint32_t)(device - fake.control.boards);
+}
+
+int nvmlInit_v2(void)
+{
+    return NVML_SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+int nvmlSystemGetDriverVersion(char *out, unsigned size)
+{
+    struct gpu_identity id;
+
+    sim_gpu_identity(&fake.control.boards[0].desc, 0, &id);
+    (void)snprintf(out, size, "%s", id.driver_version);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 0;
+    for (uint32_t i = 0; i < fake.control.board_count; i++)
+        *count += fake.control.boards[i].parent < 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *out)
+{
+    for (uint32_t i = 0; i < fake.control.board_count; i++) {
+        *out = &fake.control.boards[i];
+        if ((*out)->parent < 0 && index-- == 0)
+            return NVML_SUCCESS;
+    }
+    return NVML_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetUUID(nvml_device device, char *out, unsigned size)
+{
+    unsigned char bytes[16];
+    char text[64];
+
+    control_uuid(&fake.control, place_of(device), bytes, text);
+    (void)snprintf(out, size, "%s", text);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *out)
+{
+    char text[64];
+
+    for (uint32_t i = 0; i < fake.control.board_count; i++) {
+        *out = &fake.control.boards[i];
+        (void)nvmlDeviceGetUUID(*out, text, sizeof text);
+        if (strcmp(text, uuid) == 0)
+            return NVML_SUCCESS;
+    }
+    return NVML_NOT_FOUND;
+}
+
+int nvmlDeviceGetName(nvml_device device, char *out, unsigned size)
+{
+    struct gpu_identity id;
+
+    sim_gpu_identity(&device->desc, 0, &id);
+    (void)snprintf(out, size, "%s", id.name);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out)
+{
+    *out = (struct nvml_memory){device->desc.memory_bytes, device->desc.memory_bytes, 0};
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)
+{
+    const uint32_t whole = device->parent < 0 ? place_of(device) : (uint32_t)device->parent;
+
+    *out = (struct nvml_pci){.bus = whole + 1};
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
+{
+    if (device->parent >= 0)
+        return NVML_INVALID_ARGUMENT;
+    *current = *pending = device->has_mig;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count)
+{
+    *count = device->has_mig ? MOST_INSTANCES : 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *out)
+{
+    for (uint32_t i = place_of(device) + 1; i < fake.control.board_count; i++) {
+        *out = &fake.control.boards[i];
+        if ((*out)->parent == (int)place_of(device) && index-- == 0)
+            return NVML_SUCCESS;
+    }
+    return NVML_NOT_FOUND;
+}
