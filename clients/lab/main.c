@@ -9,7 +9,7 @@ static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
-    "  bench         how fast accesses are counted\n"
+    "  bench         how fast accesses are counted, and traces imported\n"
     "\n"
     "  gen JOB [--bytes B] [--count N] [--row-bytes N] [--seed N] [--granule B] >TRACE\n"
     "                the accesses of a job: random, sampling, gather, grouping\n"
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)
-        result = lab_bench();
+        result = lab_bench() == LAB_AS_SAID ? lab_bench_traces() : LAB_ERROR;
     else if (strcmp(command, "gen") == 0)
         result = lab_gen(argc - 2, argv + 2);
     else if (strcmp(command, "import") == 0)
