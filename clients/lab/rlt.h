@@ -86,6 +86,9 @@ uint64_t rlt_writer_records(const struct rlt_writer *w);
 /* Writes the end and frees the writer. STATUS_IO if any write failed. */
 enum status rlt_writer_end(struct rlt_writer *take, struct err *err);
 
+/* Frees it without an end: what was written so far is refused by every reader. */
+void rlt_writer_abandon(struct rlt_writer *take);
+
 /* ---- reading ---- */
 
 struct rlt_reader;

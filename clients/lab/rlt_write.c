@@ -234,3 +234,8 @@ enum status rlt_writer_end(struct rlt_writer *w, struct err *err)
     return failed ? err_set(err, STATUS_IO, "cannot write the trace: the disk may be full")
                   : STATUS_OK;
 }
+
+void rlt_writer_abandon(struct rlt_writer *take)
+{
+    free(take);
+}

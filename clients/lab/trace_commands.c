@@ -37,6 +37,15 @@ static struct rlt_writer *open_stdout(const char *command, uint64_t granule_byte
     return w;
 }
 
+/* What failed half way has no end, so that nobody takes it for a trace. */
+static enum status finish(struct rlt_writer *w, enum status s, struct err *err)
+{
+    if (s == STATUS_OK)
+        return rlt_writer_end(w, err);
+    rlt_writer_abandon(w);
+    return s;
+}
+
 /* ---- gen ---- */
 
 int lab_gen(int argc, char **argv)
@@ -65,7 +74,8 @@ int lab_gen(int argc, char **argv)
     if (!option_end(&l, 0) || !(w = open_stdout("gen", granule)))
         return LAB_ERROR;
     s = gen_job(&job, w, &err);
-    if (rlt_writer_end(w, s == STATUS_OK ? &err : NULL) != STATUS_OK || s != STATUS_OK)
+    s = finish(w, s, &err);
+    if (s != STATUS_OK)
         return complain("gen", &err);
     return LAB_AS_SAID;
 }
@@ -104,7 +114,8 @@ int lab_import(int argc, char **argv)
     if (!option_end(&l, 1) || !(w = open_stdout("import", granule)))
         return LAB_ERROR;
     s = import_from(argv[0], l.argv[0], w, &counts, &err);
-    if (rlt_writer_end(w, s == STATUS_OK ? &err : NULL) != STATUS_OK || s != STATUS_OK)
+    s = finish(w, s, &err);
+    if (s != STATUS_OK)
         return complain("import", &err);
     (void)fprintf(stderr,
                   "reach-lab import: %llu accesses of warps; left out: %llu of shared, local or "
