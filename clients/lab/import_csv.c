@@ -58,7 +58,8 @@ enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *c
         if (count == 0 && columns == 0 && counts->other_lines++ == 0)
             continue;
         if (count == 0 || (columns > 0 && count != columns)) {
-            s = text_wrong(&text, &own, "is neither warp,address nor address, as the first row is");
+            (void)text_wrong(&text, &own,
+                             "is neither warp,address nor address, as the first row is");
             break;
         }
         columns = count;

@@ -10,20 +10,12 @@
 #include "planner/reach_limit.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-enum { CURVE_SEED = 1, SOFTNESS = 6, FIRST_BUFFER_LOG2 = 10, LAST_BUFFER_LOG2 = 20 };
+enum { CURVE_SEED = 1, FIRST_BUFFER_LOG2 = 10, LAST_BUFFER_LOG2 = 20 };
 
 /* A curve that falls by less does not show what a miss costs. */
 static const double VISIBLE = 1.02;
-
-const char *whatif_question_name(enum whatif_question q)
-{
-    static const char *const names[WHATIF_QUESTION_COUNT] = {
-        "as-it-is", "contiguity", "entry", "order", "blocks", "scopes", "windows"};
-    return names[q];
-}
 
 /* ---- prices ---- */
 
@@ -93,67 +85,6 @@ static enum status price_miss(struct asking *a, struct err *err)
     return STATUS_OK;
 }
 
-double whatif_time(const struct asking *a, double memory_ns, double walks, double scattered)
-{
-    const double factor = 1 + scattered * (a->out->scattered_factor - 1);
-    const double translation = walks * a->out->miss_ns * (scattered > 0 ? factor : 1);
-    const double most = fmax(memory_ns, translation);
-    const double ratio = most > 0 ? fmin(memory_ns, translation) / most : 0;
-    return a->options->in_reach_gbps > 0 ? most * pow(1 + pow(ratio, SOFTNESS), 1.0 / SOFTNESS)
-                                         : most;
-}
-
-/* ---- rows ---- */
-
-static double told_scattered(const struct asking *a)
-{
-    return a->options->contiguous >= 0 ? 1 - a->options->contiguous : 0;
-}
-
-/* Of the worst case: what was told, or nothing contiguous, as far as that was measured. */
-static double worst_scattered(const struct asking *a)
-{
-    return a->options->contiguous < 0 && a->out->scattered_factor > 0 ? 1 : told_scattered(a);
-}
-
-static struct whatif_row *new_row(struct asking *a, enum whatif_question question)
-{
-    /* The last row is written again rather than one behind it. */
-    const uint32_t at =
-        a->out->row_count < WHATIF_MAX_ROWS ? a->out->row_count++ : WHATIF_MAX_ROWS - 1;
-    a->out->rows[at] = (struct whatif_row){.question = question};
-    return &a->out->rows[at];
-}
-
-static void set_times(const struct asking *a, struct whatif_row *r, double ns, double ns_at_worst)
-{
-    r->known = true;
-    r->ns = ns / (double)a->out->accesses;
-    r->ns_at_worst = ns_at_worst / (double)a->out->accesses;
-    r->gbps = (double)a->trace->moved_bytes / ns;
-}
-
-struct whatif_row *whatif_add(struct asking *a, enum whatif_question question, double value,
-                              double memory_ns, double walks)
-{
-    struct whatif_row *r = new_row(a, question);
-    r->value = value;
-    r->walk_share = walks / (double)a->out->accesses;
-    r->bound =
-        whatif_time(a, 0, walks, told_scattered(a)) > memory_ns ? BOUND_TRANSLATION : BOUND_MEMORY;
-    set_times(a, r, whatif_time(a, memory_ns, walks, told_scattered(a)),
-              whatif_time(a, memory_ns, walks, worst_scattered(a)));
-    return r;
-}
-
-struct whatif_row *whatif_add_unknown(struct asking *a, enum whatif_question question,
-                                      const char *why)
-{
-    struct whatif_row *r = new_row(a, question);
-    (void)snprintf(r->note, sizeof r->note, "%s", why);
-    return r;
-}
-
 /* ---- questions ---- */
 
 static enum status count_all(const struct asking *a, const struct stream *s,
@@ -194,7 +125,7 @@ static enum status ask_contiguity(struct asking *a, struct err *err)
         struct whatif_row *r =
             whatif_add(a, WHATIF_CONTIGUITY, shares[i], a->all_memory_ns, (double)a->walks);
         const double ns = whatif_time(a, a->all_memory_ns, (double)a->walks, 1 - shares[i]);
-        set_times(a, r, ns, ns);
+        whatif_set_times(a, r, ns, ns);
         r->bound = whatif_time(a, 0, (double)a->walks, 1 - shares[i]) > a->all_memory_ns
                        ? BOUND_TRANSLATION
                        : BOUND_MEMORY;

@@ -29,6 +29,14 @@ struct whatif_row *whatif_add_unknown(struct asking *a, enum whatif_question que
  * of the frames. */
 double whatif_time(const struct asking *a, double memory_ns, double walks, double scattered);
 
+/* The share of scattered frames that was told, or none; and of the worst case: what was told, or
+ * all of them, as far as their price was measured. */
+double whatif_told(const struct asking *a);
+double whatif_worst(const struct asking *a);
+
+/* Sets the times of all accesses, in ns, and what follows from them. */
+void whatif_set_times(const struct asking *a, struct whatif_row *r, double ns, double ns_at_worst);
+
 /* In whatif_place.c: what the planner would do. */
 enum status whatif_scopes(struct asking *a, struct err *err);
 enum status whatif_windows(struct asking *a, struct err *err);

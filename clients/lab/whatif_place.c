@@ -77,20 +77,16 @@ static void filter(const struct asking *a, struct passes *p, uint16_t *pass_of, 
 /* Passes come one after the other, so their times add up. */
 static void add_scopes(struct asking *a, const struct passes *p)
 {
-    const double told = a->options->contiguous >= 0 ? 1 - a->options->contiguous : 0;
-    const double worst = a->options->contiguous < 0 && a->out->scattered_factor > 0 ? 1 : told;
     double ns = 0;
     double ns_at_worst = 0;
     double walks = 0;
     for (uint32_t k = 0; k < p->count; k++) {
-        ns += whatif_time(a, p->memory_ns[k], (double)p->walks[k], told);
-        ns_at_worst += whatif_time(a, p->memory_ns[k], (double)p->walks[k], worst);
+        ns += whatif_time(a, p->memory_ns[k], (double)p->walks[k], whatif_told(a));
+        ns_at_worst += whatif_time(a, p->memory_ns[k], (double)p->walks[k], whatif_worst(a));
         walks += (double)p->walks[k];
     }
     struct whatif_row *r = whatif_add(a, WHATIF_SCOPES, p->count, a->all_memory_ns, walks);
-    r->ns = ns / (double)a->out->accesses;
-    r->ns_at_worst = ns_at_worst / (double)a->out->accesses;
-    r->gbps = (double)a->trace->moved_bytes / ns;
+    whatif_set_times(a, r, ns, ns_at_worst);
     (void)snprintf(r->note, sizeof r->note,
                    "assuming that a pass skips the others' accesses for "
                    "nothing");
