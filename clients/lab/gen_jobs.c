@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { GRID_BLOCKS = 264, BLOCK_WARPS = 32, ROUND = 1, BAG_ROWS = 64, GATHER_LANE_BYTES = 16 };
+enum { GRID_BLOCKS = 264, MAX_BLOCK_WARPS = 32, ROUND = 1, BAG_ROWS = 64, GATHER_LANE_BYTES = 16 };
 
 static const uint64_t BASE = 0x7f0000000000u;
 
@@ -93,6 +93,9 @@ static enum status check(const struct gen_job *job, const struct kind **out, str
     if (job->row_bytes != 128 && job->row_bytes != 256 && job->row_bytes != 512)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "row-bytes",
                              "row-bytes must be 128, 256 or 512");
+    if (job->threads % RLT_LANES != 0 || job->threads > MAX_BLOCK_WARPS * RLT_LANES)
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "threads",
+                             "threads must be a multiple of 32 up to 1024");
     return STATUS_OK;
 }
 
@@ -111,8 +114,8 @@ enum status gen_job(const struct gen_job *job, struct rlt_writer *out, struct er
     const struct kind *k;
     const enum status s = check(job, &k, err);
     struct rlt_allocation memory = {.base = BASE, .bytes = job->bytes};
-    struct rlt_kernel kernel = {.grid = {GRID_BLOCKS, 1, 1},
-                                .block = {BLOCK_WARPS * RLT_LANES, 1, 1}};
+    const uint32_t warps = job->threads > 0 ? job->threads / RLT_LANES : MAX_BLOCK_WARPS;
+    struct rlt_kernel kernel = {.grid = {GRID_BLOCKS, 1, 1}, .block = {warps * RLT_LANES, 1, 1}};
     struct rlt_record r = {.mask = RLT_FULL_MASK};
     uint64_t steps;
     uint64_t piece;
@@ -126,11 +129,11 @@ enum status gen_job(const struct gen_job *job, struct rlt_writer *out, struct er
     r.kind = k->kind;
     r.width_log2 = k->width_log2;
     steps = (job->count - 1) / step_elements(job, k) + 1;
-    piece = (steps - 1) / (GRID_BLOCKS * BLOCK_WARPS) + 1;
+    piece = (steps - 1) / ((uint64_t)GRID_BLOCKS * warps) + 1;
     for (uint64_t step = 0; step < steps; step++) {
         const uint64_t warp = step / piece;
-        r.block = warp / BLOCK_WARPS;
-        r.warp = (uint32_t)(warp % BLOCK_WARPS);
+        r.block = warp / warps;
+        r.warp = (uint32_t)(warp % warps);
         write_step(job, k, step, &r, out);
     }
     return STATUS_OK;

@@ -17,6 +17,7 @@ struct gen_job {
     uint64_t bytes;     /* of the allocation, 1 MiB or more */
     uint64_t count;     /* lines, samples, rows or values, 1 or more */
     uint32_t row_bytes; /* of gather: 128, 256 or 512 */
+    uint32_t threads;   /* of a block, 32 to 1024 in whole warps; 0: 1024 */
     uint32_t seed;
 };
 

@@ -177,7 +177,7 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
     s = allocate(out, t->line_count, err);
     if (!d || !left)
         s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
-    if (s == STATUS_OK) {
+    if (d && left && s == STATUS_OK) {
         d->t = t;
         d->out = out;
         d->sm_blocks = sm_blocks;
@@ -237,7 +237,7 @@ enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t re
         shift++;
     if (!order)
         status = err_set(err, STATUS_NO_MEMORY, "no memory to sort buffers of %u", records);
-    for (size_t at = 0; status == STATUS_OK && at < s->count; at += records) {
+    for (size_t at = 0; order && status == STATUS_OK && at < s->count; at += records) {
         const size_t left = s->count - at;
         const uint32_t count = left < records ? (uint32_t)left : records;
         sort_buffer(s->units + at, count, shift, order, order + records);
@@ -295,7 +295,7 @@ enum status stream_count(const struct stream *s, const struct sim_desc *machine,
     }
     if (!b || !b->mmu)
         status = err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
-    for (uint32_t i = 0; status == STATUS_OK && i < parts; i++) {
+    for (uint32_t i = 0; b && b->mmu && i < parts; i++) {
         const size_t from = i > 0 ? ends[i - 1] : 0;
         if (!cold)
             (void)count_part(b, s, from, ends[i]);

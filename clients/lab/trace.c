@@ -158,8 +158,8 @@ static enum status put_in_order(struct loader *l, struct err *err)
     uint32_t first = 0;
     t->warp_count = l->warps.count;
     t->block_count = l->blocks.count;
-    new_of = malloc(t->warp_count * sizeof *new_of);
-    sorted = malloc(t->record_count * sizeof *sorted);
+    new_of = malloc((t->warp_count + (size_t)1) * sizeof *new_of);
+    sorted = malloc((t->record_count + (size_t)1) * sizeof *sorted);
     t->warps = calloc(t->warp_count, sizeof *t->warps);
     if (!new_of || !sorted || !t->warps) {
         free(new_of);
@@ -189,7 +189,7 @@ static enum status put_in_order(struct loader *l, struct err *err)
 static enum status copy_kernels(struct trace *t, const struct rlt_reader *r, struct err *err)
 {
     const struct rlt_kernel *kernels = rlt_kernels(r, &t->kernel_count);
-    t->kernels = malloc(t->kernel_count * sizeof *t->kernels);
+    t->kernels = malloc((t->kernel_count + (size_t)1) * sizeof *t->kernels);
     if (!t->kernels)
         return no_memory(err);
     memcpy(t->kernels, kernels, t->kernel_count * sizeof *t->kernels);

@@ -67,7 +67,9 @@ int lab_gen(int argc, char **argv)
         (void)option_bytes(&l, "--granule", &granule);
         (void)option_count(&l, "--count", &job.count);
         if (option_count(&l, "--row-bytes", &number))
-            job.row_bytes = (uint32_t)number;
+            job.row_bytes = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+        if (option_count(&l, "--threads", &number))
+            job.threads = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
         if (option_count(&l, "--seed", &number))
             job.seed = (uint32_t)number;
     }

@@ -6,7 +6,7 @@
 
 #include "clients/lab/whatif.h"
 
-int lab_gen(int argc, char **argv);     /* JOB [--bytes B] [--count N] [--row-bytes N] [--seed N] */
+int lab_gen(int argc, char **argv);     /* JOB [options] */
 int lab_import(int argc, char **argv);  /* nvbit|accelsim|csv [--granule B] FILE|- */
 int lab_info(int argc, char **argv);    /* [--json] TRACE|- */
 int lab_what_if(int argc, char **argv); /* [options] FINGERPRINT TRACE|- */

@@ -83,7 +83,7 @@ static uint64_t rank_of(const struct number_set *chunks, uint64_t chunk)
 /* A run of neighboring chunks is a region; its ends are found later. */
 static enum status begin_regions(struct trace *t, const struct number_set *chunks, struct err *err)
 {
-    t->regions = calloc(chunks->count, sizeof *t->regions);
+    t->regions = calloc(chunks->count + (size_t)1, sizeof *t->regions);
     if (!t->regions)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the regions of the trace");
     for (uint32_t i = 0; i < chunks->count; i++) {
@@ -190,11 +190,11 @@ enum status trace_move(struct trace *t, struct number_set *chunks, uint64_t *lin
         sort_chunks(chunks);
         s = begin_regions(t, chunks, err);
     }
-    t->units = s == STATUS_OK ? malloc(t->line_count * sizeof *t->units) : NULL;
+    t->units = malloc((t->line_count + 1) * sizeof *t->units);
     if (s == STATUS_OK && !t->units)
         s = err_set(err, STATUS_NO_MEMORY, "no memory for %llu lines",
                     (unsigned long long)t->line_count);
-    if (s != STATUS_OK) {
+    if (s != STATUS_OK || !touched || !t->units) {
         free(touched);
         return s;
     }

@@ -192,8 +192,10 @@ static enum status ask_order(struct asking *a, struct err *err)
 
 static enum status ask_blocks(struct asking *a, struct err *err)
 {
+    const uint32_t each = (a->trace->block_count - 1) / a->machine.sm_count + 1;
+    const uint32_t most = each < STREAM_SM_BLOCKS ? each : STREAM_SM_BLOCKS;
     enum status s = STATUS_OK;
-    for (uint32_t blocks = 1; s == STATUS_OK && blocks <= STREAM_SM_BLOCKS; blocks *= 2) {
+    for (uint32_t blocks = 1; s == STATUS_OK && blocks <= most; blocks *= 2) {
         struct stream stream = {0};
         uint64_t walks = 0;
         s = stream_deal(a->trace, &a->machine, blocks, page_of(&a->machine), &stream, err);

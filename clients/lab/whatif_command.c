@@ -187,7 +187,7 @@ int lab_what_if(int argc, char **argv)
         s = trace_load(in, &trace, &err);
     if (s == STATUS_OK)
         s = whatif_ask(fp, &trace, &options, answer, &err);
-    if (s != STATUS_OK)
+    if (s != STATUS_OK || !fp || !answer)
         (void)fprintf(stderr, "reach-lab what-if: %s\n", err.text);
     else if (!(as_json ? whatif_print_json : whatif_print)(fp, answer, stdout))
         s = STATUS_IO;
