@@ -9,6 +9,7 @@ static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
+    "  check jobs [DIR]   compare what-if with the jobs measured there\n"
     "  bench         how fast accesses are counted, and traces imported\n"
     "\n"
     "  gen JOB [--bytes B] [--count N] [--row-bytes N] [--threads N] [--seed N]\n"
@@ -32,7 +33,9 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "";
     int result = LAB_ERROR;
 
-    if (strcmp(command, "check") == 0 && argc <= 3)
+    if (strcmp(command, "check") == 0 && argc >= 3 && argc <= 4 && strcmp(argv[2], "jobs") == 0)
+        result = lab_check_jobs(argc == 4 ? argv[3] : "docs/measurements");
+    else if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)
         result = lab_bench() == LAB_AS_SAID ? lab_bench_traces() : LAB_ERROR;

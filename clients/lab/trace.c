@@ -160,8 +160,8 @@ static enum status put_in_order(struct loader *l, struct err *err)
     t->block_count = l->blocks.count;
     new_of = malloc((t->warp_count + (size_t)1) * sizeof *new_of);
     sorted = malloc((t->record_count + (size_t)1) * sizeof *sorted);
-    t->warps = calloc(t->warp_count, sizeof *t->warps);
-    if (!new_of || !sorted || !t->warps) {
+    t->warps = calloc(t->warp_count + (size_t)1, sizeof *t->warps);
+    if (!new_of || !sorted || !t->warps || !l->warp_of_record) {
         free(new_of);
         free(sorted);
         return no_memory(err);

@@ -11,7 +11,10 @@ int lab_import(int argc, char **argv);  /* nvbit|accelsim|csv [--granule B] FILE
 int lab_info(int argc, char **argv);    /* [--json] TRACE|- */
 int lab_what_if(int argc, char **argv); /* [options] FINGERPRINT TRACE|- */
 
-/* Import and the model of what-if, in MB/s and accesses per second. */
+/* V2: what-if beside the jobs measured in a folder like docs/measurements. */
+int lab_check_jobs(const char *folder);
+
+/* The speed of the importers. */
 int lab_bench_traces(void);
 
 /* The answer as a table, or as JSON. False: nothing could be written. */

@@ -108,13 +108,13 @@ enum status whatif_scopes(struct asking *a, struct err *err)
     pass_of = malloc(a->stream.count * sizeof *pass_of);
     s = p && pass_of ? stream_new(&a->stream, &filtered, err)
                      : err_set(err, STATUS_NO_MEMORY, "no memory for the passes");
-    if (s == STATUS_OK) {
+    if (p && pass_of && s == STATUS_OK) {
         p->count = (uint32_t)a->plan->passes;
         filter(a, p, pass_of, &filtered);
         s = stream_count(&filtered, &a->machine, a->options->cold, p->ends, p->count, p->walks,
                          err);
     }
-    if (s == STATUS_OK)
+    if (p && s == STATUS_OK)
         add_scopes(a, p);
     stream_free(&filtered);
     free(pass_of);
@@ -209,11 +209,11 @@ enum status whatif_windows(struct asking *a, struct err *err)
     d = calloc(1, sizeof *d);
     s = d ? stream_new(&a->stream, &dealt, err)
           : err_set(err, STATUS_NO_MEMORY, "no memory for the windows");
-    if (s == STATUS_OK) {
+    if (d && s == STATUS_OK) {
         deal_to_windows(a, d, &dealt);
         s = stream_count(&dealt, &a->machine, a->options->cold, &dealt.count, 1, &walks, err);
     }
-    if (s == STATUS_OK)
+    if (d && s == STATUS_OK)
         (void)snprintf(whatif_add(a, WHATIF_WINDOWS, a->plan->placement.window_count,
                                   a->all_memory_ns * crowding(a, d) * slowdown(a), (double)walks)
                            ->note,
