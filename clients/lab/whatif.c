@@ -12,7 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CURVE_SEED = 1, FIRST_BUFFER_LOG2 = 10, LAST_BUFFER_LOG2 = 20 };
+/* To add to what is in memory is to read and to write it. */
+enum { CURVE_SEED = 1, MOVES_TO_ADD = 2, FIRST_BUFFER_LOG2 = 10, LAST_BUFFER_LOG2 = 20 };
 
 /* A curve that falls by less does not show what a miss costs. */
 static const double VISIBLE = 1.02;
@@ -48,8 +49,12 @@ static enum status price_memory(struct asking *a, struct err *err)
         }
         a->all_memory_ns += *ns * r->line_count;
     }
+    a->read_ns = a->options->input_bytes * (double)t->line_count / a->fp->throughput.plateau_gbps.v;
+    a->add_ns = a->options->output_bytes * MOVES_TO_ADD * (double)t->line_count /
+                a->fp->throughput.plateau_gbps.v;
     if (a->options->in_reach_gbps > 0) {
-        const double own = (double)t->moved_bytes / a->options->in_reach_gbps;
+        const double whole = (double)t->moved_bytes / a->options->in_reach_gbps;
+        const double own = fmax(whole - a->read_ns, 0);
         for (uint32_t i = 0; i < STREAM_CLASSES; i++)
             a->memory_ns[i] *= own / a->all_memory_ns;
         a->all_memory_ns = own;
@@ -108,7 +113,7 @@ static enum status ask_as_it_is(struct asking *a, struct err *err)
     if (s == STATUS_OK)
         s = count_all(a, &a->stream, &a->machine, &a->walks, err);
     if (s == STATUS_OK)
-        (void)whatif_add(a, WHATIF_AS_IT_IS, 0, a->all_memory_ns, (double)a->walks);
+        (void)whatif_add(a, WHATIF_AS_IT_IS, 0, whatif_memory(a), (double)a->walks);
     return s;
 }
 
@@ -123,10 +128,10 @@ static enum status ask_contiguity(struct asking *a, struct err *err)
     }
     for (uint32_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         struct whatif_row *r =
-            whatif_add(a, WHATIF_CONTIGUITY, shares[i], a->all_memory_ns, (double)a->walks);
-        const double ns = whatif_time(a, a->all_memory_ns, (double)a->walks, 1 - shares[i]);
+            whatif_add(a, WHATIF_CONTIGUITY, shares[i], whatif_memory(a), (double)a->walks);
+        const double ns = whatif_time(a, whatif_memory(a), (double)a->walks, 1 - shares[i]);
         whatif_set_times(a, r, ns, ns);
-        r->bound = whatif_time(a, 0, (double)a->walks, 1 - shares[i]) > a->all_memory_ns
+        r->bound = whatif_time(a, 0, (double)a->walks, 1 - shares[i]) > whatif_memory(a)
                        ? BOUND_TRANSLATION
                        : BOUND_MEMORY;
     }
@@ -159,7 +164,7 @@ static enum status ask_entry(struct asking *a, struct err *err)
         if (s == STATUS_OK)
             s = count_all(a, &stream, other, &walks, err);
         if (s == STATUS_OK) {
-            r = whatif_add(a, WHATIF_ENTRY, (double)sizes[i], a->all_memory_ns, (double)walks);
+            r = whatif_add(a, WHATIF_ENTRY, (double)sizes[i], whatif_memory(a), (double)walks);
             (void)snprintf(r->note, sizeof r->note,
                            "no such chip was measured; a miss costs what it costs on this one");
         }
@@ -183,7 +188,7 @@ static enum status ask_order(struct asking *a, struct err *err)
             s = count_all(a, &sorted, &a->machine, &walks, err);
         if (s == STATUS_OK)
             (void)snprintf(
-                whatif_add(a, WHATIF_ORDER, 1u << log2, a->all_memory_ns, (double)walks)->note,
+                whatif_add(a, WHATIF_ORDER, 1u << log2, whatif_memory(a), (double)walks)->note,
                 WHATIF_NOTE_BYTES, "the sorting itself is not counted");
         stream_free(&sorted);
     }
@@ -203,7 +208,7 @@ static enum status ask_blocks(struct asking *a, struct err *err)
             s = count_all(a, &stream, &a->machine, &walks, err);
         if (s == STATUS_OK)
             (void)snprintf(
-                whatif_add(a, WHATIF_BLOCKS, blocks, a->all_memory_ns, (double)walks)->note,
+                whatif_add(a, WHATIF_BLOCKS, blocks, whatif_memory(a), (double)walks)->note,
                 WHATIF_NOTE_BYTES, "misses alone: too few warps do not keep memory busy");
         stream_free(&stream);
     }
@@ -220,6 +225,10 @@ static enum status check_options(const struct whatif_options *o, struct err *err
     if (!(o->in_reach_gbps >= 0) || o->in_reach_gbps > STRATEGY_MAX_RATE)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "in-reach-gbps",
                              "in-reach-gbps must be from 0 to 10^6");
+    if (!(o->input_bytes >= 0) || !(o->output_bytes >= 0) ||
+        o->input_bytes > STRATEGY_MAX_INPUT_BYTES || o->output_bytes > STRATEGY_MAX_INPUT_BYTES)
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "input-bytes",
+                             "input-bytes and output-bytes must be from 0 to 2^20");
     if (o->sm_blocks > STREAM_SM_BLOCKS)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "blocks",
                              "blocks of an SM must be from 1 to %d", STREAM_SM_BLOCKS);
@@ -276,7 +285,7 @@ enum status whatif_ask(const struct fingerprint *fp, const struct trace *trace,
     a->options = options;
     a->out = out;
     s = begin(a, err);
-    out->memory_ns = a->all_memory_ns / (double)out->accesses;
+    out->memory_ns = whatif_memory(a) / (double)out->accesses;
     for (uint32_t q = 0; s == STATUS_OK && q < WHATIF_QUESTION_COUNT; q++) {
         if (questions >> q & 1)
             s = asks[q](a, err);

@@ -28,9 +28,14 @@ struct whatif_options {
     double contiguous;    /* share of the frames, 0..1; below 0: not known, and a range is given */
     double in_reach_gbps; /* the job's own speed within the reach, in bytes that memory moves; 0:
                              what the fingerprint says of such accesses */
-    uint32_t sm_blocks;   /* side by side on an SM; 0: as many as their threads allow */
-    bool cold;            /* count from empty TLBs; else the trace is run once before */
-    uint32_t questions;   /* bit q: enum whatif_question q; 0: all. The first is always answered */
+    double input_bytes;  /* that the job reads in order for an access: each pass and window reads it
+                            again, and in_reach_gbps has one reading in it; 0: none */
+    double output_bytes; /* that several passes or windows add to, for an access; 0: none */
+    uint64_t
+        reserve_bytes;  /* touched at random besides, by all SMs: comes off scopes and windows */
+    uint32_t sm_blocks; /* side by side on an SM; 0: as many as their threads allow */
+    bool cold;          /* count from empty TLBs; else the trace is run once before */
+    uint32_t questions; /* bit q: enum whatif_question q; 0: all. The first is always answered */
 };
 
 enum { WHATIF_MAX_ROWS = 48, WHATIF_NOTE_BYTES = 200 };

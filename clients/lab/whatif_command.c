@@ -145,6 +145,9 @@ static bool read_options(struct option_list *l, struct whatif_options *o, bool *
         left = l->argc;
         (void)option_real(l, "--contiguous", &o->contiguous);
         (void)option_real(l, "--in-reach-gbps", &o->in_reach_gbps);
+        (void)option_bytes(l, "--reserve", &o->reserve_bytes);
+        (void)option_real(l, "--input-bytes", &o->input_bytes);
+        (void)option_real(l, "--output-bytes", &o->output_bytes);
         if (option_count(l, "--blocks", &blocks))
             o->sm_blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX;
         o->cold = option_flag(l, "--cold") || o->cold;

@@ -14,6 +14,8 @@ struct asking {
     struct stream stream;             /* as it is */
     double memory_ns[STREAM_CLASSES]; /* of a line; 0: the trace has none */
     double all_memory_ns;             /* of the trace */
+    double read_ns;                   /* to read the input of all of it once */
+    double add_ns;                    /* to add to its output once more */
     uint64_t walks;                   /* as it is */
     struct strategy_answer *plan;     /* NULL: there is none, and no_plan says why */
     struct err no_plan;
@@ -33,6 +35,12 @@ double whatif_time(const struct asking *a, double memory_ns, double walks, doubl
  * all of them, as far as their price was measured. */
 double whatif_told(const struct asking *a);
 double whatif_worst(const struct asking *a);
+
+/* The accesses and one reading of the input. */
+static inline double whatif_memory(const struct asking *a)
+{
+    return a->all_memory_ns + a->read_ns;
+}
 
 /* Sets the times of all accesses, in ns, and what follows from them. */
 void whatif_set_times(const struct asking *a, struct whatif_row *r, double ns, double ns_at_worst);

@@ -13,7 +13,8 @@ enum { MAX_PASSES = 1024 };
 /* a->plan, asked for once; stays NULL where there is none. */
 static enum status make_plan(struct asking *a, struct err *err)
 {
-    const struct job_request job = {.bytes = a->trace->bytes};
+    const struct job_request job = {.bytes = a->trace->bytes,
+                                    .reserve_bytes = a->options->reserve_bytes};
     if (a->plan || a->no_plan.status != STATUS_OK)
         return STATUS_OK;
     a->plan = calloc(1, sizeof *a->plan);
@@ -80,12 +81,15 @@ static void add_scopes(struct asking *a, const struct passes *p)
     double ns = 0;
     double ns_at_worst = 0;
     double walks = 0;
+    const double each = a->read_ns + a->add_ns * (p->count - 1) / p->count;
     for (uint32_t k = 0; k < p->count; k++) {
-        ns += whatif_time(a, p->memory_ns[k], (double)p->walks[k], whatif_told(a));
-        ns_at_worst += whatif_time(a, p->memory_ns[k], (double)p->walks[k], whatif_worst(a));
+        const double memory_ns = p->memory_ns[k] + each;
+        ns += whatif_time(a, memory_ns, (double)p->walks[k], whatif_told(a));
+        ns_at_worst += whatif_time(a, memory_ns, (double)p->walks[k], whatif_worst(a));
         walks += (double)p->walks[k];
     }
-    struct whatif_row *r = whatif_add(a, WHATIF_SCOPES, p->count, a->all_memory_ns, walks);
+    struct whatif_row *r =
+        whatif_add(a, WHATIF_SCOPES, p->count, a->all_memory_ns + each * p->count, walks);
     whatif_set_times(a, r, ns, ns_at_worst);
     (void)snprintf(r->note, sizeof r->note,
                    "assuming that a pass skips the others' accesses for "
@@ -213,9 +217,12 @@ enum status whatif_windows(struct asking *a, struct err *err)
         deal_to_windows(a, d, &dealt);
         s = stream_count(&dealt, &a->machine, a->options->cold, &dealt.count, 1, &walks, err);
     }
+    const uint32_t count = a->plan->placement.window_count;
+    const double each = a->read_ns + a->add_ns * (count - 1);
     if (d && s == STATUS_OK)
-        (void)snprintf(whatif_add(a, WHATIF_WINDOWS, a->plan->placement.window_count,
-                                  a->all_memory_ns * crowding(a, d) * slowdown(a), (double)walks)
+        (void)snprintf(whatif_add(a, WHATIF_WINDOWS, count,
+                                  a->all_memory_ns * crowding(a, d) * slowdown(a) + each,
+                                  (double)walks)
                            ->note,
                        WHATIF_NOTE_BYTES, "each SM does the accesses of its window");
     stream_free(&dealt);

@@ -103,6 +103,21 @@ def what_if_answers_the_same_twice():
 
 
 @case
+def measured_jobs_are_as_stored():
+    folder = os.path.join(common.folder, "jobs")
+    visit, chip = "visit-jobs-h100-26cff468-2026-11-21", "nvidia-h100-80gb-hbm3-26cff468-2026-11-21"
+    os.makedirs(os.path.join(folder, visit))
+    os.symlink(os.path.join(MEASURED, chip), os.path.join(folder, chip))
+    os.symlink(os.path.join(MEASURED, visit, "gather.json"), os.path.join(folder, visit, "gather.json"))
+    with open(os.path.join(MEASURED, "lab-jobs.txt"), encoding="utf-8") as file:
+        stored = file.read().split("visit-jobs-h200")[0].splitlines()
+    status, text, log = run(PROGRAM, "check", "jobs", folder)
+    equal((status, log), (1, ""), text)
+    equal(text.splitlines()[:-1], [line for line in stored if "V2  gather" in line or line.startswith("visit")])
+    equal(run(PROGRAM, "check", "jobs", os.path.join(common.folder, "nowhere"))[0], 2)
+
+
+@case
 def what_tracers_write_is_imported():
     corpus = os.path.join(ROOT, "tests", "fuzz", "corpus")
     path, log = written("nvbit.rlt", "import", "nvbit", os.path.join(corpus, "trace_nvbit", "two_kinds"))
