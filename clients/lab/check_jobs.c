@@ -191,6 +191,15 @@ static void judge_way(const struct measured_job *j, uint64_t bytes, const json_t
     }
 }
 
+/* Within the reach, as the job wrote it: files of before the renaming have the other word. */
+static double own_gbps(const json_t *size)
+{
+    const json_t *now = json_object_get(size, "in_reach_gbps");
+    return json_number_value(now ? now
+                                 : json_object_get(size, "inside"
+                                                         "_gbps"));
+}
+
 static void check_job(const char *folder, const char *visit, const struct fingerprint *fp,
                       const struct measured_job *j, struct tally *tally)
 {
@@ -202,7 +211,7 @@ static void check_job(const char *folder, const char *visit, const struct finger
     json_array_foreach(json_object_get(json, "sizes"), i, size)
     {
         const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(size, "bytes"));
-        const double inside = json_number_value(json_object_get(size, "inside_gbps"));
+        const double inside = own_gbps(size);
         double best[WHATIF_QUESTION_COUNT];
         const json_t *way;
         size_t k;
