@@ -94,14 +94,21 @@ __global__ void __launch_bounds__(THREADS, 1)
     share s = share_of(w);
     float sum = 0;
     for (; s.at < s.end; s.at += s.step) {
+        const float4 *rows[IN_FLIGHT];
         float4 v[IN_FLIGHT];
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++) {
             const uint64_t i = s.at + k * (WARP / ROW_LANES) + octet;
+            rows[k] = NULL;
+            if (i < s.end)
+                rows[k] = (const float4 *)(memory + __ldcg(w.items + i)) + lane;
+        }
+#pragma unroll
+        for (int k = 0; k < IN_FLIGHT; k++) {
+            const float4 *row = rows[k];
             v[k] = make_float4(0, 0, 0, 0);
-            if (i >= s.end)
+            if (row == NULL)
                 continue;
-            const float4 *row = (const float4 *)(memory + w.items[i]) + lane;
             reach_trace_access(trace, row, REACH_TRACE_LOAD, sizeof *row);
             v[k] = __ldcg(row);
         }
