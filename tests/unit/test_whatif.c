@@ -167,6 +167,33 @@ static void scattered_agrees_too(void **state)
     trace_free(&t);
 }
 
+/* Inputs that each pass reads again, outputs that several add to, and a reserve. */
+static void what_a_job_states_costs_the_same(void **state)
+{
+    static struct strategy_answer plan;
+    const struct job_request job = {
+        .bytes = 128 * GIB, .input_bytes = 4, .output_bytes = 2, .reserve_bytes = 64 * MIB};
+    const struct whatif_options o = {.contiguous = 1,
+                                     .input_bytes = 4,
+                                     .output_bytes = 2,
+                                     .reserve_bytes = 64 * MIB,
+                                     .questions = 1 << WHATIF_SCOPES | 1 << WHATIF_WINDOWS};
+    struct err err = {0};
+    const struct whatif_answer *a;
+    (void)state;
+    load(H200);
+    struct trace t = traced("random", 128 * GIB, 1 << 20);
+    a = asked(&t, &o);
+    assert_int_equal(strategy_plan(&fp, &job, &plan, &err), STATUS_OK);
+    compare(H200, job.bytes, "scopes", row_of(a, WHATIF_SCOPES, (double)plan.passes),
+            option_of(&plan, STRATEGY_SCOPES)->gbps);
+    compare(H200, job.bytes, "windows", row_of(a, WHATIF_WINDOWS, plan.placement.window_count),
+            option_of(&plan, STRATEGY_FILTERED_WINDOWS)->gbps);
+    assert_true(row_of(a, WHATIF_SCOPES, 3)->gbps <
+                row_of(a, WHATIF_WINDOWS, 3)->gbps); /* inputs and outputs do cost */
+    trace_free(&t);
+}
+
 /* ---- what must hold ---- */
 
 static void entries_that_cover_all_never_walk(void **state)
@@ -297,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_planner),
         cmocka_unit_test(scattered_agrees_too),
+        cmocka_unit_test(what_a_job_states_costs_the_same),
         cmocka_unit_test(entries_that_cover_all_never_walk),
         cmocka_unit_test(within_the_reach_nothing_helps),
         cmocka_unit_test(cold_counts_the_first_touches),
