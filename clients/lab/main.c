@@ -1,5 +1,6 @@
 /* main.c: reach-lab, the command line of the lab. */
 #include "clients/lab/lab.h"
+#include "clients/lab/trace_commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,20 @@ static const char help[] =
     "usage: reach-lab COMMAND\n"
     "\n"
     "  check [DIR]   compare the model with the GPUs measured in DIR (docs/measurements)\n"
-    "  bench         how fast accesses are counted\n"
+    "  check jobs [DIR]   compare what-if with the jobs measured there\n"
+    "  bench         how fast accesses are counted, and traces imported\n"
+    "\n"
+    "  gen JOB [--bytes B] [--count N] [--row-bytes N] [--threads N] [--seed N]\n"
+    "          [--granule B] >TRACE\n"
+    "                the accesses of a job: random, sampling, gather, grouping\n"
+    "  import nvbit|accelsim|csv [--granule B] FILE >TRACE\n"
+    "                what another tool traced; - is the standard input\n"
+    "  info [--json] TRACE\n"
+    "  what-if [--contiguous SHARE] [--in-reach-gbps N] [--input-bytes N] [--output-bytes N]\n"
+    "          [--reserve B] [--blocks N] [--cold] [--only QUESTION].. [--json] FINGERPRINT TRACE\n"
+    "                what the traced job costs on that GPU, and what would change it: as-it-is,\n"
+    "                contiguity, entry, order, blocks, scopes, windows\n"
+    "\n"
     "  --help        print this text\n"
     "  --version     print the version\n"
     "\n"
@@ -19,10 +33,20 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "";
     int result = LAB_ERROR;
 
-    if (strcmp(command, "check") == 0 && argc <= 3)
+    if (strcmp(command, "check") == 0 && argc >= 3 && argc <= 4 && strcmp(argv[2], "jobs") == 0)
+        result = lab_check_jobs(argc == 4 ? argv[3] : "docs/measurements");
+    else if (strcmp(command, "check") == 0 && argc <= 3)
         result = lab_check(argc == 3 ? argv[2] : "docs/measurements");
     else if (strcmp(command, "bench") == 0 && argc == 2)
-        result = lab_bench();
+        result = lab_bench() == LAB_AS_SAID ? lab_bench_traces() : LAB_ERROR;
+    else if (strcmp(command, "gen") == 0)
+        result = lab_gen(argc - 2, argv + 2);
+    else if (strcmp(command, "import") == 0)
+        result = lab_import(argc - 2, argv + 2);
+    else if (strcmp(command, "info") == 0)
+        result = lab_info(argc - 2, argv + 2);
+    else if (strcmp(command, "what-if") == 0)
+        result = lab_what_if(argc - 2, argv + 2);
     else if (strcmp(command, "--help") == 0 && argc == 2)
         result = fputs(help, stdout) < 0 ? LAB_ERROR : LAB_AS_SAID;
     else if (strcmp(command, "--version") == 0 && argc == 2)

@@ -70,6 +70,7 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
     if (!(of.plateau_gbps > 0))
         return false;
     out->in_reach_ns = ns_of(of.transaction_bytes, of.plateau_gbps);
+    out->naive.reach_bytes = reach_bytes;
     if (reach_bytes > 0)
         add_gbps(out, 0, reach_bytes, of.plateau_gbps, of.plateau_gbps);
     for (uint32_t i = 0; !r && i < t->curve_count; i++)
@@ -215,17 +216,24 @@ static double on_line(const struct access_cost_point *a, const struct access_cos
 }
 
 /* Between points i and i + 1. Where the first is as fast as within the reach, the line bends
- * somewhere between: the next line backwards says where. Beyond the reach there is no bend to look
- * for, and such a line would carry the noise of two points that are close to each other. */
+ * somewhere between: the next line backwards says where or, if there is no next point, the line
+ * that rises from 0 at the reach. Beyond the reach there is no bend to look for, and such a line
+ * would carry the noise of two points that are close to each other. */
 static double between(const struct access_cost_series *s, uint32_t i, uint64_t bytes)
 {
     const struct access_cost_point *a = &s->points[i];
     const struct access_cost_point *b = &s->points[i + 1];
+    const struct access_cost_point at_reach = {s->reach_bytes, 0};
+    const struct access_cost_point *other = NULL;
     double bent;
 
-    if (i + 2 < s->count && a->ns <= s->points[0].ns * VISIBLE && b->ns > a->ns &&
-        s->points[i + 2].ns > b->ns && on_line(b, &s->points[i + 2], a->bytes) < a->ns) {
-        bent = on_line(b, &s->points[i + 2], bytes);
+    if (i + 2 < s->count && s->points[i + 2].ns > b->ns)
+        other = b + 1;
+    if (i + 2 == s->count && s->reach_bytes > 0 && b->ns > s->points[0].ns * VISIBLE)
+        other = &at_reach;
+    if (other && a->ns <= s->points[0].ns * VISIBLE && b->ns > a->ns &&
+        on_line(b, other, a->bytes) < a->ns) {
+        bent = on_line(b, other, bytes);
         return bent > a->ns ? bent : a->ns;
     }
     return on_line(a, b, bytes);

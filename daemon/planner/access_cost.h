@@ -21,6 +21,7 @@ struct access_cost_point {
 
 struct access_cost_series {
     uint32_t count;
+    uint64_t reach_bytes; /* where the time of translation begins to rise from 0; 0: not known */
     struct access_cost_point
         points[ACCESS_COST_MAX_POINTS]; /* by rising bytes; the first at the reach */
 };

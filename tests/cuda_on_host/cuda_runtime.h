@@ -33,7 +33,15 @@ struct dim3 {
     }
 };
 
-static dim3 threadIdx(0), blockIdx(0), blockDim, gridDim;
+/* Of a thread or a block in one dimension. */
+static inline dim3 place_of(unsigned n)
+{
+    dim3 at(n);
+    at.y = at.z = 0;
+    return at;
+}
+
+static dim3 threadIdx = place_of(0), blockIdx = place_of(0), blockDim, gridDim;
 
 namespace cuda_on_host
 {
@@ -120,7 +128,7 @@ static inline void run_block(unsigned count)
             const size_t i = random_below((unsigned)n);
             current = ready[i];
             ready[i] = ready[n - 1];
-            threadIdx = dim3(current);
+            threadIdx = place_of(current);
             swapcontext(&scheduler, &threads[current].context);
         }
     }
@@ -178,6 +186,22 @@ static inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from)
     return all[from];
 }
 
+/* Where all lanes of a warp come together. */
+static inline unsigned __activemask()
+{
+    return ~0u;
+}
+
+static inline int __ffs(unsigned bits)
+{
+    return __builtin_ffs((int)bits);
+}
+
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((unsigned long long)a * b >> 32);
+}
+
 static inline unsigned __popc(unsigned bits)
 {
     return (unsigned)__builtin_popcount(bits);
@@ -205,10 +229,22 @@ static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
     gridDim = config->gridDim;
     blockDim = config->blockDim;
     for (unsigned b = 0; b < gridDim.x; b++) {
-        blockIdx = dim3(b);
+        blockIdx = place_of(b);
         cuda_on_host::run_block(blockDim.x);
     }
     cuda_on_host::body = nullptr;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMallocManaged(void **out, size_t bytes)
+{
+    *out = malloc(bytes);
+    return *out ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+static inline cudaError_t cudaFree(void *memory)
+{
+    free(memory);
     return cudaSuccess;
 }
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""reach-lab: its targets on two chips and on scattered memory, each line as docs/measurements/lab-check.txt has it."""
+"""reach-lab: its targets on two chips and on scattered memory, each line as docs/measurements/lab-check.txt has it;
+traces made, recorded, imported and asked about."""
+import json
 import os
+import shutil
+import subprocess
 
 import common
 from common import ROOT, case, equal, run
@@ -56,9 +60,109 @@ def what_cannot_be_read_is_an_error():
 @case
 def the_benchmark_counts():
     status, text, log = run(PROGRAM, "bench")
-    equal((status, log, len(text.splitlines())), (0, "", 2), text)
-    for line in text.splitlines():
+    equal((status, log, len(text.splitlines())), (0, "", 5), text)
+    for line in text.splitlines()[2:]:
+        assert line.startswith("import, ") and " MB/s " in line, text
+    for line in text.splitlines()[:2]:
         assert "M accesses/s" in line and " 99.8 % miss level 1" in line, text
+
+
+def written(name, *arguments, stdin=None):
+    """The path of the trace that reach-lab writes, and what it says."""
+    path = os.path.join(common.folder, name)
+    with open(path, "wb") as out:
+        done = subprocess.run([PROGRAM, *arguments], input=stdin, stdout=out, stderr=subprocess.PIPE, timeout=3600,
+                              check=False)
+    equal(done.returncode, 0, done.stderr)
+    return path, done.stderr.decode()
+
+
+def info_of(path):
+    status, text, log = run(PROGRAM, "info", "--json", path)
+    equal((status, log), (0, ""), text)
+    return json.loads(text)
+
+
+@case
+def what_if_answers_the_same_twice():
+    fingerprint = os.path.join(MEASURED, CHIPS[1], "fingerprint-memory.json")
+    arguments = ("gen", "sampling", "--bytes", "96GiB", "--count", "65536")
+    path, _ = written("sampling.rlt", *arguments)
+    again, _ = written("again.rlt", *arguments)
+    with open(path, "rb") as one, open(again, "rb") as two:
+        equal(one.read(), two.read())
+    status, text, log = run(PROGRAM, "what-if", fingerprint, path)
+    equal((status, log), (0, ""), text)
+    assert "simulated" in text and "windows" in text, text
+    equal(run(PROGRAM, "what-if", fingerprint, path), (status, text, log))
+    status, text, log = run(PROGRAM, "what-if", "--json", "--contiguous", "0.5", "--only", "windows", fingerprint, path)
+    equal((status, log), (0, ""), text)
+    rows = json.loads(text)["rows"]
+    equal(sorted(r["question"] for r in rows), ["as-it-is", "windows"])
+    assert all(r["known"] and r["ns"] > 0 and r["ns"] == r["ns_at_worst"] for r in rows), text
+
+
+@case
+def measured_jobs_are_as_stored():
+    folder = os.path.join(common.folder, "jobs")
+    visit, chip = "visit-jobs-h100-26cff468-2026-11-21", "nvidia-h100-80gb-hbm3-26cff468-2026-11-21"
+    os.makedirs(os.path.join(folder, visit))
+    os.symlink(os.path.join(MEASURED, chip), os.path.join(folder, chip))
+    os.symlink(os.path.join(MEASURED, visit, "gather.json"), os.path.join(folder, visit, "gather.json"))
+    with open(os.path.join(MEASURED, "lab-jobs.txt"), encoding="utf-8") as file:
+        stored = file.read().split("visit-jobs-h200")[0].splitlines()
+    status, text, log = run(PROGRAM, "check", "jobs", folder)
+    equal((status, log), (1, ""), text)
+    equal(text.splitlines()[:-1], [line for line in stored if "V2  gather" in line or line.startswith("visit")])
+    equal(run(PROGRAM, "check", "jobs", os.path.join(common.folder, "nowhere"))[0], 2)
+
+
+@case
+def what_tracers_write_is_imported():
+    corpus = os.path.join(ROOT, "tests", "fuzz", "corpus")
+    path, log = written("nvbit.rlt", "import", "nvbit", os.path.join(corpus, "trace_nvbit", "two_kinds"))
+    assert "2 accesses of warps; left out: 1 of shared" in log, log
+    equal([info_of(path)[k] for k in ("records", "loads", "atomics", "warps")], [2, 1, 1, 1])
+    path, _ = written("csv.rlt", "import", "csv", "-", stdin=b"1,0x1000\n2,0x2000\n")
+    equal([info_of(path)[k] for k in ("records", "blocks", "lines")], [2, 2, 2])
+    kernel = os.path.join(common.folder, "kernel.traceg")
+    shutil.copy(os.path.join(corpus, "trace_accelsim", "version_3"), kernel)
+    path, _ = written("pages.rlt", "import", "accelsim", "--granule", "64K", kernel)
+    equal([info_of(path)[k] for k in ("records", "granule_bytes", "instructions_between")], [3, 65536, 1])
+
+
+@case
+def what_a_kernel_recorded_is_read():
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if not compiler:
+        raise common.Skip("there is no C++ compiler")
+    program, path = os.path.join(common.folder, "recorder"), os.path.join(common.folder, "recorded.rlt")
+    include = ["-I" + ROOT + "/" + folder for folder in ("tests/cuda_on_host", "clients/cuda")]
+    status, _, log = run(compiler, "-std=c++17", *include, "-o", program, ROOT + "/tests/cuda_on_host/trace.cc")
+    equal(status, 0, log)
+    equal(run(program, environment=dict(os.environ, REACH_TRACE_OUT=path))[0], 0)
+    info = info_of(path)
+    equal([info[k] for k in ("records", "loads", "atomics", "lines", "warps", "blocks", "bytes", "kernels")],
+          [2400, 1200, 1200, 39600, 24, 6, 1 << 30, ["kernel"]])
+
+
+@case
+def what_is_no_trace_is_refused():
+    nothing = os.path.join(common.folder, "nothing.rlt")
+    with open(nothing, "wb") as out:
+        out.write(b"MEMTRACE: CTX 0x1 - grid")
+    for arguments, words in ((("info", nothing), "this is no .rlt"), (("info", nothing + "x"), "cannot open"),
+                             (("import", "nvbit", nothing), "line 1"), (("import", "other", nothing), "nvbit, accelsim"),
+                             (("gen", "nothing"), "is no job"), (("gen", "random", "--bytes", "much"), "much"),
+                             (("gen", "random", "--granule", "100"), "power of two"), (("info",), "too few words"),
+                             (("what-if", nothing, nothing), "cannot read the fingerprint"),
+                             (("what-if", "--only", "what", nothing, nothing), "is no question")):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=3600, check=False)
+        equal(done.returncode, 2, arguments)
+        assert words in done.stderr.decode(), (arguments, done.stderr)
+        if arguments[0] == "import" and done.stdout:
+            cut = subprocess.run([PROGRAM, "info", "-"], input=done.stdout, capture_output=True, timeout=3600, check=False)
+            assert b"was it cut off" in cut.stderr, cut.stderr
 
 
 @case

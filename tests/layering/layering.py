@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     "libreach": ["api", "snapshot", "fingerprint", "planner/job_env.h"],
     # The lab compares the model with what was measured and stored: it opens no device and no daemon.
     "lab": ["gpu/probe.h", "gpu/sim/sim_desc.h", "gpu/sim/sim_mmu.h", "gpu/sim/sim_profiles.h", "observe", "fingerprint",
-            "batch/export.h"],
+            "batch/export.h", "planner", "clients/examples/element.h"],
     "kernels": [],
 }
 

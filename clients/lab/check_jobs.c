@@ -1,0 +1,271 @@
+/* check_jobs.c: V2, what-if beside the example jobs as they were measured (visit-jobs-KIND-CHIP in
+ * docs/measurements): sampling, gather and grouping at each size, naive, in windows and in scopes.
+ *
+ * The trace is that of gen, with the jobs' own hash; the job's own speed within the reach is what
+ * it measured itself; the fingerprint is that of the chip or, if that has none, the chip of its
+ * kind in the middle of all by the speed over all memory. A grouping tries blocks of 256, 512 and
+ * 1024 threads and keeps the fastest, and so does this. Nothing is fitted.
+ */
+#include "base/units.h"
+#include "clients/lab/gen_jobs.h"
+#include "clients/lab/lab.h"
+#include "clients/lab/trace_commands.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_BYTES = 512, NAME_BYTES = 64, MAX_CHIPS = 64, ITEMS = 1 << 20, ROW_BYTES = 128 };
+
+static const double BAND = 0.05;
+
+struct tally {
+    uint32_t reproduced, not_reproduced;
+    bool failed;
+};
+
+/* A job of clients/examples. */
+struct measured_job {
+    const char *name;
+    double moved;                     /* bytes that the trace moves for one that the job counts */
+    double input_bytes, output_bytes; /* as the job states them, for an access of the trace */
+    uint64_t reserve_bytes;           /* likewise */
+    uint32_t threads[3];
+    uint32_t threads_count;
+};
+
+static const struct measured_job jobs[] = {{"sampling", 1, 0, 0, 0, {1024}, 1},
+                                           {"gather", 1, 4, 2, 64 << 20, {1024}, 1},
+                                           {"grouping", 2, 2, 0, 1 << 30, {256, 512, 1024}, 3}};
+
+/* ---- files ---- */
+
+static bool load(const char *folder, const char *name, struct fingerprint *out)
+{
+    static const char *const depths[] = {"full", "memory"};
+    struct err err = {0};
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, "%s/%s/fingerprint-%s.json", folder, name, depths[i]);
+        json_t *json = json_load_file(path, 0, NULL);
+        const bool good = json && fingerprint_from_json(json, out, &err) == STATUS_OK;
+        json_decref(json);
+        if (good)
+            return true;
+    }
+    return false;
+}
+
+struct chip {
+    char name[NAME_BYTES];
+    double gbps;
+};
+
+static int by_gbps(const void *a, const void *b)
+{
+    const struct chip *x = a;
+    const struct chip *y = b;
+    if (x->gbps != y->gbps)
+        return x->gbps < y->gbps ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* "visit-jobs-h200-685236fe-2026-11-21": kind and chip. The fingerprint, and in `out_name` of whom.
+ */
+static bool find_fingerprint(const char *folder, const char *visit, struct fingerprint *out,
+                             char out_name[NAME_BYTES])
+{
+    static struct chip chips[MAX_CHIPS];
+    uint32_t count = 0;
+    struct dirent **names = NULL;
+    char kind[NAME_BYTES] = "";
+    char id[NAME_BYTES] = "";
+    const int found = scandir(folder, &names, NULL, alphasort);
+    if (sscanf(visit, "visit-jobs-%31[^-]-%31[^-]", kind, id) != 2)
+        id[0] = '\0';
+    for (int i = 0; i < found; i++) {
+        const char *name = names[i]->d_name;
+        char prefix[NAME_BYTES];
+        (void)snprintf(prefix, sizeof prefix, "nvidia-%.31s-", kind);
+        if (id[0] && strncmp(name, prefix, strlen(prefix)) == 0 && count < MAX_CHIPS &&
+            load(folder, name, out)) {
+            const bool is_it = strstr(name, id);
+            (void)snprintf(chips[count].name, NAME_BYTES, "%.*s", NAME_BYTES - 1, name);
+            chips[count++].gbps = is_it ? -1 : out->throughput.whole_memory_gbps.v;
+        }
+        free(names[i]);
+    }
+    free(names);
+    if (count == 0)
+        return false;
+    qsort(chips, count, sizeof chips[0], by_gbps);
+    memcpy(out_name, chips[chips[0].gbps < 0 ? 0 : count / 2].name, NAME_BYTES);
+    return load(folder, out_name, out);
+}
+
+/* ---- one size ---- */
+
+static bool make_trace(const struct gen_job *job, struct trace *out)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct err err = {0};
+    FILE *to = open_memstream(&text, &size);
+    struct rlt_writer *w = to ? rlt_writer_new(to, RLT_MIN_GRANULE) : NULL;
+    bool good = w && gen_job(job, w, &err) == STATUS_OK;
+    if (w && rlt_writer_end(w, NULL) != STATUS_OK)
+        good = false;
+    if (to)
+        (void)fclose(to);
+    FILE *from = good ? fmemopen(text, size, "r") : NULL;
+    good = from && trace_load(from, out, &err) == STATUS_OK;
+    if (from)
+        (void)fclose(from);
+    free(text);
+    return good;
+}
+
+static void keep_best(const struct whatif_answer *a, double best[WHATIF_QUESTION_COUNT])
+{
+    for (uint32_t i = 0; i < a->row_count; i++) {
+        const struct whatif_row *r = &a->rows[i];
+        if (r->known)
+            best[r->question] = fmax(best[r->question], r->gbps);
+    }
+}
+
+/* GB/s of each question, as the job counts them; 0: none. False: it could not be asked. */
+static bool predict(const struct fingerprint *fp, const struct measured_job *j, uint64_t bytes,
+                    double in_reach_gbps, double best[WHATIF_QUESTION_COUNT])
+{
+    const struct whatif_options options = {.contiguous = 1,
+                                           .sm_blocks = 1,
+                                           .input_bytes = j->input_bytes,
+                                           .output_bytes = j->output_bytes,
+                                           .reserve_bytes = j->reserve_bytes,
+                                           .in_reach_gbps = in_reach_gbps * j->moved,
+                                           .questions = 1 << WHATIF_WINDOWS | 1 << WHATIF_SCOPES};
+    struct whatif_answer *answer = malloc(sizeof *answer);
+    bool good = answer;
+    for (uint32_t i = 0; i < WHATIF_QUESTION_COUNT; i++)
+        best[i] = 0;
+    for (uint32_t i = 0; good && i < j->threads_count; i++) {
+        const struct gen_job job = {j->name, bytes, ITEMS, ROW_BYTES, j->threads[i], 1};
+        struct trace t = {0};
+        struct err err = {0};
+        good = make_trace(&job, &t) && whatif_ask(fp, &t, &options, answer, &err) == STATUS_OK;
+        if (good)
+            keep_best(answer, best);
+        else
+            (void)fprintf(stderr, "reach-lab: %s: %s\n", j->name, err.text);
+        trace_free(&t);
+    }
+    for (uint32_t i = 0; i < WHATIF_QUESTION_COUNT; i++)
+        best[i] /= j->moved;
+    free(answer);
+    return good;
+}
+
+static void judge_way(const struct measured_job *j, uint64_t bytes, const json_t *way,
+                      const double best[WHATIF_QUESTION_COUNT], struct tally *tally)
+{
+    static const struct {
+        const char *label;
+        enum whatif_question question;
+    } known[] = {{"naive", WHATIF_AS_IT_IS},
+                 {"scopes", WHATIF_SCOPES},
+                 {"filtered windows", WHATIF_WINDOWS}};
+    const char *label = json_string_value(json_object_get(way, "label"));
+    const double measured = json_number_value(json_object_get(way, "gbps"));
+    for (size_t i = 0; label && i < sizeof known / sizeof known[0]; i++) {
+        const double gbps = best[known[i].question];
+        const double off = gbps / measured - 1;
+        if (strcmp(label, known[i].label) != 0 || !(measured > 0) || !(gbps > 0))
+            continue;
+        printf("V2  %-8s %6.1f GiB %-16s %+6.1f %%: %4.0f GB/s for %4.0f  within %.0f %%  %s\n",
+               j->name, (double)bytes / GIB, label, 100 * off, gbps, measured, 100 * BAND,
+               fabs(off) <= BAND ? "reproduced" : "not reproduced");
+        tally->reproduced += fabs(off) <= BAND;
+        tally->not_reproduced += fabs(off) > BAND;
+    }
+}
+
+/* Within the reach, as the job wrote it: files of before the renaming have the other word. */
+static double own_gbps(const json_t *size)
+{
+    const json_t *now = json_object_get(size, "in_reach_gbps");
+    return json_number_value(now ? now
+                                 : json_object_get(size, "inside"
+                                                         "_gbps"));
+}
+
+static void check_job(const char *folder, const char *visit, const struct fingerprint *fp,
+                      const struct measured_job *j, struct tally *tally)
+{
+    char path[PATH_BYTES];
+    const json_t *size;
+    size_t i;
+    (void)snprintf(path, sizeof path, "%s/%s/%s.json", folder, visit, j->name);
+    json_t *json = json_load_file(path, 0, NULL);
+    json_array_foreach(json_object_get(json, "sizes"), i, size)
+    {
+        const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(size, "bytes"));
+        const double inside = own_gbps(size);
+        double best[WHATIF_QUESTION_COUNT];
+        const json_t *way;
+        size_t k;
+        if (!predict(fp, j, bytes, inside, best)) {
+            tally->failed = true;
+            break;
+        }
+        json_array_foreach(json_object_get(size, "ways"), k, way)
+            judge_way(j, bytes, way, best, tally);
+    }
+    json_decref(json);
+}
+
+/* ---- all ---- */
+
+static int is_visit(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "visit-jobs-", strlen("visit-jobs-")) == 0;
+}
+
+static void check_visit(const char *folder, const char *visit, struct tally *tally)
+{
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    char name[NAME_BYTES];
+    if (!fp || !find_fingerprint(folder, visit, fp, name)) {
+        printf("V2  %s left out: no fingerprint of this kind\n", visit);
+    } else {
+        printf("%s, fingerprint of %s\n", visit, name);
+        for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+            check_job(folder, visit, fp, &jobs[i], tally);
+    }
+    free(fp);
+}
+
+int lab_check_jobs(const char *folder)
+{
+    struct tally tally = {0};
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, is_visit, alphasort);
+    if (count <= 0) {
+        (void)fprintf(stderr,
+                      "reach-lab: no measured jobs in %s; name the folder docs/measurements of the "
+                      "sources\n",
+                      folder);
+        free(names);
+        return LAB_ERROR;
+    }
+    for (int i = 0; i < count; i++) {
+        check_visit(folder, names[i]->d_name, &tally);
+        free(names[i]);
+    }
+    free(names);
+    printf("%u reproduced, %u not reproduced\n", tally.reproduced, tally.not_reproduced);
+    if (tally.failed)
+        return LAB_ERROR;
+    return tally.not_reproduced > 0 ? LAB_NOT_AS_SAID : LAB_AS_SAID;
+}

@@ -1,0 +1,221 @@
+/* import_accelsim.c: traces of Accel-Sim, tracer versions 3 to 5, in blocks (.traceg). A header,
+ * then for each block and warp its instructions in order:
+ *
+ *     [line] PC mask ndst [Rd..] opcode nsrc [Rs..] width [form addresses..]
+ *
+ * Width 0: no memory. Forms: 0 an address for each lane of the mask, 1 the first and a stride, 2
+ * the first and differences. The instructions between two of memory are the gap of a record.
+ */
+#include "clients/lab/import_text.h"
+
+#include <stdlib.h>
+
+enum { FIRST_VERSION = 3, LAST_VERSION = 5, MAX_REGISTERS = 64, WINDOW_BYTES = 1 << 24 };
+enum { FORM_LIST = 0, FORM_STRIDE, FORM_DELTAS };
+
+struct importer {
+    struct text text;
+    struct rlt_writer *out;
+    struct import_counts *counts;
+    struct rlt_kernel kernel;
+    struct rlt_record record; /* of which kernel, block, warp and gap are kept */
+    uint64_t shared_base, local_base, has_line_numbers;
+    bool written; /* the kernel */
+    bool in_block, in_warp;
+};
+
+/* ---- header ---- */
+
+/* "-grid dim = (1,2,3)" */
+static bool read_dimensions(struct span s, uint32_t out[3])
+{
+    return span_skip(&s, "(") && span_triple(&s, out);
+}
+
+static enum status read_field(struct importer *m, struct span line, struct err *err)
+{
+    struct span value = line;
+    uint64_t version = 0;
+    bool good = true;
+    while (value.at < value.end && *value.at != '=')
+        value.at++;
+    while (value.at < value.end && (*value.at == '=' || *value.at == ' '))
+        value.at++;
+    if (span_skip(&line, "-kernel name")) {
+        size_t length = (size_t)(value.end - value.at);
+        length = length < sizeof m->kernel.name ? length : sizeof m->kernel.name - 1;
+        memcpy(m->kernel.name, value.at, length);
+    } else if (span_skip(&line, "-grid dim")) {
+        good = read_dimensions(value, m->kernel.grid);
+    } else if (span_skip(&line, "-block dim")) {
+        good = read_dimensions(value, m->kernel.block);
+    } else if (span_skip(&line, "-shmem base_addr")) {
+        good = span_hex(&value, &m->shared_base);
+    } else if (span_skip(&line, "-local mem base_addr")) {
+        good = span_hex(&value, &m->local_base);
+    } else if (span_skip(&line, "-enable lineinfo")) {
+        good = span_decimal(&value, &m->has_line_numbers);
+    } else if (span_skip(&line, "-accelsim tracer version")) {
+        good = span_decimal(&value, &version);
+        if (good && (version < FIRST_VERSION || version > LAST_VERSION))
+            return text_wrong(&m->text, err, "names a tracer version that is not 3, 4 or 5");
+    }
+    return good ? STATUS_OK : text_wrong(&m->text, err, "is a field without its value");
+}
+
+/* ---- instructions ---- */
+
+static bool skip_registers(struct span *s)
+{
+    uint64_t count;
+    struct span word;
+    if (!span_decimal(s, &count) || count > MAX_REGISTERS)
+        return false;
+    while (count-- > 0) {
+        if (!span_word(s, &word))
+            return false;
+    }
+    return true;
+}
+
+static bool read_addresses(struct span *s, uint64_t form, uint32_t mask,
+                           uint64_t addresses[RLT_LANES])
+{
+    uint64_t address = 0;
+    int64_t step = 0;
+    bool first = true;
+    for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+        if ((first || form == FORM_LIST) && !span_hex(s, &address))
+            return false;
+        if ((first && form == FORM_STRIDE) || (!first && form == FORM_DELTAS)) {
+            if (!span_signed(s, &step))
+                return false;
+        }
+        address += first || form == FORM_LIST ? 0 : (uint64_t)step;
+        addresses[__builtin_ctz(lanes)] = address;
+        first = false;
+    }
+    return form <= FORM_DELTAS;
+}
+
+/* Shared or local memory behind a generic address. */
+static bool in_a_window(const struct importer *m, uint64_t address)
+{
+    return (m->shared_base != 0 && address - m->shared_base < WINDOW_BYTES) ||
+           (m->local_base != 0 && address - m->local_base < WINDOW_BYTES);
+}
+
+static enum status read_memory(struct importer *m, struct span line, uint32_t mask,
+                               const struct opcode *o, struct err *err)
+{
+    uint64_t addresses[RLT_LANES];
+    uint64_t form;
+    m->counts->idle += mask == 0;
+    if (mask == 0)
+        return STATUS_OK;
+    if (!span_decimal(&line, &form) || !read_addresses(&line, form, mask, addresses))
+        return text_wrong(&m->text, err, "has not the addresses that its mask asks for");
+    if (o->space != OPCODE_GLOBAL && in_a_window(m, addresses[__builtin_ctz(mask)])) {
+        m->counts->other_memory++;
+        return STATUS_OK;
+    }
+    m->record.mask = mask;
+    m->record.kind = o->kind;
+    m->record.width_log2 = o->width_log2;
+    rlt_set_lines(m->out, addresses, &m->record);
+    rlt_write_record(m->out, &m->record);
+    m->record.gap = 0;
+    return STATUS_OK;
+}
+
+static enum status read_instruction(struct importer *m, struct span line, struct err *err)
+{
+    uint64_t number;
+    uint64_t mask;
+    uint64_t width;
+    struct span name;
+    struct opcode o;
+    if (!m->in_warp)
+        return text_wrong(&m->text, err,
+                          "is an instruction of no warp: traces need post-traces-processing");
+    if ((m->has_line_numbers && !span_decimal(&line, &number)) || !span_hex(&line, &number) ||
+        !span_hex(&line, &mask) || mask > UINT32_MAX || !skip_registers(&line) ||
+        !span_word(&line, &name) || !skip_registers(&line) || !span_decimal(&line, &width))
+        return text_wrong(&m->text, err, "is no instruction");
+    o = opcode_of(name);
+    if (width > 0 && o.space != OPCODE_OTHER)
+        return read_memory(m, line, (uint32_t)mask, &o, err);
+    m->counts->other_memory += width > 0;
+    m->record.gap += m->record.gap < UINT32_MAX;
+    return STATUS_OK;
+}
+
+/* ---- blocks and warps ---- */
+
+static enum status begin_block(struct importer *m, struct err *err)
+{
+    if (m->in_block)
+        return text_wrong(&m->text, err, "begins a block within another");
+    if (!m->written)
+        m->record.kernel = rlt_write_kernel(m->out, &m->kernel);
+    m->written = true;
+    m->in_block = true;
+    m->in_warp = false;
+    return STATUS_OK;
+}
+
+static enum status read_line(struct importer *m, struct span line, struct err *err)
+{
+    uint32_t block[3];
+    uint64_t number;
+    if (line.at == line.end)
+        return STATUS_OK;
+    if (*line.at == '-')
+        return read_field(m, line, err);
+    if (*line.at == '#') {
+        if (span_skip(&line, "#BEGIN_TB"))
+            return begin_block(m, err);
+        if (span_skip(&line, "#END_TB"))
+            m->in_block = m->in_warp = false;
+        return STATUS_OK;
+    }
+    if (span_skip(&line, "insts = "))
+        return STATUS_OK;
+    if (span_skip(&line, "thread block = ")) {
+        if (!m->in_block || !span_triple(&line, block))
+            return text_wrong(&m->text, err, "does not name a block");
+        m->record.block = block_number(m->kernel.grid, block);
+        return STATUS_OK;
+    }
+    if (span_skip(&line, "warp = ")) {
+        if (!m->in_block || !span_decimal(&line, &number) || number > UINT32_MAX)
+            return text_wrong(&m->text, err, "does not name a warp of a block");
+        m->record.warp = (uint32_t)number;
+        m->record.gap = 0;
+        m->in_warp = true;
+        return STATUS_OK;
+    }
+    return read_instruction(m, line, err);
+}
+
+enum status import_accelsim_kernel(FILE *in, uint32_t app, struct rlt_writer *out,
+                                   struct import_counts *counts, struct err *err)
+{
+    struct importer m = {.out = out, .counts = counts, .kernel.app = app};
+    const uint64_t before = rlt_writer_records(out);
+    struct err own = {0};
+    struct span line;
+    enum status s = text_open(&m.text, in, &own);
+    while (s == STATUS_OK && text_line(&m.text, &line, &own))
+        s = read_line(&m, line, &own);
+    counts->bytes += m.text.bytes;
+    counts->records += rlt_writer_records(out) - before;
+    text_close(&m.text);
+    if (own.status != STATUS_OK)
+        return err_set(err, own.status, "%s", own.text);
+    if (!m.written || m.in_block)
+        return err_set(err, STATUS_CORRUPT,
+                       m.written ? "the last block has no end: was the trace cut off?"
+                                 : "no block begins: is this a .traceg of Accel-Sim?");
+    return STATUS_OK;
+}

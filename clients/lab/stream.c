@@ -1,0 +1,309 @@
+/* stream.c: dealing blocks to SMs, sorting in buffers, counting. There is no clock: SMs take turns,
+ * one record each. What a level does depends on the order of its own accesses alone, so how SMs of
+ * different groups interleave does not matter, and that of a group's SMs little.
+ */
+#include "clients/lab/stream.h"
+
+#include "base/rng.h"
+#include "gpu/sim/sim_mmu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_LOADS = 4096, WARP_THREADS = 32, RADIX_BITS = 11, RADIX_PASSES = 2 };
+
+static enum status allocate(struct stream *s, size_t room, struct err *err)
+{
+    s->units = malloc(room * sizeof *s->units);
+    s->sms = malloc(room * sizeof *s->sms);
+    s->classes = malloc(room);
+    return s->units && s->sms && s->classes
+               ? STATUS_OK
+               : err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
+                         room);
+}
+
+enum status stream_new(const struct stream *like, struct stream *out, struct err *err)
+{
+    *out = (struct stream){.unit_shift = like->unit_shift, .range_bytes = like->range_bytes};
+    return allocate(out, like->count > 0 ? like->count : 1, err);
+}
+
+void stream_free(struct stream *take)
+{
+    free(take->units);
+    free(take->sms);
+    free(take->classes);
+    *take = (struct stream){0};
+}
+
+/* ---- dealing ---- */
+
+struct running {
+    uint32_t warp, done; /* records of it */
+    uint32_t block;
+};
+
+struct dealer {
+    const struct trace *t;
+    struct stream *out;
+    uint32_t sm_blocks;
+    uint32_t page_shift; /* of units */
+    uint32_t next_block;
+    uint32_t *left; /* warps of each block that are not done */
+    struct sm {
+        uint32_t blocks; /* on it now */
+        uint32_t count, room, turn;
+        struct running *warps;
+    } sms[REACH_MAX_SMS];
+};
+
+static uint32_t resident_blocks(const struct dealer *d, const struct trace_block *b)
+{
+    const uint32_t *threads = d->t->kernels[b->kernel].block;
+    const uint64_t all = (uint64_t)threads[0] * threads[1] * threads[2];
+    uint64_t warps = (all + WARP_THREADS - 1) / WARP_THREADS;
+    uint64_t blocks;
+    if (d->sm_blocks > 0)
+        return d->sm_blocks;
+    if (all == 0)
+        return b->warp_count == 1 ? STREAM_SM_WARPS : STREAM_SM_BLOCKS;
+    warps = warps > 0 ? warps : 1;
+    blocks = STREAM_SM_WARPS / warps;
+    return blocks < 1 ? 1 : blocks > STREAM_SM_BLOCKS ? STREAM_SM_BLOCKS : (uint32_t)blocks;
+}
+
+/* Starts the next block on an SM, if there is one and it has room. False: no memory. */
+static bool start_block(struct dealer *d, struct sm *sm, bool *started)
+{
+    const struct trace_block *b;
+    *started = false;
+    if (d->next_block == d->t->block_count)
+        return true;
+    b = &d->t->blocks[d->next_block];
+    if (sm->blocks >= resident_blocks(d, b))
+        return true;
+    if (sm->count + b->warp_count > sm->room) {
+        const uint32_t room = 2 * (sm->count + b->warp_count);
+        struct running *more = realloc(sm->warps, room * sizeof *more);
+        if (!more)
+            return false;
+        sm->warps = more;
+        sm->room = room;
+    }
+    for (uint32_t i = 0; i < b->warp_count; i++)
+        sm->warps[sm->count++] = (struct running){b->first_warp + i, 0, d->next_block};
+    d->left[d->next_block++] = b->warp_count;
+    sm->blocks++;
+    *started = true;
+    return true;
+}
+
+static void emit(struct dealer *d, const struct trace_record *r, uint32_t sm)
+{
+    const uint32_t *units = d->t->units + r->first_unit;
+    const uint32_t class = r->kind * STREAM_KIND_CLASSES + r->sectors - 1u;
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        uint32_t shared = 0;
+        for (uint32_t j = i; j > 0 && !shared; j--)
+            shared = units[i] >> d->page_shift == units[j - 1] >> d->page_shift ? STREAM_SHARED : 0;
+        stream_append(d->out, units[i], sm, (uint8_t)(class | shared));
+    }
+}
+
+/* One record of the SM's next warp. False: no memory. */
+static bool take_turn(struct dealer *d, uint32_t at)
+{
+    struct sm *sm = &d->sms[at];
+    bool started = true;
+    if (sm->turn >= sm->count)
+        sm->turn = 0;
+    struct running *w = &sm->warps[sm->turn];
+    emit(d, &d->t->records[d->t->warps[w->warp].first_record + w->done++], at);
+    if (w->done < d->t->warps[w->warp].record_count) {
+        sm->turn++;
+        return true;
+    }
+    if (--d->left[w->block] == 0)
+        sm->blocks--;
+    *w = sm->warps[--sm->count];
+    while (started) {
+        if (!start_block(d, sm, &started))
+            return false;
+    }
+    return true;
+}
+
+static bool deal(struct dealer *d, uint32_t sm_count)
+{
+    bool any = true;
+    bool started;
+    while (any) { /* a block to each SM, as long as one has room */
+        any = false;
+        for (uint32_t i = 0; i < sm_count; i++) {
+            if (!start_block(d, &d->sms[i], &started))
+                return false;
+            any = any || started;
+        }
+    }
+    do {
+        any = false;
+        for (uint32_t i = 0; i < sm_count; i++) {
+            if (d->sms[i].count == 0)
+                continue;
+            if (!take_turn(d, i))
+                return false;
+            any = true;
+        }
+    } while (any);
+    return true;
+}
+
+static uint32_t shift_of(uint64_t page_bytes, uint32_t unit_shift)
+{
+    uint32_t shift = 0;
+    while (page_bytes >> (shift + 1 + unit_shift) > 0)
+        shift++;
+    return shift;
+}
+
+enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
+                        uint64_t page_bytes, struct stream *out, struct err *err)
+{
+    struct dealer *d = calloc(1, sizeof *d);
+    uint32_t *left = calloc(t->block_count, sizeof *left);
+    enum status s;
+    *out = (struct stream){.unit_shift = t->unit_shift, .range_bytes = t->range_bytes};
+    s = allocate(out, t->line_count, err);
+    if (!d || !left)
+        s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+    if (d && left && s == STATUS_OK) {
+        d->t = t;
+        d->out = out;
+        d->sm_blocks = sm_blocks;
+        d->page_shift = shift_of(page_bytes, t->unit_shift);
+        d->left = left;
+        if (!deal(d, machine->sm_count))
+            s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+        for (uint32_t i = 0; i < machine->sm_count; i++)
+            free(d->sms[i].warps);
+    }
+    free(left);
+    free(d);
+    return s;
+}
+
+/* ---- sorting ---- */
+
+/* Stable, by two digits of the page. `order` and `spare` have room for a buffer. */
+static void sort_buffer(const uint32_t *units, uint32_t count, uint32_t shift, uint32_t *order,
+                        uint32_t *spare)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (uint32_t pass = 0; pass < RADIX_PASSES; pass++) {
+        uint32_t starts[(1 << RADIX_BITS) + 1] = {0};
+        const uint32_t low = shift + pass * RADIX_BITS;
+        const uint32_t mask = (1 << RADIX_BITS) - 1;
+        if (low >= 32)
+            return;
+        for (uint32_t i = 0; i < count; i++)
+            starts[(units[order[i]] >> low & mask) + 1]++;
+        for (uint32_t i = 0; i < 1 << RADIX_BITS; i++)
+            starts[i + 1] += starts[i];
+        for (uint32_t i = 0; i < count; i++)
+            spare[starts[units[order[i]] >> low & mask]++] = order[i];
+        memcpy(order, spare, count * sizeof *order);
+    }
+}
+
+/* As a queue deals them: SMs are not ready in the same order twice. Dealt in strict turn, a group
+ * would meet the same pages every few buffers. */
+static uint32_t sm_of_piece(uint64_t piece, uint32_t sm_count)
+{
+    struct rng r = {piece};
+    return (uint32_t)rng_below(&r, sm_count);
+}
+
+enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t records,
+                        uint32_t sm_count, struct stream *out, struct err *err)
+{
+    uint32_t *order = malloc(2 * (size_t)records * sizeof *order);
+    uint32_t shift = shift_of(page_bytes, s->unit_shift);
+    enum status status = stream_new(s, out, err);
+    size_t dealt = 0;
+    /* The highest pages must fit the two digits; finer ones may then share a place. */
+    while (s->range_bytes >> (s->unit_shift + shift) > 1u << RADIX_BITS * RADIX_PASSES)
+        shift++;
+    if (!order)
+        status = err_set(err, STATUS_NO_MEMORY, "no memory to sort buffers of %u", records);
+    for (size_t at = 0; order && status == STATUS_OK && at < s->count; at += records) {
+        const size_t left = s->count - at;
+        const uint32_t count = left < records ? (uint32_t)left : records;
+        sort_buffer(s->units + at, count, shift, order, order + records);
+        for (uint32_t i = 0; i < count; i++, dealt++)
+            stream_append(out, s->units[at + order[i]], sm_of_piece(dealt / STREAM_PIECE, sm_count),
+                          s->classes[at + order[i]] & (uint8_t)~STREAM_SHARED);
+    }
+    free(order);
+    return status;
+}
+
+/* ---- counting ---- */
+
+struct batch {
+    struct sim_mmu *mmu;
+    uint32_t level_count, count;
+    uint64_t walks;
+    struct sim_load loads[BATCH_LOADS];
+    uint8_t missed[BATCH_LOADS];
+};
+
+static void flush(struct batch *b)
+{
+    sim_mmu_count(b->mmu, b->loads, b->count, b->missed);
+    for (uint32_t i = 0; i < b->count; i++)
+        b->walks += b->missed[i] == b->level_count;
+    b->count = 0;
+}
+
+static uint64_t count_part(struct batch *b, const struct stream *s, size_t from, size_t to)
+{
+    b->walks = 0;
+    for (size_t i = from; i < to; i++) {
+        if (s->classes[i] & STREAM_SHARED)
+            continue;
+        b->loads[b->count++] = (struct sim_load){stream_address(s, i), s->sms[i]};
+        if (b->count == BATCH_LOADS)
+            flush(b);
+    }
+    flush(b);
+    return b->walks;
+}
+
+enum status stream_count(const struct stream *s, const struct sim_desc *machine, bool cold,
+                         const size_t *ends, uint32_t parts, uint64_t *walks, struct err *err)
+{
+    struct batch *b = calloc(1, sizeof *b);
+    struct sim_desc *wide = malloc(sizeof *wide);
+    enum status status = STATUS_OK;
+    if (b && wide) {
+        *wide = *machine;
+        wide->range_bytes = s->range_bytes;
+        b->level_count = machine->level_count;
+        b->mmu = sim_mmu_new(wide);
+    }
+    if (!b || !b->mmu)
+        status = err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
+    for (uint32_t i = 0; b && b->mmu && i < parts; i++) {
+        const size_t from = i > 0 ? ends[i - 1] : 0;
+        if (!cold)
+            (void)count_part(b, s, from, ends[i]);
+        walks[i] = count_part(b, s, from, ends[i]);
+    }
+    if (b)
+        sim_mmu_free(b->mmu);
+    free(wide);
+    free(b);
+    return status;
+}
