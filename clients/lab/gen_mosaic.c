@@ -1,0 +1,158 @@
+/* gen_mosaic.c: the table of the applications and the generator.
+ */
+#include "clients/lab/gen_mosaic.h"
+
+#include <math.h>
+
+enum { KB = 1024, PAGE_BYTES = GEN_PAGE_LINES * GEN_LINE_BYTES, LARGE_PAGES = 512 };
+enum { WINDOW_STEPS = 64 }; /* of a warp, before the window of a gather moves */
+static const double ZIPF_POWER = 4;
+enum { PERCENT = 100 };
+
+/* clang-format off */
+static const struct gen_app apps[GEN_MOSAIC_APPS] = {
+    /* name   class         MB  large, small x KB  window far  gap passes  loop */
+    {"LUD",   "low low",    10,  1,  0,    0,   400,   0,  12,  100, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
+    {"NN",    "low low",    12,  1, 20,  500,   400,   3,   2,    8, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
+    {"BFS2",  "low high",   64,  3,  2,   64,   400,   0,  10,   12, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_ZIPF, 2, 4}}},
+    {"FFT",   "low high",  128,  2,  0,    0,   400,   0,   2,   20, 3, {{GEN_BUTTERFLY, 0, 2}, {GEN_STREAM, 1, 1}, {GEN_GATHER, 1, 4}}},
+    {"HISTO", "low high",   40,  1,  3,  256,   400,   0,   8,   20, 2, {{GEN_STREAM, 0, 1}, {GEN_ZIPF, 0, 4}}},
+    {"NW",    "low high",  100,  2,  1,  100,   400,   0,   8,    4, 2, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
+    {"QTC",   "low high",   48,  2,  4,  128,   400,   0,   8,   40, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}}},
+    {"RAY",   "low high",   60,  2,  6,  200,   400,   0,   8,   10, 2, {{GEN_TREE, 0, 4}, {GEN_STREAM, 1, 1}}},
+    {"SAD",   "low high",   72,  3,  0,    0,   400,   0,  10,    3, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
+    {"SCP",   "low high",  100,  2,  1,   16,   400,  10,   6,    1, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 0, 2}}},
+    {"BP",    "high low",   60,  3,  4,  260,  1200,   3,  10,    2, 3, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
+    {"GUP",   "high low",   32,  1,  1,   64,  1200,   4,  18,   16, 1, {{GEN_ZIPF, 0, 8}}},
+    {"HS",    "high low",   24,  3,  0,    0,  1200,   3,   4,   60, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
+    {"LPS",   "high low",   36,  2,  0,    0,  1200,   2,  14,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
+    {"3DS",   "high high", 120,  2,  0,    0,  1200,   9,   2,   20, 3, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
+    {"BLK",   "high high",  80,  5,  0,    0,  1200,   0,   8,  512, 4, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_BLOCK, 2, 1}, {GEN_GATHER, 3, 2}}},
+    {"CFD",   "high high",  97,  4,  8,  400,  1200,  10,  16, 2000, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
+    {"CONS",  "high high",  72,  3,  1,    4,  1200,  13,  20,   16, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}}},
+    {"FWT",   "high high",  64,  2,  0,    0,  1200,  13,  24,   24, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_GATHER, 1, 4}}},
+    {"LUH",   "high high",  90, 18, 12,  300,  1200,  16,   2,  100, 4, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 4, 4}, {GEN_STREAM, 9, 1}, {GEN_BLOCK, 14, 1}}},
+    {"MM",    "high high", 120,  3,  0,    0,  1200,   9,  24,   64, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
+    {"MUM",   "high high", 110,  3,  3,  100,  1200,  10,  16,   10, 2, {{GEN_TREE, 0, 8}, {GEN_STREAM, 1, 1}}},
+    {"RED",   "high high",  64,  1,  1,  256,  1200,   9,  24,   10, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 0, 4}}},
+    {"SC",    "high high", 101,  2,  6,  150,  1200,   9,  24,   50, 2, {{GEN_GATHER, 0, 4}, {GEN_BLOCK, 1, 1}}},
+    {"SCAN",  "high high",  64,  2,  2,  128,  1200,  10,  24,   16, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
+    {"SRD",   "high high",  70,  6,  4,   32,  1200,  13,   2,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 3, 4}}},
+    {"TRD",   "high high", 362,  3,  0,    0,  1200,   4,  20,   10, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 2, 4}}},
+};
+/* clang-format on */
+
+const struct gen_app *gen_mosaic_app(uint32_t app)
+{
+    return &apps[app];
+}
+
+static void add_array(struct gen_layout *l, uint64_t bytes)
+{
+    const uint32_t at = l->array_count++;
+    l->first_page[at] = l->end_page;
+    l->pages[at] = (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
+    l->end_page += (l->pages[at] + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
+}
+
+void gen_mosaic_place(const struct gen_app *app, uint32_t warps, struct gen_layout *out)
+{
+    const uint64_t small = (uint64_t)app->small_kb * KB;
+    const uint64_t rest = (uint64_t)app->mb * KB * KB - app->small_arrays * small;
+    *out = (struct gen_layout){.app = app, .warps = warps};
+    for (uint32_t i = 0; i < app->large_arrays; i++)
+        add_array(out, rest / app->large_arrays);
+    for (uint32_t i = 0; i < app->small_arrays; i++)
+        add_array(out, small);
+}
+
+uint32_t gen_mosaic_pages(const struct gen_layout *l)
+{
+    uint32_t pages = 0;
+    for (uint32_t i = 0; i < l->array_count; i++)
+        pages += l->pages[i];
+    return pages;
+}
+
+/* ---- patterns: line numbers in the array, before the remainder by its length ---- */
+
+struct place {
+    uint32_t lines;     /* of the array */
+    uint32_t window;    /* lines */
+    uint32_t iteration; /* of the warp's loop */
+};
+
+static uint32_t stream(const struct gen_layout *l, const struct gen_warp *w, const struct place *p)
+{
+    return p->iteration * l->warps + w->id;
+}
+
+static bool is_far(const struct gen_layout *l, struct gen_warp *w)
+{
+    return rng_below(&w->rng, PERCENT) < l->app->far_percent;
+}
+
+/* A window no larger than the array, which moves on by itself; now and then anywhere. */
+static uint32_t gather(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+{
+    const uint32_t window = p->window < p->lines ? p->window : p->lines;
+    const uint32_t first = p->iteration / WINDOW_STEPS * window;
+    return is_far(l, w) ? (uint32_t)rng_below(&w->rng, p->lines)
+                        : first + (uint32_t)rng_below(&w->rng, window);
+}
+
+static uint32_t zipf(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+{
+    const uint32_t lines = !is_far(l, w) && p->window < p->lines ? p->window : p->lines;
+    return (uint32_t)(lines * pow(rng_unit(&w->rng), ZIPF_POWER));
+}
+
+/* The top of the tree, or a path to its end. */
+static uint32_t tree(const struct gen_layout *l, struct gen_warp *w, const struct place *p)
+{
+    const uint32_t lines = !is_far(l, w) && p->window < p->lines ? p->window : p->lines;
+    uint32_t depth = 0;
+    while (depth < 31 && 2u << depth <= lines)
+        depth++;
+    const uint32_t level = (uint32_t)rng_below(&w->rng, depth + 1);
+    return (uint32_t)rng_below(&w->rng, 1u << level) + (1u << level) - 1;
+}
+
+static uint32_t line_of(const struct gen_layout *l, struct gen_warp *w, const struct gen_op *op,
+                        const struct place *p, uint32_t i)
+{
+    const uint32_t at = stream(l, w, p);
+    const uint32_t piece = p->lines / l->warps > 0 ? p->lines / l->warps : 1;
+    switch (op->pattern) {
+    case GEN_STREAM:
+        return at * op->lines + i;
+    case GEN_BLOCK:
+        return w->id * piece + (p->iteration * op->lines + i) % piece;
+    case GEN_STENCIL:
+        return at + p->lines + i * p->window - p->window;
+    case GEN_GATHER:
+        return gather(l, w, p);
+    case GEN_ZIPF:
+        return zipf(l, w, p);
+    case GEN_TREE:
+        return tree(l, w, p);
+    case GEN_BUTTERFLY:
+        return i == 0 ? at : at ^ (1u << (p->iteration / 4 % 16));
+    }
+    return 0;
+}
+
+uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
+                         uint32_t out_lines[GEN_MAX_LINES])
+{
+    const struct gen_app *app = l->app;
+    const struct gen_op *op = &app->ops[w->step % app->op_count];
+    const struct place p = {.lines = l->pages[op->array] * GEN_PAGE_LINES,
+                            .window = (uint32_t)app->window_kb * KB / GEN_LINE_BYTES,
+                            .iteration = w->step / app->op_count};
+    const uint32_t first = l->first_page[op->array] * GEN_PAGE_LINES;
+    w->step++;
+    for (uint32_t i = 0; i < op->lines; i++)
+        out_lines[i] = first + line_of(l, w, op, &p, i) % p.lines;
+    return op->lines;
+}
