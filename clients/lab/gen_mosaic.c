@@ -55,15 +55,16 @@ static void add_array(struct gen_layout *l, uint64_t bytes)
     l->end_page += (l->pages[at] + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
 }
 
-void gen_mosaic_place(const struct gen_app *app, uint32_t warps, struct gen_layout *out)
+void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
+                      struct gen_layout *out)
 {
     const uint64_t small = (uint64_t)app->small_kb * KB;
     const uint64_t rest = (uint64_t)app->mb * KB * KB - app->small_arrays * small;
     *out = (struct gen_layout){.app = app, .warps = warps};
     for (uint32_t i = 0; i < app->large_arrays; i++)
-        add_array(out, rest / app->large_arrays);
+        add_array(out, rest / app->large_arrays / shrink);
     for (uint32_t i = 0; i < app->small_arrays; i++)
-        add_array(out, small);
+        add_array(out, small / shrink);
 }
 
 uint32_t gen_mosaic_pages(const struct gen_layout *l)

@@ -59,7 +59,9 @@ struct gen_layout {
     uint32_t pages[GEN_MAX_ARRAYS];
     uint32_t end_page; /* a multiple of a large page */
 };
-void gen_mosaic_place(const struct gen_app *app, uint32_t warps, struct gen_layout *out);
+/* `shrink`: by how much less memory than it has in the table, 1 or more. */
+void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
+                      struct gen_layout *out);
 uint32_t gen_mosaic_pages(const struct gen_layout *l); /* needed, base pages */
 
 struct gen_warp {

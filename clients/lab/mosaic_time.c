@@ -184,7 +184,8 @@ struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layou
                                    .compact = run->compact,
                                    .seed = run->seed};
     for (uint32_t a = 0; a < run->app_count; a++) {
-        gen_mosaic_place(gen_mosaic_app(run->apps[a]), run->cores[a] * MOSAIC_WARPS, &layouts[a]);
+        gen_mosaic_place(gen_mosaic_app(run->apps[a]), run->cores[a] * MOSAIC_WARPS,
+                         run->shrink > 0 ? run->shrink : 1, &layouts[a]);
         config.app_pages =
             layouts[a].end_page > config.app_pages ? layouts[a].end_page : config.app_pages;
     }

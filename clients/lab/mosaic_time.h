@@ -21,6 +21,7 @@ struct mosaic_run {
      * ends when all warps have had theirs, with 0 at cycle `end`. */
     uint64_t warm, end;
     uint32_t quota;
+    uint32_t shrink;              /* of the applications' memory; 0 is 1 */
     double fragmented, occupancy; /* frames_fragment */
     bool compact;
     uint64_t seed;
