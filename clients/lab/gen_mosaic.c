@@ -4,7 +4,12 @@
 
 #include <math.h>
 
-enum { KB = 1024, PAGE_BYTES = GEN_PAGE_LINES * GEN_LINE_BYTES, LARGE_PAGES = 512 };
+enum {
+    SMALL_LINES = 2,
+    KB = 1024,
+    PAGE_BYTES = GEN_PAGE_LINES * GEN_LINE_BYTES,
+    LARGE_PAGES = 512
+};
 enum { WINDOW_STEPS = 64 }; /* of a warp, before the window of a gather moves */
 static const double ZIPF_POWER = 4;
 enum { PERCENT = 100 };
@@ -13,31 +18,31 @@ enum { PERCENT = 100 };
 static const struct gen_app apps[GEN_MOSAIC_APPS] = {
     /* name   class         MB  large, small x KB  window far  gap passes  loop */
     {"LUD",   "low low",    10,  1,  0,    0,   400,   0,  12,  100, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
-    {"NN",    "low low",    12,  1, 20,  500,   400,   3,   2,    8, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
-    {"BFS2",  "low high",   64,  3,  2,   64,   400,   0,  10,   12, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_ZIPF, 2, 4}}},
+    {"NN",    "low low",    12,  1, 20,  500,   400,   3,  57,    8, 2, {{GEN_GATHER, 0, 2}, {GEN_STREAM, 0, 1}}},
+    {"BFS2",  "low high",   64,  3,  2,   64,   400,   0,   8,   12, 3, {{GEN_STREAM, 0, 1}, {GEN_STREAM, 1, 1}, {GEN_ZIPF, 2, 4}}},
     {"FFT",   "low high",  128,  2,  0,    0,   400,   0,   2,   20, 3, {{GEN_BUTTERFLY, 0, 2}, {GEN_STREAM, 1, 1}, {GEN_GATHER, 1, 4}}},
-    {"HISTO", "low high",   40,  1,  3,  256,   400,   0,   8,   20, 2, {{GEN_STREAM, 0, 1}, {GEN_ZIPF, 0, 4}}},
-    {"NW",    "low high",  100,  2,  1,  100,   400,   0,   8,    4, 2, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
-    {"QTC",   "low high",   48,  2,  4,  128,   400,   0,   8,   40, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}}},
-    {"RAY",   "low high",   60,  2,  6,  200,   400,   0,   8,   10, 2, {{GEN_TREE, 0, 4}, {GEN_STREAM, 1, 1}}},
+    {"HISTO", "low high",   40,  1,  3,  256,   400,   0,   6,   20, 2, {{GEN_STREAM, 0, 1}, {GEN_ZIPF, 0, 4}}},
+    {"NW",    "low high",  100,  2,  1,  100,   400,   0,   6,    4, 2, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
+    {"QTC",   "low high",   48,  2,  4,  128,   400,   0,   6,   40, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 2}}},
+    {"RAY",   "low high",   60,  2,  6,  200,   400,   0,   3,   10, 2, {{GEN_TREE, 0, 4}, {GEN_STREAM, 1, 1}}},
     {"SAD",   "low high",   72,  3,  0,    0,   400,   0,  10,    3, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
-    {"SCP",   "low high",  100,  2,  1,   16,   400,  10,   6,    1, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 0, 2}}},
-    {"BP",    "high low",   60,  3,  4,  260,  1200,   3,  10,    2, 3, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
-    {"GUP",   "high low",   32,  1,  1,   64,  1200,   4,  18,   16, 1, {{GEN_ZIPF, 0, 8}}},
-    {"HS",    "high low",   24,  3,  0,    0,  1200,   3,   4,   60, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
-    {"LPS",   "high low",   36,  2,  0,    0,  1200,   2,  14,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
+    {"SCP",   "low high",  100,  2,  1,   16,   400,  10,   7,    1, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 0, 2}}},
+    {"BP",    "high low",   60,  3,  4,  260,  1200,   3,  15,    2, 3, {{GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}, {GEN_STREAM, 2, 1}}},
+    {"GUP",   "high low",   32,  1,  1,   64,  1200,   4,   2,   16, 1, {{GEN_ZIPF, 0, 8}}},
+    {"HS",    "high low",   24,  3,  0,    0,  1200,   3,  25,   60, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
+    {"LPS",   "high low",   36,  2,  0,    0,  1200,   2,  25,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 1, 4}}},
     {"3DS",   "high high", 120,  2,  0,    0,  1200,   9,   2,   20, 3, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 0, 4}, {GEN_STREAM, 1, 1}}},
-    {"BLK",   "high high",  80,  5,  0,    0,  1200,   0,   8,  512, 4, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_BLOCK, 2, 1}, {GEN_GATHER, 3, 2}}},
-    {"CFD",   "high high",  97,  4,  8,  400,  1200,  10,  16, 2000, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
-    {"CONS",  "high high",  72,  3,  1,    4,  1200,  13,  20,   16, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"FWT",   "high high",  64,  2,  0,    0,  1200,  13,  24,   24, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_GATHER, 1, 4}}},
-    {"LUH",   "high high",  90, 18, 12,  300,  1200,  16,   2,  100, 4, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 4, 4}, {GEN_STREAM, 9, 1}, {GEN_BLOCK, 14, 1}}},
+    {"BLK",   "high high",  80,  5,  0,    0,  1200,   0,  12,  512, 4, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_BLOCK, 2, 1}, {GEN_GATHER, 3, 2}}},
+    {"CFD",   "high high",  97,  4,  8,  400,  1200,  10,  36, 2000, 3, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}, {GEN_STREAM, 2, 1}}},
+    {"CONS",  "high high",  72,  3,  1,    4,  1200,  13,  16,   16, 2, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 1, 4}}},
+    {"FWT",   "high high",  64,  2,  0,    0,  1200,  13,  23,   24, 2, {{GEN_BUTTERFLY, 0, 2}, {GEN_GATHER, 1, 4}}},
+    {"LUH",   "high high",  90, 18, 12,  300,  1200,  16,  42,  100, 4, {{GEN_STREAM, 0, 1}, {GEN_GATHER, 4, 4}, {GEN_STREAM, 9, 1}, {GEN_BLOCK, 14, 1}}},
     {"MM",    "high high", 120,  3,  0,    0,  1200,   9,  24,   64, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"MUM",   "high high", 110,  3,  3,  100,  1200,  10,  16,   10, 2, {{GEN_TREE, 0, 8}, {GEN_STREAM, 1, 1}}},
-    {"RED",   "high high",  64,  1,  1,  256,  1200,   9,  24,   10, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 0, 4}}},
-    {"SC",    "high high", 101,  2,  6,  150,  1200,   9,  24,   50, 2, {{GEN_GATHER, 0, 4}, {GEN_BLOCK, 1, 1}}},
+    {"MUM",   "high high", 110,  3,  3,  100,  1200,  10,  13,   10, 2, {{GEN_TREE, 0, 8}, {GEN_STREAM, 1, 1}}},
+    {"RED",   "high high",  64,  1,  1,  256,  1200,   9,  22,   10, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 0, 4}}},
+    {"SC",    "high high", 101,  2,  6,  150,  1200,   9,  33,   50, 2, {{GEN_GATHER, 0, 4}, {GEN_BLOCK, 1, 1}}},
     {"SCAN",  "high high",  64,  2,  2,  128,  1200,  10,  24,   16, 2, {{GEN_BLOCK, 0, 1}, {GEN_GATHER, 1, 4}}},
-    {"SRD",   "high high",  70,  6,  4,   32,  1200,  13,   2,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 3, 4}}},
+    {"SRD",   "high high",  70,  6,  4,   32,  1200,  13,  18,  100, 2, {{GEN_STENCIL, 0, 3}, {GEN_GATHER, 3, 4}}},
     {"TRD",   "high high", 362,  3,  0,    0,  1200,   4,  20,   10, 3, {{GEN_BLOCK, 0, 1}, {GEN_BLOCK, 1, 1}, {GEN_GATHER, 2, 4}}},
 };
 /* clang-format on */
@@ -55,16 +60,26 @@ static void add_array(struct gen_layout *l, uint64_t bytes)
     l->end_page += (l->pages[at] + LARGE_PAGES - 1) / LARGE_PAGES * LARGE_PAGES;
 }
 
+/* Arrays of one application differ in size, by half of their mean at most: sizes that were all
+ * equal would often be multiples of a large page. Drawn by the application's own seed. */
 void gen_mosaic_place(const struct gen_app *app, uint32_t warps, uint32_t shrink,
                       struct gen_layout *out)
 {
-    const uint64_t small = (uint64_t)app->small_kb * KB;
-    const uint64_t rest = (uint64_t)app->mb * KB * KB - app->small_arrays * small;
+    struct rng rng = {(uint64_t)app->mb << 32 | (uint64_t)app->small_kb << 16 | app->passes};
+    double weights[GEN_MAX_ARRAYS];
+    double sum = 0;
+    double rest = (double)app->mb * KB * KB;
+    const uint32_t count = (uint32_t)app->large_arrays + app->small_arrays;
     *out = (struct gen_layout){.app = app, .warps = warps};
-    for (uint32_t i = 0; i < app->large_arrays; i++)
-        add_array(out, rest / app->large_arrays / shrink);
-    for (uint32_t i = 0; i < app->small_arrays; i++)
-        add_array(out, small / shrink);
+    for (uint32_t i = 0; i < count; i++) {
+        weights[i] = 0.5 + rng_unit(&rng);
+        sum += i < app->large_arrays ? weights[i] : 0;
+        rest -= i < app->large_arrays ? 0 : weights[i] * app->small_kb * KB;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        add_array(out, (uint64_t)((i < app->large_arrays ? rest * weights[i] / sum
+                                                         : weights[i] * app->small_kb * KB) /
+                                  shrink));
 }
 
 uint32_t gen_mosaic_pages(const struct gen_layout *l)
@@ -143,14 +158,41 @@ static uint32_t line_of(const struct gen_layout *l, struct gen_warp *w, const st
     return 0;
 }
 
+uint32_t gen_mosaic_loop(const struct gen_app *app, uint32_t *out_lines)
+{
+    *out_lines = app->small_arrays > 0 ? SMALL_LINES : 0;
+    for (uint32_t i = 0; i < app->op_count; i++)
+        *out_lines += app->ops[i].lines;
+    return app->op_count + (app->small_arrays > 0 ? 1u : 0u);
+}
+
+/* Anywhere in any of them. */
+static uint32_t next_small(const struct gen_layout *l, struct gen_warp *w, uint32_t *out_lines)
+{
+    for (uint32_t i = 0; i < SMALL_LINES; i++) {
+        const uint32_t array =
+            l->app->large_arrays + (uint32_t)rng_below(&w->rng, l->app->small_arrays);
+        out_lines[i] = l->first_page[array] * GEN_PAGE_LINES +
+                       (uint32_t)rng_below(&w->rng, l->pages[array] * GEN_PAGE_LINES);
+    }
+    return SMALL_LINES;
+}
+
 uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,
                          uint32_t out_lines[GEN_MAX_LINES])
 {
     const struct gen_app *app = l->app;
-    const struct gen_op *op = &app->ops[w->step % app->op_count];
+    uint32_t lines;
+    const uint32_t loop = gen_mosaic_loop(app, &lines);
+    const uint32_t in_loop = w->step % loop;
+    if (in_loop == app->op_count) {
+        w->step++;
+        return next_small(l, w, out_lines);
+    }
+    const struct gen_op *op = &app->ops[in_loop];
     const struct place p = {.lines = l->pages[op->array] * GEN_PAGE_LINES,
                             .window = (uint32_t)app->window_kb * KB / GEN_LINE_BYTES,
-                            .iteration = w->step / app->op_count};
+                            .iteration = w->step / loop};
     const uint32_t first = l->first_page[op->array] * GEN_PAGE_LINES;
     w->step++;
     for (uint32_t i = 0; i < op->lines; i++)

@@ -70,6 +70,10 @@ struct gen_warp {
     struct rng rng;
 };
 
+/* Memory instructions in the loop of a warp, and distinct lines in one iteration: all of `ops`, and
+ * one instruction for the small arrays if there are any. */
+uint32_t gen_mosaic_loop(const struct gen_app *app, uint32_t *out_lines);
+
 /* The next memory instruction of a warp: its virtual lines (GEN_PAGE_LINES in a page). Returns how
  * many. */
 uint32_t gen_mosaic_next(const struct gen_layout *l, struct gen_warp *w,

@@ -19,6 +19,7 @@ enum {
     L2_PORTS = 2,
     WALKS = 64, /* at a time */
     WALK_CACHE_WAYS = 8,
+    WALK_CACHE_CYCLES = 10, /* of the released simulator */
     LEVELS = 4,
     LEVEL_BITS = 9,
     ENTRIES_OF_LINE_SHIFT = 4, /* of 8 bytes */
@@ -352,6 +353,7 @@ static void step(struct mosaic_mmu *m, uint32_t walk, uint64_t now)
 {
     struct walk *w = &m->walks[walk];
     uint32_t page = w->page;
+    now += m->desc.walk_cache > 0 ? WALK_CACHE_CYCLES : 0;
     if (w->large && w->level == LEVELS - 1)
         page -= page % FRAMES_PAGES;
     while (w->level + 1u < levels_of(m)) {

@@ -257,13 +257,13 @@ enum status mosaic_compaction(struct mosaic_report *r, struct err *err)
 /* ---- memory alone ---- */
 
 /* Mean bloat of the workloads that fit, in percent. Negative: no memory. */
-static double mean_bloat(uint32_t first, uint32_t end, uint32_t part, enum mosaic_design design,
-                         double index, double occupancy, double *out_worst)
+static double mean_bloat(uint32_t first, uint32_t end, enum mosaic_design design, double index,
+                         double occupancy, double *out_worst)
 {
     double sum = 0;
     double count = 0;
     *out_worst = 0;
-    for (uint32_t i = first; i < end; i += part) {
+    for (uint32_t i = first; i < end; i++) {
         struct gen_layout layouts[MOSAIC_MAX_APPS];
         const struct mosaic_workload w = mosaic_workload(i);
         struct mosaic_run run = mosaic_run_of(&w, design);
@@ -292,14 +292,13 @@ enum status mosaic_bloat(struct mosaic_report *r, struct err *err)
     double bloat[POINTS];
     double worst = 0;
     bool falling = true;
-    const uint32_t part = r->whole ? 1 : 4;
-    const double large = mean_bloat(0, GEN_MOSAIC_APPS, 1, MOSAIC_LARGE, 0, 0, &worst);
+    const double large = mean_bloat(0, GEN_MOSAIC_APPS, MOSAIC_LARGE, 0, 0, &worst);
     mosaic_target(r, "M4", "bloat with 2 MiB pages alone, mean", large, "%", "40.2", 25, 60);
     mosaic_target(r, "M4", "bloat with 2 MiB pages alone, worst", worst, "%", "367", 200, 1e4);
     for (uint32_t p = 0; p < POINTS; p++) {
         char what[64];
         char said[16];
-        bloat[p] = mean_bloat(0, MOSAIC_WORKLOADS, part, MOSAIC_MOSAIC, 1, occupancy[p], &worst);
+        bloat[p] = mean_bloat(0, MOSAIC_WORKLOADS, MOSAIC_MOSAIC, 1, occupancy[p], &worst);
         (void)snprintf(what, sizeof what, "Mosaic's bloat, index 1, occupancy %.0f %%",
                        PERCENT * occupancy[p]);
         (void)snprintf(said, sizeof said, "%.2f", paper[p]);
@@ -307,7 +306,7 @@ enum status mosaic_bloat(struct mosaic_report *r, struct err *err)
         falling = falling && (p == 0 || bloat[p] < bloat[p - 1]);
     }
     mosaic_holds(r, "M14", "falling", falling);
-    const double less = mean_bloat(0, MOSAIC_WORKLOADS, part, MOSAIC_MOSAIC, 0.8, 0.5, &worst);
+    const double less = mean_bloat(0, MOSAIC_WORKLOADS, MOSAIC_MOSAIC, 0.8, 0.5, &worst);
     mosaic_target(r, "M14", "Mosaic's bloat, index 0.8, occupancy 50 %", less, "%", "< 1", 0, 1);
     if (large < 0 || less < 0 || bloat[0] < 0)
         return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated memory");

@@ -89,12 +89,11 @@ enum status mosaic_run_cases(struct mosaic_case *cases, uint32_t count, struct e
 
 uint32_t mosaic_pass_steps(const struct gen_layout *l)
 {
-    uint64_t lines_of_loop = 0;
-    for (uint32_t i = 0; i < l->app->op_count; i++)
-        lines_of_loop += l->app->ops[i].lines;
+    uint32_t lines_of_loop;
+    const uint32_t steps = gen_mosaic_loop(l->app, &lines_of_loop);
     const uint64_t lines = (uint64_t)gen_mosaic_pages(l) * GEN_PAGE_LINES;
-    const uint64_t loops = lines / (l->warps * lines_of_loop) + 1;
-    return (uint32_t)(loops * l->app->op_count);
+    const uint64_t loops = lines / ((uint64_t)l->warps * lines_of_loop) + 1;
+    return (uint32_t)(loops * steps);
 }
 
 static double transfer_cycles(const struct mosaic_run *run, enum mosaic_launch launch)
