@@ -31,7 +31,7 @@ $(MODEL_SRC:%.c=build/$(1)/obj/%.o): build/gen/long
 objects_$(1) := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(DAEMON_SRC))) build/$(1)/obj/fatbin.o
 answer_$(1)  := $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out $(without_$(1)),$(ANSWER_SRC)))
 libs_$(1)    := build/$(1)/libreachd.a build/$(1)/libanswer.a
-support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o)
+support_$(1) := $(SUPPORT_SRC:%.c=build/$(1)/obj/%.o) $(patsubst %.c,build/$(1)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC)))
 helpers_$(1) := build/$(1)/tests/libhelpers.a $$(libs_$(1))
 fake_$(1)    := $(FAKE_SRC:%.c=build/$(1)/obj/%.o)
 tests_$(1)   := $(TEST_SRC:%.c=build/$(1)/%)
